@@ -1,0 +1,248 @@
+/*
+ * tally.h - parallel reduction with the right answer and the same bits on every machine.
+ *
+ * A reduction takes an array x[0..n) and an operator and returns x[0] op x[1] op ... op x[n-1].
+ * What Tally promises of the result:
+ *
+ *   - It is a function of the data alone: never of the thread count, the instruction set, the
+ *     device, or how a stream was cut into pieces.
+ *   - A floating sum is the exact real sum, rounded once to nearest even (see docs/exactness.md).
+ *   - A floating product, and any user-defined operator, is evaluated over one canonical tree whose
+ *     shape depends on n only (see docs/canonical-tree.md).
+ *   - An integer sum or product is exact; one that does not fit its type is TALLY_ERANGE.
+ *   - NaN in, NaN out (the canonical quiet NaN) for sum, prod, min, max; min and max order -0 below
+ *     +0; a sum is -0 only where n > 0 and every term is -0.
+ *   - Reducing nothing gives the operator's identity.
+ *
+ * Conventions. Every function that can fail returns a tally_status and leaves its outputs untouched
+ * when that is not TALLY_OK; tally_error() then holds one line that says what was wrong. Lengths `n`
+ * are elements, sizes are bytes. Arrays need no alignment and are never written. Unless a function
+ * says otherwise, any number of threads may call it at once, also on the same device; a stream or an
+ * accumulator is one thread's at a time. The caller's floating environment (rounding mode, flush to
+ * zero, exception flags and traps) neither influences a result nor is changed.
+ */
+#ifndef TALLY_H
+#define TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__) && __GNUC__ >= 4
+#define TALLY_API __attribute__((visibility("default")))
+#else
+#define TALLY_API
+#endif
+
+#define TALLY_VERSION_MAJOR 0
+#define TALLY_VERSION_MINOR 1
+#define TALLY_VERSION_PATCH 0
+
+/* ---- Words -------------------------------------------------------------------------------- */
+
+/* What a call came to. The texts are tally_status_text()'s. */
+typedef enum tally_status {
+    TALLY_OK = 0,
+    TALLY_EINVAL,      /* an argument is out of its range: NULL, or a size that overflows */
+    TALLY_ETYPE,       /* this operator, element type and result type do not go together */
+    TALLY_EDEVICE,     /* the text names no device that is here */
+    TALLY_ENOMEM,      /* no memory, on the host or on the device */
+    TALLY_ERANGE,      /* the exact integer result does not fit its type */
+    TALLY_EFORMAT,     /* the bytes are no saved accumulator, or a damaged one */
+    TALLY_EUNSUPPORTED /* the device cannot do this */
+} tally_status;
+
+/* The type of an array's elements. f16 is IEEE binary16, bf16 the upper half of a binary32. */
+typedef enum tally_type {
+    TALLY_I8 = 1,
+    TALLY_I16,
+    TALLY_I32,
+    TALLY_I64,
+    TALLY_U8,
+    TALLY_U16,
+    TALLY_U32,
+    TALLY_U64,
+    TALLY_F16,
+    TALLY_BF16,
+    TALLY_F32,
+    TALLY_F64
+} tally_type;
+
+/* The built-in operators. and, or, xor combine the bits of an element, whatever its type. */
+typedef enum tally_op {
+    TALLY_SUM = 1,
+    TALLY_PROD,
+    TALLY_MIN,
+    TALLY_MAX,
+    TALLY_AND,
+    TALLY_OR,
+    TALLY_XOR
+} tally_op;
+
+/* One number of any element type. Sums and products of i8..i64 come back as i64, those of u8..u64
+ * as u64; every other result has the element type, unless the options ask for another. */
+typedef struct tally_value {
+    tally_type type;
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+        uint16_t f16;  /* the 16 bits of a binary16 */
+        uint16_t bf16; /* the 16 bits of a bfloat16 */
+        float f32;
+        double f64;
+    } as;
+} tally_value;
+
+TALLY_API const char *tally_version(void);                 /* "0.1.0" */
+TALLY_API const char *tally_status_text(tally_status s);   /* a short text; never NULL */
+TALLY_API const char *tally_type_name(tally_type type);    /* "f32"; NULL where there is none */
+TALLY_API size_t tally_type_size(tally_type type);         /* bytes an element; 0 where there is none */
+TALLY_API const char *tally_op_name(tally_op op);          /* "sum"; NULL where there is none */
+TALLY_API tally_status tally_type_parse(const char *name, tally_type *out); /* "f32" -> TALLY_F32 */
+TALLY_API tally_status tally_op_parse(const char *name, tally_op *out);     /* "sum" -> TALLY_SUM */
+
+/* The line that explains the calling thread's last failed call. Valid until that thread's next call
+ * into Tally; "" if none has failed. */
+TALLY_API const char *tally_error(void);
+
+/* The value's bits, zero-extended: what `bits` shows in the tally command's JSON. */
+TALLY_API uint64_t tally_value_bits(const tally_value *value);
+/* The value as the nearest double (exact for every type but i64 and u64). */
+TALLY_API double tally_value_double(const tally_value *value);
+/* Writes the value as the shortest decimal that reads back to the same bits ("nan", "inf", "-inf"
+ * for those), with a final NUL, into text[0..size); 32 bytes always suffice. Returns its length. */
+TALLY_API size_t tally_value_print(const tally_value *value, char *text, size_t size);
+
+/* ---- Devices ------------------------------------------------------------------------------ */
+
+/* Something that reduces arrays: the CPU's cores, a GPU. Owned by whoever opened it. Safe to share
+ * between threads; a call that finds the device's threads busy runs on the calling thread alone. */
+typedef struct tally_device tally_device;
+
+typedef struct tally_device_info {
+    char spec[64];         /* the text that opens this device: "cpu", "opencl:0", "cuda:0" */
+    char name[128];        /* the maker's name for it */
+    char isa[32];          /* instruction set in use: "avx512", "avx2", "baseline", "neon"; or "" */
+    unsigned units;        /* cores, compute units or multiprocessors */
+    unsigned threads;      /* host threads that will be used (CPU), else 0 */
+    uint64_t memory_bytes; /* memory it can reach */
+} tally_device_info;
+
+/* Opens a device named by a text: KIND[:OPTION,...].
+ *   "auto"                      the best device for data in host memory
+ *   "cpu"                       all cores this process may run on, the best instruction set here
+ *   "cpu:threads=3,isa=avx2"    as told; isa is one of baseline, avx2, avx512, neon
+ * Close it with tally_close() once no call uses it and its streams are gone. TALLY_EDEVICE,
+ * TALLY_ENOMEM. A device opened before fork() works in the child too. */
+TALLY_API tally_status tally_open(const char *spec, tally_device **out);
+TALLY_API void tally_close(tally_device *device); /* NULL is allowed */
+TALLY_API tally_status tally_device_describe(const tally_device *device, tally_device_info *out);
+
+/* The devices that are here, in a fixed order: *count of them; the first `capacity` are described in
+ * infos[] (which may be NULL where capacity is 0). */
+TALLY_API tally_status tally_device_list(tally_device_info *infos, size_t capacity, size_t *count);
+
+/* The device's read roof: reads bytes[0..size) with each of its plain read kernels and gives the
+ * shortest time in seconds. What a reduction of the same memory is to be measured against. */
+TALLY_API tally_status tally_device_read(tally_device *device, const void *bytes, size_t size,
+                                         double *seconds);
+
+/* ---- Reducing an array -------------------------------------------------------------------- */
+
+typedef struct tally_options {
+    int fast;       /* not 0: floating sums by plain, unordered additions: no promise on the bits */
+    tally_type out; /* 0: the natural type. Another floating type: round an exact floating sum to it
+                       once. TALLY_F64 is also allowed for every floating fast sum. */
+} tally_options;
+
+/* Reduces x[0..n) with a built-in operator. device NULL means the calling thread alone, nothing
+ * opened and nothing allocated. options NULL means all defaults. x may be NULL where n is 0.
+ * TALLY_EINVAL, TALLY_ETYPE, TALLY_ENOMEM, TALLY_ERANGE; *out is written only on TALLY_OK.
+ * Method: floating sums by error-free vector extraction (Rump, Ogita, Oishi 2008) into a
+ * superaccumulator (Kulisch; Neal 2015). */
+TALLY_API tally_status tally_reduce(tally_device *device, tally_op op, tally_type type,
+                                    const void *x, size_t n, const tally_options *options,
+                                    tally_value *out);
+
+/* A user-defined associative operator. combine() sets out[i] = left[i] op right[i] for i in
+ * [0, count), count >= 1: many pairs a call, so that a compiler can vectorise it. `out` may be the
+ * same array as `left`; the arrays are aligned to their element type. It is called from several
+ * threads at once, must depend on nothing but its arguments, and must not call longjmp.
+ * The identity is the result for n = 0 and is otherwise never combined with anything. */
+typedef struct tally_operator {
+    void (*combine)(void *context, const void *left, const void *right, void *out, size_t count);
+    void *context;        /* handed to combine(); stays the caller's */
+    const void *identity; /* one element */
+    int commutative;      /* 0: operands are never exchanged, only bracketed */
+} tally_operator;
+
+/* As tally_reduce(), with a user-defined operator, over the canonical tree; the result has the
+ * element type, and a NaN result is the canonical quiet NaN. */
+TALLY_API tally_status tally_reduce_user(tally_device *device, const tally_operator *op,
+                                         tally_type type, const void *x, size_t n,
+                                         tally_value *out);
+
+/* ---- Reducing a stream -------------------------------------------------------------------- */
+
+/* A reduction whose array arrives in pieces. The result is that of the concatenated pieces, bit for
+ * bit, however they were cut. Constant memory. One thread's at a time. */
+typedef struct tally_stream tally_stream;
+
+/* Arguments and errors as for tally_reduce(); the device must outlive the stream. Destroy the stream
+ * with tally_stream_destroy(). */
+TALLY_API tally_status tally_stream_create(tally_device *device, tally_op op, tally_type type,
+                                           const tally_options *options, tally_stream **out);
+TALLY_API tally_status tally_stream_create_user(tally_device *device, const tally_operator *op,
+                                                tally_type type, tally_stream **out);
+TALLY_API tally_status tally_stream_feed(tally_stream *stream, const void *x, size_t n);
+/* The result of all that was fed so far; more may be fed afterwards. */
+TALLY_API tally_status tally_stream_result(tally_stream *stream, tally_value *out);
+TALLY_API void tally_stream_destroy(tally_stream *stream); /* NULL is allowed */
+
+/* ---- The superaccumulator ----------------------------------------------------------------- */
+
+/* An exact sum of floating numbers: a fixed-point number wide enough for 2^64 of any of them. Feed
+ * it any floating type, merge it with others in any order and any grouping, round it at the end: the
+ * same bits always. About 600 bytes. One thread's at a time. */
+typedef struct tally_accumulator tally_accumulator;
+
+#define TALLY_ACCUMULATOR_BYTES 304 /* the size of a saved accumulator */
+
+TALLY_API tally_status tally_accumulator_create(tally_accumulator **out);
+TALLY_API void tally_accumulator_destroy(tally_accumulator *acc); /* NULL is allowed */
+TALLY_API void tally_accumulator_clear(tally_accumulator *acc);   /* back to nothing added */
+/* Adds x[0..n), of a floating type, exactly; device as for tally_reduce(). On an error nothing has
+ * been added. */
+TALLY_API tally_status tally_accumulator_add(tally_accumulator *acc, tally_device *device,
+                                             tally_type type, const void *x, size_t n);
+/* Adds all that `from` holds to `acc`. The two may be the same. */
+TALLY_API tally_status tally_accumulator_merge(tally_accumulator *acc,
+                                               const tally_accumulator *from);
+/* How many numbers have been added (modulo 2^64). */
+TALLY_API uint64_t tally_accumulator_count(const tally_accumulator *acc);
+/* The sum so far, rounded once to nearest even, as a value of the given floating type. */
+TALLY_API tally_status tally_accumulator_round(const tally_accumulator *acc, tally_type type,
+                                               tally_value *out);
+/* Writes the accumulator as TALLY_ACCUMULATOR_BYTES bytes that depend only on the multiset of
+ * numbers added: the same on every machine, whatever the order and cut. docs/exactness.md gives
+ * the format. */
+TALLY_API void tally_accumulator_save(const tally_accumulator *acc,
+                                      unsigned char bytes[TALLY_ACCUMULATOR_BYTES]);
+/* The reverse, into a new accumulator. TALLY_EFORMAT for bytes that save() cannot have written. */
+TALLY_API tally_status tally_accumulator_load(const unsigned char *bytes, size_t size,
+                                              tally_accumulator **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * table.h - the one table of element types and operators.
+ *
+ * Everything that must know all types or all operators expands these lists: the parsers, the CPU
+ * kernels, the CUDA and OpenCL kernels. It is plain preprocessor text, so that C, CUDA C and OpenCL C
+ * can all read it. Adding an operator is one line here, its meaning in the kernels, and its test.
+ *
+ *   TALLY_TYPES(X)   X(NAME, name, kind, bits)
+ *       kind   SIGNED, UNSIGNED or FLOATING
+ *       bits   the size of an element in bits
+ *   TALLY_OPS(X)     X(NAME, name, family)
+ *       family EXACT   the exact sum, and exact integer products
+ *              TREE    as EXACT on integers; over the canonical tree on floats
+ *              ORDER   min and max: by value, with -0 below +0, NaN if any element is
+ *              BITS    by the bits of an element
+ */
+#ifndef TALLY_TABLE_H
+#define TALLY_TABLE_H
+
+#define TALLY_TYPES(X)                                                                             \
+    X(I8, i8, SIGNED, 8)                                                                           \
+    X(I16, i16, SIGNED, 16)                                                                        \
+    X(I32, i32, SIGNED, 32)                                                                        \
+    X(I64, i64, SIGNED, 64)                                                                        \
+    X(U8, u8, UNSIGNED, 8)                                                                         \
+    X(U16, u16, UNSIGNED, 16)                                                                      \
+    X(U32, u32, UNSIGNED, 32)                                                                      \
+    X(U64, u64, UNSIGNED, 64)                                                                      \
+    X(F16, f16, FLOATING, 16)                                                                      \
+    X(BF16, bf16, FLOATING, 16)                                                                    \
+    X(F32, f32, FLOATING, 32)                                                                      \
+    X(F64, f64, FLOATING, 64)
+
+#define TALLY_OPS(X)                                                                               \
+    X(SUM, sum, EXACT)                                                                             \
+    X(PROD, prod, TREE)                                                                            \
+    X(MIN, min, ORDER)                                                                             \
+    X(MAX, max, ORDER)                                                                             \
+    X(AND, and, BITS)                                                                              \
+    X(OR, or, BITS)                                                                                \
+    X(XOR, xor, BITS)
+
+#endif
