@@ -1,0 +1,86 @@
+/*
+ * exact_sum.c - the exact sum kernels of one instruction set, from the templates extract.h, bins.h
+ * and exact_sum.h. f16 and bf16 are widened to f32, exactly, as they are loaded.
+ */
+#include "cpu/vector.h"
+#include "partial.h"
+
+#define PART2(name, part) name##_##part
+#define PART1(name, part) PART2(name, part)
+#define PART(part)        PART1(NAME, part)
+#define WINDOW            PART(window)
+#define BINS              PART(bins)
+
+#define REAL     double
+#define INT      int64_t
+#define WORD     uint64_t
+#define VREAL    vf64
+#define VINT     vi64
+#define VWORD    vu64
+#define MANTISSA 52
+#define LOWEST   (-1074)
+#define HIGHEST  1023
+
+#define NAME     sum_f64
+#define ELEMENT  loose_f64
+#define WIDEN(p) VECTOR_LOAD(vf64, p)
+#include "cpu/extract.h"
+
+#include "cpu/bins.h"
+
+#include "cpu/exact_sum.h"
+#undef NAME
+#undef ELEMENT
+#undef WIDEN
+
+#undef REAL
+#undef INT
+#undef WORD
+#undef VREAL
+#undef VINT
+#undef VWORD
+#undef MANTISSA
+#undef LOWEST
+#undef HIGHEST
+#define REAL     float
+#define INT      int32_t
+#define WORD     uint32_t
+#define VREAL    vf32
+#define VINT     vi32
+#define VWORD    vu32
+#define MANTISSA 23
+#define LOWEST   (-149)
+#define HIGHEST  127
+
+#define NAME     sum_f32
+#define ELEMENT  loose_f32
+#define WIDEN(p) VECTOR_LOAD(vf32, p)
+#include "cpu/extract.h"
+
+#include "cpu/bins.h"
+
+#include "cpu/exact_sum.h"
+#undef NAME
+#undef ELEMENT
+#undef WIDEN
+
+#define NAME     sum_f16
+#define ELEMENT  loose_u16
+#define WIDEN(p) widen_f16(VECTOR_LOAD(vu16half, p))
+#include "cpu/extract.h"
+
+#include "cpu/bins.h"
+
+#include "cpu/exact_sum.h"
+#undef NAME
+#undef ELEMENT
+#undef WIDEN
+
+#define NAME     sum_bf16
+#define ELEMENT  loose_u16
+#define WIDEN(p) widen_bf16(VECTOR_LOAD(vu16half, p))
+#include "cpu/extract.h"
+
+#include "cpu/bins.h"
+
+#include "cpu/exact_sum.h"

@@ -1,0 +1,157 @@
+/*
+ * extract.h - exact sums at the speed of memory: error-free extraction, vector by vector.
+ *
+ * A template: included once per element type by exact_sum.c with these defined:
+ *   NAME            name of the function made, e.g. sum_f64
+ *   ELEMENT         type of an element in memory
+ *   REAL, INT, WORD the float type computed in (float or double), the integers of its size
+ *   VREAL, VINT, VWORD  vectors of those
+ *   WIDEN(p)        a vector of REAL from LANES(REAL) elements at p
+ *   MANTISSA        bits of REAL's mantissa without the implicit one: 23 or 52
+ *   LOWEST          exponent of REAL's smallest subnormal: -149 or -1074
+ *   HIGHEST         largest exponent of a finite REAL: 127 or 1023
+ *
+ * The idea (Rump, Ogita, Oishi 2008, "Accurate floating-point summation"). Choose E so that every
+ * |x| <= 2^(E-1), and sigma = 1.5 * 2^E. Then t = x + sigma stays in [2^E, 2^(E+1)), where floats
+ * are 2^(E-MANTISSA) apart: t - sigma is x rounded to a multiple of that, both subtractions
+ *     q = t - sigma,   r = x - q
+ * are exact, and |r| <= 2^(E-MANTISSA-1). Seen as integers, the bits of t are the bits of sigma plus
+ * q / 2^(E-MANTISSA): so q is added exactly by adding t's bits with one integer addition. r meets the
+ * next sigma, 2^MANTISSA smaller, and so on for LEVELS levels.
+ *
+ * Two checks make it exact rather than hopeful, both or'ed up lane by lane and read once a chunk:
+ * t's exponent field never differed from sigma's (no x was too large, infinite or NaN), and after the
+ * last level nothing was left (q == r there). A chunk that fails leaves no trace, and is done again with
+ * a third level, with an E of its own, or, when its exponents span too much for that, in bins (bins.h).
+ *
+ * Bounds: |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a chunk is CHUNK_VECTORS = 2^8 vectors and a
+ * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^59 in 64 bits, 2^30 in
+ * 32. The sum over the at most 2^4 lanes stays within 2^63, and the totals, in 128 bits, last for 2^60
+ * chunks.
+ */
+
+#define MAX_LEVELS    3
+#define CHUNK_VECTORS 256
+#define CHUNK         (CHUNK_VECTORS * LANES(REAL))
+
+/* What has been extracted with one E. */
+struct WINDOW {
+    int exponent;               /* E */
+    int open;                   /* E has been chosen */
+    __int128 total[MAX_LEVELS]; /* total[k] counts multiples of 2^(E - (k+1)*MANTISSA) */
+};
+
+ALWAYS_INLINE REAL PART(sigma)(int exponent) {
+    WORD bits = (WORD)(exponent + HIGHEST) << MANTISSA | (WORD)1 << (MANTISSA - 1);
+    REAL sigma;
+    memcpy(&sigma, &bits, sizeof sigma);
+    return sigma;
+}
+
+/* Adds up to CHUNK elements to the window with `levels` levels, a constant at each call, and says
+ * whether that was exact; if not, the window is unchanged. */
+ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, size_t n) {
+    VREAL sigma[MAX_LEVELS];
+    VWORD sum[MAX_LEVELS], outside = {0}, left = {0};
+    for (int k = 0; k < levels; k++) {
+        sigma[k] = (VREAL){0} + PART(sigma)(w->exponent - k * MANTISSA);
+        sum[k] = (VWORD){0};
+    }
+#define EXTRACT_STEP(vector)                                                                       \
+    do {                                                                                           \
+        VREAL rest = (vector);                                                                     \
+        for (int k = 0; k < levels; k++) {                                                         \
+            VREAL t = rest + sigma[k], q = t - sigma[k];                                           \
+            sum[k] += (VWORD)t;                                                                    \
+            if (k == 0) outside = (VWORD)note_difference((vi64)outside, (vi64)t, (vi64)sigma[0]);  \
+            if (k == levels - 1)                                                                   \
+                left = (VWORD)note_difference((vi64)left, (vi64)q, (vi64)rest);                    \
+            else                                                                                   \
+                rest -= q;                                                                         \
+        }                                                                                          \
+    } while (0)
+
+    size_t vectors = n / LANES(REAL), ragged = n % LANES(REAL);
+    const ELEMENT *p = x;
+    for (size_t i = 0; i < vectors / 4; i++, p += 4 * LANES(REAL)) {
+        PREFETCH_AHEAD(p, 4 * LANES(REAL) * sizeof(ELEMENT));
+        EXTRACT_STEP(WIDEN(p));
+        EXTRACT_STEP(WIDEN(p + LANES(REAL)));
+        EXTRACT_STEP(WIDEN(p + 2 * LANES(REAL)));
+        EXTRACT_STEP(WIDEN(p + 3 * LANES(REAL)));
+    }
+    for (size_t i = 0; i < vectors % 4; i++, p += LANES(REAL))
+        EXTRACT_STEP(WIDEN(p));
+    if (ragged) {
+        ELEMENT padded[LANES(REAL)] = {0};
+        memcpy(padded, p, ragged * sizeof *p);
+        EXTRACT_STEP(WIDEN(padded));
+        vectors++;
+    }
+#undef EXTRACT_STEP
+
+    /* -0 and +0 differ in their sign bit only, and are the same amount left. */
+    const WORD sign = (WORD)1 << (8 * sizeof(WORD) - 1), exponent_field = (WORD)-1 << MANTISSA;
+    VWORD wrong = (outside & exponent_field) | (left & ~sign);
+    if (any_bits((vi64)wrong)) return 0;
+    for (int k = 0; k < levels; k++) {
+        VWORD q =
+            sum[k] - (VWORD)sigma[k] * (WORD)vectors; /* modulo 2^32 or 2^64: exact, see above */
+        int64_t total = 0;
+        for (size_t j = 0; j < LANES(REAL); j++)
+            total += (INT)q[j];
+        w->total[k] += total;
+    }
+    return 1;
+}
+
+/* The bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out on top. */
+static INT PART(largest)(const ELEMENT *x, size_t n) {
+    VINT most = {0};
+    const INT magnitude = (INT) ~((INT)1 << (8 * sizeof(INT) - 1));
+    for (size_t i = 0; i + LANES(REAL) <= n; i += LANES(REAL)) {
+        VINT bits = (VINT)WIDEN(x + i) & magnitude;
+        VINT more = bits > most;
+        most = (bits & more) | (most & ~more);
+    }
+    size_t ragged = n % LANES(REAL);
+    if (ragged) {
+        ELEMENT padded[LANES(REAL)] = {0};
+        memcpy(padded, x + n - ragged, ragged * sizeof *x);
+        VINT bits = (VINT)WIDEN(padded) & magnitude;
+        VINT more = bits > most;
+        most = (bits & more) | (most & ~more);
+    }
+    INT top = 0;
+    for (size_t j = 0; j < LANES(REAL); j++)
+        if (most[j] > top) top = most[j];
+    return top;
+}
+
+/* Hands a window's totals to the sum and closes it. The first two levels go as one integer where they
+ * fit one: for a short array that is all, and is rounded without a superaccumulator. */
+static void PART(close)(struct WINDOW *w, struct float_sum *s) {
+    const __int128 small = (__int128)1 << (125 - MANTISSA);
+    if (w->total[0] < small && w->total[0] > -small) {
+        w->total[1] += w->total[0] * ((__int128)1 << MANTISSA);
+        w->total[0] = 0;
+    }
+    for (int k = 0; k < MAX_LEVELS; k++) {
+        float_sum_add(s, w->total[k], w->exponent - (k + 1) * MANTISSA);
+        w->total[k] = 0;
+    }
+    w->open = 0;
+}
+
+/* Gives a window, closed, the E for numbers of which the largest has the bits `most`; says whether
+ * there is one. One bit of room is left above, so that a slightly larger number does not end it. */
+static int PART(choose)(struct WINDOW *w, INT most) {
+    int e = (int)(most >> MANTISSA) - HIGHEST;
+    if (e + 2 > HIGHEST) return 0;
+    int exponent = e + 3 <= HIGHEST ? e + 3 : HIGHEST;
+    const int lowest =
+        LOWEST + MAX_LEVELS * MANTISSA; /* the last level's unit is the smallest subnormal */
+    w->exponent = exponent < lowest ? lowest : exponent;
+    w->open = 1;
+    return 1;
+}

@@ -1,0 +1,122 @@
+/*
+ * integers.h - exact integer sums and products, without a wrap.
+ *
+ * A template, included by integers.c once per integer type with these defined: ELEMENT, WORD (the
+ * unsigned type of its size), BITS, SIGNED (0 or 1) and NAME, the type's name.
+ *
+ * Sum. A vector of elements is read as a vector of words twice as wide: the low half and the high half
+ * of each word are two elements, and adding both halves to a wide lane keeps the carry that a narrow
+ * lane would lose. Signed elements are first moved up by 2^(BITS-1) - one exclusive or - which makes them
+ * unsigned, and what was added too much is taken off at the end. 64-bit elements have no wider word:
+ * their halves go to two sums of their own.
+ *
+ * Product. |product| never falls while no element is 0, so it is exact in 64 bits until it overflows for
+ * good; a zero anywhere then still makes it 0. Elements other than 0, 1 and -1 can occur 64 times before
+ * that, so almost all work is a search, which vectors do.
+ */
+
+#define WIDE_BITS (BITS == 64 ? 32 : BITS)
+
+/* Vectors that a wide lane can take before it could overflow: two halves below 2^BITS each. */
+#if BITS == 8
+#define ROUND 127 /* 127 * 2 * 255 < 2^16 */
+#define WIDE  uint16_t
+#define VWIDE vu16
+#elif BITS == 16
+#define ROUND 32767 /* 32767 * 2 * 65535 < 2^32 */
+#define WIDE  uint32_t
+#define VWIDE vu32
+#else
+#define ROUND ((size_t)1 << 30) /* a fold's worth: 2^31 * 2^32 < 2^64 */
+#define WIDE  uint64_t
+#define VWIDE vu64
+#endif
+
+/* Adds neighbouring lanes until they are 64 bits wide. */
+ALWAYS_INLINE vu64 PART(widened)(VWIDE v) {
+    vu32 words = (vu32)v;
+    if (BITS == 8) words = (words & 0xffff) + (words >> 16);
+    vu64 sums = (vu64)words;
+    if (BITS <= 16) sums = (sums & 0xffffffff) + (sums >> 32);
+    return sums;
+}
+
+ALWAYS_INLINE unsigned __int128 PART(total)(vu64 v) {
+    unsigned __int128 sum = 0;
+    for (size_t i = 0; i < LANES(uint64_t); i++)
+        sum += v[i];
+    return sum;
+}
+
+void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, struct partial *into) {
+    const ELEMENT *x = array;
+    const uint64_t every =
+        ~UINT64_C(0) / ((UINT64_C(1) << (BITS - 1) << 1) - 1); /* 1 in each element */
+    const vu64 bias = (vu64){0} + (SIGNED ? every << (BITS - 1) : 0);
+    size_t vectors = n * sizeof *x / TALLY_VECTOR;
+    const char *p = (const char *)array;
+    vu64 low = {0}, high = {0}; /* a fold's 2^30 elements leave these below 2^63 */
+    for (size_t done = 0; done < vectors;) {
+        size_t round = vectors - done < ROUND ? vectors - done : ROUND;
+        VWIDE a = {0}, b = {0};
+        done += round;
+        for (size_t i = 0; i < round; i++, p += TALLY_VECTOR) {
+            PREFETCH_AHEAD(p, TALLY_VECTOR);
+            VWIDE word = (VWIDE)(VECTOR_LOAD(vu64, p) ^ bias);
+            if (BITS < 64) {
+                a += (word & (((WIDE)1 << WIDE_BITS) - 1)) + (word >> WIDE_BITS);
+            } else {
+                a += word & (((WIDE)1 << WIDE_BITS) - 1);
+                b += word >> WIDE_BITS;
+            }
+        }
+        low += PART(widened)(a);
+        high += PART(widened)(b);
+    }
+    size_t taken = vectors * (TALLY_VECTOR / sizeof *x);
+    __int128 sum = (__int128)(PART(total)(low) + (PART(total)(high) << 32));
+    if (SIGNED) sum -= (__int128)taken << (BITS - 1);
+    for (; taken < n; taken++)
+        sum += x[taken];
+    into->u.integer += sum;
+}
+
+/* Multiplies the n elements at x, none of them 0, into the product one by one. */
+static void PART(multiply)(const ELEMENT *x, size_t n, struct partial *into) {
+    for (size_t i = 0; i < n; i++) {
+        unsigned char negative = SIGNED && (WORD)x[i] >> (BITS - 1);
+        uint64_t magnitude = negative ? 0 - (uint64_t)x[i] : (uint64_t)x[i];
+        into->u.product.negative ^= negative;
+        if (__builtin_mul_overflow(into->u.product.magnitude, magnitude,
+                                   &into->u.product.magnitude))
+            into->u.product.overflow = 1;
+    }
+}
+
+void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, struct partial *into) {
+    enum { BLOCK = 4096 / sizeof(ELEMENT) };
+    const ELEMENT *x = array;
+    for (size_t m; n > 0 && !into->u.product.zero; x += m, n -= m) {
+        m = n < BLOCK ? n : BLOCK;
+        WORD zero = 0, large = 0, signs = 0;
+        for (size_t i = 0; i < m; i++) {
+            WORD v = (WORD)x[i];
+            zero |= v == 0;
+            large |= (WORD)(v + SIGNED) > 1 + SIGNED; /* not 0, 1 or, signed, -1 */
+            signs ^= v;
+        }
+        if (zero)
+            into->u.product.zero = 1; /* nothing else matters any more */
+        else if (into->u.product.overflow)
+            continue; /* only a zero can still matter */
+        else if (large)
+            PART(multiply)(x, m, into);
+        else if (SIGNED)
+            into->u.product.negative ^= ((uint64_t)signs >> (BITS - 1)) & 1;
+    }
+}
+
+#undef WIDE_BITS
+#undef ROUND
+#undef WIDE
+#undef VWIDE

@@ -1,0 +1,71 @@
+/*
+ * kernel_set.c - the table of one instruction set's kernels.
+ */
+#include "cpu/kernels.h"
+#include "cpu/vector.h"
+
+#define TEXT2(a) #a
+#define TEXT(a)  TEXT2(a)
+
+#define INTEGER_TYPES(X)                                                                           \
+    X(I8, i8, 8)                                                                                   \
+    X(I16, i16, 16)                                                                                \
+    X(I32, i32, 32)                                                                                \
+    X(I64, i64, 64)                                                                                \
+    X(U8, u8, 8)                                                                                   \
+    X(U16, u16, 16)                                                                                \
+    X(U32, u32, 32)                                                                                \
+    X(U64, u64, 64)
+#define FLOAT_TYPES(X)                                                                             \
+    X(F16, f16, 16)                                                                                \
+    X(BF16, bf16, 16)                                                                              \
+    X(F32, f32, 32)                                                                                \
+    X(F64, f64, 64)
+#define ALL_TYPES(X)                                                                               \
+    INTEGER_TYPES(X)                                                                               \
+    FLOAT_TYPES(X)
+
+#define DECLARE_INTEGER(NAME, name, bits)                                                          \
+    fold_kernel CONCAT(sum_##name, TALLY_ISA), CONCAT(prod_##name, TALLY_ISA);
+#define DECLARE_FLOAT(NAME, name, bits)                                                            \
+    fold_kernel CONCAT(sum_##name, TALLY_ISA), CONCAT(fast_##name, TALLY_ISA);                     \
+    void CONCAT(product_leaves_##name, TALLY_ISA)(const void *x, size_t n, void *out);
+#define DECLARE_ANY(NAME, name, bits)                                                              \
+    fold_kernel CONCAT(min_##name, TALLY_ISA), CONCAT(max_##name, TALLY_ISA);
+#define DECLARE_BITS(bits)                                                                         \
+    fold_kernel CONCAT(and_##bits, TALLY_ISA), CONCAT(or_##bits, TALLY_ISA),                       \
+        CONCAT(xor_##bits, TALLY_ISA);
+
+INTEGER_TYPES(DECLARE_INTEGER)
+FLOAT_TYPES(DECLARE_FLOAT)
+ALL_TYPES(DECLARE_ANY)
+DECLARE_BITS(8)
+DECLARE_BITS(16)
+DECLARE_BITS(32)
+DECLARE_BITS(64)
+uint64_t ISA_NAME(read_plain)(const void *, size_t);
+uint64_t ISA_NAME(read_ahead)(const void *, size_t);
+uint64_t ISA_NAME(read_streams)(const void *, size_t);
+
+#define ENTRY(kernel, NAME, name) [TALLY_##NAME] = CONCAT(kernel##_##name, TALLY_ISA),
+#define SUM(NAME, name, bits)     ENTRY(sum, NAME, name)
+#define PROD(NAME, name, bits)    ENTRY(prod, NAME, name)
+#define FAST(NAME, name, bits)    ENTRY(fast, NAME, name)
+#define LEAVES(NAME, name, bits)  ENTRY(product_leaves, NAME, name)
+#define MIN(NAME, name, bits)     ENTRY(min, NAME, name)
+#define MAX(NAME, name, bits)     ENTRY(max, NAME, name)
+#define AND(NAME, name, bits)     ENTRY(and, NAME, bits)
+#define OR(NAME, name, bits)      ENTRY(or, NAME, bits)
+#define XOR(NAME, name, bits)     ENTRY(xor, NAME, bits)
+
+const struct cpu_kernels ISA_NAME(cpu_kernels) = {
+    .isa = TEXT(TALLY_ISA),
+    .exact_sum = {FLOAT_TYPES(SUM)},
+    .fast_sum = {FLOAT_TYPES(FAST)},
+    .integer_sum = {INTEGER_TYPES(SUM)},
+    .integer_prod = {INTEGER_TYPES(PROD)},
+    .order = {{ALL_TYPES(MIN)}, {ALL_TYPES(MAX)}},
+    .bits = {{ALL_TYPES(AND)}, {ALL_TYPES(OR)}, {ALL_TYPES(XOR)}},
+    .product_leaves = {FLOAT_TYPES(LEAVES)},
+    .read = {ISA_NAME(read_plain), ISA_NAME(read_ahead), ISA_NAME(read_streams)},
+};

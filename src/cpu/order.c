@@ -1,0 +1,114 @@
+/*
+ * order.c - min and max of one instruction set.
+ *
+ * Integers are compared as they are. f16 and bf16 are turned into 16-bit integers that sort like them;
+ * tracking both ends of those shows any NaN, which lie beyond the infinities. f32 and f64 are compared
+ * as floats, which never takes a NaN for the lesser; NaNs are noticed apart, and which zero a result of
+ * zero is follows from the signs of all elements: if the least is a zero, a sign among them is -0's.
+ */
+#include "cpu/vector.h"
+#include "partial.h"
+
+#define INTEGER_ORDER(name, type, op, compare)                                                     \
+    void ISA_NAME(op##_##name)(const void *array, size_t n, struct partial *into) {                \
+        const loose_##name *x = array;                                                             \
+        type best = (type)into->u.order.bits;                                                      \
+        for (size_t i = 0; i < n; i++)                                                             \
+            best = x[i] compare best ? x[i] : best;                                                \
+        into->u.order.bits = (uint64_t)best;                                                       \
+    }
+
+#define INTEGER_ORDERS(name, type)                                                                 \
+    INTEGER_ORDER(name, type, min, <)                                                              \
+    INTEGER_ORDER(name, type, max, >)
+
+INTEGER_ORDERS(i8, int8_t)
+INTEGER_ORDERS(i16, int16_t)
+INTEGER_ORDERS(i32, int32_t)
+INTEGER_ORDERS(i64, int64_t)
+INTEGER_ORDERS(u8, uint8_t)
+INTEGER_ORDERS(u16, uint16_t)
+INTEGER_ORDERS(u32, uint32_t)
+INTEGER_ORDERS(u64, uint64_t)
+
+/* Negative floats sort by magnitude downwards: flipping all but their sign bit mends that, and flipping
+ * again undoes it. */
+static inline int16_t sortable(uint16_t bits) {
+    return (int16_t)(bits ^ (((int16_t)bits >> 15) & 0x7fff));
+}
+
+ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, int largest,
+                              struct partial *into) {
+    const loose_u16 *x = array;
+    int16_t least = sortable((uint16_t)into->u.order.bits), most = least;
+    for (size_t i = 0; i < n; i++) {
+        int16_t key = sortable(x[i]);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
+    }
+    into->u.order.nan |= most > infinity || least < ~infinity;
+    into->u.order.bits = (uint16_t)sortable((uint16_t)(largest ? most : least));
+}
+
+void ISA_NAME(min_f16)(const void *x, size_t n, struct partial *into) {
+    order_half(x, n, 0x7c00, 0, into);
+}
+void ISA_NAME(max_f16)(const void *x, size_t n, struct partial *into) {
+    order_half(x, n, 0x7c00, 1, into);
+}
+void ISA_NAME(min_bf16)(const void *x, size_t n, struct partial *into) {
+    order_half(x, n, 0x7f80, 0, into);
+}
+void ISA_NAME(max_bf16)(const void *x, size_t n, struct partial *into) {
+    order_half(x, n, 0x7f80, 1, into);
+}
+
+/* note is |= for min, where one negative sign makes a zero -0, and &= for max, where it takes all. */
+#define FLOAT_ORDER(name, type, word, vector, vword, op, select, note)                             \
+    void ISA_NAME(op##_##name)(const void *array, size_t n, struct partial *into) {                \
+        const char *p = array;                                                                     \
+        word start = (word)into->u.order.bits, signs = start;                                      \
+        type best;                                                                                 \
+        memcpy(&best, &start, sizeof best);                                                        \
+        vector bests[2] = {(vector){0} + best, (vector){0} + best};                                \
+        vword sign = (vword){0} + start, nan = {0};                                                \
+        size_t vectors = n / LANES(type);                                                          \
+        for (size_t i = 0; i < vectors; i++, p += sizeof(vector)) {                                \
+            vector v = VECTOR_LOAD(vector, p);                                                     \
+            PREFETCH_AHEAD(p, sizeof v);                                                           \
+            bests[i % 2] = select(v, bests[i % 2]);                                                \
+            sign note(vword) v;                                                                    \
+            nan |= (vword)(v != v);                                                                \
+        }                                                                                          \
+        bests[0] = select(bests[0], bests[1]);                                                     \
+        type lanes[LANES(type) + LANES(type)];                                                     \
+        memcpy(lanes, &bests[0], sizeof bests[0]);                                                 \
+        size_t rest = n % LANES(type), count = LANES(type) + rest;                                 \
+        memcpy(lanes + LANES(type), p, rest * sizeof(type));                                       \
+        int any_nan = any_bits((vi64)nan) != 0;                                                    \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type v = lanes[i];                                                                     \
+            word bits;                                                                             \
+            memcpy(&bits, &v, sizeof bits);                                                        \
+            any_nan |= v != v;                                                                     \
+            if (i >= LANES(type))                                                                  \
+                signs note bits;                                                                   \
+            else                                                                                   \
+                signs note sign[i];                                                                \
+            if (op##_is_better(v, best)) best = v;                                                 \
+        }                                                                                          \
+        word bits;                                                                                 \
+        memcpy(&bits, &best, sizeof bits);                                                         \
+        const word top = (word)1 << (8 * sizeof(word) - 1);                                        \
+        if (best == 0) bits = signs & top;                                                         \
+        into->u.order.nan |= any_nan;                                                              \
+        into->u.order.bits = bits;                                                                 \
+    }
+
+#define min_is_better(a, b) ((a) < (b))
+#define max_is_better(a, b) ((a) > (b))
+
+FLOAT_ORDER(f32, float, uint32_t, vf32, vu32, min, lower_f32, |=)
+FLOAT_ORDER(f32, float, uint32_t, vf32, vu32, max, higher_f32, &=)
+FLOAT_ORDER(f64, double, uint64_t, vf64, vu64, min, lower_f64, |=)
+FLOAT_ORDER(f64, double, uint64_t, vf64, vu64, max, higher_f64, &=)

@@ -1,0 +1,30 @@
+/*
+ * pool.h - a few threads that wait for loops to share.
+ *
+ * Threads are started by the first loop that wants them and sleep between loops. The caller works too,
+ * and a loop is over when its last task is: a thread that wakes late finds nothing to do and keeps
+ * nobody waiting. The pool has one owner at a time; another caller is told so and does its own work alone.
+ */
+#ifndef TALLY_CPU_POOL_H
+#define TALLY_CPU_POOL_H
+
+#include <stddef.h>
+
+struct pool;
+
+/* A pool for loops of up to `threads` threads, the caller included; NULL if there is no memory. */
+struct pool *pool_create(unsigned threads);
+/* Ends the threads. Nobody may own the pool. */
+void pool_destroy(struct pool *p);
+
+/* Makes the pool the caller's until pool_release(), or returns 0 at once if it is somebody's. */
+int pool_claim(struct pool *p);
+void pool_release(struct pool *p);
+
+/* Runs body(context, task, worker) for every task in [0, tasks), on threads numbered by worker in
+ * [0, threads); worker 0 is the caller, who has claimed the pool. Threads that cannot be started are done
+ * without. */
+void pool_loop(struct pool *p, size_t tasks,
+               void (*body)(void *context, size_t task, unsigned worker), void *context);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * vector.h - the vectors the CPU kernels are written in.
+ *
+ * Each kernel source is compiled once per instruction set, with TALLY_VECTOR the bytes of a vector
+ * there: 16 (SSE2, NEON), 32 (AVX2) or 64 (AVX-512). Kernels use the compiler's vector extension -
+ * +, -, &, << and so on work lane by lane - and the few operations it lacks are spelled out here.
+ */
+#ifndef TALLY_CPU_VECTOR_H
+#define TALLY_CPU_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define VECTOR_OF(type) __attribute__((vector_size(TALLY_VECTOR), may_alias)) type
+
+typedef VECTOR_OF(float) vf32;
+typedef VECTOR_OF(double) vf64;
+typedef VECTOR_OF(int16_t) vi16;
+typedef VECTOR_OF(int32_t) vi32;
+typedef VECTOR_OF(int64_t) vi64;
+typedef VECTOR_OF(uint16_t) vu16;
+typedef VECTOR_OF(uint32_t) vu32;
+typedef VECTOR_OF(uint64_t) vu64;
+/* Half a vector: as many 16-bit words as a whole vector has floats. */
+typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
+
+/* Elements where the caller put them, aligned or not. */
+#define LOOSE __attribute__((aligned(1), may_alias))
+typedef float LOOSE loose_f32;
+typedef double LOOSE loose_f64;
+typedef int8_t LOOSE loose_i8;
+typedef int16_t LOOSE loose_i16;
+typedef int32_t LOOSE loose_i32;
+typedef int64_t LOOSE loose_i64;
+typedef uint8_t LOOSE loose_u8;
+typedef uint16_t LOOSE loose_u16;
+typedef uint32_t LOOSE loose_u32;
+typedef uint64_t LOOSE loose_u64;
+
+#define LANES(type)   (TALLY_VECTOR / sizeof(type))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* CONCAT(sum_f64, avx512) is sum_f64_avx512: one name per instruction set. */
+#define CONCAT2(a, b)  a##_##b
+#define CONCAT(a, b)   CONCAT2(a, b)
+#define ISA_NAME(name) CONCAT(name, TALLY_ISA)
+
+/* One vector from memory of any alignment. */
+#define VECTOR_LOAD(vector, pointer)                                                               \
+    __extension__({                                                                                \
+        vector loaded_;                                                                            \
+        memcpy(&loaded_, (pointer), sizeof loaded_);                                               \
+        loaded_;                                                                                   \
+    })
+
+/* Asks for the lines PREFETCH_DISTANCE bytes ahead of `bytes` bytes at p. A kernel with much arithmetic
+ * a line fills the processor's window with it before the window reaches the next misses; asking this far
+ * ahead keeps as many lines under way as a plain read does (docs/performance.md). */
+#define PREFETCH_DISTANCE 8192
+#define PREFETCH_AHEAD(p, bytes)                                                                   \
+    do {                                                                                           \
+        for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                       \
+            __builtin_prefetch((const char *)(p) + PREFETCH_DISTANCE + line_, 0, 2);               \
+    } while (0)
+
+/* a < b ? a : b and a > b ? a : b lane by lane; b where a is NaN. */
+ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
+#if defined(__AVX512F__)
+    return (vf32)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+    return (vf32)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf32)_mm_min_ps((__m128)a, (__m128)b);
+#else
+    vi32 less = a < b;
+    return (vf32)(((vi32)a & less) | ((vi32)b & ~less));
+#endif
+}
+
+ALWAYS_INLINE vf32 higher_f32(vf32 a, vf32 b) {
+#if defined(__AVX512F__)
+    return (vf32)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+    return (vf32)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf32)_mm_max_ps((__m128)a, (__m128)b);
+#else
+    vi32 more = a > b;
+    return (vf32)(((vi32)a & more) | ((vi32)b & ~more));
+#endif
+}
+
+ALWAYS_INLINE vf64 lower_f64(vf64 a, vf64 b) {
+#if defined(__AVX512F__)
+    return (vf64)_mm512_min_pd((__m512d)a, (__m512d)b);
+#elif defined(__AVX__)
+    return (vf64)_mm256_min_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE2__)
+    return (vf64)_mm_min_pd((__m128d)a, (__m128d)b);
+#else
+    vi64 less = a < b;
+    return (vf64)(((vi64)a & less) | ((vi64)b & ~less));
+#endif
+}
+
+ALWAYS_INLINE vf64 higher_f64(vf64 a, vf64 b) {
+#if defined(__AVX512F__)
+    return (vf64)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif defined(__AVX__)
+    return (vf64)_mm256_max_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE2__)
+    return (vf64)_mm_max_pd((__m128d)a, (__m128d)b);
+#else
+    vi64 more = a > b;
+    return (vf64)(((vi64)a & more) | ((vi64)b & ~more));
+#endif
+}
+
+/* seen | (a ^ b): remembers every bit in which a and b ever differed. */
+ALWAYS_INLINE vi64 note_difference(vi64 seen, vi64 a, vi64 b) {
+#if defined(__AVX512F__)
+    return (vi64)_mm512_ternarylogic_epi64((__m512i)seen, (__m512i)a, (__m512i)b, 0xf6);
+#else
+    return seen | (a ^ b);
+#endif
+}
+
+/* All lanes or'ed into one word. */
+ALWAYS_INLINE uint64_t any_bits(vi64 v) {
+    int64_t all = 0;
+    for (size_t i = 0; i < LANES(int64_t); i++)
+        all |= v[i];
+    return (uint64_t)all;
+}
+
+/* The next vector's worth of 16-bit floats, widened exactly to f32. */
+ALWAYS_INLINE vf32 widen_bf16(vu16half h) {
+    return (vf32)(__builtin_convertvector(h, vu32) << 16);
+}
+
+ALWAYS_INLINE vf32 widen_f16(vu16half h) {
+#if defined(__AVX512F__)
+    return (vf32)_mm512_cvtph_ps((__m256i)h);
+#elif defined(__F16C__)
+    return (vf32)_mm256_cvtph_ps((__m128i)h);
+#else
+    /* The exponent and mantissa moved into place are 2^112 too small; scaling mends that, for
+     * subnormals too. An all-ones exponent comes out as 2^16 or more and gets f32's own. */
+    vu32 word = __builtin_convertvector(h, vu32);
+    vf32 scaled = (vf32)((word & 0x7fff) << 13) * 0x1p112f;
+    vu32 special = (vu32)(scaled >= 65536.0f) & 0x7f800000;
+    return (vf32)((vu32)scaled | special | ((word & 0x8000) << 16));
+#endif
+}
+
+#endif

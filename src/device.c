@@ -1,0 +1,62 @@
+/*
+ * device.c - the kinds of device there are, and the public calls that open and describe them.
+ */
+#include "device.h"
+
+#include "status.h"
+
+#include <string.h>
+
+static const struct device_kind *const kinds[] = {
+    &cpu_device_kind,
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+tally_status tally_open(const char *spec, tally_device **out) {
+    if (!spec || !out) return fail(TALLY_EINVAL, "tally_open: an argument is NULL");
+    const char *colon = strchr(spec, ':');
+    size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
+    if (length == 4 && memcmp(spec, "auto", 4) == 0) {
+        if (colon)
+            return fail(TALLY_EDEVICE, "device 'auto' takes no options, but '%.60s' gives some",
+                        spec);
+        return cpu_device_kind.open("", out); /* the data lies in host memory */
+    }
+    for (size_t i = 0; i < KINDS; i++)
+        if (strlen(kinds[i]->name) == length && memcmp(spec, kinds[i]->name, length) == 0)
+            return kinds[i]->open(colon ? colon + 1 : "", out);
+    return fail(TALLY_EDEVICE,
+                "'%.60s' names no device; try auto or cpu (`tally devices` lists them)", spec);
+}
+
+void tally_close(tally_device *device) {
+    if (device) device->kind->close(device);
+}
+
+tally_status tally_device_describe(const tally_device *device, tally_device_info *out) {
+    if (!device || !out) return fail(TALLY_EINVAL, "tally_device_describe: an argument is NULL");
+    memset(out, 0, sizeof *out);
+    device->kind->describe(device, out);
+    return TALLY_OK;
+}
+
+tally_status tally_device_list(tally_device_info *infos, size_t capacity, size_t *count) {
+    if (!count || (capacity > 0 && !infos))
+        return fail(TALLY_EINVAL, "tally_device_list: an argument is NULL");
+    size_t found = 0;
+    for (size_t k = 0; k < KINDS; k++)
+        for (size_t i = 0; i < kinds[k]->count(); i++, found++)
+            if (found < capacity) {
+                memset(&infos[found], 0, sizeof infos[found]);
+                kinds[k]->list(i, &infos[found]);
+            }
+    *count = found;
+    return TALLY_OK;
+}
+
+tally_status tally_device_read(tally_device *device, const void *bytes, size_t size,
+                               double *seconds) {
+    if (!device || !seconds || (!bytes && size > 0))
+        return fail(TALLY_EINVAL, "tally_device_read: an argument is NULL");
+    return device->kind->read(device, bytes, size, seconds);
+}

@@ -1,0 +1,44 @@
+/*
+ * device.h - what the engine asks of a device, and all it knows of one.
+ *
+ * A device adds arrays to partials and evaluates leaves of the canonical tree. Everything else - plans,
+ * merging, rounding, streams - is the engine's, and is the same for every device. A new device is one
+ * folder with one struct device_kind, and one line in device.c.
+ */
+#ifndef TALLY_DEVICE_H
+#define TALLY_DEVICE_H
+
+#include "partial.h"
+#include "tally.h"
+#include <stddef.h>
+
+struct device_kind {
+    const char *name; /* the part of a spec before ':' */
+    /* Opens the device that `options`, the part of the spec after ':' or "", describes. */
+    tally_status (*open)(const char *options, tally_device **out);
+    void (*close)(tally_device *device);
+    void (*describe)(const tally_device *device, tally_device_info *out);
+    /* How many devices of this kind are here, and what describes the i-th, without opening it. */
+    size_t (*count)(void);
+    void (*list)(size_t i, tally_device_info *out);
+
+    /* Adds x[0..n), n > 0, to a partial; every method but METHOD_TREE. On failure the partial is as it
+     * was. */
+    tally_status (*fold)(tally_device *device, const struct reduction *r, const void *x, size_t n,
+                         struct partial *into);
+    /* Evaluates the leaves of x[0..n), n > 0, to out[]: ceil(n / TREE_LEAF) tree values. */
+    tally_status (*leaves)(tally_device *device, const struct reduction *r, const void *x, size_t n,
+                           void *out);
+    tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
+};
+
+struct tally_device {
+    const struct device_kind *kind; /* each kind's own struct begins with this one */
+};
+
+extern const struct device_kind cpu_device_kind;
+
+/* The device that a NULL stands for: the calling thread. */
+tally_device *cpu_calling_thread(void);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * round.h - from an exact number to the nearest float: the one place where anything is rounded.
+ */
+#ifndef TALLY_ROUND_H
+#define TALLY_ROUND_H
+
+#include "exact/superacc.h"
+#include "tally.h"
+
+/* (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than
+ * 2^exponent where `sticky`, rounded to nearest even. top is 0 (then sticky must be 0 and the result
+ * is +0) or has its highest bit set. Too large becomes infinity, too small a subnormal or zero. */
+tally_value round_to_float(tally_type type, int negative, uint64_t top, int exponent, int sticky);
+
+tally_value round_scaled(tally_type type, __int128 value, int exponent);
+tally_value round_superacc(tally_type type, const struct superacc *a);
+
+/* A double, NaN and infinities included, as the nearest value of a floating type. */
+tally_value round_double(tally_type type, double d);
+
+/* The canonical quiet NaN, and the infinities. */
+tally_value float_nan(tally_type type);
+tally_value float_infinity(tally_type type, int negative);
+/* A value of a floating type from its bits. */
+tally_value float_from_bits(tally_type type, uint64_t bits);
+/* -0 */
+tally_value float_negative_zero(tally_type type);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * shuffle - the tree without memory.
+ *
+ * The threads of a warp can read each other's registers. So each warp runs its tree by itself, with
+ * no memory and no barrier, and leaves one value; the first warp gathers these, at most 32, and runs
+ * the same tree once more. One barrier a block, where vectorized has one a step.
+ */
+#ifndef TALLY_LADDER_SHUFFLE
+#define TALLY_LADDER_SHUFFLE
+#include "vectorized.cu"
+
+/* Combines the v of all the block's threads; thread 0 is told. `warps` holds a value a warp. */
+__device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
+                                     SHARED word *exchange)
+{
+    const u32 lane = threadIdx.x % WARP, count = (blockDim.x + WARP - 1) / WARP;
+
+    for (u32 stride = (blockDim.x < WARP ? blockDim.x : WARP) / 2; stride > 0; stride /= 2)
+        v = combine(v, from_word(__shfl_down_sync(FULL_WARP, to_word(v), stride)));
+    if (lane == 0)
+        warps[threadIdx.x / WARP] = v;
+    __syncthreads();
+    if (ONLY_WARPS(threadIdx.x < WARP)) {
+        v = lane < count ? warps[lane] : neutral();
+        for (u32 stride = count / 2; stride > 0; stride /= 2)
+            v = combine(v, from_word(__shfl_down_sync(FULL_WARP, to_word(v), stride)));
+    }
+    return v;
+}
+
+__global__ void shuffle(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
+                        GLOBAL word *total)
+{
+    __shared__ accumulator warps[WARP];
+    __shared__ word exchange[EXCHANGE];
+
+    const accumulator v = combine_block(combine_share(x, n), warps, exchange);
+    if (threadIdx.x == 0)
+        deliver(v, &partials[blockIdx.x], total);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * lane.h - the kernels' words in plain C: what a lane of the model can do.
+ *
+ * dialect.h includes this where neither CUDA nor OpenCL compiles the kernel. The text is compiled by
+ * gcc with -fsanitize=thread, which puts a call before every access to memory, and
+ * -fsanitize-coverage=trace-pc, which puts one at the start of every basic block. The names of these
+ * calls are bound here to functions of ours, so that no sanitizer's run time is involved, and a
+ * program that holds the model can itself run under one.
+ *
+ * Compile with (CMake: tally_model_kernels()):
+ *     -Og -g1 -fno-reorder-blocks -fsanitize=thread -fsanitize-coverage=trace-pc
+ *     --param tsan-distinguish-volatile=1 -fno-sanitize=bounds,...
+ * -Og keeps the blocks and accesses as the text has them, and -fno-reorder-blocks their order, by
+ * which the warp finds together again after a branch (see schedule.c).
+ */
+#ifndef TALLY_MODEL_LANE_H
+#define TALLY_MODEL_LANE_H
+
+#include "model/model.h"
+
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef u32 uint4 __attribute__((vector_size(16)));
+
+/* ---- The compiler's calls ------------------------------------------------------------------- */
+
+#define BIND(theirs, ours) __asm__(".set " #theirs ", " #ours)
+BIND(__tsan_init, model_nothing);
+BIND(__tsan_func_entry, model_nothing);
+BIND(__tsan_func_exit, model_nothing);
+BIND(__sanitizer_cov_trace_pc, model_on_block);
+BIND(__tsan_read1, model_on_read1);
+BIND(__tsan_read2, model_on_read2);
+BIND(__tsan_read4, model_on_read4);
+BIND(__tsan_read8, model_on_read8);
+BIND(__tsan_read16, model_on_read16);
+BIND(__tsan_write1, model_on_write1);
+BIND(__tsan_write2, model_on_write2);
+BIND(__tsan_write4, model_on_write4);
+BIND(__tsan_write8, model_on_write8);
+BIND(__tsan_write16, model_on_write16);
+BIND(__tsan_unaligned_read2, model_on_read2);
+BIND(__tsan_unaligned_read4, model_on_read4);
+BIND(__tsan_unaligned_read8, model_on_read8);
+BIND(__tsan_unaligned_read16, model_on_read16);
+BIND(__tsan_unaligned_write2, model_on_write2);
+BIND(__tsan_unaligned_write4, model_on_write4);
+BIND(__tsan_unaligned_write8, model_on_write8);
+BIND(__tsan_unaligned_write16, model_on_write16);
+BIND(__tsan_volatile_read1, model_on_volatile_read1);
+BIND(__tsan_volatile_read2, model_on_volatile_read2);
+BIND(__tsan_volatile_read4, model_on_volatile_read4);
+BIND(__tsan_volatile_read8, model_on_volatile_read8);
+BIND(__tsan_volatile_read16, model_on_volatile_read16);
+BIND(__tsan_volatile_write1, model_on_volatile_write1);
+BIND(__tsan_volatile_write2, model_on_volatile_write2);
+BIND(__tsan_volatile_write4, model_on_volatile_write4);
+BIND(__tsan_volatile_write8, model_on_volatile_write8);
+BIND(__tsan_volatile_write16, model_on_volatile_write16);
+BIND(__tsan_unaligned_volatile_read2, model_on_volatile_read2);
+BIND(__tsan_unaligned_volatile_read4, model_on_volatile_read4);
+BIND(__tsan_unaligned_volatile_read8, model_on_volatile_read8);
+BIND(__tsan_unaligned_volatile_write2, model_on_volatile_write2);
+BIND(__tsan_unaligned_volatile_write4, model_on_volatile_write4);
+BIND(__tsan_unaligned_volatile_write8, model_on_volatile_write8);
+BIND(__tsan_read_range, model_on_read_range);
+BIND(__tsan_write_range, model_on_write_range);
+
+/* Code of ours that is to stay out of the record. */
+#define MODEL_UNSEEN __attribute__((unused, noinline, no_sanitize("thread"), no_sanitize_coverage))
+
+/* ---- The words ------------------------------------------------------------------------------ */
+
+#define GLOBAL
+#define SHARED
+#define PURE                  MODEL_UNSEEN static
+#define EXCHANGE              1
+#define ONLY_WARPS(condition) (condition)
+#define COUNT_OPERATION()     model_operation()
+#define FLOAT_ATOMIC_ADD      1
+
+#define __global__ __attribute__((noinline)) static
+#define __device__ __attribute__((always_inline)) static inline
+
+/* Blocks run one after another, so one copy of a shared array serves them all. The section tells the
+ * model what is shared memory. (The rest of the name makes it one of zeros that takes no room in
+ * the file; the compiler's own choice of flags lands in a comment.) */
+#if defined(__aarch64__)
+#define __shared__ __attribute__((section("model_shared,\"aw\",%nobits//"))) static
+#else
+#define __shared__ __attribute__((section("model_shared,\"aw\",%nobits#"))) static
+#endif
+
+/* These never change while a lane lives, hence `const`: the compiler may ask once and remember. */
+__attribute__((const)) unsigned model_thread(void);
+__attribute__((const)) unsigned model_block(void);
+__attribute__((const)) unsigned model_threads(void);
+__attribute__((const)) unsigned model_blocks(void);
+typedef struct model_dimension {
+    unsigned x;
+} model_dimension;
+#define threadIdx ((model_dimension){model_thread()})
+#define blockIdx  ((model_dimension){model_block()})
+#define blockDim  ((model_dimension){model_threads()})
+#define gridDim   ((model_dimension){model_blocks()})
+
+void model_barrier(void);
+void model_fence(void);
+void model_operation(void);
+#define __syncthreads() model_barrier()
+#define __threadfence() model_fence()
+
+u64 model_shuffle(unsigned mask, u64 value, unsigned source);
+#define model_lane()                         (model_thread() % 32)
+#define __shfl_sync(mask, v, lane)           ((__typeof__(v))model_shuffle(mask, v, (lane) % 32))
+#define __shfl_xor_sync(mask, v, lanes)                                                            \
+    ((__typeof__(v))model_shuffle(mask, v, model_lane() ^ (lanes)))
+#define __shfl_down_sync(mask, v, delta)                                                           \
+    ((__typeof__(v))model_shuffle(mask, v, model_lane() + (delta)))
+
+u32 model_add_u32(u32 *p, u32 v);
+u64 model_add_u64(u64 *p, u64 v);
+float model_add_float(float *p, float v);
+double model_add_double(double *p, double v);
+u32 model_and_u32(u32 *p, u32 v);
+u64 model_and_u64(u64 *p, u64 v);
+u32 model_or_u32(u32 *p, u32 v);
+u64 model_or_u64(u64 *p, u64 v);
+u32 model_xor_u32(u32 *p, u32 v);
+u64 model_xor_u64(u64 *p, u64 v);
+u32 model_exchange_u32(u32 *p, u32 v);
+u64 model_exchange_u64(u64 *p, u64 v);
+u32 model_cas_u32(u32 *p, u32 expected, u32 v);
+u64 model_cas_u64(u64 *p, u64 expected, u64 v);
+#define MODEL_WORD(p, name) _Generic((p), u32 *: name##_u32, u64 *: name##_u64)
+#define atomicAdd(p, v)                                                                            \
+    _Generic((p), u32 *: model_add_u32, u64 *: model_add_u64, float *: model_add_float,            \
+             double *: model_add_double)(p, v)
+#define atomicAnd(p, v)           MODEL_WORD(p, model_and)(p, v)
+#define atomicOr(p, v)            MODEL_WORD(p, model_or)(p, v)
+#define atomicXor(p, v)           MODEL_WORD(p, model_xor)(p, v)
+#define atomicExch(p, v)          MODEL_WORD(p, model_exchange)(p, v)
+#define atomicCAS(p, expected, v) MODEL_WORD(p, model_cas)(p, expected, v)
+#define atomicLoad(p)             (*(volatile const __typeof__(*(p)) *)(p))
+#define atomicStore(p, v)         ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
+
+#define float_bits(x)  (((union { float f; u32 u; }){.f = (x)}).u)
+#define float_from(b)  (((union { u32 u; float f; }){.u = (b)}).f)
+#define double_bits(x) (((union { double f; u64 u; }){.f = (x)}).u)
+#define double_from(b) (((union { u64 u; double f; }){.u = (b)}).f)
+
+/* ---- Handing kernels to the model ---------------------------------------------------------- */
+
+/* After a kernel's text: defines `static const model_kernel NAME_kernel`, given the types of the
+ * kernel's parameters. */
+#define MODEL_KERNEL1(name, A)          MODEL_CALLER(name, 1, MODEL_ARG(A, 0))
+#define MODEL_KERNEL2(name, A, B)       MODEL_CALLER(name, 2, MODEL_ARG(A, 0), MODEL_ARG(B, 1))
+#define MODEL_KERNEL3(name, A, B, C)                                                               \
+    MODEL_CALLER(name, 3, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2))
+#define MODEL_KERNEL4(name, A, B, C, D)                                                            \
+    MODEL_CALLER(name, 4, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3))
+#define MODEL_KERNEL5(name, A, B, C, D, E)                                                         \
+    MODEL_CALLER(name, 5, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
+                 MODEL_ARG(E, 4))
+#define MODEL_KERNEL6(name, A, B, C, D, E, F)                                                      \
+    MODEL_CALLER(name, 6, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
+                 MODEL_ARG(E, 4), MODEL_ARG(F, 5))
+#define MODEL_ARG(T, i) *(T *)arguments[i]
+#define MODEL_CALLER(name, count, ...)                                                             \
+    MODEL_UNSEEN static void name##_call(void *const *arguments)                                   \
+    {                                                                                              \
+        name(__VA_ARGS__);                                                                         \
+    }                                                                                              \
+    static const model_kernel name##_kernel = {#name, name##_call, count}
+
+#endif

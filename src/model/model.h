@@ -1,0 +1,180 @@
+/*
+ * model.h - a small simulated GPU that counts.
+ *
+ * The model runs the text of the CUDA kernels, compiled as C (lane.h). Each lane - CUDA's thread - is
+ * a fiber with a stack of its own. The 32 lanes of a warp go through the text in lock step, one basic
+ * block at a time; the warps of a block take turns between barriers; the blocks of a grid run one
+ * after another. Every access to memory, branch, barrier and application of the operator is seen as
+ * it happens, and what the model reports is what it saw: nothing is computed from a formula.
+ *
+ * It also stops at what a real GPU would silently get wrong: see model_fault_kind.
+ *
+ * What it is not: it knows nothing of time or caches, and as its blocks run one after another, a
+ * kernel that waits for a later block never ends here (MODEL_FAULT_ENDLESS).
+ *
+ * Errors are status codes; model_error() says more. Any number of threads may call the model; launches
+ * take turns, also those of different devices.
+ */
+#ifndef TALLY_MODEL_H
+#define TALLY_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MODEL_WARP       32u   /* lanes of a warp */
+#define MODEL_BLOCK_MAX  1024u /* lanes of a block, at most */
+#define MODEL_WARPS_MAX  (MODEL_BLOCK_MAX / MODEL_WARP)
+#define MODEL_PROCESSORS 8u    /* what a host that sizes its grid to the device is told */
+#define MODEL_LINE       128u  /* bytes of a line of global memory */
+#define MODEL_BANKS      32u   /* of shared memory, 4 bytes wide */
+
+typedef enum model_status {
+    MODEL_OK = 0,
+    MODEL_EINVAL, /* an argument is out of its range */
+    MODEL_ENOMEM, /* no memory on the host */
+    MODEL_EFAULT  /* the kernel did something wrong: model_last_fault() */
+} model_status;
+
+/* A kernel as the model takes it. MODEL_KERNELn() in lane.h defines one from a text. */
+typedef struct model_kernel {
+    const char *name;
+    void (*call)(void *const *arguments); /* arguments[i] points at the i-th argument */
+    unsigned arguments;                   /* how many there are */
+} model_kernel;
+
+typedef struct model_device model_device;
+
+model_status model_open(model_device **out);
+void model_close(model_device *device); /* NULL is allowed; frees all its memory */
+
+/* One line on what the device's last failed call ran into; "" if none did. */
+const char *model_error(const model_device *device);
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+/* Global memory of the device: `bytes` of it, 256-byte aligned. The pointer is the kernels'; the host
+ * goes through the three calls below, which keep track of what has been written. A range must lie
+ * within one allocation. */
+model_status model_allocate(model_device *device, size_t bytes, void **out);
+model_status model_free(model_device *device, void *memory); /* NULL is allowed */
+model_status model_write(model_device *device, void *to, const void *from, size_t bytes);
+model_status model_read(model_device *device, void *to, const void *from, size_t bytes);
+model_status model_fill(model_device *device, void *to, unsigned char byte, size_t bytes);
+
+/* ---- What is counted ------------------------------------------------------------------------ */
+
+/*
+ * A step is a stretch between two barriers (or the start, or the end) of a block.
+ *
+ * A warp-level access is one instruction that some lanes of a warp execute together. In global memory
+ * it takes a transaction for each 128-byte line that it touches, and would take the fewest if the
+ * distinct bytes it asks for lay side by side. In shared memory it takes as many passes as there are
+ * different 4-byte words in the bank with the most; words of 8 bytes are served a half warp at a
+ * time and 16 bytes a quarter, as on real devices. A bank conflict is a pass more than one (in each
+ * half or quarter). Atomics count as accesses; their bytes are both read and written.
+ *
+ * A divergent branch is one after which lanes of a warp that came to it together part.
+ */
+typedef struct model_counts {
+    uint64_t launches;
+    uint64_t blocks;
+    uint64_t steps;     /* in which some lane applied the operator: the most of any block, added
+                           up over launches */
+    uint64_t barriers;  /* executed: the most of any block, added up over launches */
+    uint64_t rounds;    /* applications one after another: within a step the most of any lane's
+                           warp, added up as steps are. What a coarsened block's formula counts. */
+    uint64_t all_steps; /* the same three, added up over blocks */
+    uint64_t all_barriers;
+    uint64_t all_rounds;
+    uint64_t operations; /* applications of the operator */
+    uint64_t slots;      /* 32 for each warp and step in which one of its lanes applied it */
+    uint64_t issued;     /* 32 for each warp-level application of the operator */
+    uint64_t divergent;  /* branches */
+    uint64_t transactions;
+    uint64_t fewest_transactions;
+    uint64_t bank_conflicts;
+    uint64_t bytes_read; /* of global memory, by lane: what is asked for */
+    uint64_t bytes_written;
+    uint64_t atomics; /* by lane */
+} model_counts;
+
+/* Adds `more` to `counts`, as if its launches had come after. */
+void model_counts_add(model_counts *counts, const model_counts *more);
+/* operations / slots. A lane that applies the operator k times in a step counts k: more than 1 is
+ * possible where threads first reduce by themselves. 0 without slots. */
+double model_efficiency(const model_counts *counts);
+/* operations / issued: the share of lanes at work when the operator is applied; at most 1. */
+double model_lane_efficiency(const model_counts *counts);
+
+/* What one warp did in one step. */
+typedef struct model_warp_step {
+    uint32_t lanes; /* bit l: lane l applied the operator */
+    uint32_t operations, rounds, divergent;
+    uint32_t transactions, fewest_transactions;
+    uint32_t bank_conflicts;
+    uint32_t atomics;
+    uint64_t bytes_read, bytes_written;
+} model_warp_step;
+
+typedef struct model_step {
+    unsigned block;
+    unsigned step;    /* of this block, from 0 */
+    int barrier;      /* it ended with a barrier, not with the kernel */
+    uint64_t stride;  /* how many elements lay between the two values that were last read before the
+                         operator was applied; 0 where there are no two or lanes differ */
+    unsigned warps;   /* of the block */
+    const model_warp_step *warp; /* [warps] */
+} model_step;
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+typedef struct model_launch {
+    const model_kernel *kernel;
+    unsigned grid, block;   /* blocks of the grid, 1 up; lanes of a block, 1 to MODEL_BLOCK_MAX */
+    void *const *arguments; /* arguments[i] points at the i-th; read during the call */
+    void (*on_step)(void *context, const model_step *step); /* told of every step, or NULL */
+    void *context;
+} model_launch;
+
+/* Runs a grid to its end, or to the first fault: then MODEL_EFAULT, and memory holds whatever had been
+ * written. What was counted is added to *counts if that is not NULL, also after a fault. */
+model_status model_run(model_device *device, const model_launch *launch, model_counts *counts);
+
+/* A warp may execute this many basic blocks between two barriers; 2^26 unless set. */
+void model_set_patience(model_device *device, uint64_t blocks);
+
+/* ---- What is wrong with a kernel -------------------------------------------------------------- */
+
+typedef enum model_fault_kind {
+    MODEL_FAULT_NONE = 0,
+    MODEL_FAULT_BARRIER,   /* some lanes of a block wait where others do not come */
+    MODEL_FAULT_SHUFFLE,   /* the same, for the lanes that a shuffle names */
+    MODEL_FAULT_BOUNDS,    /* an access outside every buffer */
+    MODEL_FAULT_ALIGNMENT, /* an address that is no multiple of the size of the access */
+    MODEL_FAULT_UNWRITTEN, /* a read of memory that nothing has written */
+    MODEL_FAULT_RACE,      /* two lanes at one place, one of them writing, and nothing between */
+    MODEL_FAULT_ENDLESS    /* out of patience */
+} model_fault_kind;
+
+/* Where something happened. The line is the source's if the program has debugging information. */
+typedef struct model_place {
+    uintptr_t site;     /* an address in the program */
+    unsigned block, lane; /* lane of the block */
+    char file[128];     /* base name; "" if not known */
+    unsigned line;
+} model_place;
+
+typedef struct model_fault {
+    model_fault_kind kind;
+    const char *kernel;
+    model_place here;  /* who ran into it: the second of the two in a race */
+    model_place other; /* race: the first; barrier, shuffle: a lane that is elsewhere */
+    uint64_t address;
+    unsigned size;  /* of the access, in bytes */
+    char text[512]; /* all of it in one line */
+} model_fault;
+
+/* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
+const model_fault *model_last_fault(const model_device *device);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * reduce.c - the public reductions, of an array and of a stream.
+ *
+ * An array is a stream of one piece, except that a stream of a tree reduction must keep the elements of
+ * an unfinished leaf until the rest of it arrives.
+ */
+#include "device.h"
+#include "fpenv.h"
+#include "status.h"
+#include "tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Leaves evaluated at a time: enough work for all threads, and an array that a stack can hold. */
+#define LEAF_BATCH 2048
+
+/* A reduction under way. */
+struct running {
+    struct reduction plan;
+    tally_device *device;
+    struct partial partial; /* all methods but the tree's */
+    struct tree tree;       /* METHOD_TREE */
+};
+
+static tally_status check_array(const void *x, size_t n, tally_type type) {
+    if (n > 0 && !x) return fail(TALLY_EINVAL, "the array is NULL but n is %zu", n);
+    if (n > SIZE_MAX / 2 / tally_type_size(type))
+        return fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
+                    tally_type_name(type));
+    return TALLY_OK;
+}
+
+static void start(struct running *run, tally_device *device) {
+    run->device = device ? device : cpu_calling_thread();
+    partial_clear(&run->plan, &run->partial);
+    tree_clear(&run->tree);
+}
+
+/* Appends x[0..n), which begins at a leaf's start, to the tree. */
+static tally_status add_leaves(struct running *run, const void *x, size_t n) {
+    union tree_value values[LEAF_BATCH];
+    size_t size = tree_value_size(&run->plan), element = tally_type_size(run->plan.type);
+    const char *p = x;
+    for (size_t m; n > 0; n -= m, p += m * element) {
+        m = n < (size_t)LEAF_BATCH * TREE_LEAF ? n : (size_t)LEAF_BATCH * TREE_LEAF;
+        tally_status s = run->device->kind->leaves(run->device, &run->plan, p, m, values);
+        if (s != TALLY_OK) return s;
+        for (size_t i = 0; i < (m + TREE_LEAF - 1) / TREE_LEAF; i++)
+            tree_append(&run->plan, &run->tree, (const char *)values + i * size);
+    }
+    return TALLY_OK;
+}
+
+static tally_status add(struct running *run, const void *x, size_t n) {
+    if (n == 0) return TALLY_OK;
+    if (run->plan.method == METHOD_TREE) return add_leaves(run, x, n);
+    return run->device->kind->fold(run->device, &run->plan, x, n, &run->partial);
+}
+
+static tally_status result(const struct running *run, tally_value *out) {
+    if (run->plan.method != METHOD_TREE) return partial_value(&run->plan, &run->partial, out);
+    *out = tree_value(&run->plan, &run->tree);
+    return TALLY_OK;
+}
+
+static tally_status reduce(struct running *run, tally_device *device, const void *x, size_t n,
+                           tally_value *out) {
+    tally_status s = check_array(x, n, run->plan.type);
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    start(run, device);
+    s = add(run, x, n);
+    if (s == TALLY_OK) s = result(run, out);
+    fp_env_leave(caller);
+    return s;
+}
+
+static tally_status plan_user(const tally_operator *op, tally_type type, struct reduction *out) {
+    if (!op || !op->combine || !op->identity)
+        return fail(TALLY_EINVAL, "a user operator needs a combine function and an identity");
+    if (!tally_type_name(type)) return fail(TALLY_ETYPE, "%d is no element type", (int)type);
+    *out = (struct reduction){.type = type, .out = type, .method = METHOD_TREE, .user = op};
+    return TALLY_OK;
+}
+
+tally_status tally_reduce(tally_device *device, tally_op op, tally_type type, const void *x,
+                          size_t n, const tally_options *options, tally_value *out) {
+    if (!out) return fail(TALLY_EINVAL, "tally_reduce: out is NULL");
+    struct running run;
+    tally_status s = reduction_plan(op, type, options, &run.plan);
+    return s == TALLY_OK ? reduce(&run, device, x, n, out) : s;
+}
+
+tally_status tally_reduce_user(tally_device *device, const tally_operator *op, tally_type type,
+                               const void *x, size_t n, tally_value *out) {
+    if (!out) return fail(TALLY_EINVAL, "tally_reduce_user: out is NULL");
+    struct running run;
+    tally_status s = plan_user(op, type, &run.plan);
+    return s == TALLY_OK ? reduce(&run, device, x, n, out) : s;
+}
+
+/* ---- Streams ------------------------------------------------------------------------------ */
+
+struct tally_stream {
+    struct running run;
+    tally_operator user;       /* a copy of the user's, to which run.plan points */
+    union tree_value identity; /* a copy of the user's identity */
+    size_t waiting;            /* elements in leaf[] */
+    _Alignas(64) char leaf[TREE_LEAF * sizeof(double)]; /* METHOD_TREE: the unfinished leaf */
+};
+
+static tally_status new_stream(const struct reduction *plan, tally_device *device,
+                               tally_stream **out) {
+    size_t size = (sizeof(tally_stream) + 63) / 64 * 64;
+    tally_stream *stream = aligned_alloc(64, size);
+    if (!stream) return fail(TALLY_ENOMEM, "no memory for a stream (%zu bytes)", size);
+    stream->run.plan = *plan;
+    stream->waiting = 0;
+    if (plan->user) {
+        stream->user = *plan->user;
+        memcpy(&stream->identity, plan->user->identity, tally_type_size(plan->type));
+        stream->user.identity = &stream->identity;
+        stream->run.plan.user = &stream->user;
+    }
+    start(&stream->run, device);
+    *out = stream;
+    return TALLY_OK;
+}
+
+tally_status tally_stream_create(tally_device *device, tally_op op, tally_type type,
+                                 const tally_options *options, tally_stream **out) {
+    if (!out) return fail(TALLY_EINVAL, "tally_stream_create: out is NULL");
+    struct reduction plan;
+    tally_status s = reduction_plan(op, type, options, &plan);
+    return s == TALLY_OK ? new_stream(&plan, device, out) : s;
+}
+
+tally_status tally_stream_create_user(tally_device *device, const tally_operator *op,
+                                      tally_type type, tally_stream **out) {
+    if (!out) return fail(TALLY_EINVAL, "tally_stream_create_user: out is NULL");
+    struct reduction plan;
+    tally_status s = plan_user(op, type, &plan);
+    return s == TALLY_OK ? new_stream(&plan, device, out) : s;
+}
+
+/* Feeds a tree: completes the waiting leaf, evaluates whole leaves where they lie, keeps the rest. */
+static tally_status feed_tree(tally_stream *stream, const char *x, size_t n) {
+    size_t element = tally_type_size(stream->run.plan.type);
+    tally_status s = TALLY_OK;
+    if (stream->waiting > 0) {
+        size_t m = TREE_LEAF - stream->waiting < n ? TREE_LEAF - stream->waiting : n;
+        memcpy(stream->leaf + stream->waiting * element, x, m * element);
+        if (stream->waiting + m == TREE_LEAF) s = add_leaves(&stream->run, stream->leaf, TREE_LEAF);
+        if (s != TALLY_OK) return s;
+        stream->waiting = (stream->waiting + m) % TREE_LEAF;
+        x += m * element;
+        n -= m;
+    }
+    size_t whole = n / TREE_LEAF * TREE_LEAF;
+    if (whole > 0) s = add_leaves(&stream->run, x, whole);
+    if (s == TALLY_OK && n > whole) {
+        memcpy(stream->leaf, x + whole * element, (n - whole) * element);
+        stream->waiting = n - whole;
+    }
+    return s;
+}
+
+tally_status tally_stream_feed(tally_stream *stream, const void *x, size_t n) {
+    if (!stream) return fail(TALLY_EINVAL, "tally_stream_feed: the stream is NULL");
+    tally_status s = check_array(x, n, stream->run.plan.type);
+    if (s != TALLY_OK || n == 0) return s;
+    struct fp_env caller = fp_env_enter();
+    s = stream->run.plan.method == METHOD_TREE ? feed_tree(stream, x, n) : add(&stream->run, x, n);
+    fp_env_leave(caller);
+    return s;
+}
+
+tally_status tally_stream_result(tally_stream *stream, tally_value *out) {
+    if (!stream || !out) return fail(TALLY_EINVAL, "tally_stream_result: an argument is NULL");
+    struct fp_env caller = fp_env_enter();
+    tally_status s = TALLY_OK;
+    if (stream->waiting > 0) {
+        /* The waiting leaf counts as the array's last, in a copy: more may still come. */
+        struct running whole = stream->run;
+        s = add_leaves(&whole, stream->leaf, stream->waiting);
+        if (s == TALLY_OK) s = result(&whole, out);
+    } else {
+        s = result(&stream->run, out);
+    }
+    fp_env_leave(caller);
+    return s;
+}
+
+void tally_stream_destroy(tally_stream *stream) {
+    free(stream);
+}

@@ -1,0 +1,56 @@
+/*
+ * tree.h - the canonical tree: one bracketing for every device.
+ *
+ * An operator that is only nearly associative - a floating product, a user's operator - gives the same
+ * bits everywhere only if everybody brackets alike. This is the bracketing; its shape depends on n alone
+ * (docs/canonical-tree.md):
+ *
+ *   leaves   The array is cut into leaves of TREE_LEAF elements; the last may be shorter.
+ *   lanes    A leaf has TREE_LANES lanes. Commutative: lane j takes elements j, j + 32, j + 64 ... in
+ *            that order, then lanes meet by halves: for h = 16, 8, 4, 2, 1 lane j < h takes lane j + h.
+ *            Not commutative: lane j takes the run of elements [128 j, 128 (j+1)), then neighbours meet:
+ *            lanes 2i and 2i + 1 become lane i, five times over.
+ *   tree     Leaf values meet in a binary tree over leaf index: nodes 2i and 2i + 1 of one level make
+ *            node i of the next.
+ * What is absent is skipped: a lane, leaf or node without a partner goes up as it is, and the identity
+ * is never combined with anything.
+ *
+ * Products of f16, bf16 and f32 are evaluated in f32, those of f64 in f64; user operators see elements.
+ */
+#ifndef TALLY_TREE_H
+#define TALLY_TREE_H
+
+#include "partial.h"
+#include <stddef.h>
+
+#define TREE_LEAF  4096
+#define TREE_LANES 32
+#define TREE_RUN   (TREE_LEAF / TREE_LANES)
+
+/* The value of a leaf or node: a float or double for products, an element for user operators. */
+union tree_value {
+    double f64;
+    float f32;
+    unsigned char element[8];
+};
+
+/* The leaves met so far, as the complete subtrees they fill: one for each bit of `leaves`. */
+struct tree {
+    uint64_t leaves;
+    union tree_value
+        node[64]; /* node[k]: the last complete subtree of 2^k leaves, if bit k is set */
+};
+
+/* Bytes of a tree value of this reduction. */
+size_t tree_value_size(const struct reduction *r);
+
+void tree_clear(struct tree *t);
+/* Appends the next leaf's value. */
+void tree_append(const struct reduction *r, struct tree *t, const void *leaf);
+/* The value of the whole tree, as a tally_value; the identity where there are no leaves. */
+tally_value tree_value(const struct reduction *r, const struct tree *t);
+
+/* The values of the leaves of x[0..n), for a user operator, on the calling thread. */
+void tree_user_leaves(const struct reduction *r, const void *x, size_t n, void *out);
+
+#endif
