@@ -1,5 +1,5 @@
 /*
- * exact_sum.c - the exact sum kernels of one instruction set, from the templates extract.h, bins.h
+ * exact_sum.c - the exact sum kernels of one instruction set, from the templates extract.h, bins.h, few.h
  * and exact_sum.h. f16 and bf16 are widened to f32, exactly, as they are loaded.
  */
 #include "cpu/vector.h"
@@ -21,17 +21,21 @@
 #define LOWEST   (-1074)
 #define HIGHEST  1023
 
-#define NAME     sum_f64
-#define ELEMENT  loose_f64
-#define WIDEN(p) VECTOR_LOAD(vf64, p)
+#define NAME         sum_f64
+#define ELEMENT      loose_f64
+#define WIDEN(p)     VECTOR_LOAD(vf64, p)
+#define WIDEN_ONE(p) *(p)
 #include "cpu/extract.h"
 
 #include "cpu/bins.h"
+
+#include "cpu/few.h"
 
 #include "cpu/exact_sum.h"
 #undef NAME
 #undef ELEMENT
 #undef WIDEN
+#undef WIDEN_ONE
 
 #undef REAL
 #undef INT
@@ -52,35 +56,46 @@
 #define LOWEST   (-149)
 #define HIGHEST  127
 
-#define NAME     sum_f32
-#define ELEMENT  loose_f32
-#define WIDEN(p) VECTOR_LOAD(vf32, p)
+#define NAME         sum_f32
+#define ELEMENT      loose_f32
+#define WIDEN(p)     VECTOR_LOAD(vf32, p)
+#define WIDEN_ONE(p) *(p)
 #include "cpu/extract.h"
 
 #include "cpu/bins.h"
+
+#include "cpu/few.h"
 
 #include "cpu/exact_sum.h"
 #undef NAME
 #undef ELEMENT
 #undef WIDEN
+#undef WIDEN_ONE
 
-#define NAME     sum_f16
-#define ELEMENT  loose_u16
-#define WIDEN(p) widen_f16(VECTOR_LOAD(vu16half, p))
+#define NAME         sum_f16
+#define ELEMENT      loose_u16
+#define WIDEN(p)     widen_f16(VECTOR_LOAD(vu16half, p))
+#define WIDEN_ONE(p) widen_f16((vu16half){0} + *(p))[0]
 #include "cpu/extract.h"
 
 #include "cpu/bins.h"
+
+#include "cpu/few.h"
 
 #include "cpu/exact_sum.h"
 #undef NAME
 #undef ELEMENT
 #undef WIDEN
+#undef WIDEN_ONE
 
-#define NAME     sum_bf16
-#define ELEMENT  loose_u16
-#define WIDEN(p) widen_bf16(VECTOR_LOAD(vu16half, p))
+#define NAME         sum_bf16
+#define ELEMENT      loose_u16
+#define WIDEN(p)     widen_bf16(VECTOR_LOAD(vu16half, p))
+#define WIDEN_ONE(p) widen_bf16((vu16half){0} + *(p))[0]
 #include "cpu/extract.h"
 
 #include "cpu/bins.h"
+
+#include "cpu/few.h"
 
 #include "cpu/exact_sum.h"

@@ -22,6 +22,13 @@ void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, struct partial *into) 
              patience = 4; /* chunks still to be binned untried, and how many next time */
     unsigned deep = 0;     /* chunks still to be done with all levels at once */
     s->count += n;
+    if (n <= FEW_MAX && PART(few)(x, n, s)) return;
+
+    /* The first window is guessed from three elements, with some room: seldom wrong, and soon mended. */
+    INT guess = PART(magnitude)(x);
+    if (PART(magnitude)(x + n / 2) > guess) guess = PART(magnitude)(x + n / 2);
+    if (PART(magnitude)(x + n - 1) > guess) guess = PART(magnitude)(x + n - 1);
+    PART(choose)(&w, guess, 5);
 
     /* A first short chunk brings the rest to the vector's alignment, where the elements allow it. */
     size_t m = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
@@ -44,7 +51,7 @@ void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, struct partial *into) 
             }
             PART(close)(&w, s);
         }
-        if (PART(choose)(&w, PART(largest)(x, m)) &&
+        if (PART(choose)(&w, PART(largest)(x, m), 1) &&
             (PART(extract)(&w, 2, x, m) || PART(extract)(&w, MAX_LEVELS, x, m)))
             continue;
         w.open = 0;

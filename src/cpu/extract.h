@@ -7,6 +7,7 @@
  *   REAL, INT, WORD the float type computed in (float or double), the integers of its size
  *   VREAL, VINT, VWORD  vectors of those
  *   WIDEN(p)        a vector of REAL from LANES(REAL) elements at p
+ *   WIDEN_ONE(p)    one REAL from the element at p
  *   MANTISSA        bits of REAL's mantissa without the implicit one: 23 or 52
  *   LOWEST          exponent of REAL's smallest subnormal: -149 or -1074
  *   HIGHEST         largest exponent of a finite REAL: 127 or 1023
@@ -105,6 +106,18 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
     return 1;
 }
 
+/* The bits of the REAL that the element at p is; and those of its magnitude, which sort like it. */
+static inline WORD PART(word)(const ELEMENT *p) {
+    REAL value = WIDEN_ONE(p);
+    WORD bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline INT PART(magnitude)(const ELEMENT *p) {
+    return (INT)(PART(word)(p) & ~((WORD)1 << (8 * sizeof(WORD) - 1)));
+}
+
 /* The bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out on top. */
 static INT PART(largest)(const ELEMENT *x, size_t n) {
     VINT most = {0};
@@ -143,14 +156,13 @@ static void PART(close)(struct WINDOW *w, struct float_sum *s) {
     w->open = 0;
 }
 
-/* Gives a window, closed, the E for numbers of which the largest has the bits `most`; says whether
- * there is one. One bit of room is left above, so that a slightly larger number does not end it. */
-static int PART(choose)(struct WINDOW *w, INT most) {
-    int e = (int)(most >> MANTISSA) - HIGHEST;
-    if (e + 2 > HIGHEST) return 0;
-    int exponent = e + 3 <= HIGHEST ? e + 3 : HIGHEST;
-    const int lowest =
-        LOWEST + MAX_LEVELS * MANTISSA; /* the last level's unit is the smallest subnormal */
+/* Gives a window, closed, the E for numbers of which the largest has the bits `most`, and `room` bits of
+ * room above, so that a slightly larger number does not end it; says whether there is such an E. */
+static int PART(choose)(struct WINDOW *w, INT most, int room) {
+    const int lowest = LOWEST + MAX_LEVELS * MANTISSA; /* the last unit is the smallest subnormal */
+    int exponent = (int)(most >> MANTISSA) - HIGHEST + 2;
+    if (exponent > HIGHEST) return 0;
+    exponent = exponent + room < HIGHEST ? exponent + room : HIGHEST;
     w->exponent = exponent < lowest ? lowest : exponent;
     w->open = 1;
     return 1;

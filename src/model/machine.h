@@ -1,0 +1,177 @@
+/*
+ * machine.h - the parts of a device and how they lie together. For the files of this folder only.
+ *
+ *   schedule.c  who runs when: blocks, warps in lock step, barriers and shuffles
+ *   hooks.c     what the compiled kernels call: accesses, blocks, atomics
+ *   memory.c    buffers, and a shadow of every byte that knows who touched it last
+ *   count.c     from the accesses of a warp to lines, passes and bytes
+ *   fault.c     from an address in the program to a sentence
+ *   device.c    opening, closing, copying, launching
+ */
+#ifndef TALLY_MODEL_MACHINE_H
+#define TALLY_MODEL_MACHINE_H
+
+#include "model/fiber.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+typedef enum access_kind {
+    ACCESS_READ = 1,
+    ACCESS_WRITE = 2,
+    ACCESS_ATOMIC = ACCESS_READ | ACCESS_WRITE,
+    ACCESS_RELAXED = 4 /* and volatile: as an atomic, it is no race with another such */
+} access_kind;
+
+/*
+ * What is remembered of a few neighbouring bytes. Time is counted in epochs: a device's count of
+ * steps, over all blocks and launches. As blocks run one after another, an epoch belongs to one block,
+ * and epochs before a launch's first say nothing about that launch.
+ */
+typedef struct cell {
+    uint32_t write, read;           /* epoch of the last write and read; 0 never */
+    int32_t write_site, read_site;  /* where in the program, from MODEL_ANCHOR */
+    uint16_t writer, reader;        /* the lane, and the flags below */
+    uint16_t known;                 /* something has been written here, be it by the host */
+} cell;
+
+#define CELL_LANE    0x03ffu
+#define CELL_RELAXED 0x8000u /* that access was atomic or volatile */
+#define CELL_MANY    0x4000u /* reader: not the only lane that read in that epoch */
+
+/* A stretch of memory with its shadow. A cell covers 2^shift bytes: the smallest access so far. */
+typedef struct region {
+    uintptr_t base;
+    size_t size;
+    unsigned shift;
+    cell *cells;
+    void *allocation; /* what to free; NULL for shared memory */
+} region;
+
+/* Shared memory is shadowed where it is used, in windows of this size. */
+#define WINDOW ((size_t)1 << 15)
+
+/* ---- Lanes ---------------------------------------------------------------------------------- */
+
+#define STACK ((size_t)1 << 16)
+
+typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
+
+typedef struct lane {
+    fiber fiber;
+    uintptr_t stack;   /* its lowest address */
+    unsigned index;    /* in the block */
+    lane_state state;
+    uintptr_t site;    /* where it goes on: a basic block, a barrier, a shuffle; 0 at the start */
+    unsigned accesses; /* since then */
+    unsigned applied;  /* applications of the operator since then */
+    uintptr_t latest, before; /* the last two addresses read since the operator was applied */
+    unsigned latest_size;
+    bool fenced;              /* a fence since its last plain write to global memory */
+    uintptr_t atomic;         /* the location of its last atomic; 0 once a fence has followed */
+    unsigned shuffle_mask, shuffle_source;
+    uint64_t shuffle_value;
+} lane;
+
+/* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
+typedef struct warp_access {
+    uint32_t global, shared; /* bit l: lane l accesses such memory */
+    unsigned size;
+    unsigned kind;
+    uintptr_t address[MODEL_WARP];
+} warp_access;
+
+#define ACCESSES_MAX 64u /* a warp stops after so many and goes on: see hooks.c */
+
+/* `block` was the last to release or acquire what lies at `location`: an atomic after, or before, a
+ * fence by `lane` in `epoch`. */
+typedef struct handshake {
+    uintptr_t location;
+    unsigned block;
+    uint32_t epoch;
+    unsigned lane;
+} handshake;
+
+/* ---- The device ----------------------------------------------------------------------------- */
+
+struct model_device {
+    region *buffers; /* sorted by base */
+    size_t buffer_count, buffer_capacity;
+    size_t last_buffer; /* where the last look-up found something */
+    region *windows;
+    size_t window_count, window_capacity, last_window;
+
+    unsigned char *stacks; /* MODEL_BLOCK_MAX of STACK bytes */
+    lane *lanes;           /* [MODEL_BLOCK_MAX] */
+    fiber scheduler;
+    lane *lane;                /* who runs */
+    lane *group[MODEL_WARP];   /* the lanes of a warp that go on together */
+    unsigned group_size, turn; /* turn: the next of them */
+    warp_access accesses[ACCESSES_MAX];
+    unsigned access_count; /* of them in use */
+
+    const model_launch *launch;
+    unsigned block;       /* now running */
+    unsigned step;        /* of it */
+    uint32_t epoch;       /* now */
+    uint32_t launch_epoch, block_epoch; /* their first */
+    uint32_t *block_epochs;             /* [block]: the first of each */
+    model_warp_step warps[MODEL_WARPS_MAX];
+    model_warp_step *warp; /* the one that runs */
+    uint64_t stride;       /* see model_step */
+    bool strides_differ;
+    uint64_t patience, spent;
+    handshake *releases; /* by all blocks of the launch, in their order */
+    size_t release_count, release_capacity;
+    handshake acquired[8]; /* by the block that runs */
+    unsigned acquired_count;
+
+    model_counts counts; /* of the launch */
+    uint64_t block_steps, block_barriers, block_rounds;
+
+    bool out_of_memory;
+    model_fault fault;
+    char error[640];
+};
+
+/* The device whose launch is running, or NULL. One at a time: shared arrays are the program's. */
+extern struct model_device *model_now;
+
+/* Sites are kept as distances from here. */
+#define MODEL_ANCHOR ((uintptr_t)&model_now)
+
+/* ---- memory.c ------------------------------------------------------------------------------- */
+
+bool memory_is_shared(uintptr_t address);
+region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size); /* or NULL */
+model_status memory_add(struct model_device *d, size_t bytes, void **out);
+model_status memory_remove(struct model_device *d, void *memory);
+model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
+void memory_forget_epochs(struct model_device *d);
+void memory_release(struct model_device *d);
+/* Checks one lane's access and remembers it. False: it is a fault, and d->fault says so. */
+bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
+                  uintptr_t site);
+
+/* ---- count.c, schedule.c, fault.c ----------------------------------------------------------- */
+
+/* Adds the accesses that a group of lanes made to its warp's counts, and clears them. */
+void count_accesses(struct model_device *d);
+/* Closes a step of the running block. */
+void count_step(struct model_device *d, bool barrier);
+
+void schedule_block(struct model_device *d);
+/* The running lane gives way: to the next of its group, or to the scheduler. */
+void schedule_yield(struct model_device *d);
+/* The running lane is never to run again. */
+_Noreturn void schedule_leave(struct model_device *d);
+
+/* The first fault stays. The sentence is put together later, off the lane's small stack. */
+void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, unsigned size,
+              uintptr_t site, unsigned lane);
+void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane);
+void fault_describe(struct model_device *d);
+
+#endif

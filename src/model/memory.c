@@ -1,0 +1,310 @@
+/*
+ * memory.c - buffers and their shadow.
+ *
+ * Every byte that kernels may touch has a cell in a shadow, which remembers whether anything has been
+ * written there and who read and wrote last, and when. With that each access is checked as it happens:
+ *
+ *   bounds      it lies within one buffer, or in shared memory
+ *   alignment   its address is a multiple of its size
+ *   unwritten   what it reads has been written: in shared memory, by this block
+ *   race        whoever touched the place before is ordered before this access, unless both read or
+ *               both are atomic
+ *
+ * Ordered before are: the same lane; any lane of the block before the last barrier; earlier launches.
+ * And another block, if it wrote, fenced, and then did an atomic at some location at which this block
+ * then did an atomic, and fenced: the message passing of CUDA's memory model, seen per location.
+ *
+ * A cell keeps one reader and one writer. The last writer is enough, because a second one is either
+ * ordered after it or a race by itself. Of several readers it keeps the first of the launch that is
+ * another block's, else the last, and that there were many.
+ */
+#include "model/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PADDING 256 /* before and after a buffer: nobody's; and its alignment */
+
+/* The linker's names for the ends of the kernels' __shared__ arrays. */
+extern char __start_model_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_model_shared[] __attribute__((weak, visibility("hidden")));
+
+bool memory_is_shared(uintptr_t address)
+{
+    return address - (uintptr_t)__start_model_shared <
+           (uintptr_t)__stop_model_shared - (uintptr_t)__start_model_shared;
+}
+
+/* ---- Regions -------------------------------------------------------------------------------- */
+
+static bool region_shadow(region *r, unsigned shift)
+{
+    r->shift = shift;
+    r->cells = calloc((r->size >> shift) + 1, sizeof *r->cells);
+    return r->cells != NULL;
+}
+
+/* Cuts the cells down to 2^shift bytes; each new one knows what the old one did. */
+static bool region_refine(struct model_device *d, region *r, unsigned shift)
+{
+    region fine = *r;
+    if (!region_shadow(&fine, shift)) {
+        d->out_of_memory = true;
+        return false;
+    }
+    size_t count = (r->size >> shift) + 1;
+    for (size_t i = 0; i < count; i++)
+        fine.cells[i] = r->cells[i >> (r->shift - shift)];
+    free(r->cells);
+    *r = fine;
+    return true;
+}
+
+region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size)
+{
+    size_t low = 0, high = d->buffer_count;
+    region *r = d->buffers + d->last_buffer;
+    if (d->last_buffer < high && address - r->base < r->size && size <= r->base + r->size - address)
+        return r;
+    while (low < high) { /* the last buffer that starts at or before the address */
+        size_t middle = low + (high - low) / 2;
+        if (d->buffers[middle].base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return NULL;
+    r = d->buffers + low - 1;
+    if (address - r->base > r->size || size > r->base + r->size - address)
+        return NULL;
+    d->last_buffer = low - 1;
+    return r;
+}
+
+static region *window_at(struct model_device *d, uintptr_t address)
+{
+    uintptr_t base = address & ~(uintptr_t)(WINDOW - 1);
+    if (d->last_window < d->window_count && d->windows[d->last_window].base == base)
+        return &d->windows[d->last_window];
+    for (size_t i = 0; i < d->window_count; i++)
+        if (d->windows[i].base == base) {
+            d->last_window = i;
+            return &d->windows[i];
+        }
+    if (d->window_count == d->window_capacity) {
+        size_t capacity = d->window_capacity ? 2 * d->window_capacity : 4;
+        region *more = realloc(d->windows, capacity * sizeof *more);
+        if (!more) {
+            d->out_of_memory = true;
+            return NULL;
+        }
+        d->windows = more;
+        d->window_capacity = capacity;
+    }
+    region *r = &d->windows[d->window_count];
+    *r = (region){.base = base, .size = WINDOW};
+    if (!region_shadow(r, 4)) {
+        d->out_of_memory = true;
+        return NULL;
+    }
+    d->last_window = d->window_count++;
+    return r;
+}
+
+model_status memory_add(struct model_device *d, size_t bytes, void **out)
+{
+    if (d->buffer_count == d->buffer_capacity) {
+        size_t capacity = d->buffer_capacity ? 2 * d->buffer_capacity : 8;
+        region *more = realloc(d->buffers, capacity * sizeof *more);
+        if (!more)
+            return MODEL_ENOMEM;
+        d->buffers = more;
+        d->buffer_capacity = capacity;
+    }
+    if (bytes > SIZE_MAX / 4)
+        return MODEL_ENOMEM;
+    region r = {.size = bytes};
+    r.allocation = malloc(bytes + 3 * PADDING);
+    if (!r.allocation || !region_shadow(&r, 4)) {
+        free(r.allocation);
+        return MODEL_ENOMEM;
+    }
+    r.base = ((uintptr_t)r.allocation + 2 * PADDING - 1) & ~(uintptr_t)(PADDING - 1);
+    memset((void *)r.base, 0xa5, bytes); /* what nobody wrote is no useful number */
+
+    size_t at = d->buffer_count++;
+    for (; at > 0 && d->buffers[at - 1].base > r.base; at--)
+        d->buffers[at] = d->buffers[at - 1];
+    d->buffers[at] = r;
+    *out = (void *)r.base;
+    return MODEL_OK;
+}
+
+model_status memory_remove(struct model_device *d, void *memory)
+{
+    for (size_t i = 0; i < d->buffer_count; i++)
+        if (d->buffers[i].base == (uintptr_t)memory) {
+            free(d->buffers[i].cells);
+            free(d->buffers[i].allocation);
+            d->buffer_count--;
+            memmove(d->buffers + i, d->buffers + i + 1,
+                    (d->buffer_count - i) * sizeof *d->buffers);
+            return MODEL_OK;
+        }
+    return MODEL_EINVAL;
+}
+
+model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes)
+{
+    size_t ends = offset | (offset + bytes == r->size ? 0 : offset + bytes);
+    unsigned shift = r->shift;
+    while (shift > 0 && (ends & (((size_t)1 << shift) - 1)))
+        shift--;
+    if (bytes && shift < r->shift && !region_refine(d, r, shift)) {
+        d->out_of_memory = false;
+        return MODEL_ENOMEM;
+    }
+    for (size_t i = offset >> shift; bytes && i <= (offset + bytes - 1) >> shift; i++)
+        r->cells[i].known = 1;
+    return MODEL_OK;
+}
+
+/* Epochs start over. */
+void memory_forget_epochs(struct model_device *d)
+{
+    for (size_t b = 0; b < d->buffer_count; b++) {
+        region *r = &d->buffers[b];
+        for (size_t i = 0; i < (r->size >> r->shift) + 1; i++)
+            r->cells[i] = (cell){.known = r->cells[i].known};
+    }
+    for (size_t w = 0; w < d->window_count; w++)
+        memset(d->windows[w].cells, 0,
+               ((d->windows[w].size >> d->windows[w].shift) + 1) * sizeof(cell));
+}
+
+void memory_release(struct model_device *d)
+{
+    for (size_t i = 0; i < d->buffer_count; i++) {
+        free(d->buffers[i].cells);
+        free(d->buffers[i].allocation);
+    }
+    for (size_t i = 0; i < d->window_count; i++)
+        free(d->windows[i].cells);
+    free(d->buffers);
+    free(d->windows);
+}
+
+/* ---- Checks --------------------------------------------------------------------------------- */
+
+static unsigned block_of(const struct model_device *d, uint32_t epoch)
+{
+    unsigned low = 0, high = d->block;
+    while (low < high) {
+        unsigned middle = low + (high - low + 1) / 2;
+        if (d->block_epochs[middle] <= epoch)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Whether what lane `lane` of another block did in `epoch` was passed on to the running lane. */
+static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lane)
+{
+    if (d->acquired_count == 0)
+        return false;
+    unsigned block = block_of(d, epoch);
+    size_t low = 0, high = d->release_count;
+    while (low < high) { /* the first release of that block or a later one */
+        size_t middle = low + (high - low) / 2;
+        if (d->releases[middle].block < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < d->release_count && d->releases[low].block == block; low++) {
+        const handshake *given = &d->releases[low];
+        if (epoch > given->epoch || (epoch == given->epoch && lane != given->lane))
+            continue;
+        for (unsigned i = 0; i < d->acquired_count; i++) {
+            const handshake *taken = &d->acquired[i];
+            if (taken->location == given->location &&
+                (taken->epoch < d->epoch || taken->lane == d->lane->index))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether an earlier access, `by` which lane and with which flags, may collide with one that the
+ * running lane does now. */
+static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed)
+{
+    if (epoch < d->launch_epoch || (relaxed && (by & CELL_RELAXED)))
+        return false;
+    if (epoch >= d->block_epoch)
+        return epoch == d->epoch && ((by & CELL_LANE) != d->lane->index || (by & CELL_MANY));
+    return !passed_on(d, epoch, by & CELL_LANE);
+}
+
+static bool race(struct model_device *d, uintptr_t address, unsigned size, uintptr_t site,
+                 uint32_t epoch, unsigned by, int32_t by_site)
+{
+    fault_at(d, MODEL_FAULT_RACE, address, size, site, d->lane->index);
+    fault_other(d, MODEL_ANCHOR + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
+    return false;
+}
+
+bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
+                  uintptr_t site)
+{
+    const bool shared = memory_is_shared(address);
+    const bool relaxed = kind & ACCESS_RELAXED;
+    const unsigned me = d->lane->index;
+    const uint16_t mark = (uint16_t)(me | (relaxed ? CELL_RELAXED : 0));
+    const int32_t near = (int32_t)(site - MODEL_ANCHOR);
+
+    if (address & (size - 1)) {
+        fault_at(d, MODEL_FAULT_ALIGNMENT, address, size, site, me);
+        return false;
+    }
+    region *r = shared ? window_at(d, address) : memory_buffer_at(d, address, size);
+    if (!r) {
+        if (!d->out_of_memory)
+            fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
+        return false;
+    }
+    const size_t offset = address - r->base;
+    if (size < (size_t)1 << r->shift && !region_refine(d, r, (unsigned)__builtin_ctz(size)))
+        return false;
+
+    const uint32_t oldest = shared ? d->block_epoch : d->launch_epoch;
+    cell *c = r->cells + (offset >> r->shift), *end = r->cells + ((offset + size - 1) >> r->shift);
+    for (; c <= end; c++) {
+        if ((kind & ACCESS_READ) && (shared ? c->write < oldest : !c->known)) {
+            fault_at(d, MODEL_FAULT_UNWRITTEN, address, size, site, me);
+            return false;
+        }
+        if (c->write >= oldest && unordered(d, c->write, c->writer, relaxed))
+            return race(d, address, size, site, c->write, c->writer, c->write_site);
+        if (kind & ACCESS_WRITE) {
+            if (c->read >= oldest && unordered(d, c->read, c->reader, relaxed))
+                return race(d, address, size, site, c->read, c->reader, c->read_site);
+            c->write = d->epoch;
+            c->writer = mark;
+            c->write_site = near;
+            c->known = 1;
+        } else if (c->read == d->epoch && (c->reader & CELL_LANE) != me) {
+            /* Another reader in this step. A plain one says more than an atomic one. */
+            c->reader = (uint16_t)((c->reader & CELL_RELAXED ? mark : c->reader) | CELL_MANY);
+        } else if (c->read < d->launch_epoch || c->read >= d->block_epoch ||
+                   passed_on(d, c->read, c->reader & CELL_LANE)) {
+            c->read = d->epoch;
+            c->reader = mark;
+            c->read_site = near;
+        }
+    }
+    return true;
+}
