@@ -1,0 +1,38 @@
+# The front door. CMake does the building; these are the commands a person types.
+#
+#   make          build into build/
+#   make demo     install what is missing, build, and reduce a real file
+#   make check    install what is missing, build, and run every test
+#   make bench    the comparison table: ours against its peers and the memory's speed
+#   make install  install library, header, command and man page (PREFIX=/usr/local)
+#   make format   lay out the sources as .clang-format says
+
+PREFIX ?= /usr/local
+BUILD ?= build
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+all:
+	@scripts/install-deps build
+	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DTALLY_TESTS=OFF >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: all
+	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 scripts/demo.py $(BUILD)
+
+check:
+	@scripts/install-deps check
+	@scripts/check
+
+bench: all
+	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py $(BUILD) $(BENCH)
+
+install: all
+	@cmake --install $(BUILD)
+
+format:
+	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) build-*
+
+.PHONY: all demo check bench install format clean

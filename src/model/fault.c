@@ -1,0 +1,225 @@
+/*
+ * fault.c - from a fault to a sentence that names kernel, block, lanes and source line.
+ *
+ * Lines come from the program's debugging information, read by libbacktrace (which comes with gcc)
+ * when the first fault is described. Without either the sentence says less, but is still right.
+ */
+#include "model/machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, unsigned size,
+              uintptr_t site, unsigned lane)
+{
+    if (d->fault.kind)
+        return;
+    d->fault.kind = kind;
+    d->fault.kernel = d->launch->kernel->name;
+    d->fault.address = address;
+    d->fault.size = size;
+    d->fault.here.site = site;
+    d->fault.here.block = d->block;
+    d->fault.here.lane = lane;
+}
+
+void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane)
+{
+    d->fault.other.site = site;
+    d->fault.other.block = block;
+    d->fault.other.lane = lane;
+}
+
+/* ---- Source lines --------------------------------------------------------------------------- */
+
+#ifdef MODEL_HAVE_BACKTRACE
+#include <backtrace.h>
+#include <pthread.h>
+
+static struct backtrace_state *lines;
+static pthread_once_t lines_once = PTHREAD_ONCE_INIT;
+
+static void ignore_error(void *data, const char *message, int number)
+{
+    (void)data, (void)message, (void)number;
+}
+
+static void open_lines(void)
+{
+    lines = backtrace_create_state(NULL, 1, ignore_error, NULL);
+}
+
+/* Called for the innermost of inlined functions first. A kernel's own line is the outermost that is
+ * not in a header; a helper's is taken if there is no other. */
+static int note_line(void *data, uintptr_t pc, const char *file, int line, const char *function)
+{
+    model_place *place = data;
+    (void)pc, (void)function;
+    if (!file || line <= 0)
+        return 0;
+    const char *name = strrchr(file, '/');
+    name = name ? name + 1 : file;
+    const size_t length = strlen(name);
+    if (place->line && length > 2 && strcmp(name + length - 2, ".h") == 0)
+        return 0;
+    snprintf(place->file, sizeof place->file, "%s", name);
+    place->line = (unsigned)line;
+    return 0;
+}
+
+static void find_line(model_place *place)
+{
+    pthread_once(&lines_once, open_lines);
+    if (lines && place->site)
+        backtrace_pcinfo(lines, place->site - 1, note_line, ignore_error, place);
+}
+#else
+static void find_line(model_place *place)
+{
+    (void)place;
+}
+#endif
+
+/* ---- The sentence --------------------------------------------------------------------------- */
+
+typedef struct sentence {
+    char *text;
+    size_t size, length;
+} sentence;
+
+__attribute__((format(printf, 2, 3))) static void say(sentence *s, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int more = vsnprintf(s->text + s->length, s->size - s->length, format, list);
+    va_end(list);
+    if (more > 0)
+        s->length += (size_t)more;
+    if (s->length >= s->size)
+        s->length = s->size - 1;
+}
+
+static void say_place(sentence *s, const model_place *place)
+{
+    if (place->line)
+        say(s, " at %s:%u", place->file, place->line);
+    else if (place->site)
+        say(s, " at address 0x%llx", (unsigned long long)place->site);
+}
+
+/* "lanes 0-15, 20": all of the block for which state and site are these. */
+static void say_lanes(sentence *s, const struct model_device *d, lane_state state, uintptr_t site)
+{
+    const char *before = " ";
+    unsigned said = 0, count = 0;
+    for (unsigned i = 0; i < d->launch->block; i++)
+        count += d->lanes[i].state == state && (state == LANE_DONE || d->lanes[i].site == site);
+    say(s, count == 1 ? "lane" : "lanes");
+    for (unsigned i = 0; i < d->launch->block; i++) {
+        unsigned first = i;
+        while (i < d->launch->block && d->lanes[i].state == state &&
+               (state == LANE_DONE || d->lanes[i].site == site))
+            i++;
+        if (i == first)
+            continue;
+        if (++said > 8) {
+            say(s, ", ...");
+            break;
+        }
+        say(s, i - first > 1 ? "%s%u-%u" : "%s%u", before, first, i - 1);
+        before = ", ";
+    }
+}
+
+static const char *memory_name(uintptr_t address)
+{
+    return memory_is_shared(address) ? "shared" : "global";
+}
+
+void fault_describe(struct model_device *d)
+{
+    model_fault *f = &d->fault;
+    sentence s = {f->text, sizeof f->text, 0};
+    find_line(&f->here);
+    find_line(&f->other);
+
+    say(&s, "kernel %s, block %u, ", f->kernel, f->here.block);
+    switch (f->kind) {
+    case MODEL_FAULT_BARRIER:
+    case MODEL_FAULT_SHUFFLE: {
+        const lane *other = &d->lanes[f->other.lane];
+        const bool barrier = f->kind == MODEL_FAULT_BARRIER;
+        say_lanes(&s, d, d->lanes[f->here.lane].state, f->here.site);
+        say(&s, ": waiting at a %s", barrier ? "barrier" : "shuffle");
+        say_place(&s, &f->here);
+        if (other == &d->lanes[f->here.lane]) {
+            say(&s, ", but they name different lanes to shuffle with");
+            break;
+        }
+        say(&s, ", while ");
+        say_lanes(&s, d, other->state, f->other.site);
+        if (other->state == LANE_DONE) {
+            say(&s, " left the kernel");
+        } else {
+            say(&s, " wait%s at a %s", "", other->state == LANE_SHUFFLE ? "shuffle" : "barrier");
+            say_place(&s, &f->other);
+        }
+        break;
+    }
+    case MODEL_FAULT_BOUNDS:
+        say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
+        say_place(&s, &f->here);
+        say(&s, " outside every buffer");
+        for (size_t i = 0; i < d->buffer_count; i++) { /* near one? */
+            const region *r = &d->buffers[i];
+            if (f->address >= r->base + r->size && f->address - r->base - r->size < 65536)
+                say(&s, " (%zu bytes past the end of one of %zu)",
+                    (size_t)(f->address - r->base - r->size), r->size);
+            else if (f->address >= r->base && f->address < r->base + r->size)
+                say(&s, " (across the end of one of %zu bytes)", r->size);
+            else if (f->address < r->base && r->base - f->address < 256)
+                say(&s, " (%zu bytes before the start of one of %zu)",
+                    (size_t)(r->base - f->address), r->size);
+            else
+                continue;
+            break;
+        }
+        break;
+    case MODEL_FAULT_ALIGNMENT:
+        say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
+        say_place(&s, &f->here);
+        say(&s, " at an address that is no multiple of %u", f->size);
+        break;
+    case MODEL_FAULT_UNWRITTEN:
+        say(&s, "lane %u: reads %u bytes of %s memory", f->here.lane, f->size,
+            memory_name(f->address));
+        say_place(&s, &f->here);
+        say(&s, " that nothing has written");
+        break;
+    case MODEL_FAULT_RACE:
+        if (f->other.block != f->here.block)
+            say(&s, "lane %u and block %u, lane %u", f->here.lane, f->other.block, f->other.lane);
+        else if (f->other.lane == f->here.lane)
+            say(&s, "lane %u and another", f->here.lane);
+        else
+            say(&s, "lanes %u and %u", f->other.lane, f->here.lane);
+        say(&s, ": data race on %s memory: %s %u bytes", memory_name(f->address),
+            f->size == 1 ? "1 byte, so" : "the same", f->size);
+        say_place(&s, &f->other);
+        say(&s, " and");
+        say_place(&s, &f->here);
+        say(&s, ", at least one writes, and %s is between",
+            f->other.block == f->here.block ? "no barrier" : "nothing");
+        break;
+    case MODEL_FAULT_ENDLESS:
+        say(&s, "lane %u", f->here.lane);
+        say_place(&s, &f->here);
+        say(&s, " and its warp executed %llu basic blocks without a barrier: it may wait for a "
+                "lane or block that runs later",
+            (unsigned long long)d->spent);
+        break;
+    case MODEL_FAULT_NONE:
+        break;
+    }
+}

@@ -1,0 +1,238 @@
+/*
+ * hooks.c - what the compiled kernels call.
+ *
+ * All of this runs on a lane's own small stack, millions of times: it notes what happens, stops where
+ * lanes of a warp are to stay together, and leaves the rest to the scheduler. A hook's return address
+ * is the site of what it reports. Without a launch - the compiler also has the sanitizer's start-up
+ * calls made - a hook does nothing.
+ */
+#include "model/lane.h"
+
+#include "model/machine.h"
+
+#include <stdlib.h>
+
+#define SITE ((uintptr_t)__builtin_return_address(0))
+
+void model_nothing(void);
+void model_on_block(void);
+
+void model_nothing(void)
+{
+}
+
+void model_on_block(void)
+{
+    struct model_device *d = model_now;
+    if (!d)
+        return;
+    d->lane->site = SITE;
+    schedule_yield(d);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t site)
+{
+    struct model_device *d = model_now;
+    if (!d)
+        return;
+    lane *me = d->lane;
+    if (address - me->stack < STACK)
+        return; /* its own variables: registers, on a GPU */
+
+    if (me->accesses == ACCESSES_MAX) { /* a very long block: stop here as if a new one began */
+        me->site = site;
+        schedule_yield(d);
+    }
+    if (!memory_check(d, address, size, kind, site))
+        schedule_leave(d);
+
+    const bool shared = memory_is_shared(address);
+    const unsigned l = me->index % MODEL_WARP;
+    if (me->accesses == d->access_count)
+        d->access_count++;
+    warp_access *a = &d->accesses[me->accesses++];
+    *(shared ? &a->shared : &a->global) |= UINT32_C(1) << l;
+    a->size = size;
+    a->kind = kind;
+    a->address[l] = address;
+
+    if (kind & ACCESS_WRITE) {
+        if (!shared && !(kind & ACCESS_RELAXED))
+            me->fenced = false;
+    } else {
+        me->before = me->latest_size == size ? me->latest : 0;
+        me->latest = address;
+        me->latest_size = size;
+    }
+}
+
+#define ACCESS(name, size, kind)                                                                   \
+    void model_on_##name##size(uintptr_t address);                                                 \
+    void model_on_##name##size(uintptr_t address)                                                  \
+    {                                                                                              \
+        on_access(address, size, kind, SITE);                                                      \
+    }
+#define ACCESSES(name, kind)                                                                       \
+    ACCESS(name, 1, kind)                                                                          \
+    ACCESS(name, 2, kind) ACCESS(name, 4, kind) ACCESS(name, 8, kind) ACCESS(name, 16, kind)
+ACCESSES(read, ACCESS_READ)
+ACCESSES(write, ACCESS_WRITE)
+ACCESSES(volatile_read, ACCESS_READ | ACCESS_RELAXED)
+ACCESSES(volatile_write, ACCESS_WRITE | ACCESS_RELAXED)
+
+void model_on_read_range(uintptr_t address, size_t size);
+void model_on_write_range(uintptr_t address, size_t size);
+
+/* Structures are copied a byte at a time: right for the checks, dear in the counts. */
+void model_on_read_range(uintptr_t address, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        on_access(address + i, 1, ACCESS_READ, SITE);
+}
+
+void model_on_write_range(uintptr_t address, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        on_access(address + i, 1, ACCESS_WRITE, SITE);
+}
+
+/* ---- Where a lane is ------------------------------------------------------------------------ */
+
+unsigned model_thread(void)
+{
+    return model_now->lane->index;
+}
+
+unsigned model_block(void)
+{
+    return model_now->block;
+}
+
+unsigned model_threads(void)
+{
+    return model_now->launch->block;
+}
+
+unsigned model_blocks(void)
+{
+    return model_now->launch->grid;
+}
+
+/* ---- The operator --------------------------------------------------------------------------- */
+
+void model_operation(void)
+{
+    struct model_device *d = model_now;
+    if (!d)
+        return; /* the host combines */
+    lane *me = d->lane;
+    me->applied++;
+    d->warp->operations++;
+    d->warp->lanes |= UINT32_C(1) << (me->index % MODEL_WARP);
+    if (me->before) {
+        uintptr_t far = me->latest > me->before ? me->latest - me->before : me->before - me->latest;
+        far /= me->latest_size;
+        if (d->stride == 0)
+            d->stride = far;
+        d->strides_differ |= d->stride != far;
+    }
+    me->before = me->latest = 0;
+}
+
+/* ---- Waiting for each other ----------------------------------------------------------------- */
+
+void model_barrier(void)
+{
+    struct model_device *d = model_now;
+    d->lane->site = SITE;
+    d->lane->state = LANE_BARRIER;
+    schedule_yield(d);
+}
+
+u64 model_shuffle(unsigned mask, u64 value, unsigned source)
+{
+    struct model_device *d = model_now;
+    lane *me = d->lane;
+    me->site = SITE;
+    me->state = LANE_SHUFFLE;
+    me->shuffle_mask = mask;
+    me->shuffle_value = value;
+    me->shuffle_source = source;
+    schedule_yield(d);
+    return me->shuffle_value;
+}
+
+/* ---- Fences and atomics --------------------------------------------------------------------- */
+
+/* The block has taken over what others released at `location`. The oldest of too many is forgotten:
+ * that can only lead to a race being reported too much. */
+static void acquire(struct model_device *d, uintptr_t location)
+{
+    const unsigned kept = sizeof d->acquired / sizeof *d->acquired;
+    for (unsigned i = 0; i < d->acquired_count && i < kept; i++)
+        if (d->acquired[i].location == location && d->acquired[i].lane == d->lane->index)
+            return;
+    if (d->acquired_count == kept)
+        d->acquired_count = 0;
+    d->acquired[d->acquired_count++] =
+        (handshake){location, d->block, d->epoch, d->lane->index};
+}
+
+static void release(struct model_device *d, uintptr_t location)
+{
+    if (d->release_count == d->release_capacity) {
+        size_t capacity = d->release_capacity ? 2 * d->release_capacity : 64;
+        handshake *more = realloc(d->releases, capacity * sizeof *more);
+        if (!more) {
+            d->out_of_memory = true;
+            schedule_leave(d);
+        }
+        d->releases = more;
+        d->release_capacity = capacity;
+    }
+    d->releases[d->release_count++] = (handshake){location, d->block, d->epoch, d->lane->index};
+}
+
+void model_fence(void)
+{
+    struct model_device *d = model_now;
+    d->lane->fenced = true;
+    if (d->lane->atomic)
+        acquire(d, d->lane->atomic);
+    d->lane->atomic = 0;
+}
+
+static void on_atomic(void *p, unsigned size, uintptr_t site)
+{
+    struct model_device *d = model_now;
+    on_access((uintptr_t)p, size, ACCESS_ATOMIC | ACCESS_RELAXED, site);
+    d->lane->atomic = (uintptr_t)p;
+    if (d->lane->fenced && !memory_is_shared((uintptr_t)p))
+        release(d, (uintptr_t)p);
+}
+
+#define ATOMIC(T, ...)                                                                             \
+    {                                                                                              \
+        on_atomic(p, sizeof(T), SITE);                                                             \
+        T old = *p;                                                                                \
+        *p = (__VA_ARGS__);                                                                        \
+        return old;                                                                                \
+    }
+#define ATOMICS(name, T, ...) T name(T *p, T v) ATOMIC(T, __VA_ARGS__)
+
+ATOMICS(model_add_u32, u32, old + v)
+ATOMICS(model_add_u64, u64, old + v)
+ATOMICS(model_add_float, float, old + v)
+ATOMICS(model_add_double, double, old + v)
+ATOMICS(model_and_u32, u32, old & v)
+ATOMICS(model_and_u64, u64, old & v)
+ATOMICS(model_or_u32, u32, old | v)
+ATOMICS(model_or_u64, u64, old | v)
+ATOMICS(model_xor_u32, u32, old ^ v)
+ATOMICS(model_xor_u64, u64, old ^ v)
+ATOMICS(model_exchange_u32, u32, v)
+ATOMICS(model_exchange_u64, u64, v)
+u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v : old)
+u64 model_cas_u64(u64 *p, u64 expected, u64 v) ATOMIC(u64, old == expected ? v : old)

@@ -1,0 +1,218 @@
+/*
+ * schedule.c - who runs when.
+ *
+ * Lock step. The lanes of a warp stop at the start of every basic block. Of all that can run, those
+ * that stand at the lowest address run together, one after the other, to their next stop; what they
+ * did at the same place in the text counts as one instruction of the warp. As the compiler is told
+ * to leave the blocks in the order of the text, the ways out of a branch or a loop lie behind it:
+ * lanes that are ahead wait there for those that are still inside, and the warp goes on as one. That
+ * is where real hardware brings them together again, too.
+ *
+ * A branch is seen by its outcome: lanes that ran a block together and now stand at different places
+ * have diverged.
+ *
+ * Lanes at a barrier or a shuffle wait. When none of a warp can run, shuffles whose lanes have all
+ * come are done; when no warp can run, a barrier that all the block's lanes stand at is over.
+ * Anything else is a fault.
+ */
+#include "model/machine.h"
+
+#include <string.h>
+
+static void lane_main(void)
+{
+    struct model_device *d = model_now;
+    d->launch->kernel->call(d->launch->arguments);
+    d->lane->state = LANE_DONE;
+    schedule_leave(d);
+}
+
+/* Lanes go on in the group's order, each switching to the next, and the last back to the scheduler. */
+static fiber *next_turn(struct model_device *d)
+{
+    if (d->turn == d->group_size)
+        return &d->scheduler;
+    d->lane = d->group[d->turn++];
+    return &d->lane->fiber;
+}
+
+void schedule_yield(struct model_device *d)
+{
+    lane *me = d->lane;
+    fiber_switch(&me->fiber, next_turn(d));
+    me->accesses = 0;
+    me->applied = 0;
+}
+
+_Noreturn void schedule_leave(struct model_device *d)
+{
+    fiber *me = &d->lane->fiber;
+    for (;;)
+        fiber_switch(me, d->fault.kind || d->out_of_memory ? &d->scheduler : next_turn(d));
+}
+
+/* ---- A warp --------------------------------------------------------------------------------- */
+
+/* The lanes in `state` at the lowest address at or above `from`: puts them into the group. */
+static void gather(struct model_device *d, lane *warp, unsigned lanes, lane_state state,
+                   uintptr_t from)
+{
+    uintptr_t lowest = UINTPTR_MAX;
+    d->group_size = 0;
+    for (unsigned l = 0; l < lanes; l++) {
+        if (warp[l].state != state || warp[l].site < from || warp[l].site > lowest)
+            continue;
+        if (warp[l].site < lowest)
+            d->group_size = 0;
+        lowest = warp[l].site;
+        d->group[d->group_size++] = &warp[l];
+    }
+}
+
+static void run_group(struct model_device *d)
+{
+    d->turn = 0;
+    fiber_switch(&d->scheduler, next_turn(d));
+    if (d->fault.kind || d->out_of_memory)
+        return;
+    count_accesses(d);
+
+    unsigned rounds = 0;
+    bool parted = false;
+    for (unsigned i = 0; i < d->group_size; i++) {
+        const lane *l = d->group[i];
+        if (l->applied > rounds)
+            rounds = l->applied;
+        if (l->site != d->group[0]->site || l->state != d->group[0]->state)
+            parted = true;
+    }
+    d->warp->rounds += rounds;
+    d->warp->divergent += parted;
+    if (++d->spent > d->patience) {
+        const lane *l = d->group[0];
+        fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, l->site, l->index);
+    }
+}
+
+/* Does a shuffle whose lanes have all come. Lanes that are done, or that the block does not have, are
+ * not waited for; what a lane gets that takes from one of them is undefined on hardware, and here
+ * its own value with all bits turned. */
+static bool run_shuffle(struct model_device *d, lane *warp, unsigned lanes)
+{
+    for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
+        gather(d, warp, lanes, LANE_SHUFFLE, from);
+        if (d->group_size == 0)
+            return false;
+        uint32_t here = 0, alive = 0, named = d->group[0]->shuffle_mask;
+        bool agree = true;
+        for (unsigned i = 0; i < d->group_size; i++) {
+            here |= UINT32_C(1) << (d->group[i]->index % MODEL_WARP);
+            agree &= d->group[i]->shuffle_mask == named;
+        }
+        for (unsigned l = 0; l < lanes; l++)
+            alive |= (uint32_t)(warp[l].state != LANE_DONE) << l;
+        if (!agree || (named & alive) != here)
+            continue;
+
+        uint64_t given[MODEL_WARP];
+        for (unsigned i = 0; i < d->group_size; i++) {
+            const lane *l = d->group[i];
+            unsigned source = l->shuffle_source;
+            if (source >= MODEL_WARP)
+                source = l->index % MODEL_WARP; /* past the warp: its own */
+            given[i] = here >> source & 1 ? warp[source].shuffle_value : ~l->shuffle_value;
+        }
+        for (unsigned i = 0; i < d->group_size; i++) {
+            d->group[i]->shuffle_value = given[i];
+            d->group[i]->state = LANE_RUNNING;
+        }
+        return true;
+    }
+}
+
+/* Runs a warp until all its lanes wait at barriers, are done, or are stuck. */
+static void run_warp(struct model_device *d, unsigned w)
+{
+    lane *warp = d->lanes + w * MODEL_WARP;
+    unsigned lanes = d->launch->block - w * MODEL_WARP;
+    if (lanes > MODEL_WARP)
+        lanes = MODEL_WARP;
+    d->warp = &d->warps[w];
+    d->spent = 0;
+    for (;;) {
+        gather(d, warp, lanes, LANE_RUNNING, 0);
+        if (d->group_size > 0)
+            run_group(d);
+        else if (!run_shuffle(d, warp, lanes))
+            return;
+        if (d->fault.kind || d->out_of_memory)
+            return;
+    }
+}
+
+/* ---- A block -------------------------------------------------------------------------------- */
+
+/* Not all lanes stand at one barrier, and none can run: whose fault is it? */
+static void stuck(struct model_device *d)
+{
+    const lane *waiting = NULL;
+    for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */
+        const lane *l = &d->lanes[i];
+        if (l->state == LANE_SHUFFLE && (!waiting || waiting->state != LANE_SHUFFLE))
+            waiting = l;
+        else if (l->state == LANE_BARRIER && !waiting)
+            waiting = l;
+    }
+    fault_at(d, waiting->state == LANE_SHUFFLE ? MODEL_FAULT_SHUFFLE : MODEL_FAULT_BARRIER, 0, 0,
+             waiting->site, waiting->index);
+    for (unsigned i = 0; i < d->launch->block; i++) {
+        const lane *l = &d->lanes[i];
+        if (waiting->state == LANE_SHUFFLE && l->index / MODEL_WARP != waiting->index / MODEL_WARP)
+            continue;
+        if (l->state != waiting->state || l->site != waiting->site) {
+            fault_other(d, l->state == LANE_DONE ? 0 : l->site, d->block, l->index);
+            return;
+        }
+    }
+    fault_other(d, waiting->site, d->block, waiting->index); /* they differ in the mask only */
+}
+
+void schedule_block(struct model_device *d)
+{
+    const unsigned lanes = d->launch->block, warps = (lanes + MODEL_WARP - 1) / MODEL_WARP;
+
+    d->step = 0;
+    d->block_epoch = d->block_epochs[d->block] = d->epoch;
+    d->block_steps = d->block_barriers = d->block_rounds = 0;
+    d->acquired_count = 0;
+    for (unsigned i = 0; i < lanes; i++) {
+        lane *l = &d->lanes[i];
+        *l = (lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};
+        fiber_prepare(&l->fiber, (void *)l->stack, STACK, lane_main);
+    }
+    for (bool barrier = true; barrier;) {
+        for (unsigned w = 0; w < warps; w++) {
+            run_warp(d, w);
+            if (d->fault.kind || d->out_of_memory) {
+                count_accesses(d);
+                count_step(d, false);
+                return;
+            }
+        }
+        unsigned done = 0, waiting = 0;
+        for (unsigned i = 0; i < lanes; i++) {
+            const lane *l = &d->lanes[i];
+            done += l->state == LANE_DONE;
+            waiting += l->state == LANE_BARRIER && l->site == d->lanes[0].site;
+        }
+        barrier = waiting == lanes;
+        if (!barrier && done != lanes)
+            stuck(d);
+        count_step(d, barrier);
+        if (barrier)
+            for (unsigned i = 0; i < lanes; i++) {
+                d->lanes[i].state = LANE_RUNNING;
+                d->lanes[i].latest = d->lanes[i].before = 0;
+            }
+    }
+}
