@@ -46,13 +46,15 @@ extern "C" {
 /* What a call came to. The texts are tally_status_text()'s. */
 typedef enum tally_status {
     TALLY_OK = 0,
-    TALLY_EINVAL,      /* an argument is out of its range: NULL, or a size that overflows */
-    TALLY_ETYPE,       /* this operator, element type and result type do not go together */
-    TALLY_EDEVICE,     /* the text names no device that is here */
-    TALLY_ENOMEM,      /* no memory, on the host or on the device */
-    TALLY_ERANGE,      /* the exact integer result does not fit its type */
-    TALLY_EFORMAT,     /* the bytes are no saved accumulator, or a damaged one */
-    TALLY_EUNSUPPORTED /* the device cannot do this */
+    TALLY_EINVAL,       /* an argument is out of its range: NULL, or a size that overflows */
+    TALLY_ETYPE,        /* this operator, element type and result type do not go together */
+    TALLY_EDEVICE,      /* the text names no device that is here */
+    TALLY_ENOMEM,       /* no memory, on the host or on the device */
+    TALLY_ERANGE,       /* the exact integer result does not fit its type */
+    TALLY_EFORMAT,      /* the bytes are no saved accumulator, or a damaged one */
+    TALLY_EUNSUPPORTED, /* the device cannot do this */
+    TALLY_ECOMPILE,     /* a kernel does not compile: tally_error() has the compiler's words */
+    TALLY_ELOST         /* the device failed at work, or is gone */
 } tally_status;
 
 /* The type of an array's elements. f16 is IEEE binary16, bf16 the upper half of a binary32. */
@@ -102,11 +104,11 @@ typedef struct tally_value {
     } as;
 } tally_value;
 
-TALLY_API const char *tally_version(void);                 /* "0.1.0" */
-TALLY_API const char *tally_status_text(tally_status s);   /* a short text; never NULL */
-TALLY_API const char *tally_type_name(tally_type type);    /* "f32"; NULL where there is none */
-TALLY_API size_t tally_type_size(tally_type type);         /* bytes an element; 0 where there is none */
-TALLY_API const char *tally_op_name(tally_op op);          /* "sum"; NULL where there is none */
+TALLY_API const char *tally_version(void);               /* "0.1.0" */
+TALLY_API const char *tally_status_text(tally_status s); /* a short text; never NULL */
+TALLY_API const char *tally_type_name(tally_type type);  /* "f32"; NULL where there is none */
+TALLY_API size_t tally_type_size(tally_type type); /* bytes an element; 0 where there is none */
+TALLY_API const char *tally_op_name(tally_op op);  /* "sum"; NULL where there is none */
 TALLY_API tally_status tally_type_parse(const char *name, tally_type *out); /* "f32" -> TALLY_F32 */
 TALLY_API tally_status tally_op_parse(const char *name, tally_op *out);     /* "sum" -> TALLY_SUM */
 

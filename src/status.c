@@ -36,6 +36,10 @@ const char *tally_status_text(tally_status s) {
         return "not a saved accumulator";
     case TALLY_EUNSUPPORTED:
         return "not supported by the device";
+    case TALLY_ECOMPILE:
+        return "the kernel does not compile";
+    case TALLY_ELOST:
+        return "the device failed";
     }
     return "unknown status";
 }
