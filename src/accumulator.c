@@ -145,6 +145,20 @@ void tally_accumulator_save(const tally_accumulator *acc,
     put(bytes + AT_HASH, hash(bytes, AT_HASH), 8);
 }
 
+/* Whether save() can have written these fields. */
+static int possible(const unsigned char *bytes) {
+    int64_t top = (int64_t)get(bytes + AT_TOP, 8);
+    unsigned char specials = bytes[AT_SPECIALS], mixed = bytes[AT_MIXED];
+    int zero = top == 0;
+    for (int i = AT_DIGITS; i < AT_TOP; i++)
+        zero = zero && bytes[i] == 0;
+    const uint64_t too_small = (UINT64_C(1) << (-1074 - SUPERACC_LOWEST)) - 1; /* below 2^-1074 */
+    return (specials <= SEEN_PLUS_INF || specials == SEEN_MINUS_INF) && mixed <= 1 &&
+           bytes[AT_MIXED + 1] == 0 && (mixed || (zero && !specials)) && (zero || !specials) &&
+           (get(bytes + AT_DIGITS, 4) & too_small) == 0 && top < INT64_C(1) << 32 &&
+           top >= -(INT64_C(1) << 32);
+}
+
 tally_status tally_accumulator_load(const unsigned char *bytes, size_t size,
                                     tally_accumulator **out) {
     if (!bytes || !out) return fail(TALLY_EINVAL, "tally_accumulator_load: an argument is NULL");
@@ -159,10 +173,7 @@ tally_status tally_accumulator_load(const unsigned char *bytes, size_t size,
                     bytes[AT_VERSION], SAVED_VERSION);
     if (get(bytes + AT_HASH, 8) != hash(bytes, AT_HASH))
         return fail(TALLY_EFORMAT, "the saved accumulator is damaged: its hash does not match");
-    int64_t top = (int64_t)get(bytes + AT_TOP, 8);
-    unsigned char specials = bytes[AT_SPECIALS];
-    if (bytes[AT_MIXED] > 1 || bytes[AT_MIXED + 1] != 0 || specials == 3 || specials > 4 ||
-        top >= INT64_C(1) << 32 || top < -(INT64_C(1) << 32))
+    if (!possible(bytes))
         return fail(TALLY_EFORMAT, "the saved accumulator holds impossible values");
 
     tally_accumulator *acc = NULL;
@@ -171,9 +182,9 @@ tally_status tally_accumulator_load(const unsigned char *bytes, size_t size,
     struct superacc *limbs = float_sum_limbs(&acc->sum);
     for (int i = 0; i < SUPERACC_LIMBS - 1; i++)
         limbs->limb[i] = (int64_t)get(bytes + AT_DIGITS + 4 * i, 4);
-    limbs->limb[SUPERACC_LIMBS - 1] = top;
+    limbs->limb[SUPERACC_LIMBS - 1] = (int64_t)get(bytes + AT_TOP, 8);
     limbs->used = 1;
-    acc->sum.specials = specials;
+    acc->sum.specials = bytes[AT_SPECIALS];
     acc->sum.mixed = bytes[AT_MIXED];
     acc->sum.count = get(bytes + AT_COUNT, 8);
     *out = acc;

@@ -3,6 +3,7 @@
  */
 #include "device.h"
 
+#include "fpenv.h"
 #include "status.h"
 
 #include <string.h>
@@ -58,5 +59,8 @@ tally_status tally_device_read(tally_device *device, const void *bytes, size_t s
                                double *seconds) {
     if (!device || !seconds || (!bytes && size > 0))
         return fail(TALLY_EINVAL, "tally_device_read: an argument is NULL");
-    return device->kind->read(device, bytes, size, seconds);
+    struct fp_env caller = fp_env_enter();
+    tally_status s = device->kind->read(device, bytes, size, seconds);
+    fp_env_leave(caller);
+    return s;
 }

@@ -11,6 +11,8 @@ tally_status fail(tally_status status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    for (char *c = line; *c; c++) /* a caller's text may be in it, but it stays one line */
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
     return status;
 }
 

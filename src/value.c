@@ -47,7 +47,7 @@ static double bfloat_to_double(uint16_t h) {
     return f;
 }
 
-double tally_value_double(const tally_value *value) {
+static double nearest_double(const tally_value *value) {
     switch (value->type) {
     case TALLY_I8:
         return value->as.i8;
@@ -77,58 +77,94 @@ double tally_value_double(const tally_value *value) {
     return (double)NAN;
 }
 
-/* Whether the decimal reads back as the value. A 16-bit float is read by way of a double. */
-static int reads_back(const char *decimal, const tally_value *value) {
+double tally_value_double(const tally_value *value) {
+    struct fp_env caller = fp_env_enter();
+    double d = nearest_double(value);
+    fp_env_leave(caller);
+    return d;
+}
+
+/* A decimal: sign * digits * 10^exponent. */
+struct decimal {
+    uint64_t digits;
+    int exponent;
+};
+
+/* Whether the decimal reads back as the value, a positive one. A 16-bit float is read by way of a
+ * double. */
+static int reads_back(struct decimal d, const tally_value *value) {
+    char text[40]; /* without a point, and so the same in every locale */
+    snprintf(text, sizeof text, "%" PRIu64 "e%d", d.digits, d.exponent);
     tally_value read;
     if (value->type == TALLY_F32)
-        read = (tally_value){.type = TALLY_F32, .as.f32 = strtof(decimal, NULL)};
+        read = (tally_value){.type = TALLY_F32, .as.f32 = strtof(text, NULL)};
     else
-        read = round_double(value->type, strtod(decimal, NULL));
+        read = round_double(value->type, strtod(text, NULL));
     return tally_value_bits(&read) == tally_value_bits(value);
 }
 
-/* Rewrites "d.ddde-xx", whatever the locale's point is, as digits with the point in place where that
- * is short, as Python does it, and with an exponent where not. */
-static void tidy(const char *scientific, char *text, size_t size) {
-    char digits[32];
-    size_t count = 0;
-    const char *p = scientific;
-    for (; *p != 'e'; p++)
-        if (*p >= '0' && *p <= '9' && count < sizeof digits - 1) digits[count++] = *p;
-    while (count > 1 && digits[count - 1] == '0')
-        count--;
-    digits[count] = '\0';
-    const char *sign = *scientific == '-' ? "-" : "";
-    int exponent = atoi(p + 1), length = (int)count;
-    if (exponent >= length - 1 && exponent < 16)
-        snprintf(text, size, "%s%s%.*s", sign, digits, exponent - length + 1, "0000000000000000");
-    else if (exponent >= 0 && exponent < 16)
-        snprintf(text, size, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
-    else if (exponent < 0 && exponent >= -4)
-        snprintf(text, size, "%s0.%.*s%s", sign, -exponent - 1, "0000", digits);
+/* The decimal of so many digits that is nearest to d > 0. */
+static struct decimal nearest_decimal(double d, int digits) {
+    char text[48];
+    snprintf(text, sizeof text, "%.*e", digits - 1, d);
+    struct decimal out = {0, 0};
+    const char *p = text;
+    for (; *p != 'e'; p++) /* whatever the locale's point is */
+        if (*p >= '0' && *p <= '9') out.digits = 10 * out.digits + (uint64_t)(*p - '0');
+    out.exponent = (int)strtol(p + 1, NULL, 10) - (digits - 1);
+    return out;
+}
+
+/* The shortest decimal that reads back as the value, d > 0; among those the nearest. Next to a power of
+ * two it need not be the nearest of its length, so its neighbours are tried, too. */
+static struct decimal shortest_decimal(const tally_value *value, double d) {
+    struct decimal found = {0, 0};
+    for (int digits = 1; digits <= 17; digits++) {
+        found = nearest_decimal(d, digits);
+        if (reads_back(found, value)) break;
+        struct decimal above = {found.digits + 1, found.exponent};
+        struct decimal below = {found.digits - 1, found.exponent};
+        if (reads_back(above, value)) return above;
+        if (reads_back(below, value)) return below;
+    }
+    return found;
+}
+
+/* Writes a decimal as Python does: the point in place where that is short, an exponent where not. */
+static void write_decimal(struct decimal d, const char *sign, char *text, size_t size) {
+    while (d.digits != 0 && d.digits % 10 == 0) {
+        d.digits /= 10;
+        d.exponent++;
+    }
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, d.digits);
+    int first = d.digits ? d.exponent + length - 1 : 0; /* the first digit's power of ten */
+    if (first >= length - 1 && first < 16)
+        snprintf(text, size, "%s%s%.*s", sign, digits, first - length + 1, "0000000000000000");
+    else if (first >= 0 && first < 16)
+        snprintf(text, size, "%s%.*s.%s", sign, first + 1, digits, digits + first + 1);
+    else if (first < 0 && first >= -4)
+        snprintf(text, size, "%s0.%.*s%s", sign, -first - 1, "0000", digits);
     else
         snprintf(text, size, "%s%c%s%se%+03d", sign, digits[0], length > 1 ? "." : "", digits + 1,
-                 exponent);
+                 first);
 }
 
 static void print_float(const tally_value *value, char *text, size_t size) {
-    double d = tally_value_double(value);
+    double d = nearest_double(value);
     if (isnan(d) || isinf(d)) {
         snprintf(text, size, "%s", isnan(d) ? "nan" : d < 0 ? "-inf" : "inf");
         return;
     }
-    struct fp_env caller = fp_env_enter(); /* decimals are rounded, too */
-    char scientific[48];
-    for (int precision = 0; precision <= 16; precision++) {
-        snprintf(scientific, sizeof scientific, "%.*e", precision, d);
-        if (reads_back(scientific, value)) break;
-    }
-    fp_env_leave(caller);
-    tidy(scientific, text, size);
+    tally_value positive = round_double(value->type, fabs(d));
+    struct decimal decimal = {0, 0};
+    if (d != 0) decimal = shortest_decimal(&positive, fabs(d));
+    write_decimal(decimal, signbit(d) ? "-" : "", text, size);
 }
 
 size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     char whole[64];
+    struct fp_env caller = fp_env_enter(); /* decimals are rounded, too */
     if (type_is_float(value->type))
         print_float(value, whole, sizeof whole);
     else if (value->type == TALLY_I64)
@@ -136,7 +172,8 @@ size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     else if (value->type == TALLY_U64)
         snprintf(whole, sizeof whole, "%" PRIu64, value->as.u64);
     else
-        snprintf(whole, sizeof whole, "%.0f", tally_value_double(value));
+        snprintf(whole, sizeof whole, "%.0f", nearest_double(value));
+    fp_env_leave(caller);
     if (size > 0) snprintf(text, size, "%s", whole);
     return strlen(whole);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct model_device *model_now;
+_Thread_local struct model_device *model_now;
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 
 static model_status fail(model_device *d, model_status status, const char *text)

@@ -50,20 +50,22 @@ static void open_lines(void)
     lines = backtrace_create_state(NULL, 1, ignore_error, NULL);
 }
 
-/* Called for the innermost of inlined functions first. A kernel's own line is the outermost that is
- * not in a header; a helper's is taken if there is no other. */
+static bool is_header(const char *file)
+{
+    const size_t length = strlen(file);
+    return length > 2 && strcmp(file + length - 2, ".h") == 0;
+}
+
+/* Called for the innermost of inlined functions first. What operators.h does for a kernel is told as
+ * the kernel's line; a helper in the kernel's own file as the helper's. */
 static int note_line(void *data, uintptr_t pc, const char *file, int line, const char *function)
 {
     model_place *place = data;
     (void)pc, (void)function;
-    if (!file || line <= 0)
+    if (!file || line <= 0 || (place->line && (!is_header(place->file) || is_header(file))))
         return 0;
     const char *name = strrchr(file, '/');
-    name = name ? name + 1 : file;
-    const size_t length = strlen(name);
-    if (place->line && length > 2 && strcmp(name + length - 2, ".h") == 0)
-        return 0;
-    snprintf(place->file, sizeof place->file, "%s", name);
+    snprintf(place->file, sizeof place->file, "%s", name ? name + 1 : file);
     place->line = (unsigned)line;
     return 0;
 }
@@ -137,6 +139,25 @@ static const char *memory_name(uintptr_t address)
     return memory_is_shared(address) ? "shared" : "global";
 }
 
+/* Where an address that is in no buffer lies from the nearest one. */
+static void say_nearest(sentence *s, const struct model_device *d, uintptr_t address)
+{
+    const region *before = NULL, *after = NULL;
+    for (size_t i = 0; i < d->buffer_count; i++)
+        if (d->buffers[i].base <= address)
+            before = &d->buffers[i];
+        else if (!after)
+            after = &d->buffers[i];
+    const uintptr_t past = before ? address - before->base - before->size : UINTPTR_MAX;
+    if (before && address < before->base + before->size)
+        say(s, " (across the end of one of %zu bytes)", before->size);
+    else if (after && after->base - address < past && after->base - address < 65536)
+        say(s, " (%zu bytes before the start of one of %zu)", (size_t)(after->base - address),
+            after->size);
+    else if (before && past < 65536)
+        say(s, " (%zu bytes past the end of one of %zu)", (size_t)past, before->size);
+}
+
 void fault_describe(struct model_device *d)
 {
     model_fault *f = &d->fault;
@@ -148,7 +169,7 @@ void fault_describe(struct model_device *d)
     switch (f->kind) {
     case MODEL_FAULT_BARRIER:
     case MODEL_FAULT_SHUFFLE: {
-        const lane *other = &d->lanes[f->other.lane];
+        const model_lane *other = &d->lanes[f->other.lane];
         const bool barrier = f->kind == MODEL_FAULT_BARRIER;
         say_lanes(&s, d, d->lanes[f->here.lane].state, f->here.site);
         say(&s, ": waiting at a %s", barrier ? "barrier" : "shuffle");
@@ -162,29 +183,22 @@ void fault_describe(struct model_device *d)
         if (other->state == LANE_DONE) {
             say(&s, " left the kernel");
         } else {
-            say(&s, " wait%s at a %s", "", other->state == LANE_SHUFFLE ? "shuffle" : "barrier");
+            say(&s, " wait at a %s", other->state == LANE_SHUFFLE ? "shuffle" : "barrier");
             say_place(&s, &f->other);
         }
         break;
     }
     case MODEL_FAULT_BOUNDS:
+        if (f->size == 0) {
+            say(&s, "lane %u: index %lld", f->here.lane, (long long)f->address);
+            say_place(&s, &f->here);
+            say(&s, " outside its array");
+            break;
+        }
         say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
         say_place(&s, &f->here);
         say(&s, " outside every buffer");
-        for (size_t i = 0; i < d->buffer_count; i++) { /* near one? */
-            const region *r = &d->buffers[i];
-            if (f->address >= r->base + r->size && f->address - r->base - r->size < 65536)
-                say(&s, " (%zu bytes past the end of one of %zu)",
-                    (size_t)(f->address - r->base - r->size), r->size);
-            else if (f->address >= r->base && f->address < r->base + r->size)
-                say(&s, " (across the end of one of %zu bytes)", r->size);
-            else if (f->address < r->base && r->base - f->address < 256)
-                say(&s, " (%zu bytes before the start of one of %zu)",
-                    (size_t)(r->base - f->address), r->size);
-            else
-                continue;
-            break;
-        }
+        say_nearest(&s, d, f->address);
         break;
     case MODEL_FAULT_ALIGNMENT:
         say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
@@ -195,7 +209,7 @@ void fault_describe(struct model_device *d)
         say(&s, "lane %u: reads %u bytes of %s memory", f->here.lane, f->size,
             memory_name(f->address));
         say_place(&s, &f->here);
-        say(&s, " that nothing has written");
+        say(&s, " that nothing has written yet");
         break;
     case MODEL_FAULT_RACE:
         if (f->other.block != f->here.block)
@@ -204,12 +218,11 @@ void fault_describe(struct model_device *d)
             say(&s, "lane %u and another", f->here.lane);
         else
             say(&s, "lanes %u and %u", f->other.lane, f->here.lane);
-        say(&s, ": data race on %s memory: %s %u bytes", memory_name(f->address),
-            f->size == 1 ? "1 byte, so" : "the same", f->size);
+        say(&s, ": data race on %u bytes of %s memory, accessed", f->size, memory_name(f->address));
         say_place(&s, &f->other);
         say(&s, " and");
         say_place(&s, &f->here);
-        say(&s, ", at least one writes, and %s is between",
+        say(&s, ": at least one writes, and %s is between",
             f->other.block == f->here.block ? "no barrier" : "nothing");
         break;
     case MODEL_FAULT_ENDLESS:

@@ -37,7 +37,7 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
     struct model_device *d = model_now;
     if (!d)
         return;
-    lane *me = d->lane;
+    model_lane *me = d->lane;
     if (address - me->stack < STACK)
         return; /* its own variables: registers, on a GPU */
 
@@ -98,6 +98,17 @@ void model_on_write_range(uintptr_t address, size_t size)
         on_access(address + i, 1, ACCESS_WRITE, SITE);
 }
 
+void model_on_index(const void *array, uint64_t index);
+
+/* An index outside an array of known size; in the middle of shared memory nothing else would tell. */
+void model_on_index(const void *array, uint64_t index)
+{
+    struct model_device *d = model_now;
+    (void)array; /* the compiler's description of its type */
+    fault_at(d, MODEL_FAULT_BOUNDS, index, 0, SITE, d->lane->index);
+    schedule_leave(d);
+}
+
 /* ---- Where a lane is ------------------------------------------------------------------------ */
 
 unsigned model_thread(void)
@@ -127,7 +138,7 @@ void model_operation(void)
     struct model_device *d = model_now;
     if (!d)
         return; /* the host combines */
-    lane *me = d->lane;
+    model_lane *me = d->lane;
     me->applied++;
     d->warp->operations++;
     d->warp->lanes |= UINT32_C(1) << (me->index % MODEL_WARP);
@@ -154,7 +165,7 @@ void model_barrier(void)
 u64 model_shuffle(unsigned mask, u64 value, unsigned source)
 {
     struct model_device *d = model_now;
-    lane *me = d->lane;
+    model_lane *me = d->lane;
     me->site = SITE;
     me->state = LANE_SHUFFLE;
     me->shuffle_mask = mask;

@@ -2,16 +2,16 @@
  * lane.h - the kernels' words in plain C: what a lane of the model can do.
  *
  * dialect.h includes this where neither CUDA nor OpenCL compiles the kernel. The text is compiled by
- * gcc with -fsanitize=thread, which puts a call before every access to memory, and
- * -fsanitize-coverage=trace-pc, which puts one at the start of every basic block. The names of these
- * calls are bound here to functions of ours, so that no sanitizer's run time is involved, and a
- * program that holds the model can itself run under one.
- *
- * Compile with (CMake: tally_model_kernels()):
- *     -Og -g1 -fno-reorder-blocks -fsanitize=thread -fsanitize-coverage=trace-pc
- *     --param tsan-distinguish-volatile=1 -fno-sanitize=bounds,...
- * -Og keeps the blocks and accesses as the text has them, and -fno-reorder-blocks their order, by
- * which the warp finds together again after a branch (see schedule.c).
+ * gcc with
+ *     -fsanitize=thread                  a call before every access to memory
+ *     -fsanitize-coverage=trace-pc       a call at the start of every basic block
+ *     -fsanitize=bounds                  a call when an index lies outside its array
+ *     -Og -fno-reorder-blocks            accesses and blocks as the text has them, in its order, by
+ *                                        which a warp comes together again (see schedule.c)
+ *     -g1                                source lines, for reports
+ * (CMake: tally_model_kernels()). The names of these calls are bound here to functions of ours, so
+ * that no sanitizer's run time is involved, and a program that holds the model can itself run under
+ * one.
  */
 #ifndef TALLY_MODEL_LANE_H
 #define TALLY_MODEL_LANE_H
@@ -69,6 +69,7 @@ BIND(__tsan_unaligned_volatile_read8, model_on_volatile_read8);
 BIND(__tsan_unaligned_volatile_write2, model_on_volatile_write2);
 BIND(__tsan_unaligned_volatile_write4, model_on_volatile_write4);
 BIND(__tsan_unaligned_volatile_write8, model_on_volatile_write8);
+BIND(__ubsan_handle_out_of_bounds, model_on_index);
 BIND(__tsan_read_range, model_on_read_range);
 BIND(__tsan_write_range, model_on_write_range);
 
@@ -117,12 +118,12 @@ void model_operation(void);
 #define __threadfence() model_fence()
 
 u64 model_shuffle(unsigned mask, u64 value, unsigned source);
-#define model_lane()                         (model_thread() % 32)
+#define model_lane_index()                         (model_thread() % 32)
 #define __shfl_sync(mask, v, lane)           ((__typeof__(v))model_shuffle(mask, v, (lane) % 32))
 #define __shfl_xor_sync(mask, v, lanes)                                                            \
-    ((__typeof__(v))model_shuffle(mask, v, model_lane() ^ (lanes)))
+    ((__typeof__(v))model_shuffle(mask, v, model_lane_index() ^ (lanes)))
 #define __shfl_down_sync(mask, v, delta)                                                           \
-    ((__typeof__(v))model_shuffle(mask, v, model_lane() + (delta)))
+    ((__typeof__(v))model_shuffle(mask, v, model_lane_index() + (delta)))
 
 u32 model_add_u32(u32 *p, u32 v);
 u64 model_add_u64(u64 *p, u64 v);

@@ -59,7 +59,7 @@ typedef struct region {
 
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
 
-typedef struct lane {
+typedef struct model_lane {
     fiber fiber;
     uintptr_t stack;   /* its lowest address */
     unsigned index;    /* in the block */
@@ -73,7 +73,7 @@ typedef struct lane {
     uintptr_t atomic;         /* the location of its last atomic; 0 once a fence has followed */
     unsigned shuffle_mask, shuffle_source;
     uint64_t shuffle_value;
-} lane;
+} model_lane;
 
 /* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
 typedef struct warp_access {
@@ -104,10 +104,10 @@ struct model_device {
     size_t window_count, window_capacity, last_window;
 
     unsigned char *stacks; /* MODEL_BLOCK_MAX of STACK bytes */
-    lane *lanes;           /* [MODEL_BLOCK_MAX] */
+    model_lane *lanes;           /* [MODEL_BLOCK_MAX] */
     fiber scheduler;
-    lane *lane;                /* who runs */
-    lane *group[MODEL_WARP];   /* the lanes of a warp that go on together */
+    model_lane *lane;                /* who runs */
+    model_lane *group[MODEL_WARP];   /* the lanes of a warp that go on together */
     unsigned group_size, turn; /* turn: the next of them */
     warp_access accesses[ACCESSES_MAX];
     unsigned access_count; /* of them in use */
@@ -136,11 +136,13 @@ struct model_device {
     char error[640];
 };
 
-/* The device whose launch is running, or NULL. One at a time: shared arrays are the program's. */
-extern struct model_device *model_now;
+/* The device whose launch this thread is running, or NULL. Launches take turns nevertheless: the
+ * shared arrays are the program's. */
+extern _Thread_local struct model_device *model_now
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Sites are kept as distances from here. */
-#define MODEL_ANCHOR ((uintptr_t)&model_now)
+#define MODEL_ANCHOR ((uintptr_t)model_run)
 
 /* ---- memory.c ------------------------------------------------------------------------------- */
 

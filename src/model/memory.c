@@ -16,7 +16,7 @@
  *
  * A cell keeps one reader and one writer. The last writer is enough, because a second one is either
  * ordered after it or a race by itself. Of several readers it keeps the first of the launch that is
- * another block's, else the last, and that there were many.
+ * another block's, else the last, and whether there were more in that step.
  */
 #include "model/machine.h"
 
@@ -297,8 +297,12 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
             c->write_site = near;
             c->known = 1;
         } else if (c->read == d->epoch && (c->reader & CELL_LANE) != me) {
-            /* Another reader in this step. A plain one says more than an atomic one. */
-            c->reader = (uint16_t)((c->reader & CELL_RELAXED ? mark : c->reader) | CELL_MANY);
+            /* Another reader in this step. A plain one stays before an atomic one. */
+            if (!relaxed || (c->reader & CELL_RELAXED)) {
+                c->reader = mark;
+                c->read_site = near;
+            }
+            c->reader |= CELL_MANY;
         } else if (c->read < d->launch_epoch || c->read >= d->block_epoch ||
                    passed_on(d, c->read, c->reader & CELL_LANE)) {
             c->read = d->epoch;

@@ -149,7 +149,7 @@ typedef enum model_fault_kind {
     MODEL_FAULT_NONE = 0,
     MODEL_FAULT_BARRIER,   /* some lanes of a block wait where others do not come */
     MODEL_FAULT_SHUFFLE,   /* the same, for the lanes that a shuffle names */
-    MODEL_FAULT_BOUNDS,    /* an access outside every buffer */
+    MODEL_FAULT_BOUNDS,    /* an access outside every buffer or array */
     MODEL_FAULT_ALIGNMENT, /* an address that is no multiple of the size of the access */
     MODEL_FAULT_UNWRITTEN, /* a read of memory that nothing has written */
     MODEL_FAULT_RACE,      /* two lanes at one place, one of them writing, and nothing between */
@@ -169,8 +169,8 @@ typedef struct model_fault {
     const char *kernel;
     model_place here;  /* who ran into it: the second of the two in a race */
     model_place other; /* race: the first; barrier, shuffle: a lane that is elsewhere */
-    uint64_t address;
-    unsigned size;  /* of the access, in bytes */
+    uint64_t address; /* of the access; or the index that is outside an array */
+    unsigned size;    /* of the access, in bytes; 0 for an index */
     char text[512]; /* all of it in one line */
 } model_fault;
 

@@ -38,7 +38,7 @@ static fiber *next_turn(struct model_device *d)
 
 void schedule_yield(struct model_device *d)
 {
-    lane *me = d->lane;
+    model_lane *me = d->lane;
     fiber_switch(&me->fiber, next_turn(d));
     me->accesses = 0;
     me->applied = 0;
@@ -54,7 +54,7 @@ _Noreturn void schedule_leave(struct model_device *d)
 /* ---- A warp --------------------------------------------------------------------------------- */
 
 /* The lanes in `state` at the lowest address at or above `from`: puts them into the group. */
-static void gather(struct model_device *d, lane *warp, unsigned lanes, lane_state state,
+static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lane_state state,
                    uintptr_t from)
 {
     uintptr_t lowest = UINTPTR_MAX;
@@ -80,7 +80,7 @@ static void run_group(struct model_device *d)
     unsigned rounds = 0;
     bool parted = false;
     for (unsigned i = 0; i < d->group_size; i++) {
-        const lane *l = d->group[i];
+        const model_lane *l = d->group[i];
         if (l->applied > rounds)
             rounds = l->applied;
         if (l->site != d->group[0]->site || l->state != d->group[0]->state)
@@ -89,7 +89,7 @@ static void run_group(struct model_device *d)
     d->warp->rounds += rounds;
     d->warp->divergent += parted;
     if (++d->spent > d->patience) {
-        const lane *l = d->group[0];
+        const model_lane *l = d->group[0];
         fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, l->site, l->index);
     }
 }
@@ -97,7 +97,7 @@ static void run_group(struct model_device *d)
 /* Does a shuffle whose lanes have all come. Lanes that are done, or that the block does not have, are
  * not waited for; what a lane gets that takes from one of them is undefined on hardware, and here
  * its own value with all bits turned. */
-static bool run_shuffle(struct model_device *d, lane *warp, unsigned lanes)
+static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes)
 {
     for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
         gather(d, warp, lanes, LANE_SHUFFLE, from);
@@ -116,7 +116,7 @@ static bool run_shuffle(struct model_device *d, lane *warp, unsigned lanes)
 
         uint64_t given[MODEL_WARP];
         for (unsigned i = 0; i < d->group_size; i++) {
-            const lane *l = d->group[i];
+            const model_lane *l = d->group[i];
             unsigned source = l->shuffle_source;
             if (source >= MODEL_WARP)
                 source = l->index % MODEL_WARP; /* past the warp: its own */
@@ -133,7 +133,7 @@ static bool run_shuffle(struct model_device *d, lane *warp, unsigned lanes)
 /* Runs a warp until all its lanes wait at barriers, are done, or are stuck. */
 static void run_warp(struct model_device *d, unsigned w)
 {
-    lane *warp = d->lanes + w * MODEL_WARP;
+    model_lane *warp = d->lanes + w * MODEL_WARP;
     unsigned lanes = d->launch->block - w * MODEL_WARP;
     if (lanes > MODEL_WARP)
         lanes = MODEL_WARP;
@@ -155,9 +155,9 @@ static void run_warp(struct model_device *d, unsigned w)
 /* Not all lanes stand at one barrier, and none can run: whose fault is it? */
 static void stuck(struct model_device *d)
 {
-    const lane *waiting = NULL;
+    const model_lane *waiting = NULL;
     for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */
-        const lane *l = &d->lanes[i];
+        const model_lane *l = &d->lanes[i];
         if (l->state == LANE_SHUFFLE && (!waiting || waiting->state != LANE_SHUFFLE))
             waiting = l;
         else if (l->state == LANE_BARRIER && !waiting)
@@ -166,7 +166,7 @@ static void stuck(struct model_device *d)
     fault_at(d, waiting->state == LANE_SHUFFLE ? MODEL_FAULT_SHUFFLE : MODEL_FAULT_BARRIER, 0, 0,
              waiting->site, waiting->index);
     for (unsigned i = 0; i < d->launch->block; i++) {
-        const lane *l = &d->lanes[i];
+        const model_lane *l = &d->lanes[i];
         if (waiting->state == LANE_SHUFFLE && l->index / MODEL_WARP != waiting->index / MODEL_WARP)
             continue;
         if (l->state != waiting->state || l->site != waiting->site) {
@@ -186,8 +186,8 @@ void schedule_block(struct model_device *d)
     d->block_steps = d->block_barriers = d->block_rounds = 0;
     d->acquired_count = 0;
     for (unsigned i = 0; i < lanes; i++) {
-        lane *l = &d->lanes[i];
-        *l = (lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};
+        model_lane *l = &d->lanes[i];
+        *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};
         fiber_prepare(&l->fiber, (void *)l->stack, STACK, lane_main);
     }
     for (bool barrier = true; barrier;) {
@@ -201,7 +201,7 @@ void schedule_block(struct model_device *d)
         }
         unsigned done = 0, waiting = 0;
         for (unsigned i = 0; i < lanes; i++) {
-            const lane *l = &d->lanes[i];
+            const model_lane *l = &d->lanes[i];
             done += l->state == LANE_DONE;
             waiting += l->state == LANE_BARRIER && l->site == d->lanes[0].site;
         }
