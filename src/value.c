@@ -5,6 +5,7 @@
 #include "fpenv.h"
 #include "partial.h"
 
+#include <fenv.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -164,7 +165,10 @@ static void print_float(const tally_value *value, char *text, size_t size) {
 
 size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     char whole[64];
-    struct fp_env caller = fp_env_enter(); /* decimals are rounded, too */
+    fenv_t caller; /* all of it: the C library's decimals follow the other unit's rounding, too */
+    fegetenv(&caller);
+    fesetenv(FE_DFL_ENV);
+    fp_env_enter();
     if (type_is_float(value->type))
         print_float(value, whole, sizeof whole);
     else if (value->type == TALLY_I64)
@@ -173,7 +177,7 @@ size_t tally_value_print(const tally_value *value, char *text, size_t size) {
         snprintf(whole, sizeof whole, "%" PRIu64, value->as.u64);
     else
         snprintf(whole, sizeof whole, "%.0f", nearest_double(value));
-    fp_env_leave(caller);
+    fesetenv(&caller);
     if (size > 0) snprintf(text, size, "%s", whole);
     return strlen(whole);
 }

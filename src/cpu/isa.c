@@ -6,16 +6,25 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 
 extern const struct cpu_kernels cpu_kernels_baseline, cpu_kernels_avx2, cpu_kernels_avx512;
 
-/* The compiler may use all of x86-64-v3 and -v4 in those files, so all of it must be here. */
+static int has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+/* The compiler may use all that CMakeLists.txt names for those files, so all of it must be here. */
 static int has_avx2(void) {
-    return __builtin_cpu_supports("x86-64-v3");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();
 }
 
 static int has_avx512(void) {
-    return __builtin_cpu_supports("x86-64-v4");
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512cd");
 }
 
 static int always(void) {
