@@ -77,10 +77,10 @@ static tally_status reduce(struct running *run, tally_device *device, const void
 }
 
 static tally_status plan_user(const tally_operator *op, tally_type type, struct reduction *out) {
+    *out = (struct reduction){.type = type, .out = type, .method = METHOD_TREE, .user = op};
     if (!op || !op->combine || !op->identity)
         return fail(TALLY_EINVAL, "a user operator needs a combine function and an identity");
     if (!tally_type_name(type)) return fail(TALLY_ETYPE, "%d is no element type", (int)type);
-    *out = (struct reduction){.type = type, .out = type, .method = METHOD_TREE, .user = op};
     return TALLY_OK;
 }
 

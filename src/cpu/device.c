@@ -106,7 +106,7 @@ static size_t task_count(size_t n, size_t task) {
 
 /* Whether n elements are worth waking threads for, and these are free; if so they are the caller's. */
 static int claim_threads(struct cpu_device *d, size_t n, size_t element) {
-    return d->pool && n * element >= ALONE_BYTES && pool_claim(d->pool);
+    return d->threads > 1 && n * element >= ALONE_BYTES && pool_claim(d->pool);
 }
 
 static tally_status cpu_fold(tally_device *device, const struct reduction *r, const void *x,
@@ -114,6 +114,7 @@ static tally_status cpu_fold(tally_device *device, const struct reduction *r, co
     struct cpu_device *d = (struct cpu_device *)device;
     struct job job = {.device = d, .kernel = kernel_for(d->kernels, r), .x = x, .n = n};
     job.element = tally_type_size(r->type);
+    if (!job.kernel) return fail(TALLY_EUNSUPPORTED, "the cpu device has no kernel for this reduction");
     if (r->method == METHOD_FLOAT_SUM) note_zeros(r, x, n, &into->u.sum);
     if (claim_threads(d, n, job.element)) {
         for (unsigned i = 0; i < d->threads; i++)

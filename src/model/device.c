@@ -155,9 +155,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
         memory_forget_epochs(d);
         d->epoch = 1;
     }
-    for (size_t i = 0; i < d->window_count; i++)
-        free(d->windows[i].cells);
-    d->window_count = 0;
+    memory_trim_windows(d);
     memset(&d->counts, 0, sizeof d->counts);
     memset(d->warps, 0, sizeof d->warps);
     memset(d->accesses, 0, sizeof d->accesses);

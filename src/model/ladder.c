@@ -55,8 +55,7 @@ unsigned ladder_grid(ladder_rung rung, uint64_t n, unsigned block, unsigned fact
                      unsigned processors)
 {
     const int pairs = rungs[rung].pairs;
-    const uint64_t segment =
-        pairs == PAIRS_GRID ? block : (uint64_t)2 * block * (pairs == PAIRS_FACTOR ? factor : 1);
+    const uint64_t segment = (uint64_t)2 * block * (pairs == PAIRS_FACTOR ? factor : 1);
     uint64_t grid = n / segment + (n % segment != 0);
     if (pairs == PAIRS_GRID && grid > (uint64_t)4 * processors)
         grid = (uint64_t)4 * processors;

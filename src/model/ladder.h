@@ -34,7 +34,8 @@ const ladder_rung_info *ladder_rung_named(const char *name, ladder_rung *out); /
 /* Accumulators in shared memory that a block of so many threads uses. */
 unsigned ladder_shared(ladder_rung rung, unsigned block);
 /* How many blocks cover n elements, at least 1. `factor` is the coarsening factor, `processors` the
- * device's multiprocessors, for each of which grid-sized rungs get 4 blocks. 0: too many for a grid. */
+ * device's multiprocessors, for each of which grid-sized rungs get at most 4 blocks. At least two
+ * elements a thread, so that relaunching comes to an end. 0: too many for a grid. */
 unsigned ladder_grid(ladder_rung rung, uint64_t n, unsigned block, unsigned factor,
                      unsigned processors);
 

@@ -51,7 +51,8 @@ typedef struct region {
 } region;
 
 /* Shared memory is shadowed where it is used, in windows of this size. */
-#define WINDOW ((size_t)1 << 15)
+#define WINDOW       ((size_t)1 << 13)
+#define WINDOWS_KEPT 64
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
@@ -152,6 +153,7 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out);
 model_status memory_remove(struct model_device *d, void *memory);
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
 void memory_forget_epochs(struct model_device *d);
+void memory_trim_windows(struct model_device *d); /* between launches */
 void memory_release(struct model_device *d);
 /* Checks one lane's access and remembers it. False: it is a fault, and d->fault says so. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,

@@ -183,6 +183,16 @@ void memory_forget_epochs(struct model_device *d)
                ((d->windows[w].size >> d->windows[w].shift) + 1) * sizeof(cell));
 }
 
+/* Windows stay from launch to launch, as kernels are often launched again, but not any number. */
+void memory_trim_windows(struct model_device *d)
+{
+    if (d->window_count <= WINDOWS_KEPT)
+        return;
+    for (size_t i = 0; i < d->window_count; i++)
+        free(d->windows[i].cells);
+    d->window_count = 0;
+}
+
 void memory_release(struct model_device *d)
 {
     for (size_t i = 0; i < d->buffer_count; i++) {

@@ -1,0 +1,18 @@
+/*
+ * compiler.h - CUDA's run-time compiler (NVRTC): from a text to an image that the driver loads.
+ *
+ * libnvrtc comes with the CUDA toolkit, not with the driver, so it may not be there; nothing but
+ * kernels that are not in the library as images needs it.
+ */
+#ifndef TALLY_CUDA_COMPILER_H
+#define TALLY_CUDA_COMPILER_H
+
+#include "tally.h"
+
+/* Compiles `text` for devices of compute capability major.minor and drivers for CUDA `driver` (as in
+ * driver_version()). The image, to be freed, is machine code where the compiler knows that device,
+ * else PTX. `file` is for the message. TALLY_ECOMPILE, also where there is no compiler; TALLY_ENOMEM. */
+tally_status compiler_run(const char *text, const char *file, int major, int minor, int driver,
+                          char **image);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * driver.c - finding NVIDIA's driver, and saying what is wrong where there is none to use.
+ */
+#include "cuda/driver.h"
+#include "cuda/library.h"
+#include "status.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#define OLDEST 11000 /* the CUDA that a driver must be made for */
+
+struct cuda_driver cu;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *library; /* once its entry points are in cu */
+static bool ready;
+static int version;
+
+static const struct entry entries[] = {
+#define ENTRY(name, suffix, parameters) {#name #suffix, offsetof(struct cuda_driver, name)},
+    CUDA_CALLS(ENTRY)
+#undef ENTRY
+};
+
+static tally_status load(void)
+{
+    if (library)
+        return TALLY_OK;
+    void *found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!found)
+        return fail(TALLY_EDEVICE, "no CUDA: libcuda.so.1, NVIDIA's driver, was not found");
+    const char *missing = library_fill(found, entries, sizeof entries / sizeof *entries, &cu);
+    if (missing) {
+        dlclose(found);
+        return fail(TALLY_EDEVICE,
+                    "no CUDA: the driver is too old: it lacks %s; one for CUDA %d.%d or later is needed",
+                    missing, OLDEST / 1000, OLDEST % 1000 / 10);
+    }
+    library = found;
+    return TALLY_OK;
+}
+
+static tally_status start(void)
+{
+    const char *name = "an unknown error", *text = "";
+    tally_status status = load();
+    if (status)
+        return status;
+    CUresult result = cu.cuInit(0);
+    if (result == CUDA_SUCCESS)
+        result = cu.cuDriverGetVersion(&version);
+    if (result) {
+        cu.cuGetErrorName(result, &name);
+        cu.cuGetErrorString(result, &text);
+        return fail(TALLY_EDEVICE, "no CUDA: the driver does not start: %s (%s)", name, text);
+    }
+    if (version < OLDEST)
+        return fail(TALLY_EDEVICE,
+                    "no CUDA: the driver is too old: it is for CUDA %d.%d; %d.%d or later is needed",
+                    version / 1000, version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
+    ready = true;
+    return TALLY_OK;
+}
+
+tally_status driver_ready(void)
+{
+    pthread_mutex_lock(&lock);
+    tally_status status = ready ? TALLY_OK : start();
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+int driver_version(void)
+{
+    return version;
+}

@@ -1,0 +1,124 @@
+/*
+ * driver.h - as much of CUDA's driver interface as is used here, declared by ourselves.
+ *
+ * Building needs no header of CUDA's, and libcuda.so.1, which comes with NVIDIA's driver, is looked for
+ * only when a device is asked for: one binary runs with and without it. The names and numbers are
+ * those of CUDA's documentation.
+ */
+#ifndef TALLY_CUDA_DRIVER_H
+#define TALLY_CUDA_DRIVER_H
+
+#include "tally.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
+    CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_INVALID_DEVICE = 101,
+    CUDA_ERROR_INVALID_IMAGE = 200,
+    CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_ECC_UNCORRECTABLE = 214,
+    CUDA_ERROR_INVALID_PTX = 218,
+    CUDA_ERROR_NVLINK_UNCORRECTABLE = 220,
+    CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+    CUDA_ERROR_JIT_COMPILATION_DISABLED = 223,
+    CUDA_ERROR_CONTAINED = 226,
+    CUDA_ERROR_INVALID_HANDLE = 400,
+    CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+    CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+    CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+    CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+    CUDA_ERROR_ASSERT = 710,
+    CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+    CUDA_ERROR_LAUNCH_FAILED = 719,
+    CUDA_ERROR_SYSTEM_NOT_READY = 802,
+    CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
+    CUDA_ERROR_UNKNOWN = 999,
+
+    /* Attributes of a device ... */
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    /* ... and of a pointer, */
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    CU_MEMORYTYPE_DEVICE = 2,
+    /* and of a stream: that it does not wait for the default stream. */
+    CU_STREAM_NON_BLOCKING = 1
+};
+
+/* The entry points: X(name, suffix, parameters); `suffix` is what newer versions of a call add to
+ * its name. All of them are in drivers for CUDA 11.0. */
+#define CUDA_CALLS(X)                                                                              \
+    X(cuInit, , (unsigned flags))                                                                  \
+    X(cuDriverGetVersion, , (int *version))                                                        \
+    X(cuGetErrorName, , (CUresult error, const char **name))                                       \
+    X(cuGetErrorString, , (CUresult error, const char **text))                                     \
+    X(cuDeviceGetCount, , (int *count))                                                            \
+    X(cuDeviceGet, , (CUdevice * device, int ordinal))                                             \
+    X(cuDeviceGetName, , (char *name, int room, CUdevice device))                                  \
+    X(cuDeviceTotalMem, _v2, (size_t *bytes, CUdevice device))                                     \
+    X(cuDeviceGetAttribute, , (int *value, int attribute, CUdevice device))                        \
+    X(cuDevicePrimaryCtxRetain, , (CUcontext * context, CUdevice device))                          \
+    X(cuDevicePrimaryCtxRelease, _v2, (CUdevice device))                                           \
+    X(cuDevicePrimaryCtxReset, _v2, (CUdevice device))                                             \
+    X(cuCtxPushCurrent, _v2, (CUcontext context))                                                  \
+    X(cuCtxPopCurrent, _v2, (CUcontext * context))                                                 \
+    X(cuStreamCreate, , (CUstream * stream, unsigned flags))                                       \
+    X(cuStreamDestroy, _v2, (CUstream stream))                                                     \
+    X(cuStreamSynchronize, , (CUstream stream))                                                    \
+    X(cuEventCreate, , (CUevent * event, unsigned flags))                                          \
+    X(cuEventDestroy, _v2, (CUevent event))                                                        \
+    X(cuEventRecord, , (CUevent event, CUstream stream))                                           \
+    X(cuEventSynchronize, , (CUevent event))                                                       \
+    X(cuEventElapsedTime, , (float *milliseconds, CUevent from, CUevent to))                       \
+    X(cuMemAlloc, _v2, (CUdeviceptr * address, size_t bytes))                                      \
+    X(cuMemFree, _v2, (CUdeviceptr address))                                                       \
+    X(cuMemcpyHtoDAsync, _v2,                                                                      \
+      (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                           \
+    X(cuMemcpyDtoHAsync, _v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))         \
+    X(cuMemcpyDtoDAsync, _v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))   \
+    X(cuMemsetD8Async, , (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream))      \
+    X(cuPointerGetAttribute, , (void *value, int attribute, CUdeviceptr address))                  \
+    X(cuModuleLoadData, , (CUmodule * module, const void *image))                                  \
+    X(cuModuleUnload, , (CUmodule module))                                                         \
+    X(cuModuleGetFunction, , (CUfunction * function, CUmodule module, const char *name))           \
+    X(cuLaunchKernel, ,                                                                            \
+      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
+       unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **parameters,    \
+       void **extra))
+
+/* The entry points as loaded; all of them are set once driver_ready() has been TALLY_OK. */
+struct cuda_driver {
+#define MEMBER(name, suffix, parameters) CUresult(*name) parameters;
+    CUDA_CALLS(MEMBER)
+#undef MEMBER
+};
+extern struct cuda_driver cu;
+
+/* Whether there is a driver that works: TALLY_OK, or TALLY_EDEVICE and what is the matter. Looks again
+ * as long as there is none. */
+tally_status driver_ready(void);
+
+int driver_version(void); /* the CUDA it is made for: 1000 * major + 10 * minor */
+
+#endif

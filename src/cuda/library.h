@@ -1,0 +1,17 @@
+/*
+ * library.h - a shared library's entry points, by name, into a struct of function pointers.
+ */
+#ifndef TALLY_CUDA_LIBRARY_H
+#define TALLY_CUDA_LIBRARY_H
+
+#include <stddef.h>
+
+struct entry {
+    const char *symbol;
+    size_t offset; /* of its pointer in the struct */
+};
+
+/* Fills `calls` from an open library: NULL, or the first symbol that it lacks. */
+const char *library_fill(void *library, const struct entry *entries, size_t count, void *calls);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * embed.h - the kernels' texts, inside the library.
+ *
+ * The build turns files into tables of bytes (embed.cmake). One table holds the source texts under
+ * src/kernels, so that a library without its source tree can hand them to a compiler at run time; the
+ * CUDA host has one of its own, of compiled kernels.
+ *
+ * What a run-time compiler gets is one text. It grows out of a short one, the root: the defines, the
+ * prelude and one #include. Replacing every #include by the file it names gives the whole; #line
+ * keeps the compiler's messages in terms of the files. Two builds are the same if their roots are.
+ */
+#ifndef TALLY_GPU_EMBED_H
+#define TALLY_GPU_EMBED_H
+
+#include <stddef.h>
+
+struct embedded {
+    const char *name;           /* "kernels/dialect.h"; NULL ends a table */
+    const unsigned char *bytes; /* a 0 follows, so that texts are strings */
+    size_t size;                /* without that 0 */
+};
+
+extern const struct embedded embedded_sources[]; /* src/kernels, named as under src/ */
+
+/* NULL where the table has no such name. */
+const struct embedded *embed_find(const struct embedded *table, const char *name);
+
+/* The root of a program: `file` is named as under src/kernels; a define is "NAME" or "NAME=text";
+ * `prelude` may be NULL. To be freed; NULL without memory. */
+char *embed_root(const char *file, const char *prelude, const char *const *defines, size_t count);
+
+/* The root with all that it includes. An #include that the table cannot serve stays as it is: it is
+ * meant for another machine, behind an #if, or else the compiler will say. To be freed; NULL
+ * without memory. */
+char *embed_expand(const char *root);
+
+/* Puts a compiler's log into one line: from its first error on, lines joined by "; ", cut to fit. */
+void embed_log_line(char *out, size_t room, const char *log);
+
+#endif

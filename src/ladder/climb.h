@@ -1,0 +1,55 @@
+/*
+ * climb.h - a rung of the ladder on a GPU, from an array in its memory to the result.
+ *
+ * A climb holds what all rungs share: the opened device, the array, the compiled kernels. For each
+ * rung in turn: climb_begin(), then climb_once() as often as wanted, then climb_end().
+ *
+ * Functions that return false have set `status`, and the line that tally_error() gives.
+ */
+#ifndef TALLY_LADDER_CLIMB_H
+#define TALLY_LADDER_CLIMB_H
+
+#include "gpu/gpu.h"
+#include "model/gpu.h"
+#include "model/ladder.h"
+
+#include <stdbool.h>
+
+struct climb {
+    const struct gpu_api *api;
+    struct gpu *gpu;
+    const tally_ladder_options *options; /* with every default filled in */
+    const ladder_instance *first, *next; /* the arithmetic of elements, and of partial results */
+    struct gpu_program *first_program, *next_program;
+    struct gpu_memory *elements;
+    tally_status status;
+
+    /* The rung's. */
+    ladder_rung rung;
+    const ladder_rung_info *info;
+    struct gpu_memory *copy;        /* for a rung that works in place */
+    struct gpu_memory *partials[2]; /* written by odd and by even launches */
+    struct gpu_memory *total;       /* one word, to finish by atomics */
+    struct gpu_memory *board;       /* the scratch of single-pass */
+    char *host;                     /* partial results, read back */
+
+    /* What the last climb_once() came to. */
+    tally_value value;
+    unsigned launches;
+    double seconds; /* from the first launch to the last; with the CPU's part, if it has one */
+    uint64_t depth; /* no element went through more roundings than this */
+    struct model_probe *probe; /* the model's climbs are watched by it; or NULL */
+};
+
+/* Compiles the kernels and makes room for the array; climb_close() also after a failure. */
+bool climb_open(struct climb *c, const struct gpu_api *api, struct gpu *gpu,
+                const tally_ladder_options *options);
+/* Copies the array to the device; *seconds is what that took. */
+bool climb_upload(struct climb *c, double *seconds);
+void climb_close(struct climb *c);
+
+bool climb_begin(struct climb *c, ladder_rung rung);
+bool climb_once(struct climb *c);
+void climb_end(struct climb *c);
+
+#endif

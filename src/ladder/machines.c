@@ -1,0 +1,68 @@
+/*
+ * machines.c - which machines this library was built with, and which of them is here.
+ */
+#include "ladder/machines.h"
+
+#include "status.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct gpu_api *const apis[] = {
+#ifdef TALLY_HAS_CUDA
+    &cuda_api,
+#endif
+#ifdef TALLY_HAS_OPENCL
+    &opencl_api,
+#endif
+    &model_api, /* always here: the last choice */
+};
+enum { APIS = sizeof apis / sizeof *apis };
+
+const char *tally_ladder_device(void) {
+    for (size_t i = 0; i < APIS; i++)
+        if (apis[i]->count() > 0) return apis[i]->name;
+    return model_api.name;
+}
+
+/* The number after the colon; 0 where there is none. */
+static tally_status parse_number(const char *device, const char *colon, size_t *number) {
+    char *end;
+    *number = 0;
+    if (!colon) return TALLY_OK;
+    const unsigned long long value = strtoull(colon + 1, &end, 10);
+    if (colon[1] < '0' || colon[1] > '9' || *end)
+        return fail(TALLY_EDEVICE, "device '%.60s': after the colon comes a number, such as %.*s:0",
+                    device, (int)(colon - device), device);
+    *number = value < SIZE_MAX ? (size_t)value : SIZE_MAX;
+    return TALLY_OK;
+}
+
+static tally_status check_here(const struct gpu_api *api, size_t number) {
+    const size_t count = api->count();
+    if (number < count) return TALLY_OK;
+    if (count == 0 && strcmp(api->name, "opencl") == 0)
+        return fail(TALLY_EDEVICE,
+                    "no OpenCL platform with a device is here (the OpenCL loader, or "
+                    "a platform such as PoCL, is not installed)");
+    if (count == 0) return fail(TALLY_EDEVICE, "no CUDA driver with a device is here");
+    return fail(TALLY_EDEVICE, "there is no %s:%zu; the last one here is %s:%zu", api->name, number,
+                api->name, count - 1);
+}
+
+tally_status machine_parse(const char *device, const struct gpu_api **api, size_t *number) {
+    const char *colon = strchr(device, ':');
+    const size_t length = colon ? (size_t)(colon - device) : strlen(device);
+    *api = NULL;
+    for (size_t i = 0; i < APIS; i++)
+        if (strlen(apis[i]->name) == length && memcmp(apis[i]->name, device, length) == 0) {
+            *api = apis[i];
+            tally_status status = parse_number(device, colon, number);
+            return status == TALLY_OK ? check_here(*api, *number) : status;
+        }
+    if ((length == 4 && memcmp(device, "cuda", 4) == 0) ||
+        (length == 6 && memcmp(device, "opencl", 6) == 0))
+        return fail(TALLY_EDEVICE, "this build of Tally is without %.*s", (int)length, device);
+    return TALLY_OK;
+}

@@ -1,0 +1,13 @@
+/*
+ * machines.h - the machines that run kernels, found by name.
+ */
+#ifndef TALLY_LADDER_MACHINES_H
+#define TALLY_LADDER_MACHINES_H
+
+#include "gpu/gpu.h"
+
+/* What a device's text names: "opencl:1" is number 1 of opencl_api. *api is NULL where it names no
+ * machine that runs kernels. */
+tally_status machine_parse(const char *device, const struct gpu_api **api, size_t *number);
+
+#endif

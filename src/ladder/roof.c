@@ -1,0 +1,62 @@
+/*
+ * roof.c - the plain read, with as few and as many threads as different devices like.
+ */
+#include "ladder/roof.h"
+
+#include "ladder/timing.h"
+
+#include <stdint.h>
+
+enum { BLOCK = 256 };
+static const unsigned blocks_per_unit[] = {1, 4, 8, 32};
+
+struct read {
+    const struct gpu_api *api;
+    struct gpu *gpu;
+    struct gpu_kernel *kernel;
+    struct gpu_memory *from, *out;
+    uint64_t packs; /* of 16 bytes */
+    unsigned grid, block;
+};
+
+static tally_status read_once(void *context, double *seconds) {
+    const struct read *r = context;
+    const struct gpu_argument arguments[] = {
+        {.memory = r->from}, {.size = sizeof r->packs, .value = &r->packs}, {.memory = r->out}};
+    tally_status status = r->api->mark(r->gpu, 0);
+    if (status == TALLY_OK)
+        status = r->api->launch(r->gpu, r->kernel, r->grid, r->block, arguments, 3);
+    if (status == TALLY_OK) status = r->api->mark(r->gpu, 1);
+    return status == TALLY_OK ? r->api->elapsed(r->gpu, seconds) : status;
+}
+
+static tally_status best_grid(struct read *r, double *seconds) {
+    const struct gpu_facts *facts = r->api->facts(r->gpu);
+    for (size_t i = 0; i < sizeof blocks_per_unit / sizeof *blocks_per_unit; i++) {
+        double median;
+        r->grid = facts->units * blocks_per_unit[i];
+        tally_status status = ladder_time(read_once, r, &median);
+        if (status != TALLY_OK) return status;
+        if (i == 0 || median < *seconds) *seconds = median;
+    }
+    return TALLY_OK;
+}
+
+tally_status roof_measure(const struct gpu_api *api, struct gpu *gpu, struct gpu_memory *memory,
+                          size_t size, double *seconds) {
+    const struct gpu_facts *facts = api->facts(gpu);
+    struct gpu_program *program;
+    struct read r = {.api = api,
+                     .gpu = gpu,
+                     .from = memory,
+                     .packs = size / 16,
+                     .block = facts->block_max < BLOCK ? facts->block_max : BLOCK};
+    tally_status status = api->build(gpu, "read.cu", NULL, NULL, 0, &program);
+    if (status == TALLY_OK) status = api->kernel(gpu, program, "read_all", &r.kernel);
+    if (status == TALLY_OK)
+        status = api->allocate(gpu, sizeof(uint32_t) * facts->units * 32 * r.block, &r.out);
+    if (status != TALLY_OK) return status;
+    status = best_grid(&r, seconds);
+    api->release(gpu, r.out);
+    return status;
+}

@@ -1,0 +1,291 @@
+/*
+ * run.c - climbing the ladder: every rung that a device has, checked and timed, into a report.
+ */
+#include "ladder/run.h"
+#include "ladder/check.h"
+#include "ladder/climb.h"
+#include "ladder/machines.h"
+#include "ladder/names.h"
+#include "ladder/production.h"
+#include "ladder/roof.h"
+#include "ladder/sequential.h"
+#include "ladder/timing.h"
+#include "status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Which rungs ---- */
+
+struct run {
+    tally_ladder_options options;
+    bool wanted[RUNG_TALLY + 1];
+    struct reference reference;
+    tally_ladder_report *report;
+};
+
+/* Takes down what the options ask for; has[] is what the device can do. */
+static tally_status choose(struct run *r, const char *device, const bool has[]) {
+    const tally_ladder_options *o = &r->options;
+    memcpy(r->wanted, has, sizeof r->wanted);
+    if (o->only_count) memset(r->wanted, 0, sizeof r->wanted);
+    for (size_t i = 0; i < o->only_count; i++) {
+        size_t rung;
+        tally_status status = rung_find(o->only[i], &rung);
+        if (status != TALLY_OK) return status;
+        if (!has[rung])
+            return fail(TALLY_EUNSUPPORTED, "rung '%s' does not run on %s", o->only[i], device);
+        r->wanted[rung] = true;
+    }
+    return TALLY_OK;
+}
+
+static tally_ladder_row *add_row(struct run *r, size_t rung) {
+    tally_ladder_row *row = &r->report->rows[r->report->count++];
+    memset(row, 0, sizeof *row);
+    row->name = tally_ladder_rung(rung)->name;
+    row->seconds = (double)NAN;
+    return row;
+}
+
+/* A row's time may be the fastest that the array has been read in. */
+static void raise_roof(struct run *r) {
+    tally_ladder_report *report = r->report;
+    for (size_t i = 0; i < report->count; i++)
+        if (report->rows[i].correct && report->rows[i].seconds < report->roof_seconds) {
+            report->roof_seconds = report->rows[i].seconds;
+            report->roof = report->rows[i].name;
+        }
+}
+
+/* ---- On the CPU ---- */
+
+struct cpu_run {
+    const tally_ladder_options *options;
+    tally_device *device;
+    tally_value value;
+};
+
+static tally_status run_sequential(void *context, double *seconds) {
+    struct cpu_run *c = context;
+    const double start = ladder_now();
+    sequential_reduce(c->options->op, c->options->type, c->options->x, c->options->n, &c->value);
+    *seconds = ladder_now() - start;
+    return TALLY_OK;
+}
+
+static tally_status run_tally(void *context, double *seconds) {
+    struct cpu_run *c = context;
+    const tally_ladder_options *o = c->options;
+    const double start = ladder_now();
+    tally_status status = tally_reduce(c->device, o->op, o->type, o->x, o->n, NULL, &c->value);
+    *seconds = ladder_now() - start;
+    return status;
+}
+
+/* The baseline, measured also where no row asks for it. */
+static tally_status add_sequential(struct run *r) {
+    struct cpu_run c = {.options = &r->options};
+    tally_status status = ladder_time(run_sequential, &c, &r->report->sequential_seconds);
+    if (status != TALLY_OK || !r->wanted[RUNG_SEQUENTIAL]) return status;
+    tally_ladder_row *row = add_row(r, RUNG_SEQUENTIAL);
+    row->seconds = r->report->sequential_seconds;
+    reference_check(&r->reference, &c.value, r->options.n, row);
+    return TALLY_OK;
+}
+
+static tally_status add_cpu_tally(struct run *r, tally_device *device) {
+    struct cpu_run c = {.options = &r->options, .device = device};
+    double seconds;
+    if (!r->wanted[RUNG_TALLY]) return TALLY_OK;
+    tally_status status = ladder_time(run_tally, &c, &seconds);
+    if (status != TALLY_OK) return status;
+    tally_ladder_row *row = add_row(r, RUNG_TALLY);
+    row->seconds = seconds;
+    reference_check(&r->reference, &c.value, 0, row);
+    return TALLY_OK;
+}
+
+static tally_status read_on_cpu(struct run *r, tally_device *device) {
+    const tally_ladder_options *o = &r->options;
+    r->report->roof = "read";
+    return tally_device_read(device, o->x, o->n * tally_type_size(o->type),
+                             &r->report->roof_seconds);
+}
+
+static void describe_cpu(struct run *r, tally_device *device, const char *spec) {
+    tally_device_info info;
+    tally_device_describe(device, &info);
+    snprintf(r->report->device, sizeof r->report->device, "%s", spec);
+    snprintf(r->report->name, sizeof r->report->name, "%s", info.name);
+}
+
+static tally_status climb_cpu(struct run *r, const char *spec) {
+    static const bool has[RUNG_TALLY + 1] = {[RUNG_SEQUENTIAL] = true, [RUNG_TALLY] = true};
+    tally_device *device;
+    tally_status status = choose(r, spec, has);
+    if (status == TALLY_OK) status = tally_open(spec, &device);
+    if (status != TALLY_OK) return status;
+    describe_cpu(r, device, spec);
+    status = reference_make(&r->options, &r->reference);
+    if (status == TALLY_OK) status = read_on_cpu(r, device);
+    if (status == TALLY_OK) status = add_sequential(r);
+    if (status == TALLY_OK) status = add_cpu_tally(r, device);
+    tally_close(device);
+    return status;
+}
+
+/* ---- On a machine that runs kernels ---- */
+
+static tally_status run_climb(void *context, double *seconds) {
+    struct climb *c = context;
+    if (!climb_once(c)) return c->status;
+    *seconds = c->seconds;
+    return TALLY_OK;
+}
+
+void counts_take(tally_ladder_counts *out, const model_counts *c) {
+    *out = (tally_ladder_counts){.blocks = c->blocks,
+                                 .steps = c->steps,
+                                 .barriers = c->barriers,
+                                 .rounds = c->rounds,
+                                 .all_rounds = c->all_rounds,
+                                 .all_barriers = c->all_barriers,
+                                 .operations = c->operations,
+                                 .slots = c->slots,
+                                 .divergent = c->divergent,
+                                 .transactions = c->transactions,
+                                 .fewest_transactions = c->fewest_transactions,
+                                 .bank_conflicts = c->bank_conflicts,
+                                 .bytes_read = c->bytes_read,
+                                 .bytes_written = c->bytes_written,
+                                 .atomics = c->atomics};
+}
+
+/* Runs a rung that climb_begin() has made ready: counted once, or timed. */
+static tally_status run_rung(struct climb *c, tally_ladder_row *row) {
+    if (c->api != &model_api) return ladder_time(run_climb, c, &row->seconds);
+    struct model_probe probe = {.launches = 0};
+    c->probe = &probe;
+    climb_once(c);
+    c->probe = NULL;
+    counts_take(&row->counts, &probe.counts);
+    return c->status;
+}
+
+static tally_status add_rung(struct run *r, struct climb *c, ladder_rung rung) {
+    tally_ladder_row *row = add_row(r, RUNG_KERNELS + (size_t)rung);
+    tally_status status = climb_begin(c, rung) ? run_rung(c, row) : c->status;
+    climb_end(c);
+    row->launches = c->launches;
+    if (status == TALLY_OK) reference_check(&r->reference, &c->value, c->depth, row);
+    return status;
+}
+
+struct production_run {
+    const struct climb *climb;
+    tally_value value;
+    unsigned launches;
+};
+
+static tally_status run_production(void *context, double *seconds) {
+    struct production_run *p = context;
+    const struct climb *c = p->climb;
+    return production_reduce(c->api, c->gpu, c->options->op, c->options->type, c->elements,
+                             c->options->n, &p->value, seconds, &p->launches);
+}
+
+static tally_status add_production(struct run *r, struct climb *c) {
+    struct production_run p = {.climb = c};
+    double seconds;
+    tally_status status = ladder_time(run_production, &p, &seconds);
+    if (status != TALLY_OK) return status;
+    tally_ladder_row *row = add_row(r, RUNG_TALLY);
+    row->launches = p.launches;
+    if (c->api != &model_api) row->seconds = seconds;
+    reference_check(&r->reference, &p.value, 0, row);
+    return TALLY_OK;
+}
+
+/* The array into the GPU's memory, twice: the first time its pages are made. */
+static tally_status upload(struct run *r, struct climb *c) {
+    double first, second;
+    if (!climb_upload(c, &first)) return c->status;
+    if (c->api == &model_api) return TALLY_OK;
+    if (!climb_upload(c, &second)) return c->status;
+    r->report->copy_seconds = first < second ? first : second;
+    return TALLY_OK;
+}
+
+static tally_status measure_roof(struct run *r, struct climb *c) {
+    if (c->api == &model_api) return TALLY_OK;
+    r->report->roof = "read";
+    return roof_measure(c->api, c->gpu, c->elements,
+                        r->options.n * tally_type_size(r->options.type), &r->report->roof_seconds);
+}
+
+static tally_status climb_rungs(struct run *r, struct climb *c) {
+    tally_status status = upload(r, c);
+    if (status == TALLY_OK) status = measure_roof(r, c);
+    if (status == TALLY_OK && c->api != &model_api) status = add_sequential(r);
+    for (int rung = 0; rung < LADDER_RUNG_COUNT && status == TALLY_OK; rung++)
+        if (r->wanted[RUNG_KERNELS + rung]) status = add_rung(r, c, (ladder_rung)rung);
+    if (status == TALLY_OK && r->wanted[RUNG_TALLY]) status = add_production(r, c);
+    return status;
+}
+
+static tally_status choose_kernels(struct run *r, const struct gpu_api *api) {
+    bool has[RUNG_TALLY + 1];
+    for (size_t i = 0; i <= RUNG_TALLY; i++)
+        has[i] = true;
+    has[RUNG_SEQUENTIAL] = api != &model_api; /* which counts kernels only */
+    has[RUNG_TALLY] = production_has(api, r->options.op, r->options.type);
+    return choose(r, api->name, has);
+}
+
+static tally_status climb_machine(struct run *r, const struct gpu_api *api, size_t number) {
+    struct climb c;
+    struct gpu *gpu;
+    tally_status status = choose_kernels(r, api);
+    if (status == TALLY_OK) status = api->open(number, &gpu);
+    if (status != TALLY_OK) return status;
+    snprintf(r->report->device, sizeof r->report->device, "%s:%zu", api->name, number);
+    snprintf(r->report->name, sizeof r->report->name, "%s", api->facts(gpu)->name);
+    if (!climb_open(&c, api, gpu, &r->options))
+        status = c.status;
+    else
+        status = reference_make(&r->options, &r->reference);
+    if (status == TALLY_OK) status = climb_rungs(r, &c);
+    climb_close(&c);
+    api->close(gpu);
+    return status;
+}
+
+/* ---- The call ---- */
+
+static tally_status climb_device(struct run *r, const char *device) {
+    const struct gpu_api *api;
+    size_t number;
+    tally_status status = machine_parse(device, &api, &number);
+    if (status != TALLY_OK) return status;
+    return api ? climb_machine(r, api, number) : climb_cpu(r, device);
+}
+
+tally_status tally_ladder_run(const char *device, const tally_ladder_options *options,
+                              tally_ladder_report *out) {
+    tally_ladder_report report;
+    struct run r = {.report = &report};
+    if (!out) return fail(TALLY_EINVAL, "tally_ladder_run: an argument is NULL");
+    memset(&report, 0, sizeof report);
+    report.sequential_seconds = report.roof_seconds = (double)NAN;
+    report.roof = "";
+    tally_status status = options_fill(options, &r.options);
+    if (status == TALLY_OK) status = climb_device(&r, device ? device : tally_ladder_device());
+    if (status != TALLY_OK) return status;
+    report.block = r.options.block;
+    report.coarsen = r.options.coarsen;
+    raise_roof(&r);
+    *out = report;
+    return TALLY_OK;
+}

@@ -1,0 +1,12 @@
+/*
+ * run.h - what the model counted, as the public header has it.
+ */
+#ifndef TALLY_LADDER_RUN_H
+#define TALLY_LADDER_RUN_H
+
+#include "model/model.h"
+#include "tally.h"
+
+void counts_take(tally_ladder_counts *out, const model_counts *counts);
+
+#endif

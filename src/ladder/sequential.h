@@ -1,0 +1,18 @@
+/*
+ * sequential.h - the ladder's foot: one CPU thread, one element after another.
+ */
+#ifndef TALLY_LADDER_SEQUENTIAL_H
+#define TALLY_LADDER_SEQUENTIAL_H
+
+#include "tally.h"
+
+#include <stdint.h>
+
+/* acc = identity; acc = acc op x[i], in order. The accumulator is the kernels' own: 64-bit integers,
+ * f32 for sums and products of f16 and bf16, else the element type. */
+void sequential_reduce(tally_op op, tally_type type, const void *x, uint64_t n, tally_value *out);
+
+/* |x[0]| + |x[1]| + ... in f64, for a floating type. */
+double sequential_magnitude(tally_type type, const void *x, uint64_t n);
+
+#endif
