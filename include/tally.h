@@ -243,6 +243,124 @@ TALLY_API void tally_accumulator_save(const tally_accumulator *acc,
 TALLY_API tally_status tally_accumulator_load(const unsigned char *bytes, size_t size,
                                               tally_accumulator **out);
 
+/* ---- The ladder --------------------------------------------------------------------------- */
+
+/* The classic kernels of parallel reduction, from the textbooks' first to the production one, on any
+ * device: run, checked and timed. On "model", a simulated GPU, they are counted instead. docs/ladder.md
+ * climbs it rung by rung. These calls are there to learn and to measure with; to reduce an array, call
+ * tally_reduce(). */
+
+typedef struct tally_rung {
+    const char *name;  /* "interleaved-modulo" */
+    const char *idea;  /* what is new against the rung before */
+    const char *waste; /* what it still wastes; "" where there is nothing to say */
+    const char *mends; /* the rung that mends that, or "" */
+    int is_kernel;     /* 0: a loop of the CPU, or the production reduction */
+    int grid_sized;    /* not 0: its grid fits the device, whatever the length of the array */
+} tally_rung;
+
+/* The i-th rung from below, or NULL past the last. */
+TALLY_API const tally_rung *tally_ladder_rung(size_t i);
+
+/* How the results of a kernel's blocks come together. */
+typedef enum tally_finish {
+    TALLY_FINISH_RELAUNCH, /* the kernel runs again over the results, until one is left */
+    TALLY_FINISH_ATOMIC,   /* each block combines its result into one place */
+    TALLY_FINISH_HOST      /* the CPU reads the results and combines them */
+} tally_finish;
+TALLY_API const char *tally_finish_name(tally_finish finish); /* "relaunch"; NULL where none */
+TALLY_API tally_status tally_finish_parse(const char *name, tally_finish *out);
+
+typedef struct tally_ladder_options {
+    tally_op op;
+    tally_type type;
+    const void *x; /* n elements, which stay as they are */
+    size_t n;
+    unsigned block;   /* threads of a block, a power of two up to 1024; 0: 256 */
+    unsigned coarsen; /* rung `coarsened`: each thread adds 2 * coarsen elements; 0: 4 */
+    tally_finish finish;
+    const char *const *only; /* names of the rungs to run, only_count of them; none: all */
+    size_t only_count;
+} tally_ladder_options;
+
+/* What a kernel did, as the model saw it; src/model/model.h says how each is counted. */
+typedef struct tally_ladder_counts {
+    uint64_t blocks;
+    uint64_t steps;      /* stretches between barriers in which an operator is applied */
+    uint64_t barriers;   /* executed by a block; both added up over launches */
+    uint64_t rounds;     /* applications one after another, within a block */
+    uint64_t all_rounds; /* the same, and barriers, as if the blocks ran one after another */
+    uint64_t all_barriers;
+    uint64_t operations; /* applications of the operator */
+    uint64_t slots;      /* 32 for each warp and step in which it is applied */
+    uint64_t divergent;  /* branches that part a warp */
+    uint64_t transactions, fewest_transactions; /* 128-byte lines of global memory */
+    uint64_t bank_conflicts;                    /* extra passes through shared memory */
+    uint64_t bytes_read, bytes_written;         /* of global memory */
+    uint64_t atomics;
+} tally_ladder_counts;
+
+typedef struct tally_ladder_row {
+    const char *name;
+    tally_value value;
+    int correct; /* the right bits; a floating sum or product: as near as its order of rounding
+                         allows */
+    double
+        ulp_error; /* floating sums and products: how many floats lie between it and tally_reduce()'s;
+                         0: the same bits. Else 0, or NaN where it is not correct */
+    unsigned launches; /* of kernels; 0 on a CPU */
+    double seconds;    /* the median of several runs; NaN on the model, which has no time */
+    tally_ladder_counts counts; /* on the model, else 0 */
+} tally_ladder_row;
+
+enum { TALLY_LADDER_ROWS = 32 };
+
+typedef struct tally_ladder_report {
+    char device[64]; /* the text that opens it */
+    char name[128];  /* the maker's name for it */
+    unsigned block, coarsen;
+    double sequential_seconds; /* of the plain loop on the CPU, also where it is not asked for */
+    double copy_seconds;       /* to copy the array to the device; 0 where it needs no copy */
+    double roof_seconds;       /* the fastest that the array has been read in ... */
+    const char *roof;          /* ... and by what: "read" is a plain read kernel, else a rung */
+    size_t count;
+    tally_ladder_row rows[TALLY_LADDER_ROWS]; /* from below */
+} tally_ladder_report;
+
+/* The device that NULL stands for below: "cuda" or "opencl" if one is here, else "model". */
+TALLY_API const char *tally_ladder_device(void);
+
+/* Climbs the ladder on a device: "cuda", "opencl:1", "model", "cpu:threads=2". TALLY_EINVAL for an
+ * unknown rung or a block the device does not allow, TALLY_EUNSUPPORTED for one that is not run there,
+ * TALLY_EDEVICE, and whatever the device and tally_reduce() may fail with. */
+TALLY_API tally_status tally_ladder_run(const char *device, const tally_ladder_options *options,
+                                        tally_ladder_report *out);
+
+/* Whether tally_ladder_run() would find the device and the rungs, without running anything; the array
+ * is not looked at. */
+TALLY_API tally_status tally_ladder_check(const char *device, const tally_ladder_options *options);
+
+/* What one warp did between two barriers. */
+typedef struct tally_ladder_warp {
+    uint32_t lanes; /* bit l: lane l applied the operator */
+    uint32_t operations, divergent, transactions, fewest_transactions, bank_conflicts;
+} tally_ladder_warp;
+
+typedef struct tally_ladder_step {
+    unsigned launch;      /* which one, from 0 */
+    unsigned block, step; /* which block of it, which of the block's steps, from 0 */
+    int barrier;          /* it ends with a barrier, not with the kernel */
+    uint64_t stride;      /* elements between the two values combined; 0: none or several */
+    unsigned warps;
+    const tally_ladder_warp *warp; /* [warps] */
+} tally_ladder_step;
+
+/* Runs one rung on the model and tells of every step; *out is its row. `only` is not looked at. */
+TALLY_API tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *options,
+                                            void (*on_step)(void *context,
+                                                            const tally_ladder_step *step),
+                                            void *context, tally_ladder_row *out);
+
 #ifdef __cplusplus
 }
 #endif

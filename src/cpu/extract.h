@@ -121,7 +121,7 @@ static inline INT PART(magnitude)(const ELEMENT *p) {
 /* The bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out on top. */
 static INT PART(largest)(const ELEMENT *x, size_t n) {
     VINT most = {0};
-    const INT magnitude = (INT) ~((INT)1 << (8 * sizeof(INT) - 1));
+    const INT magnitude = (INT)((WORD)-1 >> 1);
     for (size_t i = 0; i + LANES(REAL) <= n; i += LANES(REAL)) {
         VINT bits = (VINT)WIDEN(x + i) & magnitude;
         VINT more = bits > most;

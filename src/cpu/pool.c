@@ -94,10 +94,15 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-/* Starts the threads that are missing, as far as that works. Signals stay the caller's business. */
+/* Starts the threads that are missing, as far as that works. Signals stay the caller's business, but for
+ * those that a thread's own memory access raises, which must reach the handler where they happen. */
 static void start_threads(struct pool *p) {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (p->started + 1 < p->threads) {
         struct seat *seat = malloc(sizeof *seat);

@@ -107,7 +107,7 @@ static bool is_final(CUresult error)
 /* TALLY_OK for CUDA_SUCCESS; otherwise the status of that error, with a line that says what failed. */
 static tally_status outcome(size_t index, CUresult error, const char *what)
 {
-    const char *name = "an unknown error", *text = "no description", *hint = "";
+    const char *hint = "";
     tally_status status = TALLY_ELOST;
     if (error == CUDA_SUCCESS)
         return TALLY_OK;
@@ -116,9 +116,8 @@ static tally_status outcome(size_t index, CUresult error, const char *what)
             status = meanings[i].status;
             hint = meanings[i].hint;
         }
-    cu.cuGetErrorName(error, &name);
-    cu.cuGetErrorString(error, &text);
-    return fail(status, "cuda:%zu: %s: %s (%s)%s", index, what, name, text, hint);
+    return fail(status, "cuda:%zu: %s: %s (%s)%s", index, what, driver_error_name(error),
+                driver_error_text(error), hint);
 }
 
 static tally_status no_memory(size_t index)
@@ -136,8 +135,8 @@ static struct device {
     atomic_uint generation;
 } devices[DEVICES_MAX] = {[0 ... DEVICES_MAX - 1] = {.lock = PTHREAD_RWLOCK_INITIALIZER}};
 
-/* A call begins: the context is current and stays alive until leave(), which every TALLY_OK needs. */
-static tally_status enter(struct gpu *gpu)
+/* A call begins: the context is current and stays alive until end(), which every success needs. */
+static CUresult begin(struct gpu *gpu)
 {
     struct device *d = &devices[gpu->index];
     pthread_rwlock_rdlock(&d->lock);
@@ -145,16 +144,16 @@ static tally_status enter(struct gpu *gpu)
     if (gpu->generation == d->generation) {
         error = cu.cuCtxPushCurrent(gpu->context);
         if (error == CUDA_SUCCESS)
-            return TALLY_OK;
+            return CUDA_SUCCESS;
         if (is_final(error))
             d->lost = true;
     }
     pthread_rwlock_unlock(&d->lock);
-    return outcome(gpu->index, error, "entering the device's context");
+    return error;
 }
 
-/* It ends, and came to `error` at doing `what`. */
-static tally_status leave(struct gpu *gpu, CUresult error, const char *what)
+/* It ends, and came to `error`. */
+static CUresult end(struct gpu *gpu, CUresult error)
 {
     struct device *d = &devices[gpu->index];
     CUcontext ours;
@@ -164,13 +163,24 @@ static tally_status leave(struct gpu *gpu, CUresult error, const char *what)
     if (is_final(error))
         d->lost = true;
     pthread_rwlock_unlock(&d->lock);
-    return outcome(gpu->index, error, what);
+    return error;
+}
+
+/* The same two, with statuses. (Whoever frees uses those above and leaves tally_error() alone.) */
+static tally_status enter(struct gpu *gpu)
+{
+    return outcome(gpu->index, begin(gpu), "entering the device's context");
+}
+
+static tally_status leave(struct gpu *gpu, CUresult error, const char *what)
+{
+    return outcome(gpu->index, end(gpu, error), what);
 }
 
 static size_t cuda_count(void)
 {
     int count = 0;
-    if (driver_ready() || cu.cuDeviceGetCount(&count) || count < 0)
+    if (driver_ready(false) || cu.cuDeviceGetCount(&count) || count < 0)
         return 0;
     return count < DEVICES_MAX ? (size_t)count : DEVICES_MAX;
 }
@@ -178,7 +188,7 @@ static size_t cuda_count(void)
 static tally_status find_device(size_t i, CUdevice *out)
 {
     int count = 0;
-    tally_status status = driver_ready();
+    tally_status status = driver_ready(true);
     if (status)
         return status;
     CUresult error = cu.cuDeviceGetCount(&count);
@@ -311,22 +321,26 @@ static tally_status keep(struct gpu *gpu, struct gpu_memory made, struct gpu_mem
     return TALLY_OK;
 }
 
+static void give_back(struct gpu *gpu, CUdeviceptr address)
+{
+    if (begin(gpu) == CUDA_SUCCESS)
+        end(gpu, cu.cuMemFree(address));
+}
+
 static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out)
 {
     char what[64];
-    struct gpu_memory *memory;
-    tally_status status = keep(gpu, (struct gpu_memory){.bytes = bytes, .ours = true}, &memory);
-    if (status == TALLY_OK && (status = enter(gpu)) == TALLY_OK) {
-        snprintf(what, sizeof what, "%zu bytes of memory", bytes);
-        status = leave(gpu, cu.cuMemAlloc(&memory->address, bytes ? bytes : 1), what);
-    } else if (status == TALLY_ENOMEM)
+    CUdeviceptr address = 0;
+    tally_status status = enter(gpu);
+    if (status)
         return status;
-    if (status == TALLY_OK) {
-        *out = memory;
-        return TALLY_OK;
-    }
-    LIST_REMOVE(memory, link);
-    free(memory);
+    snprintf(what, sizeof what, "%zu bytes of memory", bytes);
+    status = leave(gpu, cu.cuMemAlloc(&address, bytes ? bytes : 1), what);
+    if (status)
+        return status;
+    status = keep(gpu, (struct gpu_memory){.address = address, .bytes = bytes, .ours = true}, out);
+    if (status)
+        give_back(gpu, address);
     return status;
 }
 
@@ -365,8 +379,8 @@ static void cuda_release(struct gpu *gpu, struct gpu_memory *memory)
 {
     if (!memory)
         return;
-    if (memory->ours && enter(gpu) == TALLY_OK)
-        leave(gpu, cu.cuMemFree(memory->address), "freeing memory");
+    if (memory->ours)
+        give_back(gpu, memory->address);
     LIST_REMOVE(memory, link);
     free(memory);
 }
@@ -606,26 +620,34 @@ static tally_status cuda_elapsed(struct gpu *gpu, double *seconds)
     return status;
 }
 
+/* All is tried, whatever comes of it; what goes wrong first is what counts. */
+static void keep_error(CUresult *first, CUresult more)
+{
+    if (*first == CUDA_SUCCESS)
+        *first = more;
+}
+
 /* Gives back what the driver holds for this gpu; in a context that is no more, there is nothing. */
 static void clean_up(struct gpu *gpu)
 {
     struct gpu_program *program;
     struct gpu_memory *memory;
-    if (enter(gpu))
+    CUresult error = begin(gpu);
+    if (error)
         return;
     if (gpu->stream)
-        cu.cuStreamSynchronize(gpu->stream);
+        keep_error(&error, cu.cuStreamSynchronize(gpu->stream));
     for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
-        cu.cuModuleUnload(program->module);
+        keep_error(&error, cu.cuModuleUnload(program->module));
     for (memory = LIST_FIRST(&gpu->memory); memory; memory = LIST_NEXT(memory, link))
         if (memory->ours)
-            cu.cuMemFree(memory->address);
+            keep_error(&error, cu.cuMemFree(memory->address));
     for (int i = 0; i < 2; i++)
         if (gpu->marks[i])
-            cu.cuEventDestroy(gpu->marks[i]);
+            keep_error(&error, cu.cuEventDestroy(gpu->marks[i]));
     if (gpu->stream)
-        cu.cuStreamDestroy(gpu->stream);
-    leave(gpu, CUDA_SUCCESS, "closing the device");
+        keep_error(&error, cu.cuStreamDestroy(gpu->stream));
+    end(gpu, error);
 }
 
 static void cuda_close(struct gpu *gpu)

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #define OLDEST 11000 /* the CUDA that a driver must be made for */
 
@@ -15,7 +14,7 @@ struct cuda_driver cu;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library; /* once its entry points are in cu */
-static bool ready;
+static bool tried, ready;
 static int version;
 
 static const struct entry entries[] = {
@@ -42,20 +41,29 @@ static tally_status load(void)
     return TALLY_OK;
 }
 
+const char *driver_error_name(CUresult error)
+{
+    const char *name = NULL;
+    return cu.cuGetErrorName(error, &name) == CUDA_SUCCESS && name ? name : "an unknown error";
+}
+
+const char *driver_error_text(CUresult error)
+{
+    const char *text = NULL;
+    return cu.cuGetErrorString(error, &text) == CUDA_SUCCESS && text ? text : "no description";
+}
+
 static tally_status start(void)
 {
-    const char *name = "an unknown error", *text = "";
     tally_status status = load();
     if (status)
         return status;
     CUresult result = cu.cuInit(0);
     if (result == CUDA_SUCCESS)
         result = cu.cuDriverGetVersion(&version);
-    if (result) {
-        cu.cuGetErrorName(result, &name);
-        cu.cuGetErrorString(result, &text);
-        return fail(TALLY_EDEVICE, "no CUDA: the driver does not start: %s (%s)", name, text);
-    }
+    if (result)
+        return fail(TALLY_EDEVICE, "no CUDA: the driver does not start: %s (%s)",
+                    driver_error_name(result), driver_error_text(result));
     if (version < OLDEST)
         return fail(TALLY_EDEVICE,
                     "no CUDA: the driver is too old: it is for CUDA %d.%d; %d.%d or later is needed",
@@ -64,10 +72,13 @@ static tally_status start(void)
     return TALLY_OK;
 }
 
-tally_status driver_ready(void)
+tally_status driver_ready(bool again)
 {
+    tally_status status = TALLY_OK;
     pthread_mutex_lock(&lock);
-    tally_status status = ready ? TALLY_OK : start();
+    if (!ready)
+        status = tried && !again ? TALLY_EDEVICE : start();
+    tried = true;
     pthread_mutex_unlock(&lock);
     return status;
 }

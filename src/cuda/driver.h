@@ -10,6 +10,7 @@
 
 #include "tally.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -115,9 +116,13 @@ struct cuda_driver {
 };
 extern struct cuda_driver cu;
 
-/* Whether there is a driver that works: TALLY_OK, or TALLY_EDEVICE and what is the matter. Looks again
- * as long as there is none. */
-tally_status driver_ready(void);
+/* Whether there is a driver that works: TALLY_OK, or TALLY_EDEVICE and what is the matter. Where there
+ * was none the last time, looks `again` or answers at once, without a line for tally_error(). */
+tally_status driver_ready(bool again);
+
+/* The driver's name for an error, and its description. */
+const char *driver_error_name(CUresult error);
+const char *driver_error_text(CUresult error);
 
 int driver_version(void); /* the CUDA it is made for: 1000 * major + 10 * minor */
 

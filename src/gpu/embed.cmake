@@ -1,14 +1,13 @@
-# Files to tables of bytes in C. tally_embed(OUT TABLE NAME=PATH...) has the build make the C file OUT
+# Files to tables of bytes in C. tally_embed(OUT TABLE NAME@PATH...) has the build make the C file OUT
 # (an output of the current folder) that defines `const struct embedded TABLE[]` (embed.h).
 # As a script (cmake -DTABLE= -DOUTPUT= -DFILES= -P embed.cmake) this file writes OUT.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(TALLY_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
   function(tally_embed out table)
-    list(TRANSFORM ARGN REPLACE "^[^=]*=" "" OUTPUT_VARIABLE paths)
+    list(TRANSFORM ARGN REPLACE "^[^@]*@" "" OUTPUT_VARIABLE paths)
     add_custom_command(OUTPUT ${out}
-      COMMAND ${CMAKE_COMMAND} -DTABLE=${table} -DOUTPUT=${out} "-DFILES=${ARGN}" -P ${TALLY_EMBED_SCRIPT}
-      DEPENDS ${paths} ${TALLY_EMBED_SCRIPT} COMMENT "Embedding ${table}" VERBATIM)
+      COMMAND ${CMAKE_COMMAND} -DTABLE=${table} -DOUTPUT=${out} "-DFILES=${ARGN}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+      DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE} COMMENT "Embedding ${table}" VERBATIM)
   endfunction()
   return()
 endif()
@@ -17,7 +16,7 @@ set(arrays "")
 set(entries "")
 set(number 0)
 foreach(file IN LISTS FILES)
-  string(REGEX MATCH "^([^=]*)=(.*)$" whole "${file}")
+  string(REGEX MATCH "^([^@]*)@(.*)$" whole "${file}")
   set(name ${CMAKE_MATCH_1})
   file(READ ${CMAKE_MATCH_2} bytes HEX)
   string(LENGTH "${bytes}" size)

@@ -20,8 +20,11 @@
  *   - A helper that touches memory is __device__ and names the address space of its pointers; one
  *     that only computes is PURE: the model runs it as a single instruction, whatever it branches on.
  *   - Whoever calls a shuffle declares `__shared__ word exchange[EXCHANGE]`, one place a thread in
- *     OpenCL 1.2, which has no shuffles, and unused elsewhere. There all threads of the block must
- *     take part, so a condition that lets only some warps shuffle is written ONLY_WARPS(condition).
+ *     OpenCL 1.2, which has no shuffles, and unused elsewhere.
+ *   - A condition that guards shuffles or barriers, and so is the same for a whole warp or block, is
+ *     written UNIFORM(condition). OpenCL takes such a branch always: shuffles are barriers there,
+ *     which all of a block must come to, and PoCL 3.1 gets a barrier inside an `if` wrong. What
+ *     stands in the branch must do no harm where the condition is false.
  *   - Atomics work on u32 and u64. atomicLoad() and atomicStore() are a plain read and write that may
  *     meet another block's.
  */
@@ -47,7 +50,7 @@ typedef unsigned long long u64;
 #define SHARED
 #define PURE                  __device__
 #define EXCHANGE              1
-#define ONLY_WARPS(condition) (condition)
+#define UNIFORM(condition)   (condition)
 #define COUNT_OPERATION()     ((void)0)
 #define FLOAT_ATOMIC_ADD      1 /* atomicAdd() on float and double is there */
 
@@ -78,7 +81,7 @@ typedef ulong u64;
 #define SHARED                __local
 #define PURE                  static inline
 #define EXCHANGE              BLOCK_MAX
-#define ONLY_WARPS(condition) 1
+#define UNIFORM(condition)   1
 #define COUNT_OPERATION()     ((void)0)
 #define FLOAT_ATOMIC_ADD      0
 

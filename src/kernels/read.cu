@@ -1,9 +1,10 @@
 /*
  * read - nothing but reading: the roof that every reduction is held against.
  *
- * All threads of the grid walk the array together in steps of 16 bytes, four under way at once, and
- * mix what they read by exclusive or, the cheapest way to make sure that every byte has arrived. One
- * word a thread goes back, so that no compiler can leave the reading out.
+ * Each thread mixes what it reads by exclusive or, the cheapest way to make sure that every byte has
+ * arrived, and hands one word back, so that no compiler can leave the reading out. Two ways, as
+ * devices differ: a GPU likes its threads to walk the array together, 16 bytes each and four of them
+ * under way; where a thread is a turn of a CPU's loop, it likes a piece of its own.
  */
 #include "dialect.h"
 
@@ -12,16 +13,15 @@ typedef union pack {
     u32 e[4];
 } pack;
 
-__device__ u32 mixed(pack p)
-{
+__device__ u32 mixed(pack p) {
     return p.e[0] ^ p.e[1] ^ p.e[2] ^ p.e[3];
 }
 
 #ifdef __cplusplus
-extern "C" /* kernels are found by their plain names */
+extern "C" { /* kernels are found by their plain names */
 #endif
-__global__ void read_all(const GLOBAL pack *x, u64 packs, GLOBAL u32 *out)
-{
+
+__global__ void read_together(const GLOBAL pack *x, u64 packs, GLOBAL u32 *out) {
     const u64 threads = (u64)gridDim.x * blockDim.x;
     const u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -41,3 +41,22 @@ __global__ void read_all(const GLOBAL pack *x, u64 packs, GLOBAL u32 *out)
     }
     out[thread] = v;
 }
+
+__global__ void read_pieces(const GLOBAL pack *x, u64 packs, GLOBAL u32 *out) {
+    const u64 threads = (u64)gridDim.x * blockDim.x;
+    const u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    const u64 piece = (packs + threads - 1) / threads, start = thread * piece;
+    const u64 end = start + piece < packs ? start + piece : packs;
+
+    u32 v = 0;
+    for (u64 i = start; i < end; i++) {
+        pack p;
+        p.bits = x[i].bits;
+        v ^= mixed(p);
+    }
+    out[thread] = v;
+}
+
+#ifdef __cplusplus
+}
+#endif

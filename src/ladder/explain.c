@@ -76,6 +76,7 @@ tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *
     tally_status status = rung_find(rung, &which);
     if (status == TALLY_OK) status = options_fill(options, &filled);
     if (status != TALLY_OK) return status;
+    if (!filled.x && filled.n) return fail(TALLY_EINVAL, "tally_ladder_explain: x is NULL");
     if (!tally_ladder_rung(which)->is_kernel)
         return fail(TALLY_EUNSUPPORTED, "'%s' is no kernel: the model has nothing to count", rung);
     return explain((ladder_rung)(which - RUNG_KERNELS), &filled, &listener, out);

@@ -11,12 +11,12 @@
 static const tally_rung rungs[] = {
     {"sequential", "one CPU thread adds one element after another",
      "each addition waits for the one before, and all other cores and lanes are idle",
-     "interleaved-modulo", 0},
-#define RUNG(ID, name, kernel, INPUT, EXTRA, pairs, shared, idea, waste, mends)                    \
-    {name, idea, waste, mends, 1},
+     "interleaved-modulo", 0, 0},
+#define RUNG(ID, name, kernel, file, INPUT, EXTRA, pairs, shared, idea, waste, mends)              \
+    {name, idea, waste, mends, 1, (pairs) == PAIRS_GRID},
     LADDER_RUNGS(RUNG)
 #undef RUNG
-        {"tally", "the device's production reduction: the same bits everywhere", "", "", 0},
+        {"tally", "the device's production reduction: the same bits everywhere", "", "", 0, 0},
 };
 enum { RUNGS = sizeof rungs / sizeof *rungs };
 _Static_assert((int)RUNGS == (int)RUNG_TALLY + 1, "names.h numbers these");
@@ -75,7 +75,7 @@ static tally_status check_block(const tally_ladder_options *o) {
 }
 
 tally_status options_fill(const tally_ladder_options *options, tally_ladder_options *out) {
-    if (!options || (!options->x && options->n) || (!options->only && options->only_count))
+    if (!options || (!options->only && options->only_count))
         return fail(TALLY_EINVAL, "the ladder: an argument is NULL");
     if (!tally_op_name(options->op) || !tally_type_name(options->type) ||
         !tally_finish_name(options->finish))

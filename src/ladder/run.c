@@ -23,6 +23,9 @@ struct run {
     bool wanted[RUNG_TALLY + 1];
     struct reference reference;
     tally_ladder_report *report;
+    const char *device;
+    const struct gpu_api *api; /* NULL: the CPU */
+    size_t number;             /* of the machine's devices */
 };
 
 /* Takes down what the options ask for; has[] is what the device can do. */
@@ -49,14 +52,18 @@ static tally_ladder_row *add_row(struct run *r, size_t rung) {
     return row;
 }
 
-/* A row's time may be the fastest that the array has been read in. */
+/* A rung of the device may be the fastest that the array has been read in. (On a machine that runs
+ * kernels, the sequential loop is another device's.) */
 static void raise_roof(struct run *r) {
     tally_ladder_report *report = r->report;
-    for (size_t i = 0; i < report->count; i++)
-        if (report->rows[i].correct && report->rows[i].seconds < report->roof_seconds) {
-            report->roof_seconds = report->rows[i].seconds;
-            report->roof = report->rows[i].name;
+    for (size_t i = 0; i < report->count; i++) {
+        const tally_ladder_row *row = &report->rows[i];
+        const bool on_device = !r->api || row->launches > 0;
+        if (on_device && row->correct && row->seconds < report->roof_seconds) {
+            report->roof_seconds = row->seconds;
+            report->roof = row->name;
         }
+    }
 }
 
 /* ---- On the CPU ---- */
@@ -114,20 +121,18 @@ static tally_status read_on_cpu(struct run *r, tally_device *device) {
                              &r->report->roof_seconds);
 }
 
-static void describe_cpu(struct run *r, tally_device *device, const char *spec) {
+static void describe_cpu(struct run *r, tally_device *device) {
     tally_device_info info;
     tally_device_describe(device, &info);
-    snprintf(r->report->device, sizeof r->report->device, "%s", spec);
+    snprintf(r->report->device, sizeof r->report->device, "%s", r->device);
     snprintf(r->report->name, sizeof r->report->name, "%s", info.name);
 }
 
-static tally_status climb_cpu(struct run *r, const char *spec) {
-    static const bool has[RUNG_TALLY + 1] = {[RUNG_SEQUENTIAL] = true, [RUNG_TALLY] = true};
+static tally_status climb_cpu(struct run *r) {
     tally_device *device;
-    tally_status status = choose(r, spec, has);
-    if (status == TALLY_OK) status = tally_open(spec, &device);
+    tally_status status = tally_open(r->device, &device);
     if (status != TALLY_OK) return status;
-    describe_cpu(r, device, spec);
+    describe_cpu(r, device);
     status = reference_make(&r->options, &r->reference);
     if (status == TALLY_OK) status = read_on_cpu(r, device);
     if (status == TALLY_OK) status = add_sequential(r);
@@ -235,22 +240,13 @@ static tally_status climb_rungs(struct run *r, struct climb *c) {
     return status;
 }
 
-static tally_status choose_kernels(struct run *r, const struct gpu_api *api) {
-    bool has[RUNG_TALLY + 1];
-    for (size_t i = 0; i <= RUNG_TALLY; i++)
-        has[i] = true;
-    has[RUNG_SEQUENTIAL] = api != &model_api; /* which counts kernels only */
-    has[RUNG_TALLY] = production_has(api, r->options.op, r->options.type);
-    return choose(r, api->name, has);
-}
-
-static tally_status climb_machine(struct run *r, const struct gpu_api *api, size_t number) {
+static tally_status climb_machine(struct run *r) {
+    const struct gpu_api *api = r->api;
     struct climb c;
     struct gpu *gpu;
-    tally_status status = choose_kernels(r, api);
-    if (status == TALLY_OK) status = api->open(number, &gpu);
+    tally_status status = api->open(r->number, &gpu);
     if (status != TALLY_OK) return status;
-    snprintf(r->report->device, sizeof r->report->device, "%s:%zu", api->name, number);
+    snprintf(r->report->device, sizeof r->report->device, "%s:%zu", api->name, r->number);
     snprintf(r->report->name, sizeof r->report->name, "%s", api->facts(gpu)->name);
     if (!climb_open(&c, api, gpu, &r->options))
         status = c.status;
@@ -262,14 +258,39 @@ static tally_status climb_machine(struct run *r, const struct gpu_api *api, size
     return status;
 }
 
-/* ---- The call ---- */
+/* ---- The calls ---- */
 
-static tally_status climb_device(struct run *r, const char *device) {
-    const struct gpu_api *api;
-    size_t number;
-    tally_status status = machine_parse(device, &api, &number);
+/* What the device can run. */
+static void list_rungs(const struct run *r, bool has[RUNG_TALLY + 1]) {
+    for (size_t i = 0; i <= RUNG_TALLY; i++)
+        has[i] = r->api != NULL;
+    has[RUNG_SEQUENTIAL] = r->api != &model_api; /* which counts kernels only */
+    has[RUNG_TALLY] = !r->api || production_has(r->api, r->options.op, r->options.type);
+}
+
+/* A device of the CPU's kind is opened to see whether it is there. */
+static tally_status find_cpu(const char *device) {
+    tally_device *found;
+    tally_status status = tally_open(device, &found);
+    if (status == TALLY_OK) tally_close(found);
+    return status;
+}
+
+/* Finds the device and the rungs. */
+static tally_status locate(struct run *r, const char *device, const tally_ladder_options *options) {
+    bool has[RUNG_TALLY + 1];
+    r->device = device ? device : tally_ladder_device();
+    tally_status status = options_fill(options, &r->options);
+    if (status == TALLY_OK) status = machine_parse(r->device, &r->api, &r->number);
+    if (status == TALLY_OK && !r->api) status = find_cpu(r->device);
     if (status != TALLY_OK) return status;
-    return api ? climb_machine(r, api, number) : climb_cpu(r, device);
+    list_rungs(r, has);
+    return choose(r, r->device, has);
+}
+
+tally_status tally_ladder_check(const char *device, const tally_ladder_options *options) {
+    struct run r = {.device = NULL};
+    return locate(&r, device, options);
 }
 
 tally_status tally_ladder_run(const char *device, const tally_ladder_options *options,
@@ -277,14 +298,16 @@ tally_status tally_ladder_run(const char *device, const tally_ladder_options *op
     tally_ladder_report report;
     struct run r = {.report = &report};
     if (!out) return fail(TALLY_EINVAL, "tally_ladder_run: an argument is NULL");
+    tally_status status = locate(&r, device, options);
+    if (status != TALLY_OK) return status;
+    if (!r.options.x && r.options.n) return fail(TALLY_EINVAL, "tally_ladder_run: x is NULL");
     memset(&report, 0, sizeof report);
     report.sequential_seconds = report.roof_seconds = (double)NAN;
     report.roof = "";
-    tally_status status = options_fill(options, &r.options);
-    if (status == TALLY_OK) status = climb_device(&r, device ? device : tally_ladder_device());
-    if (status != TALLY_OK) return status;
     report.block = r.options.block;
     report.coarsen = r.options.coarsen;
+    status = r.api ? climb_machine(&r) : climb_cpu(&r);
+    if (status != TALLY_OK) return status;
     raise_roof(&r);
     *out = report;
     return TALLY_OK;

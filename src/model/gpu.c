@@ -25,7 +25,7 @@ struct gpu_kernel {
 };
 
 struct gpu_program {
-    const ladder_instance *instance; /* NULL: the plain read */
+    const ladder_instance *instance; /* NULL: the plain reads */
     struct gpu_kernel *kernels;      /* those that were asked for */
     struct gpu_program *next;
 };
@@ -232,9 +232,15 @@ static tally_status build(struct gpu *gpu, const char *file, const char *prelude
     return program_of(gpu, instance, out);
 }
 
+static const model_kernel *find_read(const char *name) {
+    for (int i = 0; i < MODEL_READ_KERNELS; i++)
+        if (strcmp(name, model_read_kernels[i]->name) == 0) return model_read_kernels[i];
+    return NULL;
+}
+
 static const model_kernel *find_kernel(const struct gpu_program *program, const char *name) {
     const ladder_instance *instance = program->instance;
-    if (!instance) return strcmp(name, model_read_kernel->name) == 0 ? model_read_kernel : NULL;
+    if (!instance) return find_read(name);
     if (strcmp(name, instance->load->name) == 0) return instance->load;
     for (int rung = 0; rung < LADDER_RUNG_COUNT; rung++)
         if (strcmp(name, instance->rungs[rung]->name) == 0) return instance->rungs[rung];

@@ -1,5 +1,5 @@
 /*
- * gpu_read.c - the plain read kernel, compiled for the model with its instrumentation.
+ * gpu_read.c - the plain read kernels, compiled for the model with its instrumentation.
  */
 #include "model/gpu.h"
 
@@ -7,6 +7,8 @@
 
 #include "model/lane.h"
 
-MODEL_KERNEL3(read_all, const pack *, u64, u32 *);
+MODEL_KERNEL3(read_together, const pack *, u64, u32 *);
+MODEL_KERNEL3(read_pieces, const pack *, u64, u32 *);
 
-const model_kernel *const model_read_kernel = &read_all_kernel;
+const model_kernel *const model_read_kernels[MODEL_READ_KERNELS] = {&read_together_kernel,
+                                                                    &read_pieces_kernel};

@@ -19,7 +19,7 @@ MODEL_KERNEL3(load_elements, const element *, u64, accumulator *);
     MODEL_KERNEL5(kernel, input, u64, accumulator *, word *, u32)
 #define KERNEL_BOARD(kernel, input)                                                                \
     MODEL_KERNEL5(kernel, input, u64, accumulator *, word *, word *)
-#define RUNG_KERNEL(ID, name, kernel, INPUT, EXTRA, ...) KERNEL_##EXTRA(kernel, INPUT_##INPUT);
+#define RUNG_KERNEL(ID, name, kernel, file, INPUT, EXTRA, ...) KERNEL_##EXTRA(kernel, INPUT_##INPUT);
 LADDER_RUNGS(RUNG_KERNEL)
 
 /* ---- The arithmetic on the host ------------------------------------------------------------- */

@@ -15,8 +15,8 @@ static const ladder_instance *const instances[TALLY_F64 + 1][TALLY_XOR + 1] = {
 #include "instances.h"
 };
 
-#define RUNG(ID, name, kernel, INPUT, EXTRA, pairs, shared, idea, waste, mends)                    \
-    {name, #kernel, #kernel ".cu", LADDER_##INPUT, LADDER_##EXTRA, pairs, idea, waste, mends},
+#define RUNG(ID, name, kernel, file, INPUT, EXTRA, pairs, shared, idea, waste, mends)              \
+    {name, #kernel, file, LADDER_##INPUT, LADDER_##EXTRA, pairs, idea, waste, mends},
 static const ladder_rung_info rungs[] = {LADDER_RUNGS(RUNG)};
 #undef RUNG
 
@@ -39,7 +39,7 @@ const ladder_rung_info *ladder_rung_named(const char *name, ladder_rung *out)
 unsigned ladder_shared(ladder_rung rung, unsigned B)
 {
     switch (rung) {
-#define RUNG(ID, name, kernel, INPUT, EXTRA, pairs, shared, ...)                                   \
+#define RUNG(ID, name, kernel, file, INPUT, EXTRA, pairs, shared, ...)                             \
     case LADDER_##ID:                                                                              \
         return shared;
         LADDER_RUNGS(RUNG)

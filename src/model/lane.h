@@ -82,7 +82,7 @@ BIND(__tsan_write_range, model_on_write_range);
 #define SHARED
 #define PURE                  MODEL_UNSEEN static
 #define EXCHANGE              1
-#define ONLY_WARPS(condition) (condition)
+#define UNIFORM(condition)   (condition)
 #define COUNT_OPERATION()     model_operation()
 #define FLOAT_ATOMIC_ADD      1
 

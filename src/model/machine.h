@@ -56,7 +56,8 @@ typedef struct region {
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-#define STACK ((size_t)1 << 16)
+#define STACK   ((size_t)1 << 16)
+#define STAGGER 512 /* stacks that began at the same place would fight for the same cache lines */
 
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
 

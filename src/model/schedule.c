@@ -188,7 +188,7 @@ void schedule_block(struct model_device *d)
     for (unsigned i = 0; i < lanes; i++) {
         model_lane *l = &d->lanes[i];
         *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};
-        fiber_prepare(&l->fiber, (void *)l->stack, STACK, lane_main);
+        fiber_prepare(&l->fiber, (void *)l->stack, STACK - i % MODEL_WARP * STAGGER, lane_main);
     }
     for (bool barrier = true; barrier;) {
         for (unsigned w = 0; w < warps; w++) {

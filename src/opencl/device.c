@@ -352,7 +352,7 @@ static tally_status opencl_build(struct gpu *gpu, const char *file, const char *
                                  const char *const *defines, size_t count, struct gpu_program **out)
 {
     struct gpu_program *program;
-    cl_program object;
+    cl_program object = NULL;
     char *root = embed_root(file, prelude, defines, count);
     if (!root)
         return no_memory(gpu);

@@ -20,7 +20,7 @@ __device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
     if (lane == 0)
         warps[threadIdx.x / WARP] = v;
     __syncthreads();
-    if (ONLY_WARPS(threadIdx.x < WARP)) {
+    if (UNIFORM(threadIdx.x < WARP)) {
         v = lane < count ? warps[lane] : neutral();
         for (u32 stride = count / 2; stride > 0; stride /= 2)
             v = combine(v, from_word(__shfl_down_sync(FULL_WARP, to_word(v), stride)));
@@ -28,8 +28,8 @@ __device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
     return v;
 }
 
-__global__ void shuffle(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                        GLOBAL word *total)
+__global__ void shuffled(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
+                         GLOBAL word *total)
 {
     __shared__ accumulator warps[WARP];
     __shared__ word exchange[EXCHANGE];

@@ -27,12 +27,13 @@ __global__ void single_pass(const GLOBAL element *x, u64 n, GLOBAL accumulator *
         __threadfence();
     }
     __syncthreads();
-    if (last) {
+    if (UNIFORM(last)) {
+        const u32 count = last ? gridDim.x : 0;
         v = neutral();
-        for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x)
+        for (u32 b = threadIdx.x; b < count; b += blockDim.x)
             v = combine(v, from_word(atomicLoad(&board[1 + b])));
         v = combine_block(v, warps, exchange);
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 0 && last) {
             atomicStore(&board[0], (word)0);
             deliver(v, &partials[0], total);
         }

@@ -1,0 +1,109 @@
+/*
+ * arguments.c - reading the arguments that several subcommands share.
+ */
+#include "arguments.h"
+
+#include "message.h"
+#include "table.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int argument_unknown(int found, char **argv) {
+    const char *text = argv[optind - 1];
+    if (found == ':') return misused("%s needs a value; see 'tally help %s'", text, argv[0]);
+    if (strncmp(text, "--", 2) == 0 && strchr(text, '=') && optopt)
+        return misused("%s: this option takes no value; see 'tally help %s'", text, argv[0]);
+    if (strncmp(text, "--", 2) == 0 || !optopt)
+        return misused("%s is no option of this command; see 'tally help %s'", text, argv[0]);
+    return misused("-%c is no option of this command; see 'tally help %s'", optopt, argv[0]);
+}
+
+/* ---- Counts ---- */
+
+static bool read_plain(const char *text, char **end, uint64_t *out) {
+    if (*text < '0' || *text > '9') return false;
+    uint64_t value = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+            return false;
+    *end = (char *)text;
+    *out = value;
+    return true;
+}
+
+static bool read_power(uint64_t base, const char *text, uint64_t *out) {
+    char *end;
+    uint64_t exponent, value = 1;
+    if (!read_plain(text, &end, &exponent) || *end || exponent > 64) return false;
+    for (uint64_t i = 0; i < exponent; i++)
+        if (__builtin_mul_overflow(value, base, &value)) return false;
+    *out = value;
+    return true;
+}
+
+static bool read_count(const char *text, uint64_t *out) {
+    char *end;
+    if (read_plain(text, &end, out)) {
+        if (!*end) return true;
+        if (*end == '^') return read_power(*out, end + 1, out);
+    }
+    if (*text < '0' || *text > '9' || !strpbrk(text, "eE")) return false;
+    double value = strtod(text, &end); /* "1.5e6": a whole number below 2^63 */
+    if (*end || !(value < 0x1p63) || value != floor(value)) return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
+bool argument_count(const char *option, const char *text, uint64_t *out) {
+    uint64_t value;
+    if (read_count(text, &value) && value >= 1) return *out = value, true;
+    misused("%s takes a whole number from 1 up, such as 1000, 1e6 or 2^27; '%s' is none", option,
+            text);
+    return false;
+}
+
+/* ---- Types ---- */
+
+bool argument_type(const char *option, const char *text, tally_type *out) {
+    if (tally_type_parse(text, out) == TALLY_OK) return true;
+#define X(NAME, name, kind, bits) " " #name
+    misused("%s takes one of" TALLY_TYPES(X) "; '%s' is none", option, text);
+#undef X
+    return false;
+}
+
+/* ---- Devices ---- */
+
+/* The number of threads is an option of the cpu device, so it joins the text that names it. */
+static bool join_threads(const char *device, uint64_t threads, char *spec, size_t size) {
+    if (strcmp(device, "auto") == 0) device = "cpu";
+    bool has_options = strncmp(device, "cpu:", 4) == 0;
+    if (strcmp(device, "cpu") != 0 && !has_options)
+        return misused("--threads goes with the cpu only, not with --device %s; leave one out",
+                       device),
+               false;
+    if (strstr(device, "threads="))
+        return misused("--threads and --device %s both tell the number of threads; "
+                       "leave one out",
+                       device),
+               false;
+    snprintf(spec, size, "%s%sthreads=%" PRIu64, device, has_options ? "," : ":", threads);
+    return true;
+}
+
+bool argument_device(const char *device, uint64_t threads, tally_device **out, int *status) {
+    char spec[512];
+    snprintf(spec, sizeof spec, "%s", device ? device : "auto");
+    *status = STATUS_USAGE;
+    if (threads && !join_threads(device ? device : "auto", threads, spec, sizeof spec))
+        return false;
+    *status = STATUS_FAILED;
+    if (tally_open(spec, out) == TALLY_OK) return true;
+    return failed("%s; 'tally devices' lists what is here", tally_error()), false;
+}

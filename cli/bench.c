@@ -1,0 +1,363 @@
+/*
+ * bench.c - `tally bench`: one reduction, timed beside what it is to be measured against.
+ *
+ * The contestants take turns, round after round, so that whatever else the machine does meets all of
+ * them alike; each one's time is the median over the rounds. Between two turns the machine rests, as
+ * the threads of one runtime may still be spinning on a core when the next one wants it.
+ */
+#include "command.h"
+
+#include "arguments.h"
+#include "bench_data.h"
+#include "bench_loops.h"
+#include "json.h"
+#include "memory.h"
+#include "message.h"
+#include "progress.h"
+#include "table.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define X(NAME, name, family)     " " #name
+#define Y(NAME, name, kind, bits) " " #name
+const char bench_help[] =
+    "Usage: tally bench [OP] [OPTION...]\n"
+    "Times a reduction of an array in memory beside the plain sequential loop, an OpenMP SIMD\n"
+    "loop, and plain reads of the same memory, in turns; shows the median of each.\n"
+    "OP is one of" TALLY_OPS(
+        X) "; sum is the default.\n"
+           "\n"
+           "  --dtype TYPE    the elements' type; f64 is the default\n"
+           "  -n, --n N       so many elements, such as 1000, 1e6 or 2^27, the default\n"
+           "  --data KIND     uniform (the default), normal, loguniform or wild\n"
+           "  --device SPEC   auto (the default), cpu, cpu:threads=3,isa=avx2; see 'tally "
+           "devices'\n"
+           "  --threads N     so many threads of the cpu\n"
+           "  --fast          plain, unordered floating additions: no promise on the bits\n"
+           "  --repeat R      so many rounds; 9 is the default\n"
+           "  --json          the measurements as one JSON object\n"
+           "  --help          this text\n"
+           "\n"
+           "TYPE is one of" TALLY_TYPES(Y) ".\n";
+#undef X
+#undef Y
+
+enum { MOST_ROUNDS = 1000 };
+static const double shortest_turn = 500e-6; /* seconds: shorter calls are repeated within a turn */
+
+enum who {
+    OURS,
+    SEQUENTIAL,
+    OPENMP,
+    DEVICE_READ,
+    PLAIN_READS,
+    CONTESTANTS = PLAIN_READS + BENCH_READS
+};
+
+struct bench {
+    tally_op op;
+    tally_type type;
+    uint64_t n, threads, rounds; /* threads: 0 where --threads is not given */
+    enum bench_data data;
+    tally_options options;
+    const char *device_text;
+    bool as_json, help;
+
+    tally_device *device;
+    tally_device_info info;
+    int loop_threads; /* of the OpenMP loops: as many as the device uses, 1 without OpenMP */
+    const struct loops *loops;
+    void *x;
+    size_t bytes;
+    tally_value value;
+    uint64_t calls[CONTESTANTS]; /* within one turn */
+    double *seconds;             /* of a call: [contestant * rounds + round] */
+    double median[CONTESTANTS];
+};
+
+/* ---- The command line ---- */
+
+static bool set_data(struct bench *b, const char *text) {
+    if (bench_data_parse(text, &b->data)) return true;
+    return misused("--data takes one of " BENCH_DATA_NAMES "; '%s' is none", text), false;
+}
+
+static bool set_rounds(struct bench *b, const char *text) {
+    if (!argument_count("--repeat", text, &b->rounds)) return false;
+    if (b->rounds <= MOST_ROUNDS) return true;
+    return misused("--repeat takes at most %d rounds", MOST_ROUNDS), false;
+}
+
+static bool set_option(struct bench *b, int option) {
+    switch (option) {
+    case 'd':
+        return argument_type("--dtype", optarg, &b->type);
+    case 'n':
+        return argument_count("-n", optarg, &b->n);
+    case 'a':
+        return set_data(b, optarg);
+    case 'D':
+        b->device_text = optarg;
+        return true;
+    case 'T':
+        return argument_count("--threads", optarg, &b->threads);
+    case 'f':
+        b->options.fast = true;
+        return true;
+    case 'r':
+        return set_rounds(b, optarg);
+    case 'j':
+        b->as_json = true;
+        return true;
+    default:
+        b->help = true;
+        return true;
+    }
+}
+
+static int read_operator(struct bench *b, int argc, char **argv) {
+    if (optind == argc) return STATUS_OK;
+    if (argc - optind > 1)
+        return misused("bench takes one operator; '%s' is one too many", argv[optind + 1]);
+    if (tally_op_parse(argv[optind], &b->op) == TALLY_OK) return STATUS_OK;
+#define X(NAME, name, family) " " #name
+    return misused("bench takes one of the operators" TALLY_OPS(X) "; '%s' is none", argv[optind]);
+#undef X
+}
+
+static int read_options(struct bench *b, int argc, char **argv) {
+    static const struct option options[] = {
+        {"dtype", required_argument, NULL, 'd'},   {"n", required_argument, NULL, 'n'},
+        {"data", required_argument, NULL, 'a'},    {"device", required_argument, NULL, 'D'},
+        {"threads", required_argument, NULL, 'T'}, {"fast", no_argument, NULL, 'f'},
+        {"repeat", required_argument, NULL, 'r'},  {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    };
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
+        if (c == '?' || c == ':') return argument_unknown(c, argv);
+        if (!set_option(b, c)) return STATUS_USAGE;
+    }
+    return read_operator(b, argc, argv);
+}
+
+/* ---- Setting up ---- */
+
+static bool get_memory(struct bench *b) {
+    uint64_t size, free = memory_available();
+    bool fits = !__builtin_mul_overflow(b->n, tally_type_size(b->type), &size) && size < free &&
+                (b->x = memory_get((size_t)size));
+    b->seconds = calloc(CONTESTANTS * b->rounds, sizeof *b->seconds);
+    if (!fits || !b->seconds)
+        return failed("not enough memory for %" PRIu64 " %s numbers: %.2f GB are free; "
+                      "choose a smaller -n",
+                      b->n, tally_type_name(b->type), (double)free * 1e-9),
+               false;
+    b->bytes = (size_t)size;
+    return true;
+}
+
+struct loops {
+    const char *isa;
+    bench_loop *(*openmp)(tally_op op, tally_type type);
+    bench_loop *(*read)(int which);
+};
+
+static const struct loops all_loops[] = {
+#define LOOPS(isa)                                                                                 \
+    { #isa, bench_openmp_##isa, bench_read_##isa }
+#if defined(__x86_64__)
+    LOOPS(baseline),
+    LOOPS(avx2),
+    LOOPS(avx512),
+#elif defined(__aarch64__)
+    LOOPS(neon),
+#else
+    LOOPS(baseline),
+#endif
+};
+
+/* The loops in the best instruction set here, which is what an unrestricted cpu device names: the
+ * rival keeps it also where --device asks for a lesser one. */
+static const struct loops *pick_loops(void) {
+    tally_device_info cpu;
+    size_t count;
+    if (tally_device_list(&cpu, 1, &count) != TALLY_OK || count == 0) return all_loops;
+    for (size_t i = 0; i < sizeof all_loops / sizeof *all_loops; i++)
+        if (strcmp(all_loops[i].isa, cpu.isa) == 0) return &all_loops[i];
+    return all_loops;
+}
+
+static bool describe(struct bench *b) {
+    if (tally_device_describe(b->device, &b->info) != TALLY_OK)
+        return failed("%s", tally_error()), false;
+    b->loop_threads = b->info.threads ? (int)b->info.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (!TALLY_OPENMP) b->loop_threads = 1;
+    b->loops = pick_loops();
+    return true;
+}
+
+/* ---- Running ---- */
+
+static volatile double kept; /* so that no loop is without an effect */
+
+static bool run_ours(struct bench *b, uint64_t calls) {
+    for (uint64_t i = 0; i < calls; i++)
+        if (tally_reduce(b->device, b->op, b->type, b->x, (size_t)b->n, &b->options, &b->value))
+            return failed("%s", tally_error()), false;
+    return true;
+}
+
+static bool run_loop(const struct bench *b, enum who who, uint64_t calls) {
+    bool reads = who >= PLAIN_READS;
+    bench_loop *loop = who == SEQUENTIAL ? bench_sequential(b->op, b->type)
+                       : reads           ? b->loops->read((int)(who - PLAIN_READS))
+                                         : b->loops->openmp(b->op, b->type);
+    size_t n = reads ? b->bytes / 8 : (size_t)b->n;
+    for (uint64_t i = 0; i < calls; i++)
+        kept = loop(b->x, n, b->loop_threads);
+    return true;
+}
+
+/* One turn: so many calls; *seconds is what one took. */
+static bool take_turn(struct bench *b, enum who who, uint64_t calls, double *seconds) {
+    if (who == DEVICE_READ) {
+        if (tally_device_read(b->device, b->x, b->bytes, seconds) == TALLY_OK) return true;
+        return failed("%s", tally_error()), false;
+    }
+    double start = clock_seconds();
+    if (!(who == OURS ? run_ours(b, calls) : run_loop(b, who, calls))) return false;
+    *seconds = (clock_seconds() - start) / (double)calls;
+    return true;
+}
+
+/* Longer than the threads of an OpenMP runtime keep spinning after their loop is done. */
+static void rest(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+}
+
+/* A first call of each warms up, and tells how many calls make a turn long enough to be timed. */
+static bool warm_up(struct bench *b) {
+    for (int who = 0; who < CONTESTANTS; who++) {
+        double seconds;
+        rest();
+        if (!take_turn(b, (enum who)who, 1, &seconds) || !take_turn(b, (enum who)who, 1, &seconds))
+            return false;
+        b->calls[who] =
+            seconds < shortest_turn ? (uint64_t)(shortest_turn / (seconds + 1e-9)) + 1 : 1;
+    }
+    return true;
+}
+
+static bool run_rounds(struct bench *b) {
+    if (!warm_up(b)) return false;
+    for (uint64_t round = 0; round < b->rounds; round++)
+        for (int who = 0; who < CONTESTANTS; who++) {
+            rest();
+            if (!take_turn(b, (enum who)who, b->calls[who],
+                           &b->seconds[(uint64_t)who * b->rounds + round]))
+                return false;
+        }
+    return true;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void find_medians(struct bench *b) {
+    for (int who = 0; who < CONTESTANTS; who++) {
+        double *s = b->seconds + (uint64_t)who * b->rounds;
+        qsort(s, b->rounds, sizeof *s, compare);
+        b->median[who] = (s[(b->rounds - 1) / 2] + s[b->rounds / 2]) / 2;
+    }
+}
+
+/* ---- Telling ---- */
+
+static double gbps(const struct bench *b, double seconds) {
+    return (double)b->bytes * 1e-9 / seconds;
+}
+
+/* The fastest of the ways to read the memory. */
+static double roof_seconds(const struct bench *b) {
+    double best = b->median[DEVICE_READ];
+    for (int who = PLAIN_READS; who < CONTESTANTS; who++)
+        if (b->median[who] < best) best = b->median[who];
+    return best;
+}
+
+static int print_json(const struct bench *b) {
+    double roof = roof_seconds(b), ours = b->median[OURS];
+    struct json_object *object = json_object_new_object();
+    json_text(object, "op", tally_op_name(b->op));
+    json_text(object, "dtype", tally_type_name(b->type));
+    json_count(object, "n", b->n);
+    json_text(object, "device", b->info.spec);
+    json_count(object, "threads", b->info.threads);
+    json_text(object, "isa", b->info.isa);
+    json_count(object, "openmp_threads", (uint64_t)b->loop_threads);
+    json_text(object, "data", bench_data_name(b->data));
+    json_object_object_add(object, "fast", json_object_new_boolean(b->options.fast));
+    json_count(object, "rounds", b->rounds);
+    json_measure(object, "median_ms", ours * 1e3);
+    json_measure(object, "gbps", gbps(b, ours));
+    json_measure(object, "sequential_gbps", gbps(b, b->median[SEQUENTIAL]));
+    json_measure(object, "openmp_gbps", gbps(b, b->median[OPENMP]));
+    json_measure(object, "roof_gbps", gbps(b, roof));
+    json_measure(object, "of_roof", roof / ours);
+    json_measure(object, "of_openmp", b->median[OPENMP] / ours);
+    json_result(object, &b->value);
+    return json_print(object);
+}
+
+static void print_row(const struct bench *b, const char *name, double seconds) {
+    printf("  %-16s %12.6g ms %9.2f GB/s %7.2f\n", name, seconds * 1e3, gbps(b, seconds),
+           roof_seconds(b) / seconds);
+}
+
+static int print_table(const struct bench *b) {
+    char text[32];
+    tally_value_print(&b->value, text, sizeof text);
+    printf("%s of %" PRIu64 " %s (%s%s) = %s\n", tally_op_name(b->op), b->n,
+           tally_type_name(b->type), bench_data_name(b->data), b->options.fast ? ", fast" : "",
+           text);
+    printf("on %s, %u threads, %s; medians of %" PRIu64 " rounds\n\n", b->info.spec,
+           b->info.threads, b->info.isa, b->rounds);
+    printf("  %-16s %12s    %9s      %7s\n", "", "time", "read", "of roof");
+    print_row(b, "tally", b->median[OURS]);
+    snprintf(text, sizeof text, "openmp simd (%d)", b->loop_threads);
+    print_row(b, text, b->median[OPENMP]);
+    print_row(b, "sequential", b->median[SEQUENTIAL]);
+    print_row(b, "read roof", roof_seconds(b));
+    return finish_output();
+}
+
+static int bench(struct bench *b) {
+    if (!describe(b) || !get_memory(b)) return STATUS_FAILED;
+    bench_data_fill(b->data, b->op, b->type, b->x, (size_t)b->n);
+    if (!run_rounds(b)) return STATUS_FAILED;
+    find_medians(b);
+    return b->as_json ? print_json(b) : print_table(b);
+}
+
+int bench_command(int argc, char **argv) {
+    struct bench b = {.op = TALLY_SUM, .type = TALLY_F64, .n = 1 << 27, .rounds = 9};
+    int status = read_options(&b, argc, argv);
+    if (status != STATUS_OK) return status;
+    if (b.help) return fputs(bench_help, stdout), finish_output();
+    if (!argument_device(b.device_text, b.threads, &b.device, &status)) return status;
+    status = bench(&b);
+    memory_release(b.x, b.bytes);
+    free(b.seconds);
+    tally_close(b.device);
+    return status;
+}

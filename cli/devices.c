@@ -1,0 +1,124 @@
+/*
+ * devices.c - `tally devices`: what is here, and how fast it reads.
+ *
+ * The bandwidth is measured, over a buffer larger than caches usually are: it is the roof that a
+ * reduction on this device can be held against.
+ */
+#include "command.h"
+
+#include "arguments.h"
+#include "json.h"
+#include "memory.h"
+#include "message.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char devices_help[] =
+    "Usage: tally devices [--json]\n"
+    "Lists the devices that are here: the text that opens each (for --device), its name,\n"
+    "instruction set, units (cores or multiprocessors), memory, and measured read bandwidth.\n"
+    "\n"
+    "  --json  an array of objects: spec, name, isa, units, threads, memory_bytes, read_gbps\n"
+    "  --help  this text\n";
+
+enum { BUFFER_BYTES = 256 << 20 };
+
+struct buffer {
+    void *bytes;
+    size_t size;
+};
+
+static bool get_buffer(struct buffer *b) {
+    b->size = BUFFER_BYTES;
+    while (b->size > 1 << 20 && b->size > memory_available() / 4)
+        b->size /= 2;
+    b->bytes = memory_get(b->size);
+    if (!b->bytes)
+        return failed("no memory for a buffer of %zu bytes to measure with", b->size), false;
+    memset(b->bytes, 1, b->size); /* untouched pages would all be one page of zeros */
+    return true;
+}
+
+static bool measure(const tally_device_info *info, const struct buffer *buffer, double *gbps) {
+    tally_device *device;
+    double seconds;
+    if (tally_open(info->spec, &device) != TALLY_OK) return failed("%s", tally_error()), false;
+    bool measured = tally_device_read(device, buffer->bytes, buffer->size, &seconds) == TALLY_OK;
+    if (!measured) failed("%s: %s", info->spec, tally_error());
+    tally_close(device);
+    *gbps = (double)buffer->size * 1e-9 / seconds;
+    return measured;
+}
+
+static void print_table(const tally_device_info *infos, const double *gbps, size_t count) {
+    printf("%-10s  %-9s %5s  %10s  %10s  %s\n", "SPEC", "ISA", "UNITS", "MEMORY", "READ", "NAME");
+    for (size_t i = 0; i < count; i++)
+        printf("%-10s  %-9s %5u  %7.1f GB  %5.1f GB/s  %s\n", infos[i].spec,
+               *infos[i].isa ? infos[i].isa : "-", infos[i].units,
+               (double)infos[i].memory_bytes * 1e-9, gbps[i], infos[i].name);
+}
+
+static int print_json(const tally_device_info *infos, const double *gbps, size_t count) {
+    struct json_object *list = json_object_new_array();
+    for (size_t i = 0; i < count; i++) {
+        struct json_object *object = json_object_new_object();
+        json_text(object, "spec", infos[i].spec);
+        json_text(object, "name", infos[i].name);
+        json_text(object, "isa", infos[i].isa);
+        json_count(object, "units", infos[i].units);
+        json_count(object, "threads", infos[i].threads);
+        json_count(object, "memory_bytes", infos[i].memory_bytes);
+        json_measure(object, "read_gbps", gbps[i]);
+        json_object_array_add(list, object);
+    }
+    return json_print(list);
+}
+
+static int list(tally_device_info *infos, double *gbps, size_t count, bool as_json) {
+    struct buffer buffer;
+    if (!get_buffer(&buffer)) return STATUS_FAILED;
+    bool measured = true;
+    for (size_t i = 0; i < count && measured; i++)
+        measured = measure(&infos[i], &buffer, &gbps[i]);
+    memory_release(buffer.bytes, buffer.size);
+    if (!measured) return STATUS_FAILED;
+    if (as_json) return print_json(infos, gbps, count);
+    print_table(infos, gbps, count);
+    return finish_output();
+}
+
+static int list_all(bool as_json) {
+    size_t count, room;
+    if (tally_device_list(NULL, 0, &count) != TALLY_OK) return failed("%s", tally_error());
+    tally_device_info *infos = calloc(count, sizeof *infos);
+    double *gbps = calloc(count, sizeof *gbps);
+    room = count;
+    int status;
+    if (!infos || !gbps)
+        status = failed("no memory for a list of %zu devices", room);
+    else if (tally_device_list(infos, room, &count) != TALLY_OK)
+        status = failed("%s", tally_error());
+    else
+        status = list(infos, gbps, count < room ? count : room, as_json);
+    free(infos);
+    free(gbps);
+    return status;
+}
+
+int devices_command(int argc, char **argv) {
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    bool as_json = false;
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
+        if (c == '?' || c == ':') return argument_unknown(c, argv);
+        if (c == 'h') return fputs(devices_help, stdout), finish_output();
+        as_json = true;
+    }
+    if (optind < argc) return misused("devices takes no argument such as '%s'", argv[optind]);
+    return list_all(as_json);
+}

@@ -1,0 +1,21 @@
+/*
+ * json.h - what the command prints with --json: one object, on one line.
+ */
+#ifndef TALLY_CLI_JSON_H
+#define TALLY_CLI_JSON_H
+
+#include "tally.h"
+
+#include <json-c/json.h>
+
+void json_text(struct json_object *object, const char *key, const char *text);
+void json_count(struct json_object *object, const char *key, uint64_t count);
+/* A measured number, to six digits. */
+void json_measure(struct json_object *object, const char *key, double measured);
+/* The keys "value" and "bits". The value keeps its shortest decimal; a NaN or an infinity, which
+ * JSON does not have, is the text "nan", "inf" or "-inf". */
+void json_result(struct json_object *object, const tally_value *value);
+/* Prints it and frees it; returns the command's exit status. */
+int json_print(struct json_object *object);
+
+#endif

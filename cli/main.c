@@ -1,0 +1,98 @@
+/*
+ * main.c - the tally command: a table of subcommands, and the words that find their way around it.
+ *
+ * Each operator is a subcommand of its own name, and all of them are one function.
+ */
+#include "command.h"
+#include "message.h"
+#include "table.h"
+#include "tally.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;    /* all of its help */
+    const char *summary; /* one line of it */
+};
+
+static int help_command(int argc, char **argv);
+static const char help_help[] = "Usage: tally help [COMMAND]\n"
+                                "Says what the command does and which options it takes.\n";
+
+static const char EXACT[] = "exact; a floating result is rounded once";
+static const char TREE[] = "integers exact, floats over the canonical tree";
+static const char ORDER[] = "by value; -0 lies below +0, and NaN in is NaN out";
+static const char BITS[] = "by the bits of the elements";
+
+#define OPERATOR(NAME, name, family) {#name, reduce_command, reduce_help, family},
+/* clang-format off */
+static const struct command commands[] = {
+    TALLY_OPS(OPERATOR)
+    {"devices", devices_command, devices_help, "the devices here, and how fast they read"},
+    {"bench", bench_command, bench_help, "times a reduction beside plain loops and the read roof"},
+#ifdef TALLY_LADDER
+    {"ladder", ladder_command, ladder_help, "the classic GPU kernels, checked, and timed or counted"},
+    {"explain", explain_command, explain_help, "one of these kernels, step by step"},
+#endif
+    {"help", help_command, help_help, "explains a command"},
+};
+/* clang-format on */
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const struct command *find(const char *name) {
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    char list[512] = "";
+    for (size_t i = 0; i < COMMANDS; i++) {
+        strcat(list, " ");
+        strcat(list, commands[i].name);
+    }
+    return misused("'%s' is no command; the commands are%s", name, list);
+}
+
+static int print_overview(void) {
+    puts("Usage: tally COMMAND [ARGUMENT...]\n"
+         "Reduces arrays in parallel, with the right answer and the same bits on every machine.\n"
+         "\n"
+         "  tally sum a.npy              the exact sum of an array, rounded once\n"
+         "  tally max --dtype f32 a.raw  raw elements need their type\n"
+         "  seq 10 | tally sum --text    numbers as text, one a line\n"
+         "\n"
+         "Commands:");
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    puts("\n'tally help COMMAND' or 'tally COMMAND --help' tells more; so does 'man tally'.");
+    return finish_output();
+}
+
+static int help_command(int argc, char **argv) {
+    if (argc > 2) return misused("help takes one command at a time");
+    if (argc < 2) return print_overview();
+    if (strcmp(argv[1], "--help") == 0) argv[1] = argv[0];
+    const struct command *command = find(argv[1]);
+    if (!command) return unknown_command(argv[1]);
+    fputs(command->help, stdout);
+    return finish_output();
+}
+
+static int print_version(void) {
+    printf("tally %s\n", tally_version());
+    return finish_output();
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) return misused("no command is given; 'tally help' lists them");
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_overview();
+    if (strcmp(name, "--version") == 0) return print_version();
+    const struct command *command = find(name);
+    if (!command) return unknown_command(name);
+    return command->run(argc - 1, argv + 1);
+}

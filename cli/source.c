@@ -1,0 +1,184 @@
+/*
+ * source.c - opening an input and finding out what it holds.
+ *
+ * A .npy file is recognised by its first bytes, also on a pipe: so the first bytes are read ahead,
+ * and handed on later where they turn out to be data.
+ */
+#include "source.h"
+
+#include "message.h"
+#include "npy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_LOOK = 4096 }; /* bytes: all of nearly every .npy header */
+
+bool source_is_stdin(const char *name) {
+    return strcmp(name, "-") == 0;
+}
+
+/* ---- Reading ---- */
+
+static bool read_file(struct source *s, unsigned char *bytes, size_t size, size_t *got) {
+    *got = 0;
+    while (*got < size) {
+        ssize_t n = read(s->file, bytes + *got, size - *got);
+        if (n == 0) break;
+        if (n > 0)
+            *got += (size_t)n;
+        else if (errno != EINTR)
+            return failed("%s cannot be read: %s", s->name, strerror(errno)), false;
+    }
+    return true;
+}
+
+bool source_read(struct source *s, void *bytes, size_t size, size_t *got) {
+    size_t first = s->ahead_end - s->ahead_next;
+    if (first > size) first = size;
+    if (first) memcpy(bytes, s->ahead + s->ahead_next, first);
+    s->ahead_next += first;
+    if (!read_file(s, (unsigned char *)bytes + first, size - first, got)) return false;
+    *got += first;
+    return true;
+}
+
+/* Makes s->ahead hold the first `size` bytes, or all there are. */
+static bool look_ahead(struct source *s, size_t size) {
+    if (size <= s->ahead_end) return true;
+    unsigned char *grown = realloc(s->ahead, size);
+    if (!grown) return failed("no memory for the first %zu bytes of %s", size, s->name), false;
+    s->ahead = grown;
+    size_t got;
+    if (!read_file(s, s->ahead + s->ahead_end, size - s->ahead_end, &got)) return false;
+    s->ahead_end += got;
+    return true;
+}
+
+/* ---- Recognising ---- */
+
+/* The opaque two-byte elements that ml_dtypes writes for bfloat16 are so only if the user agrees. */
+static bool settle_type(struct source *s, const struct npy_header *header, tally_type said) {
+    if (!header->type && said != TALLY_BF16)
+        return failed("%s holds two-byte elements without a type (dtype 'V2'); "
+                      "if they are bfloat16, add --dtype bf16",
+                      s->name),
+               false;
+    s->type = header->type ? header->type : said;
+    if (said && said != s->type)
+        return failed("%s holds %s, but --dtype says %s; leave --dtype out or convert the array",
+                      s->name, tally_type_name(s->type), tally_type_name(said)),
+               false;
+    return true;
+}
+
+static bool check_npy_size(const struct source *s, uint64_t wanted) {
+    if (s->bytes == SOURCE_UNKNOWN || s->bytes == wanted) return true;
+    if (s->bytes < wanted)
+        return failed("%s is truncated: its header promises %" PRIu64
+                      " bytes of data, but only %" PRIu64 " follow; write it again",
+                      s->name, wanted, s->bytes),
+               false;
+    return failed("%s has %" PRIu64 " bytes after its array; a .npy file holds one array only",
+                  s->name, s->bytes - wanted),
+           false;
+}
+
+/* size: of the whole file, or SOURCE_UNKNOWN. */
+static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
+    struct npy_header header;
+    enum npy_result result;
+    while ((result = npy_read(s->ahead, s->ahead_end, &header)) == NPY_MORE) {
+        if (!look_ahead(s, header.needed)) return false;
+        if (s->ahead_end < header.needed)
+            return failed("%s is truncated: it ends within its header; write it again", s->name),
+                   false;
+    }
+    if (result == NPY_BAD) return failed("%s: %s", s->name, header.problem), false;
+    if (!settle_type(s, &header, said)) return false;
+    uint64_t wanted = header.count * header.element;
+    s->bytes = size == SOURCE_UNKNOWN ? size : size - header.needed;
+    if (!check_npy_size(s, wanted)) return false;
+    s->bytes = wanted;
+    s->data += header.needed;
+    s->ahead_next = header.needed;
+    s->swapped =
+        header.element > 1 && header.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    return true;
+}
+
+static bool recognise_raw(struct source *s, uint64_t size, tally_type said) {
+    if (!said && s->ahead_end >= 4 && memcmp(s->ahead, "PK\3\4", 4) == 0)
+        return failed("%s is a .npz or zip archive; unpack it, and reduce the .npy files in it",
+                      s->name),
+               false;
+    if (!said)
+        return failed("%s is no .npy file; say what it holds: --dtype f64 for raw f64 elements, "
+                      "--text for numbers as text",
+                      s->name),
+               false;
+    s->type = said;
+    s->bytes = size;
+    if (size != SOURCE_UNKNOWN && size % tally_type_size(said))
+        return failed("%s has %" PRIu64 " bytes, which is no multiple of the %zu bytes of a %s; "
+                      "check --dtype",
+                      s->name, size, tally_type_size(said), tally_type_name(said)),
+               false;
+    return true;
+}
+
+static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
+    if (npy_recognise(s->ahead, s->ahead_end))
+        return failed("%s is a .npy file; leave --text out", s->name), false;
+    s->type = said ? said : TALLY_F64;
+    s->bytes = size;
+    s->is_text = true;
+    return true;
+}
+
+/* ---- Opening ---- */
+
+/* The size of what is left to read of a regular file, else SOURCE_UNKNOWN. A regular file that says
+ * it is empty may be one of /proc: only reading tells. */
+static bool measure(struct source *s, uint64_t *size) {
+    struct stat status;
+    if (fstat(s->file, &status) != 0)
+        return failed("%s cannot be read: %s", s->name, strerror(errno)), false;
+    *size = SOURCE_UNKNOWN;
+    if (!S_ISREG(status.st_mode) || status.st_size == 0) return true;
+    off_t at = lseek(s->file, 0, SEEK_CUR); /* a shell may hand on a file that is partly read */
+    if (at < 0) return true;
+    s->can_map = true;
+    s->data = (uint64_t)at;
+    *size = status.st_size > at ? (uint64_t)(status.st_size - at) : 0;
+    return true;
+}
+
+static bool recognise(struct source *s, tally_type type, bool is_text) {
+    uint64_t size;
+    if (!measure(s, &size) || !look_ahead(s, FIRST_LOOK)) return false;
+    if (is_text) return recognise_text(s, size, type);
+    if (npy_recognise(s->ahead, s->ahead_end)) return recognise_npy(s, size, type);
+    return recognise_raw(s, size, type);
+}
+
+bool source_open(struct source *s, const char *name, tally_type type, bool is_text) {
+    bool is_stdin = source_is_stdin(name);
+    *s = (struct source){.name = is_stdin ? "standard input" : name, .file = STDIN_FILENO};
+    if (!is_stdin) s->file = open(name, O_RDONLY | O_CLOEXEC);
+    if (s->file < 0) return failed("%s cannot be opened: %s", name, strerror(errno)), false;
+    if (recognise(s, type, is_text)) return true;
+    source_close(s);
+    return false;
+}
+
+void source_close(struct source *s) {
+    if (s->file != STDIN_FILENO) close(s->file);
+    free(s->ahead);
+    s->ahead = NULL;
+}

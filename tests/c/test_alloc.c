@@ -1,0 +1,367 @@
+/*
+ * test_alloc.c - no memory is an answer, never a crash or a leak.
+ *
+ * The linker sends the library's calls of the allocators and of pthread_create here
+ * (-Wl,--wrap=...). Each scenario runs again and again: first with the very first request refused,
+ * then the second, and so on until a run needs no refusal. On the way every call must either succeed
+ * with the right answer or come to TALLY_ENOMEM, and at the end of every run nothing the library
+ * allocated may be left.
+ */
+#define _GNU_SOURCE
+#include "testing.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- The allocators ----------------------------------------------------------------------- */
+
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
+void *__real_aligned_alloc(size_t, size_t);
+int __real_posix_memalign(void **, size_t, size_t);
+char *__real_strdup(const char *);
+void __real_free(void *);
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+void *__wrap_malloc(size_t);
+void *__wrap_calloc(size_t, size_t);
+void *__wrap_realloc(void *, size_t);
+void *__wrap_aligned_alloc(size_t, size_t);
+int __wrap_posix_memalign(void **, size_t, size_t);
+char *__wrap_strdup(const char *);
+void __wrap_free(void *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+static atomic_long requests;       /* since the run began */
+static atomic_long refuse_at = -1; /* the request to refuse; < 0: none */
+static atomic_int refuse_on;       /* refuse that one and all later ones */
+static atomic_int refused;
+
+static int refuse(void) {
+    long mine = atomic_fetch_add(&requests, 1), at = atomic_load(&refuse_at);
+    if (at < 0 || mine < at || (mine > at && !atomic_load(&refuse_on))) return 0;
+    atomic_store(&refused, 1);
+    errno = ENOMEM;
+    return 1;
+}
+
+/* What the library holds right now. */
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *live[10000];
+static size_t live_count;
+
+static void *born(void *p) {
+    if (p) {
+        pthread_mutex_lock(&live_lock);
+        if (live_count < sizeof live / sizeof *live) live[live_count++] = p;
+        pthread_mutex_unlock(&live_lock);
+    }
+    return p;
+}
+
+static void dead(void *p) {
+    pthread_mutex_lock(&live_lock);
+    for (size_t i = 0; p && i < live_count; i++)
+        if (live[i] == p) {
+            live[i] = live[--live_count];
+            break;
+        }
+    pthread_mutex_unlock(&live_lock);
+}
+
+void *__wrap_malloc(size_t size) {
+    return refuse() ? NULL : born(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+    return refuse() ? NULL : born(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *p, size_t size) {
+    if (refuse()) return NULL;
+    dead(p);
+    void *moved = __real_realloc(p, size);
+    born(moved ? moved : p);
+    return moved;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return refuse() ? NULL : born(__real_aligned_alloc(alignment, size));
+}
+
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    if (refuse()) return ENOMEM;
+    int failed = __real_posix_memalign(out, alignment, size);
+    if (!failed) born(*out);
+    return failed;
+}
+
+char *__wrap_strdup(const char *text) {
+    return refuse() ? NULL : born(__real_strdup(text));
+}
+
+void __wrap_free(void *p) {
+    dead(p);
+    __real_free(p);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*body)(void *), void *argument) {
+    return refuse() ? EAGAIN : __real_pthread_create(thread, attributes, body, argument);
+}
+
+/* ---- The scenarios ------------------------------------------------------------------------ */
+
+enum { N = 300000 };
+static double numbers[N];
+static float floats[N];
+static int64_t wholes[N];
+static double total;    /* of each of the three arrays: whole numbers, so plain sums are exact */
+static double signs[N]; /* 1 and -1 */
+static double sign;     /* their product */
+
+/* 1 when the call succeeded, 0 when there was no memory; anything else is a failure. */
+static int went(tally_status status, const char *call) {
+    if (status == TALLY_OK) return 1;
+    if (!atomic_load(&refused))
+        fail_msg("%s failed although nothing was refused: %s", call, tally_error());
+    check_error(status, TALLY_ENOMEM, call);
+    return 0;
+}
+#define WENT(call) went((call), #call)
+
+static void right(const tally_value *value, tally_type type, double wanted) {
+    assert_int_equal(value->type, type);
+    if (tally_value_double(value) != wanted)
+        fail_msg("%g instead of %g", tally_value_double(value), wanted);
+}
+
+static void add(void *context, const void *left, const void *right_, void *out, size_t count) {
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        ((double *)out)[i] = ((const double *)left)[i] + ((const double *)right_)[i];
+}
+static const double zero = 0;
+static const tally_operator adding = {add, NULL, &zero, 1};
+static const tally_operator adding_in_order = {add, NULL, &zero, 0};
+
+static void reduce_on(tally_device *device) {
+    tally_value value;
+    const tally_options fast = {1, 0}, narrow = {0, TALLY_F32};
+    for (size_t n = 1; n <= N; n *= 67) {
+        double some = 0;
+        for (size_t i = 0; i < n; i++)
+            some += numbers[i];
+        if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, n, NULL, &value)))
+            right(&value, TALLY_F64, some);
+    }
+    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, NULL, &value)))
+        right(&value, TALLY_F64, total);
+    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F32, floats, N, NULL, &value)))
+        right(&value, TALLY_F32, (float)total);
+    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, &narrow, &value)))
+        right(&value, TALLY_F32, (float)total);
+    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, &fast, &value)))
+        right(&value, TALLY_F64, total);
+    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_I64, wholes, N, NULL, &value)))
+        right(&value, TALLY_I64, total);
+    if (WENT(tally_reduce(device, TALLY_MAX, TALLY_F64, numbers, N, NULL, &value)))
+        right(&value, TALLY_F64, 1000);
+    if (WENT(tally_reduce(device, TALLY_PROD, TALLY_F64, signs, N, NULL, &value)))
+        right(&value, TALLY_F64, sign);
+    if (WENT(tally_reduce(device, TALLY_PROD, TALLY_I64, wholes, N, NULL, &value)))
+        right(&value, TALLY_I64, 0);
+    if (WENT(tally_reduce_user(device, &adding, TALLY_F64, numbers, N, &value)))
+        right(&value, TALLY_F64, total);
+    if (WENT(tally_reduce_user(device, &adding_in_order, TALLY_F64, numbers, N, &value)))
+        right(&value, TALLY_F64, total);
+    const char *odd = (const char *)numbers + 8; /* misaligned for the user's operator */
+    static char shifted[N * 8 + 1];
+    memcpy(shifted + 1, odd, (N - 1) * 8);
+    if (WENT(tally_reduce_user(device, &adding, TALLY_F64, shifted + 1, N - 1, &value)))
+        right(&value, TALLY_F64, total - numbers[0]);
+}
+
+static void stream_on(tally_device *device) {
+    for (int kind = 0; kind < 5; kind++) {
+        static const tally_op ops[] = {TALLY_SUM, TALLY_PROD, TALLY_MIN};
+        tally_stream *stream = NULL;
+        tally_value value;
+        tally_status status =
+            kind < 3 ? tally_stream_create(device, ops[kind], TALLY_F64, NULL, &stream)
+                     : tally_stream_create_user(device, kind == 3 ? &adding : &adding_in_order,
+                                                TALLY_F64, &stream);
+        if (!WENT(status)) {
+            assert_null(stream);
+            continue;
+        }
+        int fed = 1;
+        for (size_t at = 0; fed && at < N; at += 177777)
+            fed = WENT(tally_stream_feed(stream, (kind == 1 ? signs : numbers) + at,
+                                         N - at < 177777 ? N - at : 177777));
+        if (fed && WENT(tally_stream_result(stream, &value)))
+            right(&value, TALLY_F64, kind == 1 ? sign : kind == 2 ? -1000 : total);
+        tally_stream_destroy(stream);
+    }
+}
+
+static void accumulate_on(tally_device *device) {
+    tally_accumulator *acc = NULL, *other = NULL;
+    unsigned char before[TALLY_ACCUMULATOR_BYTES], after[TALLY_ACCUMULATOR_BYTES];
+    tally_value value;
+    if (!WENT(tally_accumulator_create(&acc))) {
+        assert_null(acc);
+        return;
+    }
+    tally_accumulator_save(acc, before);
+    if (!WENT(tally_accumulator_add(acc, device, TALLY_F64, numbers, N))) {
+        tally_accumulator_save(acc, after); /* "on an error nothing has been added" */
+        assert_memory_equal(before, after, sizeof before);
+    } else {
+        tally_accumulator_save(acc, before);
+        if (WENT(tally_accumulator_load(before, sizeof before, &other))) {
+            if (WENT(tally_accumulator_merge(acc, other)) &&
+                WENT(tally_accumulator_round(acc, TALLY_F64, &value)))
+                right(&value, TALLY_F64, 2 * total);
+            tally_accumulator_destroy(other);
+        } else {
+            assert_null(other);
+        }
+    }
+    tally_accumulator_destroy(acc);
+}
+
+static void with_device(const char *spec, void (*what)(tally_device *)) {
+    tally_device *device = NULL;
+    if (!WENT(tally_open(spec, &device))) {
+        assert_null(device);
+        return;
+    }
+    tally_device_info info;
+    if (WENT(tally_device_describe(device, &info))) assert_true(info.threads >= 1);
+    what(device);
+    tally_close(device);
+}
+
+static void reduce_with_threads(void) {
+    with_device("cpu:threads=3", reduce_on);
+}
+static void reduce_with_one(void) {
+    with_device("cpu:threads=1", reduce_on);
+}
+static void reduce_by_default(void) {
+    with_device("auto", reduce_on);
+}
+static void stream_with_threads(void) {
+    with_device("cpu:threads=3", stream_on);
+}
+static void stream_alone(void) {
+    stream_on(NULL);
+}
+static void accumulate_with_threads(void) {
+    with_device("cpu:threads=3", accumulate_on);
+}
+static void accumulate_alone(void) {
+    accumulate_on(NULL);
+}
+static void list(void) {
+    tally_device_info infos[8];
+    size_t count;
+    if (WENT(tally_device_list(infos, 8, &count))) assert_true(count >= 1);
+}
+static void read_on(tally_device *device) {
+    double seconds;
+    if (WENT(tally_device_read(device, numbers, sizeof numbers, &seconds)))
+        assert_true(seconds >= 0);
+}
+static void read_roof(void) {
+    with_device("cpu:threads=2", read_on);
+}
+static void bad_arguments(void) /* the text of an error may need memory as well */
+{
+    tally_device *device = NULL;
+    tally_status status = tally_open("no such device", &device);
+    assert_true(status == TALLY_EDEVICE || (status == TALLY_ENOMEM && atomic_load(&refused)));
+    assert_null(device);
+}
+
+static void run(void (*scenario)(void), const char *name) {
+    for (int on = 0; on < 2; on++)
+        for (long k = 0;; k++) {
+            assert_true(k < 100000);
+            live_count = 0;
+            atomic_store(&requests, 0);
+            atomic_store(&refused, 0);
+            atomic_store(&refuse_on, on);
+            atomic_store(&refuse_at, k);
+            scenario();
+            atomic_store(&refuse_at, -1);
+            if (live_count)
+                fail_msg("%s: %zu blocks are left after request %ld was refused", name, live_count,
+                         k);
+            if (!atomic_load(&refused)) {
+                if (on == 0) print_message("    %s: %ld requests\n", name, k);
+                break;
+            }
+        }
+}
+
+#define SCENARIO(name)                                                                             \
+    static void test_##name(void **state) {                                                        \
+        (void)state;                                                                               \
+        run(name, #name);                                                                          \
+    }
+SCENARIO(reduce_with_threads)
+SCENARIO(reduce_with_one)
+SCENARIO(reduce_by_default)
+SCENARIO(stream_with_threads)
+SCENARIO(stream_alone)
+SCENARIO(accumulate_with_threads)
+SCENARIO(accumulate_alone)
+SCENARIO(list)
+SCENARIO(read_roof)
+SCENARIO(bad_arguments)
+
+/* Without a device nothing is allocated at all: the header says so. */
+static void test_no_device_allocates_nothing(void **state) {
+    (void)state;
+    tally_accumulator *acc;
+    assert_ok(tally_accumulator_create(&acc));
+    atomic_store(&requests, 0);
+    reduce_on(NULL);
+    assert_int_equal(atomic_load(&requests), 0);
+    assert_ok(tally_accumulator_add(acc, NULL, TALLY_F64, numbers, N));
+    assert_int_equal(atomic_load(&requests), 0);
+    tally_accumulator_destroy(acc);
+}
+
+int main(void) {
+    uint64_t seed = 7;
+    sign = 1;
+    for (size_t i = 0; i < N; i++) {
+        wholes[i] = (int64_t)(next_random(&seed) % 1999) - 999;
+        if (i == 50 || i == N - 1) wholes[i] = 1000;
+        if (i == 70) wholes[i] = -1000;
+        if (i == 90) wholes[i] = 0;
+        numbers[i] = (double)wholes[i];
+        floats[i] = (float)wholes[i];
+        total += numbers[i];
+        signs[i] = next_random(&seed) & 1 ? 1 : -1;
+        sign *= signs[i];
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_device_allocates_nothing),
+        cmocka_unit_test(test_reduce_with_threads),
+        cmocka_unit_test(test_reduce_with_one),
+        cmocka_unit_test(test_reduce_by_default),
+        cmocka_unit_test(test_stream_with_threads),
+        cmocka_unit_test(test_stream_alone),
+        cmocka_unit_test(test_accumulate_with_threads),
+        cmocka_unit_test(test_accumulate_alone),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_read_roof),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests_name("allocation failures", tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/*
+ * testing.h - what the C tests share: numbers that are the same everywhere, and the check that a
+ * failed call explains itself.
+ *
+ * The C tests look at what Python cannot: the floating environment, allocation failures, fork,
+ * threads, and calls with wrong arguments. What a result must be is mostly the Python suite's work;
+ * here sums of small whole numbers are enough, which plain C adds up exactly.
+ */
+#ifndef TALLY_TESTING_H
+#define TALLY_TESTING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tally.h"
+
+/* ThreadSanitizer runs everything tenfold slower and knows nothing of threads after a fork(). */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+/* splitmix64: the next of a sequence of well-mixed 64-bit numbers. */
+static inline uint64_t next_random(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Fails unless the call came to `wanted` (no success) and left one line of text. */
+static inline void check_error(tally_status status, tally_status wanted, const char *call) {
+    if (status != wanted)
+        fail_msg("%s came to \"%s\", not \"%s\"", call, tally_status_text(status),
+                 tally_status_text(wanted));
+    const char *text = tally_error();
+    assert_non_null(text);
+    if (text[0] == '\0' || strchr(text, '\n')) fail_msg("%s: tally_error() is \"%s\"", call, text);
+}
+#define assert_error(wanted, call) check_error((call), (wanted), #call)
+
+/* Fails unless the call came to TALLY_OK. */
+static inline void check_ok(tally_status status, const char *call) {
+    if (status != TALLY_OK)
+        fail_msg("%s came to \"%s\": %s", call, tally_status_text(status), tally_error());
+}
+#define assert_ok(call) check_ok((call), #call)
+
+#endif

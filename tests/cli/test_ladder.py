@@ -1,0 +1,307 @@
+"""`tally ladder` and `tally explain`: counts worked out by hand, checks that hold, one clear line on errors."""
+
+import json
+
+import pytest
+
+import exact
+
+KERNELS = ["interleaved-modulo", "interleaved-index", "contiguous", "shared-modulo", "shared-contiguous",
+           "shared", "coarsened", "grid-stride", "vectorized", "shuffle", "single-pass"]
+ALL = ["sequential"] + KERNELS + ["tally"]
+FINISHES = ["relaunch", "atomic", "host"]
+KEYS = {"name", "correct", "ulp_error", "median_ms", "mflops", "gbps", "of_roof", "improvement_mflops",
+        "launches"}
+COUNTS = {"steps", "barriers", "operations", "slots", "efficiency", "divergent", "transactions",
+          "fewest_transactions", "bank_conflicts", "bytes_read", "bytes_written"}
+
+
+def ladder(tally, *args, device="model"):
+    return tally.json("ladder", "--device", device, *args)
+
+
+def counts(tally, rung, *args):
+    (row,) = ladder(tally, "--only", rung, *args)["kernels"]
+    assert row["correct"]
+    return row["counts"]
+
+
+@pytest.fixture(scope="session")
+def opencl(tally):
+    done = tally.run("ladder", "--device", "opencl", "-n", "1", "--only", "shared")
+    if b"no OpenCL platform" in done.stderr or b"without opencl" in done.stderr:
+        pytest.skip("no OpenCL platform is here")
+
+
+# ---- On the model: every rung, finish, length ----
+
+@pytest.mark.parametrize("finish", FINISHES)
+def test_model_runs_every_rung(tally, finish):
+    got = ladder(tally, "-n", 5000, "--finish", finish, "--block", 64)
+    assert (got["device"], got["n"], got["op"], got["dtype"]) == ("model:0", 5000, "sum", "f32")
+    assert (got["block"], got["finish"]) == (64, finish)
+    assert [k["name"] for k in got["kernels"]] == KERNELS
+    for k in got["kernels"]:
+        assert KEYS <= set(k) and COUNTS <= set(k["counts"])
+        assert k["correct"] is True and k["median_ms"] is None
+        assert k["launches"] == 1 or finish == "relaunch"
+        c = k["counts"]
+        assert c["transactions"] >= c["fewest_transactions"]
+        assert c["efficiency"] == pytest.approx(c["operations"] / c["slots"], rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 4099])
+@pytest.mark.parametrize("finish", FINISHES)
+def test_lengths(tally, n, finish):
+    for dtype in ("f32", "i32", "u8"):
+        rows = ladder(tally, "-n", n, "--finish", finish, "--block", 64, "--dtype", dtype)["kernels"]
+        assert all(k["correct"] for k in rows)
+        assert len({k["bits"] for k in rows}) == 1 or dtype == "f32"
+
+
+@pytest.mark.parametrize("block", [1, 2, 32, 1024])
+def test_blocks(tally, block):
+    assert all(k["correct"] for k in ladder(tally, "-n", 3000, "--block", block, "--dtype", "i16")["kernels"])
+
+
+@pytest.mark.parametrize("op", exact.OPS)
+@pytest.mark.parametrize("dtype", exact.TYPES)
+def test_operators_and_types(tally, op, dtype):
+    for finish in FINISHES:
+        rows = ladder(tally, "-n", 777, "--op", op, "--dtype", dtype, "--finish", finish, "--block", 32)
+        for k in rows["kernels"]:
+            assert k["correct"], k
+            assert k["ulp_error"] == 0 or (op == "sum" and dtype in exact.FLOATS)
+
+
+def test_exact_says_what_it_means(tally):
+    for k in ladder(tally, "-n", 100000)["kernels"]:
+        assert k["exact"] == (k["ulp_error"] == 0)
+
+
+# ---- Counts, by hand ----
+
+def test_counts_of_eight_elements(tally):
+    """One block of 4 threads and 8 elements: 3 steps, 4 + 2 + 1 additions, one warp all the time."""
+    for rung in ("interleaved-modulo", "interleaved-index", "contiguous"):
+        c = counts(tally, rung, "-n", 8, "--block", 4)
+        assert (c["steps"], c["barriers"], c["operations"], c["slots"]) == (3, 3, 7, 96)
+        assert c["efficiency"] == pytest.approx(7 / 96, rel=1e-5)
+        assert c["bank_conflicts"] == 0
+        # Each step reads left and right and writes left, 32 bytes in one line; thread 0 then reads the
+        # result and writes it to the partials.
+        assert c["transactions"] == 3 * 3 + 2
+        assert (c["bytes_read"], c["bytes_written"]) == (7 * 8 + 4, 7 * 4 + 4)
+
+
+def test_counts_of_shared(tally):
+    """64 elements, 32 threads: one addition while loading, then strides 16, 8, 4, 2, 1."""
+    c = counts(tally, "shared", "-n", 64, "--block", 32)
+    assert (c["steps"], c["barriers"], c["operations"], c["slots"]) == (6, 6, 63, 6 * 32)
+    assert (c["bytes_read"], c["bytes_written"]) == (64 * 4, 4)
+    assert (c["transactions"], c["fewest_transactions"]) == (3, 3)
+
+
+def test_bank_conflicts(tally):
+    """The modulo tree in shared memory: threads 2, 4, 8 ... words apart queue for a bank."""
+    assert counts(tally, "shared-modulo", "-n", 64, "--block", 32)["bank_conflicts"] > 0
+    assert counts(tally, "shared-contiguous", "-n", 64, "--block", 32)["bank_conflicts"] == 0
+
+
+def test_launches(tally):
+    rows = {k["name"]: k["launches"] for k in ladder(tally, "-n", "2^16", "--block", 32)["kernels"]}
+    assert rows["shared"] == 3  # 1024 partials, 16, 1
+    assert rows["single-pass"] == 1
+    assert rows["shuffle"] == 2
+
+
+def test_coarsening(tally):
+    """2 (C - 1) + log N rounds in a coarsened block, as the text derives."""
+    for factor in (1, 2, 8):
+        c = counts(tally, "coarsened", "-n", 2 * 64 * factor, "--block", 64, "--coarsen", factor)
+        assert c["blocks"] == 1
+        assert c["rounds"] == 2 * (factor - 1) + 7
+        assert c["barriers"] == 7
+
+
+# ---- explain ----
+
+def test_explain_modulo(tally):
+    got = tally.json("explain", "interleaved-modulo")
+    assert (got["n"], got["block"], got["correct"]) == (1024, 512, True)
+    active = [s["active_warps"] for s in got["steps"] if s["active_warps"]]
+    assert active == [16] * 6 + [8, 4, 2, 1]
+    strides = [s["stride"] for s in got["steps"] if s["active_warps"]]
+    assert strides == [2**i for i in range(10)]
+    lanes = [max(w["lanes"] for w in s["warps"]) for s in got["steps"] if s["active_warps"]]
+    assert lanes == [32, 16, 8, 4, 2, 1, 1, 1, 1, 1]
+    assert got["counts"]["operations"] == 1023
+    assert got["counts"]["slots"] == 32 * sum(active)
+    (f,) = got["formulas"]
+    assert (f["value"], f["counted"]) == (3040, 3552)
+    assert round(f["value_efficiency"], 2) == 0.34 and round(f["counted_efficiency"], 2) == 0.29
+    assert "iteration 6, with stride 32" in f["difference"]
+    assert got["mended_by"] == "interleaved-index"
+    assert got["sentence"].startswith("What interleaved-modulo wastes: ")
+
+
+def test_explain_contiguous(tally):
+    got = tally.json("explain", "contiguous")
+    assert [s["active_warps"] for s in got["steps"] if s["active_warps"]] == [16, 8, 4, 2] + [1] * 6
+    (f,) = got["formulas"]
+    assert f["value"] == f["counted"] == got["counts"]["slots"] == 1152
+    assert round(f["counted_efficiency"], 2) == 0.89
+    assert "is right" in f["difference"]
+
+
+def test_explain_coarsened(tally):
+    for factor in (2, 4, 16):
+        formulas = tally.json("explain", "coarsened", "--block", 128, "--coarsen", factor)["formulas"]
+        assert [f["counted"] for f in formulas] == [8 * factor, 8 * factor, 2 * (factor - 1) + 8, 8]
+        assert all(f["value"] == f["counted"] for f in formulas)
+
+
+def test_formula_only_where_it_holds(tally):
+    for args in (("-n", 1000), ("-n", 1024, "--block", 16), ("-n", 0)):
+        assert tally.json("explain", "contiguous", *args)["formulas"] == []
+
+
+@pytest.mark.parametrize("rung", KERNELS)
+def test_explain_and_ladder_agree(tally, rung):
+    args = ("-n", 5000, "--block", 64)
+    got = tally.json("explain", rung, *args)
+    assert got["counts"] == counts(tally, rung, *args)
+    for s in got["steps"]:
+        assert s["operations"] == sum(w["operations"] for w in s["warps"])
+        assert s["active_warps"] == sum(w["lanes"] > 0 for w in s["warps"])
+        for w in s["warps"]:
+            assert bin(int(w["mask"], 16)).count("1") == w["lanes"]
+    text = tally("explain", rung, *args)
+    assert text.splitlines()[0] == f"{rung}: {got['idea']}"
+    assert text.splitlines()[-1] == got["sentence"]
+
+
+def test_explain_picture(tally):
+    lines = tally("explain", "contiguous").splitlines()
+    assert any(line.endswith("  ################") for line in lines)
+    assert any(line.endswith("  ########........") for line in lines)
+    assert any(line.endswith("  1...............") for line in lines)
+
+
+# ---- Timed ----
+
+def check_timed(got, names):
+    assert [k["name"] for k in got["kernels"]] == names
+    before = None
+    for k in got["kernels"]:
+        assert k["correct"] and k["median_ms"] > 0 and "counts" not in k
+        assert k["mflops"] == pytest.approx((got["n"] - 1) / k["median_ms"] / 1e3, rel=1e-3)
+        if before is None:
+            assert k["improvement_mflops"] is None
+        else:
+            gain = k["mflops"] - before["mflops"]
+            assert k["improvement_mflops"] == pytest.approx(gain, rel=1e-2, abs=0.02 * k["mflops"])
+        assert k["of_roof"] is None or k["of_roof"] <= 1.0001
+        assert k["with_copy_ms"] >= k["median_ms"]
+        before = k
+
+
+def test_cpu(tally):
+    got = ladder(tally, "-n", "2^16", device="cpu")
+    check_timed(got, ["sequential", "tally"])
+    assert got["kernels"][1]["exact"]
+    assert ladder(tally, "-n", 0, device="cpu")["kernels"][1]["value"] == 0
+    rows = ladder(tally, "-n", 1000, "--only", "tally", device="cpu:threads=1")["kernels"]
+    assert [k["name"] for k in rows] == ["tally"]
+
+
+@pytest.mark.parametrize("op", exact.OPS)
+@pytest.mark.parametrize("dtype", exact.TYPES)
+def test_sequential_loop(tally, op, dtype):
+    for n in (0, 1, 1000):
+        for k in ladder(tally, "-n", n, "--op", op, "--dtype", dtype, device="cpu")["kernels"]:
+            assert k["correct"], k
+
+
+@pytest.mark.parametrize("finish", FINISHES)
+def test_opencl(tally, opencl, finish):
+    got = ladder(tally, "-n", 100003, "--finish", finish, "--dtype", "i32", device="opencl")
+    assert got["device"] == "opencl:0" and got["roof_gbps"] > 0 and got["roof"]
+    assert [n for n in (k["name"] for k in got["kernels"]) if n != "tally"] == ALL[:-1]
+    check_timed(got, [k["name"] for k in got["kernels"]])
+    assert len({k["bits"] for k in got["kernels"]}) == 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 33, 511, 512, 513, 4099])
+def test_opencl_lengths(tally, opencl, n):
+    for dtype, op in (("f32", "sum"), ("u8", "sum"), ("f64", "min"), ("bf16", "max")):
+        rows = ladder(tally, "-n", n, "--dtype", dtype, "--op", op, device="opencl")["kernels"]
+        assert all(k["correct"] for k in rows), rows
+
+
+def test_tables(tally):
+    lines = tally("ladder", "--device", "cpu", "-n", "1e5").splitlines()
+    assert lines[0].startswith("sum of 100000 f32 on cpu (")
+    for word in ("approach", "MFLOPS", "GB/s", "of roof", "improvement", "launches", "with copy", "the texts"):
+        assert any(word in line for line in lines)
+    assert any("504 MFLOPS" in line for line in lines)
+    assert "the texts" not in tally("ladder", "--device", "cpu", "-n", "1e5", "--dtype", "f64")
+    model = tally("ladder", "--device", "model", "-n", "1000").splitlines()
+    for rung in KERNELS:
+        assert any(line.startswith(rung + " ") for line in model)
+
+
+# ---- The command line ----
+
+def test_only(tally):
+    for words in (("--only", "shared", "shuffle"), ("--only", "shared,shuffle"),
+                  ("--only", "shuffle", "--only", "shared")):
+        assert [k["name"] for k in ladder(tally, "-n", 100, *words)["kernels"]] == ["shared", "shuffle"]
+
+
+FAILURES = [
+    (("ladder", "--only", "frob"), "'frob' is no rung of the ladder; the rungs are " + " ".join(ALL)),
+    (("ladder", "--device", "model", "--only", "sequential"), "rung 'sequential' does not run on model"),
+    (("ladder", "--device", "cpu", "--only", "shared"), "rung 'shared' does not run on cpu"),
+    (("ladder", "--device", "abacus"), "'abacus' names no device"),
+    (("ladder", "--device", "model:1"), "there is no model:1; the last one here is model:0"),
+    (("ladder", "--device", "model:x"), "after the colon comes a number, such as model:0"),
+    (("ladder", "--device", "cpu:threads=x"), "threads"),
+    (("ladder", "--device", "model", "-n", "2^50"), "not enough memory for 1125899906842624 f32 numbers: "),
+    (("explain", "frob"), "'frob' is no rung of the ladder; those to explain are " + " ".join(KERNELS)),
+    (("explain", "sequential"), "'sequential' is no kernel"),
+]
+
+USAGE = [
+    (("ladder", "frob"), "ladder takes no argument such as 'frob'; rungs follow --only"),
+    (("ladder", "--op", "median"), "'median' is no operator"),
+    (("ladder", "--finish", "later"), "'later' is no way to finish; the ways are relaunch, atomic and host"),
+    (("ladder", "--dtype", "f65"), "--dtype takes one of"),
+    (("ladder", "--block", "48"), "--block takes a power of two from 1 to 1024; '48' is none"),
+    (("ladder", "--block", "2048"), "--block takes a power of two from 1 to 1024; '2048' is none"),
+    (("ladder", "--coarsen", "0"), "--coarsen takes a whole number from 1 up"),
+    (("ladder", "-n", "x"), "'x' is none"),
+    (("ladder", "--frob"), "--frob is no option of this command; see 'tally help ladder'"),
+    (("ladder", "--only"), "--only needs a value"),
+    (("explain",), "explain takes a rung"),
+    (("explain", "shared", "shuffle"), "explain takes one rung; 'shuffle' is one too many"),
+    (("explain", "shared", "--device", "cpu"), "--device is no option of this command"),
+]
+
+
+@pytest.mark.parametrize("args, words", FAILURES, ids=[" ".join(a) for a, _ in FAILURES])
+def test_failures(tally, args, words):
+    assert words in tally.fails(*args)
+
+
+@pytest.mark.parametrize("args, words", USAGE, ids=[" ".join(a) for a, _ in USAGE])
+def test_usage(tally, args, words):
+    assert words in tally.fails(*args, status=2)
+
+
+def test_help(tally):
+    for command in ("ladder", "explain"):
+        text = tally("help", command)
+        assert text == tally(command, "--help") and text.startswith(f"Usage: tally {command}")
+        for option in ("-n", "--op", "--dtype", "--block", "--coarsen", "--finish", "--json"):
+            assert option in text

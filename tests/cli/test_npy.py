@@ -1,0 +1,223 @@
+"""Every .npy file NumPy can write of our types, and every one that is refused."""
+
+import io
+import struct
+
+import exact
+import numpy as np
+import pytest
+
+NPY_TYPES = [t for t in exact.TYPES if t != "bf16"]
+
+
+def npy_bytes(array, version=(1, 0)):
+    out = io.BytesIO()
+    np.lib.format.write_array(out, array, version)
+    return out.getvalue()
+
+
+def with_header(text, data=b"", version=(1, 0), length=None):
+    text = text.encode()
+    length = len(text) if length is None else length
+    size = struct.pack("<H" if version[0] == 1 else "<I", length)
+    return b"\x93NUMPY" + bytes(version) + size + text + data
+
+
+def header(descr="'<f8'", order="False", shape="(2,)"):
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data, name="a.npy"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def check(tally, op, name, array, *args, **kwargs):
+    got = tally.json(op, *args, **kwargs)
+    want = exact.reduce(op, name, array)
+    kind = exact.result_type(op, name)
+    assert got["dtype"] == name and got["n"] == array.size and got["op"] == op
+    assert int(got["bits"], 16) == want
+    text = tally(op, *args, **kwargs)
+    if text != "nan":  # or of floats may have made one, with bits of its own
+        assert exact.parse(kind, text) == want
+
+
+@pytest.mark.parametrize("op", exact.OPS)
+@pytest.mark.parametrize("name", NPY_TYPES)
+def test_type_and_operator(tally, write, op, name):
+    array = (exact.factors if op == "prod" else exact.sample)(name, 1001)
+    check(tally, op, name, array, write(npy_bytes(array)))
+
+
+@pytest.mark.parametrize("by_pipe", [False, True])
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("endian", "<>")
+@pytest.mark.parametrize("name", NPY_TYPES)
+def test_orders(tally, write, name, endian, order, by_pipe):
+    array = exact.sample(name, 60).reshape(3, 4, 5).astype(exact.dtype(name, endian), order)
+    data = npy_bytes(array)
+    if by_pipe:
+        check(tally, "sum", name, array, stdin=data)
+    else:
+        check(tally, "sum", name, array, write(data))
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (2, 3, 4), (1000,)])
+def test_versions_and_shapes(tally, write, version, shape):
+    array = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape) - 3
+    data = npy_bytes(array, version)
+    assert tally("sum", write(data)) == str(array.sum())
+    assert tally("sum", stdin=data) == str(array.sum())
+
+
+def test_big_endian_across_buffers(tally, write):
+    array = np.arange(3_000_000, dtype=">u2")
+    assert tally("sum", write(npy_bytes(array))) == str(array.sum(dtype="u8"))
+
+
+@pytest.mark.parametrize("length", [100, 5000, 60000])
+def test_long_headers(tally, write, length):
+    text = header(shape="(2,)").rstrip().ljust(length) + "\n"
+    data = np.array([1.5, 2.25]).tobytes()
+    assert tally("sum", write(with_header(text, data))) == "3.75"
+    assert tally("sum", stdin=with_header(text, data, (2, 0))) == "3.75"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'shape':(2,),'fortran_order':True,'descr':'<f8'}",
+        '{"descr": "=f8", "fortran_order": False, "shape": (2L,)}',
+        "{ 'descr' : '<f8' , 'fortran_order' : False , 'shape' : ( 1 , 2 ) , } \n",
+    ],
+)
+def test_headers_written_otherwise(tally, write, text):
+    assert tally("sum", write(with_header(text, np.array([1.5, 2.25]).tobytes()))) == "3.75"
+
+
+def test_bfloat16(tally, write):
+    array = exact.sample("bf16", 1000)
+    data = array.astype("<u2").tobytes()
+    named = write(with_header(header("'bfloat16'", shape="(1000,)"), data), "named.npy")
+    check(tally, "sum", "bf16", array, named)
+    for descr in ("'<V2'", "'|V2'"):
+        opaque = write(with_header(header(descr, shape="(1000,)"), data), "opaque.npy")
+        check(tally, "sum", "bf16", array, opaque, "--dtype", "bf16")
+        for args in ((), ("--dtype", "f16")):
+            assert tally.fails("sum", opaque, *args) == (
+                f"{opaque} holds two-byte elements without a type (dtype 'V2'); "
+                "if they are bfloat16, add --dtype bf16"
+            )
+
+
+def test_dtype_may_repeat_the_header(tally, write):
+    path = write(npy_bytes(np.float32([1, 2])))
+    assert tally("sum", "--dtype", "f32", path) == "3"
+    assert tally.fails("sum", "--dtype", "f64", path) == (
+        f"{path} holds f32, but --dtype says f64; leave --dtype out or convert the array"
+    )
+
+
+@pytest.mark.parametrize(
+    "descr, words",
+    [
+        ("'|b1'", "dtype '|b1' is not supported: booleans; save a.view('u1') instead"),
+        ("'<c8'", "complex numbers"),
+        ("'|O'", "Python objects"),
+        ("'<U3'", "strings"),
+        ("'|S3'", "strings"),
+        ("'<M8[ns]'", "dates or times"),
+        ("'<m8[s]'", "dates or times"),
+        ("'<f16'", "extended floats"),
+        ("'|V7'", "not a number type of Tally"),
+        ("'>V2'", "not a number type of Tally"),
+        ("'\x1b[31m'", "dtype '?[31m'"),
+        ("''", "not a number type of Tally"),
+        ("[('x', '<f8'), ('y', '<f8')]", "structured array"),
+        ("'<f8", "damaged"),
+        ("'" + "f" * 100 + "'", "damaged"),
+        ("12", "damaged"),
+    ],
+)
+def test_unsupported_dtypes(tally, write, descr, words):
+    path = write(with_header(header(descr), b"\0" * 16))
+    line = tally.fails("sum", path)
+    assert line.startswith(f"{path}: ") and words in line
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "no dictionary"),
+        ("{", "damaged"),
+        ("{}", "lacks one of descr, fortran_order and shape"),
+        ("{'descr': '<f8', 'shape': (2,)}", "lacks one of"),
+        (header().replace("}", "} x"), "something follows"),
+        (header().replace("'shape'", "'color'"), "does not belong"),
+        (header().replace("{", "{'descr': '<f8', "), "twice"),
+        (header(order="Maybe"), "neither True nor False"),
+        (header(shape="2"), "shape in its header is damaged"),
+        (header(shape="(-2,)"), "shape in its header is damaged"),
+        (header(shape="(2"), "shape in its header is damaged"),
+        (header(shape="(2 3)"), "shape in its header is damaged"),
+        (header(shape="(18446744073709551616,)"), "too large"),
+        (header(shape="(99999999999999999999999,)"), "too large"),
+        (header(shape="(4294967296, 4294967296)"), "too large"),
+        (header(shape="(1152921504606846976,)"), "too large"),
+        ("{'de\\x73cr': '<f8'}", "damaged"),
+        ("\0" * 20, "damaged"),
+    ],
+)
+def test_damaged_headers(tally, write, text, words):
+    path = write(with_header(text, b"\0" * 16))
+    line = tally.fails("sum", path)
+    assert line.startswith(f"{path}: ") and words in line
+    assert words in tally.fails("sum", stdin=path.read_bytes())
+
+
+def test_shape_with_zero_is_never_too_large(tally, write):
+    assert tally("sum", write(with_header(header(shape="(99999999999999999999, 0)")))) == "0"
+
+
+def test_unknown_version_and_long_header(tally, write):
+    for version in (0, 0), (4, 0), (1, 1):
+        line = tally.fails("sum", write(with_header(header(), b"\0" * 16, version)))
+        assert f"format version {version[0]}.{version[1]} is not one of" in line
+    assert "over 1 MiB" in tally.fails("sum", write(with_header("", version=(2, 0), length=2**31)))
+
+
+def test_every_truncation(tally, write):
+    data = npy_bytes(np.array([1.5, 2.25]))
+    for length in range(6, len(data), 7):
+        line = tally.fails("sum", write(data[:length], "t.npy"))
+        assert "t.npy is truncated: " in line and "write it again" in line
+        line = tally.fails("sum", stdin=data[:length])
+        assert "standard input is truncated: " in line
+    assert tally.fails("sum", write(data[:-1], "t.npy")).endswith(
+        "t.npy is truncated: its header promises 16 bytes of data, but only 15 follow; "
+        "write it again"
+    )
+
+
+def test_trailing_bytes(tally, write):
+    data = npy_bytes(np.array([1.5, 2.25]))
+    path = write(data + data)
+    assert tally.fails("sum", path) == (
+        f"{path} has {len(data)} bytes after its array; a .npy file holds one array only"
+    )
+    assert tally.fails("sum", stdin=data + b"x") == (
+        "standard input has bytes after its array; a .npy file holds one array only"
+    )
+
+
+def test_archive(tally, tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.arange(3))
+    assert "is a .npz or zip archive; unpack it" in tally.fails("sum", path)

@@ -1,0 +1,242 @@
+"""The command line: what is printed, the JSON object, devices, bench, help, and usage errors."""
+
+import json
+import subprocess
+from fractions import Fraction
+
+import exact
+import numpy as np
+import pytest
+
+F32 = np.float32([0.1, 1e8, -1e8, 3.7]).tobytes()
+
+
+def digits(text):
+    return len(text.lower().split("e")[0].lstrip("-").replace(".", "").strip("0"))
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_shortest_decimal(tally, name):
+    """As few digits as NumPy's own shortest text, and the same bits when read back."""
+    rng = np.random.default_rng(9)
+    for b in rng.integers(0, 2**31 if name == "f32" else 2**63, 40):
+        x = np.array([b], f"u{exact.BYTES[name]}").view(exact.dtype(name))
+        if not np.isfinite(x[0]):
+            continue
+        text = tally("max", "--dtype", name, stdin=x.tobytes())
+        assert exact.parse(name, text) == int(b)
+        assert digits(text) == digits(str(x[0]))
+
+
+def test_json_fields(tally):
+    got = tally.json("sum", "--dtype", "f32", stdin=F32)
+    assert set(got) == {"op", "dtype", "n", "value", "bits", "device", "seconds", "gbps"}
+    assert (got["op"], got["dtype"], got["n"]) == ("sum", "f32", 4)
+    want = np.float32(float(sum(map(Fraction, np.frombuffer(F32, "f4").tolist()))))
+    assert got["value"] == pytest.approx(float(want), rel=0, abs=1e-7)
+    assert np.float32(got["value"]) == want
+    assert got["bits"] == f"0x{want.view('u4'):08x}"
+    assert got["device"].startswith("cpu")
+    assert got["seconds"] > 0 and got["gbps"] >= 0
+
+
+def test_json_values(tally):
+    """Numbers as numbers, but for those JSON does not have; 64-bit integers in full."""
+    value = lambda op, name, *x: tally.json(op, "--text", "--dtype", name, stdin="\n".join(x).encode())
+    assert value("sum", "f64", "nan")["value"] == "nan"
+    assert value("sum", "f64", "inf")["value"] == "inf"
+    assert value("sum", "f16", "-inf")["value"] == "-inf"
+    assert value("max", "u64", str(2**64 - 1))["value"] == 2**64 - 1
+    assert value("min", "i64", str(-(2**63)))["value"] == -(2**63)
+    assert value("min", "i8", "-128") | {"seconds": 0, "gbps": 0} == {
+        "op": "min", "dtype": "i8", "n": 1, "value": -128, "bits": "0x80",
+        "device": value("min", "i8", "-128")["device"], "seconds": 0, "gbps": 0}
+    zero = value("sum", "f64", "-0")
+    assert str(zero["value"]) == "-0.0" and zero["bits"] == "0x8000000000000000"
+    assert value("sum", "f64", "0.1")["value"] == 0.1
+    assert value("sum", "i8", "-1")["bits"] == "0x" + "f" * 16
+
+
+def test_json_is_one_line(tally):
+    done = tally.run("sum", "--json", "--dtype", "f32", stdin=F32)
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_out(tally):
+    x = np.frombuffer(F32, "f4")
+    want = float(sum(map(Fraction, x.tolist())))
+    assert float(tally("sum", "--dtype", "f32", "--out", "f64", stdin=F32)) == want
+    got = tally.json("sum", "--dtype", "f32", "--out=f16", stdin=F32)
+    assert int(got["bits"], 16) == exact.rounded("f16", Fraction(sum(map(Fraction, x.tolist()))))
+    tally.fails("sum", "--dtype", "i32", "--out", "f64", stdin=F32)
+    tally.fails("max", "--dtype", "f32", "--out", "f64", stdin=F32)
+    tally.fails("sum", "--dtype", "f32", "--out", "i32", stdin=F32)
+
+
+def test_fast(tally):
+    x = np.random.default_rng(1).random(10_000)
+    got = float(tally("sum", "--fast", "--dtype", "f64", stdin=x.tobytes()))
+    assert got == pytest.approx(x.sum(), rel=1e-12)
+
+
+def test_threads_and_devices_do_not_change_the_bits(tally, tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.random.default_rng(1).normal(size=100_000) * 1e10)
+    want = tally("sum", path)
+    for args in (("--threads", 1), ("--threads", 3), ("--device", "cpu"), ("--device", "auto"),
+                 ("--device", "auto", "--threads", 2), ("--device", "cpu:threads=2"),
+                 ("--device", "cpu:isa=baseline"), ("--device", "cpu:isa=baseline", "--threads=2")):
+        assert tally("sum", *args, path) == want
+
+
+def test_options_after_files(tally, tmp_path):
+    path = tmp_path / "-odd"
+    path.write_bytes(F32)
+    assert float(tally("max", path, "--dtype", "f32")) == 1e8
+    assert float(tally("max", "--dtype", "f32", "--", "-odd", cwd=tmp_path)) == 1e8
+
+
+def test_range_error(tally):
+    for name, x, wide in (("i64", 2**62, "i64"), ("u64", 2**63, "u64")):
+        data = np.array([x, x], exact.dtype(name)).tobytes()
+        assert tally.fails("sum", "--dtype", name, stdin=data) == (
+            f"the exact sum of these 2 {name} numbers does not fit {wide}; "
+            "reduce parts of the data, or convert them to f64"
+        )
+        assert tally.fails("prod", "--dtype", name, stdin=data).startswith(
+            f"the exact prod of these 2 {name} numbers does not fit {wide}"
+        )
+    data = np.full(8, 256, "u2").tobytes()
+    assert "does not fit u64" in tally.fails("prod", "--dtype", "u16", stdin=data)
+
+
+USAGE = [
+    ((), "no command is given; 'tally help' lists them"),
+    (("median",), "'median' is no command; the commands are sum prod min max and or xor devices bench"),
+    (("--frob",), "'--frob' is no command"),
+    (("help", "frob"), "'frob' is no command"),
+    (("help", "sum", "max"), "help takes one command at a time"),
+    (("sum", "--frob"), "--frob is no option of this command; see 'tally help sum'"),
+    (("sum", "--frob=3"), "--frob=3 is no option of this command; see 'tally help sum'"),
+    (("sum", "-x"), "-x is no option of this command; see 'tally help sum'"),
+    (("sum", "--dtype"), "--dtype needs a value; see 'tally help sum'"),
+    (("sum", "--json=1"), "--json=1: this option takes no value; see 'tally help sum'"),
+    (("sum", "--dtype", "f65"), "--dtype takes one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64; 'f65' is none"),
+    (("sum", "--out", "x"), "--out takes one of i8"),
+    (("sum", "--threads", "0"), "--threads takes a whole number from 1 up"),
+    (("sum", "--threads", "two"), "'two' is none"),
+    (("sum", "--threads", "-1"), "'-1' is none"),
+    (("sum", "--threads", "2", "--device", "cuda:0"), "--threads goes with the cpu only, not with --device cuda:0; leave one out"),
+    (("sum", "--threads", "2", "--device", "cpu:threads=3"), "both tell the number of threads; leave one out"),
+    (("devices", "x"), "devices takes no argument such as 'x'"),
+    (("devices", "--x"), "--x is no option of this command; see 'tally help devices'"),
+    (("bench", "median"), "bench takes one of the operators sum prod min max and or xor; 'median' is none"),
+    (("bench", "sum", "max"), "bench takes one operator; 'max' is one too many"),
+    (("bench", "-n"), "-n needs a value; see 'tally help bench'"),
+    (("bench", "-n", "0"), "-n takes a whole number from 1 up, such as 1000, 1e6 or 2^27; '0' is none"),
+    (("bench", "-n", "1.5"), "'1.5' is none"),
+    (("bench", "-n", "2^64"), "'2^64' is none"),
+    (("bench", "-n", "2^x"), "'2^x' is none"),
+    (("bench", "-n", "1e30"), "'1e30' is none"),
+    (("bench", "-n", "15e-1"), "'15e-1' is none"),
+    (("bench", "-n", "99999999999999999999"), "is none"),
+    (("bench", "--data", "odd"), "--data takes one of uniform normal loguniform wild; 'odd' is none"),
+    (("bench", "--repeat", "1001"), "--repeat takes at most 1000 rounds"),
+]
+
+
+@pytest.mark.parametrize("args, words", USAGE, ids=[" ".join(a) for a, _ in USAGE])
+def test_usage_errors(tally, args, words):
+    assert words in tally.fails(*args, status=2)
+
+
+def test_unknown_device(tally):
+    for command in ("sum", "bench"):
+        assert tally.fails(command, "--device", "abacus").endswith("; 'tally devices' lists what is here")
+
+
+def test_help_and_version(tally):
+    overview = tally("help")
+    assert tally("--help") == tally("-h") == overview
+    for op in exact.OPS:
+        assert f"  {op} " in overview
+        assert tally("help", op) == tally(op, "--help") == tally(op, "-h") == tally("help", "sum")
+    for command in ("devices", "bench", "help"):
+        assert f"  {command} " in overview
+        assert tally("help", command) == tally(command, "--help")
+        assert tally("help", command).startswith(f"Usage: tally {command}")
+    assert tally("--version").startswith("tally ")
+
+
+def test_help_names_every_option(tally):
+    for option in ("dtype", "text", "out", "fast", "device", "threads", "json"):
+        assert f"--{option}" in tally("help", "sum")
+    for option in ("dtype", "n", "data", "fast", "device", "threads", "repeat", "json"):
+        assert f"--{option}" in tally("help", "bench")
+
+
+@pytest.mark.parametrize("args", ["--version", "help", "sum --dtype u8", "sum --dtype u8 --json", "devices"])
+def test_full_disk(tally, args):
+    done = subprocess.run(f"{tally.binary} {args} >/dev/full </dev/null", shell=True, capture_output=True)
+    assert done.returncode == 1
+    assert done.stderr == b"tally: cannot write to standard output: No space left on device\n"
+
+
+def test_devices(tally):
+    devices = json.loads(tally("devices", "--json"))
+    assert devices[0]["spec"] == "cpu"
+    for d in devices:
+        assert set(d) == {"spec", "name", "isa", "units", "threads", "memory_bytes", "read_gbps"}
+        assert d["units"] >= 1 and d["memory_bytes"] > 0 and d["read_gbps"] > 0
+    table = tally("devices").splitlines()
+    assert table[0].split() == ["SPEC", "ISA", "UNITS", "MEMORY", "READ", "NAME"]
+    assert len(table) == 1 + len(devices) and table[1].startswith("cpu ")
+
+
+BENCH_KEYS = {"op", "dtype", "n", "device", "threads", "isa", "openmp_threads", "data", "fast",
+              "rounds", "median_ms", "gbps", "sequential_gbps", "openmp_gbps", "roof_gbps", "of_roof", "of_openmp", "value",
+              "bits"}
+
+
+@pytest.mark.parametrize("op", exact.OPS)
+@pytest.mark.parametrize("name", exact.TYPES)
+def test_bench(tally, op, name):
+    args = ("--dtype", name, "-n", "2^10", "--repeat", 1)
+    got = tally.json("bench", op, *args)
+    assert set(got) == BENCH_KEYS
+    assert (got["op"], got["dtype"], got["n"], got["rounds"]) == (op, name, 1024, 1)
+    for key in ("median_ms", "gbps", "sequential_gbps", "openmp_gbps", "roof_gbps", "of_roof"):
+        assert got[key] > 0
+    assert got["of_roof"] == pytest.approx(got["gbps"] / got["roof_gbps"], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "i32", "u64"])
+@pytest.mark.parametrize("data", ["uniform", "normal", "loguniform", "wild"])
+def test_bench_data(tally, data, name):
+    """The same elements every time; finite."""
+    run = lambda *a: tally.json("bench", "max", "--dtype", name, "-n", "1e3", "--data", data,
+                                "--repeat", 1, *a)
+    first, second = run(), run("--threads", 1)
+    assert first["bits"] == second["bits"] and first["data"] == data
+    assert second["threads"] == 1
+    low, high = {"uniform": (0.9, 1), "normal": (2, 6), "loguniform": (2**9, 2**20),
+                 "wild": (1e3, 2e308)}[data]
+    if name in exact.FLOATS:
+        assert low <= first["value"] <= high
+
+
+def test_bench_defaults_and_table(tally):
+    got = tally.json("bench", "-n", 1000, "--repeat", 2)
+    assert (got["op"], got["dtype"], got["data"], got["fast"]) == ("sum", "f64", "uniform", False)
+    assert tally.json("bench", "--fast", "-n", 1000, "--repeat", 2)["fast"] is True
+    table = tally("bench", "min", "--dtype", "i16", "-n", "1000", "--repeat", "2").splitlines()
+    assert table[0].startswith("min of 1000 i16 (uniform) = -100")
+    for row in ("tally", "openmp simd", "sequential", "read roof"):
+        assert any(line.strip().startswith(row) for line in table)
+
+
+def test_bench_without_the_memory(tally):
+    line = tally.fails("bench", "-n", "2^50")
+    assert line.startswith("not enough memory for 1125899906842624 f64 numbers: ")
+    assert line.endswith("choose a smaller -n")
+    assert "not enough memory" in tally.fails("bench", "-n", "2^62")

@@ -1,0 +1,150 @@
+"""Numbers as text: exact integers, floats rounded once, and errors that name the line."""
+
+from fractions import Fraction
+
+import exact
+import numpy as np
+import pytest
+
+
+def bits(tally, name, text):
+    """The bits that a lone number is read as: the minimum of one element is that element."""
+    return int(tally.json("min", "--text", "--dtype", name, stdin=text.encode())["bits"], 16)
+
+
+def test_default_type_is_f64(tally):
+    got = tally.json("sum", "--text", stdin=b"0.1\n0.2\n0.3\n")
+    assert (got["dtype"], got["n"]) == ("f64", 3)
+    assert got["value"] == float(Fraction(0.1) + Fraction(0.2) + Fraction(0.3))
+
+
+def test_lines_that_hold_no_number(tally):
+    text = b"# head\n\n 1 \r\n\t2\n   \n#3\n  # 4\n+5"
+    assert tally("sum", "--text", stdin=text) == "8"
+    assert tally("sum", "--text", stdin=b"") == "0"
+    assert tally("sum", "--text", stdin=b"\n\n# nothing") == "0"
+
+
+@pytest.mark.parametrize("name", exact.INTEGERS)
+def test_integer_ranges(tally, name):
+    info = np.iinfo(exact.dtype(name))
+    for x in (info.min, info.max, 0, 1):
+        assert tally("min", "--text", "--dtype", name, stdin=str(x).encode()) == str(x)
+    for x in (info.min - 1, info.max + 1, 10**30, -(10**30)):
+        line = tally.fails("min", "--text", "--dtype", name, stdin=f"0\n{x}\n".encode())
+        assert line == f"standard input:2: {x} does not fit {name}; choose a wider --dtype"
+    for text in ("1.0", "1e3", "0x10", "--1", "+", "-", "1 2", "1_000", "nan", "1a"):
+        line = tally.fails("min", "--text", "--dtype", name, stdin=text.encode())
+        assert line == (
+            f"standard input:1: '{text}' is no {name} number; one number a line is expected"
+        )
+
+
+@pytest.mark.parametrize("text", ["", "abc", "1.2.3", "1,5", "1 2", "1e", "0x", "--1", "1\0", "nanx"])
+@pytest.mark.parametrize("name", exact.FLOATS)
+def test_malformed_floats(tally, name, text):
+    line = tally.fails("sum", "--text", "--dtype", name, stdin=f"1\n#\n'{text}\n".encode())
+    assert line.startswith("standard input:3: ") and f"is no {name} number" in line
+
+
+@pytest.mark.parametrize("name", exact.FLOATS)
+def test_special_floats(tally, name):
+    run = lambda op, text: tally(op, "--text", "--dtype", name, stdin=text)
+    assert run("sum", b"inf\n") == "inf"
+    assert run("sum", b"-Infinity\n1\n") == "-inf"
+    assert run("sum", b"inf\n-inf\n") == "nan"
+    assert run("max", b"nan\n1\n") == "nan"
+    assert run("sum", b"-0\n-0.0\n") == "-0"
+    assert run("sum", b"0x1.8p1\n") == "3"
+    assert run("sum", b"1e99999\n") == "inf"
+    assert run("max", b"-1e-99999\n") == "-0"
+
+
+def hard_cases(name):
+    """Decimals at, and a hair from, the midpoints and ends of a format."""
+    precision, low, high = exact.FORMATS[name]
+    tiny = Fraction(2) ** (low - precision + 1)
+    top = Fraction(2) ** high * (2 - Fraction(2) ** (1 - precision))
+    ulp = Fraction(2) ** (1 - precision)
+    step = Fraction(2) ** (high - precision + 1)
+    exact_points = [1 + ulp / 2, 1 + 3 * ulp / 2, 2 - ulp / 2, tiny / 2, 3 * tiny / 2, tiny,
+                    Fraction(2) ** low - tiny / 2, top, top + step / 2]
+    hair = Fraction(1, 10**30)
+    for x in exact_points:
+        for y in (x, x * (1 + hair), x * (1 - hair), -x, -x * (1 + hair), -x * (1 - hair)):
+            yield y
+
+
+def decimal(x):
+    """A Fraction whose denominator divides a power of ten, in all its digits."""
+    digits = 0
+    while (x * 10**digits).denominator != 1:
+        digits += 1
+    whole = abs(x * 10**digits).numerator
+    return f"{'-' if x < 0 else ''}{whole}e-{digits}"
+
+
+@pytest.mark.parametrize("name", exact.FLOATS)
+def test_rounded_once(tally, name):
+    for x in hard_cases(name):
+        want = exact.rounded(name, x, x < 0)
+        got = bits(tally, name, decimal(x))
+        assert got == want, (name, float(x), hex(got), hex(want))
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_every_short_float_reads_back(tally, name):
+    """All finite values, then all midpoints (even neighbours win), as one xor of their bits."""
+    sign = 0x8000
+    infinity = 0x7C00 if name == "f16" else 0x7F80
+    numbers = [exact.value(name, b) for b in range(infinity)]
+    text = "\n".join(map(decimal, numbers)).encode()
+    want = np.bitwise_xor.reduce(np.arange(infinity))
+    assert int(tally.json("xor", "--text", "--dtype", name, stdin=text)["bits"], 16) == want
+    middles = [-(a + b) / 2 for a, b in zip(numbers, numbers[1:])]
+    text = "\n".join(map(decimal, middles)).encode()
+    want = 0
+    for b in range(infinity - 1):
+        want ^= sign | (b + (b & 1))
+    assert int(tally.json("xor", "--text", "--dtype", name, stdin=text)["bits"], 16) == want
+
+
+def test_random_f32_and_f64(tally):
+    rng = np.random.default_rng(5)
+    for name in ("f32", "f64"):
+        x = rng.integers(0, 2**63, 20000, dtype="u8").view("f8")
+        x = x[np.isfinite(x)]
+        text = "\n".join(map(repr, x.tolist())).encode()
+        with np.errstate(over="ignore"):
+            want = np.bitwise_xor.reduce(x.astype(exact.dtype(name)).view(f"u{exact.BYTES[name]}"))
+        assert int(tally.json("xor", "--text", "--dtype", name, stdin=text)["bits"], 16) == want
+
+
+def test_many_lines_and_files(tally, tmp_path):
+    """Longer than every buffer, in files, without a last line's end."""
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    a.write_text("\n".join(map(str, range(400_000))))
+    b.write_text("\n".join(map(str, range(-7, 300_000))))
+    want = sum(range(400_000)) + sum(range(-7, 300_000))
+    got = tally.json("sum", "--text", "--dtype", "i32", a, b)
+    assert (got["value"], got["n"]) == (want, 700_007)
+
+
+def test_lines_that_are_too_long(tally):
+    assert tally("sum", "--text", stdin=b"0" * 500_000 + b"7\n1") == "8"
+    line = tally.fails("sum", "--text", stdin=b"1\n" + b"0" * 2_000_000)
+    assert line == (
+        "standard input:2: the line is longer than 1048576 bytes; one number a line is expected"
+    )
+
+
+def test_npy_is_no_text(tally, tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(3.0))
+    assert tally.fails("sum", "--text", path) == f"{path} is a .npy file; leave --text out"
+
+
+def test_line_numbers_in_files(tally, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1\n" * 300_000 + "two\n")
+    assert tally.fails("sum", "--text", path).startswith(f"{path}:300001: 'two' is no f64 number")

@@ -1,0 +1,30 @@
+/*
+ * checks.h - what every machine behind gpu.h must do, checked through gpu.h alone.
+ */
+#ifndef TALLY_TESTS_GPU_CHECKS_H
+#define TALLY_TESTS_GPU_CHECKS_H
+
+#include "../c/testing.h"
+
+#include "gpu/gpu.h"
+
+/* Memory: round trips, ranges, fills, copies, nothing at all, and calls that reach too far. */
+void check_memory(const struct gpu_api *api);
+/* Builds: the same program again, a kernel's name that is none, texts that do not compile. */
+void check_builds(const struct gpu_api *api);
+/* A few rungs of the ladder, several types, against plain loops. */
+void check_ladder(const struct gpu_api *api);
+/* The time between two marks. */
+void check_time(const struct gpu_api *api);
+/* Opens, works and closes `times` times; the process must not grow by more than `bytes`. */
+void check_reopening(const struct gpu_api *api, unsigned times, size_t bytes);
+/* Several threads, each with its own device. */
+void check_threads(const struct gpu_api *api, unsigned threads, unsigned rounds);
+/* There is no such device, and that is said. */
+void check_absence(const struct gpu_api *api, size_t i);
+
+/* The sum of x[0..n), i32, by the ladder's kernel `name`: what all of this uses for work. */
+tally_status sum_i32(const struct gpu_api *api, struct gpu *gpu, const char *name, const int32_t *x,
+                     size_t n, int64_t *sum);
+
+#endif

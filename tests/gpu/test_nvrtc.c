@@ -1,0 +1,105 @@
+/*
+ * test_nvrtc.c - every kernel source, each type and each operator, through CUDA's real run-time compiler:
+ * no GPU is needed for that. Skips where there is no libnvrtc.
+ */
+#include "../c/testing.h"
+
+#include "cuda/compiler.h"
+#include "gpu/embed.h"
+#include "table.h"
+
+enum { DRIVER = 13000, SKIPPED = 77 };
+
+static const char *const types[] = {
+#define TYPE(NAME, ...) "TYPE_" #NAME,
+    TALLY_TYPES(TYPE)
+#undef TYPE
+};
+static const char *const ops[] = {
+#define OP(NAME, ...) "OP_" #NAME,
+    TALLY_OPS(OP)
+#undef OP
+};
+
+static tally_status compile(const char *file, const char *prelude, const char *const *defines,
+                            size_t count, int major, char **image)
+{
+    char *root = embed_root(file, prelude, defines, count);
+    char *text = embed_expand(root);
+    assert_non_null(text);
+    tally_status status = compiler_run(text, file, major, 0, DRIVER, image);
+    free(text);
+    free(root);
+    return status;
+}
+
+static void compiles(const char *type, const char *op, int major)
+{
+    const char *const defines[] = {type, op};
+    char *image = NULL;
+    assert_ok(compile("ladder/ladder.cu", NULL, defines, 2, major, &image));
+    assert_memory_equal(image, "\177ELF", 4);
+    free(image);
+}
+
+/* All pairs are cuda_compile_all's, with nvcc. */
+static void every_type_and_operator(void **state)
+{
+    const size_t type_count = sizeof types / sizeof *types, op_count = sizeof ops / sizeof *ops;
+    (void)state;
+    for (size_t i = 0; i < type_count || i < op_count; i++)
+        compiles(types[i % type_count], ops[i % op_count], 9);
+}
+
+static void every_architecture(void **state)
+{
+    (void)state;
+    compiles("TYPE_F64", "OP_SUM", 8);
+    compiles("TYPE_BF16", "OP_MAX", 10);
+}
+
+/* A device that is newer than the compiler gets PTX; one that is older than all it knows, nothing. */
+static void other_architectures(void **state)
+{
+    static const char *const defines[] = {"TYPE_F32", "OP_SUM"};
+    char *image = NULL;
+    (void)state;
+    assert_ok(compile("ladder/ladder.cu", NULL, defines, 2, 99, &image));
+    assert_non_null(strstr(image, ".visible .entry single_pass("));
+    assert_null(strstr(image, "fma.rn"));
+    free(image);
+    assert_error(TALLY_ECOMPILE, compile("ladder/ladder.cu", NULL, defines, 2, 1, &image));
+}
+
+static void errors_are_told(void **state)
+{
+    static const char *const defines[] = {"TYPE_F32", "OP_SUM"};
+    char *image = NULL;
+    (void)state;
+    assert_error(TALLY_ECOMPILE, compile("ladder/load.cu", "\n__device__ int f(int a) { return a + nobody; }",
+                                         defines, 2, 9, &image));
+    print_message("%s\n", tally_error());
+    assert_non_null(strstr(tally_error(), "prelude(2)"));
+    assert_non_null(strstr(tally_error(), "nobody"));
+    assert_error(TALLY_ECOMPILE, compile("ladder/load.cu", NULL, NULL, 0, 9, &image));
+    assert_non_null(strstr(tally_error(), "define one of"));
+    assert_error(TALLY_ECOMPILE, compile("nothing.cu", NULL, NULL, 0, 9, &image));
+    assert_null(image);
+}
+
+int main(void)
+{
+    char *image = NULL;
+    if (compiler_run("__global__ void f() {}", "f", 9, 0, DRIVER, &image) != TALLY_OK) {
+        printf("skipped: %s\n", tally_error());
+        return SKIPPED;
+    }
+    free(image);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_and_operator),
+        cmocka_unit_test(every_architecture),
+        cmocka_unit_test(other_architectures),
+        cmocka_unit_test(errors_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
