@@ -162,7 +162,7 @@ static void print_launch(const struct explanation *e, size_t i) {
     const struct seen_launch *l = &e->launches[i];
     printf("\nLaunch %zu, %" PRIu64 " block%s of %u threads%s:\n", i + 1, l->blocks,
            l->blocks == 1 ? "" : "s", e->options.run.block,
-           l->blocks == 1 ? "" : "; block 0, and the others alike");
+           l->blocks == 1 ? "" : "; block 0 of them");
     print_steps(l->first, l->first_count);
     if (l->last_count > l->first_count) {
         printf("\nThe last block to finish, %u, does more:\n", l->last_block);

@@ -25,7 +25,7 @@ const char ladder_help[] =
     "\n"
     "  --device DEVICE   cuda or opencl (also opencl:1), model, or cpu; the first that is here\n"
     "                    is the default\n" LADDER_OPTIONS_HELP
-    "  --only RUNG...    these rungs only; 'tally ladder --only help' fails with a list\n"
+    "  --only RUNG...    these rungs only, as the table calls them\n"
     "  --json            the measurements as one JSON object\n"
     "  --help            this text\n"
     "\n"

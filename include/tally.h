@@ -11,7 +11,7 @@
  *     shape depends on n only (see docs/canonical-tree.md).
  *   - An integer sum or product is exact; one that does not fit its type is TALLY_ERANGE.
  *   - NaN in, NaN out (the canonical quiet NaN) for sum, prod, min, max; min and max order -0 below
- *     +0; a sum is -0 only where n > 0 and every term is -0.
+ *     +0; a sum that is exactly zero is -0 only where n > 0 and every term is -0.
  *   - Reducing nothing gives the operator's identity.
  *
  * Conventions. Every function that can fail returns a tally_status and leaves its outputs untouched
@@ -316,7 +316,7 @@ typedef struct tally_ladder_row {
 enum { TALLY_LADDER_ROWS = 32 };
 
 typedef struct tally_ladder_report {
-    char device[64]; /* the text that opens it */
+    char device[64]; /* the text that opened it */
     char name[128];  /* the maker's name for it */
     unsigned block, coarsen;
     double sequential_seconds; /* of the plain loop on the CPU, also where it is not asked for */

@@ -25,13 +25,13 @@ enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_OUT_OF_MEMORY = 1, NVRTC_ERROR_COMPILATION
                            const char *const *headers, const char *const *include_names))          \
     X(nvrtcDestroyProgram, (nvrtcProgram * program))                                               \
     X(nvrtcCompileProgram, (nvrtcProgram program, int count, const char *const *options))          \
-    X(nvrtcGetProgramLogSize, (nvrtcProgram program, size_t *size))                                \
+    X(nvrtcGetProgramLogSize, (nvrtcProgram program, size_t * size))                               \
     X(nvrtcGetProgramLog, (nvrtcProgram program, char *log))                                       \
     X(nvrtcGetNumSupportedArchs, (int *count))                                                     \
     X(nvrtcGetSupportedArchs, (int *archs))                                                        \
-    X(nvrtcGetCUBINSize, (nvrtcProgram program, size_t *size))                                     \
+    X(nvrtcGetCUBINSize, (nvrtcProgram program, size_t * size))                                    \
     X(nvrtcGetCUBIN, (nvrtcProgram program, char *image))                                          \
-    X(nvrtcGetPTXSize, (nvrtcProgram program, size_t *size))                                       \
+    X(nvrtcGetPTXSize, (nvrtcProgram program, size_t * size))                                      \
     X(nvrtcGetPTX, (nvrtcProgram program, char *image))
 
 static struct nvrtc {
@@ -58,57 +58,48 @@ static const char *const folders[] = {"", "/usr/local/cuda/lib64/"}; /* "": the 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
-static void *find(int driver)
-{
+static void *find(int driver) {
     char path[64];
     for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
         for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
-            if (versions[v].major > driver / 1000)
-                continue;
+            if (versions[v].major > driver / 1000) continue;
             snprintf(path, sizeof path, "%s%s", folders[f], versions[v].file);
             void *found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
             if (found && !library_fill(found, entries, sizeof entries / sizeof *entries, &nvrtc))
                 return found;
-            if (found)
-                dlclose(found);
+            if (found) dlclose(found);
         }
     return NULL;
 }
 
-static tally_status load(int driver)
-{
+static tally_status load(int driver) {
     pthread_mutex_lock(&lock);
-    if (!library)
-        library = find(driver);
+    if (!library) library = find(driver);
     pthread_mutex_unlock(&lock);
-    if (library)
-        return TALLY_OK;
-    return fail(TALLY_ECOMPILE,
-                "this kernel has to be compiled, but no compiler was found: libnvrtc.so.%d, of the CUDA "
-                "toolkit, or an older one",
-                driver / 1000);
+    if (library) return TALLY_OK;
+    return fail(
+        TALLY_ECOMPILE,
+        "this kernel has to be compiled, but no compiler was found: libnvrtc.so.%d, of the CUDA "
+        "toolkit, or an older one",
+        driver / 1000);
 }
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
 /* The newest architecture that the compiler knows and a device of `wanted`, 10 * major + minor, can
  * run; 0 if there is none. */
-static int architecture(int wanted)
-{
+static int architecture(int wanted) {
     int count = 0, best = 0;
-    if (nvrtc.nvrtcGetNumSupportedArchs(&count) || count <= 0)
-        return 0;
+    if (nvrtc.nvrtcGetNumSupportedArchs(&count) || count <= 0) return 0;
     int *archs = calloc((size_t)count, sizeof *archs);
     if (archs && nvrtc.nvrtcGetSupportedArchs(archs) == NVRTC_SUCCESS)
         for (int i = 0; i < count; i++)
-            if (archs[i] <= wanted && archs[i] > best)
-                best = archs[i];
+            if (archs[i] <= wanted && archs[i] > best) best = archs[i];
     free(archs);
     return best;
 }
 
-static tally_status complain(nvrtcProgram program, nvrtcResult result, const char *file)
-{
+static tally_status complain(nvrtcProgram program, nvrtcResult result, const char *file) {
     char line[400] = "";
     size_t size = 0;
     if (result == NVRTC_ERROR_OUT_OF_MEMORY)
@@ -124,16 +115,13 @@ static tally_status complain(nvrtcProgram program, nvrtcResult result, const cha
 }
 
 /* What the compiler has made: machine code or PTX. */
-static nvrtcResult take(nvrtcProgram program, int machine_code, char **image)
-{
+static nvrtcResult take(nvrtcProgram program, int machine_code, char **image) {
     size_t size = 0;
     nvrtcResult result = machine_code ? nvrtc.nvrtcGetCUBINSize(program, &size)
                                       : nvrtc.nvrtcGetPTXSize(program, &size);
-    if (result)
-        return result;
+    if (result) return result;
     char *made = calloc(1, size + 1);
-    if (!made)
-        return NVRTC_ERROR_OUT_OF_MEMORY;
+    if (!made) return NVRTC_ERROR_OUT_OF_MEMORY;
     result = machine_code ? nvrtc.nvrtcGetCUBIN(program, made) : nvrtc.nvrtcGetPTX(program, made);
     if (result)
         free(made);
@@ -143,29 +131,26 @@ static nvrtcResult take(nvrtcProgram program, int machine_code, char **image)
 }
 
 tally_status compiler_run(const char *text, const char *file, int major, int minor, int driver,
-                          char **image)
-{
+                          char **image) {
     tally_status status = load(driver);
-    if (status)
-        return status;
+    if (status) return status;
     const int wanted = 10 * major + minor, arch = architecture(wanted);
     if (arch == 0)
-        return fail(TALLY_ECOMPILE, "%s: NVRTC does not compile for devices of compute capability %d.%d",
-                    file, major, minor);
+        return fail(TALLY_ECOMPILE,
+                    "%s: NVRTC does not compile for devices of compute capability %d.%d", file,
+                    major, minor);
 
     char target[40];
-    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", arch == wanted ? "sm" : "compute", arch);
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", arch == wanted ? "sm" : "compute",
+             arch);
     const char *const options[] = {target, "-fmad=false", "-ftz=false", "-prec-div=true",
                                    "-prec-sqrt=true"};
     nvrtcProgram program = NULL;
     nvrtcResult result = nvrtc.nvrtcCreateProgram(&program, text, file, 0, NULL, NULL);
     if (result == NVRTC_SUCCESS)
         result = nvrtc.nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
-    if (result == NVRTC_SUCCESS)
-        result = take(program, arch == wanted, image);
-    if (result)
-        status = complain(program, result, file);
-    if (program)
-        nvrtc.nvrtcDestroyProgram(&program);
+    if (result == NVRTC_SUCCESS) result = take(program, arch == wanted, image);
+    if (result) status = complain(program, result, file);
+    if (program) nvrtc.nvrtcDestroyProgram(&program);
     return status;
 }

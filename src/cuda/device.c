@@ -86,8 +86,7 @@ static const struct {
 };
 
 /* Errors after which a context does nothing any more. */
-static bool is_final(CUresult error)
-{
+static bool is_final(CUresult error) {
     switch (error) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -105,12 +104,10 @@ static bool is_final(CUresult error)
 }
 
 /* TALLY_OK for CUDA_SUCCESS; otherwise the status of that error, with a line that says what failed. */
-static tally_status outcome(size_t index, CUresult error, const char *what)
-{
+static tally_status outcome(size_t index, CUresult error, const char *what) {
     const char *hint = "";
     tally_status status = TALLY_ELOST;
-    if (error == CUDA_SUCCESS)
-        return TALLY_OK;
+    if (error == CUDA_SUCCESS) return TALLY_OK;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].error == error) {
             status = meanings[i].status;
@@ -120,8 +117,7 @@ static tally_status outcome(size_t index, CUresult error, const char *what)
                 driver_error_text(error), hint);
 }
 
-static tally_status no_memory(size_t index)
-{
+static tally_status no_memory(size_t index) {
     return fail(TALLY_ENOMEM, "cuda:%zu: no memory on the host", index);
 }
 
@@ -130,112 +126,92 @@ static tally_status no_memory(size_t index)
 #define DEVICES_MAX 64
 
 static struct device {
-    pthread_rwlock_t lock; /* read: a call is under way. write: the context begins or ends */
+    pthread_rwlock_t lock; /* read: a call is under way. write: the context is reset */
     atomic_bool lost;
     atomic_uint generation;
 } devices[DEVICES_MAX] = {[0 ... DEVICES_MAX - 1] = {.lock = PTHREAD_RWLOCK_INITIALIZER}};
 
 /* A call begins: the context is current and stays alive until end(), which every success needs. */
-static CUresult begin(struct gpu *gpu)
-{
+static CUresult begin(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     pthread_rwlock_rdlock(&d->lock);
     CUresult error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (gpu->generation == d->generation) {
         error = cu.cuCtxPushCurrent(gpu->context);
-        if (error == CUDA_SUCCESS)
-            return CUDA_SUCCESS;
-        if (is_final(error))
-            d->lost = true;
+        if (error == CUDA_SUCCESS) return CUDA_SUCCESS;
+        if (is_final(error)) d->lost = true;
     }
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
 
 /* It ends, and came to `error`. */
-static CUresult end(struct gpu *gpu, CUresult error)
-{
+static CUresult end(struct gpu *gpu, CUresult error) {
     struct device *d = &devices[gpu->index];
     CUcontext ours;
     const CUresult popped = cu.cuCtxPopCurrent(&ours);
-    if (error == CUDA_SUCCESS)
-        error = popped;
-    if (is_final(error))
-        d->lost = true;
+    if (error == CUDA_SUCCESS) error = popped;
+    if (is_final(error)) d->lost = true;
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
 
 /* The same two, with statuses. (Whoever frees uses those above and leaves tally_error() alone.) */
-static tally_status enter(struct gpu *gpu)
-{
+static tally_status enter(struct gpu *gpu) {
     return outcome(gpu->index, begin(gpu), "entering the device's context");
 }
 
-static tally_status leave(struct gpu *gpu, CUresult error, const char *what)
-{
+static tally_status leave(struct gpu *gpu, CUresult error, const char *what) {
     return outcome(gpu->index, end(gpu, error), what);
 }
 
-static size_t cuda_count(void)
-{
+static size_t cuda_count(void) {
     int count = 0;
-    if (driver_ready(false) || cu.cuDeviceGetCount(&count) || count < 0)
-        return 0;
+    if (driver_ready(false) || cu.cuDeviceGetCount(&count) || count < 0) return 0;
     return count < DEVICES_MAX ? (size_t)count : DEVICES_MAX;
 }
 
-static tally_status find_device(size_t i, CUdevice *out)
-{
+static tally_status find_device(size_t i, CUdevice *out) {
     int count = 0;
     tally_status status = driver_ready(true);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = cu.cuDeviceGetCount(&count);
     if (error == CUDA_SUCCESS && (i >= DEVICES_MAX || (int)i >= count))
         return fail(TALLY_EDEVICE, "there is no cuda:%zu; devices here: %d", i, count);
-    if (error == CUDA_SUCCESS)
-        error = cu.cuDeviceGet(out, (int)i);
+    if (error == CUDA_SUCCESS) error = cu.cuDeviceGet(out, (int)i);
     return outcome(i, error, "looking for the device");
 }
 
 /* An attribute; after an error, further ones are not asked for. */
-static unsigned attribute(CUdevice device, int which, CUresult *error)
-{
+static unsigned attribute(CUdevice device, int which, CUresult *error) {
     int value = 0;
-    if (*error == CUDA_SUCCESS)
-        *error = cu.cuDeviceGetAttribute(&value, which, device);
+    if (*error == CUDA_SUCCESS) *error = cu.cuDeviceGetAttribute(&value, which, device);
     return (unsigned)value;
 }
 
-static tally_status get_facts(size_t i, CUdevice device, struct gpu_facts *out)
-{
+static tally_status get_facts(size_t i, CUdevice device, struct gpu_facts *out) {
     size_t memory = 0;
     struct gpu_facts facts = {.doubles = 1, .atomics64 = 1};
     CUresult error = cu.cuDeviceGetName(facts.name, sizeof facts.name, device);
-    if (error == CUDA_SUCCESS)
-        error = cu.cuDeviceTotalMem(&memory, device);
+    if (error == CUDA_SUCCESS) error = cu.cuDeviceTotalMem(&memory, device);
     facts.memory = facts.allocation_max = memory;
     facts.units = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &error);
     facts.block_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &error);
     facts.shared_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &error);
     facts.major = (int)attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &error);
     facts.minor = (int)attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &error);
-    if (error == CUDA_SUCCESS)
-        *out = facts;
+    if (error == CUDA_SUCCESS) *out = facts;
     return outcome(i, error, "asking the device what it is");
 }
 
-static tally_status cuda_describe(size_t i, struct gpu_facts *out)
-{
-    CUdevice device;
+static tally_status cuda_describe(size_t i, struct gpu_facts *out) {
+    CUdevice device = 0;
     tally_status status = find_device(i, &device);
     return status ? status : get_facts(i, device, out);
 }
 
-/* Takes hold of the primary context; a fresh one if the old is lost. */
-static CUresult retain(struct gpu *gpu)
-{
+/* Ends a context that is lost, once no call is in it. */
+static CUresult begin_anew(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     CUresult error = CUDA_SUCCESS;
     pthread_rwlock_wrlock(&d->lock);
@@ -246,50 +222,51 @@ static CUresult retain(struct gpu *gpu)
             d->lost = false;
         }
     }
-    if (error == CUDA_SUCCESS)
-        error = cu.cuDevicePrimaryCtxRetain(&gpu->context, gpu->device);
-    gpu->generation = d->generation;
-    if (is_final(error))
-        d->lost = true;
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
 
-static void release_context(struct gpu *gpu)
-{
+/* Takes hold of the primary context. */
+static CUresult retain(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
-    pthread_rwlock_wrlock(&d->lock);
+    CUresult error = d->lost ? begin_anew(gpu) : CUDA_SUCCESS;
+    if (error) return error;
+    pthread_rwlock_rdlock(&d->lock);
+    error = cu.cuDevicePrimaryCtxRetain(&gpu->context, gpu->device);
+    gpu->generation = d->generation;
+    if (is_final(error)) d->lost = true;
+    pthread_rwlock_unlock(&d->lock);
+    return error;
+}
+
+static void release_context(struct gpu *gpu) {
+    struct device *d = &devices[gpu->index];
+    pthread_rwlock_rdlock(&d->lock);
     cu.cuDevicePrimaryCtxRelease(gpu->device);
     pthread_rwlock_unlock(&d->lock);
 }
 
 static void cuda_close(struct gpu *gpu);
 
-static tally_status prepare(struct gpu *gpu)
-{
+static tally_status prepare(struct gpu *gpu) {
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = cu.cuStreamCreate(&gpu->stream, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < 2 && error == CUDA_SUCCESS; i++)
         error = cu.cuEventCreate(&gpu->marks[i], 0);
     return leave(gpu, error, "making a stream");
 }
 
-static tally_status cuda_open(size_t i, struct gpu **out)
-{
-    CUdevice device;
+static tally_status cuda_open(size_t i, struct gpu **out) {
+    CUdevice device = 0;
     tally_status status = find_device(i, &device);
-    if (status)
-        return status;
+    if (status) return status;
     struct gpu *gpu = calloc(1, sizeof *gpu);
-    if (!gpu)
-        return no_memory(i);
+    if (!gpu) return no_memory(i);
     gpu->index = i;
     gpu->device = device;
     status = get_facts(i, device, &gpu->facts);
-    if (status == TALLY_OK)
-        status = outcome(i, retain(gpu), "opening the device");
+    if (status == TALLY_OK) status = outcome(i, retain(gpu), "opening the device");
     if (status) {
         free(gpu);
         return status;
@@ -303,51 +280,41 @@ static tally_status cuda_open(size_t i, struct gpu **out)
     return TALLY_OK;
 }
 
-static const struct gpu_facts *cuda_facts(const struct gpu *gpu)
-{
+static const struct gpu_facts *cuda_facts(const struct gpu *gpu) {
     return &gpu->facts;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static tally_status keep(struct gpu *gpu, struct gpu_memory made, struct gpu_memory **out)
-{
+static tally_status keep(struct gpu *gpu, struct gpu_memory made, struct gpu_memory **out) {
     struct gpu_memory *memory = malloc(sizeof *memory);
-    if (!memory)
-        return no_memory(gpu->index);
+    if (!memory) return no_memory(gpu->index);
     *memory = made;
     LIST_INSERT_HEAD(&gpu->memory, memory, link);
     *out = memory;
     return TALLY_OK;
 }
 
-static void give_back(struct gpu *gpu, CUdeviceptr address)
-{
-    if (begin(gpu) == CUDA_SUCCESS)
-        end(gpu, cu.cuMemFree(address));
+static void give_back(struct gpu *gpu, CUdeviceptr address) {
+    if (begin(gpu) == CUDA_SUCCESS) end(gpu, cu.cuMemFree(address));
 }
 
-static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out)
-{
+static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
     char what[64];
     CUdeviceptr address = 0;
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     snprintf(what, sizeof what, "%zu bytes of memory", bytes);
     status = leave(gpu, cu.cuMemAlloc(&address, bytes ? bytes : 1), what);
-    if (status)
-        return status;
+    if (status) return status;
     status = keep(gpu, (struct gpu_memory){.address = address, .bytes = bytes, .ours = true}, out);
-    if (status)
-        give_back(gpu, address);
+    if (status) give_back(gpu, address);
     return status;
 }
 
 /* Whether kernels of this device can read at an address: memory that CUDA knows, and not another
  * device's. A kernel that tried elsewhere would take the context with it. */
-static CUresult check_address(const struct gpu *gpu, CUdeviceptr address, bool *ours)
-{
+static CUresult check_address(const struct gpu *gpu, CUdeviceptr address, bool *ours) {
     unsigned type = 0;
     int ordinal = -1;
     *ours = false;
@@ -359,36 +326,31 @@ static CUresult check_address(const struct gpu *gpu, CUdeviceptr address, bool *
     return error;
 }
 
-static tally_status cuda_adopt(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out)
-{
+static tally_status cuda_adopt(struct gpu *gpu, void *theirs, size_t bytes,
+                               struct gpu_memory **out) {
     bool ours = false;
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)theirs;
-    if (!theirs)
-        return fail(TALLY_EINVAL, "cuda:%zu: no memory was given", gpu->index);
+    if (!theirs) return fail(TALLY_EINVAL, "cuda:%zu: no memory was given", gpu->index);
     tally_status status = enter(gpu);
     if (status == TALLY_OK)
         status = leave(gpu, check_address(gpu, address, &ours), "the memory given");
-    if (status)
-        return status;
+    if (status) return status;
     if (!ours)
-        return fail(TALLY_EUNSUPPORTED, "cuda:%zu: the memory given is not this device's", gpu->index);
+        return fail(TALLY_EUNSUPPORTED, "cuda:%zu: the memory given is not this device's",
+                    gpu->index);
     return keep(gpu, (struct gpu_memory){.address = address, .bytes = bytes}, out);
 }
 
-static void cuda_release(struct gpu *gpu, struct gpu_memory *memory)
-{
-    if (!memory)
-        return;
-    if (memory->ours)
-        give_back(gpu, memory->address);
+static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
+    if (!memory) return;
+    if (memory->ours) give_back(gpu, memory->address);
     LIST_REMOVE(memory, link);
     free(memory);
 }
 
 /* Begins a call that is to touch a range of a piece of memory. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
-                                size_t bytes)
-{
+                                size_t bytes) {
     if (offset > memory->bytes || bytes > memory->bytes - offset)
         return fail(TALLY_EINVAL, "cuda:%zu: %zu bytes at %zu of a piece of %zu", gpu->index, bytes,
                     offset, memory->bytes);
@@ -397,54 +359,41 @@ static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory
 
 /* Returns once the bytes have been taken: the caller's memory may be one that is read later. */
 static tally_status cuda_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
-                               const void *from, size_t bytes)
-{
+                               const void *from, size_t bytes) {
     tally_status status = enter_range(gpu, to, offset, bytes);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = CUDA_SUCCESS;
-    if (bytes > 0)
-        error = cu.cuMemcpyHtoDAsync(to->address + offset, from, bytes, gpu->stream);
-    if (bytes > 0 && error == CUDA_SUCCESS)
-        error = cu.cuStreamSynchronize(gpu->stream);
+    if (bytes > 0) error = cu.cuMemcpyHtoDAsync(to->address + offset, from, bytes, gpu->stream);
+    if (bytes > 0 && error == CUDA_SUCCESS) error = cu.cuStreamSynchronize(gpu->stream);
     return leave(gpu, error, "copying to the device");
 }
 
 static tally_status cuda_read(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
-                              size_t bytes)
-{
+                              size_t bytes) {
     tally_status status = enter_range(gpu, from, offset, bytes);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = CUDA_SUCCESS;
-    if (bytes > 0)
-        error = cu.cuMemcpyDtoHAsync(to, from->address + offset, bytes, gpu->stream);
-    if (error == CUDA_SUCCESS)
-        error = cu.cuStreamSynchronize(gpu->stream);
+    if (bytes > 0) error = cu.cuMemcpyDtoHAsync(to, from->address + offset, bytes, gpu->stream);
+    if (error == CUDA_SUCCESS) error = cu.cuStreamSynchronize(gpu->stream);
     return leave(gpu, error, "copying from the device");
 }
 
 static tally_status cuda_fill(struct gpu *gpu, struct gpu_memory *to, size_t offset,
-                              unsigned char byte, size_t bytes)
-{
+                              unsigned char byte, size_t bytes) {
     tally_status status = enter_range(gpu, to, offset, bytes);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = CUDA_SUCCESS;
-    if (bytes > 0)
-        error = cu.cuMemsetD8Async(to->address + offset, byte, bytes, gpu->stream);
+    if (bytes > 0) error = cu.cuMemsetD8Async(to->address + offset, byte, bytes, gpu->stream);
     return leave(gpu, error, "filling memory");
 }
 
 static tally_status cuda_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
-                              struct gpu_memory *from, size_t from_offset, size_t bytes)
-{
+                              struct gpu_memory *from, size_t from_offset, size_t bytes) {
     if (from_offset > from->bytes || bytes > from->bytes - from_offset)
         return fail(TALLY_EINVAL, "cuda:%zu: %zu bytes at %zu of a piece of %zu", gpu->index, bytes,
                     from_offset, from->bytes);
     tally_status status = enter_range(gpu, to, to_offset, bytes);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = CUDA_SUCCESS;
     if (bytes > 0)
         error = cu.cuMemcpyDtoDAsync(to->address + to_offset, from->address + from_offset, bytes,
@@ -455,24 +404,19 @@ static tally_status cuda_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_
 /* ---- Programs ------------------------------------------------------------------------------- */
 
 /* Whether an image failed only because it does not suit this driver and device: another may. */
-static bool image_unsuited(CUresult error)
-{
+static bool image_unsuited(CUresult error) {
     return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
            error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 }
 
-static tally_status compile(struct gpu *gpu, const char *root, const char *file, CUmodule *out)
-{
+static tally_status compile(struct gpu *gpu, const char *root, const char *file, CUmodule *out) {
     char *image = NULL, *text = embed_expand(root);
-    if (!text)
-        return no_memory(gpu->index);
-    tally_status status = compiler_run(text, file, gpu->facts.major, gpu->facts.minor,
-                                       driver_version(), &image);
+    if (!text) return no_memory(gpu->index);
+    tally_status status =
+        compiler_run(text, file, gpu->facts.major, gpu->facts.minor, driver_version(), &image);
     free(text);
-    if (status == TALLY_OK)
-        status = enter(gpu);
-    if (status == TALLY_OK)
-        status = leave(gpu, cu.cuModuleLoadData(out, image), file);
+    if (status == TALLY_OK) status = enter(gpu);
+    if (status == TALLY_OK) status = leave(gpu, cu.cuModuleLoadData(out, image), file);
     free(image);
     return status;
 }
@@ -480,13 +424,10 @@ static tally_status compile(struct gpu *gpu, const char *root, const char *file,
 /* An image of the library's if there is one that suits, else by the run-time compiler. Where there
  * is an image but neither works, it is the image's failure that is told. */
 static tally_status load(struct gpu *gpu, const char *root, const char *file, const void *image,
-                         CUmodule *out)
-{
-    if (!image)
-        return compile(gpu, root, file, out);
+                         CUmodule *out) {
+    if (!image) return compile(gpu, root, file, out);
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     const CUresult error = cu.cuModuleLoadData(out, image);
     status = leave(gpu, error, file);
     if (image_unsuited(error))
@@ -494,8 +435,7 @@ static tally_status load(struct gpu *gpu, const char *root, const char *file, co
     return status;
 }
 
-static void drop_program(struct gpu_program *program)
-{
+static void drop_program(struct gpu_program *program) {
     while (!LIST_EMPTY(&program->kernels)) {
         struct gpu_kernel *kernel = LIST_FIRST(&program->kernels);
         LIST_REMOVE(kernel, link);
@@ -507,12 +447,10 @@ static void drop_program(struct gpu_program *program)
 }
 
 static tally_status cuda_build(struct gpu *gpu, const char *file, const char *prelude,
-                               const char *const *defines, size_t count, struct gpu_program **out)
-{
+                               const char *const *defines, size_t count, struct gpu_program **out) {
     struct gpu_program *program;
     char *root = embed_root(file, prelude, defines, count);
-    if (!root)
-        return no_memory(gpu->index);
+    if (!root) return no_memory(gpu->index);
     for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
         if (strcmp(program->root, root) == 0) {
             free(root);
@@ -537,8 +475,7 @@ static tally_status cuda_build(struct gpu *gpu, const char *file, const char *pr
 }
 
 static tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
-                                struct gpu_kernel **out)
-{
+                                struct gpu_kernel **out) {
     char what[96];
     CUfunction function;
     struct gpu_kernel *kernel;
@@ -548,12 +485,10 @@ static tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, co
             return TALLY_OK;
         }
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     snprintf(what, sizeof what, "kernel %s", name);
     status = leave(gpu, cu.cuModuleGetFunction(&function, program->module, name), what);
-    if (status)
-        return status;
+    if (status) return status;
     kernel = calloc(1, sizeof *kernel);
     if (!kernel || !(kernel->name = strdup(name))) {
         free(kernel);
@@ -570,90 +505,74 @@ static tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, co
 #define ARGUMENTS_MAX 32
 
 static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
-                                unsigned block, const struct gpu_argument *arguments, size_t count)
-{
+                                unsigned block, const struct gpu_argument *arguments,
+                                size_t count) {
     void *parameters[ARGUMENTS_MAX];
     if (count > ARGUMENTS_MAX)
         return fail(TALLY_EINVAL, "cuda:%zu: a kernel with %zu arguments", gpu->index, count);
     for (size_t i = 0; i < count; i++)
-        parameters[i] =
-            arguments[i].memory ? (void *)&arguments[i].memory->address : (void *)arguments[i].value;
+        parameters[i] = arguments[i].memory ? (void *)&arguments[i].memory->address
+                                            : (void *)arguments[i].value;
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     return leave(gpu,
-                 cu.cuLaunchKernel(kernel->function, grid, 1, 1, block, 1, 1, 0, gpu->stream, parameters,
-                                   NULL),
+                 cu.cuLaunchKernel(kernel->function, grid, 1, 1, block, 1, 1, 0, gpu->stream,
+                                   parameters, NULL),
                  "launching a kernel");
 }
 
-static tally_status cuda_finish(struct gpu *gpu)
-{
+static tally_status cuda_finish(struct gpu *gpu) {
     tally_status status = enter(gpu);
-    return status ? status : leave(gpu, cu.cuStreamSynchronize(gpu->stream), "waiting for the device");
+    return status ? status
+                  : leave(gpu, cu.cuStreamSynchronize(gpu->stream), "waiting for the device");
 }
 
-static tally_status cuda_mark(struct gpu *gpu, int which)
-{
+static tally_status cuda_mark(struct gpu *gpu, int which) {
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     status = leave(gpu, cu.cuEventRecord(gpu->marks[which != 0], gpu->stream), "marking a time");
     gpu->marked[which != 0] = status == TALLY_OK;
     return status;
 }
 
-static tally_status cuda_elapsed(struct gpu *gpu, double *seconds)
-{
+static tally_status cuda_elapsed(struct gpu *gpu, double *seconds) {
     float milliseconds = 0;
     if (!gpu->marked[0] || !gpu->marked[1])
         return fail(TALLY_EINVAL, "cuda:%zu: no two times were marked", gpu->index);
     tally_status status = enter(gpu);
-    if (status)
-        return status;
+    if (status) return status;
     CUresult error = cu.cuEventSynchronize(gpu->marks[1]);
     if (error == CUDA_SUCCESS)
         error = cu.cuEventElapsedTime(&milliseconds, gpu->marks[0], gpu->marks[1]);
     status = leave(gpu, error, "measuring time");
-    if (status == TALLY_OK)
-        *seconds = (double)milliseconds * 1e-3;
+    if (status == TALLY_OK) *seconds = (double)milliseconds * 1e-3;
     return status;
 }
 
 /* All is tried, whatever comes of it; what goes wrong first is what counts. */
-static void keep_error(CUresult *first, CUresult more)
-{
-    if (*first == CUDA_SUCCESS)
-        *first = more;
+static void keep_error(CUresult *first, CUresult more) {
+    if (*first == CUDA_SUCCESS) *first = more;
 }
 
 /* Gives back what the driver holds for this gpu; in a context that is no more, there is nothing. */
-static void clean_up(struct gpu *gpu)
-{
+static void clean_up(struct gpu *gpu) {
     struct gpu_program *program;
     struct gpu_memory *memory;
     CUresult error = begin(gpu);
-    if (error)
-        return;
-    if (gpu->stream)
-        keep_error(&error, cu.cuStreamSynchronize(gpu->stream));
+    if (error) return;
+    if (gpu->stream) keep_error(&error, cu.cuStreamSynchronize(gpu->stream));
     for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
         keep_error(&error, cu.cuModuleUnload(program->module));
     for (memory = LIST_FIRST(&gpu->memory); memory; memory = LIST_NEXT(memory, link))
-        if (memory->ours)
-            keep_error(&error, cu.cuMemFree(memory->address));
+        if (memory->ours) keep_error(&error, cu.cuMemFree(memory->address));
     for (int i = 0; i < 2; i++)
-        if (gpu->marks[i])
-            keep_error(&error, cu.cuEventDestroy(gpu->marks[i]));
-    if (gpu->stream)
-        keep_error(&error, cu.cuStreamDestroy(gpu->stream));
+        if (gpu->marks[i]) keep_error(&error, cu.cuEventDestroy(gpu->marks[i]));
+    if (gpu->stream) keep_error(&error, cu.cuStreamDestroy(gpu->stream));
     end(gpu, error);
 }
 
-static void cuda_close(struct gpu *gpu)
-{
-    if (!gpu)
-        return;
+static void cuda_close(struct gpu *gpu) {
+    if (!gpu) return;
     clean_up(gpu);
     release_context(gpu);
     while (!LIST_EMPTY(&gpu->programs)) {

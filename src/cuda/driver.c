@@ -23,67 +23,58 @@ static const struct entry entries[] = {
 #undef ENTRY
 };
 
-static tally_status load(void)
-{
-    if (library)
-        return TALLY_OK;
+static tally_status load(void) {
+    if (library) return TALLY_OK;
     void *found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!found)
-        return fail(TALLY_EDEVICE, "no CUDA: libcuda.so.1, NVIDIA's driver, was not found");
+    if (!found) return fail(TALLY_EDEVICE, "no CUDA: libcuda.so.1, NVIDIA's driver, was not found");
     const char *missing = library_fill(found, entries, sizeof entries / sizeof *entries, &cu);
     if (missing) {
         dlclose(found);
-        return fail(TALLY_EDEVICE,
-                    "no CUDA: the driver is too old: it lacks %s; one for CUDA %d.%d or later is needed",
-                    missing, OLDEST / 1000, OLDEST % 1000 / 10);
+        return fail(
+            TALLY_EDEVICE,
+            "no CUDA: the driver is too old: it lacks %s; one for CUDA %d.%d or later is needed",
+            missing, OLDEST / 1000, OLDEST % 1000 / 10);
     }
     library = found;
     return TALLY_OK;
 }
 
-const char *driver_error_name(CUresult error)
-{
+const char *driver_error_name(CUresult error) {
     const char *name = NULL;
     return cu.cuGetErrorName(error, &name) == CUDA_SUCCESS && name ? name : "an unknown error";
 }
 
-const char *driver_error_text(CUresult error)
-{
+const char *driver_error_text(CUresult error) {
     const char *text = NULL;
     return cu.cuGetErrorString(error, &text) == CUDA_SUCCESS && text ? text : "no description";
 }
 
-static tally_status start(void)
-{
+static tally_status start(void) {
     tally_status status = load();
-    if (status)
-        return status;
+    if (status) return status;
     CUresult result = cu.cuInit(0);
-    if (result == CUDA_SUCCESS)
-        result = cu.cuDriverGetVersion(&version);
+    if (result == CUDA_SUCCESS) result = cu.cuDriverGetVersion(&version);
     if (result)
         return fail(TALLY_EDEVICE, "no CUDA: the driver does not start: %s (%s)",
                     driver_error_name(result), driver_error_text(result));
     if (version < OLDEST)
-        return fail(TALLY_EDEVICE,
-                    "no CUDA: the driver is too old: it is for CUDA %d.%d; %d.%d or later is needed",
-                    version / 1000, version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
+        return fail(
+            TALLY_EDEVICE,
+            "no CUDA: the driver is too old: it is for CUDA %d.%d; %d.%d or later is needed",
+            version / 1000, version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
     ready = true;
     return TALLY_OK;
 }
 
-tally_status driver_ready(bool again)
-{
+tally_status driver_ready(bool again) {
     tally_status status = TALLY_OK;
     pthread_mutex_lock(&lock);
-    if (!ready)
-        status = tried && !again ? TALLY_EDEVICE : start();
+    if (!ready) status = tried && !again ? TALLY_EDEVICE : start();
     tried = true;
     pthread_mutex_unlock(&lock);
     return status;
 }
 
-int driver_version(void)
-{
+int driver_version(void) {
     return version;
 }

@@ -77,7 +77,7 @@ enum {
     X(cuDeviceGetCount, , (int *count))                                                            \
     X(cuDeviceGet, , (CUdevice * device, int ordinal))                                             \
     X(cuDeviceGetName, , (char *name, int room, CUdevice device))                                  \
-    X(cuDeviceTotalMem, _v2, (size_t *bytes, CUdevice device))                                     \
+    X(cuDeviceTotalMem, _v2, (size_t * bytes, CUdevice device))                                    \
     X(cuDeviceGetAttribute, , (int *value, int attribute, CUdevice device))                        \
     X(cuDevicePrimaryCtxRetain, , (CUcontext * context, CUdevice device))                          \
     X(cuDevicePrimaryCtxRelease, _v2, (CUdevice device))                                           \
@@ -94,8 +94,7 @@ enum {
     X(cuEventElapsedTime, , (float *milliseconds, CUevent from, CUevent to))                       \
     X(cuMemAlloc, _v2, (CUdeviceptr * address, size_t bytes))                                      \
     X(cuMemFree, _v2, (CUdeviceptr address))                                                       \
-    X(cuMemcpyHtoDAsync, _v2,                                                                      \
-      (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                           \
+    X(cuMemcpyHtoDAsync, _v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))   \
     X(cuMemcpyDtoHAsync, _v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))         \
     X(cuMemcpyDtoDAsync, _v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))   \
     X(cuMemsetD8Async, , (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream))      \

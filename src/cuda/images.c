@@ -7,17 +7,14 @@
 
 #define DEFINES_MAX 8 /* of an image */
 
-static int by_text(const void *a, const void *b)
-{
+static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-const void *image_find(const char *file, const char *const *defines, size_t count)
-{
+const void *image_find(const char *file, const char *const *defines, size_t count) {
     const char *sorted[DEFINES_MAX];
     char name[256];
-    if (count > DEFINES_MAX)
-        return NULL;
+    if (count > DEFINES_MAX) return NULL;
     for (size_t i = 0; i < count; i++)
         sorted[i] = defines[i];
     qsort(sorted, count, sizeof *sorted, by_text);

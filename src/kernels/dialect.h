@@ -31,8 +31,10 @@
 #ifndef TALLY_DIALECT_H
 #define TALLY_DIALECT_H
 
-#define WARP      32u   /* threads of a warp */
+#define WARP 32u        /* threads of a warp */
+#ifndef BLOCK_MAX       /* a host that compiles for one block size may say so, and reserve less */
 #define BLOCK_MAX 1024u /* threads of a block, at most */
+#endif
 #define FULL_WARP 0xffffffffu
 
 #if defined(__CUDACC__) /* ---- CUDA C ------------------------------------------------------- */
@@ -48,11 +50,11 @@ typedef unsigned long long u64;
 
 #define GLOBAL
 #define SHARED
-#define PURE                  __device__
-#define EXCHANGE              1
-#define UNIFORM(condition)   (condition)
-#define COUNT_OPERATION()     ((void)0)
-#define FLOAT_ATOMIC_ADD      1 /* atomicAdd() on float and double is there */
+#define PURE               __device__
+#define EXCHANGE           1
+#define UNIFORM(condition) (condition)
+#define COUNT_OPERATION()  ((void)0)
+#define FLOAT_ATOMIC_ADD   1 /* atomicAdd() on float and double is there */
 
 /* Volatile reads and writes of global memory go to the cache that all multiprocessors share. */
 #define atomicLoad(p)     (*(volatile const word *)(p))
@@ -77,13 +79,13 @@ typedef ulong u64;
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 
-#define GLOBAL                __global
-#define SHARED                __local
-#define PURE                  static inline
-#define EXCHANGE              BLOCK_MAX
-#define UNIFORM(condition)   1
-#define COUNT_OPERATION()     ((void)0)
-#define FLOAT_ATOMIC_ADD      0
+#define GLOBAL             __global
+#define SHARED             __local
+#define PURE               static inline
+#define EXCHANGE           BLOCK_MAX
+#define UNIFORM(condition) 1
+#define COUNT_OPERATION()  ((void)0)
+#define FLOAT_ATOMIC_ADD   0
 
 #define __global__      __kernel
 #define __device__      static inline
@@ -105,13 +107,11 @@ typedef ulong u64;
 /* The value of the thread `delta` places on in the warp; the own value where there is none. Two
  * barriers: all values are there before one is taken, all are taken before the next exchange. */
 #define SHUFFLE_DOWN(T)                                                                            \
-    OVERLOADED T shuffle_down(T value, u32 delta, __local T *exchange)                             \
-    {                                                                                              \
+    OVERLOADED T shuffle_down(T value, u32 delta, __local T *exchange) {                           \
         u32 t = (u32)get_local_id(0), from = t + delta;                                            \
         exchange[t] = value;                                                                       \
         barrier(CLK_LOCAL_MEM_FENCE);                                                              \
-        if (from / WARP == t / WARP && from < get_local_size(0))                                   \
-            value = exchange[from];                                                                \
+        if (from / WARP == t / WARP && from < get_local_size(0)) value = exchange[from];           \
         barrier(CLK_LOCAL_MEM_FENCE);                                                              \
         return value;                                                                              \
     }
@@ -120,32 +120,25 @@ SHUFFLE_DOWN(u64)
 #define __shfl_down_sync(mask, value, delta) shuffle_down(value, delta, exchange)
 
 #define ATOMICS(T, add, and_, or_, xor_, exchange_, compare)                                       \
-    OVERLOADED T atomicAdd(__global T *p, T v)                                                     \
-    {                                                                                              \
+    OVERLOADED T atomicAdd(__global T *p, T v) {                                                   \
         return add(p, v);                                                                          \
     }                                                                                              \
-    OVERLOADED T atomicAnd(__global T *p, T v)                                                     \
-    {                                                                                              \
+    OVERLOADED T atomicAnd(__global T *p, T v) {                                                   \
         return and_(p, v);                                                                         \
     }                                                                                              \
-    OVERLOADED T atomicOr(__global T *p, T v)                                                      \
-    {                                                                                              \
+    OVERLOADED T atomicOr(__global T *p, T v) {                                                    \
         return or_(p, v);                                                                          \
     }                                                                                              \
-    OVERLOADED T atomicXor(__global T *p, T v)                                                     \
-    {                                                                                              \
+    OVERLOADED T atomicXor(__global T *p, T v) {                                                   \
         return xor_(p, v);                                                                         \
     }                                                                                              \
-    OVERLOADED T atomicCAS(__global T *p, T expected, T v)                                         \
-    {                                                                                              \
+    OVERLOADED T atomicCAS(__global T *p, T expected, T v) {                                       \
         return compare(p, expected, v);                                                            \
     }                                                                                              \
-    OVERLOADED T atomicLoad(__global T *p)                                                         \
-    {                                                                                              \
+    OVERLOADED T atomicLoad(__global T *p) {                                                       \
         return add(p, 0);                                                                          \
     }                                                                                              \
-    OVERLOADED void atomicStore(__global T *p, T v)                                                \
-    {                                                                                              \
+    OVERLOADED void atomicStore(__global T *p, T v) {                                              \
         exchange_(p, v);                                                                           \
     }
 ATOMICS(u32, atomic_add, atomic_and, atomic_or, atomic_xor, atomic_xchg, atomic_cmpxchg)
@@ -156,5 +149,7 @@ ATOMICS(u64, atom_add, atom_and, atom_or, atom_xor, atom_xchg, atom_cmpxchg)
 #include "model/lane.h"
 
 #endif
+
+#define ONLY_WARPS(condition) UNIFORM(condition) /* the same, where only warps are meant */
 
 #endif

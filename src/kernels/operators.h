@@ -99,16 +99,13 @@ typedef double element;
 typedef double accumulator;
 typedef u64 word;
 
-PURE accumulator load(element e)
-{
+PURE accumulator load(element e) {
     return e;
 }
-PURE word to_word(accumulator a)
-{
+PURE word to_word(accumulator a) {
     return double_bits(a);
 }
-PURE accumulator from_word(word w)
-{
+PURE accumulator from_word(word w) {
     return double_from(w);
 }
 
@@ -122,13 +119,12 @@ typedef u16 element;
 typedef float accumulator;
 typedef u32 word;
 
-PURE accumulator load(element e)
-{
+PURE accumulator load(element e) {
 #if defined(TYPE_F32)
     return e;
 #elif defined(TYPE_BF16) /* the upper half of a float */
     return float_from((u32)e << 16);
-#else /* f16: the sign apart, 5 bits of exponent, 10 of fraction */
+#else                    /* f16: the sign apart, 5 bits of exponent, 10 of fraction */
     const u32 sign = (u32)(e & SIGN) << 16;
     const u32 rest = e & (SIGN - 1);
     if (rest >= INFINITE) /* infinity and NaN: the largest exponent here and there */
@@ -138,12 +134,10 @@ PURE accumulator load(element e)
     return float_from(sign | ((rest << 13) + ((127u - 15u) << 23))); /* the other exponent's bias */
 #endif
 }
-PURE word to_word(accumulator a)
-{
+PURE word to_word(accumulator a) {
     return float_bits(a);
 }
-PURE accumulator from_word(word w)
-{
+PURE accumulator from_word(word w) {
     return float_from(w);
 }
 
@@ -157,23 +151,19 @@ typedef UNSIGNED_TYPE element;
 typedef u64 accumulator;
 typedef u64 word;
 
-PURE accumulator load(element e)
-{
+PURE accumulator load(element e) {
     return (u64)e; /* a negative one gains 2^64 */
 }
-PURE word to_word(accumulator a)
-{
+PURE word to_word(accumulator a) {
     return a;
 }
-PURE accumulator from_word(word w)
-{
+PURE accumulator from_word(word w) {
     return w;
 }
 
 #endif
 
-PURE accumulator combine(accumulator a, accumulator b)
-{
+PURE accumulator combine(accumulator a, accumulator b) {
     COUNT_OPERATION();
 #if defined(OP_SUM)
     return a + b;
@@ -182,8 +172,7 @@ PURE accumulator combine(accumulator a, accumulator b)
 #endif
 }
 
-PURE accumulator neutral(void)
-{
+PURE accumulator neutral(void) {
 #if defined(OP_PROD)
     return 1;
 #elif defined(FLOATING)
@@ -193,8 +182,7 @@ PURE accumulator neutral(void)
 #endif
 }
 
-PURE accumulator settle(accumulator a)
-{
+PURE accumulator settle(accumulator a) {
 #if defined(TYPE_F64)
     return a == a ? a : from_word(NOT_A_NUMBER);
 #elif defined(FLOATING)
@@ -220,44 +208,36 @@ typedef u64 word;
 typedef u32 word;
 #endif
 
-PURE word to_word(accumulator a)
-{
+PURE word to_word(accumulator a) {
     return (word)a;
 }
-PURE accumulator from_word(word w)
-{
+PURE accumulator from_word(word w) {
     return (accumulator)w;
 }
 
 #if defined(FLOATING) && (defined(OP_MIN) || defined(OP_MAX))
 
-PURE int is_nan(element e)
-{
+PURE int is_nan(element e) {
     return (element)(e & (SIGN - 1)) > INFINITE;
 }
 /* Numbers whose order as unsigned integers is that of the floating values: the larger a negative
  * number's bits, the smaller it is; the positive ones come after. */
-PURE element rank(element e)
-{
+PURE element rank(element e) {
     return (element)(e & SIGN ? ~e : e | SIGN);
 }
-PURE accumulator load(element e)
-{
+PURE accumulator load(element e) {
     return is_nan(e) ? (element)NOT_A_NUMBER : e;
 }
-PURE accumulator neutral(void)
-{
+PURE accumulator neutral(void) {
 #if defined(OP_MIN)
     return (element)INFINITE;
 #else
     return (element)(INFINITE | SIGN);
 #endif
 }
-PURE accumulator combine(accumulator a, accumulator b)
-{
+PURE accumulator combine(accumulator a, accumulator b) {
     COUNT_OPERATION();
-    if (is_nan(a) || is_nan(b))
-        return (element)NOT_A_NUMBER;
+    if (is_nan(a) || is_nan(b)) return (element)NOT_A_NUMBER;
 #if defined(OP_MIN)
     return rank(a) <= rank(b) ? a : b;
 #else
@@ -267,14 +247,12 @@ PURE accumulator combine(accumulator a, accumulator b)
 
 #else
 
-PURE accumulator load(element e)
-{
+PURE accumulator load(element e) {
     return e;
 }
-PURE accumulator neutral(void)
-{
+PURE accumulator neutral(void) {
 #if defined(OP_AND)
-    return (element)~(element)0;
+    return (element) ~(element)0;
 #elif defined(OP_OR) || defined(OP_XOR)
     return 0;
 #elif defined(SIGNED_TYPE) && defined(OP_MIN)
@@ -282,13 +260,12 @@ PURE accumulator neutral(void)
 #elif defined(SIGNED_TYPE)
     return (element)SIGN;
 #elif defined(OP_MIN)
-    return (element)~(element)0;
+    return (element) ~(element)0;
 #else
     return 0;
 #endif
 }
-PURE accumulator combine(accumulator a, accumulator b)
-{
+PURE accumulator combine(accumulator a, accumulator b) {
     COUNT_OPERATION();
 #if defined(OP_MIN)
     return a <= b ? a : b;
@@ -305,8 +282,7 @@ PURE accumulator combine(accumulator a, accumulator b)
 
 #endif
 
-PURE accumulator settle(accumulator a)
-{
+PURE accumulator settle(accumulator a) {
     return a;
 }
 
@@ -315,15 +291,13 @@ PURE accumulator settle(accumulator a)
 /* ---- What the kernels share --------------------------------------------------------------------- */
 
 /* x[i], or what changes nothing where the array has ended. */
-__device__ accumulator fetch(const GLOBAL element *x, u64 i, u64 n)
-{
+__device__ accumulator fetch(const GLOBAL element *x, u64 i, u64 n) {
     return i < n ? load(x[i]) : neutral();
 }
 
 /* Combines v into *total, which other blocks do too. Where the hardware has no such operation: guess
  * what stands there, and write the combination if the guess was right; if not, one knows better. */
-__device__ void combine_atomically(GLOBAL word *total, accumulator v)
-{
+__device__ void combine_atomically(GLOBAL word *total, accumulator v) {
 #if defined(OP_SUM) && !defined(FLOATING)
     COUNT_OPERATION();
     atomicAdd(total, to_word(v));
@@ -350,8 +324,7 @@ __device__ void combine_atomically(GLOBAL word *total, accumulator v)
 
 /* One thread hands on its block's result: into the one total where there is one, else as a partial
  * that the next launch, or the host, combines with the others. */
-__device__ void deliver(accumulator v, GLOBAL accumulator *partial, GLOBAL word *total)
-{
+__device__ void deliver(accumulator v, GLOBAL accumulator *partial, GLOBAL word *total) {
     if (total)
         combine_atomically(total, settle(v));
     else

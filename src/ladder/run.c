@@ -246,7 +246,7 @@ static tally_status climb_machine(struct run *r) {
     struct gpu *gpu;
     tally_status status = api->open(r->number, &gpu);
     if (status != TALLY_OK) return status;
-    snprintf(r->report->device, sizeof r->report->device, "%s:%zu", api->name, r->number);
+    snprintf(r->report->device, sizeof r->report->device, "%s", r->device);
     snprintf(r->report->name, sizeof r->report->name, "%s", api->facts(gpu)->name);
     if (!climb_open(&c, api, gpu, &r->options))
         status = c.status;

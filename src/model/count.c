@@ -7,8 +7,7 @@
 
 /* Puts the different values of at[0..count) to its front and returns how many there are. Most warps
  * access ascending addresses, for which this is one pass. */
-static unsigned distinct(uintptr_t *at, unsigned count)
-{
+static unsigned distinct(uintptr_t *at, unsigned count) {
     unsigned kept = 0;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = kept;
@@ -27,19 +26,15 @@ static unsigned distinct(uintptr_t *at, unsigned count)
     return kept;
 }
 
-static void count_global(model_warp_step *warp, const warp_access *a)
-{
+static void count_global(model_warp_step *warp, const warp_access *a) {
     uintptr_t at[MODEL_WARP];
     unsigned count = 0;
     for (uint32_t lanes = a->global; lanes; lanes &= lanes - 1)
         at[count++] = a->address[__builtin_ctz(lanes)];
     const uint64_t asked = (uint64_t)count * a->size;
-    if (a->kind & ACCESS_READ)
-        warp->bytes_read += asked;
-    if (a->kind & ACCESS_WRITE)
-        warp->bytes_written += asked;
-    if ((a->kind & ACCESS_ATOMIC) == ACCESS_ATOMIC)
-        warp->atomics += count;
+    if (a->kind & ACCESS_READ) warp->bytes_read += asked;
+    if (a->kind & ACCESS_WRITE) warp->bytes_written += asked;
+    if ((a->kind & ACCESS_ATOMIC) == ACCESS_ATOMIC) warp->atomics += count;
 
     /* No access crosses a line, as all are aligned. */
     count = distinct(at, count);
@@ -49,8 +44,7 @@ static void count_global(model_warp_step *warp, const warp_access *a)
     warp->transactions += distinct(at, count);
 }
 
-static void count_shared(model_warp_step *warp, const warp_access *a)
-{
+static void count_shared(model_warp_step *warp, const warp_access *a) {
     /* 4 bytes of each lane of a warp pass at a time, or 8 of a half, or 16 of a quarter. */
     const unsigned words = a->size > 4 ? a->size / 4 : 1, together = MODEL_WARP / words;
     for (unsigned first = 0; first < MODEL_WARP; first += together) {
@@ -63,29 +57,23 @@ static void count_shared(model_warp_step *warp, const warp_access *a)
         count = distinct(at, count);
         for (unsigned i = 0; i < count; i++) {
             unsigned queue = ++in_bank[at[i] % MODEL_BANKS];
-            if (queue > passes)
-                passes = queue;
+            if (queue > passes) passes = queue;
         }
-        if (passes > 1)
-            warp->bank_conflicts += passes - 1;
+        if (passes > 1) warp->bank_conflicts += passes - 1;
     }
 }
 
-void count_accesses(struct model_device *d)
-{
+void count_accesses(struct model_device *d) {
     for (unsigned k = 0; k < d->access_count; k++) {
         warp_access *a = &d->accesses[k];
-        if (a->global)
-            count_global(d->warp, a);
-        if (a->shared)
-            count_shared(d->warp, a);
+        if (a->global) count_global(d->warp, a);
+        if (a->shared) count_shared(d->warp, a);
         a->global = a->shared = 0;
     }
     d->access_count = 0;
 }
 
-void count_step(struct model_device *d, bool barrier)
-{
+void count_step(struct model_device *d, bool barrier) {
     const unsigned warps = (d->launch->block + MODEL_WARP - 1) / MODEL_WARP;
     model_counts *all = &d->counts;
     uint64_t rounds = 0;
@@ -102,8 +90,7 @@ void count_step(struct model_device *d, bool barrier)
         all->bytes_read += s->bytes_read;
         all->bytes_written += s->bytes_written;
         all->atomics += s->atomics;
-        if (s->rounds > rounds)
-            rounds = s->rounds;
+        if (s->rounds > rounds) rounds = s->rounds;
     }
     d->block_steps += rounds > 0;
     d->block_barriers += barrier;
@@ -125,8 +112,7 @@ void count_step(struct model_device *d, bool barrier)
     d->epoch++;
 }
 
-void model_counts_add(model_counts *counts, const model_counts *more)
-{
+void model_counts_add(model_counts *counts, const model_counts *more) {
     counts->launches += more->launches;
     counts->blocks += more->blocks;
     counts->steps += more->steps;
@@ -147,12 +133,10 @@ void model_counts_add(model_counts *counts, const model_counts *more)
     counts->atomics += more->atomics;
 }
 
-double model_efficiency(const model_counts *counts)
-{
+double model_efficiency(const model_counts *counts) {
     return counts->slots ? (double)counts->operations / (double)counts->slots : 0;
 }
 
-double model_lane_efficiency(const model_counts *counts)
-{
+double model_lane_efficiency(const model_counts *counts) {
     return counts->issued ? (double)counts->operations / (double)counts->issued : 0;
 }

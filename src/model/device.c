@@ -12,24 +12,20 @@
 _Thread_local struct model_device *model_now;
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 
-static model_status fail(model_device *d, model_status status, const char *text)
-{
+static model_status fail(model_device *d, model_status status, const char *text) {
     snprintf(d->error, sizeof d->error, "%s", text);
     return status;
 }
 
-model_status model_open(model_device **out)
-{
+model_status model_open(model_device **out) {
     model_device *d = calloc(1, sizeof *d);
-    if (!d)
-        return MODEL_ENOMEM;
+    if (!d) return MODEL_ENOMEM;
     d->patience = UINT64_C(1) << 26;
     d->epoch = 1;
     d->lanes = calloc(MODEL_BLOCK_MAX, sizeof *d->lanes);
     d->stacks = mmap(NULL, MODEL_BLOCK_MAX * STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (d->stacks == MAP_FAILED)
-        d->stacks = NULL;
+    if (d->stacks == MAP_FAILED) d->stacks = NULL;
     if (!d->lanes || !d->stacks) {
         model_close(d);
         return MODEL_ENOMEM;
@@ -38,88 +34,70 @@ model_status model_open(model_device **out)
     return MODEL_OK;
 }
 
-void model_close(model_device *d)
-{
-    if (!d)
-        return;
+void model_close(model_device *d) {
+    if (!d) return;
     memory_release(d);
-    if (d->stacks)
-        munmap(d->stacks, MODEL_BLOCK_MAX * STACK);
+    if (d->stacks) munmap(d->stacks, MODEL_BLOCK_MAX * STACK);
     free(d->lanes);
     free(d->block_epochs);
     free(d->releases);
     free(d);
 }
 
-const char *model_error(const model_device *d)
-{
+const char *model_error(const model_device *d) {
     return d->error;
 }
 
-const model_fault *model_last_fault(const model_device *d)
-{
+const model_fault *model_last_fault(const model_device *d) {
     return &d->fault;
 }
 
-void model_set_patience(model_device *d, uint64_t blocks)
-{
+void model_set_patience(model_device *d, uint64_t blocks) {
     d->patience = blocks;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-model_status model_allocate(model_device *d, size_t bytes, void **out)
-{
+model_status model_allocate(model_device *d, size_t bytes, void **out) {
     model_status status = memory_add(d, bytes, out);
     return status ? fail(d, status, "no memory for a buffer") : status;
 }
 
-model_status model_free(model_device *d, void *memory)
-{
-    if (!memory || memory_remove(d, memory) == MODEL_OK)
-        return MODEL_OK;
+model_status model_free(model_device *d, void *memory) {
+    if (!memory || memory_remove(d, memory) == MODEL_OK) return MODEL_OK;
     return fail(d, MODEL_EINVAL, "freed what was not allocated");
 }
 
-static model_status written(model_device *d, void *to, size_t bytes)
-{
+static model_status written(model_device *d, void *to, size_t bytes) {
     region *r = memory_buffer_at(d, (uintptr_t)to, bytes);
-    if (!r)
-        return fail(d, MODEL_EINVAL, "a copy to the device leaves its buffer");
+    if (!r) return fail(d, MODEL_EINVAL, "a copy to the device leaves its buffer");
     if (memory_mark_known(d, r, (uintptr_t)to - r->base, bytes))
         return fail(d, MODEL_ENOMEM, "no memory for the shadow of a buffer");
     return MODEL_OK;
 }
 
-model_status model_write(model_device *d, void *to, const void *from, size_t bytes)
-{
+model_status model_write(model_device *d, void *to, const void *from, size_t bytes) {
     model_status status = written(d, to, bytes);
-    if (status == MODEL_OK && bytes)
-        memcpy(to, from, bytes);
+    if (status == MODEL_OK && bytes) memcpy(to, from, bytes);
     return status;
 }
 
-model_status model_fill(model_device *d, void *to, unsigned char byte, size_t bytes)
-{
+model_status model_fill(model_device *d, void *to, unsigned char byte, size_t bytes) {
     model_status status = written(d, to, bytes);
-    if (status == MODEL_OK && bytes)
-        memset(to, byte, bytes);
+    if (status == MODEL_OK && bytes) memset(to, byte, bytes);
     return status;
 }
 
-model_status model_read(model_device *d, void *to, const void *from, size_t bytes)
-{
+model_status model_read(model_device *d, void *to, const void *from, size_t bytes) {
     if (!memory_buffer_at(d, (uintptr_t)from, bytes))
         return fail(d, MODEL_EINVAL, "a copy from the device leaves its buffer");
-    if (bytes)
-        memcpy(to, from, bytes);
+    if (bytes) memcpy(to, from, bytes);
     return MODEL_OK;
 }
 
 /* ---- Launch --------------------------------------------------------------------------------- */
 
-static void run_grid(model_device *d)
-{
+static void run_grid(model_device *d) {
     model_counts *c = &d->counts;
     c->launches = 1;
     for (d->block = 0; d->block < d->launch->grid; d->block++) {
@@ -128,26 +106,20 @@ static void run_grid(model_device *d)
         c->all_steps += d->block_steps;
         c->all_barriers += d->block_barriers;
         c->all_rounds += d->block_rounds;
-        if (d->block_steps > c->steps)
-            c->steps = d->block_steps;
-        if (d->block_barriers > c->barriers)
-            c->barriers = d->block_barriers;
-        if (d->block_rounds > c->rounds)
-            c->rounds = d->block_rounds;
-        if (d->fault.kind || d->out_of_memory)
-            return;
+        if (d->block_steps > c->steps) c->steps = d->block_steps;
+        if (d->block_barriers > c->barriers) c->barriers = d->block_barriers;
+        if (d->block_rounds > c->rounds) c->rounds = d->block_rounds;
+        if (d->fault.kind || d->out_of_memory) return;
     }
 }
 
-model_status model_run(model_device *d, const model_launch *launch, model_counts *counts)
-{
+model_status model_run(model_device *d, const model_launch *launch, model_counts *counts) {
     memset(&d->fault, 0, sizeof d->fault);
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
         return fail(d, MODEL_EINVAL, "a launch needs a kernel, a grid, and a block of 1 to 1024");
     uint32_t *epochs = realloc(d->block_epochs, launch->grid * sizeof *epochs);
-    if (!epochs)
-        return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
+    if (!epochs) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
     d->block_epochs = epochs;
 
     pthread_mutex_lock(&launching);
@@ -171,16 +143,12 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     run_grid(d);
     model_now = NULL;
 
-    if (d->fault.kind)
-        fault_describe(d);
+    if (d->fault.kind) fault_describe(d);
     d->launch = NULL;
     pthread_mutex_unlock(&launching);
 
-    if (counts)
-        model_counts_add(counts, &d->counts);
-    if (d->fault.kind)
-        return fail(d, MODEL_EFAULT, d->fault.text);
-    if (d->out_of_memory)
-        return fail(d, MODEL_ENOMEM, "no memory for the shadow of a buffer");
+    if (counts) model_counts_add(counts, &d->counts);
+    if (d->fault.kind) return fail(d, MODEL_EFAULT, d->fault.text);
+    if (d->out_of_memory) return fail(d, MODEL_ENOMEM, "no memory for the shadow of a buffer");
     return MODEL_OK;
 }

@@ -11,10 +11,8 @@
 #include <string.h>
 
 void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, unsigned size,
-              uintptr_t site, unsigned lane)
-{
-    if (d->fault.kind)
-        return;
+              uintptr_t site, unsigned lane) {
+    if (d->fault.kind) return;
     d->fault.kind = kind;
     d->fault.kernel = d->launch->kernel->name;
     d->fault.address = address;
@@ -24,8 +22,7 @@ void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, 
     d->fault.here.lane = lane;
 }
 
-void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane)
-{
+void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane) {
     d->fault.other.site = site;
     d->fault.other.block = block;
     d->fault.other.lane = lane;
@@ -40,26 +37,22 @@ void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigne
 static struct backtrace_state *lines;
 static pthread_once_t lines_once = PTHREAD_ONCE_INIT;
 
-static void ignore_error(void *data, const char *message, int number)
-{
+static void ignore_error(void *data, const char *message, int number) {
     (void)data, (void)message, (void)number;
 }
 
-static void open_lines(void)
-{
+static void open_lines(void) {
     lines = backtrace_create_state(NULL, 1, ignore_error, NULL);
 }
 
-static bool is_header(const char *file)
-{
+static bool is_header(const char *file) {
     const size_t length = strlen(file);
     return length > 2 && strcmp(file + length - 2, ".h") == 0;
 }
 
 /* Called for the innermost of inlined functions first. What operators.h does for a kernel is told as
  * the kernel's line; a helper in the kernel's own file as the helper's. */
-static int note_line(void *data, uintptr_t pc, const char *file, int line, const char *function)
-{
+static int note_line(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     model_place *place = data;
     (void)pc, (void)function;
     if (!file || line <= 0 || (place->line && (!is_header(place->file) || is_header(file))))
@@ -70,15 +63,13 @@ static int note_line(void *data, uintptr_t pc, const char *file, int line, const
     return 0;
 }
 
-static void find_line(model_place *place)
-{
+static void find_line(model_place *place) {
     pthread_once(&lines_once, open_lines);
     if (lines && place->site)
         backtrace_pcinfo(lines, place->site - 1, note_line, ignore_error, place);
 }
 #else
-static void find_line(model_place *place)
-{
+static void find_line(model_place *place) {
     (void)place;
 }
 #endif
@@ -90,20 +81,16 @@ typedef struct sentence {
     size_t size, length;
 } sentence;
 
-__attribute__((format(printf, 2, 3))) static void say(sentence *s, const char *format, ...)
-{
+__attribute__((format(printf, 2, 3))) static void say(sentence *s, const char *format, ...) {
     va_list list;
     va_start(list, format);
     int more = vsnprintf(s->text + s->length, s->size - s->length, format, list);
     va_end(list);
-    if (more > 0)
-        s->length += (size_t)more;
-    if (s->length >= s->size)
-        s->length = s->size - 1;
+    if (more > 0) s->length += (size_t)more;
+    if (s->length >= s->size) s->length = s->size - 1;
 }
 
-static void say_place(sentence *s, const model_place *place)
-{
+static void say_place(sentence *s, const model_place *place) {
     if (place->line)
         say(s, " at %s:%u", place->file, place->line);
     else if (place->site)
@@ -111,8 +98,7 @@ static void say_place(sentence *s, const model_place *place)
 }
 
 /* "lanes 0-15, 20": all of the block for which state and site are these. */
-static void say_lanes(sentence *s, const struct model_device *d, lane_state state, uintptr_t site)
-{
+static void say_lanes(sentence *s, const struct model_device *d, lane_state state, uintptr_t site) {
     const char *before = " ";
     unsigned said = 0, count = 0;
     for (unsigned i = 0; i < d->launch->block; i++)
@@ -123,8 +109,7 @@ static void say_lanes(sentence *s, const struct model_device *d, lane_state stat
         while (i < d->launch->block && d->lanes[i].state == state &&
                (state == LANE_DONE || d->lanes[i].site == site))
             i++;
-        if (i == first)
-            continue;
+        if (i == first) continue;
         if (++said > 8) {
             say(s, ", ...");
             break;
@@ -134,14 +119,12 @@ static void say_lanes(sentence *s, const struct model_device *d, lane_state stat
     }
 }
 
-static const char *memory_name(uintptr_t address)
-{
+static const char *memory_name(uintptr_t address) {
     return memory_is_shared(address) ? "shared" : "global";
 }
 
 /* Where an address that is in no buffer lies from the nearest one. */
-static void say_nearest(sentence *s, const struct model_device *d, uintptr_t address)
-{
+static void say_nearest(sentence *s, const struct model_device *d, uintptr_t address) {
     const region *before = NULL, *after = NULL;
     for (size_t i = 0; i < d->buffer_count; i++)
         if (d->buffers[i].base <= address)
@@ -158,8 +141,7 @@ static void say_nearest(sentence *s, const struct model_device *d, uintptr_t add
         say(s, " (%zu bytes past the end of one of %zu)", (size_t)past, before->size);
 }
 
-void fault_describe(struct model_device *d)
-{
+void fault_describe(struct model_device *d) {
     model_fault *f = &d->fault;
     sentence s = {f->text, sizeof f->text, 0};
     find_line(&f->here);
@@ -228,8 +210,9 @@ void fault_describe(struct model_device *d)
     case MODEL_FAULT_ENDLESS:
         say(&s, "lane %u", f->here.lane);
         say_place(&s, &f->here);
-        say(&s, " and its warp executed %llu basic blocks without a barrier: it may wait for a "
-                "lane or block that runs later",
+        say(&s,
+            " and its warp executed %llu basic blocks without a barrier: it may wait for a "
+            "lane or block that runs later",
             (unsigned long long)d->spent);
         break;
     case MODEL_FAULT_NONE:

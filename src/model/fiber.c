@@ -11,8 +11,7 @@
 
 #ifdef FIBER_UCONTEXT
 
-void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void))
-{
+void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void)) {
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = stack;
     f->context.uc_stack.ss_size = size;
@@ -20,8 +19,7 @@ void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void))
     makecontext(&f->context, entry, 0);
 }
 
-void fiber_switch(fiber *from, fiber *to)
-{
+void fiber_switch(fiber *from, fiber *to) {
     swapcontext(&from->context, &to->context);
 }
 
@@ -57,8 +55,7 @@ __asm__(".text\n"
         "    jmp *%rcx\n"
         ".size model_fiber_switch, .-model_fiber_switch\n");
 
-void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void))
-{
+void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void)) {
     /* On entry to a function the stack pointer is 8 off a multiple of 16. */
     uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
     uintptr_t *at = (uintptr_t *)(top - 8) - (SAVED + 1);
@@ -105,8 +102,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size model_fiber_switch, .-model_fiber_switch\n");
 
-void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void))
-{
+void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void)) {
     uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
     uintptr_t *at = (uintptr_t *)top - SAVED;
     memset(at, 0, SAVED * sizeof *at);
@@ -116,8 +112,7 @@ void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void))
 
 #endif
 
-void fiber_switch(fiber *from, fiber *to)
-{
+void fiber_switch(fiber *from, fiber *to) {
     model_fiber_switch(&from->stack_pointer, to->stack_pointer);
 }
 

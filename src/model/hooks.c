@@ -17,41 +17,32 @@
 void model_nothing(void);
 void model_on_block(void);
 
-void model_nothing(void)
-{
-}
+void model_nothing(void) {}
 
-void model_on_block(void)
-{
+void model_on_block(void) {
     struct model_device *d = model_now;
-    if (!d)
-        return;
+    if (!d) return;
     d->lane->site = SITE;
     schedule_yield(d);
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t site)
-{
+static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t site) {
     struct model_device *d = model_now;
-    if (!d)
-        return;
+    if (!d) return;
     model_lane *me = d->lane;
-    if (address - me->stack < STACK)
-        return; /* its own variables: registers, on a GPU */
+    if (address - me->stack < STACK) return; /* its own variables: registers, on a GPU */
 
     if (me->accesses == ACCESSES_MAX) { /* a very long block: stop here as if a new one began */
         me->site = site;
         schedule_yield(d);
     }
-    if (!memory_check(d, address, size, kind, site))
-        schedule_leave(d);
+    if (!memory_check(d, address, size, kind, site)) schedule_leave(d);
 
     const bool shared = memory_is_shared(address);
     const unsigned l = me->index % MODEL_WARP;
-    if (me->accesses == d->access_count)
-        d->access_count++;
+    if (me->accesses == d->access_count) d->access_count++;
     warp_access *a = &d->accesses[me->accesses++];
     *(shared ? &a->shared : &a->global) |= UINT32_C(1) << l;
     a->size = size;
@@ -59,8 +50,7 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
     a->address[l] = address;
 
     if (kind & ACCESS_WRITE) {
-        if (!shared && !(kind & ACCESS_RELAXED))
-            me->fenced = false;
+        if (!shared && !(kind & ACCESS_RELAXED)) me->fenced = false;
     } else {
         me->before = me->latest_size == size ? me->latest : 0;
         me->latest = address;
@@ -70,8 +60,7 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
 
 #define ACCESS(name, size, kind)                                                                   \
     void model_on_##name##size(uintptr_t address);                                                 \
-    void model_on_##name##size(uintptr_t address)                                                  \
-    {                                                                                              \
+    void model_on_##name##size(uintptr_t address) {                                                \
         on_access(address, size, kind, SITE);                                                      \
     }
 #define ACCESSES(name, kind)                                                                       \
@@ -86,14 +75,12 @@ void model_on_read_range(uintptr_t address, size_t size);
 void model_on_write_range(uintptr_t address, size_t size);
 
 /* Structures are copied a byte at a time: right for the checks, dear in the counts. */
-void model_on_read_range(uintptr_t address, size_t size)
-{
+void model_on_read_range(uintptr_t address, size_t size) {
     for (size_t i = 0; i < size; i++)
         on_access(address + i, 1, ACCESS_READ, SITE);
 }
 
-void model_on_write_range(uintptr_t address, size_t size)
-{
+void model_on_write_range(uintptr_t address, size_t size) {
     for (size_t i = 0; i < size; i++)
         on_access(address + i, 1, ACCESS_WRITE, SITE);
 }
@@ -101,8 +88,7 @@ void model_on_write_range(uintptr_t address, size_t size)
 void model_on_index(const void *array, uint64_t index);
 
 /* An index outside an array of known size; in the middle of shared memory nothing else would tell. */
-void model_on_index(const void *array, uint64_t index)
-{
+void model_on_index(const void *array, uint64_t index) {
     struct model_device *d = model_now;
     (void)array; /* the compiler's description of its type */
     fault_at(d, MODEL_FAULT_BOUNDS, index, 0, SITE, d->lane->index);
@@ -111,33 +97,27 @@ void model_on_index(const void *array, uint64_t index)
 
 /* ---- Where a lane is ------------------------------------------------------------------------ */
 
-unsigned model_thread(void)
-{
+unsigned model_thread(void) {
     return model_now->lane->index;
 }
 
-unsigned model_block(void)
-{
+unsigned model_block(void) {
     return model_now->block;
 }
 
-unsigned model_threads(void)
-{
+unsigned model_threads(void) {
     return model_now->launch->block;
 }
 
-unsigned model_blocks(void)
-{
+unsigned model_blocks(void) {
     return model_now->launch->grid;
 }
 
 /* ---- The operator --------------------------------------------------------------------------- */
 
-void model_operation(void)
-{
+void model_operation(void) {
     struct model_device *d = model_now;
-    if (!d)
-        return; /* the host combines */
+    if (!d) return; /* the host combines */
     model_lane *me = d->lane;
     me->applied++;
     d->warp->operations++;
@@ -145,8 +125,7 @@ void model_operation(void)
     if (me->before) {
         uintptr_t far = me->latest > me->before ? me->latest - me->before : me->before - me->latest;
         far /= me->latest_size;
-        if (d->stride == 0)
-            d->stride = far;
+        if (d->stride == 0) d->stride = far;
         d->strides_differ |= d->stride != far;
     }
     me->before = me->latest = 0;
@@ -154,16 +133,14 @@ void model_operation(void)
 
 /* ---- Waiting for each other ----------------------------------------------------------------- */
 
-void model_barrier(void)
-{
+void model_barrier(void) {
     struct model_device *d = model_now;
     d->lane->site = SITE;
     d->lane->state = LANE_BARRIER;
     schedule_yield(d);
 }
 
-u64 model_shuffle(unsigned mask, u64 value, unsigned source)
-{
+u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
     struct model_device *d = model_now;
     model_lane *me = d->lane;
     me->site = SITE;
@@ -179,20 +156,15 @@ u64 model_shuffle(unsigned mask, u64 value, unsigned source)
 
 /* The block has taken over what others released at `location`. The oldest of too many is forgotten:
  * that can only lead to a race being reported too much. */
-static void acquire(struct model_device *d, uintptr_t location)
-{
+static void acquire(struct model_device *d, uintptr_t location) {
     const unsigned kept = sizeof d->acquired / sizeof *d->acquired;
     for (unsigned i = 0; i < d->acquired_count && i < kept; i++)
-        if (d->acquired[i].location == location && d->acquired[i].lane == d->lane->index)
-            return;
-    if (d->acquired_count == kept)
-        d->acquired_count = 0;
-    d->acquired[d->acquired_count++] =
-        (handshake){location, d->block, d->epoch, d->lane->index};
+        if (d->acquired[i].location == location && d->acquired[i].lane == d->lane->index) return;
+    if (d->acquired_count == kept) d->acquired_count = 0;
+    d->acquired[d->acquired_count++] = (handshake){location, d->block, d->epoch, d->lane->index};
 }
 
-static void release(struct model_device *d, uintptr_t location)
-{
+static void release(struct model_device *d, uintptr_t location) {
     if (d->release_count == d->release_capacity) {
         size_t capacity = d->release_capacity ? 2 * d->release_capacity : 64;
         handshake *more = realloc(d->releases, capacity * sizeof *more);
@@ -206,22 +178,18 @@ static void release(struct model_device *d, uintptr_t location)
     d->releases[d->release_count++] = (handshake){location, d->block, d->epoch, d->lane->index};
 }
 
-void model_fence(void)
-{
+void model_fence(void) {
     struct model_device *d = model_now;
     d->lane->fenced = true;
-    if (d->lane->atomic)
-        acquire(d, d->lane->atomic);
+    if (d->lane->atomic) acquire(d, d->lane->atomic);
     d->lane->atomic = 0;
 }
 
-static void on_atomic(void *p, unsigned size, uintptr_t site)
-{
+static void on_atomic(void *p, unsigned size, uintptr_t site) {
     struct model_device *d = model_now;
     on_access((uintptr_t)p, size, ACCESS_ATOMIC | ACCESS_RELAXED, site);
     d->lane->atomic = (uintptr_t)p;
-    if (d->lane->fenced && !memory_is_shared((uintptr_t)p))
-        release(d, (uintptr_t)p);
+    if (d->lane->fenced && !memory_is_shared((uintptr_t)p)) release(d, (uintptr_t)p);
 }
 
 #define ATOMIC(T, ...)                                                                             \
@@ -237,13 +205,13 @@ ATOMICS(model_add_u32, u32, old + v)
 ATOMICS(model_add_u64, u64, old + v)
 ATOMICS(model_add_float, float, old + v)
 ATOMICS(model_add_double, double, old + v)
-ATOMICS(model_and_u32, u32, old & v)
-ATOMICS(model_and_u64, u64, old & v)
+ATOMICS(model_and_u32, u32, old &v)
+ATOMICS(model_and_u64, u64, old &v)
 ATOMICS(model_or_u32, u32, old | v)
 ATOMICS(model_or_u64, u64, old | v)
 ATOMICS(model_xor_u32, u32, old ^ v)
 ATOMICS(model_xor_u64, u64, old ^ v)
 ATOMICS(model_exchange_u32, u32, v)
 ATOMICS(model_exchange_u64, u64, v)
-u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v : old)
-u64 model_cas_u64(u64 *p, u64 expected, u64 v) ATOMIC(u64, old == expected ? v : old)
+u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v : old) u64
+    model_cas_u64(u64 *p, u64 expected, u64 v) ATOMIC(u64, old == expected ? v : old)

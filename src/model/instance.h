@@ -11,41 +11,34 @@
 
 MODEL_KERNEL3(load_elements, const element *, u64, accumulator *);
 
-#define INPUT_COPY     accumulator *
-#define INPUT_ELEMENTS const element *
-#define KERNEL_NOTHING(kernel, input)                                                              \
-    MODEL_KERNEL4(kernel, input, u64, accumulator *, word *)
-#define KERNEL_FACTOR(kernel, input)                                                               \
-    MODEL_KERNEL5(kernel, input, u64, accumulator *, word *, u32)
-#define KERNEL_BOARD(kernel, input)                                                                \
-    MODEL_KERNEL5(kernel, input, u64, accumulator *, word *, word *)
-#define RUNG_KERNEL(ID, name, kernel, file, INPUT, EXTRA, ...) KERNEL_##EXTRA(kernel, INPUT_##INPUT);
+#define INPUT_COPY                    accumulator *
+#define INPUT_ELEMENTS                const element *
+#define KERNEL_NOTHING(kernel, input) MODEL_KERNEL4(kernel, input, u64, accumulator *, word *)
+#define KERNEL_FACTOR(kernel, input)  MODEL_KERNEL5(kernel, input, u64, accumulator *, word *, u32)
+#define KERNEL_BOARD(kernel, input)   MODEL_KERNEL5(kernel, input, u64, accumulator *, word *, word *)
+#define RUNG_KERNEL(ID, name, kernel, file, INPUT, EXTRA, ...)                                     \
+    KERNEL_##EXTRA(kernel, INPUT_##INPUT);
 LADDER_RUNGS(RUNG_KERNEL)
 
 /* ---- The arithmetic on the host ------------------------------------------------------------- */
 
-MODEL_UNSEEN static void host_neutral(void *a)
-{
+MODEL_UNSEEN static void host_neutral(void *a) {
     *(accumulator *)a = neutral();
 }
 
-MODEL_UNSEEN static void host_fetch(void *a, const void *e)
-{
+MODEL_UNSEEN static void host_fetch(void *a, const void *e) {
     *(accumulator *)a = load(*(const element *)e);
 }
 
-MODEL_UNSEEN static void host_combine(void *a, const void *b)
-{
+MODEL_UNSEEN static void host_combine(void *a, const void *b) {
     *(accumulator *)a = combine(*(accumulator *)a, *(const accumulator *)b);
 }
 
-MODEL_UNSEEN static void host_to_word(void *w, const void *a)
-{
+MODEL_UNSEEN static void host_to_word(void *w, const void *a) {
     *(word *)w = to_word(*(const accumulator *)a);
 }
 
-MODEL_UNSEEN static void host_from_word(void *a, const void *w)
-{
+MODEL_UNSEEN static void host_from_word(void *a, const void *w) {
     *(accumulator *)a = from_word(*(const word *)w);
 }
 

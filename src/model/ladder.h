@@ -29,7 +29,7 @@ typedef struct ladder_rung_info {
     const char *idea, *waste, *mends;
 } ladder_rung_info;
 
-const ladder_rung_info *ladder_rung_of(ladder_rung rung);             /* NULL where there is none */
+const ladder_rung_info *ladder_rung_of(ladder_rung rung); /* NULL where there is none */
 const ladder_rung_info *ladder_rung_named(const char *name, ladder_rung *out); /* out may be NULL */
 /* Accumulators in shared memory that a block of so many threads uses. */
 unsigned ladder_shared(ladder_rung rung, unsigned block);

@@ -70,6 +70,7 @@ BIND(__tsan_unaligned_volatile_write2, model_on_volatile_write2);
 BIND(__tsan_unaligned_volatile_write4, model_on_volatile_write4);
 BIND(__tsan_unaligned_volatile_write8, model_on_volatile_write8);
 BIND(__ubsan_handle_out_of_bounds, model_on_index);
+BIND(__ubsan_handle_out_of_bounds_abort, model_on_index);
 BIND(__tsan_read_range, model_on_read_range);
 BIND(__tsan_write_range, model_on_write_range);
 
@@ -80,11 +81,11 @@ BIND(__tsan_write_range, model_on_write_range);
 
 #define GLOBAL
 #define SHARED
-#define PURE                  MODEL_UNSEEN static
-#define EXCHANGE              1
-#define UNIFORM(condition)   (condition)
-#define COUNT_OPERATION()     model_operation()
-#define FLOAT_ATOMIC_ADD      1
+#define PURE               MODEL_UNSEEN static
+#define EXCHANGE           1
+#define UNIFORM(condition) (condition)
+#define COUNT_OPERATION()  model_operation()
+#define FLOAT_ATOMIC_ADD   1
 
 #define __global__ __attribute__((noinline)) static
 #define __device__ __attribute__((always_inline)) static inline
@@ -118,8 +119,8 @@ void model_operation(void);
 #define __threadfence() model_fence()
 
 u64 model_shuffle(unsigned mask, u64 value, unsigned source);
-#define model_lane_index()                         (model_thread() % 32)
-#define __shfl_sync(mask, v, lane)           ((__typeof__(v))model_shuffle(mask, v, (lane) % 32))
+#define model_lane_index()         (model_thread() % 32)
+#define __shfl_sync(mask, v, lane) ((__typeof__(v))model_shuffle(mask, v, (lane) % 32))
 #define __shfl_xor_sync(mask, v, lanes)                                                            \
     ((__typeof__(v))model_shuffle(mask, v, model_lane_index() ^ (lanes)))
 #define __shfl_down_sync(mask, v, delta)                                                           \
@@ -139,7 +140,7 @@ u32 model_exchange_u32(u32 *p, u32 v);
 u64 model_exchange_u64(u64 *p, u64 v);
 u32 model_cas_u32(u32 *p, u32 expected, u32 v);
 u64 model_cas_u64(u64 *p, u64 expected, u64 v);
-#define MODEL_WORD(p, name) _Generic((p), u32 *: name##_u32, u64 *: name##_u64)
+#define MODEL_WORD(p, name) _Generic((p), u32 * : name##_u32, u64 * : name##_u64)
 #define atomicAdd(p, v)                                                                            \
     _Generic((p), u32 *: model_add_u32, u64 *: model_add_u64, float *: model_add_float,            \
              double *: model_add_double)(p, v)
@@ -151,17 +152,19 @@ u64 model_cas_u64(u64 *p, u64 expected, u64 v);
 #define atomicLoad(p)             (*(volatile const __typeof__(*(p)) *)(p))
 #define atomicStore(p, v)         ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 
+/* clang-format off */
 #define float_bits(x)  (((union { float f; u32 u; }){.f = (x)}).u)
 #define float_from(b)  (((union { u32 u; float f; }){.u = (b)}).f)
 #define double_bits(x) (((union { double f; u64 u; }){.f = (x)}).u)
 #define double_from(b) (((union { u64 u; double f; }){.u = (b)}).f)
+/* clang-format on */
 
 /* ---- Handing kernels to the model ---------------------------------------------------------- */
 
 /* After a kernel's text: defines `static const model_kernel NAME_kernel`, given the types of the
  * kernel's parameters. */
-#define MODEL_KERNEL1(name, A)          MODEL_CALLER(name, 1, MODEL_ARG(A, 0))
-#define MODEL_KERNEL2(name, A, B)       MODEL_CALLER(name, 2, MODEL_ARG(A, 0), MODEL_ARG(B, 1))
+#define MODEL_KERNEL1(name, A)    MODEL_CALLER(name, 1, MODEL_ARG(A, 0))
+#define MODEL_KERNEL2(name, A, B) MODEL_CALLER(name, 2, MODEL_ARG(A, 0), MODEL_ARG(B, 1))
 #define MODEL_KERNEL3(name, A, B, C)                                                               \
     MODEL_CALLER(name, 3, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2))
 #define MODEL_KERNEL4(name, A, B, C, D)                                                            \
@@ -174,8 +177,7 @@ u64 model_cas_u64(u64 *p, u64 expected, u64 v);
                  MODEL_ARG(E, 4), MODEL_ARG(F, 5))
 #define MODEL_ARG(T, i) *(T *)arguments[i]
 #define MODEL_CALLER(name, count, ...)                                                             \
-    MODEL_UNSEEN static void name##_call(void *const *arguments)                                   \
-    {                                                                                              \
+    MODEL_UNSEEN static void name##_call(void *const *arguments) {                                 \
         name(__VA_ARGS__);                                                                         \
     }                                                                                              \
     static const model_kernel name##_kernel = {#name, name##_call, count}

@@ -31,10 +31,10 @@ typedef enum access_kind {
  * and epochs before a launch's first say nothing about that launch.
  */
 typedef struct cell {
-    uint32_t write, read;           /* epoch of the last write and read; 0 never */
-    int32_t write_site, read_site;  /* where in the program, from MODEL_ANCHOR */
-    uint16_t writer, reader;        /* the lane, and the flags below */
-    uint16_t known;                 /* something has been written here, be it by the host */
+    uint32_t write, read;          /* epoch of the last write and read; 0 never */
+    int32_t write_site, read_site; /* where in the program, from MODEL_ANCHOR */
+    uint16_t writer, reader;       /* the lane, and the flags below */
+    uint16_t known;                /* something has been written here, be it by the host */
 } cell;
 
 #define CELL_LANE    0x03ffu
@@ -63,16 +63,16 @@ typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } 
 
 typedef struct model_lane {
     fiber fiber;
-    uintptr_t stack;   /* its lowest address */
-    unsigned index;    /* in the block */
+    uintptr_t stack; /* its lowest address */
+    unsigned index;  /* in the block */
     lane_state state;
     uintptr_t site;    /* where it goes on: a basic block, a barrier, a shuffle; 0 at the start */
     unsigned accesses; /* since then */
     unsigned applied;  /* applications of the operator since then */
     uintptr_t latest, before; /* the last two addresses read since the operator was applied */
     unsigned latest_size;
-    bool fenced;              /* a fence since its last plain write to global memory */
-    uintptr_t atomic;         /* the location of its last atomic; 0 once a fence has followed */
+    bool fenced;      /* a fence since its last plain write to global memory */
+    uintptr_t atomic; /* the location of its last atomic; 0 once a fence has followed */
     unsigned shuffle_mask, shuffle_source;
     uint64_t shuffle_value;
 } model_lane;
@@ -106,18 +106,18 @@ struct model_device {
     size_t window_count, window_capacity, last_window;
 
     unsigned char *stacks; /* MODEL_BLOCK_MAX of STACK bytes */
-    model_lane *lanes;           /* [MODEL_BLOCK_MAX] */
+    model_lane *lanes;     /* [MODEL_BLOCK_MAX] */
     fiber scheduler;
-    model_lane *lane;                /* who runs */
-    model_lane *group[MODEL_WARP];   /* the lanes of a warp that go on together */
-    unsigned group_size, turn; /* turn: the next of them */
+    model_lane *lane;              /* who runs */
+    model_lane *group[MODEL_WARP]; /* the lanes of a warp that go on together */
+    unsigned group_size, turn;     /* turn: the next of them */
     warp_access accesses[ACCESSES_MAX];
     unsigned access_count; /* of them in use */
 
     const model_launch *launch;
-    unsigned block;       /* now running */
-    unsigned step;        /* of it */
-    uint32_t epoch;       /* now */
+    unsigned block;                     /* now running */
+    unsigned step;                      /* of it */
+    uint32_t epoch;                     /* now */
     uint32_t launch_epoch, block_epoch; /* their first */
     uint32_t *block_epochs;             /* [block]: the first of each */
     model_warp_step warps[MODEL_WARPS_MAX];

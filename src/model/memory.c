@@ -29,24 +29,21 @@
 extern char __start_model_shared[] __attribute__((weak, visibility("hidden")));
 extern char __stop_model_shared[] __attribute__((weak, visibility("hidden")));
 
-bool memory_is_shared(uintptr_t address)
-{
+bool memory_is_shared(uintptr_t address) {
     return address - (uintptr_t)__start_model_shared <
            (uintptr_t)__stop_model_shared - (uintptr_t)__start_model_shared;
 }
 
 /* ---- Regions -------------------------------------------------------------------------------- */
 
-static bool region_shadow(region *r, unsigned shift)
-{
+static bool region_shadow(region *r, unsigned shift) {
     r->shift = shift;
     r->cells = calloc((r->size >> shift) + 1, sizeof *r->cells);
     return r->cells != NULL;
 }
 
 /* Cuts the cells down to 2^shift bytes; each new one knows what the old one did. */
-static bool region_refine(struct model_device *d, region *r, unsigned shift)
-{
+static bool region_refine(struct model_device *d, region *r, unsigned shift) {
     region fine = *r;
     if (!region_shadow(&fine, shift)) {
         d->out_of_memory = true;
@@ -60,8 +57,7 @@ static bool region_refine(struct model_device *d, region *r, unsigned shift)
     return true;
 }
 
-region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size)
-{
+region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size) {
     size_t low = 0, high = d->buffer_count;
     region *r = d->buffers + d->last_buffer;
     if (d->last_buffer < high && address - r->base < r->size && size <= r->base + r->size - address)
@@ -73,17 +69,14 @@ region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size)
         else
             high = middle;
     }
-    if (low == 0)
-        return NULL;
+    if (low == 0) return NULL;
     r = d->buffers + low - 1;
-    if (address - r->base > r->size || size > r->base + r->size - address)
-        return NULL;
+    if (address - r->base > r->size || size > r->base + r->size - address) return NULL;
     d->last_buffer = low - 1;
     return r;
 }
 
-static region *window_at(struct model_device *d, uintptr_t address)
-{
+static region *window_at(struct model_device *d, uintptr_t address) {
     uintptr_t base = address & ~(uintptr_t)(WINDOW - 1);
     if (d->last_window < d->window_count && d->windows[d->last_window].base == base)
         return &d->windows[d->last_window];
@@ -112,18 +105,15 @@ static region *window_at(struct model_device *d, uintptr_t address)
     return r;
 }
 
-model_status memory_add(struct model_device *d, size_t bytes, void **out)
-{
+model_status memory_add(struct model_device *d, size_t bytes, void **out) {
     if (d->buffer_count == d->buffer_capacity) {
         size_t capacity = d->buffer_capacity ? 2 * d->buffer_capacity : 8;
         region *more = realloc(d->buffers, capacity * sizeof *more);
-        if (!more)
-            return MODEL_ENOMEM;
+        if (!more) return MODEL_ENOMEM;
         d->buffers = more;
         d->buffer_capacity = capacity;
     }
-    if (bytes > SIZE_MAX / 4)
-        return MODEL_ENOMEM;
+    if (bytes > SIZE_MAX / 4) return MODEL_ENOMEM;
     region r = {.size = bytes};
     r.allocation = malloc(bytes + 3 * PADDING);
     if (!r.allocation || !region_shadow(&r, 4)) {
@@ -141,22 +131,19 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out)
     return MODEL_OK;
 }
 
-model_status memory_remove(struct model_device *d, void *memory)
-{
+model_status memory_remove(struct model_device *d, void *memory) {
     for (size_t i = 0; i < d->buffer_count; i++)
         if (d->buffers[i].base == (uintptr_t)memory) {
             free(d->buffers[i].cells);
             free(d->buffers[i].allocation);
             d->buffer_count--;
-            memmove(d->buffers + i, d->buffers + i + 1,
-                    (d->buffer_count - i) * sizeof *d->buffers);
+            memmove(d->buffers + i, d->buffers + i + 1, (d->buffer_count - i) * sizeof *d->buffers);
             return MODEL_OK;
         }
     return MODEL_EINVAL;
 }
 
-model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes)
-{
+model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes) {
     size_t ends = offset | (offset + bytes == r->size ? 0 : offset + bytes);
     unsigned shift = r->shift;
     while (shift > 0 && (ends & (((size_t)1 << shift) - 1)))
@@ -171,8 +158,7 @@ model_status memory_mark_known(struct model_device *d, region *r, size_t offset,
 }
 
 /* Epochs start over. */
-void memory_forget_epochs(struct model_device *d)
-{
+void memory_forget_epochs(struct model_device *d) {
     for (size_t b = 0; b < d->buffer_count; b++) {
         region *r = &d->buffers[b];
         for (size_t i = 0; i < (r->size >> r->shift) + 1; i++)
@@ -184,17 +170,14 @@ void memory_forget_epochs(struct model_device *d)
 }
 
 /* Windows stay from launch to launch, as kernels are often launched again, but not any number. */
-void memory_trim_windows(struct model_device *d)
-{
-    if (d->window_count <= WINDOWS_KEPT)
-        return;
+void memory_trim_windows(struct model_device *d) {
+    if (d->window_count <= WINDOWS_KEPT) return;
     for (size_t i = 0; i < d->window_count; i++)
         free(d->windows[i].cells);
     d->window_count = 0;
 }
 
-void memory_release(struct model_device *d)
-{
+void memory_release(struct model_device *d) {
     for (size_t i = 0; i < d->buffer_count; i++) {
         free(d->buffers[i].cells);
         free(d->buffers[i].allocation);
@@ -207,8 +190,7 @@ void memory_release(struct model_device *d)
 
 /* ---- Checks --------------------------------------------------------------------------------- */
 
-static unsigned block_of(const struct model_device *d, uint32_t epoch)
-{
+static unsigned block_of(const struct model_device *d, uint32_t epoch) {
     unsigned low = 0, high = d->block;
     while (low < high) {
         unsigned middle = low + (high - low + 1) / 2;
@@ -221,10 +203,8 @@ static unsigned block_of(const struct model_device *d, uint32_t epoch)
 }
 
 /* Whether what lane `lane` of another block did in `epoch` was passed on to the running lane. */
-static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lane)
-{
-    if (d->acquired_count == 0)
-        return false;
+static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
+    if (d->acquired_count == 0) return false;
     unsigned block = block_of(d, epoch);
     size_t low = 0, high = d->release_count;
     while (low < high) { /* the first release of that block or a later one */
@@ -236,8 +216,7 @@ static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lan
     }
     for (; low < d->release_count && d->releases[low].block == block; low++) {
         const handshake *given = &d->releases[low];
-        if (epoch > given->epoch || (epoch == given->epoch && lane != given->lane))
-            continue;
+        if (epoch > given->epoch || (epoch == given->epoch && lane != given->lane)) continue;
         for (unsigned i = 0; i < d->acquired_count; i++) {
             const handshake *taken = &d->acquired[i];
             if (taken->location == given->location &&
@@ -250,26 +229,22 @@ static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lan
 
 /* Whether an earlier access, `by` which lane and with which flags, may collide with one that the
  * running lane does now. */
-static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed)
-{
-    if (epoch < d->launch_epoch || (relaxed && (by & CELL_RELAXED)))
-        return false;
+static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed) {
+    if (epoch < d->launch_epoch || (relaxed && (by & CELL_RELAXED))) return false;
     if (epoch >= d->block_epoch)
         return epoch == d->epoch && ((by & CELL_LANE) != d->lane->index || (by & CELL_MANY));
     return !passed_on(d, epoch, by & CELL_LANE);
 }
 
 static bool race(struct model_device *d, uintptr_t address, unsigned size, uintptr_t site,
-                 uint32_t epoch, unsigned by, int32_t by_site)
-{
+                 uint32_t epoch, unsigned by, int32_t by_site) {
     fault_at(d, MODEL_FAULT_RACE, address, size, site, d->lane->index);
     fault_other(d, MODEL_ANCHOR + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
     return false;
 }
 
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
-                  uintptr_t site)
-{
+                  uintptr_t site) {
     const bool shared = memory_is_shared(address);
     const bool relaxed = kind & ACCESS_RELAXED;
     const unsigned me = d->lane->index;
@@ -282,8 +257,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
     }
     region *r = shared ? window_at(d, address) : memory_buffer_at(d, address, size);
     if (!r) {
-        if (!d->out_of_memory)
-            fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
+        if (!d->out_of_memory) fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
         return false;
     }
     const size_t offset = address - r->base;

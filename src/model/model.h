@@ -24,9 +24,9 @@
 #define MODEL_WARP       32u   /* lanes of a warp */
 #define MODEL_BLOCK_MAX  1024u /* lanes of a block, at most */
 #define MODEL_WARPS_MAX  (MODEL_BLOCK_MAX / MODEL_WARP)
-#define MODEL_PROCESSORS 8u    /* what a host that sizes its grid to the device is told */
-#define MODEL_LINE       128u  /* bytes of a line of global memory */
-#define MODEL_BANKS      32u   /* of shared memory, 4 bytes wide */
+#define MODEL_PROCESSORS 8u   /* what a host that sizes its grid to the device is told */
+#define MODEL_LINE       128u /* bytes of a line of global memory */
+#define MODEL_BANKS      32u  /* of shared memory, 4 bytes wide */
 
 typedef enum model_status {
     MODEL_OK = 0,
@@ -118,11 +118,11 @@ typedef struct model_warp_step {
 
 typedef struct model_step {
     unsigned block;
-    unsigned step;    /* of this block, from 0 */
-    int barrier;      /* it ended with a barrier, not with the kernel */
-    uint64_t stride;  /* how many elements lay between the two values that were last read before the
+    unsigned step;   /* of this block, from 0 */
+    int barrier;     /* it ended with a barrier, not with the kernel */
+    uint64_t stride; /* how many elements lay between the two values that were last read before the
                          operator was applied; 0 where there are no two or lanes differ */
-    unsigned warps;   /* of the block */
+    unsigned warps;  /* of the block */
     const model_warp_step *warp; /* [warps] */
 } model_step;
 
@@ -158,9 +158,9 @@ typedef enum model_fault_kind {
 
 /* Where something happened. The line is the source's if the program has debugging information. */
 typedef struct model_place {
-    uintptr_t site;     /* an address in the program */
+    uintptr_t site;       /* an address in the program */
     unsigned block, lane; /* lane of the block */
-    char file[128];     /* base name; "" if not known */
+    char file[128];       /* base name; "" if not known */
     unsigned line;
 } model_place;
 
@@ -169,9 +169,9 @@ typedef struct model_fault {
     const char *kernel;
     model_place here;  /* who ran into it: the second of the two in a race */
     model_place other; /* race: the first; barrier, shuffle: a lane that is elsewhere */
-    uint64_t address; /* of the access; or the index that is outside an array */
-    unsigned size;    /* of the access, in bytes; 0 for an index */
-    char text[512]; /* all of it in one line */
+    uint64_t address;  /* of the access; or the index that is outside an array */
+    unsigned size;     /* of the access, in bytes; 0 for an index */
+    char text[512];    /* all of it in one line */
 } model_fault;
 
 /* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */

@@ -19,8 +19,7 @@
 
 #include <string.h>
 
-static void lane_main(void)
-{
+static void lane_main(void) {
     struct model_device *d = model_now;
     d->launch->kernel->call(d->launch->arguments);
     d->lane->state = LANE_DONE;
@@ -28,24 +27,20 @@ static void lane_main(void)
 }
 
 /* Lanes go on in the group's order, each switching to the next, and the last back to the scheduler. */
-static fiber *next_turn(struct model_device *d)
-{
-    if (d->turn == d->group_size)
-        return &d->scheduler;
+static fiber *next_turn(struct model_device *d) {
+    if (d->turn == d->group_size) return &d->scheduler;
     d->lane = d->group[d->turn++];
     return &d->lane->fiber;
 }
 
-void schedule_yield(struct model_device *d)
-{
+void schedule_yield(struct model_device *d) {
     model_lane *me = d->lane;
     fiber_switch(&me->fiber, next_turn(d));
     me->accesses = 0;
     me->applied = 0;
 }
 
-_Noreturn void schedule_leave(struct model_device *d)
-{
+_Noreturn void schedule_leave(struct model_device *d) {
     fiber *me = &d->lane->fiber;
     for (;;)
         fiber_switch(me, d->fault.kind || d->out_of_memory ? &d->scheduler : next_turn(d));
@@ -55,36 +50,29 @@ _Noreturn void schedule_leave(struct model_device *d)
 
 /* The lanes in `state` at the lowest address at or above `from`: puts them into the group. */
 static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lane_state state,
-                   uintptr_t from)
-{
+                   uintptr_t from) {
     uintptr_t lowest = UINTPTR_MAX;
     d->group_size = 0;
     for (unsigned l = 0; l < lanes; l++) {
-        if (warp[l].state != state || warp[l].site < from || warp[l].site > lowest)
-            continue;
-        if (warp[l].site < lowest)
-            d->group_size = 0;
+        if (warp[l].state != state || warp[l].site < from || warp[l].site > lowest) continue;
+        if (warp[l].site < lowest) d->group_size = 0;
         lowest = warp[l].site;
         d->group[d->group_size++] = &warp[l];
     }
 }
 
-static void run_group(struct model_device *d)
-{
+static void run_group(struct model_device *d) {
     d->turn = 0;
     fiber_switch(&d->scheduler, next_turn(d));
-    if (d->fault.kind || d->out_of_memory)
-        return;
+    if (d->fault.kind || d->out_of_memory) return;
     count_accesses(d);
 
     unsigned rounds = 0;
     bool parted = false;
     for (unsigned i = 0; i < d->group_size; i++) {
         const model_lane *l = d->group[i];
-        if (l->applied > rounds)
-            rounds = l->applied;
-        if (l->site != d->group[0]->site || l->state != d->group[0]->state)
-            parted = true;
+        if (l->applied > rounds) rounds = l->applied;
+        if (l->site != d->group[0]->site || l->state != d->group[0]->state) parted = true;
     }
     d->warp->rounds += rounds;
     d->warp->divergent += parted;
@@ -97,12 +85,10 @@ static void run_group(struct model_device *d)
 /* Does a shuffle whose lanes have all come. Lanes that are done, or that the block does not have, are
  * not waited for; what a lane gets that takes from one of them is undefined on hardware, and here
  * its own value with all bits turned. */
-static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes)
-{
+static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes) {
     for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
         gather(d, warp, lanes, LANE_SHUFFLE, from);
-        if (d->group_size == 0)
-            return false;
+        if (d->group_size == 0) return false;
         uint32_t here = 0, alive = 0, named = d->group[0]->shuffle_mask;
         bool agree = true;
         for (unsigned i = 0; i < d->group_size; i++) {
@@ -111,15 +97,13 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
         }
         for (unsigned l = 0; l < lanes; l++)
             alive |= (uint32_t)(warp[l].state != LANE_DONE) << l;
-        if (!agree || (named & alive) != here)
-            continue;
+        if (!agree || (named & alive) != here) continue;
 
         uint64_t given[MODEL_WARP];
         for (unsigned i = 0; i < d->group_size; i++) {
             const model_lane *l = d->group[i];
             unsigned source = l->shuffle_source;
-            if (source >= MODEL_WARP)
-                source = l->index % MODEL_WARP; /* past the warp: its own */
+            if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
             given[i] = here >> source & 1 ? warp[source].shuffle_value : ~l->shuffle_value;
         }
         for (unsigned i = 0; i < d->group_size; i++) {
@@ -131,12 +115,10 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
 }
 
 /* Runs a warp until all its lanes wait at barriers, are done, or are stuck. */
-static void run_warp(struct model_device *d, unsigned w)
-{
+static void run_warp(struct model_device *d, unsigned w) {
     model_lane *warp = d->lanes + w * MODEL_WARP;
     unsigned lanes = d->launch->block - w * MODEL_WARP;
-    if (lanes > MODEL_WARP)
-        lanes = MODEL_WARP;
+    if (lanes > MODEL_WARP) lanes = MODEL_WARP;
     d->warp = &d->warps[w];
     d->spent = 0;
     for (;;) {
@@ -145,16 +127,14 @@ static void run_warp(struct model_device *d, unsigned w)
             run_group(d);
         else if (!run_shuffle(d, warp, lanes))
             return;
-        if (d->fault.kind || d->out_of_memory)
-            return;
+        if (d->fault.kind || d->out_of_memory) return;
     }
 }
 
 /* ---- A block -------------------------------------------------------------------------------- */
 
 /* Not all lanes stand at one barrier, and none can run: whose fault is it? */
-static void stuck(struct model_device *d)
-{
+static void stuck(struct model_device *d) {
     const model_lane *waiting = NULL;
     for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */
         const model_lane *l = &d->lanes[i];
@@ -177,8 +157,7 @@ static void stuck(struct model_device *d)
     fault_other(d, waiting->site, d->block, waiting->index); /* they differ in the mask only */
 }
 
-void schedule_block(struct model_device *d)
-{
+void schedule_block(struct model_device *d) {
     const unsigned lanes = d->launch->block, warps = (lanes + MODEL_WARP - 1) / MODEL_WARP;
 
     d->step = 0;
@@ -206,8 +185,7 @@ void schedule_block(struct model_device *d)
             waiting += l->state == LANE_BARRIER && l->site == d->lanes[0].site;
         }
         barrier = waiting == lanes;
-        if (!barrier && done != lanes)
-            stuck(d);
+        if (!barrier && done != lanes) stuck(d);
         count_step(d, barrier);
         if (barrier)
             for (unsigned i = 0; i < lanes; i++) {

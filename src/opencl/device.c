@@ -59,34 +59,29 @@ static const struct {
 };
 
 /* TALLY_OK for CL_SUCCESS; otherwise the status of that error, with a line that says what failed. */
-static tally_status outcome(const struct gpu *gpu, cl_int error, const char *what)
-{
-    if (error == CL_SUCCESS)
-        return TALLY_OK;
+static tally_status outcome(const struct gpu *gpu, cl_int error, const char *what) {
+    if (error == CL_SUCCESS) return TALLY_OK;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
         if (errors[i].number == error)
             return fail(errors[i].status, "opencl:%zu: %s: %s", gpu->index, what, errors[i].name);
     return fail(TALLY_ELOST, "opencl:%zu: %s: OpenCL error %d", gpu->index, what, error);
 }
 
-static tally_status no_memory(const struct gpu *gpu)
-{
+static tally_status no_memory(const struct gpu *gpu) {
     return fail(TALLY_ENOMEM, "opencl:%zu: no memory on the host", gpu->index);
 }
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
-static cl_ulong number(cl_device_id device, cl_uint what)
-{
-    cl_ulong value = 0; /* narrower ones fill its lower bytes: devices and hosts are little-endian */
+static cl_ulong number(cl_device_id device, cl_uint what) {
+    cl_ulong value =
+        0; /* narrower ones fill its lower bytes: devices and hosts are little-endian */
     return cl.clGetDeviceInfo(device, what, sizeof value, &value, NULL) == CL_SUCCESS ? value : 0;
 }
 
-static int has_extension(cl_device_id device, const char *name)
-{
+static int has_extension(cl_device_id device, const char *name) {
     size_t size = 0;
-    if (cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &size))
-        return 0;
+    if (cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &size)) return 0;
     char *all = calloc(1, size + 1);
     const int found =
         all && cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, size, all, NULL) == CL_SUCCESS &&
@@ -96,19 +91,17 @@ static int has_extension(cl_device_id device, const char *name)
 }
 
 /* "the device (the platform)" */
-static void get_name(cl_device_id device, char *out, size_t room)
-{
+static void get_name(cl_device_id device, char *out, size_t room) {
     char name[128] = "unnamed", platform_name[128] = "OpenCL";
     cl_platform_id platform = NULL;
     cl.clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
-    cl.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+    cl.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL);
     if (platform)
         cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL);
     snprintf(out, room, "%.80s (%.40s)", name, platform_name);
 }
 
-static void get_facts(cl_device_id device, struct gpu_facts *out)
-{
+static void get_facts(cl_device_id device, struct gpu_facts *out) {
     *out = (struct gpu_facts){
         .units = (unsigned)number(device, CL_DEVICE_MAX_COMPUTE_UNITS),
         .block_max = (unsigned)number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE),
@@ -123,16 +116,13 @@ static void get_facts(cl_device_id device, struct gpu_facts *out)
     get_name(device, out->name, sizeof out->name);
 }
 
-static tally_status no_device(size_t i)
-{
+static tally_status no_device(size_t i) {
     return fail(TALLY_EDEVICE, "there is no opencl:%zu: %s", i, opencl_absence());
 }
 
-static tally_status opencl_describe(size_t i, struct gpu_facts *out)
-{
+static tally_status opencl_describe(size_t i, struct gpu_facts *out) {
     cl_device_id device = opencl_device(i);
-    if (!device)
-        return no_device(i);
+    if (!device) return no_device(i);
     get_facts(device, out);
     return TALLY_OK;
 }
@@ -140,30 +130,24 @@ static tally_status opencl_describe(size_t i, struct gpu_facts *out)
 static void opencl_close(struct gpu *gpu);
 
 /* Context and queue, in a struct gpu that knows its device. */
-static cl_int connect(struct gpu *gpu)
-{
+static cl_int connect(struct gpu *gpu) {
     cl_platform_id platform = NULL;
-    cl_int error =
-        cl.clGetDeviceInfo(gpu->device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
-    if (error)
-        return error;
+    cl_int error = cl.clGetDeviceInfo(gpu->device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id),
+                                      &platform, NULL);
+    if (error) return error;
     const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)platform, 0};
     gpu->context = cl.clCreateContext(properties, 1, &gpu->device, NULL, NULL, &error);
-    if (error)
-        return error;
+    if (error) return error;
     gpu->queue =
         cl.clCreateCommandQueue(gpu->context, gpu->device, CL_QUEUE_PROFILING_ENABLE, &error);
     return error;
 }
 
-static tally_status opencl_open(size_t i, struct gpu **out)
-{
+static tally_status opencl_open(size_t i, struct gpu **out) {
     cl_device_id device = opencl_device(i);
-    if (!device)
-        return no_device(i);
+    if (!device) return no_device(i);
     struct gpu *gpu = calloc(1, sizeof *gpu);
-    if (!gpu)
-        return fail(TALLY_ENOMEM, "opencl:%zu: no memory on the host", i);
+    if (!gpu) return fail(TALLY_ENOMEM, "opencl:%zu: no memory on the host", i);
     gpu->index = i;
     gpu->device = device;
     get_facts(device, &gpu->facts);
@@ -182,16 +166,14 @@ static tally_status opencl_open(size_t i, struct gpu **out)
     return TALLY_OK;
 }
 
-static const struct gpu_facts *opencl_facts(const struct gpu *gpu)
-{
+static const struct gpu_facts *opencl_facts(const struct gpu *gpu) {
     return &gpu->facts;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 /* Wraps a cl_mem, of which it becomes an owner; gives it up where that fails. */
-static tally_status keep(struct gpu *gpu, cl_mem object, size_t bytes, struct gpu_memory **out)
-{
+static tally_status keep(struct gpu *gpu, cl_mem object, size_t bytes, struct gpu_memory **out) {
     struct gpu_memory *memory = malloc(sizeof *memory);
     if (!memory) {
         cl.clReleaseMemObject(object);
@@ -205,48 +187,38 @@ static tally_status keep(struct gpu *gpu, cl_mem object, size_t bytes, struct gp
 }
 
 static tally_status create(struct gpu *gpu, cl_bits flags, void *host, size_t bytes,
-                           struct gpu_memory **out)
-{
+                           struct gpu_memory **out) {
     char what[64];
     cl_int error = CL_SUCCESS;
-    cl_mem object = cl.clCreateBuffer(gpu->context, CL_MEM_READ_WRITE | flags, bytes ? bytes : 1, host,
-                                      &error);
-    if (error == CL_SUCCESS)
-        return keep(gpu, object, bytes, out);
-    if (error == CL_OUT_OF_RESOURCES)
-        error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    cl_mem object =
+        cl.clCreateBuffer(gpu->context, CL_MEM_READ_WRITE | flags, bytes ? bytes : 1, host, &error);
+    if (error == CL_SUCCESS) return keep(gpu, object, bytes, out);
+    if (error == CL_OUT_OF_RESOURCES) error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     snprintf(what, sizeof what, "a buffer of %zu bytes", bytes);
     return outcome(gpu, error, what);
 }
 
-static tally_status opencl_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out)
-{
+static tally_status opencl_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
     return create(gpu, 0, NULL, bytes, out);
 }
 
 /* A unified device takes host memory, any other a cl_mem of this gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
-                                 struct gpu_memory **out)
-{
-    if (!theirs)
-        return fail(TALLY_EINVAL, "opencl:%zu: no memory was given", gpu->index);
+                                 struct gpu_memory **out) {
+    if (!theirs) return fail(TALLY_EINVAL, "opencl:%zu: no memory was given", gpu->index);
     if (gpu->facts.unified)
         return bytes ? create(gpu, CL_MEM_USE_HOST_PTR, theirs, bytes, out)
                      : create(gpu, 0, NULL, 0, out);
     size_t size = 0;
     cl_int error = cl.clGetMemObjectInfo(theirs, CL_MEM_SIZE, sizeof size, &size, NULL);
-    if (error == CL_SUCCESS && size < bytes)
-        error = CL_INVALID_VALUE;
-    if (error == CL_SUCCESS)
-        error = cl.clRetainMemObject(theirs);
+    if (error == CL_SUCCESS && size < bytes) error = CL_INVALID_VALUE;
+    if (error == CL_SUCCESS) error = cl.clRetainMemObject(theirs);
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, theirs, bytes, out);
 }
 
-static void opencl_release(struct gpu *gpu, struct gpu_memory *memory)
-{
+static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
     (void)gpu;
-    if (!memory)
-        return;
+    if (!memory) return;
     LIST_REMOVE(memory, link);
     cl.clReleaseMemObject(memory->object);
     free(memory);
@@ -254,108 +226,92 @@ static void opencl_release(struct gpu *gpu, struct gpu_memory *memory)
 
 /* Whether a range lies within a piece of memory; OpenCL does not look at empty ones. */
 static tally_status check_range(const struct gpu *gpu, const struct gpu_memory *memory,
-                                size_t offset, size_t bytes)
-{
-    if (offset <= memory->bytes && bytes <= memory->bytes - offset)
-        return TALLY_OK;
+                                size_t offset, size_t bytes) {
+    if (offset <= memory->bytes && bytes <= memory->bytes - offset) return TALLY_OK;
     return fail(TALLY_EINVAL, "opencl:%zu: %zu bytes at %zu of a buffer of %zu", gpu->index, bytes,
                 offset, memory->bytes);
 }
 
 static tally_status opencl_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
-                                 const void *from, size_t bytes)
-{
+                                 const void *from, size_t bytes) {
     tally_status status = check_range(gpu, to, offset, bytes);
-    if (status || bytes == 0)
-        return status;
-    return outcome(gpu,
-                   cl.clEnqueueWriteBuffer(gpu->queue, to->object, 1, offset, bytes, from, 0, NULL, NULL),
-                   "copying to the device");
+    if (status || bytes == 0) return status;
+    return outcome(
+        gpu, cl.clEnqueueWriteBuffer(gpu->queue, to->object, 1, offset, bytes, from, 0, NULL, NULL),
+        "copying to the device");
 }
 
 static tally_status opencl_read(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
-                                size_t bytes)
-{
+                                size_t bytes) {
     tally_status status = check_range(gpu, from, offset, bytes);
-    if (status)
-        return status;
-    const cl_int error =
-        bytes ? cl.clEnqueueReadBuffer(gpu->queue, from->object, 1, offset, bytes, to, 0, NULL, NULL)
-              : cl.clFinish(gpu->queue);
+    if (status) return status;
+    const cl_int error = bytes ? cl.clEnqueueReadBuffer(gpu->queue, from->object, 1, offset, bytes,
+                                                        to, 0, NULL, NULL)
+                               : cl.clFinish(gpu->queue);
     return outcome(gpu, error, "copying from the device");
 }
 
 static tally_status opencl_fill(struct gpu *gpu, struct gpu_memory *to, size_t offset,
-                                unsigned char byte, size_t bytes)
-{
+                                unsigned char byte, size_t bytes) {
     tally_status status = check_range(gpu, to, offset, bytes);
-    if (status || bytes == 0)
-        return status;
-    return outcome(gpu,
-                   cl.clEnqueueFillBuffer(gpu->queue, to->object, &byte, 1, offset, bytes, 0, NULL, NULL),
-                   "filling memory");
+    if (status || bytes == 0) return status;
+    return outcome(
+        gpu, cl.clEnqueueFillBuffer(gpu->queue, to->object, &byte, 1, offset, bytes, 0, NULL, NULL),
+        "filling memory");
 }
 
 static tally_status opencl_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
-                                struct gpu_memory *from, size_t from_offset, size_t bytes)
-{
+                                struct gpu_memory *from, size_t from_offset, size_t bytes) {
     tally_status status = check_range(gpu, to, to_offset, bytes);
-    if (status == TALLY_OK)
-        status = check_range(gpu, from, from_offset, bytes);
-    if (status || bytes == 0)
-        return status;
+    if (status == TALLY_OK) status = check_range(gpu, from, from_offset, bytes);
+    if (status || bytes == 0) return status;
     return outcome(gpu,
-                   cl.clEnqueueCopyBuffer(gpu->queue, from->object, to->object, from_offset, to_offset,
-                                          bytes, 0, NULL, NULL),
+                   cl.clEnqueueCopyBuffer(gpu->queue, from->object, to->object, from_offset,
+                                          to_offset, bytes, 0, NULL, NULL),
                    "copying on the device");
 }
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
 /* The compiler's own words on why `object` did not build. */
-static tally_status complain(struct gpu *gpu, cl_program object, const char *file)
-{
+static tally_status complain(struct gpu *gpu, cl_program object, const char *file) {
     char line[400] = "the compiler said nothing";
     size_t size = 0;
     cl.clGetProgramBuildInfo(object, gpu->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
     char *log = calloc(1, size + 1);
-    if (log && cl.clGetProgramBuildInfo(object, gpu->device, CL_PROGRAM_BUILD_LOG, size, log, NULL) ==
-                   CL_SUCCESS)
+    if (log && cl.clGetProgramBuildInfo(object, gpu->device, CL_PROGRAM_BUILD_LOG, size, log,
+                                        NULL) == CL_SUCCESS)
         embed_log_line(line, sizeof line, log);
     free(log);
     return fail(TALLY_ECOMPILE, "opencl:%zu: %s: %s", gpu->index, file, line);
 }
 
-static tally_status compile(struct gpu *gpu, const char *root, const char *file, cl_program *out)
-{
+static tally_status compile(struct gpu *gpu, const char *root, const char *file, cl_program *out) {
     cl_int error = CL_SUCCESS;
     char *text = embed_expand(root);
-    if (!text)
-        return no_memory(gpu);
+    if (!text) return no_memory(gpu);
     const char *texts[] = {"#pragma OPENCL FP_CONTRACT OFF\n", text};
     cl_program object = cl.clCreateProgramWithSource(gpu->context, 2, texts, NULL, &error);
     free(text);
-    if (error)
-        return outcome(gpu, error, "taking a kernel's source");
+    if (error) return outcome(gpu, error, "taking a kernel's source");
     error = cl.clBuildProgram(object, 1, &gpu->device, gpu->options, NULL, NULL);
     if (error == CL_SUCCESS) {
         *out = object;
         return TALLY_OK;
     }
-    tally_status status = error == CL_BUILD_PROGRAM_FAILURE ? complain(gpu, object, file)
-                                                            : outcome(gpu, error, "compiling a kernel");
+    tally_status status =
+        error == CL_OUT_OF_HOST_MEMORY ? no_memory(gpu) : complain(gpu, object, file);
     cl.clReleaseProgram(object);
     return status;
 }
 
 static tally_status opencl_build(struct gpu *gpu, const char *file, const char *prelude,
-                                 const char *const *defines, size_t count, struct gpu_program **out)
-{
+                                 const char *const *defines, size_t count,
+                                 struct gpu_program **out) {
     struct gpu_program *program;
     cl_program object = NULL;
     char *root = embed_root(file, prelude, defines, count);
-    if (!root)
-        return no_memory(gpu);
+    if (!root) return no_memory(gpu);
     for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
         if (strcmp(program->root, root) == 0) {
             free(root);
@@ -366,8 +322,7 @@ static tally_status opencl_build(struct gpu *gpu, const char *file, const char *
     program = status ? NULL : calloc(1, sizeof *program);
     if (!program) {
         free(root);
-        if (status)
-            return status;
+        if (status) return status;
         cl.clReleaseProgram(object);
         return no_memory(gpu);
     }
@@ -378,17 +333,14 @@ static tally_status opencl_build(struct gpu *gpu, const char *file, const char *
     return TALLY_OK;
 }
 
-static void drop_kernel(struct gpu_kernel *kernel)
-{
-    if (kernel->object)
-        cl.clReleaseKernel(kernel->object);
+static void drop_kernel(struct gpu_kernel *kernel) {
+    if (kernel->object) cl.clReleaseKernel(kernel->object);
     free(kernel->name);
     free(kernel);
 }
 
 static tally_status opencl_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
-                                  struct gpu_kernel **out)
-{
+                                  struct gpu_kernel **out) {
     char what[96];
     cl_int error = CL_SUCCESS;
     struct gpu_kernel *kernel;
@@ -413,14 +365,12 @@ static tally_status opencl_kernel(struct gpu *gpu, struct gpu_program *program, 
     return TALLY_OK;
 }
 
-static void drop_program(struct gpu_program *program)
-{
+static void drop_program(struct gpu_program *program) {
     while (!LIST_EMPTY(&program->kernels)) {
         struct gpu_kernel *kernel = LIST_FIRST(&program->kernels);
         LIST_REMOVE(kernel, link);
         drop_kernel(kernel);
     }
-    LIST_REMOVE(program, link);
     cl.clReleaseProgram(program->object);
     free(program->root);
     free(program);
@@ -429,8 +379,8 @@ static void drop_program(struct gpu_program *program)
 /* ---- Work ----------------------------------------------------------------------------------- */
 
 static tally_status opencl_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
-                                  unsigned block, const struct gpu_argument *arguments, size_t count)
-{
+                                  unsigned block, const struct gpu_argument *arguments,
+                                  size_t count) {
     const size_t local = block, global = (size_t)grid * block;
     cl_int error = CL_SUCCESS;
     for (size_t i = 0; i < count && error == CL_SUCCESS; i++) {
@@ -439,27 +389,24 @@ static tally_status opencl_launch(struct gpu *gpu, struct gpu_kernel *kernel, un
                                   a->memory ? &a->memory->object : a->value);
     }
     if (error == CL_SUCCESS)
-        error = cl.clEnqueueNDRangeKernel(gpu->queue, kernel->object, 1, NULL, &global, &local, 0, NULL,
-                                          NULL);
+        error = cl.clEnqueueNDRangeKernel(gpu->queue, kernel->object, 1, NULL, &global, &local, 0,
+                                          NULL, NULL);
     return outcome(gpu, error, "launching a kernel");
 }
 
-static tally_status opencl_finish(struct gpu *gpu)
-{
+static tally_status opencl_finish(struct gpu *gpu) {
     return outcome(gpu, cl.clFinish(gpu->queue), "waiting for the device");
 }
 
-static tally_status opencl_mark(struct gpu *gpu, int which)
-{
+static tally_status opencl_mark(struct gpu *gpu, int which) {
     cl_event *mark = &gpu->marks[which != 0];
-    if (*mark)
-        cl.clReleaseEvent(*mark);
+    if (*mark) cl.clReleaseEvent(*mark);
     *mark = NULL;
-    return outcome(gpu, cl.clEnqueueMarkerWithWaitList(gpu->queue, 0, NULL, mark), "marking a time");
+    return outcome(gpu, cl.clEnqueueMarkerWithWaitList(gpu->queue, 0, NULL, mark),
+                   "marking a time");
 }
 
-static tally_status opencl_elapsed(struct gpu *gpu, double *seconds)
-{
+static tally_status opencl_elapsed(struct gpu *gpu, double *seconds) {
     cl_ulong times[2] = {0, 0}; /* nanoseconds */
     if (!gpu->marks[0] || !gpu->marks[1])
         return fail(TALLY_EINVAL, "opencl:%zu: no two times were marked", gpu->index);
@@ -467,28 +414,24 @@ static tally_status opencl_elapsed(struct gpu *gpu, double *seconds)
     for (int i = 0; i < 2 && error == CL_SUCCESS; i++)
         error = cl.clGetEventProfilingInfo(gpu->marks[i], CL_PROFILING_COMMAND_END, sizeof times[i],
                                            &times[i], NULL);
-    if (error == CL_SUCCESS)
-        *seconds = (double)(times[1] - times[0]) * 1e-9;
+    if (error == CL_SUCCESS) *seconds = (double)(times[1] - times[0]) * 1e-9;
     return outcome(gpu, error, "measuring time");
 }
 
-static void opencl_close(struct gpu *gpu)
-{
-    if (!gpu)
-        return;
-    if (gpu->queue)
-        cl.clFinish(gpu->queue);
-    while (!LIST_EMPTY(&gpu->programs))
-        drop_program(LIST_FIRST(&gpu->programs));
+static void opencl_close(struct gpu *gpu) {
+    if (!gpu) return;
+    if (gpu->queue) cl.clFinish(gpu->queue);
+    while (!LIST_EMPTY(&gpu->programs)) {
+        struct gpu_program *program = LIST_FIRST(&gpu->programs);
+        LIST_REMOVE(program, link);
+        drop_program(program);
+    }
     while (!LIST_EMPTY(&gpu->memory))
         opencl_release(gpu, LIST_FIRST(&gpu->memory));
     for (int i = 0; i < 2; i++)
-        if (gpu->marks[i])
-            cl.clReleaseEvent(gpu->marks[i]);
-    if (gpu->queue)
-        cl.clReleaseCommandQueue(gpu->queue);
-    if (gpu->context)
-        cl.clReleaseContext(gpu->context);
+        if (gpu->marks[i]) cl.clReleaseEvent(gpu->marks[i]);
+    if (gpu->queue) cl.clReleaseCommandQueue(gpu->queue);
+    if (gpu->context) cl.clReleaseContext(gpu->context);
     free(gpu);
 }
 

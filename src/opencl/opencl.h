@@ -56,7 +56,7 @@ enum {
 #define NUMBER(name, number, status) name = number,
     OPENCL_ERRORS(NUMBER)
 #undef NUMBER
-    CL_SUCCESS = 0,
+        CL_SUCCESS = 0,
     CL_PLATFORM_NAME = 0x0902,
     CL_DEVICE_TYPE_CPU = 1 << 1,
     CL_DEVICE_TYPE = 0x1000,
@@ -87,7 +87,7 @@ enum {
     X(clGetPlatformInfo, cl_int,                                                                   \
       (cl_platform_id platform, cl_uint what, size_t room, void *out, size_t *size))               \
     X(clGetDeviceIDs, cl_int,                                                                      \
-      (cl_platform_id platform, cl_bits type, cl_uint room, cl_device_id *out, cl_uint *count))    \
+      (cl_platform_id platform, cl_bits type, cl_uint room, cl_device_id * out, cl_uint * count))  \
     X(clGetDeviceInfo, cl_int,                                                                     \
       (cl_device_id device, cl_uint what, size_t room, void *out, size_t *size))                   \
     X(clCreateContext, cl_context,                                                                 \

@@ -65,22 +65,19 @@ static _Thread_local unsigned depth;
 
 /* ---- Failures, injected and real ------------------------------------------------------------ */
 
-static unsigned long setting(const char *name, unsigned long otherwise)
-{
+static unsigned long setting(const char *name, unsigned long otherwise) {
     const char *text = getenv(name);
     return text && *text ? strtoul(text, NULL, 0) : otherwise;
 }
 
-static bool is_final(CUresult error)
-{
+static bool is_final(CUresult error) {
     return error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_LAUNCH_TIMEOUT ||
            error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_UNKNOWN ||
            (error >= CUDA_ERROR_ASSERT && error <= CUDA_ERROR_LAUNCH_FAILED);
 }
 
 /* Counts a call of `name` and says whether it is one that is to fail: with which error. */
-static CUresult injected(const char *name)
-{
+static CUresult injected(const char *name) {
     enum { RULES_MAX = 8 };
     static char current[256];
     static unsigned counts[RULES_MAX];
@@ -88,8 +85,7 @@ static CUresult injected(const char *name)
     const size_t length = strcspn(name, "_");
     CUresult result = CUDA_SUCCESS;
 
-    if (!rules)
-        rules = "";
+    if (!rules) rules = "";
     if (strcmp(current, rules) != 0) {
         snprintf(current, sizeof current, "%s", rules);
         memset(counts, 0, sizeof counts);
@@ -107,32 +103,26 @@ static CUresult injected(const char *name)
 }
 
 /* A call begins that needs no context; every one that began ends with done(). */
-static CUresult called(const char *name)
-{
+static CUresult called(const char *name) {
     pthread_mutex_lock(&lock);
     return injected(name);
 }
 
-static CUresult done(CUresult result)
-{
+static CUresult done(CUresult result) {
     pthread_mutex_unlock(&lock);
     return result;
 }
 
 /* The same within a context: *out is its device. */
-static CUresult called_in(const char *name, struct device **out)
-{
+static CUresult called_in(const char *name, struct device **out) {
     CUresult result = called(name);
     *out = depth ? stack[depth - 1] : NULL;
-    if (!*out || !(*out)->model)
-        return result ? result : CUDA_ERROR_INVALID_CONTEXT;
-    if (is_final(result) && (*out)->lost == CUDA_SUCCESS)
-        (*out)->lost = result;
+    if (!*out || !(*out)->model) return result ? result : CUDA_ERROR_INVALID_CONTEXT;
+    if (is_final(result) && (*out)->lost == CUDA_SUCCESS) (*out)->lost = result;
     return result ? result : (*out)->lost;
 }
 
-static CUresult of_model(struct device *d, model_status status)
-{
+static CUresult of_model(struct device *d, model_status status) {
     switch (status) {
     case MODEL_OK:
         return CUDA_SUCCESS;
@@ -167,8 +157,7 @@ static const struct {
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 
-static CUresult find_text(CUresult error, size_t *out)
-{
+static CUresult find_text(CUresult error, size_t *out) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].error == error) {
             *out = i;
@@ -177,8 +166,7 @@ static CUresult find_text(CUresult error, size_t *out)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuGetErrorName(CUresult error, const char **name)
-{
+CUresult cuGetErrorName(CUresult error, const char **name) {
     size_t i = 0;
     CUresult result = find_text(error, &i);
     *name = result ? NULL : texts[i].name;
@@ -186,8 +174,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
 }
 
 /* Of a kernel's fault, the model has more to say than CUDA's text. */
-CUresult cuGetErrorString(CUresult error, const char **text)
-{
+CUresult cuGetErrorString(CUresult error, const char **text) {
     size_t i = 0;
     CUresult result = find_text(error, &i);
     *text = result ? NULL : is_final(error) && *fault_text ? fault_text : texts[i].text;
@@ -196,67 +183,56 @@ CUresult cuGetErrorString(CUresult error, const char **text)
 
 /* ---- Driver and devices --------------------------------------------------------------------- */
 
-static size_t device_count(void)
-{
+static size_t device_count(void) {
     const unsigned long count = setting("TALLY_CUDA_DOUBLE_DEVICES", 1);
     return count < DEVICES_MAX ? count : DEVICES_MAX;
 }
 
-static size_t device_memory(void)
-{
+static size_t device_memory(void) {
     return setting("TALLY_CUDA_DOUBLE_MEMORY", 1ul << 30);
 }
 
-CUresult cuInit(unsigned flags)
-{
+CUresult cuInit(unsigned flags) {
     CUresult result = called(__func__);
-    if (result == CUDA_SUCCESS)
-        initialised = flags == 0;
+    if (result == CUDA_SUCCESS) initialised = flags == 0;
     return done(result);
 }
 
-CUresult cuDriverGetVersion(int *version)
-{
+CUresult cuDriverGetVersion(int *version) {
     CUresult result = called(__func__);
     *version = (int)setting("TALLY_CUDA_DOUBLE_VERSION", 13000);
     return done(result);
 }
 
-CUresult cuDeviceGetCount(int *count)
-{
+CUresult cuDeviceGetCount(int *count) {
     CUresult result = called(__func__);
     *count = (int)device_count();
     return done(result ? result : initialised ? CUDA_SUCCESS : 3);
 }
 
-static bool is_device(CUdevice device)
-{
+static bool is_device(CUdevice device) {
     return device >= 0 && (size_t)device < device_count();
 }
 
-CUresult cuDeviceGet(CUdevice *device, int ordinal)
-{
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
     CUresult result = called(__func__);
     *device = ordinal;
     return done(result ? result : is_device(ordinal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
 }
 
-CUresult cuDeviceGetName(char *name, int room, CUdevice device)
-{
+CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
     CUresult result = called(__func__);
     snprintf(name, (size_t)room, "test double %d of a CUDA device (no GPU)", device);
     return done(result);
 }
 
-CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
-{
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
     CUresult result = called(__func__);
     *bytes = device_memory();
     return done(result ? result : is_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE);
 }
 
-CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
-{
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     CUresult result = called(__func__);
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -282,35 +258,29 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
-static struct object *add(struct device *d, struct object object)
-{
+static struct object *add(struct device *d, struct object object) {
     struct object *o = malloc(sizeof *o);
-    if (!o)
-        abort();
+    if (!o) abort();
     *o = object;
     LIST_INSERT_HEAD(&d->objects, o, link);
     object_count++;
     return o;
 }
 
-static void drop(struct object *o)
-{
+static void drop(struct object *o) {
     LIST_REMOVE(o, link);
     object_count--;
     free(o);
 }
 
-static struct object *find(struct device *d, const void *object, int kind)
-{
+static struct object *find(struct device *d, const void *object, int kind) {
     struct object *o;
     for (o = LIST_FIRST(&d->objects); o; o = LIST_NEXT(o, link))
-        if (o == object && (int)o->kind == kind)
-            return o;
+        if (o == object && (int)o->kind == kind) return o;
     return NULL;
 }
 
-static void end_context(struct device *d)
-{
+static void end_context(struct device *d) {
     while (!LIST_EMPTY(&d->objects))
         drop(LIST_FIRST(&d->objects));
     model_close(d->model);
@@ -319,13 +289,11 @@ static void end_context(struct device *d)
     d->used = 0;
 }
 
-size_t tally_cuda_double_objects(void)
-{
+size_t tally_cuda_double_objects(void) {
     return object_count;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
-{
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     CUresult result = called(__func__);
     struct device *d = &devices[device];
     if (result == CUDA_SUCCESS && !d->model && model_open(&d->model) != MODEL_OK)
@@ -335,80 +303,63 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return done(result);
 }
 
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     CUresult result = called(__func__);
     struct device *d = &devices[device];
-    if (result == CUDA_SUCCESS && d->retained == 0)
-        result = CUDA_ERROR_INVALID_CONTEXT;
-    if (result == CUDA_SUCCESS && --d->retained == 0)
-        end_context(d);
+    if (result == CUDA_SUCCESS && d->retained == 0) result = CUDA_ERROR_INVALID_CONTEXT;
+    if (result == CUDA_SUCCESS && --d->retained == 0) end_context(d);
     return done(result);
 }
 
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
     CUresult result = called(__func__);
-    if (result == CUDA_SUCCESS)
-        end_context(&devices[device]);
+    if (result == CUDA_SUCCESS) end_context(&devices[device]);
     return done(result);
 }
 
-CUresult cuCtxPushCurrent_v2(CUcontext context)
-{
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
     CUresult result = called(__func__);
-    if (depth == STACK_MAX)
-        abort(); /* somebody forgets to pop */
-    if (result == CUDA_SUCCESS)
-        stack[depth++] = (struct device *)(void *)context;
+    if (depth == STACK_MAX) abort(); /* somebody forgets to pop */
+    if (result == CUDA_SUCCESS) stack[depth++] = (struct device *)(void *)context;
     return done(result);
 }
 
-CUresult cuCtxPopCurrent_v2(CUcontext *context)
-{
+CUresult cuCtxPopCurrent_v2(CUcontext *context) {
     CUresult result = called(__func__);
-    if (depth == 0)
-        return done(CUDA_ERROR_INVALID_CONTEXT);
+    if (depth == 0) return done(CUDA_ERROR_INVALID_CONTEXT);
     *context = (CUcontext)(void *)stack[--depth];
     return done(result);
 }
 
 /* ---- Streams and events --------------------------------------------------------------------- */
 
-CUresult cuStreamCreate(CUstream *stream, unsigned flags)
-{
+CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     (void)flags;
-    if (result == CUDA_SUCCESS)
-        *stream = (CUstream)(void *)add(d, (struct object){.kind = STREAM});
+    if (result == CUDA_SUCCESS) *stream = (CUstream)(void *)add(d, (struct object){.kind = STREAM});
     return done(result);
 }
 
 /* What takes a stream begins like this. */
-static CUresult called_on(const char *name, CUstream stream, struct device **d)
-{
+static CUresult called_on(const char *name, CUstream stream, struct device **d) {
     CUresult result = called_in(name, d);
     return result ? result : find(*d, stream, STREAM) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream)
-{
+CUresult cuStreamDestroy_v2(CUstream stream) {
     struct device *d;
     CUresult result = called_on(__func__, stream, &d);
-    if (result == CUDA_SUCCESS)
-        drop((struct object *)(void *)stream);
+    if (result == CUDA_SUCCESS) drop((struct object *)(void *)stream);
     return done(result);
 }
 
-CUresult cuStreamSynchronize(CUstream stream)
-{
+CUresult cuStreamSynchronize(CUstream stream) {
     struct device *d;
     return done(called_on(__func__, stream, &d));
 }
 
-CUresult cuEventCreate(CUevent *event, unsigned flags)
-{
+CUresult cuEventCreate(CUevent *event, unsigned flags) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     (void)flags;
@@ -418,31 +369,26 @@ CUresult cuEventCreate(CUevent *event, unsigned flags)
 }
 
 static CUresult called_with_event(const char *name, CUevent event, struct device **d,
-                                  struct object **out)
-{
+                                  struct object **out) {
     CUresult result = called_in(name, d);
     *out = result ? NULL : find(*d, event, EVENT);
     return result ? result : *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuEventDestroy_v2(CUevent event)
-{
+CUresult cuEventDestroy_v2(CUevent event) {
     struct device *d;
     struct object *o;
     CUresult result = called_with_event(__func__, event, &d, &o);
-    if (result == CUDA_SUCCESS)
-        drop(o);
+    if (result == CUDA_SUCCESS) drop(o);
     return done(result);
 }
 
-CUresult cuEventRecord(CUevent event, CUstream stream)
-{
+CUresult cuEventRecord(CUevent event, CUstream stream) {
     struct device *d;
     struct object *o;
     struct timespec now;
     CUresult result = called_with_event(__func__, event, &d, &o);
-    if (result == CUDA_SUCCESS && !find(d, stream, STREAM))
-        result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && !find(d, stream, STREAM)) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         o->time = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -450,44 +396,37 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
     return done(result);
 }
 
-CUresult cuEventSynchronize(CUevent event)
-{
+CUresult cuEventSynchronize(CUevent event) {
     struct device *d;
     struct object *o;
     return done(called_with_event(__func__, event, &d, &o));
 }
 
-CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
-{
+CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to) {
     struct device *d;
     struct object *start;
     CUresult result = called_with_event(__func__, from, &d, &start);
     struct object *stop = result ? NULL : find(d, to, EVENT);
     if (result == CUDA_SUCCESS && (!stop || start->time < 0 || stop->time < 0))
         result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS)
-        *milliseconds = (float)((stop->time - start->time) * 1e3);
+    if (result == CUDA_SUCCESS) *milliseconds = (float)((stop->time - start->time) * 1e3);
     return done(result);
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static void *pointer(CUdeviceptr address)
-{
+static void *pointer(CUdeviceptr address) {
     return (void *)(uintptr_t)address;
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
-{
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
     struct device *d;
     void *memory = NULL;
     CUresult result = called_in(__func__, &d);
-    if (result == CUDA_SUCCESS && bytes == 0)
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && bytes == 0) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && bytes > device_memory() - d->used)
         result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS)
-        result = of_model(d, model_allocate(d->model, bytes, &memory));
+    if (result == CUDA_SUCCESS) result = of_model(d, model_allocate(d->model, bytes, &memory));
     if (result == CUDA_SUCCESS) {
         add(d, (struct object){.kind = MEMORY, .address = memory, .bytes = bytes});
         d->used += bytes;
@@ -497,17 +436,14 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 }
 
 /* The allocation that an address lies in. */
-static struct object *memory_at(struct device *d, CUdeviceptr address)
-{
+static struct object *memory_at(struct device *d, CUdeviceptr address) {
     struct object *o;
     for (o = LIST_FIRST(&d->objects); o; o = LIST_NEXT(o, link))
-        if (o->kind == MEMORY && address - (uintptr_t)o->address < o->bytes)
-            return o;
+        if (o->kind == MEMORY && address - (uintptr_t)o->address < o->bytes) return o;
     return NULL;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address)
-{
+CUresult cuMemFree_v2(CUdeviceptr address) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     struct object *o = result ? NULL : memory_at(d, address);
@@ -521,8 +457,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
     return done(result);
 }
 
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
-{
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
     struct device *d;
     CUresult result = called_on(__func__, stream, &d);
     if (result == CUDA_SUCCESS)
@@ -530,8 +465,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CU
     return done(result);
 }
 
-CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
     struct device *d;
     CUresult result = called_on(__func__, stream, &d);
     if (result == CUDA_SUCCESS)
@@ -539,8 +473,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
     return done(result);
 }
 
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     struct device *d;
     CUresult result = called_on(__func__, stream, &d);
     char *between = result ? NULL : malloc(bytes);
@@ -552,8 +485,7 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
     return done(result);
 }
 
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream)
-{
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {
     struct device *d;
     CUresult result = called_on(__func__, stream, &d);
     if (result == CUDA_SUCCESS)
@@ -561,39 +493,33 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
     return done(result);
 }
 
-CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address)
-{
+CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address) {
     CUresult result = called(__func__);
     size_t i = 0;
     while (i < DEVICES_MAX && !memory_at(&devices[i], address))
         i++;
-    if (result == CUDA_SUCCESS && i == DEVICES_MAX)
-        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && i == DEVICES_MAX) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        *(int *)value = attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (int)i
-                                                                         : CU_MEMORYTYPE_DEVICE;
+        *(int *)value =
+            attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (int)i : CU_MEMORYTYPE_DEVICE;
     return done(result);
 }
 
 /* ---- Modules -------------------------------------------------------------------------------- */
 
-static bool has_word(const char *text, const char *word)
-{
+static bool has_word(const char *text, const char *word) {
     const char *at = strstr(text, word);
     return at && !isalnum((unsigned char)at[strlen(word)]);
 }
 
 /* The model's kernels for "... TYPE_x ... OP_y ...". */
-static const ladder_instance *instance_named(const char *words)
-{
+static const ladder_instance *instance_named(const char *words) {
     tally_type type = 0;
     tally_op op = 0;
 #define TYPE(NAME, ...)                                                                            \
-    if (has_word(words, "TYPE_" #NAME))                                                            \
-        type = TALLY_##NAME;
+    if (has_word(words, "TYPE_" #NAME)) type = TALLY_##NAME;
 #define OP(NAME, ...)                                                                              \
-    if (has_word(words, "OP_" #NAME))                                                              \
-        op = TALLY_##NAME;
+    if (has_word(words, "OP_" #NAME)) op = TALLY_##NAME;
     TALLY_TYPES(TYPE)
     TALLY_OPS(OP)
     return type && op ? ladder_instance_of(type, op) : NULL;
@@ -601,8 +527,7 @@ static const ladder_instance *instance_named(const char *words)
 
 /* An image is one that the library has compiled in, known by being the same bytes, or a line of text
  * from the double of the compiler. */
-static const ladder_instance *instance_of(const unsigned char *image)
-{
+static const ladder_instance *instance_of(const unsigned char *image) {
     const char magic[] = "tally test double:";
     if (strncmp((const char *)image, magic, strlen(magic)) == 0)
         return instance_named((const char *)image);
@@ -611,8 +536,7 @@ static const ladder_instance *instance_of(const unsigned char *image)
         uint16_t version, header;
         uint64_t size;
     } *fatbin = (const void *)image;
-    if (fatbin->magic != 0xba55ed50)
-        return NULL;
+    if (fatbin->magic != 0xba55ed50) return NULL;
     for (const struct embedded *e = embedded_images; e->name; e++)
         if (fatbin->header + fatbin->size <= e->size &&
             memcmp(image, e->bytes, fatbin->header + fatbin->size) == 0)
@@ -620,53 +544,42 @@ static const ladder_instance *instance_of(const unsigned char *image)
     return NULL;
 }
 
-CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     const ladder_instance *instance = result ? NULL : instance_of(image);
-    if (result == CUDA_SUCCESS && !instance)
-        result = CUDA_ERROR_INVALID_IMAGE;
+    if (result == CUDA_SUCCESS && !instance) result = CUDA_ERROR_INVALID_IMAGE;
     if (result == CUDA_SUCCESS)
         *module = (CUmodule)(void *)add(d, (struct object){.kind = MODULE, .instance = instance});
     return done(result);
 }
 
-CUresult cuModuleUnload(CUmodule module)
-{
+CUresult cuModuleUnload(CUmodule module) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     struct object *o = result ? NULL : find(d, module, MODULE);
-    if (result == CUDA_SUCCESS && !o)
-        result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS)
-        drop(o);
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) drop(o);
     return done(result);
 }
 
-CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     const struct object *o = result ? NULL : find(d, module, MODULE);
     const model_kernel *kernel = NULL;
-    if (result == CUDA_SUCCESS && !o)
-        result = CUDA_ERROR_INVALID_HANDLE;
-    if (result)
-        return done(result);
-    if (strcmp(o->instance->load->name, name) == 0)
-        kernel = o->instance->load;
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result) return done(result);
+    if (strcmp(o->instance->load->name, name) == 0) kernel = o->instance->load;
     for (int i = 0; i < LADDER_RUNG_COUNT; i++)
-        if (strcmp(o->instance->rungs[i]->name, name) == 0)
-            kernel = o->instance->rungs[i];
+        if (strcmp(o->instance->rungs[i]->name, name) == 0) kernel = o->instance->rungs[i];
     *function = (CUfunction)(uintptr_t)kernel;
     return done(kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                        CUstream stream, void **parameters, void **extra)
-{
+                        CUstream stream, void **parameters, void **extra) {
     struct device *d;
     CUresult result = called_on(__func__, stream, &d);
     if (result == CUDA_SUCCESS &&
@@ -676,7 +589,6 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                                  .grid = grid_x,
                                  .block = block_x,
                                  .arguments = parameters};
-    if (result == CUDA_SUCCESS)
-        result = of_model(d, model_run(d->model, &launch, NULL));
+    if (result == CUDA_SUCCESS) result = of_model(d, model_run(d->model, &launch, NULL));
     return done(result);
 }

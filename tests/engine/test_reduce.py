@@ -81,6 +81,20 @@ def test_long(op, type_, devices, few_devices, large_arena):
         offset = int(g.choice(OFFSETS))
         address = large_arena.place(raw, offset)
         compare(devices if i % 2 else few_devices, op, type_, kind, raw, address, offset, want)
+    if type_ in FLOATS and op in ("sum", "prod", "min", "max"):
+        # one special among ordinary numbers, in the hands of one thread of several
+        n = data.long_lengths(type_)[3]
+        raw = data.make(g, "near-one", type_, n)
+        inf = oracle.INF[type_]
+        specials = {inf | 1: oracle.NAN[type_]}
+        if op == "sum":
+            specials.update({inf: inf, inf | oracle.SIGN[type_]: inf | oracle.SIGN[type_]})
+        for special, want in specials.items():
+            for place in (0, n // 2, n - 1, int(g.integers(0, n))):
+                was, raw[place] = raw[place], special
+                compare(few_devices, op, type_, f"{special:#x} at {place}", raw, raw.ctypes.data, 0,
+                        (type_, want))
+                raw[place] = was
 
 
 @pytest.mark.parametrize("type_", TYPES)

@@ -143,7 +143,8 @@ def test_an_identity_alone_is_never_combined(devices):
 def test_products(type_, few_devices):
     """Products that overflow, underflow and turn NaN in some brackets and not in others."""
     g = data.rng("products " + type_)
-    for n in (2, 3, 31, 32, 33, 64, 65, 100, 1000, 4096, 4097, 5000, 9000, 40000):
+    for n in (2, 3, 31, 32, 33, 64, 65, 100, 1000, 3969, 4064, 4065, 4095, 4096, 4097, 5000, 8191,
+              9000, 40000):
         for kind in ("near-one", "bits", "loguniform", "subnormal", "huge", "outlier", "blocks"):
             raw = data.make(g, kind, type_, n)
             compare(few_devices, "prod", type_, kind, raw, raw.ctypes.data, 0,

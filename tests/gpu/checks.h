@@ -7,6 +7,7 @@
 #include "../c/testing.h"
 
 #include "gpu/gpu.h"
+#include "model/ladder.h"
 
 /* Memory: round trips, ranges, fills, copies, nothing at all, and calls that reach too far. */
 void check_memory(const struct gpu_api *api);
@@ -23,8 +24,8 @@ void check_threads(const struct gpu_api *api, unsigned threads, unsigned rounds)
 /* There is no such device, and that is said. */
 void check_absence(const struct gpu_api *api, size_t i);
 
-/* The sum of x[0..n), i32, by the ladder's kernel `name`: what all of this uses for work. */
-tally_status sum_i32(const struct gpu_api *api, struct gpu *gpu, const char *name, const int32_t *x,
+/* The sum of x[0..n), i32, by a rung of the ladder whose grid is free: what all of this uses for work. */
+tally_status sum_i32(const struct gpu_api *api, struct gpu *gpu, ladder_rung rung, const int32_t *x,
                      size_t n, int64_t *sum);
 
 #endif

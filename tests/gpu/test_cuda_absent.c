@@ -6,8 +6,7 @@
 
 #include <dlfcn.h>
 
-static void says_what_is_missing(void **state)
-{
+static void says_what_is_missing(void **state) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     (void)state;
     if (library && dlsym(library, "cuLaunchKernel")) {
@@ -22,8 +21,7 @@ static void says_what_is_missing(void **state)
     cuda_api.close(NULL);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(says_what_is_missing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,7 @@
 
 #include "gpu/embed.h"
 
-static void finds_sources(void **state)
-{
+static void finds_sources(void **state) {
     (void)state;
     assert_non_null(embed_find(embedded_sources, "kernels/dialect.h"));
     assert_non_null(embed_find(embedded_sources, "kernels/ladder/ladder.cu"));
@@ -16,8 +15,7 @@ static void finds_sources(void **state)
     }
 }
 
-static void root_says_all(void **state)
-{
+static void root_says_all(void **state) {
     const char *const defines[] = {"TYPE_F32", "FACTOR=2 + 2"};
     char *root = embed_root("ladder/ladder.cu", "int prelude;", defines, 2);
     (void)state;
@@ -26,9 +24,9 @@ static void root_says_all(void **state)
     free(root);
 }
 
-static void expands_includes(void **state)
-{
-    char *text = embed_expand("#include \"kernels/ladder/load.cu\"\n# include \"elsewhere.h\"\nend");
+static void expands_includes(void **state) {
+    char *text =
+        embed_expand("#include \"kernels/ladder/load.cu\"\n# include \"elsewhere.h\"\nend");
     (void)state;
     assert_non_null(text);
     assert_non_null(strstr(text, "#line 1 \"kernels/ladder/load.cu\"\n"));
@@ -40,15 +38,13 @@ static void expands_includes(void **state)
     free(text);
 }
 
-static void check_line(const char *log, const char *wanted)
-{
+static void check_line(const char *log, const char *wanted) {
     char line[40];
     embed_log_line(line, sizeof line, log);
     assert_string_equal(line, wanted);
 }
 
-static void log_becomes_a_line(void **state)
-{
+static void log_becomes_a_line(void **state) {
     (void)state;
     check_line("", "the compiler said nothing");
     check_line("\n \n", "the compiler said nothing");
@@ -56,11 +52,11 @@ static void log_becomes_a_line(void **state)
     check_line("a warning\nx.cu:3: error: no\n    x\r\n\n    ^\n", "x.cu:3: error: no; x; ^");
     check_line("error: 0123456789 0123456789 0123456789 0123456789\nmore",
                "error: 0123456789 0123456789 0123456789");
-    check_line("error: 0123456789 0123456789 0123456\nmore", "error: 0123456789 0123456789 0123456; m");
+    check_line("error: 0123456789 0123456789 0123456\nmore",
+               "error: 0123456789 0123456789 0123456; m");
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_sources),
         cmocka_unit_test(root_says_all),

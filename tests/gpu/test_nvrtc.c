@@ -22,8 +22,7 @@ static const char *const ops[] = {
 };
 
 static tally_status compile(const char *file, const char *prelude, const char *const *defines,
-                            size_t count, int major, char **image)
-{
+                            size_t count, int major, char **image) {
     char *root = embed_root(file, prelude, defines, count);
     char *text = embed_expand(root);
     assert_non_null(text);
@@ -33,8 +32,7 @@ static tally_status compile(const char *file, const char *prelude, const char *c
     return status;
 }
 
-static void compiles(const char *type, const char *op, int major)
-{
+static void compiles(const char *type, const char *op, int major) {
     const char *const defines[] = {type, op};
     char *image = NULL;
     assert_ok(compile("ladder/ladder.cu", NULL, defines, 2, major, &image));
@@ -43,24 +41,21 @@ static void compiles(const char *type, const char *op, int major)
 }
 
 /* All pairs are cuda_compile_all's, with nvcc. */
-static void every_type_and_operator(void **state)
-{
+static void every_type_and_operator(void **state) {
     const size_t type_count = sizeof types / sizeof *types, op_count = sizeof ops / sizeof *ops;
     (void)state;
     for (size_t i = 0; i < type_count || i < op_count; i++)
         compiles(types[i % type_count], ops[i % op_count], 9);
 }
 
-static void every_architecture(void **state)
-{
+static void every_architecture(void **state) {
     (void)state;
     compiles("TYPE_F64", "OP_SUM", 8);
     compiles("TYPE_BF16", "OP_MAX", 10);
 }
 
 /* A device that is newer than the compiler gets PTX; one that is older than all it knows, nothing. */
-static void other_architectures(void **state)
-{
+static void other_architectures(void **state) {
     static const char *const defines[] = {"TYPE_F32", "OP_SUM"};
     char *image = NULL;
     (void)state;
@@ -71,13 +66,13 @@ static void other_architectures(void **state)
     assert_error(TALLY_ECOMPILE, compile("ladder/ladder.cu", NULL, defines, 2, 1, &image));
 }
 
-static void errors_are_told(void **state)
-{
+static void errors_are_told(void **state) {
     static const char *const defines[] = {"TYPE_F32", "OP_SUM"};
     char *image = NULL;
     (void)state;
-    assert_error(TALLY_ECOMPILE, compile("ladder/load.cu", "\n__device__ int f(int a) { return a + nobody; }",
-                                         defines, 2, 9, &image));
+    assert_error(TALLY_ECOMPILE,
+                 compile("ladder/load.cu", "\n__device__ int f(int a) { return a + nobody; }",
+                         defines, 2, 9, &image));
     print_message("%s\n", tally_error());
     assert_non_null(strstr(tally_error(), "prelude(2)"));
     assert_non_null(strstr(tally_error(), "nobody"));
@@ -87,8 +82,7 @@ static void errors_are_told(void **state)
     assert_null(image);
 }
 
-int main(void)
-{
+int main(void) {
     char *image = NULL;
     if (compiler_run("__global__ void f() {}", "f", 9, 0, DRIVER, &image) != TALLY_OK) {
         printf("skipped: %s\n", tally_error());

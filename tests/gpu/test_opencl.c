@@ -6,22 +6,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void needs_device(void)
-{
+static void needs_device(void) {
+    struct gpu_facts facts;
     if (opencl_api.count() == 0) {
-        print_message("skipped: no OpenCL device is here\n");
+        opencl_api.describe(0, &facts);
+        print_message("skipped: %s\n", tally_error());
         skip();
     }
 }
 
-static int under_oclgrind(void)
-{
+static int under_oclgrind(void) {
     const char *preload = getenv("LD_PRELOAD");
     return preload && strstr(preload, "oclgrind");
 }
 
-static void describes(void **state)
-{
+static void describes(void **state) {
     struct gpu_facts facts;
     (void)state;
     needs_device();
@@ -34,50 +33,43 @@ static void describes(void **state)
     }
 }
 
-static void absent(void **state)
-{
+static void absent(void **state) {
     (void)state;
     check_absence(&opencl_api, opencl_api.count());
     check_absence(&opencl_api, SIZE_MAX);
 }
 
-static void memory(void **state)
-{
+static void memory(void **state) {
     (void)state;
     needs_device();
     check_memory(&opencl_api);
 }
 
-static void builds(void **state)
-{
+static void builds(void **state) {
     (void)state;
     needs_device();
     check_builds(&opencl_api);
 }
 
-static void ladder(void **state)
-{
+static void ladder(void **state) {
     (void)state;
     needs_device();
     check_ladder(&opencl_api);
 }
 
-static void times(void **state)
-{
+static void times(void **state) {
     (void)state;
     needs_device();
     check_time(&opencl_api);
 }
 
-static void reopening(void **state)
-{
+static void reopening(void **state) {
     (void)state;
     needs_device();
     check_reopening(&opencl_api, under_oclgrind() ? 20 : 1000, 16 << 20);
 }
 
-static void threads(void **state)
-{
+static void threads(void **state) {
     (void)state;
     needs_device();
     if (under_oclgrind()) { /* it runs one program at a time */
@@ -88,8 +80,7 @@ static void threads(void **state)
 }
 
 /* Host memory of a unified device is used where it lies; also memory that must not be written. */
-static void adopts(void **state)
-{
+static void adopts(void **state) {
     struct gpu *gpu;
     struct gpu_memory *theirs;
     struct gpu_facts facts;
@@ -119,8 +110,7 @@ static void adopts(void **state)
 }
 
 /* a * b + c is rounded twice, whatever the compiler would like better. */
-static void rounds_as_written(void **state)
-{
+static void rounds_as_written(void **state) {
     static const char prelude[] =
         "__kernel void contracted(__global const float *x, __global float *y)\n"
         "{ y[0] = x[0] * x[1] + x[2]; y[1] = x[0] / x[1]; y[2] = x[3] * 0.5f; }\n";
@@ -140,18 +130,17 @@ static void rounds_as_written(void **state)
     assert_ok(opencl_api.write(gpu, from, 0, x, sizeof x));
     assert_ok(opencl_api.build(gpu, "ladder/load.cu", prelude, defines, 2, &program));
     assert_ok(opencl_api.kernel(gpu, program, "contracted", &kernel));
-    const struct gpu_argument arguments[] = {{.memory = from}, {.memory = to}};
+    const struct gpu_argument arguments[3] = {{.memory = from}, {.memory = to}, {.memory = to}};
     assert_ok(opencl_api.launch(gpu, kernel, 1, 1, arguments, 2));
     assert_ok(opencl_api.read(gpu, y, to, 0, sizeof y));
     assert_memory_equal(y, wanted, sizeof y);
     assert_error(TALLY_EINVAL, opencl_api.launch(gpu, kernel, 1, 1 << 20, arguments, 2));
-    assert_error(TALLY_EINVAL, opencl_api.launch(gpu, kernel, 1, 1, arguments, 1 + 2));
+    assert_error(TALLY_EINVAL, opencl_api.launch(gpu, kernel, 1, 1, arguments, 3));
     opencl_api.close(gpu);
 }
 
 /* An error in a prelude - a user's operator - is told with its line and the compiler's words. */
-static void compile_errors(void **state)
-{
+static void compile_errors(void **state) {
     static const char *const defines[] = {"TYPE_F32", "OP_SUM"};
     struct gpu *gpu;
     struct gpu_program *program;
@@ -159,21 +148,28 @@ static void compile_errors(void **state)
     needs_device();
     assert_ok(opencl_api.open(0, &gpu));
     assert_error(TALLY_ECOMPILE,
-                 opencl_api.build(gpu, "ladder/load.cu", "\nint f(int a) { return a + nobody; }", defines,
-                                  2, &program));
+                 opencl_api.build(gpu, "ladder/load.cu", "\nint f(int a) { return a + nobody; }",
+                                  defines, 2, &program));
     print_message("%s\n", tally_error());
-    assert_non_null(strstr(tally_error(), "prelude:2"));
+    if (!under_oclgrind()) /* which counts lines in its own way */
+        assert_non_null(strstr(tally_error(), "prelude:2"));
     assert_non_null(strstr(tally_error(), "nobody"));
     opencl_api.close(gpu);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(describes), cmocka_unit_test(absent),   cmocka_unit_test(memory),
-        cmocka_unit_test(builds),    cmocka_unit_test(ladder),   cmocka_unit_test(times),
-        cmocka_unit_test(adopts),    cmocka_unit_test(threads),  cmocka_unit_test(rounds_as_written),
-        cmocka_unit_test(reopening), cmocka_unit_test(compile_errors),
+        cmocka_unit_test(describes),
+        cmocka_unit_test(absent),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(builds),
+        cmocka_unit_test(ladder),
+        cmocka_unit_test(times),
+        cmocka_unit_test(adopts),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(rounds_as_written),
+        cmocka_unit_test(reopening),
+        cmocka_unit_test(compile_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,7 @@
 
 static const char *const tally_op_names[] = {"", "sum", "prod", "min", "max", "and", "or", "xor"};
 
-int climb_rung(model_device *device, const climb *c, tally_value *out, model_counts *counts)
-{
+int climb_rung(model_device *device, const climb *c, tally_value *out, model_counts *counts) {
     const ladder_rung_info *info = ladder_rung_of(c->rung);
     const ladder_instance *instance = ladder_instance_of(c->type, c->op);
     const size_t element = instance->element_size, size = instance->accumulator_size;
@@ -49,8 +48,10 @@ int climb_rung(model_device *device, const climb *c, tally_value *out, model_cou
     if (info->input == LADDER_COPY) { /* not among the counts: it is the same for all */
         unsigned blocks = (unsigned)((n + 255) / 256);
         void *arguments[] = {&x, &n, &buffers[0]};
-        model_launch launch = {
-            .kernel = instance->load, .grid = blocks + !blocks, .block = 256, .arguments = arguments};
+        model_launch launch = {.kernel = instance->load,
+                               .grid = blocks + !blocks,
+                               .block = 256,
+                               .arguments = arguments};
         TRY(model_run(device, &launch, NULL));
         input = buffers[0];
     }
@@ -58,7 +59,8 @@ int climb_rung(model_device *device, const climb *c, tally_value *out, model_cou
         void *partials = buffers[level % 2];
         uint32_t factor = c->factor;
         void *extra = info->extra == LADDER_FACTOR ? (void *)&factor : (void *)&board;
-        void *arguments[] = {&input, &n, &partials, c->how == FINISH_ATOMIC ? &total : &none, extra};
+        void *arguments[] = {&input, &n, &partials, c->how == FINISH_ATOMIC ? &total : &none,
+                             extra};
         const model_launch launch = {.kernel = instance->rungs[c->rung],
                                      .grid = grid,
                                      .block = c->block,

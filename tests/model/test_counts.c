@@ -17,25 +17,28 @@
 static model_device *device;
 static float ones[4096];
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     for (unsigned i = 0; i < 4096; i++)
         ones[i] = 1;
     return model_open(&device);
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     model_close(device);
     return 0;
 }
 
-static model_counts count(ladder_rung rung, size_t n, unsigned block, unsigned factor)
-{
-    const climb c = {.rung = rung, .type = TALLY_F32, .op = TALLY_SUM, .how = FINISH_RELAUNCH,
-                     .block = block, .factor = factor, .x = ones, .n = n};
+static model_counts count(ladder_rung rung, size_t n, unsigned block, unsigned factor) {
+    const climb c = {.rung = rung,
+                     .type = TALLY_F32,
+                     .op = TALLY_SUM,
+                     .how = FINISH_RELAUNCH,
+                     .block = block,
+                     .factor = factor,
+                     .x = ones,
+                     .n = n};
     model_counts counts = {0};
     tally_value sum;
     assert_int_equal(climb_rung(device, &c, &sum, &counts), 0);
@@ -43,8 +46,7 @@ static model_counts count(ladder_rung rung, size_t n, unsigned block, unsigned f
     return counts;
 }
 
-static void expect(model_counts got, model_counts want)
-{
+static void expect(model_counts got, model_counts want) {
     assert_int_equal(got.steps, want.steps);
     assert_int_equal(got.barriers, want.barriers);
     assert_int_equal(got.operations, want.operations);
@@ -68,19 +70,30 @@ static void expect(model_counts got, model_counts want)
  * In shared memory: one more barrier, after copying; 2 loads of 4 values and the result: 3
  * transactions. `shared` adds while loading, so it is back to 3 barriers. 8 words are in 8 banks.
  */
-static void test_eight(void **state)
-{
+static void test_eight(void **state) {
     (void)state;
-    const model_counts in_place = {.steps = 3, .barriers = 3, .operations = 7, .slots = 96,
-                                   .divergent = 3, .transactions = 11, .fewest_transactions = 11,
-                                   .bytes_read = 60, .bytes_written = 32};
+    const model_counts in_place = {.steps = 3,
+                                   .barriers = 3,
+                                   .operations = 7,
+                                   .slots = 96,
+                                   .divergent = 3,
+                                   .transactions = 11,
+                                   .fewest_transactions = 11,
+                                   .bytes_read = 60,
+                                   .bytes_written = 32};
     expect(count(LADDER_INTERLEAVED_MODULO, 8, 4, 1), in_place);
     expect(count(LADDER_INTERLEAVED_INDEX, 8, 4, 1), in_place);
     expect(count(LADDER_CONTIGUOUS, 8, 4, 1), in_place);
 
-    model_counts shared = {.steps = 3, .barriers = 4, .operations = 7, .slots = 96,
-                           .divergent = 3, .transactions = 3, .fewest_transactions = 3,
-                           .bytes_read = 32, .bytes_written = 4};
+    model_counts shared = {.steps = 3,
+                           .barriers = 4,
+                           .operations = 7,
+                           .slots = 96,
+                           .divergent = 3,
+                           .transactions = 3,
+                           .fewest_transactions = 3,
+                           .bytes_read = 32,
+                           .bytes_written = 4};
     expect(count(LADDER_SHARED_MODULO, 8, 4, 1), shared);
     expect(count(LADDER_SHARED_CONTIGUOUS, 8, 4, 1), shared);
     shared.barriers = 3;
@@ -102,20 +115,32 @@ static void test_eight(void **state)
  * apart and span all 64 words: at each stride up to 16, two of them are 32 words apart, in the same
  * bank, and so are the right ones. Two reads and a write wait one pass each: 5 * 3 conflicts.
  */
-static void test_sixty_four(void **state)
-{
+static void test_sixty_four(void **state) {
     (void)state;
-    model_counts want = {.steps = 6, .barriers = 6, .operations = 63, .slots = 192, .divergent = 6,
-                         .transactions = 35, .fewest_transactions = 20,
-                         .bytes_read = 508, .bytes_written = 256};
+    model_counts want = {.steps = 6,
+                         .barriers = 6,
+                         .operations = 63,
+                         .slots = 192,
+                         .divergent = 6,
+                         .transactions = 35,
+                         .fewest_transactions = 20,
+                         .bytes_read = 508,
+                         .bytes_written = 256};
     expect(count(LADDER_INTERLEAVED_MODULO, 64, 32, 1), want);
     expect(count(LADDER_INTERLEAVED_INDEX, 64, 32, 1), want);
     want.transactions = 20;
     expect(count(LADDER_CONTIGUOUS, 64, 32, 1), want);
 
-    want = (model_counts){.steps = 6, .barriers = 7, .operations = 63, .slots = 192, .divergent = 6,
-                          .transactions = 3, .fewest_transactions = 3, .bank_conflicts = 15,
-                          .bytes_read = 256, .bytes_written = 4};
+    want = (model_counts){.steps = 6,
+                          .barriers = 7,
+                          .operations = 63,
+                          .slots = 192,
+                          .divergent = 6,
+                          .transactions = 3,
+                          .fewest_transactions = 3,
+                          .bank_conflicts = 15,
+                          .bytes_read = 256,
+                          .bytes_written = 4};
     expect(count(LADDER_SHARED_MODULO, 64, 32, 1), want);
     want.bank_conflicts = 0;
     expect(count(LADDER_SHARED_CONTIGUOUS, 64, 32, 1), want);
@@ -124,9 +149,15 @@ static void test_sixty_four(void **state)
 
     /* In blocks of 4: 8 blocks of 8 elements, then one for their 8 partials. Steps and barriers are
      * those of one block a launch; everything else is 9 times the case of 8 above. */
-    want = (model_counts){.steps = 6, .barriers = 6, .operations = 63, .slots = 864,
-                          .divergent = 27, .transactions = 99, .fewest_transactions = 99,
-                          .bytes_read = 540, .bytes_written = 288};
+    want = (model_counts){.steps = 6,
+                          .barriers = 6,
+                          .operations = 63,
+                          .slots = 864,
+                          .divergent = 27,
+                          .transactions = 99,
+                          .fewest_transactions = 99,
+                          .bytes_read = 540,
+                          .bytes_written = 288};
     model_counts got = count(LADDER_CONTIGUOUS, 64, 4, 1);
     expect(got, want);
     assert_int_equal(got.launches, 2);
@@ -141,13 +172,18 @@ static void test_sixty_four(void **state)
  * 16 * 4 + 5 * 32 operations, one warp, 32 slots. Divided: who loads a pack, who leaves the warp's
  * value, who takes one in the first warp (1 of 32), who delivers.
  */
-static void test_shuffle(void **state)
-{
+static void test_shuffle(void **state) {
     (void)state;
     const model_counts got = count(LADDER_SHUFFLE, 64, 32, 1);
-    expect(got, (model_counts){.steps = 1, .barriers = 1, .operations = 224, .slots = 32,
-                               .divergent = 4, .transactions = 3, .fewest_transactions = 3,
-                               .bytes_read = 256, .bytes_written = 4});
+    expect(got, (model_counts){.steps = 1,
+                               .barriers = 1,
+                               .operations = 224,
+                               .slots = 32,
+                               .divergent = 4,
+                               .transactions = 3,
+                               .fewest_transactions = 3,
+                               .bytes_read = 256,
+                               .bytes_written = 4});
     assert_int_equal(got.rounds, 9);
     assert_int_equal(got.issued, 9 * 32);
 }
@@ -160,8 +196,7 @@ static void test_shuffle(void **state)
  * + 2 + 1 = 95, 0.34. But in the sixth step, of stride 32, each warp still has one thread at work (its
  * first): the halving starts a step later. 16 * 6 + 8 + 4 + 2 + 1 = 111 warps: 0.288.
  */
-static void test_texts(void **state)
-{
+static void test_texts(void **state) {
     (void)state;
     model_counts got = count(LADDER_INTERLEAVED_MODULO, 1024, 512, 1);
     assert_int_equal(got.operations, 1023);
@@ -185,8 +220,7 @@ static void test_texts(void **state)
 
 /* ---- Single instructions ---------------------------------------------------------------------- */
 
-static model_counts run(unsigned kernel, unsigned block, void *const *arguments)
-{
+static model_counts run(unsigned kernel, unsigned block, void *const *arguments) {
     model_counts counts = {0};
     const model_launch launch = {
         .kernel = broken_kernels[kernel], .grid = 1, .block = block, .arguments = arguments};
@@ -196,8 +230,7 @@ static model_counts run(unsigned kernel, unsigned block, void *const *arguments)
 
 /* A warp that accesses words `stride` apart. Shared: 32 lanes meet in 32 / gcd(32, stride) banks;
  * 8-byte words go half a warp at a time, 16 lanes in 32 banks. Global: 4 * stride bytes apart. */
-static void test_strides(void **state)
-{
+static void test_strides(void **state) {
     (void)state;
     void *x, *out, *wide;
     assert_int_equal(model_allocate(device, 32 * 32 * 4, &x), MODEL_OK);
@@ -207,7 +240,8 @@ static void test_strides(void **state)
     const struct {
         uint32_t stride;
         unsigned conflicts, wide_conflicts, lines;
-    } cases[] = {{1, 0, 0, 1}, {2, 1, 2, 2}, {3, 0, 0, 3}, {4, 3, 6, 4}, {31, 0, 0, 31}, {32, 31, 30, 32}};
+    } cases[] = {{1, 0, 0, 1}, {2, 1, 2, 2},   {3, 0, 0, 3},
+                 {4, 3, 6, 4}, {31, 0, 0, 31}, {32, 31, 30, 32}};
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t stride = cases[i].stride;
         model_counts got = run(BROKEN_strided_banks, 32, (void *[]){&out, &stride});
@@ -228,8 +262,7 @@ static void test_strides(void **state)
 /* Lanes leave a loop after 1, 2, 3, 4 rounds: three times some leave and some stay; the fourth time
  * all that are left leave. Inside, the branch on the round is the same for all. A write a round, and
  * one after the loop, which all lanes do together again. */
-static void test_reconvergence(void **state)
-{
+static void test_reconvergence(void **state) {
     (void)state;
     void *out;
     assert_int_equal(model_allocate(device, 32 * 4, &out), MODEL_OK);
@@ -247,8 +280,7 @@ typedef struct journal {
     model_warp_step warp[16][2];
 } journal;
 
-static void note(void *context, const model_step *step)
-{
+static void note(void *context, const model_step *step) {
     journal *j = context;
     assert_in_range(j->steps, 0, 15);
     assert_int_equal(step->warps, 2);
@@ -257,13 +289,19 @@ static void note(void *context, const model_step *step)
 }
 
 /* contiguous, 128 elements, a block of 64, two warps: strides 64 ... 1, then the delivery. */
-static void test_steps(void **state)
-{
+static void test_steps(void **state) {
     (void)state;
     journal j = {0};
     tally_value sum;
-    const climb c = {.rung = LADDER_CONTIGUOUS, .type = TALLY_F32, .op = TALLY_SUM, .block = 64,
-                     .factor = 1, .x = ones, .n = 128, .on_step = note, .context = &j};
+    const climb c = {.rung = LADDER_CONTIGUOUS,
+                     .type = TALLY_F32,
+                     .op = TALLY_SUM,
+                     .block = 64,
+                     .factor = 1,
+                     .x = ones,
+                     .n = 128,
+                     .on_step = note,
+                     .context = &j};
     assert_int_equal(climb_rung(device, &c, &sum, NULL), 0);
     assert_int_equal(j.steps, 8);
     for (unsigned i = 0; i < 7; i++) {
@@ -285,12 +323,11 @@ static void test_steps(void **state)
     assert_int_equal(j.warp[7][0].transactions, 2);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eight),         cmocka_unit_test(test_sixty_four),
-        cmocka_unit_test(test_shuffle),       cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_strides),       cmocka_unit_test(test_reconvergence),
+        cmocka_unit_test(test_eight),   cmocka_unit_test(test_sixty_four),
+        cmocka_unit_test(test_shuffle), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_strides), cmocka_unit_test(test_reconvergence),
         cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -14,36 +14,31 @@
 
 static model_device *device;
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     return model_open(&device);
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     model_close(device);
     return 0;
 }
 
-static model_status run(unsigned kernel, unsigned grid, unsigned block, void *const *arguments)
-{
+static model_status run(unsigned kernel, unsigned grid, unsigned block, void *const *arguments) {
     const model_launch launch = {
         .kernel = broken_kernels[kernel], .grid = grid, .block = block, .arguments = arguments};
     return model_run(device, &launch, NULL);
 }
 
-static void *buffer(size_t bytes)
-{
+static void *buffer(size_t bytes) {
     void *memory;
     assert_int_equal(model_allocate(device, bytes, &memory), MODEL_OK);
     return memory;
 }
 
 /* The number of broken.c's line that has "[mark]". */
-static unsigned line_of(const char *mark)
-{
+static unsigned line_of(const char *mark) {
     FILE *file = fopen(BROKEN_SOURCE, "r");
     assert_non_null(file);
     char line[256];
@@ -60,8 +55,7 @@ static unsigned line_of(const char *mark)
 }
 
 static const model_fault *expect(model_fault_kind kind, unsigned block, unsigned lane,
-                                 const char *mark)
-{
+                                 const char *mark) {
     const model_fault *fault = model_last_fault(device);
     assert_int_equal(fault->kind, kind);
     assert_int_equal(fault->here.block, block);
@@ -76,16 +70,14 @@ static const model_fault *expect(model_fault_kind kind, unsigned block, unsigned
     return fault;
 }
 
-static void expect_other(const model_fault *fault, unsigned block, unsigned lane, const char *mark)
-{
+static void expect_other(const model_fault *fault, unsigned block, unsigned lane,
+                         const char *mark) {
     assert_int_equal(fault->other.block, block);
     assert_int_equal(fault->other.lane, lane);
-    if (fault->other.line)
-        assert_int_equal(fault->other.line, line_of(mark));
+    if (fault->other.line) assert_int_equal(fault->other.line, line_of(mark));
 }
 
-static void test_barriers(void **state)
-{
+static void test_barriers(void **state) {
     (void)state;
     void *out = buffer(64 * 4);
     void *arguments[] = {&out};
@@ -103,8 +95,7 @@ static void test_barriers(void **state)
     assert_non_null(strstr(fault->text, "lanes 1, 3, 5, 7 wait at a barrier"));
 }
 
-static void test_shuffles(void **state)
-{
+static void test_shuffles(void **state) {
     (void)state;
     void *out = buffer(64 * 4);
     void *arguments[] = {&out};
@@ -120,8 +111,7 @@ static void test_shuffles(void **state)
     assert_int_equal(got[20], 21);
 }
 
-static void test_addresses(void **state)
-{
+static void test_addresses(void **state) {
     (void)state;
     void *x = buffer(32 * 4), *out = buffer(64 * 4), *null = NULL;
     assert_int_equal(model_fill(device, x, 0, 32 * 4), MODEL_OK);
@@ -147,8 +137,7 @@ static void test_addresses(void **state)
     expect(MODEL_FAULT_BOUNDS, 0, 0, "past the end");
 }
 
-static void test_unwritten(void **state)
-{
+static void test_unwritten(void **state) {
     (void)state;
     void *out = buffer(128 * 4);
     void *arguments[] = {&out};
@@ -165,8 +154,7 @@ static void test_unwritten(void **state)
     assert_int_equal(run(BROKEN_adds_to_output, 1, 64, (void *[]){&sum}), MODEL_OK);
 }
 
-static void test_races(void **state)
-{
+static void test_races(void **state) {
     (void)state;
     void *out = buffer(64 * 4);
     void *arguments[] = {&out};
@@ -199,8 +187,7 @@ static void test_races(void **state)
 }
 
 /* Blocks may pass values on through memory, with a fence on both sides of an atomic. */
-static void test_fences(void **state)
-{
+static void test_fences(void **state) {
     (void)state;
     void *values = buffer(10 * 4), *ticket = buffer(4), *out = buffer(4);
     void *arguments[] = {&values, &ticket, &out};
@@ -224,8 +211,7 @@ static void test_fences(void **state)
     }
 }
 
-static void test_endless(void **state)
-{
+static void test_endless(void **state) {
     (void)state;
     void *out = buffer(4);
     assert_int_equal(model_fill(device, out, 0, 4), MODEL_OK);
@@ -235,8 +221,7 @@ static void test_endless(void **state)
     model_set_patience(device, UINT64_C(1) << 26);
 }
 
-static void test_arguments(void **state)
-{
+static void test_arguments(void **state) {
     (void)state;
     void *out = buffer(4);
     void *arguments[] = {&out};
@@ -254,8 +239,7 @@ static void test_arguments(void **state)
     assert_int_equal(model_write(device, out, NULL, 0), MODEL_OK);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barriers),  cmocka_unit_test(test_shuffles),
         cmocka_unit_test(test_addresses), cmocka_unit_test(test_unwritten),

@@ -23,8 +23,7 @@
 
 static model_device *device;
 
-static uint64_t random_bits(uint64_t *state)
-{
+static uint64_t random_bits(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     uint64_t x = *state >> 33 ^ *state;
     return x * UINT64_C(0x9e3779b97f4a7c15) ^ x >> 29;
@@ -40,14 +39,12 @@ typedef struct kind {
 static const kind kinds[] = {TALLY_TYPES(KIND)};
 
 /* The format of a floating type: digits of its fraction, bias of its exponent. */
-static void format_of(tally_type type, unsigned *fraction, int *bias)
-{
+static void format_of(tally_type type, unsigned *fraction, int *bias) {
     *fraction = type == TALLY_F16 ? 10 : type == TALLY_BF16 ? 7 : type == TALLY_F32 ? 23 : 52;
     *bias = type == TALLY_F16 ? 15 : type == TALLY_F64 ? 1023 : 127;
 }
 
-static long double value_of(const kind *k, uint64_t bits)
-{
+static long double value_of(const kind *k, uint64_t bits) {
     unsigned fraction;
     int bias;
     format_of(k->type, &fraction, &bias);
@@ -55,76 +52,70 @@ static long double value_of(const kind *k, uint64_t bits)
     const uint64_t digits = bits & ((UINT64_C(1) << fraction) - 1);
     const int exponent = (int)(bits << (64 - k->bits) << 1 >> (65 - k->bits) >> fraction);
     const int most = 2 * bias + 1;
-    long double v = exponent == most ? (digits ? NAN : INFINITY)
-                                     : ldexpl((long double)(digits + (exponent ? UINT64_C(1) << fraction : 0)),
-                                              (exponent ? exponent : 1) - bias - (int)fraction);
+    long double v = exponent == most
+                        ? (digits ? NAN : INFINITY)
+                        : ldexpl((long double)(digits + (exponent ? UINT64_C(1) << fraction : 0)),
+                                 (exponent ? exponent : 1) - bias - (int)fraction);
     return sign ? -v : v;
 }
 
 /* The bits of a value that the type has exactly. */
-static uint64_t bits_of(const kind *k, long double v)
-{
+static uint64_t bits_of(const kind *k, long double v) {
     unsigned fraction;
     int bias, exponent;
     format_of(k->type, &fraction, &bias);
     const uint64_t sign = (uint64_t)(signbit(v) != 0) << (k->bits - 1);
     const uint64_t infinite = (uint64_t)(2 * bias + 1) << fraction;
     v = fabsl(v);
-    if (isnan(v))
-        return infinite | UINT64_C(1) << (fraction - 1);
-    if (isinf(v))
-        return sign | infinite;
-    if (v == 0)
-        return sign;
-    v = frexpl(v, &exponent); /* v in [1/2, 1) */
+    if (isnan(v)) return infinite | UINT64_C(1) << (fraction - 1);
+    if (isinf(v)) return sign | infinite;
+    if (v == 0) return sign;
+    v = frexpl(v, &exponent);    /* v in [1/2, 1) */
     if (exponent - 1 + bias < 1) /* subnormal */
         return sign | (uint64_t)ldexpl(v, exponent + bias - 1 + (int)fraction);
     const uint64_t digits = (uint64_t)ldexpl(v, (int)fraction + 1) - (UINT64_C(1) << fraction);
     return sign | (uint64_t)(exponent - 1 + bias) << fraction | digits;
 }
 
-static uint64_t get(const kind *k, const void *x, size_t i)
-{
+static uint64_t get(const kind *k, const void *x, size_t i) {
     uint64_t bits = 0;
     memcpy(&bits, (const char *)x + i * (k->bits / 8), k->bits / 8);
     return bits;
 }
 
-static void put(const kind *k, void *x, size_t i, uint64_t bits)
-{
+static void put(const kind *k, void *x, size_t i, uint64_t bits) {
     memcpy((char *)x + i * (k->bits / 8), &bits, k->bits / 8);
 }
 
 /* Elements of all kinds; for floating sums and products such that nothing is ever rounded. */
-static void make(const kind *k, tally_op op, void *x, size_t n, int special, uint64_t seed)
-{
+static void make(const kind *k, tally_op op, void *x, size_t n, int special, uint64_t seed) {
     for (size_t i = 0; i < n; i++) {
         uint64_t r = random_bits(&seed);
         if (k->family == FLOATING && op == TALLY_SUM)
-            r = bits_of(k, special && i % 97 == 5 ? (i % 2 ? INFINITY : -0.0L)
-                                                  : (k->bits > 16 ? (int)(r % 401) - 200 : (int)(r % 3) - 1));
+            r = bits_of(k, special && i % 97 == 5
+                               ? (i % 2 ? INFINITY : -0.0L)
+                               : (k->bits > 16 ? (int)(r % 401) - 200 : (int)(r % 3) - 1));
         else if (k->family == FLOATING && op == TALLY_PROD)
             r = bits_of(k, r % 16 == 0 ? (i % 2 ? 2 : 0.5L) : r % 2 ? 1 : -1);
         else if (op == TALLY_PROD)
             r |= 1;
-        else if (k->family == FLOATING && op <= TALLY_MAX && !special &&
-                 isnan(value_of(k, r)))
+        else if (k->family == FLOATING && op <= TALLY_MAX && !special && isnan(value_of(k, r)))
             r = 0;
         put(k, x, i, r);
     }
 }
 
-static int64_t as_signed(const kind *k, uint64_t bits)
-{
+static int64_t as_signed(const kind *k, uint64_t bits) {
     return (int64_t)(bits << (64 - k->bits)) >> (64 - k->bits);
 }
 
-static uint64_t expected(const kind *k, tally_op op, const void *x, size_t n)
-{
+static uint64_t expected(const kind *k, tally_op op, const void *x, size_t n) {
     const uint64_t all = ~UINT64_C(0) >> (64 - k->bits);
     if (k->family == FLOATING && op <= TALLY_MAX) {
-        long double v = op == TALLY_SUM ? (n ? -0.0L : 0) : op == TALLY_PROD ? 1
-                      : op == TALLY_MIN ? INFINITY : -INFINITY;
+        long double v = op == TALLY_SUM    ? (n ? -0.0L : 0)
+                        : op == TALLY_PROD ? 1
+                        : op == TALLY_MIN  ? INFINITY
+                                           : -INFINITY;
         for (size_t i = 0; i < n; i++) {
             long double e = value_of(k, get(k, x, i));
             if (op == TALLY_SUM)
@@ -133,39 +124,59 @@ static uint64_t expected(const kind *k, tally_op op, const void *x, size_t n)
                 v *= e;
             else if (isnan(e) || isnan(v))
                 v = NAN;
-            else if (op == TALLY_MIN ? e < v || (e == v && signbit(e)) : e > v || (e == v && !signbit(e)))
+            else if (op == TALLY_MIN ? e < v || (e == v && signbit(e))
+                                     : e > v || (e == v && !signbit(e)))
                 v = e;
         }
         return bits_of(k, v);
     }
     const int wide = op == TALLY_SUM || op == TALLY_PROD;
-    uint64_t v = op == TALLY_PROD ? 1
+    uint64_t v = op == TALLY_PROD  ? 1
                  : op == TALLY_MIN ? (k->family == SIGNED ? all >> 1 : all)
                  : op == TALLY_MAX ? (k->family == SIGNED ? (all >> 1) + 1 : 0)
-                 : op == TALLY_AND ? all : 0;
+                 : op == TALLY_AND ? all
+                                   : 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t e = get(k, x, i);
-        if (wide && k->family == SIGNED)
-            e = (uint64_t)as_signed(k, e);
+        if (wide && k->family == SIGNED) e = (uint64_t)as_signed(k, e);
         int less = k->family == SIGNED ? as_signed(k, e) < as_signed(k, v) : e < v;
         switch (op) {
-        case TALLY_SUM: v += e; break;
-        case TALLY_PROD: v *= e; break;
-        case TALLY_MIN: v = less ? e : v; break;
-        case TALLY_MAX: v = less ? v : e; break;
-        case TALLY_AND: v &= e; break;
-        case TALLY_OR: v |= e; break;
-        case TALLY_XOR: v ^= e; break;
+        case TALLY_SUM:
+            v += e;
+            break;
+        case TALLY_PROD:
+            v *= e;
+            break;
+        case TALLY_MIN:
+            v = less ? e : v;
+            break;
+        case TALLY_MAX:
+            v = less ? v : e;
+            break;
+        case TALLY_AND:
+            v &= e;
+            break;
+        case TALLY_OR:
+            v |= e;
+            break;
+        case TALLY_XOR:
+            v ^= e;
+            break;
         }
     }
     return v;
 }
 
 static void check(const kind *k, tally_op op, ladder_rung rung, finish how, unsigned block,
-                  const void *x, size_t n)
-{
-    const climb c = {.rung = rung, .type = k->type, .op = op, .how = how, .block = block,
-                     .factor = 3, .x = x, .n = n};
+                  const void *x, size_t n) {
+    const climb c = {.rung = rung,
+                     .type = k->type,
+                     .op = op,
+                     .how = how,
+                     .block = block,
+                     .factor = 3,
+                     .x = x,
+                     .n = n};
     tally_value got;
     uint64_t want = expected(k, op, x, n), bits = 0;
     assert_int_equal(climb_rung(device, &c, &got, NULL), 0);
@@ -179,8 +190,7 @@ static void check(const kind *k, tally_op op, ladder_rung rung, finish how, unsi
 }
 
 /* One rung for all types, operators, finishes and lengths. */
-static void climb_all(ladder_rung rung)
-{
+static void climb_all(ladder_rung rung) {
     const unsigned blocks[] = {32, 64, 256};
     double *x = malloc(N_MAX * 8);
     for (unsigned t = 0; t < sizeof kinds / sizeof *kinds; t++)
@@ -188,9 +198,9 @@ static void climb_all(ladder_rung rung)
             make(&kinds[t], (tally_op)op, x, N_MAX, 0, t * 16 + op);
             for (unsigned b = 0; b < 3; b++) {
                 const unsigned B = blocks[b];
-                const size_t lengths[] = {0,         1,     2,         31,        32,
-                                          33,        B - 1, B,         B + 1,     2 * B - 1,
-                                          2 * B,     2 * B + 1, 3 * B + 1, 6 * B - 1, 2000 + 7};
+                const size_t lengths[] = {0,     1,         2,         31,        32,
+                                          33,    B - 1,     B,         B + 1,     2 * B - 1,
+                                          2 * B, 2 * B + 1, 3 * B + 1, 6 * B - 1, 2000 + 7};
                 for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++)
                     for (unsigned how = 0; how < FINISHES; how++)
                         /* Where there is one partial, the finishes hardly differ: take turns. */
@@ -202,16 +212,14 @@ static void climb_all(ladder_rung rung)
 }
 
 #define TEST(ID, ...)                                                                              \
-    static void test_##ID(void **state)                                                            \
-    {                                                                                              \
+    static void test_##ID(void **state) {                                                          \
         (void)state;                                                                               \
         climb_all(LADDER_##ID);                                                                    \
     }
 LADDER_RUNGS(TEST)
 
 /* Small and large blocks, and enough of them that partials make several levels. */
-static void test_blocks(void **state)
-{
+static void test_blocks(void **state) {
     (void)state;
     double *x = malloc(N_MAX * 8);
     const kind *f32 = &kinds[TALLY_F32 - 1], *i8 = &kinds[TALLY_I8 - 1];
@@ -228,8 +236,7 @@ static void test_blocks(void **state)
 }
 
 /* Infinities, NaN, -0: sums, least and greatest. */
-static void test_special(void **state)
-{
+static void test_special(void **state) {
     (void)state;
     double *x = malloc(N_MAX * 8);
     for (unsigned t = TALLY_F16 - 1; t < TALLY_F64; t++)
@@ -255,8 +262,7 @@ static void test_special(void **state)
 }
 
 /* All 16-bit numbers come through a sum of one. */
-static void test_halves(void **state)
-{
+static void test_halves(void **state) {
     (void)state;
     const kind *halves[] = {&kinds[TALLY_F16 - 1], &kinds[TALLY_BF16 - 1]};
     for (unsigned h = 0; h < 2; h++) {
@@ -277,9 +283,10 @@ static void test_halves(void **state)
     const struct {
         float from;
         uint16_t to;
-    } cases[] = {{2049, 0x6800},      {2051, 0x6802},   {65519, 0x7bff},      {65520, 0x7c00},
-                 {-1e30f, 0xfc00},    {0x1p-25f, 0},    {0x1.8p-25f, 1},      {0x1p-24f, 1},
-                 {0x1.8p-24f, 2},     {1e-30f, 0},      {-1e-45f, 0x8000},    {0x1.ffep-15f, 0x400},
+    } cases[] = {{2049, 0x6800},        {2051, 0x6802},       {65519, 0x7bff},
+                 {65520, 0x7c00},       {-1e30f, 0xfc00},     {0x1p-25f, 0},
+                 {0x1.8p-25f, 1},       {0x1p-24f, 1},        {0x1.8p-24f, 2},
+                 {1e-30f, 0},           {-1e-45f, 0x8000},    {0x1.ffep-15f, 0x400},
                  {0x1.002p+0f, 0x3c00}, {0x1.006p+0f, 0x3c02}};
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         tally_value v;
@@ -288,8 +295,7 @@ static void test_halves(void **state)
     }
 }
 
-static void test_table(void **state)
-{
+static void test_table(void **state) {
     (void)state;
     ladder_rung rung;
     assert_string_equal(ladder_rung_named("shared-modulo", &rung)->kernel, "shared_modulo");
@@ -310,24 +316,21 @@ static void test_table(void **state)
     assert_string_equal(model_kernel_of(LADDER_SHARED, TALLY_F32, TALLY_SUM)->name, "shared");
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     return model_open(&device);
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     model_close(device);
     return 0;
 }
 
-int main(void)
-{
+int main(void) {
 #define ENTRY(ID, ...) cmocka_unit_test(test_##ID),
-    const struct CMUnitTest tests[] = {
-        LADDER_RUNGS(ENTRY) cmocka_unit_test(test_blocks), cmocka_unit_test(test_special),
-        cmocka_unit_test(test_halves), cmocka_unit_test(test_table)};
+    const struct CMUnitTest tests[] = {LADDER_RUNGS(ENTRY) cmocka_unit_test(test_blocks),
+                                       cmocka_unit_test(test_special),
+                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_table)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

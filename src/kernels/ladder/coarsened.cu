@@ -10,8 +10,7 @@
 #include "../operators.h"
 
 __global__ void coarsened(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                          GLOBAL word *total, u32 coarsen)
-{
+                          GLOBAL word *total, u32 coarsen) {
     __shared__ accumulator values[BLOCK_MAX];
     const u32 t = threadIdx.x;
     const u64 i = (u64)blockIdx.x * 2 * coarsen * blockDim.x + t;
@@ -22,10 +21,8 @@ __global__ void coarsened(const GLOBAL element *x, u64 n, GLOBAL accumulator *pa
     values[t] = v;
     __syncthreads();
     for (u32 stride = blockDim.x / 2; stride > 0; stride /= 2) {
-        if (t < stride)
-            values[t] = combine(values[t], values[t + stride]);
+        if (t < stride) values[t] = combine(values[t], values[t + stride]);
         __syncthreads();
     }
-    if (t == 0)
-        deliver(values[0], &partials[blockIdx.x], total);
+    if (t == 0) deliver(values[0], &partials[blockIdx.x], total);
 }

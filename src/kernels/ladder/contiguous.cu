@@ -13,14 +13,12 @@
 #include "../operators.h"
 
 __global__ void contiguous(GLOBAL accumulator *x, u64 n, GLOBAL accumulator *partials,
-                           GLOBAL word *total)
-{
+                           GLOBAL word *total) {
     const u64 segment = (u64)blockIdx.x * 2 * blockDim.x;
     const u64 left = segment + threadIdx.x;
 
     for (u32 stride = blockDim.x; stride > 0; stride /= 2) {
-        if (threadIdx.x < stride && left + stride < n)
-            x[left] = combine(x[left], x[left + stride]);
+        if (threadIdx.x < stride && left + stride < n) x[left] = combine(x[left], x[left + stride]);
         __syncthreads();
     }
     if (threadIdx.x == 0)

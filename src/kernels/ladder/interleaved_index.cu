@@ -10,8 +10,7 @@
 #include "../operators.h"
 
 __global__ void interleaved_index(GLOBAL accumulator *x, u64 n, GLOBAL accumulator *partials,
-                                  GLOBAL word *total)
-{
+                                  GLOBAL word *total) {
     const u64 segment = (u64)blockIdx.x * 2 * blockDim.x;
 
     for (u32 stride = 1; stride <= blockDim.x; stride *= 2) {

@@ -13,8 +13,7 @@
 #include "../operators.h"
 
 __global__ void interleaved_modulo(GLOBAL accumulator *x, u64 n, GLOBAL accumulator *partials,
-                                   GLOBAL word *total)
-{
+                                   GLOBAL word *total) {
     const u64 segment = (u64)blockIdx.x * 2 * blockDim.x;
     const u64 left = segment + 2 * threadIdx.x;
 

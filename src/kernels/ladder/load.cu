@@ -7,10 +7,8 @@
  */
 #include "../operators.h"
 
-__global__ void load_elements(const GLOBAL element *x, u64 n, GLOBAL accumulator *copy)
-{
+__global__ void load_elements(const GLOBAL element *x, u64 n, GLOBAL accumulator *copy) {
     const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
 
-    if (i < n)
-        copy[i] = load(x[i]);
+    if (i < n) copy[i] = load(x[i]);
 }

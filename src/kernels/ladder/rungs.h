@@ -26,8 +26,8 @@
  *       blockDim  a power of two, 1 to 1024. The grid is at least 1, also for n = 0.
  * A single-pass grid behaves as if it were one block: partials[0] or the total is the result.
  *
- * To finish by relaunch, run the kernel again over the partials: the instance for the accumulator's
- * own type (ladder_accumulator_type() in model/ladder.h), in place if the rung is.
+ * To finish by relaunch, run the kernel again over the partials: the instance for the
+ * accumulators' own type (`accumulator_type` in model/ladder.h), in place if the rung is.
  */
 #ifndef TALLY_LADDER_RUNGS_H
 #define TALLY_LADDER_RUNGS_H
@@ -36,43 +36,43 @@
 #define PAIRS_GRID   (-1)
 
 #define LADDER_RUNGS(X)                                                                            \
-    X(INTERLEAVED_MODULO, "interleaved-modulo", interleaved_modulo, "interleaved_modulo.cu", COPY, NOTHING, 1, 0,           \
-      "a tree in global memory, in place; every stride-th thread is at work",                      \
-      "threads at work are spread thin, so that every warp is paid for until the stride passes 32", \
+    X(INTERLEAVED_MODULO, "interleaved-modulo", interleaved_modulo, "interleaved_modulo.cu", COPY, \
+      NOTHING, 1, 0, "a tree in global memory, in place; every stride-th thread is at work",       \
+      "threads at work are spread thin: every warp is paid for until the stride passes 32",        \
       "interleaved-index")                                                                         \
-    X(INTERLEAVED_INDEX, "interleaved-index", interleaved_index, "interleaved_index.cu", COPY, NOTHING, 1, 0,              \
-      "the same tree, its pairs taken by the first threads",                                       \
+    X(INTERLEAVED_INDEX, "interleaved-index", interleaved_index, "interleaved_index.cu", COPY,     \
+      NOTHING, 1, 0, "the same tree, its pairs taken by the first threads",                        \
       "a warp's elements lie ever further apart, so that each costs a memory line of its own",     \
       "contiguous")                                                                                \
-    X(CONTIGUOUS, "contiguous", contiguous, "contiguous.cu", COPY, NOTHING, 1, 0,                                   \
+    X(CONTIGUOUS, "contiguous", contiguous, "contiguous.cu", COPY, NOTHING, 1, 0,                  \
       "strides that shrink: a warp's elements are neighbours",                                     \
       "every step reads and writes global memory", "shared-contiguous")                            \
-    X(SHARED_MODULO, "shared-modulo", shared_modulo, "shared_modulo.cu", ELEMENTS, NOTHING, 1, 2 * B,                  \
-      "elements are copied to shared memory and the tree runs there",                              \
+    X(SHARED_MODULO, "shared-modulo", shared_modulo, "shared_modulo.cu", ELEMENTS, NOTHING, 1,     \
+      2 * B, "elements are copied to shared memory and the tree runs there",                       \
       "idle threads in every warp, and several threads queue for one bank of shared memory",       \
       "shared-contiguous")                                                                         \
-    X(SHARED_CONTIGUOUS, "shared-contiguous", shared_contiguous, "shared_contiguous.cu", ELEMENTS, NOTHING, 1, 2 * B,      \
-      "shared memory, with strides that shrink",                                                   \
+    X(SHARED_CONTIGUOUS, "shared-contiguous", shared_contiguous, "shared_contiguous.cu", ELEMENTS, \
+      NOTHING, 1, 2 * B, "shared memory, with strides that shrink",                                \
       "both values of a pair go through shared memory only to be added", "shared")                 \
-    X(SHARED, "shared", shared, "shared.cu", ELEMENTS, NOTHING, 1, B,                                           \
+    X(SHARED, "shared", shared, "shared.cu", ELEMENTS, NOTHING, 1, B,                              \
       "the first addition happens while loading",                                                  \
       "a whole tree, with a barrier a step and most threads idle, for two elements a thread",      \
       "coarsened")                                                                                 \
-    X(COARSENED, "coarsened", coarsened, "coarsened.cu", ELEMENTS, FACTOR, PAIRS_FACTOR, B,                        \
+    X(COARSENED, "coarsened", coarsened, "coarsened.cu", ELEMENTS, FACTOR, PAIRS_FACTOR, B,        \
       "each thread first adds 2 * factor elements by itself",                                      \
       "the number of blocks still grows with the array, and each has its tree and its partial",    \
       "grid-stride")                                                                               \
-    X(GRID_STRIDE, "grid-stride", grid_stride, "grid_stride.cu", ELEMENTS, NOTHING, PAIRS_GRID, B,                   \
+    X(GRID_STRIDE, "grid-stride", grid_stride, "grid_stride.cu", ELEMENTS, NOTHING, PAIRS_GRID, B, \
       "a grid sized to the device walks the array together",                                       \
       "each thread waits for one small load before it asks for the next", "vectorized")            \
-    X(VECTORIZED, "vectorized", vectorized, "vectorized.cu", ELEMENTS, NOTHING, PAIRS_GRID, B,                      \
+    X(VECTORIZED, "vectorized", vectorized, "vectorized.cu", ELEMENTS, NOTHING, PAIRS_GRID, B,     \
       "16-byte loads, four of them under way",                                                     \
       "the tree goes through shared memory, with a barrier a step", "shuffle")                     \
-    X(SHUFFLE, "shuffle", shuffled, "shuffle.cu", ELEMENTS, NOTHING, PAIRS_GRID, (B + 31) / 32,                   \
+    X(SHUFFLE, "shuffle", shuffled, "shuffle.cu", ELEMENTS, NOTHING, PAIRS_GRID, (B + 31) / 32,    \
       "the tree runs in registers, warp by warp; one barrier a block",                             \
       "the partials need a second launch, an atomic or the host", "single-pass")                   \
-    X(SINGLE_PASS, "single-pass", single_pass, "single_pass.cu", ELEMENTS, BOARD, PAIRS_GRID, (B + 31) / 32,         \
-      "the last block to finish combines the partials: one launch",                                \
+    X(SINGLE_PASS, "single-pass", single_pass, "single_pass.cu", ELEMENTS, BOARD, PAIRS_GRID,      \
+      (B + 31) / 32, "the last block to finish combines the partials: one launch",                 \
       "its floating sums still depend on the order of the additions", "tally")
 
 #endif

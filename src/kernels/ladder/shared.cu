@@ -8,8 +8,7 @@
 #include "../operators.h"
 
 __global__ void shared(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                       GLOBAL word *total)
-{
+                       GLOBAL word *total) {
     __shared__ accumulator values[BLOCK_MAX];
     const u32 t = threadIdx.x;
     const u64 i = (u64)blockIdx.x * 2 * blockDim.x + t;
@@ -17,10 +16,8 @@ __global__ void shared(const GLOBAL element *x, u64 n, GLOBAL accumulator *parti
     values[t] = combine(fetch(x, i, n), fetch(x, i + blockDim.x, n));
     __syncthreads();
     for (u32 stride = blockDim.x / 2; stride > 0; stride /= 2) {
-        if (t < stride)
-            values[t] = combine(values[t], values[t + stride]);
+        if (t < stride) values[t] = combine(values[t], values[t + stride]);
         __syncthreads();
     }
-    if (t == 0)
-        deliver(values[0], &partials[blockIdx.x], total);
+    if (t == 0) deliver(values[0], &partials[blockIdx.x], total);
 }

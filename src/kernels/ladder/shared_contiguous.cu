@@ -9,8 +9,7 @@
 #include "../operators.h"
 
 __global__ void shared_contiguous(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                                  GLOBAL word *total)
-{
+                                  GLOBAL word *total) {
     __shared__ accumulator values[2 * BLOCK_MAX];
     const u64 segment = (u64)blockIdx.x * 2 * blockDim.x;
     const u32 t = threadIdx.x;
@@ -19,10 +18,8 @@ __global__ void shared_contiguous(const GLOBAL element *x, u64 n, GLOBAL accumul
     values[t + blockDim.x] = fetch(x, segment + t + blockDim.x, n);
     __syncthreads();
     for (u32 stride = blockDim.x; stride > 0; stride /= 2) {
-        if (t < stride)
-            values[t] = combine(values[t], values[t + stride]);
+        if (t < stride) values[t] = combine(values[t], values[t + stride]);
         __syncthreads();
     }
-    if (t == 0)
-        deliver(values[0], &partials[blockIdx.x], total);
+    if (t == 0) deliver(values[0], &partials[blockIdx.x], total);
 }

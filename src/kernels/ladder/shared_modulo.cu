@@ -9,8 +9,7 @@
 #include "../operators.h"
 
 __global__ void shared_modulo(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                              GLOBAL word *total)
-{
+                              GLOBAL word *total) {
     __shared__ accumulator values[2 * BLOCK_MAX];
     const u64 segment = (u64)blockIdx.x * 2 * blockDim.x;
     const u32 t = threadIdx.x, left = 2 * t;
@@ -19,10 +18,8 @@ __global__ void shared_modulo(const GLOBAL element *x, u64 n, GLOBAL accumulator
     values[t + blockDim.x] = fetch(x, segment + t + blockDim.x, n);
     __syncthreads();
     for (u32 stride = 1; stride <= blockDim.x; stride *= 2) {
-        if (t % stride == 0)
-            values[left] = combine(values[left], values[left + stride]);
+        if (t % stride == 0) values[left] = combine(values[left], values[left + stride]);
         __syncthreads();
     }
-    if (t == 0)
-        deliver(values[0], &partials[blockIdx.x], total);
+    if (t == 0) deliver(values[0], &partials[blockIdx.x], total);
 }

@@ -11,14 +11,12 @@
 
 /* Combines the v of all the block's threads; thread 0 is told. `warps` holds a value a warp. */
 __device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
-                                     SHARED word *exchange)
-{
+                                     SHARED word *exchange) {
     const u32 lane = threadIdx.x % WARP, count = (blockDim.x + WARP - 1) / WARP;
 
     for (u32 stride = (blockDim.x < WARP ? blockDim.x : WARP) / 2; stride > 0; stride /= 2)
         v = combine(v, from_word(__shfl_down_sync(FULL_WARP, to_word(v), stride)));
-    if (lane == 0)
-        warps[threadIdx.x / WARP] = v;
+    if (lane == 0) warps[threadIdx.x / WARP] = v;
     __syncthreads();
     if (UNIFORM(threadIdx.x < WARP)) {
         v = lane < count ? warps[lane] : neutral();
@@ -29,14 +27,12 @@ __device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
 }
 
 __global__ void shuffled(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                         GLOBAL word *total)
-{
+                         GLOBAL word *total) {
     __shared__ accumulator warps[WARP];
     __shared__ word exchange[EXCHANGE];
 
     const accumulator v = combine_block(combine_share(x, n), warps, exchange);
-    if (threadIdx.x == 0)
-        deliver(v, &partials[blockIdx.x], total);
+    if (threadIdx.x == 0) deliver(v, &partials[blockIdx.x], total);
 }
 
 #endif

@@ -13,8 +13,7 @@
 #include "shuffle.cu"
 
 __global__ void single_pass(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                            GLOBAL word *total, GLOBAL word *board)
-{
+                            GLOBAL word *total, GLOBAL word *board) {
     __shared__ accumulator warps[WARP];
     __shared__ word exchange[EXCHANGE];
     __shared__ u32 last;

@@ -18,16 +18,14 @@ typedef union pack {
     element e[16 / sizeof(element)];
 } pack;
 
-__device__ accumulator combine_pack(accumulator v, pack p)
-{
+__device__ accumulator combine_pack(accumulator v, pack p) {
     for (u32 k = 0; k < PACK; k++)
         v = combine(v, load(p.e[k]));
     return v;
 }
 
 /* What this thread's share of the array, strided over the grid, comes to. */
-__device__ accumulator combine_share(const GLOBAL element *x, u64 n)
-{
+__device__ accumulator combine_share(const GLOBAL element *x, u64 n) {
     const GLOBAL uint4 *wide = (const GLOBAL uint4 *)x;
     const u64 packs = n / PACK;
     const u64 threads = (u64)gridDim.x * blockDim.x;
@@ -53,20 +51,17 @@ __device__ accumulator combine_share(const GLOBAL element *x, u64 n)
 }
 
 __global__ void vectorized(const GLOBAL element *x, u64 n, GLOBAL accumulator *partials,
-                           GLOBAL word *total)
-{
+                           GLOBAL word *total) {
     __shared__ accumulator values[BLOCK_MAX];
     const u32 t = threadIdx.x;
 
     values[t] = combine_share(x, n);
     __syncthreads();
     for (u32 stride = blockDim.x / 2; stride > 0; stride /= 2) {
-        if (t < stride)
-            values[t] = combine(values[t], values[t + stride]);
+        if (t < stride) values[t] = combine(values[t], values[t + stride]);
         __syncthreads();
     }
-    if (t == 0)
-        deliver(values[0], &partials[blockIdx.x], total);
+    if (t == 0) deliver(values[0], &partials[blockIdx.x], total);
 }
 
 #endif

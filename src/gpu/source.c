@@ -1,0 +1,36 @@
+/* source.c - see source.h. */
+#include "gpu/source.h"
+
+#include "status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+tally_status source_check(const struct reduction *r) {
+    if (!r->user) return TALLY_OK;
+    if (!r->user->source)
+        return fail(TALLY_EUNSUPPORTED, "this user operator has no source expression: it runs on the "
+                                        "cpu device only");
+    if (r->type == TALLY_F16 || r->type == TALLY_BF16)
+        return fail(TALLY_EUNSUPPORTED, "user operators on %s run on the cpu device only",
+                    tally_type_name(r->type));
+    return TALLY_OK;
+}
+
+/* The expression has lines of its own, so that a compiler's message tells where in it. */
+static const char frame[] = "#include \"kernels/operators.h\"\n"
+                            "PURE element user_combine(element a, element b) {\n"
+                            "    return (element)(\n"
+                            "#line 1 \"operator\"\n"
+                            "%s\n"
+                            ");\n"
+                            "}\n";
+
+tally_status source_prelude(const struct reduction *r, char **out) {
+    size_t size = sizeof frame + strlen(r->user->source);
+    *out = malloc(size);
+    if (!*out) return fail(TALLY_ENOMEM, "no memory for an operator's text (%zu bytes)", size);
+    snprintf(*out, size, frame, r->user->source);
+    return TALLY_OK;
+}

@@ -1,0 +1,73 @@
+/*
+ * integer_product - the exact product of integers, or that it has left 64 bits.
+ *
+ * |product| never falls while no element is 0: it is exact in 64 bits until it overflows for good, and a
+ * zero anywhere still makes it 0. Elements other than 0, 1 and -1 can occur 64 times before that, so
+ * almost all work is a search for them.
+ *
+ * The record: the product of the magnitudes of all elements but 0, with its lowest bit flipped, so that
+ * the record of no elements is 0; and three flags.
+ */
+#include "tuning.h"
+
+#include "operators.h"
+
+#define WORDS 2
+#include "grid.h"
+
+#define PAD 1
+
+enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
+
+/* record *= magnitude, which is not 0. */
+PURE void multiply(u64 *record, u64 magnitude)
+{
+    const u64 mine = record[0] ^ 1;
+    if (mine > ~(u64)0 / magnitude)
+        record[1] |= OVERFLOW;
+    else
+        record[0] = (mine * magnitude) ^ 1;
+}
+
+PURE void merge(u64 *a, const u64 *b)
+{
+    a[1] = (a[1] ^ (b[1] & NEGATIVE)) | (b[1] & (ZERO | OVERFLOW));
+    multiply(a, b[0] ^ 1);
+}
+
+PURE void add_one(element e, u64 *record)
+{
+#if defined(SIGNED_TYPE)
+    record[1] ^= e < 0 ? NEGATIVE : 0;
+    multiply(record, e < 0 ? 0 - (u64)e : (u64)e);
+#else
+    multiply(record, (u64)e);
+#endif
+}
+
+PURE void add_tile(const tile *t, u64 *record)
+{
+    u32 zero = 0, large = 0, negative = 0;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const element e = t->e[i];
+        zero |= e == 0;
+#if defined(SIGNED_TYPE)
+        large |= e < -1 || e > 1;
+        negative ^= e < 0;
+#else
+        large |= e > 1;
+#endif
+    }
+    if (zero)
+        record[1] |= ZERO;
+    else if (!large)
+        record[1] ^= negative ? NEGATIVE : 0;
+    else if (!(record[1] & (ZERO | OVERFLOW))) {
+        const tile apart = *t; /* one that an index picks from: the other stays in registers */
+        for (u32 i = 0; i < TILE; i++)
+            add_one(apart.e[i], record);
+    }
+}
+
+#include "fold.h"

@@ -1,0 +1,58 @@
+/*
+ * order - the least and the greatest element at once: min and max.
+ *
+ * Elements become unsigned keys that sort like them: floats with their negative ones reversed, so that
+ * -0 comes just below +0, and NaNs beyond the infinities, where the host sees them. The record holds the
+ * greatest key, and the greatest complement of a key: 0 is then what has seen nothing. Elements of 16
+ * bits and fewer are compared in 32 bits.
+ */
+#include "tuning.h"
+
+#include "operators.h"
+
+#define WORDS 2
+#include "grid.h"
+
+#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
+typedef u64 key;
+#else
+typedef u32 key;
+#endif
+#define KEY_BITS  (8 * (u32)sizeof(element))
+#define KEY_MASK  (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
+#define KEY_SIGN  ((key)1 << (KEY_BITS - 1))
+
+/* operators.h has floats by their bits where the operator is min or max. */
+PURE key key_of(element e)
+{
+#if defined(FLOATING)
+    const key bits = (key)e;
+    return bits & KEY_SIGN ? bits ^ KEY_MASK : bits | KEY_SIGN;
+#elif defined(SIGNED_TYPE)
+    return ((key)e & KEY_MASK) ^ KEY_SIGN;
+#else
+    return (key)e;
+#endif
+}
+
+PURE void merge(u64 *a, const u64 *b)
+{
+    a[0] = b[0] > a[0] ? b[0] : a[0];
+    a[1] = b[1] > a[1] ? b[1] : a[1];
+}
+
+PURE void add_tile(const tile *t, u64 *record)
+{
+    key most = 0, least = KEY_MASK;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const key k = key_of(t->e[i]);
+        most = k > most ? k : most;
+        least = k < least ? k : least;
+    }
+    const u64 other[WORDS] = {most, KEY_MASK ^ least};
+    merge(record, other);
+}
+
+#define PAD x[0] /* an element that is there: it changes nothing */
+#include "fold.h"

@@ -1,0 +1,104 @@
+/*
+ * records.h - how results meet: thread, warp, block, grid.
+ *
+ * What a thread, block or grid knows is a record: WORDS u64 words, all 0 where nothing has been seen.
+ * Threads' records meet by shuffles, in each warp and then among the warps' first lanes.
+ *
+ * Grid. `work` is memory of the host's that is zero at first:
+ *     work[0]               blocks that are done; 0 again at the end
+ *     work[1 ... WORDS]     the total: the record of all launches since it was zero
+ *     work[1 + WORDS ...]   the board: a record a block
+ * A block puts its record on the board and draws a number; whoever draws the last one merges all of the
+ * board into the total. The fence keeps the record ahead of the number.
+ *
+ * Whoever includes this defines WORDS and merge().
+ */
+#ifndef TALLY_RECORDS_H
+#define TALLY_RECORDS_H
+
+#include "grid.h"
+
+/* a becomes what both know; the kernel file's. */
+PURE void merge(u64 *a, const u64 *b);
+
+#if BLOCK > 1
+/* Lane l of each warp learns what lanes l ... l + 2 * delta - 1 know. */
+__device__ void merge_down(u64 *record, u32 delta, SHARED u64 *exchange) {
+    for (; delta > 0; delta /= 2) {
+        u64 other[WORDS];
+        UNROLL
+        for (u32 k = 0; k < WORDS; k++)
+            other[k] = __shfl_down_sync(FULL_WARP, record[k], delta);
+        merge(record, other);
+    }
+}
+#endif
+
+/* Thread 0 learns what all threads of the block know. `warps`: WORDS words a warp. */
+__device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange) {
+#if BLOCK > 1
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+
+    merge_down(record, (BLOCK < WARP ? BLOCK : WARP) / 2, exchange);
+    __syncthreads();
+    if (lane == 0)
+        for (u32 k = 0; k < WORDS; k++)
+            warps[warp * WORDS + k] = record[k];
+    __syncthreads();
+    if (UNIFORM(warp == 0)) {
+        UNROLL
+        for (u32 k = 0; k < WORDS; k++)
+            record[k] = lane < WARPS ? warps[lane * WORDS + k] : 0;
+        merge_down(record, WARPS / 2, exchange);
+    }
+#endif
+}
+
+/* Draws a number once all that this block has written is there; whether it is the last one. For all
+ * threads of the block; `last` is a word of theirs. */
+__device__ u32 is_last_block(GLOBAL u64 *work, SHARED u32 *last) {
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        *last = atomicAdd(&work[0], (u64)1) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return *last;
+}
+
+/* The block's record, thread 0's, goes to the board, and at last all of the board to the total. */
+__device__ void merge_grid(u64 *record, GLOBAL u64 *work, SHARED u64 *warps, SHARED u64 *exchange,
+                           SHARED u32 *number)
+{
+    GLOBAL u64 *board = work + 1 + WORDS;
+
+    if (threadIdx.x == 0)
+        for (u32 k = 0; k < WORDS; k++)
+            write_word(&board[(u64)blockIdx.x * WORDS + k], record[k]);
+    const u32 last = is_last_block(work, number);
+    if (!UNIFORM(last))
+        return;
+
+    for (u32 k = 0; k < WORDS; k++)
+        record[k] = 0;
+    for (u32 b = threadIdx.x; last && b < gridDim.x; b += BLOCK) {
+        u64 other[WORDS];
+        for (u32 k = 0; k < WORDS; k++)
+            other[k] = read_word(&board[(u64)b * WORDS + k]);
+        merge(record, other);
+    }
+    merge_block(record, warps, exchange);
+    if (last && threadIdx.x == 0) {
+        u64 other[WORDS];
+        for (u32 k = 0; k < WORDS; k++)
+            other[k] = work[1 + k];
+        merge(record, other);
+        for (u32 k = 0; k < WORDS; k++)
+            work[1 + k] = record[k];
+        write_word(&work[0], (u64)0);
+    }
+}
+
+#endif

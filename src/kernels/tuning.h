@@ -1,0 +1,44 @@
+/*
+ * tuning.h - the numbers that suit a machine, apart from what is done with them. Kernels and the host
+ * read them alike.
+ *
+ * Two shapes of machine are told apart by BLOCK, the threads of a block, which the host defines:
+ *
+ *   BLOCK > 1   a GPU. A thread has a few packs of 16 bytes in registers, and hides the memory's
+ *               latency by their number and by the other warps.
+ *   BLOCK == 1  a CPU behind OpenCL. A thread is a core's worth of work: its tile is a piece of the
+ *               first-level cache, and its loops are what the compiler makes vectors of.
+ *
+ * Little's law for an H200: 4.8 TB/s times 0.7 us of latency is 3.4 MB under way, 25 KB for each of 132
+ * multiprocessors. 4 blocks of 256 threads with 4 packs of 16 bytes each ask for 64 KB.
+ */
+#ifndef TALLY_TUNING_H
+#define TALLY_TUNING_H
+
+#define GPU_BLOCK         256 /* threads */
+#define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
+#define GPU_TILE(size)    ((size) <= 2 ? 2u : 4u) /* packs that a thread takes at a time, for elements of */
+                          /* a size: 16 elements where each is computed with, so that all stay in registers */
+
+#define CPU_BLOCKS_A_UNIT 16
+#define CPU_TILE          256 /* elements that a thread takes at a time; not more: window.h */
+
+#ifndef BLOCK
+#define BLOCK GPU_BLOCK
+#endif
+#define BLOCK_MAX BLOCK
+#if BLOCK == 1
+#define IN_FLIGHT (CPU_TILE * (u32)sizeof(element) / 16)
+#define SAMPLES   16u /* elements that a thread looks at before it chooses a window */
+#define WAYS      16u /* sums that a fast sum keeps side by side */
+#else
+#define IN_FLIGHT GPU_TILE(sizeof(element))
+#define SAMPLES   1u
+#define WAYS      2u
+#endif
+
+#define ROOM 6 /* bits a window has above the largest number seen */
+
+#define PER_BLOCK_BITS 28 /* a block is given fewer than 2^28 elements: limbs.h, window.h */
+
+#endif

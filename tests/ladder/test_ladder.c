@@ -1,0 +1,152 @@
+/*
+ * test_ladder.c - the ladder's public calls with wrong arguments, the steps that a caller is told of, and
+ * the check that tells a wrong result from a rounded one.
+ *
+ * That check is internal and its names are not exported, so its source is included here.
+ */
+#include "../c/testing.h"
+
+#include <math.h>
+
+#include "ladder/check.c"
+
+int type_is_float(tally_type type) {
+    return type >= TALLY_F16;
+}
+
+double sequential_magnitude(tally_type type, const void *x, uint64_t n) {
+    (void)type, (void)x;
+    return (double)n; /* the tests' elements are ones */
+}
+
+/* ---- The public calls ---- */
+
+static const float ones[300] = {1, 1, 1, 1, 1, 1, 1, 1};
+
+static tally_ladder_options options(size_t n) {
+    return (tally_ladder_options){
+        .op = TALLY_SUM, .type = TALLY_F32, .x = ones, .n = n, .block = 32};
+}
+
+static void test_arguments(void **state) {
+    (void)state;
+    tally_ladder_report report = {.count = 77};
+    tally_ladder_row row;
+    tally_ladder_options o = options(8);
+    assert_error(TALLY_EINVAL, tally_ladder_run("model", NULL, &report));
+    assert_error(TALLY_EINVAL, tally_ladder_run("model", &o, NULL));
+    assert_error(TALLY_EDEVICE, tally_ladder_run("model:9", &o, &report));
+    assert_error(TALLY_EDEVICE, tally_ladder_run("abacus", &o, &report));
+    o.block = 33;
+    assert_error(TALLY_EINVAL, tally_ladder_run("model", &o, &report));
+    o.block = 2048;
+    assert_error(TALLY_EINVAL, tally_ladder_check("model", &o));
+    o = options(8), o.finish = (tally_finish)9;
+    assert_error(TALLY_EINVAL, tally_ladder_check("model", &o));
+    o = options(8), o.op = (tally_op)99;
+    assert_error(TALLY_EINVAL, tally_ladder_check("model", &o));
+    o = options(8), o.x = NULL;
+    assert_error(TALLY_EINVAL, tally_ladder_run("model", &o, &report));
+    assert_error(TALLY_EINVAL, tally_ladder_explain("shared", &o, NULL, NULL, &row));
+    o = options(8);
+    assert_error(TALLY_EINVAL, tally_ladder_explain("frob", &o, NULL, NULL, &row));
+    assert_error(TALLY_EUNSUPPORTED, tally_ladder_explain("tally", &o, NULL, NULL, &row));
+    const char *const only[] = {"sequential"};
+    o.only = only, o.only_count = 1;
+    assert_error(TALLY_EUNSUPPORTED, tally_ladder_run("model", &o, &report));
+    assert_int_equal(report.count, 77); /* untouched by failures */
+}
+
+static void test_names(void **state) {
+    (void)state;
+    size_t count = 0;
+    tally_finish finish;
+    for (; tally_ladder_rung(count); count++)
+        assert_true(strlen(tally_ladder_rung(count)->idea) > 0);
+    assert_string_equal(tally_ladder_rung(0)->name, "sequential");
+    assert_string_equal(tally_ladder_rung(count - 1)->name, "tally");
+    assert_true(count <= TALLY_LADDER_ROWS);
+    for (int i = 0; i < 3; i++) {
+        assert_ok(tally_finish_parse(tally_finish_name((tally_finish)i), &finish));
+        assert_int_equal(finish, i);
+    }
+    assert_null(tally_finish_name((tally_finish)3));
+    assert_error(TALLY_EINVAL, tally_finish_parse("later", &finish));
+}
+
+static void add_operations(void *context, const tally_ladder_step *step) {
+    for (unsigned w = 0; w < step->warps; w++)
+        *(uint64_t *)context += step->warp[w].operations;
+}
+
+/* What the steps say adds up to what the row says. */
+static void test_steps(void **state) {
+    (void)state;
+    const tally_ladder_options o = options(300);
+    for (size_t i = 0; tally_ladder_rung(i); i++) {
+        uint64_t operations = 0;
+        tally_ladder_row row;
+        if (!tally_ladder_rung(i)->is_kernel) continue;
+        assert_ok(tally_ladder_explain(tally_ladder_rung(i)->name, &o, add_operations, &operations,
+                                       &row));
+        assert_true(row.correct && row.ulp_error == 0 && row.value.as.f32 == 8);
+        assert_int_equal(operations, row.counts.operations);
+    }
+}
+
+/* ---- The check ---- */
+
+static tally_ladder_row checked(tally_op op, tally_value right, tally_value got, uint64_t depth) {
+    const struct reference r = {
+        .op = op, .type = right.type, .value = right, .magnitude = 1000, .n = 1000};
+    tally_ladder_row row = {.name = "test"};
+    reference_check(&r, &got, depth, &row);
+    return row;
+}
+
+static tally_value f32(float x) {
+    return (tally_value){.type = TALLY_F32, .as.f32 = x};
+}
+
+static tally_value i64(int64_t x) {
+    return (tally_value){.type = TALLY_I64, .as.i64 = x};
+}
+
+static void test_floating_sums(void **state) {
+    (void)state;
+    const tally_value right = f32(1000);
+    tally_ladder_row row = checked(TALLY_SUM, right, right, 10);
+    assert_true(row.correct && row.ulp_error == 0);
+    row = checked(TALLY_SUM, right, f32(nextafterf(1000, 2000)), 10);
+    assert_true(row.correct && row.ulp_error == 1);
+    assert_true(checked(TALLY_SUM, right, f32(1000.0006f), 10).correct);
+    assert_false(checked(TALLY_SUM, right, f32(1000.0009f), 10).correct); /* 10 * 2^-24 * 1000 */
+    assert_false(checked(TALLY_SUM, right, f32(999), 10).correct); /* an element is missing */
+    assert_false(checked(TALLY_SUM, right, f32(nextafterf(1000, 0)), 0).correct);
+    row = checked(TALLY_SUM, right, f32(NAN), 10);
+    assert_true(!row.correct && isnan(row.ulp_error));
+    assert_false(checked(TALLY_SUM, right, f32(INFINITY), 1u << 30).correct);
+    assert_true(checked(TALLY_SUM, f32(INFINITY), f32(INFINITY), 10).correct);
+    assert_true(checked(TALLY_SUM, f32(0), f32(-0.0f), 10).ulp_error == 1);
+}
+
+static void test_one_right_answer(void **state) {
+    (void)state;
+    assert_true(checked(TALLY_SUM, i64(5), i64(5), 10).correct);
+    assert_false(checked(TALLY_SUM, i64(5), i64(6), 10).correct);
+    assert_false(checked(TALLY_MIN, f32(1), f32(nextafterf(1, 2)), 10).correct);
+    assert_false(checked(TALLY_MIN, f32(0), f32(-0.0f), 10).correct);
+    assert_true(checked(TALLY_PROD, f32(1), f32(nextafterf(1, 2)), 10).correct);
+    assert_false(checked(TALLY_PROD, f32(1), f32(-1), 10).correct);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_floating_sums),
+        cmocka_unit_test(test_one_right_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
