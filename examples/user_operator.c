@@ -18,7 +18,7 @@ int main(void) {
         x[i] = i + 1;
 
     uint64_t prime = 1000003, one = 1;
-    tally_operator op = {multiply_modulo, &prime, &one, 1};
+    tally_operator op = {multiply_modulo, &prime, &one, 1, NULL};
     tally_device *device;
     tally_value result;
     if (tally_open("cpu", &device) != TALLY_OK ||

@@ -185,6 +185,7 @@ typedef struct tally_operator {
     void *context;        /* handed to combine(); stays the caller's */
     const void *identity; /* one element */
     int commutative;      /* 0: operands are never exchanged, only bracketed */
+    const char *source;   /* for GPUs: the same as an expression in a and b, or NULL (see below) */
 } tally_operator;
 
 /* As tally_reduce(), with a user-defined operator, over the canonical tree; the result has the

@@ -10,6 +10,9 @@
 
 static const struct device_kind *const kinds[] = {
     &cpu_device_kind,
+#ifdef TALLY_GPU
+    &cuda_device_kind, &opencl_device_kind, &model_device_kind,
+#endif
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -21,7 +24,9 @@ tally_status tally_open(const char *spec, tally_device **out) {
         if (colon)
             return fail(TALLY_EDEVICE, "device 'auto' takes no options, but '%.60s' gives some",
                         spec);
-        return cpu_device_kind.open("", out); /* the data lies in host memory */
+        /* The data lies in host memory. Even where a GPU is near, bringing an array to it costs more
+         * than the CPU takes to reduce it once: a CPU reads its memory faster than a bus carries it. */
+        return cpu_device_kind.open("", out);
     }
     for (size_t i = 0; i < KINDS; i++)
         if (strlen(kinds[i]->name) == length && memcmp(spec, kinds[i]->name, length) == 0)

@@ -26,9 +26,11 @@ struct device_kind {
      * was. */
     tally_status (*fold)(tally_device *device, const struct reduction *r, const void *x, size_t n,
                          struct partial *into);
-    /* Evaluates the leaves of x[0..n), n > 0, to out[]: ceil(n / TREE_LEAF) tree values. */
+    /* Evaluates x[0..n), n > 0, to out[]: a tree value for each subtree of 2^level leaves, of which only
+     * the last may be incomplete, and that only at level 0. level is 0 or tree_level. */
     tally_status (*leaves)(tally_device *device, const struct reduction *r, const void *x, size_t n,
-                           void *out);
+                           unsigned level, void *out);
+    unsigned tree_level; /* of the subtrees that this device evaluates best; at most 20 */
     tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
 };
 
@@ -36,7 +38,8 @@ struct tally_device {
     const struct device_kind *kind; /* each kind's own struct begins with this one */
 };
 
-extern const struct device_kind cpu_device_kind;
+extern const struct device_kind cpu_device_kind, cuda_device_kind, opencl_device_kind,
+    model_device_kind;
 
 /* The device that a NULL stands for: the calling thread. */
 tally_device *cpu_calling_thread(void);

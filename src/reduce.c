@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Leaves evaluated at a time: enough work for all threads, and an array that a stack can hold. */
+/* Tree values that a device is asked for at a time: enough work for all threads, and an array that a
+ * stack can hold. */
 #define LEAF_BATCH 2048
 
 /* A reduction under way. */
@@ -37,17 +38,35 @@ static void start(struct running *run, tally_device *device) {
     tree_clear(&run->tree);
 }
 
+/* How many of n elements to evaluate next, and in subtrees of which level: whole subtrees of the device's
+ * level wherever the tree stands at the start of one, single leaves before and after those. */
+static size_t next_part(const struct running *run, size_t n, unsigned *level) {
+    const unsigned best = run->device->kind->tree_level;
+    const uint64_t subtree = UINT64_C(1) << best, begun = run->tree.leaves % subtree;
+    const size_t grain = (size_t)subtree * TREE_LEAF;
+    size_t part = n;
+    *level = begun == 0 && n >= grain ? best : 0;
+    if (*level > 0)
+        part = n / grain * grain;
+    else if (best > 0 && begun > 0 && (subtree - begun) * TREE_LEAF < n)
+        part = (size_t)(subtree - begun) * TREE_LEAF;
+    const size_t batch = (size_t)LEAF_BATCH * TREE_LEAF << *level;
+    return part < batch ? part : batch;
+}
+
 /* Appends x[0..n), which begins at a leaf's start, to the tree. */
 static tally_status add_leaves(struct running *run, const void *x, size_t n) {
     union tree_value values[LEAF_BATCH];
     size_t size = tree_value_size(&run->plan), element = tally_type_size(run->plan.type);
     const char *p = x;
     for (size_t m; n > 0; n -= m, p += m * element) {
-        m = n < (size_t)LEAF_BATCH * TREE_LEAF ? n : (size_t)LEAF_BATCH * TREE_LEAF;
-        tally_status s = run->device->kind->leaves(run->device, &run->plan, p, m, values);
+        unsigned level;
+        m = next_part(run, n, &level);
+        tally_status s = run->device->kind->leaves(run->device, &run->plan, p, m, level, values);
         if (s != TALLY_OK) return s;
-        for (size_t i = 0; i < (m + TREE_LEAF - 1) / TREE_LEAF; i++)
-            tree_append(&run->plan, &run->tree, (const char *)values + i * size);
+        const size_t grain = (size_t)TREE_LEAF << level;
+        for (size_t i = 0; i < m / grain + (m % grain != 0); i++)
+            tree_append(&run->plan, &run->tree, (const char *)values + i * size, level);
     }
     return TALLY_OK;
 }

@@ -25,16 +25,16 @@ void tree_clear(struct tree *t) {
     t->leaves = 0;
 }
 
-void tree_append(const struct reduction *r, struct tree *t, const void *leaf) {
+void tree_append(const struct reduction *r, struct tree *t, const void *value, unsigned level) {
     union tree_value node;
-    memcpy(&node, leaf, tree_value_size(r));
-    unsigned level = 0;
+    memcpy(&node, value, tree_value_size(r));
+    const uint64_t more = UINT64_C(1) << level;
     for (; t->leaves >> level & 1; level++) {
         combine(r, &t->node[level], &node, &t->node[level]);
         node = t->node[level];
     }
     t->node[level] = node;
-    t->leaves++;
+    t->leaves += more;
 }
 
 /* A user's result, or the identity, as a value of the element type with NaNs made canonical. */

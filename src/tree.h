@@ -45,8 +45,8 @@ struct tree {
 size_t tree_value_size(const struct reduction *r);
 
 void tree_clear(struct tree *t);
-/* Appends the next leaf's value. */
-void tree_append(const struct reduction *r, struct tree *t, const void *leaf);
+/* Appends the value of the next 2^level leaves; those before are a multiple of as many. */
+void tree_append(const struct reduction *r, struct tree *t, const void *value, unsigned level);
 /* The value of the whole tree, as a tally_value; the identity where there are no leaves. */
 tally_value tree_value(const struct reduction *r, const struct tree *t);
 

@@ -149,8 +149,10 @@ static void leaves_task(void *context, size_t task, unsigned worker) {
                     job->values + first / TREE_LEAF * tree_value_size(job->r));
 }
 
+/* Leaf by leaf: level is 0. */
 static tally_status cpu_leaves(tally_device *device, const struct reduction *r, const void *x,
-                               size_t n, void *out) {
+                               size_t n, unsigned level, void *out) {
+    (void)level;
     struct cpu_device *d = (struct cpu_device *)device;
     struct job job = {.device = d, .r = r, .values = out, .x = x, .n = n};
     job.element = tally_type_size(r->type);
@@ -334,6 +336,7 @@ const struct device_kind cpu_device_kind = {
     .list = cpu_list,
     .fold = cpu_fold,
     .leaves = cpu_leaves,
+    .tree_level = 0,
     .read = cpu_read,
 };
 

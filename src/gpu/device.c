@@ -14,7 +14,7 @@
  */
 #include "device.h"
 
-#include "fpenv.h"
+#include "exact/round.h"
 #include "gpu/gpu.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
@@ -91,6 +91,18 @@ static tally_status reserve(struct gpu_device *d, struct gpu_memory **piece, siz
     *piece = NULL;
     *has = 0;
     tally_status s = d->api->allocate(d->gpu, bytes, piece);
+    if (s == TALLY_OK) *has = bytes;
+    return s;
+}
+
+/* The same for two pieces of one size. */
+static tally_status reserve_pair(struct gpu_device *d, struct gpu_memory *pieces[2], size_t *has,
+                                 size_t bytes) {
+    if (*has >= bytes) return TALLY_OK;
+    size_t first = 0, second = 0;
+    *has = 0;
+    tally_status s = reserve(d, &pieces[0], &first, bytes);
+    if (s == TALLY_OK) s = reserve(d, &pieces[1], &second, bytes);
     if (s == TALLY_OK) *has = bytes;
     return s;
 }
@@ -232,14 +244,7 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const void 
     if (f->adopts) return TALLY_OK;
     bytes = (n < f->chunk ? n : f->chunk) * element;
     bytes = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
-    if (d->staging_bytes >= bytes && d->staging[1]) return TALLY_OK;
-    size_t first = d->staging_bytes;
-    tally_status s = reserve(d, &d->staging[0], &first, bytes);
-    d->staging_bytes = 0;
-    size_t second = 0;
-    if (s == TALLY_OK) s = reserve(d, &d->staging[1], &second, bytes);
-    if (s == TALLY_OK) d->staging_bytes = bytes;
-    return s;
+    return reserve_pair(d, d->staging, &d->staging_bytes, bytes);
 }
 
 /* The next chunk: *m elements at the start of *piece; 0 at the end. */
@@ -419,15 +424,12 @@ static tally_status leaves(struct gpu_device *d, const struct reduction *r, cons
     const size_t grain = (size_t)TREE_LEAF << level;
     struct gpu_program *program;
     struct gpu_memory *piece, *values;
-    struct feed f;
+    struct feed f = {0};
     tally_status s = find_program(d, r, &program);
     if (s == TALLY_OK) s = feed_start(d, &f, x, n, element, grain);
-    if (s == TALLY_OK) {
-        size_t most = (n < f.chunk ? n : f.chunk) / TREE_LEAF + 1, has = d->values_bytes;
-        s = reserve(d, &d->values[0], &has, most * size);
-        if (s == TALLY_OK) s = reserve(d, &d->values[1], &d->values_bytes, most * size);
-        if (s == TALLY_OK) d->values_bytes = most * size > d->values_bytes ? most * size : has;
-    }
+    size_t most = n < f.chunk ? n : f.chunk;
+    if (s == TALLY_OK)
+        s = reserve_pair(d, d->values, &d->values_bytes, (most / TREE_LEAF + 1) * size);
     while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
         size_t bytes = (m + grain - 1) / grain * size;
         s = launch_tree(d, program, piece, m, level, &values);
@@ -482,8 +484,7 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     const unsigned grid = 8 * (d->facts.units ? d->facts.units : 1);
     if (s == TALLY_OK) s = d->api->build(d->gpu, "read.cu", NULL, NULL, 0, &program);
     if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "read_all", &kernel);
-    if (s == TALLY_OK) s = reserve(d, &d->values[0], &d->values_bytes, (size_t)4 * grid * block);
-    if (s == TALLY_OK) s = reserve(d, &d->values[1], &d->values_bytes, d->values_bytes);
+    if (s == TALLY_OK) s = reserve_pair(d, d->values, &d->values_bytes, (size_t)4 * grid * block);
     if (s != TALLY_OK) return s;
     const struct gpu_argument to_read[] = {PIECE(x), VALUE(packs), PIECE(d->values[0])};
     return time_kernel(d, kernel, grid, block, to_read, best);

@@ -216,12 +216,16 @@ static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, theirs, bytes, out);
 }
 
+static void drop_memory(struct gpu_memory *memory) {
+    cl.clReleaseMemObject(memory->object);
+    free(memory);
+}
+
 static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
     (void)gpu;
     if (!memory) return;
     LIST_REMOVE(memory, link);
-    cl.clReleaseMemObject(memory->object);
-    free(memory);
+    drop_memory(memory);
 }
 
 /* Whether a range lies within a piece of memory; OpenCL does not look at empty ones. */
@@ -426,8 +430,11 @@ static void opencl_close(struct gpu *gpu) {
         LIST_REMOVE(program, link);
         drop_program(program);
     }
-    while (!LIST_EMPTY(&gpu->memory))
-        opencl_release(gpu, LIST_FIRST(&gpu->memory));
+    while (!LIST_EMPTY(&gpu->memory)) {
+        struct gpu_memory *memory = LIST_FIRST(&gpu->memory);
+        LIST_REMOVE(memory, link);
+        drop_memory(memory);
+    }
     for (int i = 0; i < 2; i++)
         if (gpu->marks[i]) cl.clReleaseEvent(gpu->marks[i]);
     if (gpu->queue) cl.clReleaseCommandQueue(gpu->queue);

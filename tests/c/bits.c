@@ -227,12 +227,12 @@ typedef struct users_operator {
 
 static const uint64_t nothing = 0x123456789abcdefu;
 static const users_operator users[] = {
-    {"mix", TALLY_U32, {mix_u32, NULL, &nothing, 1}},
-    {"mix-in-order", TALLY_U32, {mix_u32, NULL, &nothing, 0}},
-    {"order", TALLY_U32, {order_u32, NULL, &nothing, 0}},
-    {"mix", TALLY_F64, {mix_f64, NULL, &nothing, 1}},
-    {"order", TALLY_F64, {order_f64, NULL, &nothing, 0}},
-    {"mix", TALLY_F32, {mix_f32, NULL, &nothing, 1}},
+    {"mix", TALLY_U32, {mix_u32, NULL, &nothing, 1, NULL}},
+    {"mix-in-order", TALLY_U32, {mix_u32, NULL, &nothing, 0, NULL}},
+    {"order", TALLY_U32, {order_u32, NULL, &nothing, 0, NULL}},
+    {"mix", TALLY_F64, {mix_f64, NULL, &nothing, 1, NULL}},
+    {"order", TALLY_F64, {order_f64, NULL, &nothing, 0, NULL}},
+    {"mix", TALLY_F32, {mix_f32, NULL, &nothing, 1, NULL}},
 };
 
 static uint64_t user(const users_operator *u, const unsigned char *x, size_t n, unsigned kind) {

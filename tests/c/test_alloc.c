@@ -143,8 +143,8 @@ static void add(void *context, const void *left, const void *right_, void *out, 
         ((double *)out)[i] = ((const double *)left)[i] + ((const double *)right_)[i];
 }
 static const double zero = 0;
-static const tally_operator adding = {add, NULL, &zero, 1};
-static const tally_operator adding_in_order = {add, NULL, &zero, 0};
+static const tally_operator adding = {add, NULL, &zero, 1, NULL};
+static const tally_operator adding_in_order = {add, NULL, &zero, 0, NULL};
 
 static void reduce_on(tally_device *device) {
     tally_value value;

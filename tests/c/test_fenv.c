@@ -143,8 +143,8 @@ static void combine(void *context, const void *left, const void *right, void *ou
         c[i] = (a[i] + b[i]) / 3;
 }
 static const double zero = 0;
-static const tally_operator third_of_sum = {combine, NULL, &zero, 1};
-static const tally_operator ordered_third = {combine, NULL, &zero, 0};
+static const tally_operator third_of_sum = {combine, NULL, &zero, 1, NULL};
+static const tally_operator ordered_third = {combine, NULL, &zero, 0, NULL};
 
 static void one_device(tally_device *device, int thorough) {
     static const size_t lengths[] = {0, 1, 2, 17, 300, 4097, MOST, LONG_N};

@@ -42,7 +42,7 @@ static void last(void *context, const void *left, const void *right, void *out, 
     memmove(out, right, count * sizeof(int32_t));
 }
 static const int32_t zero = 0;
-static const tally_operator taking_the_last = {last, NULL, &zero, 0};
+static const tally_operator taking_the_last = {last, NULL, &zero, 0, NULL};
 
 typedef struct caller {
     tally_device *device;

@@ -281,8 +281,12 @@ static struct object *find(struct device *d, const void *object, int kind) {
 }
 
 static void end_context(struct device *d) {
-    while (!LIST_EMPTY(&d->objects))
-        drop(LIST_FIRST(&d->objects));
+    while (!LIST_EMPTY(&d->objects)) {
+        struct object *o = LIST_FIRST(&d->objects);
+        LIST_REMOVE(o, link);
+        object_count--;
+        free(o);
+    }
     model_close(d->model);
     d->model = NULL;
     d->lost = CUDA_SUCCESS;

@@ -61,7 +61,7 @@ COMBINE = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
 
 class Operator(Structure):
     _fields_ = [("combine", COMBINE), ("context", c_void_p), ("identity", c_void_p),
-                ("commutative", c_int)]
+                ("commutative", c_int), ("source", c_char_p)]
 
 
 def _declare(name, result, *arguments):

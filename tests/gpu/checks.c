@@ -1,6 +1,7 @@
 /* checks.c - see checks.h. */
 #include "checks.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -192,7 +193,7 @@ static void check_sum(const struct gpu_api *api, struct gpu *gpu, tally_type typ
         ladder_result(instance, &accumulator, n, &result);
         const double wanted = (double)sum;
         const double got = type == TALLY_F32 ? (double)result.as.f32 : result.as.f64;
-        if (memcmp(&got, &wanted, sizeof got) != 0)
+        if (got != wanted || signbit(got) != signbit(wanted))
             fail_msg("%s, n = %zu: %g instead of %g", ladder_rung_of(rungs[k])->name, n, got,
                      wanted);
     }
