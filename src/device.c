@@ -11,13 +11,14 @@
 static const struct device_kind *const kinds[] = {
     &cpu_device_kind,
 #ifdef TALLY_GPU
-    &cuda_device_kind, &opencl_device_kind, &model_device_kind,
+    &cuda_device_kind,
+    &opencl_device_kind,
+    &model_device_kind,
 #endif
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-tally_status tally_open(const char *spec, tally_device **out) {
-    if (!spec || !out) return fail(TALLY_EINVAL, "tally_open: an argument is NULL");
+static tally_status open_spec(const char *spec, tally_device **out) {
     const char *colon = strchr(spec, ':');
     size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
     if (length == 4 && memcmp(spec, "auto", 4) == 0) {
@@ -35,20 +36,37 @@ tally_status tally_open(const char *spec, tally_device **out) {
                 "'%.60s' names no device; try auto or cpu (`tally devices` lists them)", spec);
 }
 
+/* Drivers compute, too, and leave their traces in the floating environment: so all calls that reach one
+ * keep the caller's. */
+
+tally_status tally_open(const char *spec, tally_device **out) {
+    if (!spec || !out) return fail(TALLY_EINVAL, "tally_open: an argument is NULL");
+    struct fp_env caller = fp_env_enter();
+    tally_status s = open_spec(spec, out);
+    fp_env_leave(caller);
+    return s;
+}
+
 void tally_close(tally_device *device) {
-    if (device) device->kind->close(device);
+    if (!device) return;
+    struct fp_env caller = fp_env_enter();
+    device->kind->close(device);
+    fp_env_leave(caller);
 }
 
 tally_status tally_device_describe(const tally_device *device, tally_device_info *out) {
     if (!device || !out) return fail(TALLY_EINVAL, "tally_device_describe: an argument is NULL");
     memset(out, 0, sizeof *out);
+    struct fp_env caller = fp_env_enter();
     device->kind->describe(device, out);
+    fp_env_leave(caller);
     return TALLY_OK;
 }
 
 tally_status tally_device_list(tally_device_info *infos, size_t capacity, size_t *count) {
     if (!count || (capacity > 0 && !infos))
         return fail(TALLY_EINVAL, "tally_device_list: an argument is NULL");
+    struct fp_env caller = fp_env_enter();
     size_t found = 0;
     for (size_t k = 0; k < KINDS; k++)
         for (size_t i = 0; i < kinds[k]->count(); i++, found++)
@@ -56,6 +74,7 @@ tally_status tally_device_list(tally_device_info *infos, size_t capacity, size_t
                 memset(&infos[found], 0, sizeof infos[found]);
                 kinds[k]->list(i, &infos[found]);
             }
+    fp_env_leave(caller);
     *count = found;
     return TALLY_OK;
 }
