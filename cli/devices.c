@@ -12,6 +12,7 @@
 #include "message.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ const char devices_help[] =
     "instruction set, units (cores or multiprocessors), memory, and measured read bandwidth.\n"
     "\n"
     "  --json  an array of objects: spec, name, isa, units, threads, memory_bytes, read_gbps\n"
+    "          (null where it cannot be measured)\n"
     "  --help  this text\n";
 
 enum { BUFFER_BYTES = 256 << 20 };
@@ -43,23 +45,38 @@ static bool get_buffer(struct buffer *b) {
     return true;
 }
 
-static bool measure(const tally_device_info *info, const struct buffer *buffer, double *gbps) {
+/* The device's read bandwidth, or NaN: a device that cannot be measured, or is broken, is still listed. */
+static double measure(const tally_device_info *info, const struct buffer *buffer) {
     tally_device *device;
     double seconds;
-    if (tally_open(info->spec, &device) != TALLY_OK) return failed("%s", tally_error()), false;
-    bool measured = tally_device_read(device, buffer->bytes, buffer->size, &seconds) == TALLY_OK;
-    if (!measured) failed("%s: %s", info->spec, tally_error());
-    tally_close(device);
-    *gbps = (double)buffer->size * 1e-9 / seconds;
-    return measured;
+    tally_status s = tally_open(info->spec, &device);
+    if (s == TALLY_OK) {
+        s = tally_device_read(device, buffer->bytes, buffer->size, &seconds);
+        tally_close(device);
+    }
+    if (s == TALLY_OK) return (double)buffer->size * 1e-9 / seconds;
+    if (s != TALLY_EUNSUPPORTED) failed("%s: %s", info->spec, tally_error());
+    return (double)NAN;
+}
+
+static void print_bandwidth(double gbps) {
+    if (isnan(gbps))
+        printf("%10s", "-");
+    else
+        printf("%5.1f GB/s", gbps);
+}
+
+static void print_row(const tally_device_info *info, double gbps) {
+    printf("%-10s  %-9s %5u  %7.1f GB  ", info->spec, *info->isa ? info->isa : "-", info->units,
+           (double)info->memory_bytes * 1e-9);
+    print_bandwidth(gbps);
+    printf("  %s\n", info->name);
 }
 
 static void print_table(const tally_device_info *infos, const double *gbps, size_t count) {
     printf("%-10s  %-9s %5s  %10s  %10s  %s\n", "SPEC", "ISA", "UNITS", "MEMORY", "READ", "NAME");
     for (size_t i = 0; i < count; i++)
-        printf("%-10s  %-9s %5u  %7.1f GB  %5.1f GB/s  %s\n", infos[i].spec,
-               *infos[i].isa ? infos[i].isa : "-", infos[i].units,
-               (double)infos[i].memory_bytes * 1e-9, gbps[i], infos[i].name);
+        print_row(&infos[i], gbps[i]);
 }
 
 static int print_json(const tally_device_info *infos, const double *gbps, size_t count) {
@@ -81,11 +98,9 @@ static int print_json(const tally_device_info *infos, const double *gbps, size_t
 static int list(tally_device_info *infos, double *gbps, size_t count, bool as_json) {
     struct buffer buffer;
     if (!get_buffer(&buffer)) return STATUS_FAILED;
-    bool measured = true;
-    for (size_t i = 0; i < count && measured; i++)
-        measured = measure(&infos[i], &buffer, &gbps[i]);
+    for (size_t i = 0; i < count; i++)
+        gbps[i] = measure(&infos[i], &buffer);
     memory_release(buffer.bytes, buffer.size);
-    if (!measured) return STATUS_FAILED;
     if (as_json) return print_json(infos, gbps, count);
     print_table(infos, gbps, count);
     return finish_output();

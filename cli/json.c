@@ -21,7 +21,8 @@ void json_count(struct json_object *object, const char *key, uint64_t count) {
 void json_measure(struct json_object *object, const char *key, double measured) {
     char text[32];
     snprintf(text, sizeof text, "%.6g", measured);
-    json_object_object_add(object, key, json_object_new_double_s(measured, text));
+    json_object_object_add(object, key,
+                           isfinite(measured) ? json_object_new_double_s(measured, text) : NULL);
 }
 
 static struct json_object *floating(const tally_value *value) {

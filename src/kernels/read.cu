@@ -21,7 +21,7 @@ __device__ u32 mixed(pack p) {
 extern "C" { /* kernels are found by their plain names */
 #endif
 
-__global__ void read_together(const GLOBAL pack *x, u64 packs, GLOBAL u32 *out) {
+__global__ void read_all(const GLOBAL pack *x, u64 packs, GLOBAL u32 *out) {
     const u64 threads = (u64)gridDim.x * blockDim.x;
     const u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
 

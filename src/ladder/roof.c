@@ -10,7 +10,7 @@
 
 enum { BLOCK = 256, BLOCKS_MAX = 32 };
 static const unsigned blocks_per_unit[] = {1, 4, 8, BLOCKS_MAX};
-static const char *const kernels[] = {"read_together", "read_pieces"};
+static const char *const kernels[] = {"read_all", "read_pieces"};
 
 struct read {
     const struct gpu_api *api;

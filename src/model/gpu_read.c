@@ -7,8 +7,8 @@
 
 #include "model/lane.h"
 
-MODEL_KERNEL3(read_together, const pack *, u64, u32 *);
+MODEL_KERNEL3(read_all, const pack *, u64, u32 *);
 MODEL_KERNEL3(read_pieces, const pack *, u64, u32 *);
 
-const model_kernel *const model_read_kernels[MODEL_READ_KERNELS] = {&read_together_kernel,
+const model_kernel *const model_read_kernels[MODEL_READ_KERNELS] = {&read_all_kernel,
                                                                     &read_pieces_kernel};
