@@ -33,7 +33,6 @@ __device__ void add_limbs(SHARED u64 *limbs, i64 value, i32 exponent)
 {
     if (value == 0)
         return;
-    printf("add %ld %d\n", value, exponent);
     const u32 offset = (u32)(exponent - LIMB_LOWEST), i = offset / 32, shift = offset % 32;
     const u64 magnitude = value < 0 ? 0 - (u64)value : (u64)value;
     const u64 minus = value < 0 ? ~(u64)0 : 0; /* (d ^ minus) - minus is -d where negative */
