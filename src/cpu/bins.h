@@ -81,7 +81,7 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
             memcpy(padded, x + i, (m - i) * sizeof *x);
             special |= PART(split)(padded, bin + i, part + i);
         }
-        if (any_bits((vi64)special)) PART(take_out_specials)(bin, part, m, s);
+        if (any_set((vu64)special)) PART(take_out_specials)(bin, part, m, s);
 #pragma GCC unroll 8
         for (i = 0; i < m; i++) {
             int64_t *sum = &b->sum[bin[i]];

@@ -15,7 +15,8 @@
 void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, struct partial *into) {
     struct float_sum *s = &into->u.sum;
     const ELEMENT *x = array;
-    struct WINDOW w = {0};
+    struct WINDOW w;
+    w.open = 0;
     struct BINS bins;
     bins.used = 0;
     unsigned binned = 0,

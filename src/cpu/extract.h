@@ -26,21 +26,25 @@
  * a third level, with an E of its own, or, when its exponents span too much for that, in bins (bins.h).
  *
  * Bounds: |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a chunk is CHUNK_VECTORS = 2^8 vectors and a
- * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^59 in 64 bits, 2^30 in
- * 32. The sum over the at most 2^4 lanes stays within 2^63, and the totals, in 128 bits, last for 2^60
- * chunks.
+ * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^60 in 64 bits, 2^31 in
+ * 32. A good chunk's integers, made unsigned by adding half their range, go to the window's lanes in
+ * halves of 32 bits: less than 2^33 a chunk, and a fold has less than 2^30 chunks.
  */
 
 #define MAX_LEVELS    3
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
 
-/* What has been extracted with one E. */
+/* What has been extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA). */
 struct WINDOW {
-    int exponent;               /* E */
-    int open;                   /* E has been chosen */
-    __int128 total[MAX_LEVELS]; /* total[k] counts multiples of 2^(E - (k+1)*MANTISSA) */
-};
+    int exponent;    /* E */
+    int open;        /* E has been chosen */
+    uint64_t chunks; /* extracted so far */
+    vu64 low[MAX_LEVELS],
+        high[MAX_LEVELS]; /* lower and upper halves of their lanes' integers, ... */
+};                        /* ... each HALF_RANGE too large */
+
+#define HALF_RANGE ((WORD)1 << (8 * sizeof(WORD) - 1))
 
 ALWAYS_INLINE REAL PART(sigma)(int exponent) {
     WORD bits = (WORD)(exponent + HIGHEST) << MANTISSA | (WORD)1 << (MANTISSA - 1);
@@ -94,15 +98,26 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
     /* -0 and +0 differ in their sign bit only, and are the same amount left. */
     const WORD sign = (WORD)1 << (8 * sizeof(WORD) - 1), exponent_field = (WORD)-1 << MANTISSA;
     VWORD wrong = (outside & exponent_field) | (left & ~sign);
-    if (any_bits((vi64)wrong)) return 0;
+    if (any_set((vu64)wrong)) return 0;
     for (int k = 0; k < levels; k++) {
-        VWORD q =
-            sum[k] - (VWORD)sigma[k] * (WORD)vectors; /* modulo 2^32 or 2^64: exact, see above */
-        int64_t total = 0;
-        for (size_t j = 0; j < LANES(REAL); j++)
-            total += (INT)q[j];
-        w->total[k] += total;
+        WORD bits;
+        REAL first = sigma[k][0];
+        memcpy(&bits, &first, sizeof bits);
+        /* Modulo 2^32 or 2^64, and exact: see above. */
+        vu64 q = (vu64)(sum[k] + (HALF_RANGE - bits * (WORD)vectors));
+        w->low[k] += q & 0xffffffff;
+        if (sizeof(WORD) == 8)
+            w->high[k] += q >> 32;
+        else
+            w->low[k] += q >> 32; /* a lane more */
     }
+    for (int k = levels; k < MAX_LEVELS;
+         k++) /* nothing, but HALF_RANGE too large like the others */
+        if (sizeof(WORD) == 8)
+            w->high[k] += (uint64_t)HALF_RANGE >> 32;
+        else
+            w->low[k] += 2 * (uint64_t)HALF_RANGE;
+    w->chunks++;
     return 1;
 }
 
@@ -141,18 +156,30 @@ static INT PART(largest)(const ELEMENT *x, size_t n) {
     return top;
 }
 
+/* Level k's total. */
+static __int128 PART(total)(const struct WINDOW *w, int k) {
+    unsigned __int128 low = 0, high = 0;
+    for (size_t j = 0; j < LANES(uint64_t); j++) {
+        low += w->low[k][j];
+        high += w->high[k][j];
+    }
+    unsigned __int128 surplus = (unsigned __int128)w->chunks * LANES(REAL) * HALF_RANGE;
+    return (__int128)(low + (high << 32) - surplus);
+}
+
 /* Hands a window's totals to the sum and closes it. The first two levels go as one integer where they
  * fit one: for a short array that is all, and is rounded without a superaccumulator. */
 static void PART(close)(struct WINDOW *w, struct float_sum *s) {
     const __int128 small = (__int128)1 << (125 - MANTISSA);
-    if (w->total[0] < small && w->total[0] > -small) {
-        w->total[1] += w->total[0] * ((__int128)1 << MANTISSA);
-        w->total[0] = 0;
+    __int128 total[MAX_LEVELS];
+    for (int k = 0; k < MAX_LEVELS; k++)
+        total[k] = PART(total)(w, k);
+    if (total[0] < small && total[0] > -small) {
+        total[1] += total[0] * ((__int128)1 << MANTISSA);
+        total[0] = 0;
     }
-    for (int k = 0; k < MAX_LEVELS; k++) {
-        float_sum_add(s, w->total[k], w->exponent - (k + 1) * MANTISSA);
-        w->total[k] = 0;
-    }
+    for (int k = 0; k < MAX_LEVELS; k++)
+        float_sum_add(s, total[k], w->exponent - (k + 1) * MANTISSA);
     w->open = 0;
 }
 
@@ -164,6 +191,9 @@ static int PART(choose)(struct WINDOW *w, INT most, int room) {
     if (exponent > HIGHEST) return 0;
     exponent = exponent + room < HIGHEST ? exponent + room : HIGHEST;
     w->exponent = exponent < lowest ? lowest : exponent;
+    for (int k = 0; k < MAX_LEVELS; k++)
+        w->low[k] = w->high[k] = (vu64){0};
+    w->chunks = 0;
     w->open = 1;
     return 1;
 }

@@ -61,7 +61,7 @@ typedef uint64_t LOOSE loose_u64;
 /* Asks for the lines PREFETCH_DISTANCE bytes ahead of `bytes` bytes at p. A kernel with much arithmetic
  * a line fills the processor's window with it before the window reaches the next misses; asking this far
  * ahead keeps as many lines under way as a plain read does (docs/performance.md). */
-#define PREFETCH_DISTANCE 8192
+#define PREFETCH_DISTANCE 16384
 #define PREFETCH_AHEAD(p, bytes)                                                                   \
     do {                                                                                           \
         for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                       \
@@ -136,6 +136,17 @@ ALWAYS_INLINE uint64_t any_bits(vi64 v) {
     for (size_t i = 0; i < LANES(int64_t); i++)
         all |= v[i];
     return (uint64_t)all;
+}
+
+/* Whether any bit is set. */
+ALWAYS_INLINE int any_set(vu64 v) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)v, (__m512i)v) != 0;
+#elif defined(__AVX__)
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+#else
+    return any_bits((vi64)v) != 0;
+#endif
 }
 
 /* The next vector's worth of 16-bit floats, widened exactly to f32. */

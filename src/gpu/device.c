@@ -18,6 +18,7 @@
 #include "gpu/gpu.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
+#include "ladder/roof.h"
 #include "status.h"
 #include "tree.h"
 
@@ -451,43 +452,25 @@ static tally_status gpu_leaves(tally_device *device, const struct reduction *r, 
 
 /* ---- The read roof ------------------------------------------------------------------------ */
 
-/* The shortest of some runs of a kernel over a piece of memory. */
-static tally_status time_kernel(struct gpu_device *d, struct gpu_kernel *kernel, unsigned grid,
-                                unsigned block, const struct gpu_argument *arguments, double *best) {
-    tally_status s = TALLY_OK;
-    for (int run = 0; run < 4 && s == TALLY_OK; run++) {
-        double seconds = 0;
-        s = d->api->mark(d->gpu, 0);
-        if (s == TALLY_OK) s = d->api->launch(d->gpu, kernel, grid, block, arguments, 3);
-        if (s == TALLY_OK) s = d->api->mark(d->gpu, 1);
-        if (s == TALLY_OK) s = d->api->elapsed(d->gpu, &seconds);
-        if (s == TALLY_OK && run > 0 && (*best <= 0 || seconds < *best)) *best = seconds;
-    }
-    return s;
-}
-
-/* Reads with the plain read kernel, and with the reduction that does the least: an or of words. */
+/* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
                                double *best) {
     const struct reduction ors = {.op = TALLY_OR, .type = TALLY_U32, .method = METHOD_BITS};
     struct gpu_program *program;
     struct gpu_kernel *kernel;
-    uint64_t words = bytes / 4, packs = bytes / 16;
-    tally_status s = find_program(d, &ors, &program);
+    tally_status s = roof_measure(d->api, d->gpu, x, bytes, best);
+    if (s == TALLY_OK) s = find_program(d, &ors, &program);
     if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "reduce", &kernel);
     if (s == TALLY_OK) s = clear_work(d, &ors);
-    if (s != TALLY_OK) return s;
-    const struct gpu_argument to_reduce[] = {PIECE(x), VALUE(words), PIECE(d->work)};
-    s = time_kernel(d, kernel, grid_for(d, words / tile_elements(d, 4)), d->block, to_reduce, best);
-
-    const unsigned block = d->facts.block_max < GPU_BLOCK ? d->facts.block_max : GPU_BLOCK;
-    const unsigned grid = 8 * (d->facts.units ? d->facts.units : 1);
-    if (s == TALLY_OK) s = d->api->build(d->gpu, "read.cu", NULL, NULL, 0, &program);
-    if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "read_all", &kernel);
-    if (s == TALLY_OK) s = reserve_pair(d, d->values, &d->values_bytes, (size_t)4 * grid * block);
-    if (s != TALLY_OK) return s;
-    const struct gpu_argument to_read[] = {PIECE(x), VALUE(packs), PIECE(d->values[0])};
-    return time_kernel(d, kernel, grid, block, to_read, best);
+    for (int run = 0; run < 3 && s == TALLY_OK; run++) {
+        double seconds = *best;
+        s = d->api->mark(d->gpu, 0);
+        if (s == TALLY_OK) s = launch_fold(d, kernel, x, bytes / 4, 4);
+        if (s == TALLY_OK) s = d->api->mark(d->gpu, 1);
+        if (s == TALLY_OK) s = d->api->elapsed(d->gpu, &seconds);
+        if (seconds < *best) *best = seconds;
+    }
+    return s;
 }
 
 /* As much of the bytes as fits the device, in its memory; the time is scaled to all of them. */

@@ -31,17 +31,12 @@ __device__ void add_limb(SHARED u64 *limbs, u32 i, u64 amount)
 /* limbs += value * 2^exponent, whose bits lie within the accumulator's. */
 __device__ void add_limbs(SHARED u64 *limbs, i64 value, i32 exponent)
 {
-    if (value == 0)
-        return;
     const u32 offset = (u32)(exponent - LIMB_LOWEST), i = offset / 32, shift = offset % 32;
-    const u64 magnitude = value < 0 ? 0 - (u64)value : (u64)value;
-    const u64 minus = value < 0 ? ~(u64)0 : 0; /* (d ^ minus) - minus is -d where negative */
-    const u64 low = (magnitude << shift) & 0xffffffffu; /* the lowest digit: what the shift leaves */
-    const u64 rest = magnitude >> (32 - shift);
+    const i64 rest = value >> (32 - shift); /* floor: the digits are those of two's complement */
 
-    add_limb(limbs, i, (low ^ minus) - minus);
-    add_limb(limbs, i + 1, ((rest & 0xffffffffu) ^ minus) - minus);
-    add_limb(limbs, i + 2, ((rest >> 32) ^ minus) - minus);
+    add_limb(limbs, i, ((u64)value << shift) & 0xffffffffu);
+    add_limb(limbs, i + 1, (u64)rest & 0xffffffffu);
+    add_limb(limbs, i + 2, (u64)(rest >> 32));
 }
 
 __device__ void clear_limbs(SHARED u64 *limbs)

@@ -38,19 +38,18 @@ __device__ void flush(u64 *record, i32 exponent, SHARED u64 *limbs)
     }
 }
 
-/* One element, as mantissa and exponent, to the superaccumulator. */
+/* One element, as mantissa and exponent, to the superaccumulator; an infinity or NaN is only noted. */
 __device__ void add_element(real x, u64 *record, SHARED u64 *limbs)
 {
     const raw bits = REAL_BITS(x);
     const i32 field = (i32)(bits >> MANTISSA) & FIELD_MAX;
-    raw mantissa = bits & (((raw)1 << MANTISSA) - 1);
-    if (field == FIELD_MAX) {
-        record[SEEN] |= mantissa != 0 ? SEEN_NAN : bits & REAL_SIGN ? SEEN_MINUS_INF : SEEN_PLUS_INF;
-        return;
-    }
-    mantissa |= (raw)(field != 0) << MANTISSA;
-    add_limbs(limbs, bits & REAL_SIGN ? -(i64)mantissa : (i64)mantissa,
-              UNIT_LEAST + (field > 0 ? field - 1 : 0));
+    const raw fraction = bits & (((raw)1 << MANTISSA) - 1);
+    const i64 mantissa = (i64)(fraction | (raw)(field != 0) << MANTISSA);
+    if (field == FIELD_MAX)
+        record[SEEN] |= fraction != 0 ? SEEN_NAN : bits & REAL_SIGN ? SEEN_MINUS_INF : SEEN_PLUS_INF;
+    else
+        add_limbs(limbs, bits & REAL_SIGN ? -mantissa : mantissa,
+                  UNIT_LEAST + (field > 0 ? field - 1 : 0));
 }
 
 /* A tile that the window does not fit: in another window if it has one, else one by one. */
