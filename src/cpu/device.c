@@ -59,19 +59,27 @@ static fold_kernel *kernel_for(const struct cpu_kernels *k, const struct reducti
     return NULL;
 }
 
-/* Whether x[0..n) has anything but -0; elements of the pattern's size. */
-static int any_other_than(const unsigned char *x, size_t n, const unsigned char *pattern,
-                          size_t size) {
-    for (size_t i = 0; i < n; i++)
-        if (memcmp(x + i * size, pattern, size) != 0) return 1;
-    return 0;
+/* The bits of the element of `size` bytes at p, shifted up so that the sign is the top bit. */
+static inline uint64_t top_bits(const char *p, size_t size) {
+    uint64_t bits = 0;
+    switch (size) {
+    case 8:
+        memcpy(&bits, p, 8);
+        return bits;
+    case 4:
+        memcpy(&bits, p, 4);
+        return bits << 32;
+    default:
+        memcpy(&bits, p, 2);
+        return bits << 48;
+    }
 }
 
 /* A sum is -0 only if every term is, which is found out here: usually from the first element. */
-static void note_zeros(const struct reduction *r, const void *x, size_t n, struct float_sum *s) {
-    static const unsigned char zero[8] = {0, 0, 0, 0, 0, 0, 0, 0x80};
-    size_t size = tally_type_size(r->type);
-    if (!s->mixed) s->mixed = (unsigned char)any_other_than(x, n, zero + 8 - size, size);
+static void note_zeros(size_t size, const char *x, size_t n, struct float_sum *s) {
+    const uint64_t negative_zero = UINT64_C(1) << 63;
+    for (; n > 0 && !s->mixed; n--, x += size)
+        s->mixed = top_bits(x, size) != negative_zero;
 }
 
 /* ---- Sharing the work --------------------------------------------------------------------- */
@@ -114,8 +122,9 @@ static tally_status cpu_fold(tally_device *device, const struct reduction *r, co
     struct cpu_device *d = (struct cpu_device *)device;
     struct job job = {.device = d, .kernel = kernel_for(d->kernels, r), .x = x, .n = n};
     job.element = tally_type_size(r->type);
-    if (!job.kernel) return fail(TALLY_EUNSUPPORTED, "the cpu device has no kernel for this reduction");
-    if (r->method == METHOD_FLOAT_SUM) note_zeros(r, x, n, &into->u.sum);
+    if (!job.kernel)
+        return fail(TALLY_EUNSUPPORTED, "the cpu device has no kernel for this reduction");
+    if (r->method == METHOD_FLOAT_SUM) note_zeros(job.element, x, n, &into->u.sum);
     if (claim_threads(d, n, job.element)) {
         for (unsigned i = 0; i < d->threads; i++)
             partial_clear(r, &d->slots[i].partial);

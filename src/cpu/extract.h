@@ -35,14 +35,14 @@
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
 
-/* What has been extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA). */
+/* What has been extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA): in lanes, by
+ * the lower and upper halves of their integers, each of these HALF_RANGE too large for every chunk. */
 struct WINDOW {
-    int exponent;    /* E */
-    int open;        /* E has been chosen */
-    uint64_t chunks; /* extracted so far */
-    vu64 low[MAX_LEVELS],
-        high[MAX_LEVELS]; /* lower and upper halves of their lanes' integers, ... */
-};                        /* ... each HALF_RANGE too large */
+    int exponent; /* E */
+    int open;     /* E has been chosen */
+    uint64_t chunks[MAX_LEVELS];
+    vu64 low[MAX_LEVELS], high[MAX_LEVELS];
+};
 
 #define HALF_RANGE ((WORD)1 << (8 * sizeof(WORD) - 1))
 
@@ -110,14 +110,8 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
             w->high[k] += q >> 32;
         else
             w->low[k] += q >> 32; /* a lane more */
+        w->chunks[k]++;
     }
-    for (int k = levels; k < MAX_LEVELS;
-         k++) /* nothing, but HALF_RANGE too large like the others */
-        if (sizeof(WORD) == 8)
-            w->high[k] += (uint64_t)HALF_RANGE >> 32;
-        else
-            w->low[k] += 2 * (uint64_t)HALF_RANGE;
-    w->chunks++;
     return 1;
 }
 
@@ -158,12 +152,13 @@ static INT PART(largest)(const ELEMENT *x, size_t n) {
 
 /* Level k's total. */
 static __int128 PART(total)(const struct WINDOW *w, int k) {
+    if (w->chunks[k] == 0) return 0;
     unsigned __int128 low = 0, high = 0;
     for (size_t j = 0; j < LANES(uint64_t); j++) {
         low += w->low[k][j];
         high += w->high[k][j];
     }
-    unsigned __int128 surplus = (unsigned __int128)w->chunks * LANES(REAL) * HALF_RANGE;
+    unsigned __int128 surplus = (unsigned __int128)w->chunks[k] * LANES(REAL) * HALF_RANGE;
     return (__int128)(low + (high << 32) - surplus);
 }
 
@@ -191,9 +186,10 @@ static int PART(choose)(struct WINDOW *w, INT most, int room) {
     if (exponent > HIGHEST) return 0;
     exponent = exponent + room < HIGHEST ? exponent + room : HIGHEST;
     w->exponent = exponent < lowest ? lowest : exponent;
-    for (int k = 0; k < MAX_LEVELS; k++)
+    for (int k = 0; k < MAX_LEVELS; k++) {
         w->low[k] = w->high[k] = (vu64){0};
-    w->chunks = 0;
+        w->chunks[k] = 0;
+    }
     w->open = 1;
     return 1;
 }
