@@ -27,7 +27,8 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < n; i++)
             sum += x[i];
         clock_gettime(CLOCK_MONOTONIC, &after);
-        seconds += (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
+        seconds += (double)(after.tv_sec - before.tv_sec) +
+                   1e-9 * (double)(after.tv_nsec - before.tv_nsec);
     }
     printf("%.9g %.6f\n", sum, seconds); /* the sum, and the loop's own time */
     free(x);

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <tally.h>
 
-static void multiply_modulo(void *context, const void *left, const void *right, void *out, size_t count) {
+static void multiply_modulo(void *context, const void *left, const void *right, void *out,
+                            size_t count) {
     const uint64_t prime = *(const uint64_t *)context, *a = left, *b = right;
     uint64_t *c = out;
     for (size_t i = 0; i < count; i++)

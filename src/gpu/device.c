@@ -130,9 +130,12 @@ static void define(struct recipe *c, const char *format, const char *name) {
 /* What to compile for a reduction: in the order in which compiled kernels are listed, alphabetical. */
 static void find_recipe(const struct gpu_device *d, const struct reduction *r, struct recipe *c) {
     static const char *const files[] = {
-        [METHOD_FLOAT_SUM] = "sum.cu",         [METHOD_FAST_SUM] = "fast_sum.cu",
-        [METHOD_INTEGER_SUM] = "integer_sum.cu", [METHOD_INTEGER_PROD] = "integer_product.cu",
-        [METHOD_ORDER] = "order.cu",           [METHOD_BITS] = "bits.cu",
+        [METHOD_FLOAT_SUM] = "sum.cu",
+        [METHOD_FAST_SUM] = "fast_sum.cu",
+        [METHOD_INTEGER_SUM] = "integer_sum.cu",
+        [METHOD_INTEGER_PROD] = "integer_product.cu",
+        [METHOD_ORDER] = "order.cu",
+        [METHOD_BITS] = "bits.cu",
         [METHOD_TREE] = "tree.cu",
     };
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
@@ -177,8 +180,7 @@ static tally_status find_program(struct gpu_device *d, const struct reduction *r
     if (!d->facts.atomics64)
         return fail(TALLY_EUNSUPPORTED, "%s:%zu has no 64-bit atomics", d->api->name, d->index);
     if (r->user) s = source_prelude(r, &prelude);
-    if (s == TALLY_OK)
-        s = d->api->build(d->gpu, c.file, prelude, c.define, c.defines, out);
+    if (s == TALLY_OK) s = d->api->build(d->gpu, c.file, prelude, c.define, c.defines, out);
     free(prelude);
     return s;
 }
@@ -202,8 +204,10 @@ static size_t tile_elements(const struct gpu_device *d, size_t element) {
     return d->block == 1 ? CPU_TILE : d->block * GPU_TILE(element) * 16 / element;
 }
 
-#define VALUE(v) {.size = sizeof(v), .value = &(v)}
-#define PIECE(m) {.memory = (m)}
+#define VALUE(v)                                                                                   \
+    { .size = sizeof(v), .value = &(v) }
+#define PIECE(m)                                                                                   \
+    { .memory = (m) }
 
 /* Adds n elements at the start of `x` to the record. */
 static tally_status launch_fold(struct gpu_device *d, struct gpu_kernel *kernel,
@@ -235,8 +239,9 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const void 
     *f = (struct feed){.d = d, .x = x, .n = n, .element = element};
     f->adopts = d->facts.unified && (uintptr_t)x % element == 0;
     const uint64_t per_grid = (uint64_t)grid_max(d) << (PER_BLOCK_BITS - 1);
-    size_t bytes = f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
-                             : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
+    size_t bytes = f->adopts
+                       ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
+                       : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
     size_t elements = at_most(per_grid, bytes / element);
     f->chunk = elements / grain * grain;
     if (f->chunk == 0)
@@ -586,7 +591,8 @@ static void describe_facts(const struct gpu_api *api, size_t index, const struct
                            tally_device_info *out) {
     snprintf(out->spec, sizeof out->spec, "%s:%zu", api->name, index);
     snprintf(out->name, sizeof out->name, "%s", facts->name);
-    if (facts->major > 0) snprintf(out->isa, sizeof out->isa, "sm_%d%d", facts->major, facts->minor);
+    if (facts->major > 0)
+        snprintf(out->isa, sizeof out->isa, "sm_%d%d", facts->major, facts->minor);
     out->units = facts->units;
     out->memory_bytes = facts->memory;
 }

@@ -10,8 +10,9 @@
 tally_status source_check(const struct reduction *r) {
     if (!r->user) return TALLY_OK;
     if (!r->user->source)
-        return fail(TALLY_EUNSUPPORTED, "this user operator has no source expression: it runs on the "
-                                        "cpu device only");
+        return fail(TALLY_EUNSUPPORTED,
+                    "this user operator has no source expression: it runs on the "
+                    "cpu device only");
     if (r->type == TALLY_F16 || r->type == TALLY_BF16)
         return fail(TALLY_EUNSUPPORTED, "user operators on %s run on the cpu device only",
                     tally_type_name(r->type));

@@ -11,10 +11,9 @@
 #define WORDS 1
 #include "grid.h"
 
-#define PAD       (element)neutral()
+#define PAD (element) neutral()
 
-PURE void merge(u64 *a, const u64 *b)
-{
+PURE void merge(u64 *a, const u64 *b) {
 #if defined(OP_XOR)
     a[0] ^= b[0];
 #else
@@ -22,8 +21,7 @@ PURE void merge(u64 *a, const u64 *b)
 #endif
 }
 
-PURE u32 combine_words(u32 a, u32 b)
-{
+PURE u32 combine_words(u32 a, u32 b) {
 #if defined(OP_AND)
     return a & b;
 #elif defined(OP_OR)
@@ -33,8 +31,7 @@ PURE u32 combine_words(u32 a, u32 b)
 #endif
 }
 
-PURE void add_tile(const tile *t, u64 *record)
-{
+PURE void add_tile(const tile *t, u64 *record) {
     u32 sum[2] = {0, 0}; /* even words, odd words: those of 8 bytes are two */
 #if defined(OP_AND)
     sum[0] = sum[1] = ~(u32)0;

@@ -19,13 +19,11 @@
 #define SUM_OF(w)    float_from((u32)(w))
 #endif
 
-PURE void merge(u64 *a, const u64 *b)
-{
+PURE void merge(u64 *a, const u64 *b) {
     a[0] = RECORD_OF(SUM_OF(a[0]) + SUM_OF(b[0]));
 }
 
-PURE void add_tile(const tile *t, u64 *record)
-{
+PURE void add_tile(const tile *t, u64 *record) {
     real way[WAYS];
     UNROLL
     for (u32 w = 0; w < WAYS; w++)
@@ -33,8 +31,8 @@ PURE void add_tile(const tile *t, u64 *record)
     UNROLL
     for (u32 i = 0; i < TILE; i += WAYS)
         UNROLL
-        for (u32 w = 0; w < WAYS; w++)
-            way[w] += widen(t->e[i + w]);
+    for (u32 w = 0; w < WAYS; w++)
+        way[w] += widen(t->e[i + w]);
     UNROLL
     for (u32 w = 1; w < WAYS; w++)
         way[0] += way[w];

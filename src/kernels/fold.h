@@ -7,8 +7,7 @@
  */
 #include "records.h"
 
-KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work)
-{
+KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work) {
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 last;

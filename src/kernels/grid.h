@@ -25,7 +25,7 @@
 #elif defined(__OPENCL_VERSION__)
 /* PoCL 3.1 loses what a function that is not inlined writes to shared memory. */
 #undef __device__
-#define __device__       static inline __attribute__((always_inline))
+#define __device__ static inline __attribute__((always_inline))
 #define UNROLL
 #define KERNEL           __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)     atomicLoad(p)

@@ -20,8 +20,7 @@
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
 
 /* record *= magnitude, which is not 0. */
-PURE void multiply(u64 *record, u64 magnitude)
-{
+PURE void multiply(u64 *record, u64 magnitude) {
     const u64 mine = record[0] ^ 1;
     if (mine > ~(u64)0 / magnitude)
         record[1] |= OVERFLOW;
@@ -29,14 +28,12 @@ PURE void multiply(u64 *record, u64 magnitude)
         record[0] = (mine * magnitude) ^ 1;
 }
 
-PURE void merge(u64 *a, const u64 *b)
-{
+PURE void merge(u64 *a, const u64 *b) {
     a[1] = (a[1] ^ (b[1] & NEGATIVE)) | (b[1] & (ZERO | OVERFLOW));
     multiply(a, b[0] ^ 1);
 }
 
-PURE void add_one(element e, u64 *record)
-{
+PURE void add_one(element e, u64 *record) {
 #if defined(SIGNED_TYPE)
     record[1] ^= e < 0 ? NEGATIVE : 0;
     multiply(record, e < 0 ? 0 - (u64)e : (u64)e);
@@ -45,8 +42,7 @@ PURE void add_one(element e, u64 *record)
 #endif
 }
 
-PURE void add_tile(const tile *t, u64 *record)
-{
+PURE void add_tile(const tile *t, u64 *record) {
     u32 zero = 0, large = 0, negative = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {

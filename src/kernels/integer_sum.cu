@@ -24,8 +24,7 @@ typedef u32 narrow_sum;
 #define HIGH_HALF(e) ((u64)(e) >> 32)
 #endif
 
-PURE void merge(u64 *a, const u64 *b)
-{
+PURE void merge(u64 *a, const u64 *b) {
     a[0] += b[0];
     a[1] += b[1] + (u64)((i64)a[0] >> 32); /* carries: floor */
     a[2] += b[2] + (u64)((i64)a[1] >> 32);
@@ -33,8 +32,7 @@ PURE void merge(u64 *a, const u64 *b)
     a[1] &= 0xffffffffu;
 }
 
-PURE void add_tile(const tile *t, u64 *record)
-{
+PURE void add_tile(const tile *t, u64 *record) {
 #if defined(TYPE_I64) || defined(TYPE_U64)
     UNROLL
     for (u32 i = 0; i < TILE; i++) {

@@ -18,13 +18,12 @@ typedef u64 key;
 #else
 typedef u32 key;
 #endif
-#define KEY_BITS  (8 * (u32)sizeof(element))
-#define KEY_MASK  (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
-#define KEY_SIGN  ((key)1 << (KEY_BITS - 1))
+#define KEY_BITS (8 * (u32)sizeof(element))
+#define KEY_MASK (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
+#define KEY_SIGN ((key)1 << (KEY_BITS - 1))
 
 /* operators.h has floats by their bits where the operator is min or max. */
-PURE key key_of(element e)
-{
+PURE key key_of(element e) {
 #if defined(FLOATING)
     const key bits = (key)e;
     return bits & KEY_SIGN ? bits ^ KEY_MASK : bits | KEY_SIGN;
@@ -35,14 +34,12 @@ PURE key key_of(element e)
 #endif
 }
 
-PURE void merge(u64 *a, const u64 *b)
-{
+PURE void merge(u64 *a, const u64 *b) {
     a[0] = b[0] > a[0] ? b[0] : a[0];
     a[1] = b[1] > a[1] ? b[1] : a[1];
 }
 
-PURE void add_tile(const tile *t, u64 *record)
-{
+PURE void add_tile(const tile *t, u64 *record) {
     key most = 0, least = KEY_MASK;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {

@@ -70,16 +70,14 @@ __device__ u32 is_last_block(GLOBAL u64 *work, SHARED u32 *last) {
 
 /* The block's record, thread 0's, goes to the board, and at last all of the board to the total. */
 __device__ void merge_grid(u64 *record, GLOBAL u64 *work, SHARED u64 *warps, SHARED u64 *exchange,
-                           SHARED u32 *number)
-{
+                           SHARED u32 *number) {
     GLOBAL u64 *board = work + 1 + WORDS;
 
     if (threadIdx.x == 0)
         for (u32 k = 0; k < WORDS; k++)
             write_word(&board[(u64)blockIdx.x * WORDS + k], record[k]);
     const u32 last = is_last_block(work, number);
-    if (!UNIFORM(last))
-        return;
+    if (!UNIFORM(last)) return;
 
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;

@@ -21,8 +21,7 @@
 #define MINUS_ZERO ((element)SIGN)
 #endif
 
-PURE void merge(u64 *a, const u64 *b)
-{
+PURE void merge(u64 *a, const u64 *b) {
     UNROLL
     for (u32 k = 0; k < TOTALS; k++)
         a[k] += b[k];
@@ -30,8 +29,7 @@ PURE void merge(u64 *a, const u64 *b)
 }
 
 /* The totals go to the superaccumulator. */
-__device__ void flush(u64 *record, i32 exponent, SHARED u64 *limbs)
-{
+__device__ void flush(u64 *record, i32 exponent, SHARED u64 *limbs) {
     for (u32 k = 0; k < TOTALS; k++) {
         add_limbs(limbs, (i64)record[k], total_exponent(exponent, k));
         record[k] = 0;
@@ -39,46 +37,40 @@ __device__ void flush(u64 *record, i32 exponent, SHARED u64 *limbs)
 }
 
 /* One element, as mantissa and exponent, to the superaccumulator; an infinity or NaN is only noted. */
-__device__ void add_element(real x, u64 *record, SHARED u64 *limbs)
-{
+__device__ void add_element(real x, u64 *record, SHARED u64 *limbs) {
     const raw bits = REAL_BITS(x);
     const i32 field = (i32)(bits >> MANTISSA) & FIELD_MAX;
     const raw fraction = bits & (((raw)1 << MANTISSA) - 1);
     const i64 mantissa = (i64)(fraction | (raw)(field != 0) << MANTISSA);
     if (field == FIELD_MAX)
-        record[SEEN] |= fraction != 0 ? SEEN_NAN : bits & REAL_SIGN ? SEEN_MINUS_INF : SEEN_PLUS_INF;
+        record[SEEN] |= fraction != 0      ? SEEN_NAN
+                        : bits & REAL_SIGN ? SEEN_MINUS_INF
+                                           : SEEN_PLUS_INF;
     else
         add_limbs(limbs, bits & REAL_SIGN ? -mantissa : mantissa,
                   UNIT_LEAST + (field > 0 ? field - 1 : 0));
 }
 
 /* A tile that the window does not fit: in another window if it has one, else one by one. */
-__device__ void add_unfitting(const tile *t, window *w, u64 *record, SHARED u64 *limbs)
-{
+__device__ void add_unfitting(const tile *t, window *w, u64 *record, SHARED u64 *limbs) {
     const window own = choose_window(largest(t));
     if (own.sigma != 0 && own.sigma != w->sigma) {
         flush(record, w->exponent, limbs);
         *w = own;
-        if (extract(t, own, record))
-            return;
+        if (extract(t, own, record)) return;
     }
     UNROLL /* registers have no index */
-    for (u32 i = 0; i < TILE; i++)
-        add_element(widen(t->e[i]), record, limbs);
+        for (u32 i = 0; i < TILE; i++) add_element(widen(t->e[i]), record, limbs);
 }
 
-__device__ void add_tile(const tile *t, window *w, u64 *record, SHARED u64 *limbs)
-{
-    if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t))
-        record[SEEN] |= SEEN_MIXED;
-    if (w->sigma == 0 || !extract(t, *w, record))
-        add_unfitting(t, w, record, limbs);
+__device__ void add_tile(const tile *t, window *w, u64 *record, SHARED u64 *limbs) {
+    if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
+    if (w->sigma == 0 || !extract(t, *w, record)) add_unfitting(t, w, record, limbs);
 }
 
 /* The largest magnitude among the elements that this thread looks at beforehand: some of the block's
  * tiles, or of the loose elements. Infinities and NaNs are for the slow path, and count as nothing. */
-__device__ raw sample(const GLOBAL element *x, share s)
-{
+__device__ raw sample(const GLOBAL element *x, share s) {
 #if defined(TYPE_F16)
     return 0; /* there is but one window */
 #else
@@ -100,16 +92,14 @@ __device__ raw sample(const GLOBAL element *x, share s)
 }
 
 /* The block's window: for the largest of what its threads have looked at. `warps`: a word a warp. */
-__device__ window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange)
-{
+__device__ window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
     for (u32 delta = (BLOCK < WARP ? BLOCK : WARP) / 2; delta > 0; delta /= 2) {
         const u64 other = __shfl_down_sync(FULL_WARP, seen, delta);
         seen = other > seen ? other : seen;
     }
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = seen;
+    if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = seen;
     __syncthreads();
     for (u32 k = 0; k < WARPS; k++)
         seen = k == 0 || warps[k] > seen ? warps[k] : seen;
@@ -117,8 +107,7 @@ __device__ window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange
     return choose_window((raw)seen);
 }
 
-KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work)
-{
+KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work) {
     __shared__ u64 limbs[LIMBS];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
@@ -142,13 +131,11 @@ KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work)
         add_tile(&t, &w, record, limbs);
     }
 
-    if (w.exponent != first.exponent)
-        flush(record, w.exponent, limbs);
+    if (w.exponent != first.exponent) flush(record, w.exponent, limbs);
     merge_block(record, warps, exchange);
     if (threadIdx.x == 0) {
         flush(record, first.exponent, limbs);
-        if (record[SEEN] != 0)
-            atomicOr(&work[1 + LIMBS], record[SEEN]);
+        if (record[SEEN] != 0) atomicOr(&work[1 + LIMBS], record[SEEN]);
     }
     __syncthreads();
     deliver_limbs(limbs, work + 1);

@@ -42,13 +42,11 @@
         for (u32 j_ = 0; j_ < MINE; j_++) {                                                        \
             const u32 lane = LANE0 + j_;                                                           \
             const accumulator other = from_lane(v, j_, stride, exchange);                          \
-            if (takes)                                                                             \
-                v[j_] = JOIN(v[j_], other);                                                        \
+            if (takes) v[j_] = JOIN(v[j_], other);                                                 \
         }                                                                                          \
     } while (0)
 
-__device__ accumulator from_lane(const accumulator *v, u32 j, u32 stride, SHARED word *exchange)
-{
+__device__ accumulator from_lane(const accumulator *v, u32 j, u32 stride, SHARED word *exchange) {
 #if BLOCK == 1
     return v[j + stride < WARP ? j + stride : j];
 #else
@@ -57,8 +55,7 @@ __device__ accumulator from_lane(const accumulator *v, u32 j, u32 stride, SHARED
 }
 
 /* Lanes 0 ... lanes - 1 have a value; lane 0 gets that of all: by halves, */
-__device__ void meet_halves(accumulator *v, u32 lanes, SHARED word *exchange)
-{
+__device__ void meet_halves(accumulator *v, u32 lanes, SHARED word *exchange) {
     for (u32 h = WARP / 2; h > 0; h /= 2) {
         LANES_MEET(lane < h && lane + h < lanes, h);
         lanes = lanes < h ? lanes : h;
@@ -66,16 +63,14 @@ __device__ void meet_halves(accumulator *v, u32 lanes, SHARED word *exchange)
 }
 
 /* or neighbour with neighbour, `levels` times; every 2^levels-th lane gets its part's. */
-__device__ void meet_neighbours(accumulator *v, u32 lanes, u32 levels, SHARED word *exchange)
-{
+__device__ void meet_neighbours(accumulator *v, u32 lanes, u32 levels, SHARED word *exchange) {
     for (u32 s = 1; s < 1u << levels; s *= 2)
         LANES_MEET(lane % (2 * s) == 0 && lane + s < lanes, s);
 }
 
 /* v[j] = the elements of lane LANE0 + j, `stride` apart from x[start] on, in order; a lane without any
  * is left alone. */
-__device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride, u32 end)
-{
+__device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride, u32 end) {
     accumulator v = VALUE(x[start]);
     u32 i = start + stride;
     for (; i + (BATCH - 1) * stride < end; i += BATCH * stride) {
@@ -93,13 +88,11 @@ __device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride
 }
 
 /* The leaf x[0..n), n <= LEAF, to lane 0. For n = 0 nothing, but the lanes still meet. */
-__device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word *exchange)
-{
+__device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word *exchange) {
 #if defined(ORDERED)
     for (u32 j = 0; j < MINE; j++) {
         const u32 start = (LANE0 + j) * RUN, end = start + RUN;
-        if (start < n)
-            v[j] = lane_value(x, start, 1, end < n ? end : n);
+        if (start < n) v[j] = lane_value(x, start, 1, end < n ? end : n);
     }
     meet_neighbours(v, (n + RUN - 1) / RUN, 5, exchange);
 #else
@@ -113,15 +106,13 @@ __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word
     for (u32 j = 0; i + j < n; j++)
         v[j] = JOIN(v[j], VALUE(x[i + j]));
 #else
-    if (LANE0 < n)
-        v[0] = lane_value(x, LANE0, WARP, n);
+    if (LANE0 < n) v[0] = lane_value(x, LANE0, WARP, n);
 #endif
     meet_halves(v, n < WARP ? n : WARP, exchange);
 #endif
 }
 
-KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *out)
-{
+KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *out) {
     __shared__ word exchange[EXCHANGE];
     const u64 count = (n + LEAF - 1) / LEAF;
 
@@ -132,14 +123,12 @@ KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *out)
         for (u32 j = 0; j < MINE; j++)
             v[j] = (accumulator)0;
         leaf(x + at, size, v, exchange);
-        if (LANE0 == 0 && size > 0)
-            out[i] = v[0];
+        if (LANE0 == 0 && size > 0) out[i] = v[0];
     }
 }
 
 /* out[i] = the subtree over in[i * 2^levels ...), of `count` nodes in all; levels <= 5. */
-KERNEL nodes(const GLOBAL accumulator *in, u64 count, u32 levels, GLOBAL accumulator *out)
-{
+KERNEL nodes(const GLOBAL accumulator *in, u64 count, u32 levels, GLOBAL accumulator *out) {
     __shared__ word exchange[EXCHANGE];
 
     for (u64 first = (u64)blockIdx.x * WARPS * WARP; first < count;

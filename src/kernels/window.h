@@ -53,13 +53,13 @@ typedef i32 signed_raw;
 #define REAL_FROM(u) float_from(u)
 #endif
 
-#define REAL_SIGN (((raw)1) << (8 * sizeof(raw) - 1))
-#define FIELD_MAX (2 * HIGHEST + 1)                             /* of infinities and NaNs */
-#define UNIT_LEAST (1 - HIGHEST - MANTISSA)                     /* exponent of the smallest subnormal */
-#define E_LEAST    (UNIT_LEAST + LEVELS * MANTISSA)             /* the last level's unit is that */
+#define REAL_SIGN  (((raw)1) << (8 * sizeof(raw) - 1))
+#define FIELD_MAX  (2 * HIGHEST + 1)                /* of infinities and NaNs */
+#define UNIT_LEAST (1 - HIGHEST - MANTISSA)         /* exponent of the smallest subnormal */
+#define E_LEAST    (UNIT_LEAST + LEVELS * MANTISSA) /* the last level's unit is that */
 
-#define WORDS     (TOTALS + 1) /* of a record: the totals, and what was seen */
-#define SEEN      TOTALS
+#define WORDS (TOTALS + 1) /* of a record: the totals, and what was seen */
+#define SEEN  TOTALS
 
 typedef struct window {
     i32 exponent; /* E */
@@ -67,19 +67,16 @@ typedef struct window {
 } window;
 
 /* The bits of 1.5 * 2^exponent. */
-PURE raw sigma_bits(i32 exponent)
-{
+PURE raw sigma_bits(i32 exponent) {
     return (raw)(exponent + HIGHEST) << MANTISSA | (raw)1 << (MANTISSA - 1);
 }
 
 /* The window for numbers of which the largest has a magnitude of these bits; exponent 0 and sigma 0 where
  * there is none: that number is too large, infinite or NaN. */
-PURE window choose_window(raw magnitude)
-{
+PURE window choose_window(raw magnitude) {
     window w = {0, 0};
     i32 exponent = (i32)(magnitude >> MANTISSA) - HIGHEST + 2; /* |x| < 2^(field - HIGHEST + 1) */
-    if (exponent > HIGHEST)
-        return w;
+    if (exponent > HIGHEST) return w;
 #if defined(TYPE_F16)
     w.exponent = 2 * MANTISSA - 24; /* from 2^-24 up to beyond 2^16: all there is */
 #else
@@ -91,8 +88,7 @@ PURE window choose_window(raw magnitude)
 }
 
 /* What the k-th total counts: multiples of 2 to this. */
-PURE i32 total_exponent(i32 exponent, u32 k)
-{
+PURE i32 total_exponent(i32 exponent, u32 k) {
 #if defined(TYPE_F64)
     return exponent - (i32)(k / 2 + 1) * MANTISSA + (k % 2 ? 32 : 0);
 #else
@@ -100,56 +96,64 @@ PURE i32 total_exponent(i32 exponent, u32 k)
 #endif
 }
 
-/* Adds a tile to the totals, and says so; or changes nothing where the window does not fit it. */
-PURE u32 extract(const tile *t, window w, u64 *totals)
-{
-    raw sum[LEVELS], outside = 0;
-    real sigma[LEVELS];
+/* One level: q is the part of rest that it takes, and is added to its sum. */
+#define LEVEL(k)                                                                                   \
+    moved = rest + sigma##k;                                                                       \
+    q = moved - sigma##k;                                                                          \
+    sum##k += REAL_BITS(moved)
+
+/* A level's sum over a tile, as a multiple of its unit. */
+#define UNITS(k) ((signed_raw)(sum##k - TILE * REAL_BITS(sigma##k)))
+
+/* Adds so many units to the k-th level's total. */
+PURE void add_units(u64 *totals, u32 k, signed_raw units) {
+#if defined(TYPE_F64)
+    totals[2 * k] += (u64)units & 0xffffffffu;
+    totals[2 * k + 1] += (u64)(units >> 32);
+#else
+    totals[k] += (u64)(i64)units;
+#endif
+}
+
+/* Adds a tile to the totals, and says so; or changes nothing where the window does not fit it. The
+ * levels are written out, as some compilers do not unroll loops. */
+PURE u32 extract(const tile *t, window w, u64 *totals) {
+    const real sigma0 = REAL_FROM(w.sigma);
+    const real sigma1 = REAL_FROM(w.sigma - ((raw)MANTISSA << MANTISSA));
+    raw sum0 = 0, sum1 = 0, outside = 0;
+#if LEVELS == 3
+    const real sigma2 = REAL_FROM(w.sigma - ((raw)(2 * MANTISSA) << MANTISSA));
+    raw sum2 = 0;
+#endif
     u32 left = 0;
     UNROLL
-    for (u32 k = 0; k < LEVELS; k++) {
-        sigma[k] = REAL_FROM(w.sigma - ((raw)(k * MANTISSA) << MANTISSA));
-        sum[k] = 0;
-    }
-    UNROLL
     for (u32 i = 0; i < TILE; i++) {
-        real rest = widen(t->e[i]);
-        UNROLL
-        for (u32 k = 0; k < LEVELS; k++) {
-            const real sigma_k = sigma[k];
-            const real moved = rest + sigma_k, q = moved - sigma_k;
-            sum[k] += REAL_BITS(moved);
-            if (k == 0)
-                outside |= REAL_BITS(moved) ^ w.sigma;
-            if (k == LEVELS - 1)
-                left |= q != rest;
-            else
-                rest -= q;
-        }
-    }
-    if (outside >> MANTISSA != 0 || left)
-        return 0;
-    UNROLL
-    for (u32 k = 0; k < LEVELS; k++) {
-        const i64 units = (signed_raw)(sum[k] - TILE * REAL_BITS(sigma[k]));
-#if defined(TYPE_F64)
-        totals[2 * k] += (u64)units & 0xffffffffu;
-        totals[2 * k + 1] += (u64)(units >> 32);
-#else
-        totals[k] += (u64)units;
+        real rest = widen(t->e[i]), moved, q;
+        LEVEL(0);
+        outside |= REAL_BITS(moved) ^ w.sigma;
+        rest -= q;
+        LEVEL(1);
+#if LEVELS == 3
+        rest -= q;
+        LEVEL(2);
 #endif
+        left |= q != rest;
     }
+    if (outside >> MANTISSA != 0 || left) return 0;
+    add_units(totals, 0, UNITS(0));
+    add_units(totals, 1, UNITS(1));
+#if LEVELS == 3
+    add_units(totals, 2, UNITS(2));
+#endif
     return 1;
 }
 
-PURE raw magnitude_bits(real x)
-{
+PURE raw magnitude_bits(real x) {
     return REAL_BITS(x) & ~REAL_SIGN;
 }
 
 /* The bits of a tile's largest magnitude: they sort like it, infinities and NaNs on top. */
-PURE raw largest(const tile *t)
-{
+PURE raw largest(const tile *t) {
     raw most = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
@@ -160,8 +164,7 @@ PURE raw largest(const tile *t)
 }
 
 /* Whether some element is anything but -0: word by word, whatever the element's size. */
-PURE u32 any_not_minus_zero(const tile *t)
-{
+PURE u32 any_not_minus_zero(const tile *t) {
     u32 other = 0;
     UNROLL
     for (u32 i = 0; i < TILE_WORDS; i++)

@@ -110,7 +110,8 @@ static void test_reduce(void **state) {
 static void test_reduce_user(void **state) {
     (void)state;
     tally_device *const both[] = {NULL, device};
-    const tally_operator good = {combine, NULL, ones, 0, NULL}, no_combine = {NULL, NULL, ones, 0, NULL},
+    const tally_operator good = {combine, NULL, ones, 0, NULL},
+                         no_combine = {NULL, NULL, ones, 0, NULL},
                          no_identity = {combine, NULL, NULL, 0, NULL};
     for (int d = 0; d < 2; d++) {
         tally_device *dev = both[d];
@@ -133,7 +134,8 @@ static void test_reduce_user(void **state) {
 static void test_stream(void **state) {
     (void)state;
     tally_stream *stream;
-    const tally_operator good = {combine, NULL, ones, 0, NULL}, no_combine = {NULL, NULL, ones, 0, NULL},
+    const tally_operator good = {combine, NULL, ones, 0, NULL},
+                         no_combine = {NULL, NULL, ones, 0, NULL},
                          no_identity = {combine, NULL, NULL, 0, NULL};
     const tally_options to_i64 = {0, TALLY_I64}, bad = {0, (tally_type)77};
     assert_error(TALLY_EINVAL, tally_stream_create(device, TALLY_SUM, TALLY_F64, NULL, NULL));
