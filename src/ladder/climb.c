@@ -172,7 +172,8 @@ static bool launch_level(struct climb *c, const struct level *l) {
     if (c->info->extra == LADDER_BOARD) arguments[count++] = memory(c->board);
     c->launches++;
     /* A thread's own share, and the tree: at most 10 steps, and 10 more where the last block ends. */
-    c->depth += l->n / ((uint64_t)l->grid * c->options->block) + 32;
+    const uint64_t threads = (uint64_t)l->grid * c->options->block; /* at least 1 */
+    c->depth += (threads ? l->n / threads : 0) + 32;
     return launch(c, l->program, c->info->kernel, l->grid, c->options->block, arguments, count);
 }
 

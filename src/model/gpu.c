@@ -2,10 +2,13 @@
  * gpu.c - the model behind the interface that CUDA and OpenCL have too.
  *
  * Nothing is compiled at run time: the ladder's kernels are in the program for every type and operator
- * (ladder.h), and "building" picks the instance that the defines name. Time is the host's, and says
+ * (ladder.h), the production kernels for those that they are for (gpu/simulated), and "building" picks
+ * the instance that the defines name. Time is the host's, and says
  * nothing about any GPU.
  */
 #include "model/gpu.h"
+
+#include "gpu/simulated/programs.h"
 #include "model/ladder.h"
 #include "status.h"
 #include "table.h"
@@ -25,7 +28,8 @@ struct gpu_kernel {
 };
 
 struct gpu_program {
-    const ladder_instance *instance; /* NULL: the plain reads */
+    const ladder_instance *instance;            /* of the ladder, */
+    const struct simulated_program *production; /* or this; both NULL: the plain reads */
     struct gpu_kernel *kernels;      /* those that were asked for */
     struct gpu_program *next;
 };
@@ -205,14 +209,16 @@ static const ladder_instance *find_instance(const char *const *defines, size_t d
 
 /* The program of an instance, made where it is not there yet. */
 static tally_status program_of(struct gpu *gpu, const ladder_instance *instance,
+                               const struct simulated_program *production,
                                struct gpu_program **out) {
     struct gpu_program *program = gpu->programs;
-    while (program && program->instance != instance)
+    while (program && (program->instance != instance || program->production != production))
         program = program->next;
     if (!program) {
         program = calloc(1, sizeof *program);
         if (!program) return fail(TALLY_ENOMEM, "no memory for a program of the model");
-        *program = (struct gpu_program){.instance = instance, .next = gpu->programs};
+        *program = (struct gpu_program){
+            .instance = instance, .production = production, .next = gpu->programs};
         gpu->programs = program;
     }
     *out = program;
@@ -224,12 +230,14 @@ static tally_status build(struct gpu *gpu, const char *file, const char *prelude
                           struct gpu_program **out) {
     if (prelude && *prelude)
         return fail(TALLY_EUNSUPPORTED, "the model runs the kernels it was built with only");
-    if (strcmp(file, "read.cu") == 0) return program_of(gpu, NULL, out);
+    if (strcmp(file, "read.cu") == 0) return program_of(gpu, NULL, NULL, out);
+    const struct simulated_program *production = simulated_find(file, defines, define_count);
+    if (production) return program_of(gpu, NULL, production, out);
     const ladder_instance *instance = find_instance(defines, define_count);
     if (strcmp(file, "ladder/ladder.cu") != 0 || !instance)
         return fail(TALLY_EUNSUPPORTED, "the model was built without %s for this type and operator",
                     file);
-    return program_of(gpu, instance, out);
+    return program_of(gpu, instance, NULL, out);
 }
 
 static const model_kernel *find_read(const char *name) {
@@ -238,8 +246,16 @@ static const model_kernel *find_read(const char *name) {
     return NULL;
 }
 
+static const model_kernel *find_production(const struct simulated_program *program,
+                                           const char *name) {
+    for (int i = 0; i < 2 && program->kernels[i]; i++)
+        if (strcmp(name, program->kernels[i]->name) == 0) return program->kernels[i];
+    return NULL;
+}
+
 static const model_kernel *find_kernel(const struct gpu_program *program, const char *name) {
     const ladder_instance *instance = program->instance;
+    if (program->production) return find_production(program->production, name);
     if (!instance) return find_read(name);
     if (strcmp(name, instance->load->name) == 0) return instance->load;
     for (int rung = 0; rung < LADDER_RUNG_COUNT; rung++)

@@ -143,6 +143,7 @@ static void stuck(struct model_device *d) {
         else if (l->state == LANE_BARRIER && !waiting)
             waiting = l;
     }
+    if (!waiting) return; /* not reached: then all lanes have ended, and nobody asks */
     fault_at(d, waiting->state == LANE_SHUFFLE ? MODEL_FAULT_SHUFFLE : MODEL_FAULT_BARRIER, 0, 0,
              waiting->site, waiting->index);
     for (unsigned i = 0; i < d->launch->block; i++) {
