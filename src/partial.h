@@ -59,8 +59,7 @@ void partial_merge(const struct reduction *r, struct partial *p, const struct pa
 /* The value: TALLY_ERANGE where an exact integer does not fit. */
 tally_status partial_value(const struct reduction *r, const struct partial *p, tally_value *out);
 
-/* The least bits b such that... order_key(type, bits) sorts element bits as unsigned integers in the
- * order of the elements' values, with -0 below +0. */
+/* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0. */
 uint64_t order_key(tally_type type, uint64_t bits);
 
 int type_is_float(tally_type type);

@@ -23,7 +23,7 @@
 
 #define NAME         sum_f64
 #define ELEMENT      loose_f64
-#define WIDEN(p)     VECTOR_LOAD(vf64, p)
+#define WIDEN(p)     LOAD_F64(p)
 #define WIDEN_ONE(p) *(p)
 #include "cpu/extract.h"
 
@@ -58,7 +58,7 @@
 
 #define NAME         sum_f32
 #define ELEMENT      loose_f32
-#define WIDEN(p)     VECTOR_LOAD(vf32, p)
+#define WIDEN(p)     LOAD_F32(p)
 #define WIDEN_ONE(p) *(p)
 #include "cpu/extract.h"
 
@@ -74,7 +74,7 @@
 
 #define NAME         sum_f16
 #define ELEMENT      loose_u16
-#define WIDEN(p)     widen_f16(VECTOR_LOAD(vu16half, p))
+#define WIDEN(p)     LOAD_F16(p)
 #define WIDEN_ONE(p) widen_f16((vu16half){0} + *(p))[0]
 #include "cpu/extract.h"
 
@@ -90,7 +90,7 @@
 
 #define NAME         sum_bf16
 #define ELEMENT      loose_u16
-#define WIDEN(p)     widen_bf16(VECTOR_LOAD(vu16half, p))
+#define WIDEN(p)     LOAD_BF16(p)
 #define WIDEN_ONE(p) widen_bf16((vu16half){0} + *(p))[0]
 #include "cpu/extract.h"
 

@@ -57,11 +57,6 @@
         if (n > 0) *to = short_leaf_##name(x, n);                                                  \
     }
 
-#define LOAD_F64(p)  VECTOR_LOAD(vf64, p)
-#define LOAD_F32(p)  VECTOR_LOAD(vf32, p)
-#define LOAD_F16(p)  widen_f16(VECTOR_LOAD(vu16half, p))
-#define LOAD_BF16(p) widen_bf16(VECTOR_LOAD(vu16half, p))
-
 PRODUCT_LEAVES(f64, loose_f64, double, vf64, LOAD_F64)
 PRODUCT_LEAVES(f32, loose_f32, float, vf32, LOAD_F32)
 PRODUCT_LEAVES(f16, loose_u16, float, vf32, LOAD_F16)

@@ -169,4 +169,10 @@ ALWAYS_INLINE vf32 widen_f16(vu16half h) {
 #endif
 }
 
+/* The next vector of what is computed in, from elements of each floating type at p. */
+#define LOAD_F64(p)  VECTOR_LOAD(vf64, p)
+#define LOAD_F32(p)  VECTOR_LOAD(vf32, p)
+#define LOAD_F16(p)  widen_f16(VECTOR_LOAD(vu16half, p))
+#define LOAD_BF16(p) widen_bf16(VECTOR_LOAD(vu16half, p))
+
 #endif
