@@ -143,6 +143,7 @@ typedef struct tally_device_info {
  *   "auto"                      the best device for data in host memory
  *   "cpu"                       all cores this process may run on, the best instruction set here
  *   "cpu:threads=3,isa=avx2"    as told; isa is one of baseline, avx2, avx512, neon
+ *   "cuda", "opencl:1", "model" a GPU: see "GPU devices" below
  * Close it with tally_close() once no call uses it and its streams are gone. TALLY_EDEVICE,
  * TALLY_ENOMEM. A device opened before fork() works in the child too. */
 TALLY_API tally_status tally_open(const char *spec, tally_device **out);
@@ -193,6 +194,26 @@ typedef struct tally_operator {
 TALLY_API tally_status tally_reduce_user(tally_device *device, const tally_operator *op,
                                          tally_type type, const void *x, size_t n,
                                          tally_value *out);
+
+/* ---- GPU devices -------------------------------------------------------------------------- */
+
+/* A GPU takes the same calls as the CPU and gives the same bits. Its text is KIND[:OPTION,...]:
+ *   "cuda:0", "opencl:1"   a number counts devices as tally_device_list() does; 0 is the default
+ *   "model"                a simulated GPU: slow, there to test and to learn with
+ *   "opencl:0,memory=1G"   so many bytes of its memory at most (K, M, G); 1M or more
+ *   "cuda:0,block=128"     threads of a block, a power of two; the default suits the device
+ * Arrays in host memory are copied in pieces, so that they may be larger than the device's memory; a
+ * device that reads host memory as fast as its own is handed the array itself. One call at a time uses
+ * a device: threads that share one wait for each other, and each may open its own instead. A GPU device
+ * opened before fork() is the parent's alone. One that fails (TALLY_ELOST) is opened afresh by the next
+ * call. TALLY_EUNSUPPORTED: f64 on a device without it; more below.
+ *
+ * A user's operator runs on a GPU if its `source` says what combine() does, as an expression of OpenCL C
+ * or CUDA C in `a` and `b`, both of the element type, such as "a * b % 1000003". It is compiled at the
+ * first use; where it does not compile, TALLY_ECOMPILE and the compiler's message, with the line in the
+ * expression. Arithmetic is done as written, without contraction or fast mathematics, so that + - * and
+ * everything on integers give the CPU's bits; functions such as hypot() give the device's. Without a
+ * source, for f16 and bf16, and on the model: TALLY_EUNSUPPORTED. */
 
 /* ---- Reducing a stream -------------------------------------------------------------------- */
 

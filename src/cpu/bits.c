@@ -6,14 +6,28 @@
 #include "cpu/vector.h"
 #include "partial.h"
 
+/* Two vectors at a time, whatever the elements' size; then what is left one by one. */
 #define BITS_FOLD(width, type, op, update)                                                         \
     void ISA_NAME(op##_##width)(const void *array, size_t n, struct partial *into) {               \
+        typedef VECTOR_OF(type) vector;                                                            \
         const loose_u##width *x = array;                                                           \
         type all = (type)into->u.bits;                                                             \
+        vector first = (vector){0} + (type)IDENTITY_##op, second = first;                          \
+        for (; n >= 2 * LANES(type); n -= 2 * LANES(type), x += 2 * LANES(type)) {                 \
+            PREFETCH_AHEAD(x, 2 * TALLY_VECTOR);                                                   \
+            first update VECTOR_LOAD(vector, x);                                                   \
+            second update VECTOR_LOAD(vector, x + LANES(type));                                    \
+        }                                                                                          \
+        first update second;                                                                       \
+        for (size_t i = 0; i < LANES(type); i++)                                                   \
+            all update first[i];                                                                   \
         for (size_t i = 0; i < n; i++)                                                             \
             all update x[i];                                                                       \
         into->u.bits = all;                                                                        \
     }
+#define IDENTITY_and -1
+#define IDENTITY_or  0
+#define IDENTITY_xor 0
 
 #define BITS_FOLDS(width, type)                                                                    \
     BITS_FOLD(width, type, and, &=)                                                                \

@@ -9,10 +9,29 @@
 #include "cpu/vector.h"
 #include "partial.h"
 
+/* v where it is better, else best: lane by lane. */
+#define SELECT(vector, v, compare, best)                                                           \
+    __extension__({                                                                                \
+        vector better_ = (vector)((v)compare(best));                                               \
+        ((v)&better_) | ((best) & ~better_);                                                       \
+    })
+
+/* Two vectors at a time, then what is left one by one. */
 #define INTEGER_ORDER(name, type, op, compare)                                                     \
     void ISA_NAME(op##_##name)(const void *array, size_t n, struct partial *into) {                \
+        typedef VECTOR_OF(type) vector;                                                            \
         const loose_##name *x = array;                                                             \
         type best = (type)into->u.order.bits;                                                      \
+        vector first = (vector){0} + best, second = first;                                         \
+        for (; n >= 2 * LANES(type); n -= 2 * LANES(type), x += 2 * LANES(type)) {                 \
+            vector v = VECTOR_LOAD(vector, x), w = VECTOR_LOAD(vector, x + LANES(type));           \
+            PREFETCH_AHEAD(x, 2 * TALLY_VECTOR);                                                   \
+            first = SELECT(vector, v, compare, first);                                             \
+            second = SELECT(vector, w, compare, second);                                           \
+        }                                                                                          \
+        first = SELECT(vector, second, compare, first);                                            \
+        for (size_t i = 0; i < LANES(type); i++)                                                   \
+            best = first[i] compare best ? first[i] : best;                                        \
         for (size_t i = 0; i < n; i++)                                                             \
             best = x[i] compare best ? x[i] : best;                                                \
         into->u.order.bits = (uint64_t)best;                                                       \
@@ -41,10 +60,17 @@ ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, int
                               struct partial *into) {
     const loose_u16 *x = array;
     int16_t least = sortable((uint16_t)into->u.order.bits), most = least;
-    for (size_t i = 0; i < n; i++) {
-        int16_t key = sortable(x[i]);
-        least = key < least ? key : least;
-        most = key > most ? key : most;
+    vi16 low = (vi16){0} + least, high = low;
+    for (; n >= LANES(int16_t); n -= LANES(int16_t), x += LANES(int16_t)) {
+        vi16 bits = VECTOR_LOAD(vi16, x), key = bits ^ ((bits >> 15) & 0x7fff);
+        PREFETCH_AHEAD(x, TALLY_VECTOR);
+        low = SELECT(vi16, key, <, low);
+        high = SELECT(vi16, key, >, high);
+    }
+    for (size_t i = 0; i < LANES(int16_t) + n; i++) {
+        int16_t down = i < n ? sortable(x[i]) : low[i - n], up = i < n ? down : high[i - n];
+        least = down < least ? down : least;
+        most = up > most ? up : most;
     }
     into->u.order.nan |= most > infinity || least < ~infinity;
     into->u.order.bits = (uint16_t)sortable((uint16_t)(largest ? most : least));

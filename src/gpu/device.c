@@ -570,6 +570,9 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
     if (parsed.block > facts->block_max)
         return fail(TALLY_EDEVICE, "%s:%zu has no blocks of %u threads, but up to %u", api->name,
                     parsed.index, parsed.block, facts->block_max);
+    if (api == &model_api && parsed.block != GPU_BLOCK)
+        return fail(TALLY_EDEVICE, "the model's kernels were built for blocks of %d threads",
+                    GPU_BLOCK);
     if (parsed.memory == 0 || parsed.memory > facts->memory) parsed.memory = facts->memory;
     if (parsed.facts.allocation_max > parsed.memory / 2)
         parsed.facts.allocation_max = parsed.memory / 2;

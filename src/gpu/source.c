@@ -20,7 +20,8 @@ tally_status source_check(const struct reduction *r) {
 }
 
 /* The expression has lines of its own, so that a compiler's message tells where in it. */
-static const char frame[] = "#include \"kernels/operators.h\"\n"
+static const char frame[] = "#include \"kernels/tuning.h\"\n"
+                            "#include \"kernels/operators.h\"\n"
                             "PURE element user_combine(element a, element b) {\n"
                             "    return (element)(\n"
                             "#line 1 \"operator\"\n"

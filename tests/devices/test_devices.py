@@ -1,0 +1,258 @@
+"""Every reduction on every GPU device: the bits of the calling thread's CPU, and of the oracle's.
+
+The lengths lie around the edges that the kernels have: a pack of 16 bytes, a warp, a thread's tile, a
+block's tile, a leaf, a subtree; each array starts somewhere off alignment, between guarded pages.
+"""
+
+import ctypes
+import threading
+from ctypes import byref
+
+import numpy as np
+import pytest
+
+import data
+import oracle
+import tally
+from conftest import open_device
+from tally import DTYPE, FLOATS, NOBODY, OPS, SIZE, TYPES
+
+
+def lengths(device, type_):
+    """Few on the model, where time is dear; block tiles are 16 KiB and less."""
+    tile = 16384 // SIZE[type_]
+    small = [1, 2, 15, 16, 17, 255, 256, 257, 1023]
+    if device.spec == "model":
+        return [1, 17, 257, tile + 1, 2 * tile + 77]
+    return small + [tile - 1, tile, tile + 1, 3 * tile + 5, 100003]
+
+
+@pytest.fixture(scope="module")
+def arena():
+    return data.Arena(1 << 21)
+
+
+@pytest.fixture(scope="module")
+def large_arena():
+    return data.Arena(1 << 24)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("op", OPS)
+def test_like_the_cpu(device, arena, op, type_):
+    g = data.rng(f"devices {op} {type_}")
+    for i, n in enumerate(lengths(device, type_)):
+        for kind in data.kinds(op, type_):
+            raw = data.make(g, kind, type_, n)
+            address = arena.place(raw, (i * SIZE[type_]) % 64 + (i % 3 == 2))
+            want = tally.reduce(NOBODY, op, type_, address, n)
+            got = tally.reduce(device, op, type_, address, n)
+            assert got == want, f"{op} of {n} {type_} ({kind}) on {device}"
+
+
+@pytest.mark.parametrize("type_", FLOATS)
+def test_specials(device, type_):
+    """Zeros of both signs, infinities and NaNs, alone and among others, wherever they stand."""
+    inf, sign = oracle.INF[type_], oracle.SIGN[type_]
+    specials = [0, sign, inf, inf | sign, inf | 1, inf | sign | 1, inf - 1, 1]
+    g = data.rng("specials " + type_)
+    for n in (1, 3, 40, 300, 9000):
+        for a in specials:
+            for b in (sign, inf, a):
+                raw = np.full(n, a, DTYPE[type_])
+                raw[int(g.integers(0, n))] = DTYPE[type_](b)
+                for op in ("sum", "min", "max", "prod"):
+                    want = tally.reduce_array(NOBODY, op, type_, raw)
+                    got = tally.reduce_array(device, op, type_, raw)
+                    assert got == want, f"{op} of {n} times {a:#x} and {b:#x} on {device}"
+
+
+@pytest.mark.parametrize("type_", FLOATS)
+def test_other_results(device, type_):
+    """Results of other types; a fast sum is near the exact one."""
+    g = data.rng("results " + type_)
+    raw = data.make(g, "near-one", type_, 5000)
+    for out in FLOATS:
+        assert tally.reduce_array(device, "sum", type_, raw, out=out) == \
+            tally.reduce_array(NOBODY, "sum", type_, raw, out=out)
+    fast, exact = (tally.reduce_array(device, "sum", type_, raw, fast=f, out="f64") for f in (1, 0))
+    fast, exact = (np.uint64(v[1]).reshape(1).view(np.float64)[0] for v in (fast, exact))
+    assert abs(fast - exact) < 1
+
+
+def test_nothing(device):
+    for type_ in TYPES:
+        for op in OPS:
+            assert tally.reduce(device, op, type_, None, 0) == \
+                tally.reduce(NOBODY, op, type_, None, 0)
+
+
+def test_streams(device):
+    """However a stream is cut, also within leaves and within a device's subtrees."""
+    g = data.rng("streams")
+    n = 30000 if device.spec == "model" else 4096 * 1024 + 60000
+    for op, type_ in (("sum", "f32"), ("prod", "f32"), ("max", "f64"), ("sum", "i64")):
+        raw = data.make(g, "near-one", type_, n) if type_ in FLOATS else \
+            data.make(g, "small", type_, n)
+        want = tally.reduce_array(NOBODY, op, type_, raw)
+        handle = ctypes.c_void_p()
+        assert tally.stream_create(device.handle, tally.OPCODE[op], tally.CODE[type_], None,
+                                   byref(handle)) == tally.OK
+        at = 0
+        for size in (1, 4095, 5000, 12288, n):
+            piece = raw[at:at + size]
+            assert tally.stream_feed(handle, piece.ctypes.data, len(piece)) == tally.OK
+            at += len(piece)
+        value = tally.fresh_value()
+        status = tally.stream_result(handle, byref(value))
+        tally.stream_destroy(handle)
+        assert tally.outcome(status, value) == want, f"{op} of {type_} on {device}"
+
+
+def test_oracle(device):
+    """Correct by an oracle of the tests' own, not only like the CPU."""
+    g = data.rng("oracle")
+    for type_ in FLOATS:
+        for kind in ("outlier", "loguniform", "subnormal"):
+            raw = data.make(g, kind, type_, 700)
+            for op in ("sum", "min", "prod"):
+                assert tally.reduce_array(device, op, type_, raw) == oracle.answer(op, type_, raw)
+    raw = data.make(g, "full", "i64", 3001) >> 20
+    total = sum(int(v) for v in raw)
+    assert tally.reduce_array(device, "sum", "i64", raw) == ("i64", total & (1 << 64) - 1)
+    raw = np.full(3, 1 << 62, np.int64)
+    assert tally.reduce_array(device, "sum", "i64", raw) == "ERANGE"
+    assert tally.reduce_array(device, "prod", "i64", raw) == "ERANGE"
+    raw[1] = 0
+    assert tally.reduce_array(device, "prod", "i64", raw) == ("i64", 0)
+
+
+# ---- Operators of users' ------------------------------------------------------------------------
+
+def operator(type_, function, source, identity, commutative):
+    user = tally.UserOperator(function, type_, identity, commutative)
+    user.text = source.encode()
+    user.struct.source, user.type_ = user.text, type_
+    return user
+
+
+def reduce_user(user, device, raw):
+    got = tally.reduce_user(device, user, user.type_, raw.ctypes.data, len(raw))
+    assert not user.problems, user.problems
+    return got
+
+
+USERS = [
+    ("i64", lambda a, b: a * b % 1000003, "a * b % 1000003", 1, True),
+    ("u8", np.maximum, "a > b ? a : b", 0, True),
+    ("i32", lambda a, b: b, "b", 0, False),
+    ("f32", lambda a, b: a * np.float32(0.5) + b, "a * 0.5f\n    + b", 0, False),
+    ("f64", lambda a, b: a * b + a + b, "a * b + a + b", 0, True),
+]
+
+
+@pytest.mark.parametrize("case", USERS, ids=lambda c: c[2].split("\n")[0])
+def test_user_operators(device, case):
+    type_, function, source, identity, commutative = case
+    if device.spec == "model":
+        pytest.skip("the model has no compiler")
+    g = data.rng("user " + source)
+
+    def of_values(a, b):
+        real = {"f32": np.float32, "f64": np.float64}.get(type_)
+        with np.errstate(all="ignore"):
+            return function(a, b) if real is None else \
+                function(a.view(real), b.view(real)).astype(real).view(DTYPE[type_])
+
+    user = operator(type_, of_values, source, identity, commutative)
+    for n in (1, 31, 33, 129, 4095, 4096, 4097, 12289, 50000):
+        raw = data.make(g, "near-one", type_, n) if type_ in FLOATS else \
+            g.integers(1, 1000003, n).astype(DTYPE[type_])
+        want, got = (reduce_user(user, d, raw) for d in (NOBODY, device))
+        assert got == want, f"{source} of {n} {type_} on {device}"
+
+
+def test_user_operators_that_fail(device):
+    raw = np.ones(5, np.uint32)
+    user = operator("f32", lambda a, b: a, "a +\n foo(b)", 0, True)
+    if device.spec != "model":
+        assert reduce_user(user, device, raw) == "ECOMPILE"
+        assert b"foo" in tally.error() and b"operator:2" in tally.error().replace(b"(", b":")
+    user.struct.source = None
+    assert reduce_user(user, device, raw) == "EUNSUPPORTED"
+    half = operator("f16", lambda a, b: a, "a", 0, True)
+    assert reduce_user(half, device, np.ones(5, np.uint16)) == "EUNSUPPORTED"
+    assert tally.reduce_array(device, "sum", "u32", raw) == ("u64", 5), "the device works afterwards"
+
+
+# ---- Devices ------------------------------------------------------------------------------------
+
+def test_larger_than_memory(device, large_arena):
+    """A device that claims a megabyte, and an array of several."""
+    small = open_device(device.spec + ("," if ":" in device.spec else ":") + "memory=1M")
+    g = data.rng("larger")
+    n = 40000 if device.spec == "model" else 1000003
+    for op, type_ in (("sum", "f64"), ("min", "f32"), ("sum", "i64"), ("prod", "f64"), ("xor", "u8")):
+        raw = data.make(g, "near-one", type_, n) if type_ in FLOATS else data.make(g, "full", type_, n)
+        for offset in (0, 1):  # what is not aligned is always copied
+            address = large_arena.place(raw, offset)
+            assert tally.reduce(small, op, type_, address, n) == \
+                tally.reduce(NOBODY, op, type_, address, n)
+    small.close()
+
+
+def test_from_several_threads(device):
+    """One device shared, and one of each thread's own."""
+    g = data.rng("threads")
+    raw = data.make(g, "outlier", "f32", 3000)
+    want = tally.reduce_array(NOBODY, "sum", "f32", raw)
+    wrong = []
+
+    def work(mine):
+        for _ in range(10):
+            for d in (device, mine):
+                if tally.reduce_array(d, "sum", "f32", raw) != want:
+                    wrong.append(d)
+
+    own = [open_device(device.spec) for _ in range(4)]
+    threads = [threading.Thread(target=work, args=(d,)) for d in own]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for d in own:
+        d.close()
+    assert not wrong
+
+
+def test_opened_many_times(device):
+    """No memory stays behind."""
+    def resident():
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * 4096
+
+    for round_ in range(3):
+        for _ in range(100):
+            open_device(device.spec).close()
+        if round_ == 0:
+            before = resident()
+    assert resident() - before < 20 << 20
+
+
+@pytest.mark.parametrize("spec", ["opencl:x", "opencl:0,memory=12", "opencl:0,block=3", "cuda:nine",
+                                  "model:1", "model:block=64", "opencl:999", "model:memory=", "opencl:0,threads=2"])
+def test_specs_that_are_none(spec):
+    with pytest.raises(LookupError, match="EDEVICE"):
+        tally.Device(spec)
+
+
+def test_list():
+    """The cpu, then GPUs, the model last; each can be opened."""
+    infos, count = (tally.DeviceInfo * 16)(), ctypes.c_size_t()
+    assert tally.device_list(infos, 16, byref(count)) == tally.OK
+    specs = [infos[i].spec.decode() for i in range(count.value)]
+    kind = [s.split(":")[0] for s in specs]
+    assert kind == sorted(kind, key=["cpu", "cuda", "opencl", "model"].index)
+    assert kind[0] == "cpu" and kind[-1] == "model"
+    for spec in specs:
+        tally.Device(spec).close()
