@@ -215,6 +215,17 @@ TALLY_API tally_status tally_reduce_user(tally_device *device, const tally_opera
  * everything on integers give the CPU's bits; functions such as hypot() give the device's. Without a
  * source, for f16 and bf16, and on the model: TALLY_EUNSUPPORTED. */
 
+/* As tally_reduce(), of an array that already lies on the device; nothing is copied but the result.
+ * `memory` is aligned to its element type and is
+ *   cuda      a device pointer of this device, or of memory that it can reach, in its primary context
+ *   opencl    where the device is a CPU: host memory
+ *   cpu       host memory
+ * Work that the caller has put under way on it must have finished. TALLY_EUNSUPPORTED where the memory is
+ * not such: other OpenCL devices, the model. */
+TALLY_API tally_status tally_reduce_resident(tally_device *device, tally_op op, tally_type type,
+                                             void *memory, size_t n, const tally_options *options,
+                                             tally_value *out);
+
 /* ---- Reducing a stream -------------------------------------------------------------------- */
 
 /* A reduction whose array arrives in pieces. The result is that of the concatenated pieces, bit for

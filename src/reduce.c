@@ -119,6 +119,21 @@ tally_status tally_reduce_user(tally_device *device, const tally_operator *op, t
     return s == TALLY_OK ? reduce(&run, device, x, n, out) : s;
 }
 
+tally_status tally_reduce_resident(tally_device *device, tally_op op, tally_type type, void *memory,
+                                   size_t n, const tally_options *options, tally_value *out) {
+    if (!device || !device->kind->resident || n == 0)
+        return tally_reduce(device, op, type, memory, n, options, out);
+    if (!out) return fail(TALLY_EINVAL, "tally_reduce_resident: out is NULL");
+    struct reduction plan;
+    tally_status s = reduction_plan(op, type, options, &plan);
+    if (s == TALLY_OK) s = check_array(memory, n, type);
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->resident(device, &plan, memory, n, out);
+    fp_env_leave(caller);
+    return s;
+}
+
 /* ---- Streams ------------------------------------------------------------------------------ */
 
 struct tally_stream {

@@ -10,6 +10,7 @@
 #define PART(part)        PART1(NAME, part)
 #define WINDOW            PART(window)
 #define BINS              PART(bins)
+#define PROGRESS          PART(progress)
 
 #define REAL     double
 #define INT      int64_t

@@ -12,54 +12,102 @@
 
 #define MAX_PATIENCE 256
 
-void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, struct partial *into) {
-    struct float_sum *s = &into->u.sum;
-    const ELEMENT *x = array;
-    struct WINDOW w;
-    w.open = 0;
+struct PROGRESS {
+    struct float_sum *sum;
+    struct WINDOW window;
+    unsigned deep;     /* chunks still to be done with all levels at once */
+    unsigned binned;   /* chunks still to be binned untried, */
+    unsigned patience; /* and how many the next time */
     struct BINS bins;
-    bins.used = 0;
-    unsigned binned = 0,
-             patience = 4; /* chunks still to be binned untried, and how many next time */
-    unsigned deep = 0;     /* chunks still to be done with all levels at once */
+};
+
+static __attribute__((noinline)) int PART(shallow)(struct WINDOW *w, const ELEMENT *x, size_t n,
+                                                   size_t apart) {
+    return PART(extract)(w, 2, x, n, apart);
+}
+
+static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT *x, size_t n,
+                                                size_t apart) {
+    return PART(extract)(w, MAX_LEVELS, x, n, apart);
+}
+
+/* The largest of a chunk's elements. */
+static INT PART(largest_of_all)(const ELEMENT *x, size_t n, size_t apart) {
+    if (!apart) return PART(largest)(x, n);
+    INT most = 0;
+    for (size_t j = 0; j < STREAMS; j++) {
+        INT here = PART(largest)(x + j * apart, n / STREAMS);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+static void PART(bin_all)(struct PROGRESS *p, const ELEMENT *x, size_t n, size_t apart) {
+    if (!apart)
+        PART(bin)(&p->bins, x, n, p->sum);
+    else
+        for (size_t j = 0; j < STREAMS; j++)
+            PART(bin)(&p->bins, x + j * apart, n / STREAMS, p->sum);
+}
+
+/* Adds a chunk, as extract() takes it, in the first way that works. */
+static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, size_t n, size_t apart) {
+    struct WINDOW *w = &p->window;
+    if (p->binned > 0) {
+        p->binned--;
+        PART(bin_all)(p, x, n, apart);
+        return;
+    }
+    if (w->open) {
+        if (p->deep == 0 && PART(shallow)(w, x, n, apart)) return;
+        if (PART(deep)(w, x, n, apart)) {
+            p->deep = p->deep > 0 ? p->deep - 1 : 16;
+            return;
+        }
+        PART(close)(w, p->sum);
+    }
+    if (PART(choose)(w, PART(largest_of_all)(x, n, apart), 1) &&
+        (PART(shallow)(w, x, n, apart) || PART(deep)(w, x, n, apart))) {
+        p->patience = 4;
+        return;
+    }
+    w->open = 0;
+    PART(bin_all)(p, x, n, apart);
+    p->binned = p->patience - 1;
+    p->patience = p->patience < MAX_PATIENCE ? 2 * p->patience : MAX_PATIENCE;
+}
+
+void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, struct partial *into) {
+    struct PROGRESS progress;
+    struct float_sum *s = progress.sum = &into->u.sum;
+    const ELEMENT *x = array;
     s->count += n;
     if (n <= FEW_MAX && PART(few)(x, n, s)) return;
+    progress.window.open = 0;
+    progress.deep = progress.binned = 0;
+    progress.patience = 4;
+    progress.bins.used = 0;
 
     /* The first window is guessed from three elements, with some room: seldom wrong, and soon mended. */
     INT guess = PART(magnitude)(x);
     if (PART(magnitude)(x + n / 2) > guess) guess = PART(magnitude)(x + n / 2);
     if (PART(magnitude)(x + n - 1) > guess) guess = PART(magnitude)(x + n - 1);
-    PART(choose)(&w, guess, 5);
+    PART(choose)(&progress.window, guess, 5);
 
-    /* A first short chunk brings the rest to the vector's alignment, where the elements allow it. */
-    size_t m = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
-    m = (m == 0 ? CHUNK : n <= CHUNK ? n : m + CHUNK - LANES(REAL));
-    for (; n > 0; x += m, n -= m, m = CHUNK) {
-        if (m > n) m = n;
-        if (binned > 0) {
-            binned--;
-            PART(bin)(&bins, x, m, s);
-            continue;
-        }
-        if (w.open) {
-            if (deep == 0 && PART(extract)(&w, 2, x, m)) {
-                patience = 4;
-                continue;
-            }
-            if (PART(extract)(&w, MAX_LEVELS, x, m)) {
-                deep = deep > 0 ? deep - 1 : 16;
-                continue;
-            }
-            PART(close)(&w, s);
-        }
-        if (PART(choose)(&w, PART(largest)(x, m), 1) &&
-            (PART(extract)(&w, 2, x, m) || PART(extract)(&w, MAX_LEVELS, x, m)))
-            continue;
-        w.open = 0;
-        PART(bin)(&bins, x, m, s);
-        binned = patience - 1;
-        patience = patience < MAX_PATIENCE ? 2 * patience : MAX_PATIENCE;
+    if (n > CHUNK) {
+        /* A short chunk brings the rest to the vector's alignment, where the elements allow it. */
+        size_t head = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
+        if (head > 0) PART(chunk)(&progress, x, head, 0);
+        x += head;
+        n -= head;
+        /* Memory answers faster when asked for several places in turn than for one (see read.c). */
+        size_t rows = n / CHUNK, apart = rows * (CHUNK / STREAMS);
+        for (size_t i = 0; i < rows; i++)
+            PART(chunk)(&progress, x + i * (CHUNK / STREAMS), CHUNK, apart);
+        x += rows * CHUNK;
+        n -= rows * CHUNK;
     }
-    if (w.open) PART(close)(&w, s);
-    PART(empty)(&bins, s);
+    if (n > 0) PART(chunk)(&progress, x, n, 0);
+    if (progress.window.open) PART(close)(&progress.window, s);
+    PART(empty)(&progress.bins, s);
 }

@@ -32,6 +32,7 @@
  */
 
 #define MAX_LEVELS    3
+#define STREAMS       4
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
 
@@ -54,8 +55,10 @@ ALWAYS_INLINE REAL PART(sigma)(int exponent) {
 }
 
 /* Adds up to CHUNK elements to the window with `levels` levels, a constant at each call, and says
- * whether that was exact; if not, the window is unchanged. */
-ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, size_t n) {
+ * whether that was exact; if not, the window is unchanged. The elements are n in a row at x; or, where
+ * `apart` is not 0, n / STREAMS in a row at each of x, x + apart, x + 2 * apart ... */
+ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, size_t n,
+                                size_t apart) {
     VREAL sigma[MAX_LEVELS];
     VWORD sum[MAX_LEVELS], outside = {0}, left = {0};
     for (int k = 0; k < levels; k++) {
@@ -77,15 +80,15 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
     } while (0)
 
     size_t vectors = n / LANES(REAL), ragged = n % LANES(REAL);
+    size_t across = apart ? apart : LANES(REAL),
+           along = apart ? LANES(REAL) : STREAMS * LANES(REAL);
     const ELEMENT *p = x;
-    for (size_t i = 0; i < vectors / 4; i++, p += 4 * LANES(REAL)) {
-        PREFETCH_AHEAD(p, 4 * LANES(REAL) * sizeof(ELEMENT));
-        EXTRACT_STEP(WIDEN(p));
-        EXTRACT_STEP(WIDEN(p + LANES(REAL)));
-        EXTRACT_STEP(WIDEN(p + 2 * LANES(REAL)));
-        EXTRACT_STEP(WIDEN(p + 3 * LANES(REAL)));
-    }
-    for (size_t i = 0; i < vectors % 4; i++, p += LANES(REAL))
+    for (size_t i = 0; i < vectors / STREAMS; i++, p += along)
+        for (size_t j = 0; j < STREAMS; j++) {
+            PREFETCH(p + j * across, LANES(REAL) * sizeof(ELEMENT), 2048, 1);
+            EXTRACT_STEP(WIDEN(p + j * across));
+        }
+    for (size_t i = 0; i < vectors % STREAMS; i++, p += LANES(REAL))
         EXTRACT_STEP(WIDEN(p));
     if (ragged) {
         ELEMENT padded[LANES(REAL)] = {0};

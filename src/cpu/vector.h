@@ -58,15 +58,16 @@ typedef uint64_t LOOSE loose_u64;
         loaded_;                                                                                   \
     })
 
-/* Asks for the lines PREFETCH_DISTANCE bytes ahead of `bytes` bytes at p. A kernel with much arithmetic
- * a line fills the processor's window with it before the window reaches the next misses; asking this far
- * ahead keeps as many lines under way as a plain read does (docs/performance.md). */
-#define PREFETCH_DISTANCE 16384
-#define PREFETCH_AHEAD(p, bytes)                                                                   \
+/* Asks for the lines `distance` bytes ahead of `bytes` bytes at p, into cache level `level`. A kernel with
+ * much arithmetic a line fills the processor's window with it before the window reaches the next misses;
+ * asking ahead keeps as many lines under way as a plain read does (docs/performance.md). */
+#define PREFETCH(p, bytes, distance, level)                                                        \
     do {                                                                                           \
         for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                       \
-            __builtin_prefetch((const char *)(p) + PREFETCH_DISTANCE + line_, 0, 2);               \
+            __builtin_prefetch((const char *)(p) + (distance) + line_, 0, 4 - (level));            \
     } while (0)
+/* What suits a kernel that reads one stream. */
+#define PREFETCH_AHEAD(p, bytes) PREFETCH(p, bytes, 16384, 2)
 
 /* a < b ? a : b and a > b ? a : b lane by lane; b where a is NaN. */
 ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {

@@ -199,9 +199,9 @@ static unsigned grid_for(const struct gpu_device *d, uint64_t parts) {
     return parts == 0 ? 1 : parts < most ? (unsigned)parts : most;
 }
 
-/* Elements of a block's tile. */
+/* Elements of a block's tile; on a CPU, of as many as make a block worth while. */
 static size_t tile_elements(const struct gpu_device *d, size_t element) {
-    return d->block == 1 ? CPU_TILE : d->block * GPU_TILE(element) * 16 / element;
+    return d->block == 1 ? CPU_TILES_A_BLOCK * CPU_TILE : d->block * GPU_TILE(element) * 16 / element;
 }
 
 #define VALUE(v)                                                                                   \
@@ -455,6 +455,75 @@ static tally_status gpu_leaves(tally_device *device, const struct reduction *r, 
     return s == TALLY_OK ? leave(d, leaves(d, r, x, n, level, out)) : s;
 }
 
+/* ---- Data on the device ------------------------------------------------------------------- */
+
+/* The whole tree: level upon level, until one value is left. */
+static tally_status reduce_tree(struct gpu_device *d, const struct reduction *r,
+                                struct gpu_program *program, struct gpu_memory *x, size_t n,
+                                tally_value *out) {
+    const uint64_t leaf_count = (n - 1) / TREE_LEAF + 1;
+    unsigned level = leaf_count > 1 ? 64 - (unsigned)__builtin_clzll(leaf_count - 1) : 0;
+    struct gpu_memory *values;
+    union tree_value value;
+    tally_status s = reserve_pair(d, d->values, &d->values_bytes, leaf_count * tree_value_size(r));
+    if (s == TALLY_OK) s = launch_tree(d, program, x, n, level, &values);
+    if (s == TALLY_OK) s = d->api->read(d->gpu, &value, values, 0, tree_value_size(r));
+    if (s != TALLY_OK) return s;
+    struct tree tree;
+    tree_clear(&tree);
+    tree_append(r, &tree, &value, 0);
+    *out = tree_value(r, &tree);
+    return TALLY_OK;
+}
+
+/* n elements at the start of a piece of memory: one launch, or a few for a tree. */
+static tally_status reduce_piece(struct gpu_device *d, const struct reduction *r,
+                                 struct gpu_memory *x, size_t n, tally_value *out) {
+    uint64_t record[SUM_WORDS];
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    if (n > (uint64_t)grid_max(d) << (PER_BLOCK_BITS - 1))
+        return fail(TALLY_EUNSUPPORTED, "%s:%zu: %zu elements are more than one launch can take",
+                    d->api->name, d->index, n);
+    tally_status s = find_program(d, r, &program);
+    if (s == TALLY_OK && r->method == METHOD_TREE) return reduce_tree(d, r, program, x, n, out);
+    if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "reduce", &kernel);
+    if (s == TALLY_OK) s = clear_work(d, r);
+    if (s == TALLY_OK) s = launch_fold(d, kernel, x, n, tally_type_size(r->type));
+    if (s == TALLY_OK) s = d->api->read(d->gpu, record, d->work, 8, 8 * record_words(r));
+    if (s != TALLY_OK) return s;
+    struct partial all;
+    decode(r, record, n, &all);
+    return partial_value(r, &all, out);
+}
+
+static tally_status adopt_and_reduce(struct gpu_device *d, const struct reduction *r, void *memory,
+                                     size_t n, tally_value *out) {
+    size_t element = tally_type_size(r->type);
+    struct gpu_memory *piece;
+    if ((uintptr_t)memory % element != 0)
+        return fail(TALLY_EINVAL, "%s:%zu: the memory is not aligned to its elements", d->api->name,
+                    d->index);
+    if (!d->facts.unified && d->api == &opencl_api)
+        return fail(TALLY_EUNSUPPORTED, "%s:%zu takes no memory of others", d->api->name, d->index);
+    tally_status s = d->api->adopt(d->gpu, memory, n * element, &piece);
+    if (s != TALLY_OK) return s;
+    s = reduce_piece(d, r, piece, n, out);
+    d->api->release(d->gpu, piece);
+    return s;
+}
+
+static tally_status gpu_resident(tally_device *device, const struct reduction *r, void *memory,
+                                 size_t n, tally_value *out) {
+    struct gpu_device *d = own(device);
+    tally_value value;
+    tally_status s = enter(d);
+    if (s != TALLY_OK) return s;
+    s = leave(d, adopt_and_reduce(d, r, memory, n, &value));
+    if (s == TALLY_OK) *out = value;
+    return s;
+}
+
 /* ---- The read roof ------------------------------------------------------------------------ */
 
 /* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
@@ -634,6 +703,7 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .fold = gpu_fold,                                                                          \
         .leaves = gpu_leaves,                                                                      \
         .tree_level = TREE_LEVEL,                                                                  \
+        .resident = gpu_resident,                                                                  \
         .read = gpu_read,                                                                          \
     };
 GPU_KIND(cuda)

@@ -18,12 +18,13 @@ KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work) {
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
 
-    tile t;
     for (u32 i = 0; i < s.tiles; i++) {
+        tile t;
         load_tile(&t, s.packs + (u64)i * (BLOCK * IN_FLIGHT));
         add_tile(&t, record);
     }
     for (u32 i = 0; i < s.loose; i += BLOCK * TILE) {
+        tile t;
         load_loose(&t, x, s, i, PAD);
         add_tile(&t, record);
     }

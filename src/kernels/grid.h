@@ -40,6 +40,13 @@ OVERLOADED u64 atomicAdd(__local u64 *p, u64 v) {
 #define write_word(p, v) atomicStore(p, v)
 #endif
 
+/* As many loads of a byte each, with an address each, would not fit into registers. */
+#if defined(__CUDACC__) && (defined(TYPE_I8) || defined(TYPE_U8))
+#define UNROLL_LOOSE _Pragma("unroll 1")
+#else
+#define UNROLL_LOOSE UNROLL
+#endif
+
 #define PACK  (16 / (u32)sizeof(element)) /* elements of a pack */
 #define TILE  (IN_FLIGHT * PACK)          /* elements of a thread's tile */
 #define WARPS ((BLOCK + WARP - 1) / WARP)
@@ -85,7 +92,7 @@ __device__ void load_tile(tile *t, const GLOBAL uint4 *packs) {
 
 /* This thread's part of the loose elements from number `first` on, filled up with `pad`. */
 __device__ void load_loose(tile *t, const GLOBAL element *x, share s, u32 first, element pad) {
-    UNROLL
+    UNROLL_LOOSE
     for (u32 k = 0; k < TILE; k++) {
         const u32 i = first + k * BLOCK + threadIdx.x;
         t->e[k] = i >= s.loose ? pad : i < s.head ? x[i] : x[s.end + (i - (u32)s.head)];

@@ -17,11 +17,12 @@
 
 #define GPU_BLOCK         256 /* threads */
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
-#define GPU_TILE(size)                                                                             \
-    ((size) <= 2 ? 2u : 4u) /* packs that a thread takes at a time, for elements of */
-/* a size: 16 elements where each is computed with, so that all stay in registers */
+/* Packs of 16 bytes that a thread takes at a time, by the size of an element: 16 elements where each is
+ * computed with, so that all of them stay in registers. */
+#define GPU_TILE(size) ((size) <= 2 ? 2u : 4u)
 
-#define CPU_BLOCKS_A_UNIT 16
+#define CPU_BLOCKS_A_UNIT 128 /* PoCL hands them to its threads by 32 and more */
+#define CPU_TILES_A_BLOCK 8   /* at least */
 #define CPU_TILE          256 /* elements that a thread takes at a time; not more: window.h */
 
 #ifndef BLOCK

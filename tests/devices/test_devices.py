@@ -127,6 +127,25 @@ def test_oracle(device):
     assert tally.reduce_array(device, "prod", "i64", raw) == ("i64", 0)
 
 
+def test_data_on_the_device(device):
+    """What a CPU behind OpenCL calls its own memory is the host's."""
+    resident = tally._declare("reduce_resident", ctypes.c_int, ctypes.c_void_p, ctypes.c_int,
+                              ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
+                              ctypes.POINTER(tally.Value))
+    g = data.rng("resident")
+    for op, type_ in (("sum", "f32"), ("sum", "f64"), ("prod", "f32"), ("max", "i8"), ("prod", "i64")):
+        for n in (1, 5000, 4096 * 40 + 77):
+            raw = data.make(g, "near-one" if type_ in FLOATS else "units", type_, n)
+            value = tally.fresh_value()
+            status = resident(device.handle, tally.OPCODE[op], tally.CODE[type_], raw.ctypes.data,
+                              n, None, byref(value))
+            got = tally.outcome(status, value)
+            if not device.spec.startswith("opencl"):
+                assert got == "EUNSUPPORTED"
+            else:
+                assert got == tally.reduce_array(NOBODY, op, type_, raw)
+
+
 # ---- Operators of users' ------------------------------------------------------------------------
 
 def operator(type_, function, source, identity, commutative):
