@@ -20,14 +20,14 @@ struct fp_env {
 
 static inline struct fp_env fp_env_enter(void) {
     struct fp_env caller = {_mm_getcsr()};
-    if (caller.mxcsr != 0x1f80) _mm_setcsr(0x1f80); /* all exceptions masked, the rest 0 */
+    if ((caller.mxcsr & ~0x3fu) != 0x1f80) _mm_setcsr(0x1f80); /* all masked, the rest 0 */
     __asm__ volatile("" ::: "memory");
     return caller;
 }
 
 static inline void fp_env_leave(struct fp_env caller) {
     __asm__ volatile("" ::: "memory");
-    _mm_setcsr(caller.mxcsr);
+    if (_mm_getcsr() != caller.mxcsr) _mm_setcsr(caller.mxcsr); /* reading is quicker than writing */
 }
 
 #elif defined(__aarch64__)

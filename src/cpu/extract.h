@@ -28,7 +28,7 @@
  * Bounds: |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a chunk is CHUNK_VECTORS = 2^8 vectors and a
  * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^60 in 64 bits, 2^31 in
  * 32. A good chunk's integers, made unsigned by adding half their range, go to the window's lanes in
- * halves of 32 bits: less than 2^33 a chunk, and a fold has less than 2^30 chunks.
+ * halves of 32 bits: less than 2^33 a chunk, and a fold has less than 2^22 chunks.
  */
 
 #define MAX_LEVELS    3
@@ -156,13 +156,13 @@ static INT PART(largest)(const ELEMENT *x, size_t n) {
 /* Level k's total. */
 static __int128 PART(total)(const struct WINDOW *w, int k) {
     if (w->chunks[k] == 0) return 0;
-    unsigned __int128 low = 0, high = 0;
+    uint64_t low = 0, high = 0; /* below 2^33 a chunk and lane, less than 2^22 chunks, 2^3 lanes */
     for (size_t j = 0; j < LANES(uint64_t); j++) {
         low += w->low[k][j];
         high += w->high[k][j];
     }
     unsigned __int128 surplus = (unsigned __int128)w->chunks[k] * LANES(REAL) * HALF_RANGE;
-    return (__int128)(low + (high << 32) - surplus);
+    return (__int128)(low + ((unsigned __int128)high << 32) - surplus);
 }
 
 /* Hands a window's totals to the sum and closes it. The first two levels go as one integer where they
