@@ -125,7 +125,7 @@ PURE u32 extract(const tile *t, window w, u64 *totals) {
     const real sigma2 = REAL_FROM(w.sigma - ((raw)(2 * MANTISSA) << MANTISSA));
     raw sum2 = 0;
 #endif
-    raw left = 0;
+    u32 left = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
         real rest = widen(t->e[i]), moved, q;
@@ -137,9 +137,9 @@ PURE u32 extract(const tile *t, window w, u64 *totals) {
         rest -= q;
         LEVEL(2);
 #endif
-        left |= REAL_BITS(rest - q);
+        left |= q != rest;
     }
-    if (outside >> MANTISSA != 0 || (left & ~REAL_SIGN) != 0) return 0;
+    if (outside >> MANTISSA != 0 || left) return 0;
     add_units(totals, 0, UNITS(0));
     add_units(totals, 1, UNITS(1));
 #if LEVELS == 3
