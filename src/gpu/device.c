@@ -16,6 +16,7 @@
 
 #include "exact/round.h"
 #include "gpu/gpu.h"
+#include "gpu/piece.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
 #include "ladder/roof.h"
@@ -201,7 +202,8 @@ static unsigned grid_for(const struct gpu_device *d, uint64_t parts) {
 
 /* Elements of a block's tile; on a CPU, of as many as make a block worth while. */
 static size_t tile_elements(const struct gpu_device *d, size_t element) {
-    return d->block == 1 ? CPU_TILES_A_BLOCK * CPU_TILE : d->block * GPU_TILE(element) * 16 / element;
+    return d->block == 1 ? CPU_TILES_A_BLOCK * CPU_TILE
+                         : d->block * GPU_TILE(element) * 16 / element;
 }
 
 #define VALUE(v)                                                                                   \
@@ -495,6 +497,23 @@ static tally_status reduce_piece(struct gpu_device *d, const struct reduction *r
     struct partial all;
     decode(r, record, n, &all);
     return partial_value(r, &all, out);
+}
+
+tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
+                              struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
+    const struct gpu_facts *facts = api->facts(gpu);
+    struct gpu_device d = {.api = api, .gpu = gpu, .facts = *facts, .memory = facts->memory};
+    d.block = facts->unified ? 1 : GPU_BLOCK;
+    tally_value value;
+    tally_status s = api->mark(gpu, 0);
+    if (s == TALLY_OK) s = reduce_piece(&d, r, x, n, &value);
+    if (s == TALLY_OK) s = api->mark(gpu, 1);
+    if (s == TALLY_OK) s = api->elapsed(gpu, seconds);
+    api->release(gpu, d.work);
+    for (int i = 0; i < 2; i++)
+        api->release(gpu, d.values[i]);
+    if (s == TALLY_OK) *out = value;
+    return s;
 }
 
 static tally_status adopt_and_reduce(struct gpu_device *d, const struct reduction *r, void *memory,

@@ -11,10 +11,10 @@
 /* Whether the machine has a production reduction for this operator and type. */
 bool production_has(const struct gpu_api *api, tally_op op, tally_type type);
 
-/* Reduces n elements that lie in the GPU's memory; *seconds is the device's time, *launches how many
- * kernels that took. Only where production_has() it. */
+/* Reduces n elements that lie in the GPU's memory; *seconds is the device's time. Only where
+ * production_has() it. */
 tally_status production_reduce(const struct gpu_api *api, struct gpu *gpu, tally_op op,
                                tally_type type, struct gpu_memory *x, size_t n, tally_value *out,
-                               double *seconds, unsigned *launches);
+                               double *seconds);
 
 #endif

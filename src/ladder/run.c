@@ -191,26 +191,39 @@ static tally_status add_rung(struct run *r, struct climb *c, ladder_rung rung) {
 struct production_run {
     const struct climb *climb;
     tally_value value;
-    unsigned launches;
 };
 
 static tally_status run_production(void *context, double *seconds) {
     struct production_run *p = context;
     const struct climb *c = p->climb;
     return production_reduce(c->api, c->gpu, c->options->op, c->options->type, c->elements,
-                             c->options->n, &p->value, seconds, &p->launches);
+                             c->options->n, &p->value, seconds);
+}
+
+/* On the model, which has no time: once, and counted. */
+static tally_status count_production(struct production_run *p, tally_ladder_row *row) {
+    struct model_probe probe = {.launches = 0};
+    double seconds;
+    model_gpu_watch(p->climb->gpu, &probe);
+    tally_status status = run_production(p, &seconds);
+    model_gpu_watch(p->climb->gpu, NULL);
+    counts_take(&row->counts, &probe.counts);
+    row->launches = probe.launches;
+    return status;
 }
 
 static tally_status add_production(struct run *r, struct climb *c) {
     struct production_run p = {.climb = c};
-    double seconds;
-    tally_status status = ladder_time(run_production, &p, &seconds);
-    if (status != TALLY_OK) return status;
     tally_ladder_row *row = add_row(r, RUNG_TALLY);
-    row->launches = p.launches;
-    if (c->api != &model_api) row->seconds = seconds;
-    reference_check(&r->reference, &p.value, 0, row);
-    return TALLY_OK;
+    tally_status status;
+    if (c->api == &model_api) {
+        status = count_production(&p, row);
+    } else {
+        status = ladder_time(run_production, &p, &row->seconds);
+        row->launches = 1;
+    }
+    if (status == TALLY_OK) reference_check(&r->reference, &p.value, 0, row);
+    return status;
 }
 
 /* The array into the GPU's memory, twice: the first time its pages are made. */

@@ -1,0 +1,16 @@
+/*
+ * piece.h - the production reduction of an array that lies in a GPU's memory, for whoever has opened
+ * the GPU himself: the ladder's top rung.
+ */
+#ifndef TALLY_GPU_PIECE_H
+#define TALLY_GPU_PIECE_H
+
+#include "gpu/gpu.h"
+#include "partial.h"
+
+/* Reduces the n > 0 elements at the start of x; *seconds is the device's time from the first command to
+ * the last. Fails as tally_reduce() does. */
+tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
+                              struct gpu_memory *x, size_t n, tally_value *out, double *seconds);
+
+#endif
