@@ -61,7 +61,7 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, size_t n, size_t a
     if (w->open) {
         if (p->deep == 0 && PART(shallow)(w, x, n, apart)) return;
         if (PART(deep)(w, x, n, apart)) {
-            p->deep = p->deep > 0 ? p->deep - 1 : 16;
+            p->deep = p->deep > 0 ? p->deep - 1 : 64;
             return;
         }
         PART(close)(w, p->sum);
