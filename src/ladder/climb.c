@@ -11,6 +11,7 @@
 #include "status.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,15 +27,19 @@ static bool allocate(struct climb *c, uint64_t count, unsigned size, struct gpu_
 /* ---- What all rungs share ---- */
 
 static bool build(struct climb *c, const ladder_instance *instance, struct gpu_program **out) {
-    char type[16] = "TYPE_", op[16] = "OP_";
-    const char *const defines[] = {type, op};
+    char type[16] = "TYPE_", op[16] = "OP_", block[24];
+    const char *const defines[] = {type, op, block};
+    /* OpenCL compiles here and now, so for this block, and reserves no more shared memory than that
+     * takes: some devices have little. */
+    const size_t count = c->api == &opencl_api ? 3 : 2;
+    snprintf(block, sizeof block, "BLOCK_MAX=%uu", c->options->block);
     strcat(type, tally_type_name(instance->type));
     strcat(op, tally_op_name(instance->op));
     for (char *p = type; *p; p++)
         if (*p >= 'a' && *p <= 'z') *p = (char)(*p - 'a' + 'A');
     for (char *p = op; *p; p++)
         if (*p >= 'a' && *p <= 'z') *p = (char)(*p - 'a' + 'A');
-    return ok(c, c->api->build(c->gpu, "ladder/ladder.cu", NULL, defines, 2, out));
+    return ok(c, c->api->build(c->gpu, "ladder/ladder.cu", NULL, defines, count, out));
 }
 
 /* What a device must have for these elements. */

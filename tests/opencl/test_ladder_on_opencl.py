@@ -1,0 +1,70 @@
+"""Every rung, finish, operator and type on whatever OpenCL is here, and under oclgrind's eyes.
+
+The command checks each result against the exact answer, which the engine's own tests hold against outside
+oracles; here it must call every one of them correct. TALLY names the binary.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TALLY = os.environ.get("TALLY", str(ROOT / "build" / "bin" / "tally"))
+TYPES = "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64".split()
+OPS = "sum prod min max and or xor".split()
+FINISHES = ["relaunch", "atomic", "host"]
+
+
+def ladder(*options, before=()):
+    command = [*before, TALLY, "ladder", "--device", "opencl", "--json", *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=900)
+
+
+def has_opencl():
+    return ladder("-n", 1, "--only", "shared").returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not has_opencl(), reason="no OpenCL device is here")
+
+
+def check(done):
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["kernels"]
+    assert len(rows) == 13  # the loop, eleven kernels, the production reduction
+    assert all(k["correct"] for k in rows), [k["name"] for k in rows if not k["correct"]]
+    return rows
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_operator_and_type(op, dtype):
+    for finish in FINISHES:
+        check(ladder("-n", 4099, "--op", op, "--dtype", dtype, "--finish", finish, "--block", 64))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1025])
+def test_lengths(n):
+    for dtype in ("f32", "i64", "u8"):
+        for finish in FINISHES:
+            check(ladder("-n", n, "--dtype", dtype, "--finish", finish, "--block", 64))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i32", "u8"])
+def test_millions(dtype):
+    for finish in FINISHES:
+        rows = check(ladder("-n", 3_000_017, "--dtype", dtype, "--finish", finish))
+        assert rows[-1]["name"] == "tally" and rows[-1]["ulp_error"] == 0
+
+
+@pytest.mark.skipif(not shutil.which("oclgrind"), reason="oclgrind is not installed")
+@pytest.mark.parametrize("op,dtype", [("sum", "f32"), ("sum", "f64"), ("min", "i8"), ("xor", "u64")])
+def test_no_races(op, dtype):
+    for finish in FINISHES:
+        done = ladder("-n", 700, "--op", op, "--dtype", dtype, "--finish", finish, "--block", 64,
+                      before=["oclgrind", "--data-races"])
+        check(done)
+        assert not done.stderr, done.stderr
