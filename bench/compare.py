@@ -24,6 +24,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("build")
 parser.add_argument("--n", default="2^27")
 parser.add_argument("--rounds", type=int, default=7)
+parser.add_argument("--only", choices=["exact", "operators", "libraries"], help="one of the tables")
 parser.add_argument("--quick", action="store_true", help="a smaller n and fewer rows")
 parser.add_argument("--peer", action="append", default=[], metavar="NAME=LIBRARY:FUNCTION")
 args = parser.parse_args()
@@ -48,21 +49,26 @@ def header(title):
     print(f"\n{title}\n{'':34}{'GB/s':>8}{'OpenMP':>8}{'roof':>8}{'loop':>8}{'/OpenMP':>9}{'/roof':>9}")
 
 
-header(f"Exact sums, n = {args.n}")
-for threads in sorted({ALL, 1}, reverse=True):
-    for dtype in ("f64", "f32"):
-        for data in ("uniform", "normal", "loguniform", "wild"):
-            row(f"sum {dtype} {data}, {threads} threads", bench("sum", dtype, threads, "--data", data))
+def exact_sums():
+    header(f"Exact sums, n = {args.n}")
+    for threads in sorted({ALL, 1}, reverse=True):
+        for dtype in ("f64", "f32"):
+            for data in ("uniform", "normal", "loguniform", "wild"):
+                row(f"sum {dtype} {data}, {threads} threads", bench("sum", dtype, threads, "--data", data))
 
-header(f"Other operators, n = {args.n}, {ALL} threads")
+
 INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
-for dtype in FLOATS:
-    row(f"sum {dtype} --fast", bench("sum", dtype, ALL, "--fast"))
-for op, types in (("sum", INTEGERS), ("min", INTEGERS + FLOATS), ("max", INTEGERS + FLOATS), ("and", INTEGERS),
-                  ("or", INTEGERS), ("xor", INTEGERS), ("prod", ["i64", "f32", "f64"])):
-    for dtype in (types if not args.quick else types[::3]):
-        row(f"{op} {dtype}", bench(op, dtype, ALL))
+
+
+def other_operators():
+    header(f"Other operators, n = {args.n}, {ALL} threads")
+    for dtype in FLOATS:
+        row(f"sum {dtype} --fast", bench("sum", dtype, ALL, "--fast"))
+    for op, types in (("sum", INTEGERS), ("min", INTEGERS + FLOATS), ("max", INTEGERS + FLOATS), ("and", INTEGERS),
+                      ("or", INTEGERS), ("xor", INTEGERS), ("prod", ["i64", "f32", "f64"])):
+        for dtype in (types if not args.quick else types[::3]):
+            row(f"{op} {dtype}", bench(op, dtype, ALL))
 
 
 class Value(ctypes.Structure):
@@ -93,32 +99,44 @@ def peer(text):
     return name, lambda x: f(ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.size))
 
 
-print(f"\nExact f64 sum against other libraries, n = {args.n}, normal data, interleaved in one process")
-base, _, power = args.n.partition("^")
-n = int(base) ** int(power) if power else int(float(args.n))
-x = np.random.default_rng(1).standard_normal(n)
-contestants = {f"tally, {ALL} threads": ours(b"cpu"), "tally, 1 thread": ours(b"cpu:threads=1"),
-               "numpy sum (not exact)": lambda a: float(a.sum())}
-contestants.update(peer(p) for p in args.peer)
-times, answers = {name: [] for name in contestants}, {}
-for _ in range(args.rounds):
-    for name, f in contestants.items():
-        before = time.perf_counter()
-        answers[name] = f(x)
-        times[name].append(time.perf_counter() - before)
-part = x[: 2**22]  # fsum takes half a minute for all
-values = part.tolist()
-before = time.perf_counter()
-answers["math.fsum (2^22)"] = math.fsum(values)
-times["math.fsum (2^22)"] = [(time.perf_counter() - before) * n / len(part)]
-truth = answers["tally, 1 thread"]
-ours_all = statistics.median(times[f"tally, {ALL} threads"])
-ours_one = statistics.median(times["tally, 1 thread"])
-print(f"{'':34}{'GB/s':>8}{'ours all':>10}{'ours one':>10}  answer - exact")
-for name, seconds in times.items():
-    median = statistics.median(seconds)
-    error = "" if "fsum" in name else f"{answers[name] - truth:.3g}"
-    print(f"{name:34}{8e-9 * n / median:8.2f}{median / ours_all:10.2f}{median / ours_one:10.2f}  {error}")
+def libraries():
+    print(f"\nExact f64 sum against other libraries, n = {args.n}, normal data, interleaved in one process")
+    base, _, power = args.n.partition("^")
+    n = int(base) ** int(power) if power else int(float(args.n))
+    x = np.random.default_rng(1).standard_normal(n)
+    contestants = {f"tally, {ALL} threads": ours(b"cpu"), "tally, 1 thread": ours(b"cpu:threads=1"),
+                   "numpy sum (not exact)": lambda a: float(a.sum())}
+    contestants.update(peer(p) for p in args.peer)
+    times, answers = {name: [] for name in contestants}, {}
+    for _ in range(args.rounds):
+        for name, f in contestants.items():
+            before = time.perf_counter()
+            answers[name] = f(x)
+            times[name].append(time.perf_counter() - before)
+    part = x[: 2**22]  # fsum takes half a minute for all
+    values = part.tolist()
+    before = time.perf_counter()
+    answers["math.fsum (2^22)"] = math.fsum(values)
+    times["math.fsum (2^22)"] = [(time.perf_counter() - before) * n / len(part)]
+    truth = answers["tally, 1 thread"]
+    ours_all = statistics.median(times[f"tally, {ALL} threads"])
+    ours_one = statistics.median(times["tally, 1 thread"])
+    print(f"{'':34}{'GB/s':>8}{'ours all':>10}{'ours one':>10}  answer - exact")
+    for name, seconds in times.items():
+        median = statistics.median(seconds)
+        error = "" if "fsum" in name else f"{answers[name] - truth:.3g}"
+        print(f"{name:34}{8e-9 * n / median:8.2f}{median / ours_all:10.2f}{median / ours_one:10.2f}  {error}")
 
-print("\nOne call on a short array in cache")
-print(subprocess.run([os.path.join(args.build, "bin", "bench_small")], check=True, capture_output=True, text=True).stdout)
+
+def short_arrays():
+    print("\nOne call on a short array in cache")
+    print(subprocess.run([os.path.join(args.build, "bin", "bench_small")], check=True, capture_output=True, text=True).stdout)
+
+
+if args.only in (None, "exact"):
+    exact_sums()
+if args.only in (None, "operators"):
+    other_operators()
+if args.only in (None, "libraries"):
+    libraries()
+    short_arrays()
