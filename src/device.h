@@ -32,8 +32,8 @@ struct device_kind {
                            unsigned level, void *out);
     unsigned tree_level; /* of the subtrees that this device evaluates best; at most 20 */
     /* Reduces n > 0 elements that already lie on the device. NULL where that is host memory. */
-    tally_status (*resident)(tally_device *device, const struct reduction *r, void *memory, size_t n,
-                             tally_value *out);
+    tally_status (*resident)(tally_device *device, const struct reduction *r, void *memory,
+                             size_t n, tally_value *out);
     tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
 };
 

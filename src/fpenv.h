@@ -27,7 +27,8 @@ static inline struct fp_env fp_env_enter(void) {
 
 static inline void fp_env_leave(struct fp_env caller) {
     __asm__ volatile("" ::: "memory");
-    if (_mm_getcsr() != caller.mxcsr) _mm_setcsr(caller.mxcsr); /* reading is quicker than writing */
+    if (_mm_getcsr() != caller.mxcsr)
+        _mm_setcsr(caller.mxcsr); /* reading is quicker than writing */
 }
 
 #elif defined(__aarch64__)

@@ -23,9 +23,11 @@
 
 #define MAX_THREADS 4096
 /* Below this many bytes one core is done before another has woken up (docs/performance.md). */
-#define ALONE_BYTES    ((size_t)1 << 20)
-#define TASK_BYTES_MIN ((size_t)128 << 10)
-#define TASK_BYTES_MAX ((size_t)4 << 20)
+#define ALONE_BYTES      ((size_t)1 << 20)
+#define TASK_BYTES_MIN   ((size_t)128 << 10)
+#define TASK_BYTES_MAX   ((size_t)4 << 20)
+#define ALONE_TASK_BYTES ((size_t)16 << 20)
+_Static_assert(ALONE_TASK_BYTES <= FOLD_MAX, "kernels are promised no more elements than that");
 
 struct slot { /* a thread's own partial, on cache lines of its own */
     _Alignas(64) struct partial partial;
@@ -135,8 +137,11 @@ static tally_status cpu_fold(tally_device *device, const struct reduction *r, co
         pool_release(d->pool);
         return TALLY_OK;
     }
+    const size_t most =
+        ALONE_TASK_BYTES / job.element; /* not all at once: kernels read several places
+                                                           in turn, and these should lie near */
     for (size_t m; n > 0; n -= m, job.x += m * job.element) {
-        m = n < FOLD_MAX ? n : FOLD_MAX;
+        m = n < most ? n : most;
         job.kernel(job.x, m, into);
     }
     return TALLY_OK;

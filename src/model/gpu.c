@@ -30,7 +30,7 @@ struct gpu_kernel {
 struct gpu_program {
     const ladder_instance *instance;            /* of the ladder, */
     const struct simulated_program *production; /* or this; both NULL: the plain reads */
-    struct gpu_kernel *kernels;      /* those that were asked for */
+    struct gpu_kernel *kernels;                 /* those that were asked for */
     struct gpu_program *next;
 };
 
