@@ -371,7 +371,7 @@ static tally_status fold(struct gpu_device *d, const struct reduction *r, const 
                          struct partial *into) {
     uint64_t record[SUM_WORDS];
     size_t element = tally_type_size(r->type), total = n, m;
-    struct gpu_program *program;
+    struct gpu_program *program = NULL;
     struct gpu_kernel *kernel;
     struct gpu_memory *piece;
     struct feed f;
@@ -430,7 +430,7 @@ static tally_status leaves(struct gpu_device *d, const struct reduction *r, cons
                            unsigned level, char *out) {
     size_t element = tally_type_size(r->type), size = tree_value_size(r), m;
     const size_t grain = (size_t)TREE_LEAF << level;
-    struct gpu_program *program;
+    struct gpu_program *program = NULL;
     struct gpu_memory *piece, *values;
     struct feed f = {0};
     tally_status s = find_program(d, r, &program);
@@ -482,7 +482,7 @@ static tally_status reduce_tree(struct gpu_device *d, const struct reduction *r,
 static tally_status reduce_piece(struct gpu_device *d, const struct reduction *r,
                                  struct gpu_memory *x, size_t n, tally_value *out) {
     uint64_t record[SUM_WORDS];
-    struct gpu_program *program;
+    struct gpu_program *program = NULL;
     struct gpu_kernel *kernel;
     if (n > (uint64_t)grid_max(d) << (PER_BLOCK_BITS - 1))
         return fail(TALLY_EUNSUPPORTED, "%s:%zu: %zu elements are more than one launch can take",
@@ -549,7 +549,7 @@ static tally_status gpu_resident(tally_device *device, const struct reduction *r
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
                                double *best) {
     const struct reduction ors = {.op = TALLY_OR, .type = TALLY_U32, .method = METHOD_BITS};
-    struct gpu_program *program;
+    struct gpu_program *program = NULL;
     struct gpu_kernel *kernel;
     tally_status s = roof_measure(d->api, d->gpu, x, bytes, best);
     if (s == TALLY_OK) s = find_program(d, &ors, &program);
