@@ -15,7 +15,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 all:
 	@scripts/install-deps build
 	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DTALLY_TESTS=OFF >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS)
+	@MAKEFLAGS= cmake --build $(BUILD) -j $(JOBS)
 
 demo: all
 	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 scripts/demo.py $(BUILD)
