@@ -589,6 +589,8 @@ static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t si
 
 static tally_status gpu_read(tally_device *device, const void *bytes, size_t size,
                              double *seconds) {
+    if (own(device)->api == &model_api)
+        return fail(TALLY_EUNSUPPORTED, "the model has no time, and so no read roof");
     struct gpu_device *d = own(device);
     double took = 0;
     tally_status s = enter(d);

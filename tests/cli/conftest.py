@@ -19,7 +19,7 @@ class Tally:
 
     binary = str(BINARY)
 
-    def run(self, *args, stdin=b"", timeout=60, **kwargs):
+    def run(self, *args, stdin=b"", timeout=300, **kwargs):
         command = [self.binary, *map(str, args)]
         if hasattr(stdin, "fileno"):
             kwargs["stdin"] = stdin
