@@ -1,13 +1,13 @@
 /*
  * bits.c - one digest of very many results, to be compared between machines.
  *
- *   bits [ISA]
+ *   bits [DEVICE]
  *
  * Arrays of every type are made from fixed seeds by integer arithmetic alone, reduced with every
- * operator in every way the library offers - without a device, with two threads (of the instruction
- * set ISA, if given), as a stream in odd pieces - and everything that comes back goes into a hash. It
- * prints one line per operator and type and a total. The output must be the same, byte for byte, for
- * every instruction set and every processor. Exit status 1 where two ways of one run already differ.
+ * operator in every way the library offers - without a device, on DEVICE (two threads of the CPU, if
+ * not given), as a stream in odd pieces - and everything that comes back goes into a hash. It prints
+ * one line per operator and type and a total. The output must be the same, byte for byte, for every
+ * device, instruction set and processor. Exit status 1 where two ways of one run already differ.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -226,13 +226,14 @@ typedef struct users_operator {
 } users_operator;
 
 static const uint64_t nothing = 0x123456789abcdefu;
+#define MIX_U32 "(a + b) * 0x9e3779b1u ^ (a & b)"
 static const users_operator users[] = {
-    {"mix", TALLY_U32, {mix_u32, NULL, &nothing, 1, NULL}},
-    {"mix-in-order", TALLY_U32, {mix_u32, NULL, &nothing, 0, NULL}},
-    {"order", TALLY_U32, {order_u32, NULL, &nothing, 0, NULL}},
-    {"mix", TALLY_F64, {mix_f64, NULL, &nothing, 1, NULL}},
-    {"order", TALLY_F64, {order_f64, NULL, &nothing, 0, NULL}},
-    {"mix", TALLY_F32, {mix_f32, NULL, &nothing, 1, NULL}},
+    {"mix", TALLY_U32, {mix_u32, NULL, &nothing, 1, MIX_U32}},
+    {"mix-in-order", TALLY_U32, {mix_u32, NULL, &nothing, 0, MIX_U32}},
+    {"order", TALLY_U32, {order_u32, NULL, &nothing, 0, "(a ^ (a >> 5)) * 0x85ebca6bu + b"}},
+    {"mix", TALLY_F64, {mix_f64, NULL, &nothing, 1, "(a + b) * 0.7"}},
+    {"order", TALLY_F64, {order_f64, NULL, &nothing, 0, "(a - b) * 0.9"}},
+    {"mix", TALLY_F32, {mix_f32, NULL, &nothing, 1, "(a + b) * 0.7f"}},
 };
 
 static uint64_t user(const users_operator *u, const unsigned char *x, size_t n, unsigned kind) {
@@ -272,10 +273,7 @@ int main(int argc, char **argv) {
     static const size_t lengths[] = {0,    1,    2,    3,    7,     8,     17,
                                      31,   33,   64,   129,  255,   1000,  4095,
                                      4096, 4097, 8193, 9001, 12289, 20000, LONG_N};
-    char spec[64];
-    snprintf(spec, sizeof spec, argc > 1 ? "cpu:threads=2,isa=%s" : "cpu:threads=2",
-             argc > 1 ? argv[1] : "");
-    must_work(tally_open(spec, &device));
+    must_work(tally_open(argc > 1 ? argv[1] : "cpu:threads=2", &device));
 
     uint64_t total = FNV_START;
     for (int op = TALLY_SUM; op <= TALLY_XOR; op++)
