@@ -66,26 +66,28 @@ static void let_go_of_context(void) {
     assert_int_equal(driver.cuDevicePrimaryCtxRelease(0), 0);
 }
 
+#define LEAD 8 /* bytes before what is placed, so that it is aligned to elements and to no more */
+
 /* A copy of bytes[0..size) in the device's memory. */
-static CUdeviceptr place(const void *bytes, size_t size) {
+static CUdeviceptr place(const unsigned char *bytes, size_t size) {
     CUdeviceptr address = 0;
     CUstream stream = NULL;
     CUcontext ours;
     assert_int_equal(driver.cuCtxPushCurrent(context), 0);
-    assert_int_equal(driver.cuMemAlloc(&address, size), 0);
+    assert_int_equal(driver.cuMemAlloc(&address, LEAD + size), 0);
     assert_int_equal(driver.cuStreamCreate(&stream, 0), 0);
-    assert_int_equal(driver.cuMemcpyHtoDAsync(address, bytes, size, stream), 0);
+    assert_int_equal(driver.cuMemcpyHtoDAsync(address + LEAD, bytes, size, stream), 0);
     assert_int_equal(driver.cuStreamSynchronize(stream), 0);
     assert_int_equal(driver.cuStreamDestroy(stream), 0);
     assert_int_equal(driver.cuCtxPopCurrent(&ours), 0);
-    return address;
+    return address + LEAD;
 }
 
 /* Where the context was lost in between, the memory is gone already. */
 static void displace(CUdeviceptr address) {
     CUcontext ours;
     assert_int_equal(driver.cuCtxPushCurrent(context), 0);
-    driver.cuMemFree(address);
+    driver.cuMemFree(address - LEAD);
     assert_int_equal(driver.cuCtxPopCurrent(&ours), 0);
 }
 
@@ -309,6 +311,29 @@ static void resident(void **state) {
     check_all("cuda:0", RESIDENT, lengths + 1, LENGTHS - 1);
 }
 
+static void check_memory_refused(tally_device *device, tally_status wanted, CUdeviceptr address) {
+    tally_value got;
+    check_error(tally_reduce_resident(device, TALLY_SUM, TALLY_F32, (void *)(uintptr_t)address, 9,
+                                      NULL, &got),
+                wanted, "tally_reduce_resident()");
+}
+
+static void foreign_memory(void **state) {
+    (void)state;
+    setenv("TALLY_CUDA_DOUBLE_DEVICES", "2", 1);
+    tally_device *device = opened("cuda:0"), *other = opened("cuda:1");
+    const CUdeviceptr address = place(data, 100);
+    check_memory_refused(device, TALLY_EINVAL, 0);
+    check_memory_refused(device, TALLY_EINVAL, address + 1);
+    check_memory_refused(device, TALLY_EUNSUPPORTED, (CUdeviceptr)(uintptr_t)data);
+    check_memory_refused(other, TALLY_EUNSUPPORTED, address);
+    tally_close(other);
+    tally_close(device);
+    displace(address);
+    unsetenv("TALLY_CUDA_DOUBLE_DEVICES");
+    check_nothing_left();
+}
+
 /* In pieces: 1 MiB is all of the device that is used, and a quarter of it the most of a piece. */
 static void larger_than_memory(void **state) {
     static const size_t length = (1 << 20) + (1 << 17) + 8;
@@ -348,16 +373,6 @@ static void operators(void **state) {
     assert_error(TALLY_EUNSUPPORTED, tally_reduce_user(device, &op, TALLY_F32, data, 5, &got));
     op.source = "a";
     assert_error(TALLY_EUNSUPPORTED, tally_reduce_user(device, &op, TALLY_F16, data, 5, &got));
-    tally_close(device);
-    check_nothing_left();
-}
-
-static void read_roof(void **state) {
-    double seconds = -1;
-    (void)state;
-    tally_device *device = opened("cuda:0");
-    assert_ok(tally_device_read(device, data, 100000, &seconds));
-    assert_true(seconds > 0);
     tally_close(device);
     check_nothing_left();
 }
@@ -548,6 +563,79 @@ static void errors_without_names(void **state) {
     assert_error(TALLY_ELOST, run(device, &job, 0, &got));
     heal();
     check_like_cpu(device, &job);
+    tally_close(device);
+    check_nothing_left();
+}
+
+/* The read roof, and what it alone calls. */
+static void read_roof(void **state) {
+    static const char *const calls[] = {
+        "cuEventRecord",  "cuEventSynchronize", "cuMemAlloc",       "cuEventElapsedTime",
+        "cuLaunchKernel", "cuModuleLoadData",   "cuMemcpyHtoDAsync"};
+    const struct job job = {ARRAY, TALLY_SUM, TALLY_F32, 300};
+    double seconds = -1;
+    (void)state;
+    fill_small(job.op, job.type, job.n);
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++)
+        for (unsigned which = 1; which <= 2; which++) {
+            const struct failure f = {calls[c], which, which == 1 ? CUDA_ERROR_LAUNCH_FAILED : 2};
+            tally_device *device = opened("cuda:0");
+            fail_at(f.call, f.which, f.error);
+            const tally_status s = tally_device_read(device, data, 1000, &seconds);
+            heal();
+            if (s != TALLY_OK) check_status(&job, &f, s);
+            if (which == 1) assert_int_not_equal(s, TALLY_OK);
+            assert_true(s == TALLY_OK ? seconds > 0 : seconds == -1);
+            seconds = -1;
+            check_healthy(device, &job, &f);
+            tally_close(device);
+            check_nothing_left();
+        }
+}
+
+/* Feeds all of data[] but 1000 elements in one call, which fails, and then again. */
+static void check_stream_goes_on(tally_device *device, const struct job *job, unsigned which) {
+    const size_t size = tally_type_size(job->type);
+    tally_stream *stream = NULL;
+    tally_value got;
+    fill_small(job->op, job->type, job->n);
+    assert_ok(tally_stream_create(device, job->op, job->type, NULL, &stream));
+    assert_ok(tally_stream_feed(stream, data, 1000));
+    fail_at("cuMemcpyDtoHAsync", which, CUDA_ERROR_LAUNCH_FAILED);
+    assert_error(TALLY_ELOST, tally_stream_feed(stream, data + 1000 * size, job->n - 1000));
+    heal();
+    assert_ok(tally_stream_feed(stream, data + 1000 * size, job->n - 1000));
+    const tally_status s = tally_stream_result(stream, &got);
+    check_result(job, s, &got);
+    tally_stream_destroy(stream);
+}
+
+/* A stream and an accumulator are as they were before a call that failed, and go on. */
+static void going_on(void **state) {
+    static const struct job jobs[] = {{STREAM, TALLY_SUM, TALLY_F64, 6000},
+                                      {STREAM, TALLY_MIN, TALLY_I32, 6000},
+                                      {STREAM, TALLY_PROD, TALLY_F32, 5000}};
+    tally_device *device = opened("cuda:0");
+    tally_accumulator *sum, *sum_here;
+    tally_value got, want;
+    (void)state;
+    fill_wild(TALLY_F32, 6000, false);
+    assert_ok(tally_accumulator_create(&sum));
+    assert_ok(tally_accumulator_create(&sum_here));
+    assert_ok(tally_accumulator_add(sum_here, NULL, TALLY_F32, data, 6000));
+    assert_ok(tally_accumulator_add(sum, device, TALLY_F32, data, 1000));
+    fail_at("cuMemcpyDtoHAsync", 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_error(TALLY_ELOST, tally_accumulator_add(sum, device, TALLY_F32, data + 4000, 5000));
+    heal();
+    assert_int_equal(tally_accumulator_count(sum), 1000);
+    assert_ok(tally_accumulator_add(sum, device, TALLY_F32, data + 4000, 5000));
+    assert_ok(tally_accumulator_round(sum, TALLY_F64, &got));
+    assert_ok(tally_accumulator_round(sum_here, TALLY_F64, &want));
+    assert_true(tally_value_bits(&got) == tally_value_bits(&want));
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
+        check_stream_goes_on(device, &jobs[i], 1);
+    tally_accumulator_destroy(sum);
+    tally_accumulator_destroy(sum_here);
     tally_close(device);
     check_nothing_left();
 }
@@ -745,9 +833,9 @@ int main(void) {
         cmocka_unit_test(arrays),
         cmocka_unit_test(streams),
         cmocka_unit_test(resident),
+        cmocka_unit_test(foreign_memory),
         cmocka_unit_test(larger_than_memory),
         cmocka_unit_test(operators),
-        cmocka_unit_test(read_roof),
         cmocka_unit_test(threads),
         cmocka_unit_test(opened_many_times),
         cmocka_unit_test(lost_device),
@@ -755,6 +843,8 @@ int main(void) {
         cmocka_unit_test(old_driver),
         cmocka_unit_test(compiler_fails),
         cmocka_unit_test(errors_without_names),
+        cmocka_unit_test(read_roof),
+        cmocka_unit_test(going_on),
         cmocka_unit_test(every_call_fails),
         cmocka_unit_test(every_call_fails_between_pieces),
     };
