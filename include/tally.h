@@ -238,6 +238,7 @@ TALLY_API tally_status tally_stream_create(tally_device *device, tally_op op, ta
                                            const tally_options *options, tally_stream **out);
 TALLY_API tally_status tally_stream_create_user(tally_device *device, const tally_operator *op,
                                                 tally_type type, tally_stream **out);
+/* On an error nothing has been fed. */
 TALLY_API tally_status tally_stream_feed(tally_stream *stream, const void *x, size_t n);
 /* The result of all that was fed so far; more may be fed afterwards. */
 TALLY_API tally_status tally_stream_result(tally_stream *stream, tally_value *out);

@@ -178,8 +178,8 @@ tally_status tally_stream_create_user(tally_device *device, const tally_operator
     return s == TALLY_OK ? new_stream(&plan, device, out) : s;
 }
 
-/* Feeds a tree: completes the waiting leaf, evaluates whole leaves where they lie, keeps the rest. */
-static tally_status feed_tree(tally_stream *stream, const char *x, size_t n) {
+/* Completes the waiting leaf, evaluates whole leaves where they lie, keeps the rest. */
+static tally_status feed_leaves(tally_stream *stream, const char *x, size_t n) {
     size_t element = tally_type_size(stream->run.plan.type);
     tally_status s = TALLY_OK;
     if (stream->waiting > 0) {
@@ -196,6 +196,19 @@ static tally_status feed_tree(tally_stream *stream, const char *x, size_t n) {
     if (s == TALLY_OK && n > whole) {
         memcpy(stream->leaf, x + whole * element, (n - whole) * element);
         stream->waiting = n - whole;
+    }
+    return s;
+}
+
+/* Feeds a tree. A device may fail after some leaves; the stream is then as it was. (What waited is still
+ * in front of leaf[].) */
+static tally_status feed_tree(tally_stream *stream, const char *x, size_t n) {
+    const struct tree before = stream->run.tree;
+    const size_t waiting = stream->waiting;
+    tally_status s = feed_leaves(stream, x, n);
+    if (s != TALLY_OK) {
+        stream->run.tree = before;
+        stream->waiting = waiting;
     }
     return s;
 }

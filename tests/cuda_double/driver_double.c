@@ -16,7 +16,10 @@
  */
 #include "cuda/driver.h"
 #include "cuda/images.h"
+#include "gpu/simulated/programs.h"
+#include "model/gpu.h"
 #include "model/ladder.h"
+#include "operators.h"
 #include "table.h"
 
 #include <ctype.h>
@@ -34,17 +37,30 @@
 #define DECLARE(name, suffix, parameters) EXPORTED CUresult name##suffix parameters;
 CUDA_CALLS(DECLARE)
 
-/* For tests: how many objects of contexts there are - memory, streams, events, modules. */
+/* For tests: how many objects of contexts there are - memory, streams, events, modules; */
 EXPORTED size_t tally_cuda_double_objects(void);
+/* how many holders the primary contexts have; */
+EXPORTED size_t tally_cuda_double_holders(void);
+/* how many contexts the calling thread has pushed and not popped; */
+EXPORTED size_t tally_cuda_double_depth(void);
+/* and how many failures TALLY_CUDA_DOUBLE_FAIL has brought about so far. */
+EXPORTED size_t tally_cuda_double_failures(void);
 
 enum { DEVICES_MAX = 4, STACK_MAX = 8 };
+
+/* What a module was made from: one of these. */
+struct program {
+    const ladder_instance *ladder;
+    const struct simulated_program *production;
+    bool reads; /* src/kernels/read.cu */
+};
 
 struct object {
     enum { MEMORY, STREAM, EVENT, MODULE } kind;
     char *address; /* MEMORY */
     size_t bytes;
-    double time;                     /* EVENT: seconds; -1 before it is recorded */
-    const ladder_instance *instance; /* MODULE */
+    double time;            /* EVENT: seconds; -1 before it is recorded */
+    struct program program; /* MODULE */
     LIST_ENTRY(object) link;
 };
 
@@ -58,7 +74,7 @@ static struct device {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all of the above */
 static bool initialised;
-static size_t object_count;
+static size_t object_count, failure_count;
 static char fault_text[512];
 static _Thread_local struct device *stack[STACK_MAX]; /* contexts; the last is current */
 static _Thread_local unsigned depth;
@@ -94,8 +110,10 @@ static CUresult injected(const char *name) {
         unsigned which = 0;
         int error = 0;
         if (strncmp(rules, name, length) == 0 && rules[length] == ':' &&
-            sscanf(rules + length, ":%u:%d", &which, &error) == 2 && ++counts[i] == which)
+            sscanf(rules + length, ":%u:%d", &which, &error) == 2 && ++counts[i] == which) {
             result = error;
+            failure_count++;
+        }
         rules += strcspn(rules, ",");
         rules += *rules == ',';
     }
@@ -168,17 +186,19 @@ static CUresult find_text(CUresult error, size_t *out) {
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
     size_t i = 0;
-    CUresult result = find_text(error, &i);
+    CUresult result = called(__func__);
+    if (result == CUDA_SUCCESS) result = find_text(error, &i);
     *name = result ? NULL : texts[i].name;
-    return result;
+    return done(result);
 }
 
 /* Of a kernel's fault, the model has more to say than CUDA's text. */
 CUresult cuGetErrorString(CUresult error, const char **text) {
     size_t i = 0;
-    CUresult result = find_text(error, &i);
+    CUresult result = called(__func__);
+    if (result == CUDA_SUCCESS) result = find_text(error, &i);
     *text = result ? NULL : is_final(error) && *fault_text ? fault_text : texts[i].text;
-    return result;
+    return done(result);
 }
 
 /* ---- Driver and devices --------------------------------------------------------------------- */
@@ -293,8 +313,32 @@ static void end_context(struct device *d) {
     d->used = 0;
 }
 
+static size_t looked_at(const size_t *count) {
+    pthread_mutex_lock(&lock);
+    const size_t value = *count;
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
 size_t tally_cuda_double_objects(void) {
-    return object_count;
+    return looked_at(&object_count);
+}
+
+size_t tally_cuda_double_failures(void) {
+    return looked_at(&failure_count);
+}
+
+size_t tally_cuda_double_depth(void) {
+    return depth;
+}
+
+size_t tally_cuda_double_holders(void) {
+    size_t holders = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < DEVICES_MAX; i++)
+        holders += devices[i].retained;
+    pthread_mutex_unlock(&lock);
+    return holders;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
@@ -516,8 +560,8 @@ static bool has_word(const char *text, const char *word) {
     return at && !isalnum((unsigned char)at[strlen(word)]);
 }
 
-/* The model's kernels for "... TYPE_x ... OP_y ...". */
-static const ladder_instance *instance_named(const char *words) {
+/* The ladder's kernels for "... TYPE_x ... OP_y ...". */
+static const ladder_instance *ladder_named(const char *words) {
     tally_type type = 0;
     tally_op op = 0;
 #define TYPE(NAME, ...)                                                                            \
@@ -529,32 +573,58 @@ static const ladder_instance *instance_named(const char *words) {
     return type && op ? ladder_instance_of(type, op) : NULL;
 }
 
+/* A user's operator, or a file and its defines. */
+static const struct simulated_program *production_named(const char *words) {
+    enum { DEFINES_MAX = 8 };
+    const char *define[DEFINES_MAX];
+    char text[256], *rest = text;
+    size_t count = 0;
+    for (const struct double_operator *o = double_operators; o->name; o++)
+        if (strcmp(o->name, words) == 0) return o->program;
+    snprintf(text, sizeof text, "%s", words);
+    const char *file = strsep(&rest, " ");
+    while (rest && count < DEFINES_MAX)
+        define[count++] = strsep(&rest, " ");
+    return simulated_find(file, define, count);
+}
+
+/* The program of a name such as "sum.cu OP_SUM TYPE_F32"; false where the model has none. */
+static bool program_named(const char *words, struct program *out) {
+    const char ladder[] = "ladder/ladder.cu ";
+    *out = (struct program){.reads = strcmp(words, "read.cu") == 0};
+    if (strncmp(words, ladder, strlen(ladder)) == 0)
+        out->ladder = ladder_named(words);
+    else if (!out->reads)
+        out->production = production_named(words);
+    return out->reads || out->ladder || out->production;
+}
+
 /* An image is one that the library has compiled in, known by being the same bytes, or a line of text
  * from the double of the compiler. */
-static const ladder_instance *instance_of(const unsigned char *image) {
-    const char magic[] = "tally test double:";
+static bool program_of(const unsigned char *image, struct program *out) {
+    const char magic[] = "tally test double: ";
     if (strncmp((const char *)image, magic, strlen(magic)) == 0)
-        return instance_named((const char *)image);
+        return program_named((const char *)image + strlen(magic), out);
     const struct {
         uint32_t magic;
         uint16_t version, header;
         uint64_t size;
     } *fatbin = (const void *)image;
-    if (fatbin->magic != 0xba55ed50) return NULL;
+    if (fatbin->magic != 0xba55ed50) return false;
     for (const struct embedded *e = embedded_images; e->name; e++)
         if (fatbin->header + fatbin->size <= e->size &&
             memcmp(image, e->bytes, fatbin->header + fatbin->size) == 0)
-            return instance_named(e->name);
-    return NULL;
+            return program_named(e->name, out);
+    return false;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     struct device *d;
+    struct program program;
     CUresult result = called_in(__func__, &d);
-    const ladder_instance *instance = result ? NULL : instance_of(image);
-    if (result == CUDA_SUCCESS && !instance) result = CUDA_ERROR_INVALID_IMAGE;
+    if (result == CUDA_SUCCESS && !program_of(image, &program)) result = CUDA_ERROR_INVALID_IMAGE;
     if (result == CUDA_SUCCESS)
-        *module = (CUmodule)(void *)add(d, (struct object){.kind = MODULE, .instance = instance});
+        *module = (CUmodule)(void *)add(d, (struct object){.kind = MODULE, .program = program});
     return done(result);
 }
 
@@ -567,16 +637,29 @@ CUresult cuModuleUnload(CUmodule module) {
     return done(result);
 }
 
+static const model_kernel *kernel_among(const model_kernel *const *kernels, size_t count,
+                                        const char *name) {
+    for (size_t i = 0; i < count && kernels[i]; i++)
+        if (strcmp(kernels[i]->name, name) == 0) return kernels[i];
+    return NULL;
+}
+
+static const model_kernel *kernel_named(const struct program *p, const char *name) {
+    if (p->reads) return kernel_among(model_read_kernels, MODEL_READ_KERNELS, name);
+    if (p->production)
+        return kernel_among(p->production->kernels,
+                            sizeof p->production->kernels / sizeof *p->production->kernels, name);
+    if (strcmp(p->ladder->load->name, name) == 0) return p->ladder->load;
+    return kernel_among(p->ladder->rungs, LADDER_RUNG_COUNT, name);
+}
+
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     const struct object *o = result ? NULL : find(d, module, MODULE);
-    const model_kernel *kernel = NULL;
     if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
     if (result) return done(result);
-    if (strcmp(o->instance->load->name, name) == 0) kernel = o->instance->load;
-    for (int i = 0; i < LADDER_RUNG_COUNT; i++)
-        if (strcmp(o->instance->rungs[i]->name, name) == 0) kernel = o->instance->rungs[i];
+    const model_kernel *kernel = kernel_named(&o->program, name);
     *function = (CUfunction)(uintptr_t)kernel;
     return done(kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }
