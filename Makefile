@@ -27,18 +27,12 @@ check:
 bench: all
 	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py $(BUILD) $(BENCH)
 
-# A program a case: KERNEL:OP:TYPE. BENCH_RUN= only compiles them.
-CUB_CASES = $(foreach t,F32 F64 BF16,sum:SUM:$t order:MAX:$t) $(foreach t,I32 I64,integer_sum:SUM:$t order:MAX:$t)
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
-BENCH_RUN ?= yes
-bench-gpu:
-	@mkdir -p $(BUILD)/bench-gpu
-	@set -e; for case in $(CUB_CASES); do \
-	  set -- $$(echo $$case | tr : ' '); program=$(BUILD)/bench-gpu/$$1-$$2-$$3; \
-	  $(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) -fmad=false -Isrc "-DCASE_FILE=\"kernels/$$1.cu\"" \
-	    "-DCASE=\"$$2 $$3\"" -DOP_$$2 -DTYPE_$$3 -o $$program bench/cub.cu; \
-	  if [ -n "$(BENCH_RUN)" ]; then $$program; fi; \
-	done
+$(BUILD)/bin/bench_cub: bench/cub.cu all
+	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) -Iinclude -Isrc -o $@ bench/cub.cu $(BUILD)/lib/libtally.a
+
+bench-gpu: $(BUILD)/bin/bench_cub
+	@$(BUILD)/bin/bench_cub $(BENCH)
 
 install: all
 	@cmake --install $(BUILD)

@@ -1,28 +1,33 @@
 /*
- * cub.cu - one of Tally's kernels beside CUB's DeviceReduce, on one CUDA device, size by size.
+ * cub.cu - Tally beside CUB's DeviceReduce on one CUDA device, size by size.
  *
- * The one C++ file here, because CUB is C++. It is compiled once for each case - `make bench-gpu` does
- * that and runs them all - with TYPE_x and OP_y and the kernel's file as CASE_FILE: sums and greatest
- * elements of f32, f64, i32, i64 and bf16. For n = 2^8 ... 2^30 it measures
+ * The one C++ file here, because CUB is C++. `make bench-gpu` builds it against libtally and runs it: exact
+ * and fast sums and greatest elements of f32, f64, bf16, i32 and i64, for n = 2^8 ... 2^30. It measures
  *
- *   device   between two events around the work, with the data already there
- *   whole    from the host's call until the host has the result
+ *   device   between two events around the work, with the data already there; both sides as a captured
+ *            graph of so many calls that the host's part does not count
+ *   whole    from the host's call until the host has the result: tally_reduce_resident(), and CUB with the
+ *            result copied to pinned memory
+ *   roof     plain reads of the same memory (kernels/read.cu)
  *
  * and prints both sides' times in microseconds and CUB's over Tally's: above 1 is in Tally's favour.
- * `g2g` is CUB's sum with the same bits on every GPU, where the toolkit has it (CCCL 3.1). Each time is
- * the median of 21 runs, which read the same array: sizes below the cache's are read from that. The two
- * results are compared first; CUB's sums of i32 wrap and its sums of floats round, so the data are small.
+ * `g2g` is CUB's sum with the same bits on every GPU, where the toolkit has it (CCCL 3.1). Runs alternate;
+ * each time is a median of 15, which read the same array: sizes below the cache's are read from that. The
+ * two results are compared first; CUB's sums of i32 wrap and its sums of floats round, so data are small.
+ *
+ *   cub [LEAST [MOST [TYPE]]]     powers of two; only that type
  */
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <cub/cub.cuh>
 #include <cuda_bf16.h>
+#include <functional>
 #include <vector>
-#if __has_include(<cuda/__execution/determinism.h>) && defined(OP_SUM) && \
-    (defined(TYPE_F32) || defined(TYPE_F64))
+#if __has_include(<cuda/__execution/determinism.h>)
 #include <cuda/__execution/determinism.h>
 #include <cuda/__execution/require.h>
 #define HAS_G2G 1
@@ -30,25 +35,13 @@
 #define HAS_G2G 0
 #endif
 
-#include CASE_FILE /* last: kernels speak C, and have macros of their own */
+#include "tally.h"
 
-#if defined(TYPE_F32)
-typedef float item;
-#elif defined(TYPE_F64)
-typedef double item;
-#elif defined(TYPE_BF16)
-typedef __nv_bfloat16 item;
-#elif defined(TYPE_I32)
-typedef int item;
-#else
-typedef long long item;
-#endif
+#include "kernels/read.cu" /* last: kernels speak C, and have macros of their own */
 
-#if defined(OP_SUM) && !defined(SIGNED_TYPE)
-enum { RECORD = LIMBS + 1 };
-#else
-enum { RECORD = WORDS };
-#endif
+enum { RUNS = 15 };
+static int least = 8, most = 30;
+static const char *only = "";
 
 static void check(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return;
@@ -56,151 +49,235 @@ static void check(cudaError_t error, const char *what) {
     std::exit(1);
 }
 
-struct bench {
-    item *x, *out;
-    u64 *work;
-    void *temporary;
-    size_t n, temporary_bytes;
-    unsigned grid;
-};
+static void check(tally_status status) {
+    if (status == TALLY_OK) return;
+    std::fprintf(stderr, "tally: %s\n", tally_error());
+    std::exit(1);
+}
 
 /* ---- The contestants ---------------------------------------------------------------------- */
 
+struct bench {
+    tally_device *device;
+    cudaStream_t stream;
+    void *x, *result, *workspace, *temporary, *pinned;
+    size_t workspace_bytes, temporary_bytes;
+    size_t n;
+    tally_op op;
+    tally_type type;
+    tally_options options;
+};
+
 static void run_tally(const bench &b) {
-    const size_t tiles = b.n / (BLOCK * TILE);
-    const unsigned grid = (unsigned)std::min<size_t>(std::max<size_t>(tiles, 1), b.grid);
-    check(cudaMemsetAsync(b.work, 0, 8 * (1 + RECORD)), "clearing the record");
-    reduce<<<grid, BLOCK>>>((const element *)b.x, b.n, b.work);
+    check(tally_enqueue(b.device, b.op, b.type, b.x, b.n, &b.options, b.workspace,
+                        b.workspace_bytes, b.stream, b.result));
 }
 
-static double tally_result(const bench &b) {
-    u64 record[1 + RECORD];
-    check(cudaMemcpy(record, b.work, sizeof record, cudaMemcpyDeviceToHost), "reading the record");
-    double value = 0;
-#if defined(OP_SUM) && !defined(SIGNED_TYPE)
-    for (int i = LIMBS - 1; i >= 0; i--)
-        if (record[1 + i] != 0)
-            value += std::ldexp((double)(i64)record[1 + i], 32 * i + LIMB_LOWEST);
-#elif defined(OP_SUM)
-    for (int i = 2; i >= 0; i--)
-        value += std::ldexp((double)(i64)record[1 + i], 32 * i);
-#else
-    const key k = (key)record[1];
-#if defined(FLOATING)
-    const key bits = k & KEY_SIGN ? k ^ KEY_SIGN : k ^ KEY_MASK;
-    item result;
-    std::memcpy(&result, &bits, sizeof result);
-    value = (double)(float)result;
-#else
-    value = (double)(SIGNED_TYPE)(k ^ KEY_SIGN);
-#endif
-#endif
-    return value;
+static double whole_tally(const bench &b) {
+    tally_value value;
+    tally_status s = tally_reduce_resident(b.device, b.op, b.type, b.x, b.n, &b.options, &value);
+    check(s);
+    return tally_value_double(&value);
 }
 
-static void run_cub(const bench &b) {
+template <typename item> static void run_cub(const bench &b) {
     size_t bytes = b.temporary_bytes;
-#if defined(OP_SUM)
-    check(cub::DeviceReduce::Sum(b.temporary, bytes, b.x, b.out, (i64)b.n), "CUB");
-#else
-    check(cub::DeviceReduce::Max(b.temporary, bytes, b.x, b.out, (i64)b.n), "CUB");
-#endif
+    const item *x = (const item *)b.x;
+    item *out = (item *)b.result;
+    check(b.op == TALLY_SUM
+              ? cub::DeviceReduce::Sum(b.temporary, bytes, x, out, (long long)b.n, b.stream)
+              : cub::DeviceReduce::Max(b.temporary, bytes, x, out, (long long)b.n, b.stream),
+          "CUB");
 }
 
-static void run_g2g(const bench &b) {
+template <typename item> static void run_g2g(const bench &b) {
 #if HAS_G2G
     auto environment = cuda::execution::require(cuda::execution::determinism::gpu_to_gpu);
-    check(cub::DeviceReduce::Reduce(b.x, b.out, (i64)b.n, cuda::std::plus<item>{}, item{},
-                                    environment),
+    check(cub::DeviceReduce::Reduce((const item *)b.x, (item *)b.result, (long long)b.n,
+                                    cuda::std::plus<item>{}, item{}, environment),
           "CUB, gpu_to_gpu");
 #else
     (void)b;
 #endif
 }
 
-static double cub_result(const bench &b) {
-    item result;
-    check(cudaMemcpy(&result, b.out, sizeof result, cudaMemcpyDeviceToHost), "reading the result");
-    return (double)result;
+template <typename item> static double whole_cub(const bench &b) {
+    run_cub<item>(b);
+    check(cudaMemcpyAsync(b.pinned, b.result, sizeof(item), cudaMemcpyDeviceToHost, b.stream),
+          "reading the result");
+    check(cudaStreamSynchronize(b.stream), "waiting");
+    return (double)*(item *)b.pinned;
+}
+
+static void run_read(const bench &b, size_t size) {
+    cudaDeviceProp device;
+    check(cudaGetDeviceProperties(&device, 0), "device 0");
+    read_all<<<8 * device.multiProcessorCount, 256, 0, b.stream>>>(
+        (const pack *)b.x, b.n * size / 16, (u32 *)b.workspace);
 }
 
 /* ---- Measuring ---------------------------------------------------------------------------- */
 
-struct times {
-    double device, whole; /* microseconds */
-};
+/* `times` calls as a graph. */
+static cudaGraphExec_t capture(const bench &b, const std::function<void()> &run, int times) {
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    check(cudaStreamBeginCapture(b.stream, cudaStreamCaptureModeThreadLocal), "capturing");
+    for (int i = 0; i < times; i++)
+        run();
+    check(cudaStreamEndCapture(b.stream, &graph), "capturing");
+    check(cudaGraphInstantiate(&ready, graph, 0), "making a graph");
+    cudaGraphDestroy(graph);
+    return ready;
+}
 
-template <typename Run, typename Result>
-static times measure(const bench &b, Run run, Result result) {
-    enum { RUNS = 21 };
-    std::vector<double> device, whole;
+/* Medians of the device's time for one call of each, in microseconds; runs alternate. */
+static std::vector<double> device_times(const bench &b,
+                                        const std::vector<std::function<void()>> &contestants) {
+    const int times = b.n <= 1 << 20 ? 20 : b.n <= 1 << 24 ? 5 : 1;
+    std::vector<cudaGraphExec_t> graphs;
+    std::vector<std::vector<double>> took(contestants.size());
+    std::vector<double> medians;
     cudaEvent_t begin, end;
     check(cudaEventCreate(&begin), "an event");
     check(cudaEventCreate(&end), "an event");
-    for (int i = 0; i < RUNS + 2; i++) {
-        float milliseconds = 0;
-        cudaEventRecord(begin);
-        run(b);
-        cudaEventRecord(end);
-        check(cudaEventSynchronize(end), "waiting");
-        cudaEventElapsedTime(&milliseconds, begin, end);
-        const auto before = std::chrono::steady_clock::now();
-        run(b);
-        volatile double sink = result(b);
-        (void)sink;
-        const std::chrono::duration<double, std::micro> took =
-            std::chrono::steady_clock::now() - before;
-        if (i < 2) continue; /* warm-up */
-        device.push_back(1e3 * milliseconds);
-        whole.push_back(took.count());
+    for (const auto &run : contestants)
+        graphs.push_back(capture(b, run, times));
+    for (int i = 0; i < RUNS + 2; i++)
+        for (size_t k = 0; k < graphs.size(); k++) {
+            float milliseconds = 0;
+            cudaEventRecord(begin, b.stream);
+            check(cudaGraphLaunch(graphs[k], b.stream), "launching");
+            cudaEventRecord(end, b.stream);
+            check(cudaEventSynchronize(end), "waiting");
+            cudaEventElapsedTime(&milliseconds, begin, end);
+            if (i >= 2) took[k].push_back(1e3 * milliseconds / times);
+        }
+    for (size_t k = 0; k < graphs.size(); k++) {
+        cudaGraphExecDestroy(graphs[k]);
+        std::sort(took[k].begin(), took[k].end());
+        medians.push_back(took[k][RUNS / 2]);
     }
     cudaEventDestroy(begin);
     cudaEventDestroy(end);
-    std::sort(device.begin(), device.end());
-    std::sort(whole.begin(), whole.end());
-    return {device[RUNS / 2], whole[RUNS / 2]};
+    return medians;
 }
 
-static __global__ void fill(item *x, size_t n) {
+/* Medians of the host's time for one call of each. */
+static void whole_times(const std::function<double()> run[2], double median[2]) {
+    const int runs = 4 * RUNS;
+    std::vector<double> took[2];
+    for (int i = 0; i < runs + 4; i++)
+        for (int k = 0; k < 2; k++) {
+            const auto before = std::chrono::steady_clock::now();
+            volatile double sink = run[k]();
+            (void)sink;
+            const std::chrono::duration<double, std::micro> time =
+                std::chrono::steady_clock::now() - before;
+            if (i >= 4) took[k].push_back(time.count());
+        }
+    for (int k = 0; k < 2; k++) {
+        std::sort(took[k].begin(), took[k].end());
+        median[k] = took[k][runs / 2];
+    }
+}
+
+template <typename item> static void compare(const bench &b, int power) {
+    double ours = whole_tally(b);
+    const double theirs = whole_cub<item>(b);
+    if (b.type == TALLY_I32) ours = (double)(int)(long long)ours; /* CUB's wraps */
+    if (std::fabs(ours - theirs) > 0.05 * std::fabs(theirs) + 0.02 * (double)b.n)
+        std::printf("2^%d: tally says %.17g, CUB %.17g\n", power, ours, theirs);
+}
+
+template <typename item> static __global__ void fill(item *x, size_t n) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
          i += (size_t)gridDim.x * blockDim.x)
-        x[i] = (item)(float)((int)(i * 2654435761u >> 28) - 7); /* -7 ... 8, as if at random */
+        x[i] = (item)(float)((int)((unsigned)i * 2654435761u >> 28) -
+                             7); /* -7 ... 8, as if at random */
 }
 
-int main() {
-    const size_t most = (size_t)1 << 30;
-    bench b = {};
-    cudaDeviceProp device;
-    check(cudaGetDeviceProperties(&device, 0), "device 0");
-    b.grid = (unsigned)device.multiProcessorCount * GPU_BLOCKS_A_UNIT;
-    b.n = most;
-    check(cudaMalloc(&b.x, most * sizeof(item)), "memory for the array");
-    check(cudaMalloc(&b.out, sizeof(item)), "memory");
-    check(cudaMalloc(&b.work, 8 * (1 + RECORD + (size_t)b.grid * WORDS)), "memory");
-    cub::DeviceReduce::Sum(nullptr, b.temporary_bytes, b.x, b.out, (i64)most);
-    check(cudaMalloc(&b.temporary, b.temporary_bytes += 1 << 20), "memory");
-    fill<<<8 * b.grid, 256>>>(b.x, most);
-    check(cudaDeviceSynchronize(), "filling the array");
-
-    std::printf("%s, %s\n%-6s %10s %10s %7s %10s %10s %7s %10s %7s %8s\n", device.name, CASE, "n",
-                "tally", "cub", "cub/t", "whole", "cub", "cub/t", "g2g", "g2g/t", "GB/s");
-    for (int power = 8; power <= 30; power++) {
+template <typename item> static void one_case(bench &b, const char *name) {
+    std::printf("\n%s\n%-6s %10s %10s %7s %10s %10s %7s %10s %7s %8s %7s\n", name, "n", "tally",
+                "cub", "cub/t", "whole", "cub", "cub/t", "g2g", "g2g/t", "GB/s", "of roof");
+    const bool g2g = HAS_G2G && b.op == TALLY_SUM && b.type >= TALLY_F32;
+    for (int power = least; power <= most; power++) {
         b.n = (size_t)1 << power;
-        run_tally(b);
-        run_cub(b);
-        const double ours = tally_result(b), theirs = cub_result(b);
-        if (!(std::fabs(ours - theirs) <= 0.02 * std::fabs(theirs) + 0.02 * (double)b.n))
-            std::printf("2^%d: tally says %.17g, CUB %.17g\n", power, ours, theirs);
-        const times t = measure(b, run_tally, tally_result), c = measure(b, run_cub, cub_result);
-        std::printf("2^%-4d %10.2f %10.2f %7.2f %10.2f %10.2f %7.2f ", power, t.device, c.device,
-                    c.device / t.device, t.whole, c.whole, c.whole / t.whole);
-        if (HAS_G2G) {
-            const times g = measure(b, run_g2g, cub_result);
-            std::printf("%10.2f %7.2f ", g.device, g.device / t.device);
-        } else {
+        compare<item>(b, power);
+        std::vector<std::function<void()>> contestants = {
+            [&] { run_tally(b); }, [&] { run_cub<item>(b); }, [&] { run_read(b, sizeof(item)); }};
+        if (g2g) contestants.push_back([&] { run_g2g<item>(b); });
+        const std::vector<double> t = device_times(b, contestants);
+        double whole[2];
+        const std::function<double()> calls[2] = {[&] { return whole_tally(b); },
+                                                  [&] { return whole_cub<item>(b); }};
+        whole_times(calls, whole);
+        std::printf("2^%-4d %10.2f %10.2f %7.2f %10.2f %10.2f %7.2f ", power, t[0], t[1],
+                    t[1] / t[0], whole[0], whole[1], whole[1] / whole[0]);
+        if (g2g)
+            std::printf("%10.2f %7.2f ", t[3], t[3] / t[0]);
+        else
             std::printf("%10s %7s ", "-", "-");
-        }
-        std::printf("%8.1f\n", 1e-3 * (double)(b.n * sizeof(item)) / t.device);
+        std::printf("%8.1f %7.2f\n", 1e-3 * (double)(b.n * sizeof(item)) / t[0],
+                    std::min(t[2], std::min(t[0], t[1])) / t[0]);
+        std::fflush(stdout);
     }
+}
+
+template <typename item> static void all_cases(bench b, tally_type type) {
+    const std::string name = tally_type_name(type);
+    const size_t n = (size_t)1 << most;
+    if (*only && name != only) return;
+    b.type = type;
+    check(cudaMalloc(&b.x, n * sizeof(item)), "memory for the array");
+    fill<<<4096, 256>>>((item *)b.x, n);
+    check(cudaDeviceSynchronize(), "filling the array");
+    b.op = TALLY_SUM;
+    one_case<item>(b, (name + (type >= TALLY_F16 ? ", exact sum" : ", sum")).c_str());
+    b.options.fast = 1;
+    if (type >= TALLY_F16) one_case<item>(b, (name + ", fast sum").c_str());
+    b.options.fast = 0;
+    b.op = TALLY_MAX;
+    one_case<item>(b, (name + ", max").c_str());
+    check(cudaFree(b.x), "giving memory back");
+}
+
+/* What any of the cases needs to work in. */
+static void make_room(bench &b) {
+    b.workspace_bytes = 4 << 20; /* a word for each thread of the read kernel */
+    for (int type = TALLY_I8; type <= TALLY_F64; type++)
+        for (int op = TALLY_SUM; op <= TALLY_MAX; op += TALLY_MAX - TALLY_SUM)
+            for (int fast = 0; fast < 2; fast++) {
+                const tally_options options = {fast, (tally_type)0};
+                size_t bytes;
+                check(tally_workspace(b.device, (tally_op)op, (tally_type)type, (size_t)1 << most,
+                                      &options, &bytes));
+                b.workspace_bytes = std::max(b.workspace_bytes, bytes);
+            }
+    b.temporary_bytes = 16 << 20;
+    check(cudaMalloc(&b.workspace, b.workspace_bytes), "memory");
+    check(cudaMalloc(&b.temporary, b.temporary_bytes), "memory");
+    check(cudaMalloc(&b.result, sizeof(tally_result)), "memory");
+    check(cudaMallocHost(&b.pinned, 16), "memory");
+}
+
+int main(int argc, char **argv) {
+    bench b = {};
+    tally_device_info info;
+    if (argc > 1) least = std::atoi(argv[1]);
+    if (argc > 2) most = std::atoi(argv[2]);
+    if (argc > 3) only = argv[3];
+    check(cudaSetDevice(0), "device 0");
+    check(cudaStreamCreate(&b.stream), "a stream");
+    check(tally_open("cuda:0", &b.device));
+    check(tally_device_describe(b.device, &info));
+    make_room(b);
+    std::printf("%s; times in microseconds\n", info.name);
+    all_cases<float>(b, TALLY_F32);
+    all_cases<double>(b, TALLY_F64);
+    all_cases<__nv_bfloat16>(b, TALLY_BF16);
+    all_cases<int>(b, TALLY_I32);
+    all_cases<long long>(b, TALLY_I64);
+    tally_close(b.device);
     return 0;
 }

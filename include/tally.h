@@ -226,6 +226,52 @@ TALLY_API tally_status tally_reduce_resident(tally_device *device, tally_op op, 
                                              void *memory, size_t n, const tally_options *options,
                                              tally_value *out);
 
+/* A GPU device in a context of the caller's, which outlives it: a CUcontext (cuda), a cl_context that has
+ * the device (opencl). NULL: as tally_open(), which on CUDA is the device's primary context, the one that
+ * CUDA's run-time library uses. */
+TALLY_API tally_status tally_open_in(const char *spec, void *context, tally_device **out);
+
+/* A value in a GPU's memory, where tally_enqueue() leaves it: 16 bytes, aligned to 8. */
+typedef struct tally_result {
+    union {
+        int64_t
+            i64; /* of every integer type: its value starts at the lowest byte, as in a tally_value */
+        uint64_t u64;
+        float f32;
+        double f64;
+        unsigned char bytes[8];
+    } as;
+    int32_t status; /* TALLY_OK; TALLY_ERANGE where an exact integer does not fit, and `as` is 0 */
+    int32_t type;   /* a tally_type */
+} tally_result;
+
+/* How many bytes of the device's memory tally_enqueue() needs to work in, for n elements or fewer. Compiles
+ * and loads the kernels, so that tally_enqueue() need not. */
+TALLY_API tally_status tally_workspace(tally_device *device, tally_op op, tally_type type, size_t n,
+                                       const tally_options *options, size_t *bytes);
+TALLY_API tally_status tally_workspace_user(tally_device *device, const tally_operator *op,
+                                            tally_type type, size_t n, size_t *bytes);
+
+/* Puts a reduction on a queue of the caller's and returns: nothing is waited for, no memory of the device
+ * allocated, nothing copied; on CUDA it may be captured into a graph, once tally_workspace() has been
+ * called for it. Everything is the caller's and lies in the context that the device was opened in:
+ *            memory, workspace, result      queue
+ *   cuda     device pointers                a CUstream (or cudaStream_t); NULL is the default stream
+ *   opencl   cl_mem                         a cl_command_queue, in order
+ * memory: n elements, aligned to their type; may be NULL where n is 0. workspace: what tally_workspace()
+ * said, aligned to 8, of any content; not to be used by anything else until the reduction is done. result: a
+ * tally_result. Any number of threads may call this for one device, each with a queue, workspace and result
+ * of its own. A user's operator must have a source; see above.
+ * TALLY_EUNSUPPORTED on other devices and beyond 2^34 elements; TALLY_EINVAL for memory that the device
+ * cannot reach and for too small a workspace. */
+TALLY_API tally_status tally_enqueue(tally_device *device, tally_op op, tally_type type,
+                                     void *memory, size_t n, const tally_options *options,
+                                     void *workspace, size_t workspace_bytes, void *queue,
+                                     void *result);
+TALLY_API tally_status tally_enqueue_user(tally_device *device, const tally_operator *op,
+                                          tally_type type, void *memory, size_t n, void *workspace,
+                                          size_t workspace_bytes, void *queue, void *result);
+
 /* ---- Reducing a stream -------------------------------------------------------------------- */
 
 /* A reduction whose array arrives in pieces. The result is that of the concatenated pieces, bit for

@@ -18,7 +18,7 @@ static const struct device_kind *const kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static tally_status open_spec(const char *spec, tally_device **out) {
+static tally_status open_spec(const char *spec, void *context, tally_device **out) {
     const char *colon = strchr(spec, ':');
     size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
     if (length == 4 && memcmp(spec, "auto", 4) == 0) {
@@ -27,11 +27,11 @@ static tally_status open_spec(const char *spec, tally_device **out) {
                         spec);
         /* The data lies in host memory. Even where a GPU is near, bringing an array to it costs more
          * than the CPU takes to reduce it once: a CPU reads its memory faster than a bus carries it. */
-        return cpu_device_kind.open("", out);
+        return cpu_device_kind.open("", context, out);
     }
     for (size_t i = 0; i < KINDS; i++)
         if (strlen(kinds[i]->name) == length && memcmp(spec, kinds[i]->name, length) == 0)
-            return kinds[i]->open(colon ? colon + 1 : "", out);
+            return kinds[i]->open(colon ? colon + 1 : "", context, out);
     return fail(TALLY_EDEVICE,
                 "'%.60s' names no device; try auto or cpu (`tally devices` lists them)", spec);
 }
@@ -40,9 +40,13 @@ static tally_status open_spec(const char *spec, tally_device **out) {
  * keep the caller's. */
 
 tally_status tally_open(const char *spec, tally_device **out) {
+    return tally_open_in(spec, NULL, out);
+}
+
+tally_status tally_open_in(const char *spec, void *context, tally_device **out) {
     if (!spec || !out) return fail(TALLY_EINVAL, "tally_open: an argument is NULL");
     struct fp_env caller = fp_env_enter();
-    tally_status s = open_spec(spec, out);
+    tally_status s = open_spec(spec, context, out);
     fp_env_leave(caller);
     return s;
 }

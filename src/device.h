@@ -12,10 +12,20 @@
 #include "tally.h"
 #include <stddef.h>
 
+/* What tally_enqueue() is given, all of it the caller's. */
+struct native_call {
+    void *memory;
+    size_t n;
+    void *workspace;
+    size_t workspace_bytes;
+    void *queue, *result;
+};
+
 struct device_kind {
     const char *name; /* the part of a spec before ':' */
-    /* Opens the device that `options`, the part of the spec after ':' or "", describes. */
-    tally_status (*open)(const char *options, tally_device **out);
+    /* Opens the device that `options`, the part of the spec after ':' or "", describes, in a context of
+     * the caller's or, for NULL, one of its own. */
+    tally_status (*open)(const char *options, void *context, tally_device **out);
     void (*close)(tally_device *device);
     void (*describe)(const tally_device *device, tally_device_info *out);
     /* How many devices of this kind are here, and what describes the i-th, without opening it. */
@@ -34,6 +44,11 @@ struct device_kind {
     /* Reduces n > 0 elements that already lie on the device. NULL where that is host memory. */
     tally_status (*resident)(tally_device *device, const struct reduction *r, void *memory,
                              size_t n, tally_value *out);
+    /* The calls behind tally_workspace() and tally_enqueue(). NULL where a device has no queues. */
+    tally_status (*workspace)(tally_device *device, const struct reduction *r, size_t n,
+                              size_t *bytes);
+    tally_status (*enqueue)(tally_device *device, const struct reduction *r,
+                            const struct native_call *call);
     tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
 };
 

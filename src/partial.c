@@ -208,3 +208,9 @@ tally_status partial_value(const struct reduction *r, const struct partial *p, t
     }
     return fail(TALLY_EINVAL, "a tree has no partial");
 }
+
+tally_status partial_result(const struct reduction *r, uint64_t bits, int range, tally_value *out) {
+    if (range) return does_not_fit(r);
+    *out = value_of_bits(r->out, bits);
+    return TALLY_OK;
+}

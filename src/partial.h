@@ -59,6 +59,9 @@ void partial_merge(const struct reduction *r, struct partial *p, const struct pa
 /* The value: TALLY_ERANGE where an exact integer does not fit. */
 tally_status partial_value(const struct reduction *r, const struct partial *p, tally_value *out);
 
+/* The value that a device has worked out by itself, from its bits; or TALLY_ERANGE where `range`. */
+tally_status partial_result(const struct reduction *r, uint64_t bits, int range, tally_value *out);
+
 /* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0. */
 uint64_t order_key(tally_type type, uint64_t bits);
 

@@ -134,6 +134,70 @@ tally_status tally_reduce_resident(tally_device *device, tally_op op, tally_type
     return s;
 }
 
+/* ---- On queues of the caller's -------------------------------------------------------------- */
+
+static tally_status check_queues(const tally_device *device) {
+    if (device && device->kind->enqueue) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED, "%s has no queues to put a reduction on",
+                device ? device->kind->name : "the calling thread");
+}
+
+static tally_status workspace(tally_device *device, const struct reduction *plan, size_t n,
+                              size_t *bytes) {
+    if (!bytes) return fail(TALLY_EINVAL, "tally_workspace: bytes is NULL");
+    tally_status s = check_queues(device);
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->workspace(device, plan, n, bytes);
+    fp_env_leave(caller);
+    return s;
+}
+
+tally_status tally_workspace(tally_device *device, tally_op op, tally_type type, size_t n,
+                             const tally_options *options, size_t *bytes) {
+    struct reduction plan;
+    tally_status s = reduction_plan(op, type, options, &plan);
+    return s == TALLY_OK ? workspace(device, &plan, n, bytes) : s;
+}
+
+tally_status tally_workspace_user(tally_device *device, const tally_operator *op, tally_type type,
+                                  size_t n, size_t *bytes) {
+    struct reduction plan;
+    tally_status s = plan_user(op, type, &plan);
+    return s == TALLY_OK ? workspace(device, &plan, n, bytes) : s;
+}
+
+static tally_status enqueue(tally_device *device, const struct reduction *plan,
+                            const struct native_call *call) {
+    tally_status s = check_queues(device);
+    if (s == TALLY_OK) s = check_array(call->memory, call->n, plan->type);
+    if (s == TALLY_OK && (!call->workspace || !call->result))
+        s = fail(TALLY_EINVAL, "tally_enqueue: workspace or result is NULL");
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->enqueue(device, plan, call);
+    fp_env_leave(caller);
+    return s;
+}
+
+tally_status tally_enqueue(tally_device *device, tally_op op, tally_type type, void *memory,
+                           size_t n, const tally_options *options, void *workspace_,
+                           size_t workspace_bytes, void *queue, void *result_) {
+    const struct native_call call = {memory, n, workspace_, workspace_bytes, queue, result_};
+    struct reduction plan;
+    tally_status s = reduction_plan(op, type, options, &plan);
+    return s == TALLY_OK ? enqueue(device, &plan, &call) : s;
+}
+
+tally_status tally_enqueue_user(tally_device *device, const tally_operator *op, tally_type type,
+                                void *memory, size_t n, void *workspace_, size_t workspace_bytes,
+                                void *queue, void *result_) {
+    const struct native_call call = {memory, n, workspace_, workspace_bytes, queue, result_};
+    struct reduction plan;
+    tally_status s = plan_user(op, type, &plan);
+    return s == TALLY_OK ? enqueue(device, &plan, &call) : s;
+}
+
 /* ---- Streams ------------------------------------------------------------------------------ */
 
 struct tally_stream {

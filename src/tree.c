@@ -64,6 +64,12 @@ tally_value tree_value(const struct reduction *r, const struct tree *t) {
     return round_double(r->type, product);
 }
 
+uint64_t tree_identity_bits(const struct reduction *r) {
+    const struct tree nothing = {.leaves = 0};
+    const tally_value identity = tree_value(r, &nothing);
+    return tally_value_bits(&identity);
+}
+
 /* Combines `lanes` neighbouring lanes in pairs until one is left. */
 static void meet_neighbours(const struct reduction *r, char *lane, size_t lanes) {
     size_t size = tally_type_size(r->type);

@@ -50,6 +50,9 @@ void tree_append(const struct reduction *r, struct tree *t, const void *value, u
 /* The value of the whole tree, as a tally_value; the identity where there are no leaves. */
 tally_value tree_value(const struct reduction *r, const struct tree *t);
 
+/* The identity's bits, as tree_value() gives it. */
+uint64_t tree_identity_bits(const struct reduction *r);
+
 /* The values of the leaves of x[0..n), for a user operator, on the calling thread. */
 void tree_user_leaves(const struct reduction *r, const void *x, size_t n, void *out);
 

@@ -284,7 +284,8 @@ static void cpu_close(tally_device *device) {
     free(d);
 }
 
-static tally_status cpu_open(const char *options, tally_device **out) {
+static tally_status cpu_open(const char *options, void *context, tally_device **out) {
+    if (context) return fail(TALLY_EINVAL, "a cpu device has no contexts");
     struct cpu_device parsed = {.base.kind = &cpu_device_kind, .kernels = cpu_kernels_best()};
     parsed.threads = cores_allowed();
     tally_status s = parse_options(options, &parsed);

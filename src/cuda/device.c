@@ -2,17 +2,23 @@
  * device.c - a CUDA device as a machine that runs kernels: cuda_api.
  *
  * Each struct gpu has a stream of its own in the device's primary context, the one that everything
- * else in the process uses, so that device pointers can be handed in. A call makes that context
- * current for its thread and afterwards puts back what was there.
+ * else in the process uses, so that device pointers can be handed in; or in a context of the caller's.
+ * A call makes that context current for its thread and afterwards puts back what was there.
+ *
+ * Copies run on that stream, launches and fills there or on a stream of the caller's, which may be one
+ * that is being captured into a graph: nothing here waits for it, or has it wait.
  *
  * Some errors are the end of a context: a kernel that goes astray, a device that fails. The device is
  * then marked as lost, all calls of all struct gpu on it fail, and the next open resets the context
  * and begins a new generation. A struct gpu of an older generation holds nothing any more: it can
  * only be closed. A lock that calls hold for reading keeps the reset away from calls under way.
+ * A caller's context is the caller's to give up. Where it is the primary one, generations count there
+ * too; otherwise it is lost for good, and the driver says so to every call.
  */
 #include "cuda/compiler.h"
 #include "cuda/driver.h"
 #include "cuda/images.h"
+#include "cuda/ring.h"
 #include "gpu/gpu.h"
 #include "status.h"
 
@@ -26,6 +32,7 @@
 
 struct gpu_memory {
     CUdeviceptr address;
+    void *host; /* where the host sees it, if it does */
     size_t bytes;
     bool ours; /* to be freed */
     LIST_ENTRY(gpu_memory) link;
@@ -48,8 +55,12 @@ struct gpu {
     size_t index;
     CUdevice device;
     CUcontext context;
-    unsigned generation; /* of the context */
-    CUstream stream;
+    bool given;          /* the context is the caller's */
+    bool primary;        /* it is the device's primary one */
+    unsigned generation; /* of that */
+    CUstream stream;     /* ours */
+    CUstream queue;      /* where launches and fills go: to ours, or to a caller's */
+    struct ring ring;
     CUevent marks[2];
     bool marked[2];
     struct gpu_facts facts;
@@ -108,6 +119,9 @@ static tally_status outcome(size_t index, CUresult error, const char *what) {
     const char *hint = "";
     tally_status status = TALLY_ELOST;
     if (error == CUDA_SUCCESS) return TALLY_OK;
+    if (error >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+        error <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+        status = TALLY_EINVAL; /* the caller's stream was not ready for this; nothing is lost */
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].error == error) {
             status = meanings[i].status;
@@ -131,15 +145,20 @@ static struct device {
     atomic_uint generation;
 } devices[DEVICES_MAX] = {[0 ... DEVICES_MAX - 1] = {.lock = PTHREAD_RWLOCK_INITIALIZER}};
 
+/* Only the primary context is ours to begin anew. */
+static void note_loss(const struct gpu *gpu, CUresult error) {
+    if (gpu->primary && is_final(error)) devices[gpu->index].lost = true;
+}
+
 /* A call begins: the context is current and stays alive until end(), which every success needs. */
 static CUresult begin(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     pthread_rwlock_rdlock(&d->lock);
     CUresult error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (gpu->generation == d->generation) {
+    if (!gpu->primary || gpu->generation == d->generation) {
         error = cu.cuCtxPushCurrent(gpu->context);
         if (error == CUDA_SUCCESS) return CUDA_SUCCESS;
-        if (is_final(error)) d->lost = true;
+        note_loss(gpu, error);
     }
     pthread_rwlock_unlock(&d->lock);
     return error;
@@ -151,7 +170,7 @@ static CUresult end(struct gpu *gpu, CUresult error) {
     CUcontext ours;
     const CUresult popped = cu.cuCtxPopCurrent(&ours);
     if (error == CUDA_SUCCESS) error = popped;
-    if (is_final(error)) d->lost = true;
+    note_loss(gpu, error);
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
@@ -233,31 +252,68 @@ static CUresult retain(struct gpu *gpu) {
     if (error) return error;
     pthread_rwlock_rdlock(&d->lock);
     error = cu.cuDevicePrimaryCtxRetain(&gpu->context, gpu->device);
+    gpu->primary = true;
     gpu->generation = d->generation;
-    if (is_final(error)) d->lost = true;
+    note_loss(gpu, error);
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
 
 static void release_context(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
+    if (gpu->given) return;
     pthread_rwlock_rdlock(&d->lock);
     cu.cuDevicePrimaryCtxRelease(gpu->device);
     pthread_rwlock_unlock(&d->lock);
 }
 
+/* Whether the context is the primary one. If that is not there, this does not make it. */
+static CUresult is_primary(CUdevice device, CUcontext context, bool *out) {
+    unsigned flags = 0;
+    int active = 0;
+    CUcontext primary = NULL;
+    CUresult error = cu.cuDevicePrimaryCtxGetState(device, &flags, &active);
+    *out = false;
+    if (error || !active) return error;
+    error = cu.cuDevicePrimaryCtxRetain(&primary, device);
+    if (error) return error;
+    *out = primary == context;
+    return cu.cuDevicePrimaryCtxRelease(device);
+}
+
+/* Takes a context of the caller's as it is. */
+static CUresult take(struct gpu *gpu, CUcontext context) {
+    struct device *d = &devices[gpu->index];
+    gpu->context = context;
+    gpu->given = true;
+    pthread_rwlock_rdlock(&d->lock);
+    CUresult error = is_primary(gpu->device, context, &gpu->primary);
+    gpu->generation = d->generation;
+    note_loss(gpu, error);
+    pthread_rwlock_unlock(&d->lock);
+    return error;
+}
+
 static void cuda_close(struct gpu *gpu);
 
+/* What every struct gpu has in its context. */
 static tally_status prepare(struct gpu *gpu) {
+    CUdevice device = gpu->device;
     tally_status status = enter(gpu);
     if (status) return status;
-    CUresult error = cu.cuStreamCreate(&gpu->stream, CU_STREAM_NON_BLOCKING);
+    CUresult error = gpu->given ? cu.cuCtxGetDevice(&device) : CUDA_SUCCESS;
+    if (error == CUDA_SUCCESS && device != gpu->device) {
+        end(gpu, error);
+        return fail(TALLY_EINVAL, "cuda:%zu: the context given is another device's", gpu->index);
+    }
+    if (error == CUDA_SUCCESS) error = cu.cuStreamCreate(&gpu->stream, CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < 2 && error == CUDA_SUCCESS; i++)
         error = cu.cuEventCreate(&gpu->marks[i], 0);
+    gpu->queue = gpu->stream;
     return leave(gpu, error, "making a stream");
 }
 
-static tally_status cuda_open(size_t i, struct gpu **out) {
+static tally_status cuda_open(size_t i, void *context, struct gpu **out) {
     CUdevice device = 0;
     tally_status status = find_device(i, &device);
     if (status) return status;
@@ -266,7 +322,8 @@ static tally_status cuda_open(size_t i, struct gpu **out) {
     gpu->index = i;
     gpu->device = device;
     status = get_facts(i, device, &gpu->facts);
-    if (status == TALLY_OK) status = outcome(i, retain(gpu), "opening the device");
+    if (status == TALLY_OK)
+        status = outcome(i, context ? take(gpu, context) : retain(gpu), "opening the device");
     if (status) {
         free(gpu);
         return status;
@@ -284,6 +341,10 @@ static const struct gpu_facts *cuda_facts(const struct gpu *gpu) {
     return &gpu->facts;
 }
 
+static void cuda_use(struct gpu *gpu, bool theirs, void *queue) {
+    gpu->queue = theirs ? queue : gpu->stream;
+}
+
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 static tally_status keep(struct gpu *gpu, struct gpu_memory made, struct gpu_memory **out) {
@@ -295,34 +356,74 @@ static tally_status keep(struct gpu *gpu, struct gpu_memory made, struct gpu_mem
     return TALLY_OK;
 }
 
-static void give_back(struct gpu *gpu, CUdeviceptr address) {
-    if (begin(gpu) == CUDA_SUCCESS) end(gpu, cu.cuMemFree(address));
+static CUresult free_memory(const struct gpu_memory *memory) {
+    if (!memory->ours) return CUDA_SUCCESS;
+    return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(memory->address);
+}
+
+static void give_back(struct gpu *gpu, const struct gpu_memory *memory) {
+    if (memory->ours && begin(gpu) == CUDA_SUCCESS) end(gpu, free_memory(memory));
 }
 
 static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
     char what[64];
-    CUdeviceptr address = 0;
+    struct gpu_memory made = {.bytes = bytes, .ours = true};
     tally_status status = enter(gpu);
     if (status) return status;
     snprintf(what, sizeof what, "%zu bytes of memory", bytes);
-    status = leave(gpu, cu.cuMemAlloc(&address, bytes ? bytes : 1), what);
+    status = leave(gpu, cu.cuMemAlloc(&made.address, bytes ? bytes : 1), what);
     if (status) return status;
-    status = keep(gpu, (struct gpu_memory){.address = address, .bytes = bytes, .ours = true}, out);
-    if (status) give_back(gpu, address);
+    status = keep(gpu, made, out);
+    if (status) give_back(gpu, &made);
     return status;
 }
 
-/* Whether kernels of this device can read at an address: memory that CUDA knows, and not another
- * device's. A kernel that tried elsewhere would take the context with it. */
-static CUresult check_address(const struct gpu *gpu, CUdeviceptr address, bool *ours) {
-    unsigned type = 0;
+/* Host memory that kernels see. */
+static CUresult allocate_mapped(struct gpu_memory *made) {
+    CUresult error = cu.cuMemHostAlloc(&made->host, made->bytes ? made->bytes : 1,
+                                       CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (error) return error;
+    error = cu.cuMemHostGetDevicePointer(&made->address, made->host, 0);
+    if (error) cu.cuMemFreeHost(made->host);
+    return error;
+}
+
+static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
+                                          volatile void **host) {
+    char what[64];
+    struct gpu_memory made = {.bytes = bytes, .ours = true};
+    tally_status status = enter(gpu);
+    if (status) return status;
+    snprintf(what, sizeof what, "%zu bytes of the host's memory for the device", bytes);
+    status = leave(gpu, allocate_mapped(&made), what);
+    if (status) return status;
+    status = keep(gpu, made, out);
+    if (status)
+        give_back(gpu, &made);
+    else
+        *host = made.host;
+    return status;
+}
+
+/* Whether CUDA knows the memory at an address, and as what. */
+static CUresult memory_type(CUdeviceptr address, unsigned *type, bool *known) {
+    const CUresult error =
+        cu.cuPointerGetAttribute(type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    *known = error == CUDA_SUCCESS;
+    return error == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : error;
+}
+
+/* Whether kernels of this device can read `bytes` bytes at an address: memory that CUDA knows at both
+ * ends, and not another device's. A kernel that tried elsewhere would take the context with it. */
+static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
+    unsigned type = 0, last = 0;
     int ordinal = -1;
-    *ours = false;
-    CUresult error = cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (error)
-        return error == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : error; /* CUDA does not know it */
+    CUresult error = memory_type(address, &type, ours);
+    if (error == CUDA_SUCCESS && *ours && bytes > 1)
+        error = memory_type(address + bytes - 1, &last, ours);
+    if (error || !*ours || type != CU_MEMORYTYPE_DEVICE) return error;
     error = cu.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
-    *ours = type != CU_MEMORYTYPE_DEVICE || ordinal == (int)gpu->index;
+    *ours = ordinal == (int)gpu->index;
     return error;
 }
 
@@ -333,17 +434,17 @@ static tally_status cuda_adopt(struct gpu *gpu, void *theirs, size_t bytes,
     if (!theirs) return fail(TALLY_EINVAL, "cuda:%zu: no memory was given", gpu->index);
     tally_status status = enter(gpu);
     if (status == TALLY_OK)
-        status = leave(gpu, check_address(gpu, address, &ours), "the memory given");
+        status = leave(gpu, check_range(gpu, address, bytes, &ours), "the memory given");
     if (status) return status;
     if (!ours)
-        return fail(TALLY_EUNSUPPORTED, "cuda:%zu: the memory given is not this device's",
-                    gpu->index);
+        return fail(TALLY_EUNSUPPORTED, "cuda:%zu: the %zu bytes given are not this device's",
+                    gpu->index, bytes);
     return keep(gpu, (struct gpu_memory){.address = address, .bytes = bytes}, out);
 }
 
 static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     if (!memory) return;
-    if (memory->ours) give_back(gpu, memory->address);
+    give_back(gpu, memory);
     LIST_REMOVE(memory, link);
     free(memory);
 }
@@ -357,15 +458,12 @@ static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory
     return enter(gpu);
 }
 
-/* Returns once the bytes have been taken: the caller's memory may be one that is read later. */
 static tally_status cuda_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                const void *from, size_t bytes) {
     tally_status status = enter_range(gpu, to, offset, bytes);
     if (status) return status;
-    CUresult error = CUDA_SUCCESS;
-    if (bytes > 0) error = cu.cuMemcpyHtoDAsync(to->address + offset, from, bytes, gpu->stream);
-    if (bytes > 0 && error == CUDA_SUCCESS) error = cu.cuStreamSynchronize(gpu->stream);
-    return leave(gpu, error, "copying to the device");
+    return leave(gpu, cuda_ring_write(&gpu->ring, gpu->stream, to->address + offset, from, bytes),
+                 "copying to the device");
 }
 
 static tally_status cuda_read(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
@@ -383,7 +481,7 @@ static tally_status cuda_fill(struct gpu *gpu, struct gpu_memory *to, size_t off
     tally_status status = enter_range(gpu, to, offset, bytes);
     if (status) return status;
     CUresult error = CUDA_SUCCESS;
-    if (bytes > 0) error = cu.cuMemsetD8Async(to->address + offset, byte, bytes, gpu->stream);
+    if (bytes > 0) error = cu.cuMemsetD8Async(to->address + offset, byte, bytes, gpu->queue);
     return leave(gpu, error, "filling memory");
 }
 
@@ -516,7 +614,7 @@ static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsi
     tally_status status = enter(gpu);
     if (status) return status;
     return leave(gpu,
-                 cu.cuLaunchKernel(kernel->function, grid, 1, 1, block, 1, 1, 0, gpu->stream,
+                 cu.cuLaunchKernel(kernel->function, grid, 1, 1, block, 1, 1, 0, gpu->queue,
                                    parameters, NULL),
                  "launching a kernel");
 }
@@ -554,7 +652,8 @@ static void keep_error(CUresult *first, CUresult more) {
     if (*first == CUDA_SUCCESS) *first = more;
 }
 
-/* Gives back what the driver holds for this gpu; in a context that is no more, there is nothing. */
+/* Gives back what the driver holds for this gpu; in a context that is no more, there is nothing. A
+ * caller's stream is left alone. */
 static void clean_up(struct gpu *gpu) {
     struct gpu_program *program;
     struct gpu_memory *memory;
@@ -564,7 +663,8 @@ static void clean_up(struct gpu *gpu) {
     for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
         keep_error(&error, cu.cuModuleUnload(program->module));
     for (memory = LIST_FIRST(&gpu->memory); memory; memory = LIST_NEXT(memory, link))
-        if (memory->ours) keep_error(&error, cu.cuMemFree(memory->address));
+        keep_error(&error, free_memory(memory));
+    cuda_ring_close(&gpu->ring);
     for (int i = 0; i < 2; i++)
         if (gpu->marks[i]) keep_error(&error, cu.cuEventDestroy(gpu->marks[i]));
     if (gpu->stream) keep_error(&error, cu.cuStreamDestroy(gpu->stream));
@@ -597,13 +697,16 @@ const struct gpu_api cuda_api = {
     .facts = cuda_facts,
     .allocate = cuda_allocate,
     .release = cuda_release,
+    .allocate_visible = cuda_allocate_visible,
     .adopt = cuda_adopt,
+    .wrap = cuda_adopt,
     .write = cuda_write,
     .read = cuda_read,
     .fill = cuda_fill,
     .copy = cuda_copy,
     .build = cuda_build,
     .kernel = cuda_kernel,
+    .use = cuda_use,
     .launch = cuda_launch,
     .finish = cuda_finish,
     .mark = cuda_mark,

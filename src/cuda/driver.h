@@ -51,6 +51,10 @@ enum {
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_SYSTEM_NOT_READY = 802,
     CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900, /* and what else is not done in a capture: */
+    CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+    CUDA_ERROR_CAPTURED_EVENT = 907,
+    CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
     CUDA_ERROR_UNKNOWN = 999,
 
     /* Attributes of a device ... */
@@ -62,9 +66,15 @@ enum {
     /* ... and of a pointer, */
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,
-    /* and of a stream: that it does not wait for the default stream. */
-    CU_STREAM_NON_BLOCKING = 1
+    /* of a stream: that it does not wait for the default stream; of an event, */
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_EVENT_DISABLE_TIMING = 2,
+    /* of a thread: that it may do what could go wrong while a stream is being captured, */
+    /* and of host memory: for all contexts, and for kernels. */
+    CU_MEMHOSTALLOC_PORTABLE = 1,
+    CU_MEMHOSTALLOC_DEVICEMAP = 2
 };
 
 /* The entry points: X(name, suffix, parameters); `suffix` is what newer versions of a call add to
@@ -82,8 +92,10 @@ enum {
     X(cuDevicePrimaryCtxRetain, , (CUcontext * context, CUdevice device))                          \
     X(cuDevicePrimaryCtxRelease, _v2, (CUdevice device))                                           \
     X(cuDevicePrimaryCtxReset, _v2, (CUdevice device))                                             \
+    X(cuDevicePrimaryCtxGetState, , (CUdevice device, unsigned *flags, int *active))               \
     X(cuCtxPushCurrent, _v2, (CUcontext context))                                                  \
     X(cuCtxPopCurrent, _v2, (CUcontext * context))                                                 \
+    X(cuCtxGetDevice, , (CUdevice * device))                                                       \
     X(cuStreamCreate, , (CUstream * stream, unsigned flags))                                       \
     X(cuStreamDestroy, _v2, (CUstream stream))                                                     \
     X(cuStreamSynchronize, , (CUstream stream))                                                    \
@@ -94,6 +106,9 @@ enum {
     X(cuEventElapsedTime, , (float *milliseconds, CUevent from, CUevent to))                       \
     X(cuMemAlloc, _v2, (CUdeviceptr * address, size_t bytes))                                      \
     X(cuMemFree, _v2, (CUdeviceptr address))                                                       \
+    X(cuMemHostAlloc, , (void **address, size_t bytes, unsigned flags))                            \
+    X(cuMemFreeHost, , (void *address))                                                            \
+    X(cuMemHostGetDevicePointer, _v2, (CUdeviceptr * address, void *host, unsigned flags))         \
     X(cuMemcpyHtoDAsync, _v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))   \
     X(cuMemcpyDtoHAsync, _v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))         \
     X(cuMemcpyDtoDAsync, _v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))   \

@@ -3,23 +3,23 @@
 
 #include <string.h>
 
-/* What rounding needs to know of a format: bits of mantissa without the implicit one, and the
- * exponent bias, which is also the largest exponent of a finite number. */
-struct format {
-    int mantissa;
-    int bias;
-};
+/* The rounding itself is text that kernels share. */
+typedef uint32_t u32;
+typedef int32_t i32;
+typedef uint64_t u64;
+#define PURE static
+#include "kernels/rounding.h"
 
-static struct format format_of(tally_type type) {
+static float_format format_of(tally_type type) {
     switch (type) {
     case TALLY_F16:
-        return (struct format){10, 15};
+        return (float_format){10, 15};
     case TALLY_BF16:
-        return (struct format){7, 127};
+        return (float_format){7, 127};
     case TALLY_F32:
-        return (struct format){23, 127};
+        return (float_format){23, 127};
     default:
-        return (struct format){52, 1023};
+        return (float_format){52, 1023};
     }
 }
 
@@ -43,62 +43,21 @@ tally_value float_from_bits(tally_type type, uint64_t bits) {
     return v;
 }
 
-static uint64_t exponent_field(struct format f, uint64_t field) {
-    return field << f.mantissa;
-}
-
-static uint64_t sign_bit(tally_type type) {
-    return UINT64_C(1) << (8 * tally_type_size(type) - 1);
-}
-
 tally_value float_infinity(tally_type type, int negative) {
-    struct format f = format_of(type);
-    uint64_t bits = exponent_field(f, 2 * (uint64_t)f.bias + 1);
-    return float_from_bits(type, bits | (negative ? sign_bit(type) : 0));
+    return float_from_bits(type, float_infinity_bits(format_of(type), negative != 0));
 }
 
 tally_value float_nan(tally_type type) {
-    struct format f = format_of(type);
-    uint64_t quiet = UINT64_C(1) << (f.mantissa - 1);
-    return float_from_bits(type, exponent_field(f, 2 * (uint64_t)f.bias + 1) | quiet);
+    return float_from_bits(type, float_nan_bits(format_of(type)));
 }
 
 tally_value float_negative_zero(tally_type type) {
-    return float_from_bits(type, sign_bit(type));
+    return float_from_bits(type, float_sign(format_of(type)));
 }
 
 tally_value round_to_float(tally_type type, int negative, uint64_t top, int exponent, int sticky) {
-    struct format f = format_of(type);
-    uint64_t sign = negative ? sign_bit(type) : 0;
-    if (top == 0) return float_from_bits(type, 0);
-
-    /* The number lies in [2^e, 2^(e+1)). Its last kept bit weighs 2^(e - mantissa), but never less
-     * than the format's smallest subnormal. */
-    int e = exponent + 63;
-    int last = e - f.mantissa;
-    int smallest = 1 - f.bias - f.mantissa;
-    if (last < smallest) last = smallest;
-    int drop = last - exponent; /* bits of top below the last kept one: >= 63 - 52 = 11 */
-    uint64_t kept = 0, half = 0, below = 0;
-    if (drop < 64) {
-        kept = top >> drop;
-        half = (top >> (drop - 1)) & 1;
-        below = top & ((UINT64_C(1) << (drop - 1)) - 1);
-    } else if (drop == 64) {
-        half = top >> 63;
-        below = top << 1;
-    } else {
-        below = top;
-    }
-    if (half && (below != 0 || sticky || (kept & 1))) kept++;
-
-    /* A subnormal's kept bits are its encoding; a normal's implicit bit counts one into the exponent
-     * field. A carry out of the mantissa rightly raises the exponent in both. */
-    uint64_t bits = kept;
-    if (e >= 1 - f.bias) bits += exponent_field(f, (uint64_t)(e + f.bias - 1));
-    if (e > f.bias || bits >= exponent_field(f, 2 * (uint64_t)f.bias + 1))
-        return float_infinity(type, negative);
-    return float_from_bits(type, sign | bits);
+    return float_from_bits(type,
+                           round_bits(format_of(type), negative != 0, top, exponent, sticky != 0));
 }
 
 tally_value round_scaled(tally_type type, __int128 value, int exponent) {
@@ -148,15 +107,5 @@ tally_value round_superacc(tally_type type, const struct superacc *a) {
 tally_value round_double(tally_type type, double d) {
     uint64_t bits;
     memcpy(&bits, &d, sizeof bits);
-    int negative = bits >> 63 != 0, field = (int)(bits >> 52 & 2047);
-    uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
-    if (field == 2047) return mantissa ? float_nan(type) : float_infinity(type, negative);
-    if (field == 0 && mantissa == 0)
-        return negative ? float_negative_zero(type) : float_from_bits(type, 0);
-    if (field == 0)
-        field = 1;
-    else
-        mantissa |= UINT64_C(1) << 52;
-    int lead = __builtin_clzll(mantissa);
-    return round_to_float(type, negative, mantissa << lead, field - 1075 - lead, 0);
+    return float_from_bits(type, round_float(format_of(type), format_of(TALLY_F64), bits));
 }

@@ -3,20 +3,19 @@
  *
  * An array goes to the device in chunks; each chunk is one launch of the production kernel for its
  * operator and type, which adds it to a record in the device's memory (kernels/records.h). The record is
- * read back once, at the end, and becomes a struct partial. Two pieces of staging memory take turns, so
- * that an array may be larger than the device's memory and a copy need not wait for the kernel before.
- * A device that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
+ * read back once, at the end, and becomes a struct partial. So an array may be larger than the device's
+ * memory. Chunks go to two lanes in turn: one's copy is under way while the other's kernel runs. A device
+ * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
- * Trees: a launch makes leaf values, further ones combine them five levels at a time.
+ * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value.
  *
  * One call at a time uses the device; others wait. A device that fails is dropped and opened again by the
  * next call.
  */
 #include "device.h"
 
-#include "exact/round.h"
 #include "gpu/gpu.h"
-#include "gpu/piece.h"
+#include "gpu/lane.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
 #include "ladder/roof.h"
@@ -29,24 +28,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each staging piece */
+#define LANES           2
+#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each lane's staging piece */
 #define STAGING_ALIGNED 4096
 #define MEMORY_LEAST    ((uint64_t)1 << 20) /* less than a megabyte is no device */
-#define NODES_LEVELS    5                   /* that one launch of `nodes` combines */
-#define SUM_WORDS       (SUPERACC_LIMBS + 1)
 
 struct gpu_device {
     tally_device base;
     const struct gpu_api *api;
     size_t index;
+    void *context;   /* the caller's, or NULL */
     unsigned block;  /* threads of a block */
     uint64_t memory; /* bytes it is to use at most */
     struct gpu_facts facts;
 
-    pthread_mutex_t lock; /* held by whoever uses what follows */
-    struct gpu *gpu;      /* NULL after a failure: to be opened again */
-    struct gpu_memory *work, *staging[2], *values[2];
-    size_t work_bytes, staging_bytes, values_bytes;
+    pthread_mutex_t lock;    /* held by whoever uses what follows */
+    struct lane lane[LANES]; /* closed after a failure; the second one until it is needed */
 };
 
 static struct gpu_device *own(const tally_device *device) {
@@ -56,26 +53,38 @@ static struct gpu_device *own(const tally_device *device) {
 /* ---- Opened and closed -------------------------------------------------------------------- */
 
 static void drop(struct gpu_device *d) {
-    if (d->gpu) d->api->close(d->gpu); /* and with it its memory and programs */
-    d->gpu = NULL;
-    d->work = d->staging[0] = d->staging[1] = d->values[0] = d->values[1] = NULL;
-    d->work_bytes = d->staging_bytes = d->values_bytes = 0;
+    for (int i = 0; i < LANES; i++)
+        lane_close(&d->lane[i]);
+}
+
+static tally_status open_lane(struct gpu_device *d, struct lane *lane) {
+    if (lane->gpu) return TALLY_OK;
+    return lane_open(lane, d->api, d->index, d->context, d->block);
 }
 
 static tally_status enter(struct gpu_device *d) {
     pthread_mutex_lock(&d->lock);
-    if (d->gpu) return TALLY_OK;
-    tally_status s = d->api->open(d->index, &d->gpu);
+    tally_status s = open_lane(d, &d->lane[0]);
     if (s != TALLY_OK) pthread_mutex_unlock(&d->lock);
     return s;
 }
 
-/* The call came to `s`. Whatever was under way is waited for: it may use the caller's memory. */
+/* Waits for whatever is under way. */
+static tally_status finish(struct gpu_device *d) {
+    tally_status all = TALLY_OK;
+    for (int i = 0; i < LANES; i++) {
+        tally_status s = d->lane[i].gpu ? d->api->finish(d->lane[i].gpu) : TALLY_OK;
+        if (s != TALLY_OK) all = s;
+    }
+    return all;
+}
+
+/* The call came to `s`. After a failure what is under way is waited for: it may use the caller's memory. */
 static tally_status leave(struct gpu_device *d, tally_status s) {
     if (s != TALLY_OK && s != TALLY_ELOST) {
         char why[512];
         snprintf(why, sizeof why, "%s", tally_error());
-        tally_status finished = d->api->finish(d->gpu);
+        tally_status finished = finish(d);
         fail(s, "%s", why);
         if (finished == TALLY_ELOST) drop(d);
     } else if (s == TALLY_ELOST) {
@@ -85,150 +94,16 @@ static tally_status leave(struct gpu_device *d, tally_status s) {
     return s;
 }
 
-/* Makes *piece one of at least `bytes` bytes; what it held is lost. */
-static tally_status reserve(struct gpu_device *d, struct gpu_memory **piece, size_t *has,
-                            size_t bytes) {
-    if (*piece && *has >= bytes) return TALLY_OK;
-    d->api->release(d->gpu, *piece);
-    *piece = NULL;
-    *has = 0;
-    tally_status s = d->api->allocate(d->gpu, bytes, piece);
-    if (s == TALLY_OK) *has = bytes;
-    return s;
-}
-
-/* The same for two pieces of one size. */
-static tally_status reserve_pair(struct gpu_device *d, struct gpu_memory *pieces[2], size_t *has,
-                                 size_t bytes) {
-    if (*has >= bytes) return TALLY_OK;
-    size_t first = 0, second = 0;
-    *has = 0;
-    tally_status s = reserve(d, &pieces[0], &first, bytes);
-    if (s == TALLY_OK) s = reserve(d, &pieces[1], &second, bytes);
-    if (s == TALLY_OK) *has = bytes;
-    return s;
-}
-
-/* ---- Kernels ------------------------------------------------------------------------------ */
-
-#define DEFINES_MAX 6
-
-struct recipe {
-    const char *file;
-    char text[DEFINES_MAX][24];
-    const char *define[DEFINES_MAX];
-    size_t defines;
-};
-
-static void define(struct recipe *c, const char *format, const char *name) {
-    char *text = c->text[c->defines], *at = text;
-    snprintf(text, sizeof c->text[0], format, name);
-    for (; *at && *at != '='; at++)
-        if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
-    c->define[c->defines++] = text;
-}
-
-/* What to compile for a reduction: in the order in which compiled kernels are listed, alphabetical. */
-static void find_recipe(const struct gpu_device *d, const struct reduction *r, struct recipe *c) {
-    static const char *const files[] = {
-        [METHOD_FLOAT_SUM] = "sum.cu",
-        [METHOD_FAST_SUM] = "fast_sum.cu",
-        [METHOD_INTEGER_SUM] = "integer_sum.cu",
-        [METHOD_INTEGER_PROD] = "integer_product.cu",
-        [METHOD_ORDER] = "order.cu",
-        [METHOD_BITS] = "bits.cu",
-        [METHOD_TREE] = "tree.cu",
-    };
-    static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
-    const char *type = tally_type_name(r->type), *op;
-    c->file = files[r->method];
-    c->defines = 0;
-    if (d->block != GPU_BLOCK) {
-        char block[12];
-        snprintf(block, sizeof block, "%u", d->block);
-        define(c, "BLOCK=%s", block);
-    }
-    switch (r->method) {
-    case METHOD_ORDER:
-        op = "min"; /* min and max are one kernel */
-        break;
-    case METHOD_BITS:
-        op = tally_op_name(r->op);
-        type = words[tally_type_size(r->type)]; /* only the size counts */
-        break;
-    case METHOD_TREE:
-        /* For a user's operator: something whose partial results are elements. */
-        op = !r->user ? "prod" : type_is_float(r->type) ? "sum" : "and";
-        break;
-    default:
-        op = tally_op_name(r->op);
-    }
-    define(c, "OP_%s", op);
-    if (r->user && !r->user->commutative) define(c, "%s", "ORDERED");
-    define(c, "TYPE_%s", type);
-    if (r->user) define(c, "%s", "USER_OPERATOR");
-}
-
-static tally_status find_program(struct gpu_device *d, const struct reduction *r,
-                                 struct gpu_program **out) {
-    struct recipe c;
-    char *prelude = NULL;
-    tally_status s = TALLY_OK;
-    find_recipe(d, r, &c);
-    if (r->type == TALLY_F64 && r->method != METHOD_ORDER && r->method != METHOD_BITS &&
-        !d->facts.doubles)
-        return fail(TALLY_EUNSUPPORTED, "%s:%zu has no f64 arithmetic", d->api->name, d->index);
-    if (!d->facts.atomics64)
-        return fail(TALLY_EUNSUPPORTED, "%s:%zu has no 64-bit atomics", d->api->name, d->index);
-    if (r->user) s = source_prelude(r, &prelude);
-    if (s == TALLY_OK) s = d->api->build(d->gpu, c.file, prelude, c.define, c.defines, out);
-    free(prelude);
-    return s;
-}
-
-/* ---- Launches ----------------------------------------------------------------------------- */
-
-/* The largest grid that is worth while: all of the device at once. */
-static unsigned grid_max(const struct gpu_device *d) {
-    unsigned each = d->block == 1 ? CPU_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
-    unsigned units = d->facts.units ? d->facts.units : 1;
-    return units * each;
-}
-
-static unsigned grid_for(const struct gpu_device *d, uint64_t parts) {
-    unsigned most = grid_max(d);
-    return parts == 0 ? 1 : parts < most ? (unsigned)parts : most;
-}
-
-/* Elements of a block's tile; on a CPU, of as many as make a block worth while. */
-static size_t tile_elements(const struct gpu_device *d, size_t element) {
-    return d->block == 1 ? CPU_TILES_A_BLOCK * CPU_TILE
-                         : d->block * GPU_TILE(element) * 16 / element;
-}
-
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define PIECE(m)                                                                                   \
-    { .memory = (m) }
-
-/* Adds n elements at the start of `x` to the record. */
-static tally_status launch_fold(struct gpu_device *d, struct gpu_kernel *kernel,
-                                struct gpu_memory *x, uint64_t n, size_t element) {
-    const struct gpu_argument arguments[] = {PIECE(x), VALUE(n), PIECE(d->work)};
-    return d->api->launch(d->gpu, kernel, grid_for(d, n / tile_elements(d, element)), d->block,
-                          arguments, 3);
-}
-
 /* ---- Chunks ------------------------------------------------------------------------------- */
 
-/* The array's way to the device: piece by piece. */
+/* The array's way to the device: chunk by chunk, to the lanes in turn. */
 struct feed {
     struct gpu_device *d;
     const char *x;
     size_t n, element;
     size_t chunk; /* elements at a time */
     bool adopts;  /* the array itself is handed over */
-    unsigned turn;
+    unsigned lanes, turn;
 };
 
 static size_t at_most(uint64_t limit, size_t value) {
@@ -238,157 +113,77 @@ static size_t at_most(uint64_t limit, size_t value) {
 /* Chunks are multiples of `grain` elements. */
 static tally_status feed_start(struct gpu_device *d, struct feed *f, const void *x, size_t n,
                                size_t element, size_t grain) {
-    *f = (struct feed){.d = d, .x = x, .n = n, .element = element};
+    *f = (struct feed){.d = d, .x = x, .n = n, .element = element, .lanes = 1};
     f->adopts = d->facts.unified && (uintptr_t)x % element == 0;
-    const uint64_t per_grid = (uint64_t)grid_max(d) << (PER_BLOCK_BITS - 1);
-    size_t bytes = f->adopts
-                       ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
-                       : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
-    size_t elements = at_most(per_grid, bytes / element);
-    f->chunk = elements / grain * grain;
+    const size_t bytes =
+        f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
+                  : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
+    f->chunk = at_most(lane_launch_max(&d->lane[0]), bytes / element) / grain * grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
                     d->api->name, d->index, grain);
-    if (f->adopts) return TALLY_OK;
-    bytes = (n < f->chunk ? n : f->chunk) * element;
-    bytes = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
-    return reserve_pair(d, d->staging, &d->staging_bytes, bytes);
+    if (!f->adopts && n > f->chunk) f->lanes = LANES;
+    for (unsigned i = 1; i < f->lanes; i++) {
+        tally_status s = open_lane(d, &d->lane[i]);
+        if (s != TALLY_OK) return s;
+    }
+    return TALLY_OK;
 }
 
-/* The next chunk: *m elements at the start of *piece; 0 at the end. */
+/* Whose turn the next chunk is. */
+static struct lane *feed_lane(struct feed *f) {
+    return &f->d->lane[f->turn % f->lanes];
+}
+
+/* The next chunk, on its way to that lane: *m elements at the start of *piece; 0 at the end. */
 static tally_status feed_next(struct feed *f, struct gpu_memory **piece, size_t *m) {
-    struct gpu_device *d = f->d;
+    struct lane *lane = feed_lane(f);
+    const struct gpu_api *api = lane->api;
     tally_status s = TALLY_OK;
     *m = f->n < f->chunk ? f->n : f->chunk;
     if (*m == 0) return s;
+    const size_t bytes = *m * f->element;
     if (f->adopts) {
-        s = d->api->adopt(d->gpu, (void *)(uintptr_t)f->x, *m * f->element, piece);
+        s = api->adopt(lane->gpu, (void *)(uintptr_t)f->x, bytes, piece);
     } else {
-        *piece = d->staging[f->turn++ % 2];
-        s = d->api->write(d->gpu, *piece, 0, f->x, *m * f->element);
+        const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
+        s = lane_reserve(lane, &lane->staging, &lane->staging_bytes, room);
+        *piece = lane->staging;
+        if (s == TALLY_OK) s = api->write(lane->gpu, *piece, 0, f->x, bytes);
     }
-    f->x += *m * f->element;
+    f->x += bytes;
     f->n -= *m;
     return s;
 }
 
-/* The chunk's launches have been put under way. */
+/* The chunk's launches have been put under way; the next one's turn. */
 static void feed_done(struct feed *f, struct gpu_memory *piece) {
-    if (f->adopts) f->d->api->release(f->d->gpu, piece);
-}
-
-/* ---- Records ------------------------------------------------------------------------------ */
-
-static size_t record_words(const struct reduction *r) {
-    switch (r->method) {
-    case METHOD_FLOAT_SUM:
-        return SUM_WORDS;
-    case METHOD_INTEGER_SUM:
-        return 3;
-    case METHOD_INTEGER_PROD:
-    case METHOD_ORDER:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
-/* The inverse of order_key(). */
-static uint64_t key_bits(tally_type type, uint64_t key) {
-    unsigned width = 8 * (unsigned)tally_type_size(type);
-    uint64_t top = UINT64_C(1) << (width - 1), all = top | (top - 1);
-    if (type_is_float(type)) return key & top ? key ^ top : key ^ all;
-    return type_is_signed(type) ? key ^ top : key;
-}
-
-static void decode_sum(const uint64_t *word, size_t n, struct partial *p) {
-    struct superacc *limbs = float_sum_limbs(&p->u.sum);
-    for (int i = 0; i < SUPERACC_LIMBS; i++)
-        limbs->limb[i] = (int64_t)word[i];
-    superacc_normalise(limbs);
-    uint64_t seen = word[SUPERACC_LIMBS];
-    p->u.sum.specials = seen & (SEEN_NAN | SEEN_PLUS_INF | SEEN_MINUS_INF);
-    p->u.sum.mixed = (seen & 8) != 0;
-    p->u.sum.count = n;
-}
-
-static void decode_order(const struct reduction *r, const uint64_t *word, struct partial *p) {
-    unsigned width = 8 * (unsigned)tally_type_size(r->type);
-    uint64_t all = ~UINT64_C(0) >> (64 - width), most = word[0], least = all ^ word[1];
-    p->u.order.bits = key_bits(r->type, r->op == TALLY_MIN ? least : most);
-    if (!type_is_float(r->type)) return;
-    tally_value up = float_infinity(r->type, 0), down = float_infinity(r->type, 1);
-    p->u.order.nan = most > order_key(r->type, tally_value_bits(&up)) ||
-                     least < order_key(r->type, tally_value_bits(&down));
-}
-
-static double fast_value(tally_type type, uint64_t bits) {
-    tally_value v = float_from_bits(type == TALLY_F64 ? TALLY_F64 : TALLY_F32, bits);
-    return type == TALLY_F64 ? v.as.f64 : (double)v.as.f32;
-}
-
-/* The record of n elements as a partial. */
-static void decode(const struct reduction *r, const uint64_t *word, size_t n, struct partial *p) {
-    partial_clear(r, p);
-    switch (r->method) {
-    case METHOD_FLOAT_SUM:
-        decode_sum(word, n, p);
-        break;
-    case METHOD_FAST_SUM:
-        p->u.fast = fast_value(r->type, word[0]);
-        break;
-    case METHOD_INTEGER_SUM:
-        p->u.integer = (__int128)((unsigned __int128)word[2] << 64) +
-                       ((__int128)(int64_t)word[1] * ((__int128)1 << 32)) + (int64_t)word[0];
-        break;
-    case METHOD_INTEGER_PROD:
-        p->u.product.magnitude = word[0] ^ 1;
-        p->u.product.negative = word[1] & 1;
-        p->u.product.zero = word[1] >> 1 & 1;
-        p->u.product.overflow = word[1] >> 2 & 1;
-        break;
-    case METHOD_ORDER:
-        decode_order(r, word, p);
-        break;
-    case METHOD_BITS:
-        p->u.bits = r->op == TALLY_AND ? p->u.bits & ~word[0] : word[0];
-        break;
-    case METHOD_TREE:
-        break;
-    }
+    struct lane *lane = feed_lane(f);
+    if (f->adopts) lane->api->release(lane->gpu, piece);
+    f->turn++;
 }
 
 /* ---- The engine's calls ------------------------------------------------------------------- */
 
-/* Memory for the counter, the record and, but for exact sums, a record a block; all 0. */
-static tally_status clear_work(struct gpu_device *d, const struct reduction *r) {
-    size_t words = record_words(r), board = r->method == METHOD_FLOAT_SUM ? 0 : grid_max(d);
-    tally_status s = reserve(d, &d->work, &d->work_bytes, 8 * (1 + words * (1 + board)));
-    return s == TALLY_OK ? d->api->fill(d->gpu, d->work, 0, 0, 8 * (1 + words)) : s;
-}
-
 static tally_status fold(struct gpu_device *d, const struct reduction *r, const void *x, size_t n,
                          struct partial *into) {
-    uint64_t record[SUM_WORDS];
-    size_t element = tally_type_size(r->type), total = n, m;
-    struct gpu_program *program = NULL;
-    struct gpu_kernel *kernel;
-    struct gpu_memory *piece;
-    struct feed f;
-    tally_status s = find_program(d, r, &program);
-    if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "reduce", &kernel);
-    if (s == TALLY_OK) s = clear_work(d, r);
-    if (s == TALLY_OK) s = feed_start(d, &f, x, n, element, 1);
+    struct gpu_memory *piece = NULL;
+    struct feed f = {0};
+    size_t m, fed[LANES] = {0};
+    struct partial all;
+    partial_clear(r, &all);
+    tally_status s = feed_start(d, &f, x, n, tally_type_size(r->type), 1);
+    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
+        s = lane_clear(&d->lane[i], r);
     while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        s = launch_fold(d, kernel, piece, m, element);
+        s = lane_fold(feed_lane(&f), r, piece, m);
+        fed[f.turn % f.lanes] += m;
         feed_done(&f, piece);
     }
-    if (s == TALLY_OK) s = d->api->read(d->gpu, record, d->work, 8, 8 * record_words(r));
-    if (s != TALLY_OK) return s;
-    struct partial mine;
-    decode(r, record, total, &mine);
-    partial_merge(r, into, &mine);
-    return TALLY_OK;
+    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
+        s = lane_take(&d->lane[i], r, fed[i], &all);
+    if (s == TALLY_OK) partial_merge(r, into, &all);
+    return s;
 }
 
 static tally_status gpu_fold(tally_device *device, const struct reduction *r, const void *x,
@@ -398,53 +193,40 @@ static tally_status gpu_fold(tally_device *device, const struct reduction *r, co
     return s == TALLY_OK ? leave(d, fold(d, r, x, n, into)) : s;
 }
 
-/* The values of m elements' leaves, joined to subtrees of 2^level of them, to *out. */
-static tally_status launch_tree(struct gpu_device *d, struct gpu_program *program,
-                                struct gpu_memory *x, uint64_t m, unsigned level,
-                                struct gpu_memory **out) {
-    struct gpu_kernel *leaves, *nodes;
-    tally_status s = d->api->kernel(d->gpu, program, "leaves", &leaves);
-    if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "nodes", &nodes);
-    if (s != TALLY_OK) return s;
-    const unsigned warps = (d->block + TREE_LANES - 1) / TREE_LANES;
-    uint64_t count = (m + TREE_LEAF - 1) / TREE_LEAF;
-    const struct gpu_argument to_leaves[] = {PIECE(x), VALUE(m), PIECE(d->values[0])};
-    s = d->api->launch(d->gpu, leaves, grid_for(d, (count + warps - 1) / warps), d->block,
-                       to_leaves, 3);
-    unsigned from = 0;
-    while (s == TALLY_OK && level > 0) {
-        uint32_t levels = level < NODES_LEVELS ? level : NODES_LEVELS;
-        const struct gpu_argument to_nodes[] = {PIECE(d->values[from]), VALUE(count), VALUE(levels),
-                                                PIECE(d->values[1 - from])};
-        uint64_t parts = (count + warps * TREE_LANES - 1) / (warps * TREE_LANES);
-        s = d->api->launch(d->gpu, nodes, grid_for(d, parts), d->block, to_nodes, 4);
-        count = (count + (1u << levels) - 1) >> levels;
-        level -= levels;
-        from = 1 - from;
-    }
-    *out = d->values[from];
+/* Values of nodes that a lane has under way. */
+struct owed {
+    char *out;
+    size_t at, bytes;
+};
+
+static tally_status collect(struct lane *lane, struct owed *owed) {
+    tally_status s = TALLY_OK;
+    if (owed->bytes > 0)
+        s = lane->api->read(lane->gpu, owed->out, lane->values, owed->at, owed->bytes);
+    owed->bytes = 0;
     return s;
 }
 
 static tally_status leaves(struct gpu_device *d, const struct reduction *r, const void *x, size_t n,
                            unsigned level, char *out) {
-    size_t element = tally_type_size(r->type), size = tree_value_size(r), m;
-    const size_t grain = (size_t)TREE_LEAF << level;
-    struct gpu_program *program = NULL;
-    struct gpu_memory *piece, *values;
+    const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(r);
+    struct gpu_memory *piece = NULL;
+    struct owed owed[LANES] = {{0}};
     struct feed f = {0};
-    tally_status s = find_program(d, r, &program);
-    if (s == TALLY_OK) s = feed_start(d, &f, x, n, element, grain);
-    size_t most = n < f.chunk ? n : f.chunk;
-    if (s == TALLY_OK)
-        s = reserve_pair(d, d->values, &d->values_bytes, (most / TREE_LEAF + 1) * size);
+    size_t m;
+    tally_status s = feed_start(d, &f, x, n, tally_type_size(r->type), grain);
     while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        size_t bytes = (m + grain - 1) / grain * size;
-        s = launch_tree(d, program, piece, m, level, &values);
-        if (s == TALLY_OK) s = d->api->read(d->gpu, out, values, 0, bytes);
+        struct lane *lane = feed_lane(&f);
+        struct owed *mine = &owed[f.turn % f.lanes];
+        s = collect(lane, mine);
+        if (s == TALLY_OK) s = lane_leaves(lane, r, piece, m, level, &mine->at);
+        mine->out = out;
+        mine->bytes = (m + grain - 1) / grain * size;
+        out += mine->bytes;
         feed_done(&f, piece);
-        out += bytes;
     }
+    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
+        s = collect(&d->lane[i], &owed[i]);
     return s;
 }
 
@@ -459,76 +241,23 @@ static tally_status gpu_leaves(tally_device *device, const struct reduction *r, 
 
 /* ---- Data on the device ------------------------------------------------------------------- */
 
-/* The whole tree: level upon level, until one value is left. */
-static tally_status reduce_tree(struct gpu_device *d, const struct reduction *r,
-                                struct gpu_program *program, struct gpu_memory *x, size_t n,
-                                tally_value *out) {
-    const uint64_t leaf_count = (n - 1) / TREE_LEAF + 1;
-    unsigned level = leaf_count > 1 ? 64 - (unsigned)__builtin_clzll(leaf_count - 1) : 0;
-    struct gpu_memory *values;
-    union tree_value value;
-    tally_status s = reserve_pair(d, d->values, &d->values_bytes, leaf_count * tree_value_size(r));
-    if (s == TALLY_OK) s = launch_tree(d, program, x, n, level, &values);
-    if (s == TALLY_OK) s = d->api->read(d->gpu, &value, values, 0, tree_value_size(r));
-    if (s != TALLY_OK) return s;
-    struct tree tree;
-    tree_clear(&tree);
-    tree_append(r, &tree, &value, 0);
-    *out = tree_value(r, &tree);
-    return TALLY_OK;
+static tally_status check_alignment(const struct gpu_device *d, const void *memory,
+                                    size_t alignment) {
+    if ((uintptr_t)memory % alignment == 0) return TALLY_OK;
+    return fail(TALLY_EINVAL, "%s:%zu: the memory is not aligned to its elements", d->api->name,
+                d->index);
 }
 
-/* n elements at the start of a piece of memory: one launch, or a few for a tree. */
-static tally_status reduce_piece(struct gpu_device *d, const struct reduction *r,
-                                 struct gpu_memory *x, size_t n, tally_value *out) {
-    uint64_t record[SUM_WORDS];
-    struct gpu_program *program = NULL;
-    struct gpu_kernel *kernel;
-    if (n > (uint64_t)grid_max(d) << (PER_BLOCK_BITS - 1))
-        return fail(TALLY_EUNSUPPORTED, "%s:%zu: %zu elements are more than one launch can take",
-                    d->api->name, d->index, n);
-    tally_status s = find_program(d, r, &program);
-    if (s == TALLY_OK && r->method == METHOD_TREE) return reduce_tree(d, r, program, x, n, out);
-    if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "reduce", &kernel);
-    if (s == TALLY_OK) s = clear_work(d, r);
-    if (s == TALLY_OK) s = launch_fold(d, kernel, x, n, tally_type_size(r->type));
-    if (s == TALLY_OK) s = d->api->read(d->gpu, record, d->work, 8, 8 * record_words(r));
-    if (s != TALLY_OK) return s;
-    struct partial all;
-    decode(r, record, n, &all);
-    return partial_value(r, &all, out);
-}
-
-tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
-                              struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
-    const struct gpu_facts *facts = api->facts(gpu);
-    struct gpu_device d = {.api = api, .gpu = gpu, .facts = *facts, .memory = facts->memory};
-    d.block = facts->unified ? 1 : GPU_BLOCK;
-    tally_value value;
-    tally_status s = api->mark(gpu, 0);
-    if (s == TALLY_OK) s = reduce_piece(&d, r, x, n, &value);
-    if (s == TALLY_OK) s = api->mark(gpu, 1);
-    if (s == TALLY_OK) s = api->elapsed(gpu, seconds);
-    api->release(gpu, d.work);
-    for (int i = 0; i < 2; i++)
-        api->release(gpu, d.values[i]);
-    if (s == TALLY_OK) *out = value;
-    return s;
-}
-
-static tally_status adopt_and_reduce(struct gpu_device *d, const struct reduction *r, void *memory,
-                                     size_t n, tally_value *out) {
-    size_t element = tally_type_size(r->type);
+static tally_status reduce_resident(struct gpu_device *d, const struct reduction *r, void *memory,
+                                    size_t n, tally_value *out) {
+    const size_t element = tally_type_size(r->type);
+    struct lane *lane = &d->lane[0];
     struct gpu_memory *piece;
-    if ((uintptr_t)memory % element != 0)
-        return fail(TALLY_EINVAL, "%s:%zu: the memory is not aligned to its elements", d->api->name,
-                    d->index);
-    if (!d->facts.unified && d->api == &opencl_api)
-        return fail(TALLY_EUNSUPPORTED, "%s:%zu takes no memory of others", d->api->name, d->index);
-    tally_status s = d->api->adopt(d->gpu, memory, n * element, &piece);
+    tally_status s = check_alignment(d, memory, element);
+    if (s == TALLY_OK) s = d->api->adopt(lane->gpu, memory, n * element, &piece);
     if (s != TALLY_OK) return s;
-    s = reduce_piece(d, r, piece, n, out);
-    d->api->release(d->gpu, piece);
+    s = lane_reduce(lane, r, piece, n, out, NULL);
+    d->api->release(lane->gpu, piece);
     return s;
 }
 
@@ -538,9 +267,62 @@ static tally_status gpu_resident(tally_device *device, const struct reduction *r
     tally_value value;
     tally_status s = enter(d);
     if (s != TALLY_OK) return s;
-    s = leave(d, adopt_and_reduce(d, r, memory, n, &value));
+    s = leave(d, reduce_resident(d, r, memory, n, &value));
     if (s == TALLY_OK) *out = value;
     return s;
+}
+
+/* Bytes of workspace; the kernels are ready afterwards. */
+static tally_status gpu_workspace(tally_device *device, const struct reduction *r, size_t n,
+                                  size_t *bytes) {
+    struct gpu_device *d = own(device);
+    struct kernels k;
+    tally_status s = enter(d);
+    if (s != TALLY_OK) return s;
+    s = lane_kernels(&d->lane[0], r, &k);
+    if (s == TALLY_OK) *bytes = lane_workspace(&d->lane[0], r, n);
+    return leave(d, s);
+}
+
+/* The caller's memory as pieces: array, workspace, result. */
+static tally_status wrap(struct gpu_device *d, const struct native_call *call, size_t element,
+                         struct gpu_memory *piece[3]) {
+    struct gpu *gpu = d->lane[0].gpu;
+    tally_status s = TALLY_OK;
+    if (call->n > 0) s = d->api->wrap(gpu, call->memory, call->n * element, &piece[0]);
+    if (s == TALLY_OK) s = d->api->wrap(gpu, call->workspace, call->workspace_bytes, &piece[1]);
+    if (s == TALLY_OK) s = d->api->wrap(gpu, call->result, sizeof(tally_result), &piece[2]);
+    return s;
+}
+
+static tally_status enqueue(struct gpu_device *d, const struct reduction *r,
+                            const struct native_call *call) {
+    struct lane *lane = &d->lane[0];
+    struct gpu_memory *piece[3] = {NULL};
+    const size_t element = tally_type_size(r->type), needs = lane_workspace(lane, r, call->n);
+    if (call->workspace_bytes < needs)
+        return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
+                    d->api->name, d->index, call->workspace_bytes, needs);
+    tally_status s = wrap(d, call, element, piece);
+    d->api->use(lane->gpu, true, call->queue);
+    if (s == TALLY_OK) s = lane_start(lane, r, piece[0], call->n, piece[1], false, piece[2]);
+    d->api->use(lane->gpu, false, NULL);
+    for (int i = 0; i < 3; i++)
+        d->api->release(lane->gpu, piece[i]);
+    return s;
+}
+
+static tally_status gpu_enqueue(tally_device *device, const struct reduction *r,
+                                const struct native_call *call) {
+    struct gpu_device *d = own(device);
+    tally_status s = TALLY_OK;
+    if (d->api == &cuda_api) { /* a cl_mem has no address */
+        s = check_alignment(d, call->memory, tally_type_size(r->type));
+        if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
+        if (s == TALLY_OK) s = check_alignment(d, call->result, 8);
+    }
+    if (s == TALLY_OK) s = enter(d);
+    return s == TALLY_OK ? leave(d, enqueue(d, r, call)) : s;
 }
 
 /* ---- The read roof ------------------------------------------------------------------------ */
@@ -548,19 +330,13 @@ static tally_status gpu_resident(tally_device *device, const struct reduction *r
 /* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
                                double *best) {
-    const struct reduction ors = {.op = TALLY_OR, .type = TALLY_U32, .method = METHOD_BITS};
-    struct gpu_program *program = NULL;
-    struct gpu_kernel *kernel;
-    tally_status s = roof_measure(d->api, d->gpu, x, bytes, best);
-    if (s == TALLY_OK) s = find_program(d, &ors, &program);
-    if (s == TALLY_OK) s = d->api->kernel(d->gpu, program, "reduce", &kernel);
-    if (s == TALLY_OK) s = clear_work(d, &ors);
+    const struct reduction ors = {
+        .op = TALLY_OR, .type = TALLY_U32, .out = TALLY_U32, .method = METHOD_BITS};
+    tally_value value;
+    tally_status s = roof_measure(d->api, d->lane[0].gpu, x, bytes, best);
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
         double seconds = *best;
-        s = d->api->mark(d->gpu, 0);
-        if (s == TALLY_OK) s = launch_fold(d, kernel, x, bytes / 4, 4);
-        if (s == TALLY_OK) s = d->api->mark(d->gpu, 1);
-        if (s == TALLY_OK) s = d->api->elapsed(d->gpu, &seconds);
+        s = lane_reduce(&d->lane[0], &ors, x, bytes / 4, &value, &seconds);
         if (seconds < *best) *best = seconds;
     }
     return s;
@@ -569,20 +345,21 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
 /* As much of the bytes as fits the device, in its memory; the time is scaled to all of them. */
 static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t size,
                               double *seconds) {
+    struct gpu *gpu = d->lane[0].gpu;
     struct gpu_memory *piece = NULL;
     size_t part = at_most(d->memory / 2, at_most(d->facts.allocation_max, size)) / 16 * 16;
     tally_status s;
     *seconds = 0;
     if (part == 0) return TALLY_OK;
     if (d->facts.unified && (uintptr_t)bytes % 16 == 0) {
-        s = d->api->adopt(d->gpu, (void *)(uintptr_t)bytes, part, &piece);
+        s = d->api->adopt(gpu, (void *)(uintptr_t)bytes, part, &piece);
     } else {
-        s = d->api->allocate(d->gpu, part, &piece);
-        if (s == TALLY_OK) s = d->api->write(d->gpu, piece, 0, bytes, part);
+        s = d->api->allocate(gpu, part, &piece);
+        if (s == TALLY_OK) s = d->api->write(gpu, piece, 0, bytes, part);
     }
     if (s == TALLY_OK) s = time_reads(d, piece, part, seconds);
-    d->api->finish(d->gpu);
-    d->api->release(d->gpu, piece);
+    d->api->finish(gpu);
+    d->api->release(gpu, piece);
     *seconds *= (double)size / (double)part;
     return s;
 }
@@ -649,8 +426,9 @@ static void gpu_close(tally_device *device) {
 }
 
 static tally_status gpu_open(const struct device_kind *kind, const struct gpu_api *api,
-                             const char *options, tally_device **out) {
-    struct gpu_device parsed = {.base.kind = kind, .api = api, .block = GPU_BLOCK};
+                             const char *options, void *context, tally_device **out) {
+    struct gpu_device parsed = {
+        .base.kind = kind, .api = api, .context = context, .block = GPU_BLOCK};
     bool given_block = false;
     tally_status s = parse_options(options, &parsed, &given_block);
     if (s == TALLY_OK) s = api->describe(parsed.index, &parsed.facts);
@@ -670,7 +448,7 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
     struct gpu_device *d = malloc(sizeof *d);
     if (!d) return fail(TALLY_ENOMEM, "no memory for the %s device", api->name);
     *d = parsed;
-    s = api->open(d->index, &d->gpu);
+    s = open_lane(d, &d->lane[0]);
     if (s != TALLY_OK) {
         free(d);
         return s;
@@ -705,8 +483,8 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
 #define TREE_LEVEL 10 /* subtrees of 2^10 leaves: 2^22 elements a value that the host sees */
 
 #define GPU_KIND(machine)                                                                          \
-    static tally_status machine##_open(const char *options, tally_device **out) {                  \
-        return gpu_open(&machine##_device_kind, &machine##_api, options, out);                     \
+    static tally_status machine##_open(const char *options, void *context, tally_device **out) {   \
+        return gpu_open(&machine##_device_kind, &machine##_api, options, context, out);            \
     }                                                                                              \
     static void machine##_list(size_t i, tally_device_info *out) {                                 \
         gpu_list(&machine##_api, i, out);                                                          \
@@ -725,6 +503,8 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .leaves = gpu_leaves,                                                                      \
         .tree_level = TREE_LEVEL,                                                                  \
         .resident = gpu_resident,                                                                  \
+        .workspace = gpu_workspace,                                                                \
+        .enqueue = gpu_enqueue,                                                                    \
         .read = gpu_read,                                                                          \
     };
 GPU_KIND(cuda)

@@ -16,6 +16,7 @@
 #define TALLY_GPU_H
 
 #include "tally.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,7 +38,8 @@ struct gpu_facts {
     int major, minor; /* compute capability; 0 but for CUDA */
 };
 
-/* One argument of a kernel: a piece of memory, or `size` bytes at `value`. */
+/* One argument of a kernel: a piece of memory, or `size` bytes at `value`. Memory of the caller's that has
+ * no struct goes by value, as the sizeof(void *) bytes of its device pointer or cl_mem; so does NULL. */
 struct gpu_argument {
     struct gpu_memory *memory; /* or NULL, and then: */
     size_t size;
@@ -51,15 +53,25 @@ struct gpu_api {
     size_t (*count)(void);
     /* What device i is, without opening it for work. */
     tally_status (*describe)(size_t i, struct gpu_facts *out);
-    tally_status (*open)(size_t i, struct gpu **out);
+    /* In a context of the caller's: a CUcontext, a cl_context that has the device; or, for NULL, in the
+     * device's primary context, one of its own. The caller's outlives the struct gpu. */
+    tally_status (*open)(size_t i, void *context, struct gpu **out);
     void (*close)(struct gpu *gpu); /* frees all that is left of its memory and programs */
     const struct gpu_facts *(*facts)(const struct gpu *gpu);
 
     tally_status (*allocate)(struct gpu *gpu, size_t bytes, struct gpu_memory **out);
     void (*release)(struct gpu *gpu, struct gpu_memory *memory); /* NULL is allowed */
+    /* Host memory that a running kernel can write and the host look at the while, at *host; for results,
+     * which need no copy then. TALLY_EUNSUPPORTED where there is none. */
+    tally_status (*allocate_visible)(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
+                                     volatile void **host);
     /* A piece that stands for memory the caller owns: host memory on a unified device, a device pointer
      * or cl_mem elsewhere. TALLY_EUNSUPPORTED where that cannot be. Released like any other. */
     tally_status (*adopt)(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out);
+    /* The same of what the machine itself calls memory: a device pointer, a cl_mem on any OpenCL device. */
+    tally_status (*wrap)(struct gpu *gpu, void *native, size_t bytes, struct gpu_memory **out);
+    /* `from` may be changed as soon as the call returns; large copies go through memory that the device
+     * reads by itself, and the last part of them may then still be under way. */
     tally_status (*write)(struct gpu *gpu, struct gpu_memory *to, size_t offset, const void *from,
                           size_t bytes);
     tally_status (*read)(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
@@ -77,6 +89,10 @@ struct gpu_api {
                           const char *const *defines, size_t count, struct gpu_program **out);
     tally_status (*kernel)(struct gpu *gpu, struct gpu_program *program, const char *name,
                            struct gpu_kernel **out);
+    /* Launches and fills go to a queue of the caller's from here on (a CUstream, of which NULL is one, too;
+     * a cl_command_queue of the struct gpu's context), and after use(gpu, false, NULL) to its own again.
+     * Nothing puts the two in an order, and nothing else touches the caller's. */
+    void (*use)(struct gpu *gpu, bool theirs, void *queue);
     /* A grid of `grid` blocks of `block` threads. */
     tally_status (*launch)(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments, size_t count);

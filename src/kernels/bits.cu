@@ -9,7 +9,7 @@
 #include "operators.h"
 
 #define WORDS 1
-#include "grid.h"
+#include "result.h"
 
 #define PAD (element) neutral()
 
@@ -57,6 +57,14 @@ PURE void add_tile(const tile *t, u64 *record) {
 #endif
     const u64 other[WORDS] = {(element)bits};
     merge(record, other);
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+#if defined(OP_AND)
+    return (element)~total[0];
+#else
+    return total[0];
+#endif
 }
 
 #include "fold.h"

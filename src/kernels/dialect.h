@@ -12,6 +12,7 @@
  *   threadIdx.x, ...       itself       get_local_id(0), ...   asks the model
  *   __syncthreads()        itself       barrier()              a rendezvous of the block's lanes
  *   __shfl_down_sync()     itself       through `exchange`     a rendezvous of the warp's lanes
+ *   leading_zeros()        of a u32, on all three
  *   atomicAdd(), ...       themselves   atomic_add(), ...      one access that is no race
  *
  * What the text must keep to, for all three to accept it:
@@ -65,6 +66,8 @@ typedef unsigned long long u64;
 #define double_bits(x) ((u64)__double_as_longlong(x))
 #define double_from(u) __longlong_as_double((i64)(u))
 
+#define leading_zeros(u) ((u32)__clz((i32)(u)))
+
 #elif defined(__OPENCL_VERSION__) /* ---- OpenCL C 1.2 --------------------------------------- */
 
 typedef char i8;
@@ -87,20 +90,23 @@ typedef ulong u64;
 #define COUNT_OPERATION()  ((void)0)
 #define FLOAT_ATOMIC_ADD   0
 
-#define __global__      __kernel
-#define __device__      static inline
-#define __shared__      __local
-#define threadIdx       ((uint3)((uint)get_local_id(0), 0, 0))
-#define blockIdx        ((uint3)((uint)get_group_id(0), 0, 0))
-#define blockDim        ((uint3)((uint)get_local_size(0), 1, 1))
-#define gridDim         ((uint3)((uint)get_num_groups(0), 1, 1))
-#define __syncthreads() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-#define __threadfence() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define __global__             __kernel
+#define __device__             static inline
+#define __shared__             __local
+#define threadIdx              ((uint3)((uint)get_local_id(0), 0, 0))
+#define blockIdx               ((uint3)((uint)get_group_id(0), 0, 0))
+#define blockDim               ((uint3)((uint)get_local_size(0), 1, 1))
+#define gridDim                ((uint3)((uint)get_num_groups(0), 1, 1))
+#define __syncthreads()        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define __threadfence()        mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define __threadfence_system() mem_fence(CLK_GLOBAL_MEM_FENCE)
 
 #define float_bits(x)  as_uint(x)
 #define float_from(u)  as_float(u)
 #define double_bits(x) as_ulong(x)
 #define double_from(u) as_double(u)
+
+#define leading_zeros(u) clz((u32)(u))
 
 #define OVERLOADED static inline __attribute__((overloadable))
 

@@ -9,6 +9,8 @@
 #define WORDS 1
 #include "grid.h"
 
+#include "result.h"
+
 #define PAD 0
 
 #if defined(TYPE_F64)
@@ -37,6 +39,15 @@ PURE void add_tile(const tile *t, u64 *record) {
     for (u32 w = 1; w < WAYS; w++)
         way[0] += way[w];
     record[0] = RECORD_OF(SUM_OF(record[0]) + way[0]);
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+#if defined(TYPE_F64)
+    const float_format mine = {52, 1023};
+#else
+    const float_format mine = {23, 127};
+#endif
+    return round_float(requested_format(request), mine, total[0]);
 }
 
 #include "fold.h"

@@ -17,8 +17,12 @@
 #include "dialect.h"
 
 #if defined(__CUDACC__)
-#define UNROLL           _Pragma("unroll")
-#define BOUNDED          __launch_bounds__(BLOCK, GPU_BLOCKS_A_UNIT)
+#define UNROLL     _Pragma("unroll")
+#define UNROLL_NOT _Pragma("unroll 1")
+#ifndef BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
+#endif
+#define BOUNDED          __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
 #define KERNEL           extern "C" __global__ void BOUNDED
 #define read_word(p)     (*(volatile const u64 *)(p))
 #define write_word(p, v) ((void)(*(volatile u64 *)(p) = (v)))
@@ -27,6 +31,7 @@
 #undef __device__
 #define __device__ static inline __attribute__((always_inline))
 #define UNROLL
+#define UNROLL_NOT
 #define KERNEL           __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)     atomicLoad(p)
 #define write_word(p, v) atomicStore(p, v)
@@ -35,6 +40,7 @@ OVERLOADED u64 atomicAdd(__local u64 *p, u64 v) {
 }
 #else
 #define UNROLL
+#define UNROLL_NOT
 #define KERNEL           __global__ void
 #define read_word(p)     atomicLoad(p)
 #define write_word(p, v) atomicStore(p, v)

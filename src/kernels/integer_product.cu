@@ -13,7 +13,7 @@
 #include "operators.h"
 
 #define WORDS 2
-#include "grid.h"
+#include "result.h"
 
 #define PAD 1
 
@@ -64,6 +64,17 @@ PURE void add_tile(const tile *t, u64 *record) {
         for (u32 i = 0; i < TILE; i++)
             add_one(apart.e[i], record);
     }
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+    const u64 magnitude = total[1] & ZERO ? 0 : total[0] ^ 1;
+    const u32 negative = (total[1] & NEGATIVE) && magnitude != 0;
+    u32 fits = !(total[1] & OVERFLOW) || (total[1] & ZERO);
+#if defined(SIGNED_TYPE)
+    fits = fits && magnitude <= (~(u64)0 >> 1) + negative;
+#endif
+    *status = fits ? RESULT_OK : RESULT_RANGE;
+    return !fits ? 0 : negative ? 0 - magnitude : magnitude;
 }
 
 #include "fold.h"

@@ -12,7 +12,7 @@
 #include "operators.h"
 
 #define WORDS 3
-#include "grid.h"
+#include "result.h"
 
 #define PAD 0
 
@@ -52,6 +52,17 @@ PURE void add_tile(const tile *t, u64 *record) {
         sum += t->e[i];
     record[0] += (u64)(i64)sum;
 #endif
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+    const u64 low = total[1] << 32 | total[0], high = total[2];
+#if defined(SIGNED_TYPE)
+    const u32 fits = high == (u64)((i64)low >> 63);
+#else
+    const u32 fits = high == 0;
+#endif
+    *status = fits ? RESULT_OK : RESULT_RANGE;
+    return fits ? low : 0;
 }
 
 #include "fold.h"

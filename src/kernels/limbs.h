@@ -13,7 +13,7 @@
 #ifndef TALLY_LIMBS_H
 #define TALLY_LIMBS_H
 
-#include "dialect.h"
+#include "result.h"
 
 #define LIMBS       68
 #define LIMB_LOWEST (-1088) /* exponent of limb 0's lowest bit */
@@ -47,11 +47,80 @@ PURE u64 carried(u64 own, u64 below, u32 i) {
     return (i < LIMBS - 1 ? own & 0xffffffffu : own) + (i > 0 ? (u64)carry : 0);
 }
 
+/* The limbs as an integer of 32-bit digits and a sign: afterwards limbs[low ... high] hold those of the
+ * magnitude, and what is above them is `top`. Below low, and above high but for top, are zeros. */
+typedef struct digits {
+    u32 low, high; /* low > high: the number is 0 */
+    u32 negative;
+    u64 top; /* < 2^32 */
+} digits;
+
+/* One thread's. Limbs are signed and below 2^62. */
+__device__ digits settle_limbs(SHARED u64 *limbs) {
+    digits d = {LIMBS, 0, 0, 0};
+    for (u32 i = 0; i < LIMBS; i++)
+        if (limbs[i] != 0) {
+            if (d.low == LIMBS) d.low = i;
+            d.high = i;
+        }
+    i64 carry = 0;
+    for (u32 i = d.low; i <= d.high; i++) {
+        const i64 sum = (i64)limbs[i] + carry;
+        limbs[i] = (u64)sum & 0xffffffffu;
+        carry = sum >> 32; /* floor */
+    }
+    d.negative = carry < 0;
+    d.top = (u64)carry;
+    if (!d.negative) return d;
+    u64 one = 1; /* two's complement, digit by digit */
+    for (u32 i = d.low; i <= d.high; i++) {
+        const u64 digit = (limbs[i] ^ 0xffffffffu) + one;
+        limbs[i] = digit & 0xffffffffu;
+        one = digit >> 32;
+    }
+    d.top = ~d.top + one;
+    return d;
+}
+
+/* Digit i of a number that has been settled. */
+__device__ u64 digit(const SHARED u64 *limbs, digits d, i32 i) {
+    if (i == (i32)d.high + 1) return d.top;
+    return i >= (i32)d.low && i <= (i32)d.high ? limbs[i] : 0;
+}
+
+/* What the limbs add up to, as the nearest float; by one thread. The limbs are lost. */
+__device__ u64 round_limbs(SHARED u64 *limbs, float_format f) {
+    const digits d = settle_limbs(limbs);
+    i32 i = (i32)d.high + 1;
+    while (i >= (i32)d.low && digit(limbs, d, i) == 0)
+        i--;
+    if (i < (i32)d.low) return 0;
+
+    /* The leading digit and the two below it give 65 bits at least; what lies further down only
+     * matters as being there or not. */
+    const u32 shift = leading_zeros((u32)digit(limbs, d, i));
+    const u64 rest = digit(limbs, d, i - 2) << shift; /* 32 bits and what is shifted out of them */
+    const u64 two = digit(limbs, d, i) << 32 | digit(limbs, d, i - 1);
+    u32 sticky = (rest & 0xffffffffu) != 0;
+    for (i32 k = (i32)d.low; k < i - 2; k++)
+        sticky |= limbs[k] != 0;
+    return round_bits(f, d.negative, two << shift | rest >> 32,
+                      LIMB_LOWEST + 32 * (i - 1) - (i32)shift, sticky);
+}
+
 /* total += limbs, by all threads of the block. */
 __device__ void deliver_limbs(const SHARED u64 *limbs, GLOBAL u64 *total) {
     for (u32 i = threadIdx.x; i < LIMBS; i += BLOCK) {
         const u64 limb = carried(limbs[i], i > 0 ? limbs[i - 1] : 0, i);
         if (limb != 0) atomicAdd(&total[i], limb);
+    }
+}
+
+/* The reverse: limbs = total, which becomes 0. */
+__device__ void collect_limbs(SHARED u64 *limbs, GLOBAL u64 *total) {
+    for (u32 i = threadIdx.x; i < LIMBS; i += BLOCK) {
+        limbs[i] = read_word(&total[i]);
+        write_word(&total[i], (u64)0);
     }
 }
 

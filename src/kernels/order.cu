@@ -11,7 +11,7 @@
 #include "operators.h"
 
 #define WORDS 2
-#include "grid.h"
+#include "result.h"
 
 #if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
 typedef u64 key;
@@ -49,6 +49,29 @@ PURE void add_tile(const tile *t, u64 *record) {
     }
     const u64 other[WORDS] = {most, KEY_MASK ^ least};
     merge(record, other);
+}
+
+/* The inverse. */
+PURE u64 bits_of(key k) {
+#if defined(FLOATING)
+    return k & KEY_SIGN ? k ^ KEY_SIGN : k ^ KEY_MASK;
+#elif defined(SIGNED_TYPE)
+    return k ^ KEY_SIGN;
+#else
+    return k;
+#endif
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+    const key most = (key)total[0], least = KEY_MASK ^ (key)total[1];
+#if defined(FLOATING)
+    const float_format f = requested_format(request);
+    const u64 infinity = float_infinity_bits(f, 0);
+    if (n == 0) return float_infinity_bits(f, !(request & REQUEST_LEAST));
+    if (most > (infinity ^ KEY_SIGN) || least < (KEY_MASK ^ (infinity ^ KEY_SIGN)))
+        return float_nan_bits(f);
+#endif
+    return bits_of(request & REQUEST_LEAST ? least : most);
 }
 
 #define PAD x[0] /* an element that is there: it changes nothing */

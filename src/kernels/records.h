@@ -5,18 +5,19 @@
  * Threads' records meet by shuffles, in each warp and then among the warps' first lanes.
  *
  * Grid. `work` is memory of the host's that is zero at first:
- *     work[0]               blocks that are done; 0 again at the end
- *     work[1 ... WORDS]     the total: the record of all launches since it was zero
- *     work[1 + WORDS ...]   the board: a record a block
+ *     work[0]             blocks that are done; 0 again at the end
+ *     work[1 ... WORDS]   the total: the record of all launches since it was zero
+ *     work[BOARD ...]     the board: a record a block
  * A block puts its record on the board and draws a number; whoever draws the last one merges all of the
- * board into the total. The fence keeps the record ahead of the number.
+ * board into the total. The fence keeps the record ahead of the number. A block that is ALONE has the
+ * total already.
  *
  * Whoever includes this defines WORDS and merge().
  */
 #ifndef TALLY_RECORDS_H
 #define TALLY_RECORDS_H
 
-#include "grid.h"
+#include "result.h"
 
 /* a becomes what both know; the kernel file's. */
 PURE void merge(u64 *a, const u64 *b);
@@ -68,16 +69,18 @@ __device__ u32 is_last_block(GLOBAL u64 *work, SHARED u32 *last) {
     return *last;
 }
 
-/* The block's record, thread 0's, goes to the board, and at last all of the board to the total. */
-__device__ void merge_grid(u64 *record, GLOBAL u64 *work, SHARED u64 *warps, SHARED u64 *exchange,
-                           SHARED u32 *number) {
-    GLOBAL u64 *board = work + 1 + WORDS;
+/* The block's record, thread 0's, goes to the board, and at last all of the board to the total. Whether
+ * this is the last block, whose thread 0 then has the total; `work` has it only where that was asked. */
+__device__ u32 merge_grid(u64 *record, GLOBAL u64 *work, u32 request, SHARED u64 *warps,
+                          SHARED u64 *exchange, SHARED u32 *number) {
+    GLOBAL u64 *board = work + BOARD;
 
+    if (!UNIFORM(!(request & REQUEST_ALONE))) return 1;
     if (threadIdx.x == 0)
         for (u32 k = 0; k < WORDS; k++)
             write_word(&board[(u64)blockIdx.x * WORDS + k], record[k]);
     const u32 last = is_last_block(work, number);
-    if (!UNIFORM(last)) return;
+    if (!UNIFORM(last)) return 0;
 
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
@@ -94,9 +97,10 @@ __device__ void merge_grid(u64 *record, GLOBAL u64 *work, SHARED u64 *warps, SHA
             other[k] = work[1 + k];
         merge(record, other);
         for (u32 k = 0; k < WORDS; k++)
-            work[1 + k] = record[k];
+            work[1 + k] = request ? 0 : record[k];
         write_word(&work[0], (u64)0);
     }
+    return last;
 }
 
 #endif

@@ -2,13 +2,14 @@
  * sum - the exact sum of f16, bf16, f32 or f64.
  *
  * Each thread extracts its tiles into integer totals (window.h). All threads of a block begin with one
- * window, chosen from a few elements of the block's share, so that at the end their totals are simply
- * added up. A tile that does not fit gives its thread a window of its own; one that fits none, because
+ * window, chosen from their first tiles, so that at the end their totals are simply added up. A tile that does not fit gives its thread a window of its own; one that fits none, because
  * its exponents span too much, goes element by element to the block's superaccumulator (limbs.h): slow,
  * and as exact. There everything meets in the end, and from there limb by limb in global memory.
  *
  * work[0] is the counter, work[1 + i] limb i of the total, work[1 + LIMBS] what was seen.
  */
+#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT(sizeof(element))
+
 #include "window.h"
 
 #include "limbs.h"
@@ -34,6 +35,7 @@ __device__ void flush(u64 *record, i32 exponent, SHARED u64 *limbs) {
         add_limbs(limbs, (i64)record[k], total_exponent(exponent, k));
         record[k] = 0;
     }
+    record[SEEN] |= SEEN_LIMBS;
 }
 
 /* One element, as mantissa and exponent, to the superaccumulator; an infinity or NaN is only noted. */
@@ -42,6 +44,7 @@ __device__ void add_element(real x, u64 *record, SHARED u64 *limbs) {
     const i32 field = (i32)(bits >> MANTISSA) & FIELD_MAX;
     const raw fraction = bits & (((raw)1 << MANTISSA) - 1);
     const i64 mantissa = (i64)(fraction | (raw)(field != 0) << MANTISSA);
+    record[SEEN] |= SEEN_LIMBS;
     if (field == FIELD_MAX)
         record[SEEN] |= fraction != 0      ? SEEN_NAN
                         : bits & REAL_SIGN ? SEEN_MINUS_INF
@@ -68,30 +71,18 @@ __device__ void add_tile(const tile *t, window *w, u64 *record, SHARED u64 *limb
     if (w->sigma == 0 || !extract(t, *w, record)) add_unfitting(t, w, record, limbs);
 }
 
-/* The largest magnitude among the elements that this thread looks at beforehand: some of the block's
- * tiles, or of the loose elements. Infinities and NaNs are for the slow path, and count as nothing. */
-__device__ raw sample(const GLOBAL element *x, share s) {
+/* What a thread's tile has to say on the window: its largest magnitude. Infinities and NaNs are for the
+ * slow path, and count as nothing. */
+PURE raw wanted(const tile *t) {
 #if defined(TYPE_F16)
     return 0; /* there is but one window */
 #else
-    const GLOBAL element *from = (const GLOBAL element *)s.packs;
-    u64 count = (u64)s.tiles * (BLOCK * TILE);
-    raw most = 0;
-    if (count == 0) {
-        from = x + (s.head < s.loose ? s.end : 0);
-        count = s.head < s.loose ? s.loose - s.head : s.loose;
-    }
-    const u64 step = count / (BLOCK * SAMPLES);
-    for (u32 k = 0; k < SAMPLES; k++) {
-        const u64 i = (u64)(k * BLOCK + threadIdx.x) * (step ? step : 1);
-        const raw m = i < count ? magnitude_bits(widen(from[i])) : 0;
-        most = m > most && m >> MANTISSA != FIELD_MAX ? m : most;
-    }
-    return most;
+    const raw most = largest(t);
+    return most >> MANTISSA != FIELD_MAX ? most : 0;
 #endif
 }
 
-/* The block's window: for the largest of what its threads have looked at. `warps`: a word a warp. */
+/* The block's window: for the largest of what its threads want. `warps`: a word a warp. */
 __device__ window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
@@ -107,37 +98,126 @@ __device__ window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange
     return choose_window((raw)seen);
 }
 
-KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work) {
+/* This thread's part of the block's i-th tile; of its loose elements, where it has no other. */
+__device__ void load_any(tile *t, const GLOBAL element *x, share s, u32 i) {
+    if (i < s.tiles)
+        load_tile(t, s.packs + (u64)i * (BLOCK * IN_FLIGHT));
+    else
+        load_loose(t, x, s, (i - s.tiles) * (BLOCK * TILE), MINUS_ZERO);
+}
+
+/* All that has been seen goes from the limbs of one block to `work`; from there, where the last block is
+ * asked for a value, back to its limbs. Whether this is that block. */
+__device__ u32 meet_limbs(SHARED u64 *limbs, u64 *seen, GLOBAL u64 *work, u32 request,
+                          SHARED u32 *number) {
+    if (!UNIFORM(!(request & REQUEST_ALONE))) return 1;
+    deliver_limbs(limbs, work + 1);
+    if (threadIdx.x == 0 && *seen != 0) atomicOr(&work[1 + LIMBS], *seen);
+    const u32 last = is_last_block(work, number);
+    if (last && threadIdx.x == 0) write_word(&work[0], (u64)0);
+    if (!UNIFORM(last && request)) return 0;
+    if (last && request) {
+        collect_limbs(limbs, work + 1);
+        if (threadIdx.x == 0) {
+            *seen = read_word(&work[1 + LIMBS]);
+            write_word(&work[1 + LIMBS], (u64)0);
+        }
+    }
+    __syncthreads();
+    return last && request;
+}
+
+/* The sum's bits, by the rules for infinities, NaNs and zeros; `finite` are those of its finite part. */
+PURE u64 sum_bits(u64 finite, u64 seen, u64 n, float_format f) {
+    const u64 both = SEEN_PLUS_INF | SEEN_MINUS_INF;
+    if ((seen & SEEN_NAN) || (seen & both) == both) return float_nan_bits(f);
+    if (seen & both) return float_infinity_bits(f, (seen & SEEN_MINUS_INF) != 0);
+    if (n != 0 && !(seen & SEEN_MIXED)) return float_sign(f); /* -0 and nothing else */
+    return finite;
+}
+
+/* The totals as the nearest float. They add up to less than 2^127 of the last level's units: a block that
+ * is ALONE has fewer than 2^15 elements, each less than 2^51 units of its level (2^22 for f32), and the
+ * levels below the first add less than 2^52. */
+PURE u64 round_totals(const u64 *totals, i32 exponent, float_format f) {
+    const i32 unit = exponent - LEVELS * MANTISSA;
+    u64 high = 0, low = 0; /* of 128 bits */
+    UNROLL
+    for (u32 k = 0; k < TOTALS; k++) {
+        const u32 shift = (u32)(total_exponent(exponent, k) - unit);
+        const i64 total = (i64)totals[k];
+        const u64 part = shift < 64 ? (u64)total << shift : 0;
+        const i64 above = shift >= 64  ? (i64)((u64)total << (shift - 64))
+                          : shift == 0 ? total >> 63
+                                       : total >> (64 - shift);
+        low += part;
+        high += (u64)above + (low < part);
+    }
+    const u32 negative = high >> 63 != 0;
+    if (negative) {
+        low = 0 - low;
+        high = ~high + (low == 0);
+    }
+    if (high == 0) return round_bits(f, negative, shifted_up(low), unit - zeros_above(low), 0);
+    const i32 zeros = zeros_above(high);
+    const u64 next = zeros ? low >> (64 - zeros) : 0;
+    return round_bits(f, negative, high << zeros | next, unit + 64 - zeros, low << zeros != 0);
+}
+
+KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMBS];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
+    __shared__ u32 number;
 
     const share s = find_share(x, n);
-    clear_limbs(limbs);
-    const window first = block_window(sample(x, s), warps, exchange);
-    window w = first;
+    const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
     u64 record[WORDS];
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
+    clear_limbs(limbs);
 
-    for (u32 i = 0; i < s.tiles; i++) {
-        tile t;
-        load_tile(&t, s.packs + (u64)i * (BLOCK * IN_FLIGHT));
+    tile next; /* on its way while another is added */
+    load_any(&next, x, s, 0);
+    const window first = block_window(wanted(&next), warps, exchange);
+    window w = first;
+#if BLOCK > 1
+    UNROLL_NOT
+    for (u32 i = 1; i < s.tiles; i++) {
+        const tile t = next;
+        load_tile(&next, s.packs + (u64)i * (BLOCK * IN_FLIGHT));
         add_tile(&t, &w, record, limbs);
     }
-    for (u32 i = 0; i < s.loose; i += BLOCK * TILE) {
+    if (tiles > 0) add_tile(&next, &w, record, limbs);
+    for (u32 i = s.tiles > 0 ? s.tiles : 1; i < tiles; i++) {
+        load_any(&next, x, s, i);
+        add_tile(&next, &w, record, limbs);
+    }
+#else
+    for (u32 i = 0; i < tiles; i++) {
         tile t;
-        load_loose(&t, x, s, i, MINUS_ZERO);
+        load_any(&t, x, s, i);
         add_tile(&t, &w, record, limbs);
     }
+#endif
 
     if (w.exponent != first.exponent) flush(record, w.exponent, limbs);
     merge_block(record, warps, exchange);
+    const float_format format = requested_format(request);
+    u64 finite = 0;
+    u32 finished = 0; /* thread 0 has all there is in its totals */
     if (threadIdx.x == 0) {
-        flush(record, first.exponent, limbs);
-        if (record[SEEN] != 0) atomicOr(&work[1 + LIMBS], record[SEEN]);
+        finished = request & REQUEST_ALONE && !(record[SEEN] & SEEN_LIMBS);
+        if (finished)
+            finite = round_totals(record, first.exponent, format);
+        else
+            flush(record, first.exponent, limbs);
     }
     __syncthreads();
-    deliver_limbs(limbs, work + 1);
+    const u32 last = meet_limbs(limbs, &record[SEEN], work, request, &number);
+    if (last && threadIdx.x == 0) {
+        if (!finished) finite = round_limbs(limbs, format);
+        put_result(result, request, sum_bits(finite, record[SEEN], n, format), RESULT_OK);
+    }
 }

@@ -14,7 +14,7 @@
 
 #include "operators.h"
 
-#include "grid.h"
+#include "result.h"
 
 #define LEAF 4096u
 #define RUN  (LEAF / WARP)
@@ -112,10 +112,27 @@ __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word
 #endif
 }
 
-KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *out) {
+/* The value of the whole, from its last node; `identity` where there is none. NaNs become canonical. */
+PURE u64 value_of(word node, u32 request) {
+    const float_format f = requested_format(request);
+#if defined(USER_OPERATOR)
+    const u32 is_nan = f.mantissa != 0 && (node & (float_sign(f) - 1)) > float_infinity_bits(f, 0);
+    return is_nan ? float_nan_bits(f) : (u64)node;
+#else
+    const float_format mine = {sizeof(accumulator) == 8 ? 52 : 23,
+                               sizeof(accumulator) == 8 ? 1023 : 127};
+    return round_float(f, mine, node);
+#endif
+}
+
+/* values[i] = leaf i. Where there is but one leaf, or none, the value is asked for. */
+KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 identity, u32 request,
+              GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];
     const u64 count = (n + LEAF - 1) / LEAF;
 
+    if (n == 0 && request && blockIdx.x == 0 && threadIdx.x == 0)
+        put_result(result, request, identity, RESULT_OK);
     for (u64 first = (u64)blockIdx.x * WARPS; first < count; first += (u64)gridDim.x * WARPS) {
         const u64 i = first + threadIdx.x / WARP, at = i * LEAF;
         const u32 size = at >= n ? 0 : n - at < LEAF ? (u32)(n - at) : LEAF;
@@ -123,12 +140,17 @@ KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *out) {
         for (u32 j = 0; j < MINE; j++)
             v[j] = (accumulator)0;
         leaf(x + at, size, v, exchange);
-        if (LANE0 == 0 && size > 0) out[i] = v[0];
+        if (LANE0 == 0 && size > 0) {
+            values[i] = v[0];
+            if (request) put_result(result, request, value_of(to_word(v[0]), request), RESULT_OK);
+        }
     }
 }
 
-/* out[i] = the subtree over in[i * 2^levels ...), of `count` nodes in all; levels <= 5. */
-KERNEL nodes(const GLOBAL accumulator *in, u64 count, u32 levels, GLOBAL accumulator *out) {
+/* values[to + i] = the subtree over values[from + i * 2^levels ...), of `count` nodes in all; levels <= 5.
+ * The value is asked for where there is but one. */
+KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to, u32 request,
+             GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];
 
     for (u64 first = (u64)blockIdx.x * WARPS * WARP; first < count;
@@ -137,10 +159,12 @@ KERNEL nodes(const GLOBAL accumulator *in, u64 count, u32 levels, GLOBAL accumul
         const u32 lanes = at >= count ? 0 : count - at < WARP ? (u32)(count - at) : WARP;
         accumulator v[MINE];
         for (u32 j = 0; j < MINE; j++)
-            v[j] = LANE0 + j < lanes ? in[at + LANE0 + j] : (accumulator)0;
+            v[j] = LANE0 + j < lanes ? values[from + at + LANE0 + j] : (accumulator)0;
         meet_neighbours(v, lanes, levels, exchange);
         for (u32 j = 0; j < MINE; j++)
             if ((LANE0 + j) % (1u << levels) == 0 && LANE0 + j < lanes)
-                out[(at + LANE0 + j) >> levels] = v[j];
+                values[to + ((at + LANE0 + j) >> levels)] = v[j];
+        if (LANE0 == 0 && lanes > 0 && request)
+            put_result(result, request, value_of(to_word(v[0]), request), RESULT_OK);
     }
 }

@@ -10,16 +10,20 @@
  *               first-level cache, and its loops are what the compiler makes vectors of.
  *
  * Little's law for an H200: 4.8 TB/s times 0.7 us of latency is 3.4 MB under way, 25 KB for each of 132
- * multiprocessors. 4 blocks of 256 threads with 4 packs of 16 bytes each ask for 64 KB.
+ * multiprocessors. 3 blocks of 256 threads with 4 packs of 16 bytes each ask for 48 KB, and each tile is
+ * on its way while the one before it is worked on. docs/performance.md has what else was tried.
  */
 #ifndef TALLY_TUNING_H
 #define TALLY_TUNING_H
 
 #define GPU_BLOCK         256 /* threads */
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
-/* Packs of 16 bytes that a thread takes at a time, by the size of an element: 16 elements where each is
- * computed with, so that all of them stay in registers. */
-#define GPU_TILE(size) ((size) <= 2 ? 2u : 4u)
+/* The same for exact sums, by the size of an element: those of 4 bytes fit 64 registers a thread. */
+#define GPU_SUM_BLOCKS_A_UNIT(size) ((size) == 4 ? 4 : 3)
+#define GPU_TILE                    4u /* packs of 16 bytes that a thread takes at a time */
+/* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
+ * are further rounds of smaller blocks, so that those which are first have something left to do. */
+#define GPU_TILES_A_BLOCK 128
 
 #define CPU_BLOCKS_A_UNIT 128 /* PoCL hands them to its threads by 32 and more */
 #define CPU_TILES_A_BLOCK 8   /* at least */
@@ -31,11 +35,9 @@
 #define BLOCK_MAX BLOCK
 #if BLOCK == 1
 #define IN_FLIGHT (CPU_TILE * (u32)sizeof(element) / 16)
-#define SAMPLES   16u /* elements that a thread looks at before it chooses a window */
 #define WAYS      16u /* sums that a fast sum keeps side by side */
 #else
-#define IN_FLIGHT GPU_TILE(sizeof(element))
-#define SAMPLES   1u
+#define IN_FLIGHT GPU_TILE
 #define WAYS      2u
 #endif
 

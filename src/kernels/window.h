@@ -27,7 +27,13 @@
 
 #include "grid.h"
 
-enum { SEEN_NAN = 1, SEEN_PLUS_INF = 2, SEEN_MINUS_INF = 4, SEEN_MIXED = 8 };
+enum {
+    SEEN_NAN = 1,
+    SEEN_PLUS_INF = 2,
+    SEEN_MINUS_INF = 4,
+    SEEN_MIXED = 8, /* something that is not -0 */
+    SEEN_LIMBS = 16 /* something has gone to the superaccumulator */
+};
 
 #if defined(TYPE_F64)
 typedef u64 raw; /* the bits of a real */

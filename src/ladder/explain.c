@@ -58,7 +58,7 @@ static tally_status explain(ladder_rung rung, const tally_ladder_options *option
     struct model_probe probe = {.on_step = listener->on_step ? pass_on : NULL, .context = listener};
     struct climb c;
     struct gpu *gpu;
-    tally_status status = model_api.open(0, &gpu);
+    tally_status status = model_api.open(0, NULL, &gpu);
     if (status != TALLY_OK) return status;
     status = climb_open(&c, &model_api, gpu, options) ? run(&c, rung, &probe, out) : c.status;
     climb_close(&c);

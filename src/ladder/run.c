@@ -257,7 +257,7 @@ static tally_status climb_machine(struct run *r) {
     const struct gpu_api *api = r->api;
     struct climb c;
     struct gpu *gpu;
-    tally_status status = api->open(r->number, &gpu);
+    tally_status status = api->open(r->number, NULL, &gpu);
     if (status != TALLY_OK) return status;
     snprintf(r->report->device, sizeof r->report->device, "%s", r->device);
     snprintf(r->report->name, sizeof r->report->name, "%s", api->facts(gpu)->name);

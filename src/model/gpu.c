@@ -68,8 +68,9 @@ static tally_status describe(size_t i, struct gpu_facts *out) {
     return TALLY_OK;
 }
 
-static tally_status open_model(size_t i, struct gpu **out) {
+static tally_status open_model(size_t i, void *context, struct gpu **out) {
     if (i > 0) return fail(TALLY_EDEVICE, "there is one model, model:0");
+    if (context) return fail(TALLY_EUNSUPPORTED, "the model has no contexts");
     struct gpu *gpu = calloc(1, sizeof *gpu);
     if (!gpu || model_open(&gpu->device) != MODEL_OK) {
         free(gpu);
@@ -155,6 +156,12 @@ static void release(struct gpu *gpu, struct gpu_memory *memory) {
             free(memory);
             return;
         }
+}
+
+static tally_status allocate_visible(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
+                                     volatile void **host) {
+    (void)gpu, (void)bytes, (void)out, (void)host;
+    return fail(TALLY_EUNSUPPORTED, "the model's memory is not the host's");
 }
 
 static tally_status adopt(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out) {
@@ -288,6 +295,11 @@ static void on_step(void *context, const model_step *step) {
     probe->on_step(probe->context, probe->launches, step);
 }
 
+/* There is one queue, and what is put there is done at once. */
+static void use(struct gpu *gpu, bool theirs, void *queue) {
+    (void)gpu, (void)theirs, (void)queue;
+}
+
 static tally_status launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments,
                            size_t argument_count) {
@@ -337,13 +349,16 @@ const struct gpu_api model_api = {
     .facts = facts,
     .allocate = allocate,
     .release = release,
+    .allocate_visible = allocate_visible,
     .adopt = adopt,
+    .wrap = adopt,
     .write = write_memory,
     .read = read_memory,
     .fill = fill,
     .copy = copy,
     .build = build,
     .kernel = get_kernel,
+    .use = use,
     .launch = launch,
     .finish = finish,
     .mark = mark,

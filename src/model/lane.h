@@ -115,8 +115,10 @@ typedef struct model_dimension {
 void model_barrier(void);
 void model_fence(void);
 void model_operation(void);
-#define __syncthreads() model_barrier()
-#define __threadfence() model_fence()
+#define __syncthreads()        model_barrier()
+#define __threadfence()        model_fence()
+#define __threadfence_system() model_fence()
+#define leading_zeros(u)       ((u32)__builtin_clz(u))
 
 u64 model_shuffle(unsigned mask, u64 value, unsigned source);
 #define model_lane_index()         (model_thread() % 32)
@@ -175,6 +177,9 @@ u64 model_cas_u64(u64 *p, u64 expected, u64 v);
 #define MODEL_KERNEL6(name, A, B, C, D, E, F)                                                      \
     MODEL_CALLER(name, 6, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
                  MODEL_ARG(E, 4), MODEL_ARG(F, 5))
+#define MODEL_KERNEL7(name, A, B, C, D, E, F, G)                                                   \
+    MODEL_CALLER(name, 7, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
+                 MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6))
 #define MODEL_ARG(T, i) *(T *)arguments[i]
 #define MODEL_CALLER(name, count, ...)                                                             \
     MODEL_UNSEEN static void name##_call(void *const *arguments) {                                 \

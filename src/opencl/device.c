@@ -2,14 +2,18 @@
  * device.c - an OpenCL device as a machine that runs kernels: opencl_api.
  *
  * Each struct gpu has a context and an in-order queue of its own, so that threads with a gpu each
- * share nothing. A kernel of G blocks of B threads is an NDRange of G * B work items in groups of B.
+ * share nothing; or a context of the caller's, and a queue of its own there. Copies run by that queue,
+ * launches and fills by it or one of the caller's: nothing here waits for that, or has it wait. A kernel
+ * of G blocks of B threads is an NDRange of G * B work items in groups of B.
  * Floating arithmetic is done as written: nothing fast-math, no contraction.
  */
 #include "gpu/embed.h"
 #include "gpu/gpu.h"
 #include "opencl/opencl.h"
+#include "opencl/ring.h"
 #include "status.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +42,9 @@ struct gpu {
     size_t index;
     cl_device_id device;
     cl_context context;
-    cl_command_queue queue;
+    cl_command_queue queue;  /* ours */
+    cl_command_queue target; /* where launches and fills go: to ours, or to a caller's */
+    struct ring ring;
     cl_event marks[2];
     struct gpu_facts facts;
     char options[64]; /* for the compiler */
@@ -129,21 +135,32 @@ static tally_status opencl_describe(size_t i, struct gpu_facts *out) {
 
 static void opencl_close(struct gpu *gpu);
 
-/* Context and queue, in a struct gpu that knows its device. */
-static cl_int connect(struct gpu *gpu) {
+static cl_int make_context(struct gpu *gpu) {
     cl_platform_id platform = NULL;
     cl_int error = cl.clGetDeviceInfo(gpu->device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id),
                                       &platform, NULL);
     if (error) return error;
     const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)platform, 0};
     gpu->context = cl.clCreateContext(properties, 1, &gpu->device, NULL, NULL, &error);
+    return error;
+}
+
+static cl_int take_context(struct gpu *gpu, cl_context theirs) {
+    const cl_int error = cl.clRetainContext(theirs);
+    if (error == CL_SUCCESS) gpu->context = theirs;
+    return error;
+}
+
+/* Context and queue, in a struct gpu that knows its device. */
+static cl_int connect(struct gpu *gpu, cl_context theirs) {
+    cl_int error = theirs ? take_context(gpu, theirs) : make_context(gpu);
     if (error) return error;
-    gpu->queue =
+    gpu->queue = gpu->target =
         cl.clCreateCommandQueue(gpu->context, gpu->device, CL_QUEUE_PROFILING_ENABLE, &error);
     return error;
 }
 
-static tally_status opencl_open(size_t i, struct gpu **out) {
+static tally_status opencl_open(size_t i, void *context, struct gpu **out) {
     cl_device_id device = opencl_device(i);
     if (!device) return no_device(i);
     struct gpu *gpu = calloc(1, sizeof *gpu);
@@ -156,7 +173,7 @@ static tally_status opencl_open(size_t i, struct gpu **out) {
     snprintf(gpu->options, sizeof gpu->options, "-cl-std=CL1.2%s",
              exact_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 
-    const cl_int error = connect(gpu);
+    const cl_int error = connect(gpu, context);
     if (error) {
         outcome(gpu, error, "opening the device");
         opencl_close(gpu);
@@ -168,6 +185,10 @@ static tally_status opencl_open(size_t i, struct gpu **out) {
 
 static const struct gpu_facts *opencl_facts(const struct gpu *gpu) {
     return &gpu->facts;
+}
+
+static void opencl_use(struct gpu *gpu, bool theirs, void *queue) {
+    gpu->target = theirs ? queue : gpu->queue;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -202,18 +223,30 @@ static tally_status opencl_allocate(struct gpu *gpu, size_t bytes, struct gpu_me
     return create(gpu, 0, NULL, bytes, out);
 }
 
+static tally_status opencl_allocate_visible(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
+                                            volatile void **host) {
+    (void)bytes, (void)out, (void)host;
+    return fail(TALLY_EUNSUPPORTED, "opencl:%zu: OpenCL 1.2 has no memory for both at a time",
+                gpu->index);
+}
+
+static tally_status opencl_wrap(struct gpu *gpu, void *native, size_t bytes,
+                                struct gpu_memory **out) {
+    size_t size = 0;
+    if (!native) return fail(TALLY_EINVAL, "opencl:%zu: no memory was given", gpu->index);
+    cl_int error = cl.clGetMemObjectInfo(native, CL_MEM_SIZE, sizeof size, &size, NULL);
+    if (error == CL_SUCCESS && size < bytes) error = CL_INVALID_VALUE;
+    if (error == CL_SUCCESS) error = cl.clRetainMemObject(native);
+    return error ? outcome(gpu, error, "the memory given") : keep(gpu, native, bytes, out);
+}
+
 /* A unified device takes host memory, any other a cl_mem of this gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
                                  struct gpu_memory **out) {
+    if (!gpu->facts.unified) return opencl_wrap(gpu, theirs, bytes, out);
     if (!theirs) return fail(TALLY_EINVAL, "opencl:%zu: no memory was given", gpu->index);
-    if (gpu->facts.unified)
-        return bytes ? create(gpu, CL_MEM_USE_HOST_PTR, theirs, bytes, out)
-                     : create(gpu, 0, NULL, 0, out);
-    size_t size = 0;
-    cl_int error = cl.clGetMemObjectInfo(theirs, CL_MEM_SIZE, sizeof size, &size, NULL);
-    if (error == CL_SUCCESS && size < bytes) error = CL_INVALID_VALUE;
-    if (error == CL_SUCCESS) error = cl.clRetainMemObject(theirs);
-    return error ? outcome(gpu, error, "the memory given") : keep(gpu, theirs, bytes, out);
+    return bytes ? create(gpu, CL_MEM_USE_HOST_PTR, theirs, bytes, out)
+                 : create(gpu, 0, NULL, 0, out);
 }
 
 static void drop_memory(struct gpu_memory *memory) {
@@ -236,13 +269,17 @@ static tally_status check_range(const struct gpu *gpu, const struct gpu_memory *
                 offset, memory->bytes);
 }
 
+/* A unified device has no way to go: it copies by itself, and while the caller waits. */
 static tally_status opencl_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                  const void *from, size_t bytes) {
     tally_status status = check_range(gpu, to, offset, bytes);
     if (status || bytes == 0) return status;
-    return outcome(
-        gpu, cl.clEnqueueWriteBuffer(gpu->queue, to->object, 1, offset, bytes, from, 0, NULL, NULL),
-        "copying to the device");
+    const cl_int error =
+        gpu->facts.unified
+            ? cl.clEnqueueWriteBuffer(gpu->queue, to->object, 1, offset, bytes, from, 0, NULL, NULL)
+            : opencl_ring_write(&gpu->ring, gpu->context, gpu->queue, to->object, offset, from,
+                                bytes);
+    return outcome(gpu, error, "copying to the device");
 }
 
 static tally_status opencl_read(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
@@ -260,7 +297,8 @@ static tally_status opencl_fill(struct gpu *gpu, struct gpu_memory *to, size_t o
     tally_status status = check_range(gpu, to, offset, bytes);
     if (status || bytes == 0) return status;
     return outcome(
-        gpu, cl.clEnqueueFillBuffer(gpu->queue, to->object, &byte, 1, offset, bytes, 0, NULL, NULL),
+        gpu,
+        cl.clEnqueueFillBuffer(gpu->target, to->object, &byte, 1, offset, bytes, 0, NULL, NULL),
         "filling memory");
 }
 
@@ -393,7 +431,7 @@ static tally_status opencl_launch(struct gpu *gpu, struct gpu_kernel *kernel, un
                                   a->memory ? &a->memory->object : a->value);
     }
     if (error == CL_SUCCESS)
-        error = cl.clEnqueueNDRangeKernel(gpu->queue, kernel->object, 1, NULL, &global, &local, 0,
+        error = cl.clEnqueueNDRangeKernel(gpu->target, kernel->object, 1, NULL, &global, &local, 0,
                                           NULL, NULL);
     return outcome(gpu, error, "launching a kernel");
 }
@@ -424,7 +462,10 @@ static tally_status opencl_elapsed(struct gpu *gpu, double *seconds) {
 
 static void opencl_close(struct gpu *gpu) {
     if (!gpu) return;
-    if (gpu->queue) cl.clFinish(gpu->queue);
+    if (gpu->queue) {
+        opencl_ring_close(&gpu->ring, gpu->queue);
+        cl.clFinish(gpu->queue);
+    }
     while (!LIST_EMPTY(&gpu->programs)) {
         struct gpu_program *program = LIST_FIRST(&gpu->programs);
         LIST_REMOVE(program, link);
@@ -451,13 +492,16 @@ const struct gpu_api opencl_api = {
     .facts = opencl_facts,
     .allocate = opencl_allocate,
     .release = opencl_release,
+    .allocate_visible = opencl_allocate_visible,
     .adopt = opencl_adopt,
+    .wrap = opencl_wrap,
     .write = opencl_write,
     .read = opencl_read,
     .fill = opencl_fill,
     .copy = opencl_copy,
     .build = opencl_build,
     .kernel = opencl_kernel,
+    .use = opencl_use,
     .launch = opencl_launch,
     .finish = opencl_finish,
     .mark = opencl_mark,

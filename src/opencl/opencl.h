@@ -35,9 +35,12 @@ typedef struct _cl_event *cl_event;
     X(CL_PROFILING_INFO_NOT_AVAILABLE, -7, TALLY_EUNSUPPORTED)                                     \
     X(CL_MEM_COPY_OVERLAP, -8, TALLY_EINVAL)                                                       \
     X(CL_BUILD_PROGRAM_FAILURE, -11, TALLY_ECOMPILE)                                               \
+    X(CL_MAP_FAILURE, -12, TALLY_ENOMEM)                                                           \
     X(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, -14, TALLY_ELOST)                              \
     X(CL_INVALID_VALUE, -30, TALLY_EINVAL)                                                         \
     X(CL_INVALID_DEVICE, -33, TALLY_EDEVICE)                                                       \
+    X(CL_INVALID_CONTEXT, -34, TALLY_EINVAL)                                                       \
+    X(CL_INVALID_COMMAND_QUEUE, -36, TALLY_EINVAL)                                                 \
     X(CL_INVALID_HOST_PTR, -37, TALLY_EINVAL)                                                      \
     X(CL_INVALID_MEM_OBJECT, -38, TALLY_EINVAL)                                                    \
     X(CL_INVALID_PROGRAM_EXECUTABLE, -45, TALLY_ECOMPILE)                                          \
@@ -73,8 +76,10 @@ enum {
     CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT = 1 << 7,
     CL_CONTEXT_PLATFORM = 0x1084,
     CL_QUEUE_PROFILING_ENABLE = 1 << 1,
+    CL_MAP_WRITE = 1 << 1,
     CL_MEM_READ_WRITE = 1 << 0,
     CL_MEM_USE_HOST_PTR = 1 << 3,
+    CL_MEM_ALLOC_HOST_PTR = 1 << 4,
     CL_MEM_SIZE = 0x1102,
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_PROFILING_COMMAND_END = 0x1283
@@ -93,10 +98,12 @@ enum {
     X(clCreateContext, cl_context,                                                                 \
       (const intptr_t *properties, cl_uint count, const cl_device_id *devices,                     \
        void (*notify)(const char *, const void *, size_t, void *), void *user, cl_int *error))     \
+    X(clRetainContext, cl_int, (cl_context context))                                               \
     X(clReleaseContext, cl_int, (cl_context context))                                              \
     X(clCreateCommandQueue, cl_command_queue,                                                      \
       (cl_context context, cl_device_id device, cl_bits properties, cl_int * error))               \
     X(clReleaseCommandQueue, cl_int, (cl_command_queue queue))                                     \
+    X(clFlush, cl_int, (cl_command_queue queue))                                                   \
     X(clFinish, cl_int, (cl_command_queue queue))                                                  \
     X(clCreateBuffer, cl_mem,                                                                      \
       (cl_context context, cl_bits flags, size_t size, void *host, cl_int *error))                 \
@@ -116,6 +123,12 @@ enum {
     X(clEnqueueCopyBuffer, cl_int,                                                                 \
       (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,       \
        size_t size, cl_uint count, const cl_event *events, cl_event *event))                       \
+    X(clEnqueueMapBuffer, void *,                                                                  \
+      (cl_command_queue queue, cl_mem memory, cl_bool wait, cl_bits flags, size_t offset,          \
+       size_t size, cl_uint count, const cl_event *events, cl_event *event, cl_int *error))        \
+    X(clEnqueueUnmapMemObject, cl_int,                                                             \
+      (cl_command_queue queue, cl_mem memory, void *at, cl_uint count, const cl_event *events,     \
+       cl_event *event))                                                                           \
     X(clCreateProgramWithSource, cl_program,                                                       \
       (cl_context context, cl_uint count, const char **texts, const size_t *lengths,               \
        cl_int *error))                                                                             \

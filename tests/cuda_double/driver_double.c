@@ -5,7 +5,9 @@
  * the CUDA host code can be tested anywhere. It is no GPU, and its devices say so in their names. It
  * is strict where the real driver may be lenient: a call without a context fails, and what is not
  * given back is counted. As on a real device, an error of a kernel shows up at a later call, is
- * returned by all calls from then on, and ends with the context.
+ * returned by all calls from then on, and ends with the context. Copies from pinned memory, fills and
+ * copies within the device are put off until something waits for them: whoever does not wait reads, or
+ * overwrites, what is not there yet. Kernels run at once, after what is before them in their stream.
  *
  * Environment variables, looked at in every call:
  *   TALLY_CUDA_DOUBLE_FAIL=cuMemAlloc:2:2,...   the 2nd call of cuMemAlloc from now on comes to error
@@ -39,6 +41,13 @@ CUDA_CALLS(DECLARE)
 
 /* For tests: how many objects of contexts there are - memory, streams, events, modules; */
 EXPORTED size_t tally_cuda_double_objects(void);
+/* A context of a device beside its primary one, and its end. */
+EXPORTED CUcontext tally_cuda_double_context(CUdevice device);
+EXPORTED void tally_cuda_double_end(CUcontext context);
+/* A stream is being captured from here on, or no longer. (What is put there is done all the same.) */
+EXPORTED void tally_cuda_double_capture(CUstream stream, bool on);
+/* How many of a stream's copies and fills have not been done yet. */
+EXPORTED size_t tally_cuda_double_put_off(CUstream stream);
 /* how many holders the primary contexts have; */
 EXPORTED size_t tally_cuda_double_holders(void);
 /* how many contexts the calling thread has pushed and not popped; */
@@ -46,7 +55,17 @@ EXPORTED size_t tally_cuda_double_depth(void);
 /* and how many failures TALLY_CUDA_DOUBLE_FAIL has brought about so far. */
 EXPORTED size_t tally_cuda_double_failures(void);
 
-enum { DEVICES_MAX = 4, STACK_MAX = 8 };
+enum { DEVICES_MAX = 4, CONTEXTS_MAX = 2 * DEVICES_MAX, STACK_MAX = 8 };
+
+/* Something that a stream is yet to do: a copy from the host or from the device, or else a fill. */
+struct work {
+    char *to;
+    const void *host, *from;
+    unsigned char byte;
+    size_t bytes;
+    unsigned long number; /* in its stream */
+    STAILQ_ENTRY(work) link;
+};
 
 /* What a module was made from: one of these. */
 struct program {
@@ -56,25 +75,33 @@ struct program {
 };
 
 struct object {
-    enum { MEMORY, STREAM, EVENT, MODULE } kind;
-    char *address; /* MEMORY */
+    enum { MEMORY, HOST, STREAM, EVENT, MODULE } kind;
+    char *address; /* MEMORY, HOST */
     size_t bytes;
-    double time;            /* EVENT: seconds; -1 before it is recorded */
-    struct program program; /* MODULE */
+    bool mapped;                 /* HOST: kernels see it */
+    STAILQ_HEAD(, work) put_off; /* STREAM */
+    unsigned long put;           /* how much work it was ever given */
+    bool captured;               /* it is being captured; EVENT: was recorded there */
+    double time;                 /* EVENT: seconds; -1 before it is recorded */
+    struct object *stream;       /* where it was recorded */
+    unsigned long upto;          /* after which work */
+    struct program program;      /* MODULE */
     LIST_ENTRY(object) link;
 };
 
+/* A context: the primary ones of all devices, then a second one of each. */
 static struct device {
     model_device *model; /* while there is a context */
     unsigned retained;
     CUresult lost; /* what every call in the context comes to */
     size_t used;   /* bytes */
     LIST_HEAD(, object) objects;
-} devices[DEVICES_MAX];
+} devices[CONTEXTS_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all of the above */
 static bool initialised;
 static size_t object_count, failure_count;
+static unsigned captures; /* streams that are being captured */
 static char fault_text[512];
 static _Thread_local struct device *stack[STACK_MAX]; /* contexts; the last is current */
 static _Thread_local unsigned depth;
@@ -131,10 +158,21 @@ static CUresult done(CUresult result) {
     return result;
 }
 
+/* What a thread must not do while a stream is being captured, unless it says that it knows better. */
+static bool upsets_captures(const char *name) {
+    static const char calls[] = " cuMemAlloc_v2 cuMemFree_v2 cuMemHostAlloc cuMemFreeHost "
+                                "cuModuleLoadData cuModuleUnload cuStreamSynchronize "
+                                "cuEventSynchronize cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 ";
+    char word[64];
+    snprintf(word, sizeof word, " %s ", name);
+    return captures > 0 && strstr(calls, word);
+}
+
 /* The same within a context: *out is its device. */
 static CUresult called_in(const char *name, struct device **out) {
     CUresult result = called(name);
     *out = depth ? stack[depth - 1] : NULL;
+    if (!result && upsets_captures(name)) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!*out || !(*out)->model) return result ? result : CUDA_ERROR_INVALID_CONTEXT;
     if (is_final(result) && (*out)->lost == CUDA_SUCCESS) (*out)->lost = result;
     return result ? result : (*out)->lost;
@@ -288,6 +326,12 @@ static struct object *add(struct device *d, struct object object) {
 }
 
 static void drop(struct object *o) {
+    if (o->kind == HOST && !o->mapped) free(o->address);
+    while (o->kind == STREAM && !STAILQ_EMPTY(&o->put_off)) {
+        struct work *w = STAILQ_FIRST(&o->put_off);
+        STAILQ_REMOVE_HEAD(&o->put_off, link);
+        free(w);
+    }
     LIST_REMOVE(o, link);
     object_count--;
     free(o);
@@ -301,12 +345,8 @@ static struct object *find(struct device *d, const void *object, int kind) {
 }
 
 static void end_context(struct device *d) {
-    while (!LIST_EMPTY(&d->objects)) {
-        struct object *o = LIST_FIRST(&d->objects);
-        LIST_REMOVE(o, link);
-        object_count--;
-        free(o);
-    }
+    while (!LIST_EMPTY(&d->objects))
+        drop(LIST_FIRST(&d->objects));
     model_close(d->model);
     d->model = NULL;
     d->lost = CUDA_SUCCESS;
@@ -365,6 +405,30 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
     return done(result);
 }
 
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+    CUresult result = called(__func__);
+    *flags = 0;
+    *active = devices[device].model != NULL;
+    return done(result);
+}
+
+CUcontext tally_cuda_double_context(CUdevice device) {
+    struct device *d = &devices[DEVICES_MAX + device];
+    if (d->model || model_open(&d->model) != MODEL_OK) abort();
+    return (CUcontext)(void *)d;
+}
+
+void tally_cuda_double_end(CUcontext context) {
+    end_context((struct device *)(void *)context);
+}
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    if (result == CUDA_SUCCESS) *device = (CUdevice)((d - devices) % DEVICES_MAX);
+    return done(result);
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
     CUresult result = called(__func__);
     if (depth == STACK_MAX) abort(); /* somebody forgets to pop */
@@ -385,14 +449,82 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     (void)flags;
-    if (result == CUDA_SUCCESS) *stream = (CUstream)(void *)add(d, (struct object){.kind = STREAM});
+    if (result == CUDA_SUCCESS) {
+        struct object *o = add(d, (struct object){.kind = STREAM});
+        STAILQ_INIT(&o->put_off);
+        *stream = (CUstream)(void *)o;
+    }
     return done(result);
 }
 
-/* What takes a stream begins like this. */
-static CUresult called_on(const char *name, CUstream stream, struct device **d) {
+static CUresult copy_within(struct device *d, char *to, const void *from, size_t bytes) {
+    char *between = malloc(bytes);
+    CUresult result = of_model(d, model_read(d->model, between, from, bytes));
+    if (result == CUDA_SUCCESS) result = of_model(d, model_write(d->model, to, between, bytes));
+    free(between);
+    return result;
+}
+
+/* Does a stream's work up to a number. */
+static CUresult catch_up(struct device *d, struct object *stream, unsigned long upto) {
+    CUresult result = CUDA_SUCCESS;
+    while (!STAILQ_EMPTY(&stream->put_off) && STAILQ_FIRST(&stream->put_off)->number <= upto) {
+        struct work *w = STAILQ_FIRST(&stream->put_off);
+        CUresult one = w->host   ? of_model(d, model_write(d->model, w->to, w->host, w->bytes))
+                       : w->from ? copy_within(d, w->to, w->from, w->bytes)
+                                 : of_model(d, model_fill(d->model, w->to, w->byte, w->bytes));
+        if (result == CUDA_SUCCESS) result = one;
+        STAILQ_REMOVE_HEAD(&stream->put_off, link);
+        free(w);
+    }
+    return result;
+}
+
+/* As what frees memory does. */
+static CUresult catch_up_all(struct device *d) {
+    struct object *o;
+    CUresult result = CUDA_SUCCESS;
+    for (o = LIST_FIRST(&d->objects); o && !result; o = LIST_NEXT(o, link))
+        if (o->kind == STREAM) result = catch_up(d, o, o->put);
+    return result;
+}
+
+/* Takes work that is done when something waits for it; at once in a capture. */
+static CUresult put_off(struct device *d, CUstream stream, struct work work) {
+    struct object *s = find(d, stream, STREAM);
+    struct work *w = malloc(sizeof *w);
+    if (!w) abort();
+    *w = work;
+    w->number = ++s->put;
+    STAILQ_INSERT_TAIL(&s->put_off, w, link);
+    return s->captured ? catch_up(d, s, s->put) : CUDA_SUCCESS;
+}
+
+size_t tally_cuda_double_put_off(CUstream stream) {
+    size_t count = 0;
+    struct work *w;
+    STAILQ_FOREACH(w, &((struct object *)(void *)stream)->put_off, link)
+    count++;
+    return count;
+}
+
+void tally_cuda_double_capture(CUstream stream, bool on) {
+    struct object *s = (struct object *)(void *)stream;
+    captures += (unsigned)on - (unsigned)s->captured;
+    s->captured = on;
+}
+
+/* What puts work on a stream begins like this. */
+static CUresult called_for(const char *name, CUstream stream, struct device **d) {
     CUresult result = called_in(name, d);
     return result ? result : find(*d, stream, STREAM) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* And what comes after all that is there, like this. */
+static CUresult called_on(const char *name, CUstream stream, struct device **d) {
+    CUresult result = called_for(name, stream, d);
+    struct object *s = (struct object *)(void *)stream;
+    return result ? result : catch_up(*d, s, s->put);
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
@@ -404,7 +536,10 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 
 CUresult cuStreamSynchronize(CUstream stream) {
     struct device *d;
-    return done(called_on(__func__, stream, &d));
+    CUresult result = called_on(__func__, stream, &d);
+    if (result == CUDA_SUCCESS && ((struct object *)(void *)stream)->captured)
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return done(result);
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned flags) {
@@ -436,10 +571,14 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
     struct object *o;
     struct timespec now;
     CUresult result = called_with_event(__func__, event, &d, &o);
-    if (result == CUDA_SUCCESS && !find(d, stream, STREAM)) result = CUDA_ERROR_INVALID_HANDLE;
+    struct object *s = result ? NULL : find(d, stream, STREAM);
+    if (result == CUDA_SUCCESS && !s) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         o->time = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+        o->stream = s;
+        o->upto = s->put;
+        o->captured = s->captured;
     }
     return done(result);
 }
@@ -447,7 +586,11 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 CUresult cuEventSynchronize(CUevent event) {
     struct device *d;
     struct object *o;
-    return done(called_with_event(__func__, event, &d, &o));
+    CUresult result = called_with_event(__func__, event, &d, &o);
+    if (result == CUDA_SUCCESS && o->captured) result = CUDA_ERROR_CAPTURED_EVENT;
+    if (result == CUDA_SUCCESS && find(d, o->stream, STREAM))
+        result = catch_up(d, o->stream, o->upto);
+    return done(result);
 }
 
 CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to) {
@@ -483,20 +626,29 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
     return done(result);
 }
 
-/* The allocation that an address lies in. */
+/* The allocation that an address lies in, the device's or the host's. */
 static struct object *memory_at(struct device *d, CUdeviceptr address) {
     struct object *o;
     for (o = LIST_FIRST(&d->objects); o; o = LIST_NEXT(o, link))
-        if (o->kind == MEMORY && address - (uintptr_t)o->address < o->bytes) return o;
+        if ((o->kind == MEMORY || o->kind == HOST) && address - (uintptr_t)o->address < o->bytes)
+            return o;
     return NULL;
+}
+
+/* Whether kernels see all of a range. */
+static bool is_reached(struct device *d, CUdeviceptr address, size_t bytes) {
+    const struct object *o = memory_at(d, address);
+    return o && (o->kind == MEMORY || o->mapped) &&
+           bytes <= o->bytes - (address - (uintptr_t)o->address);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     struct object *o = result ? NULL : memory_at(d, address);
-    if (result == CUDA_SUCCESS && (!o || o->address != pointer(address)))
+    if (result == CUDA_SUCCESS && (!o || o->kind != MEMORY || o->address != pointer(address)))
         result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = catch_up_all(d);
     if (result == CUDA_SUCCESS) {
         result = of_model(d, model_free(d->model, o->address));
         d->used -= o->bytes;
@@ -505,11 +657,68 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
     return done(result);
 }
 
+/* Memory that kernels are to see is the model's, and all of it counts as written. */
+static CUresult allocate_host(struct device *d, struct object *o) {
+    void *memory = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (o->mapped)
+        result = of_model(d, model_allocate(d->model, o->bytes, &memory));
+    else if (!(memory = malloc(o->bytes)))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && o->mapped)
+        result = of_model(d, model_fill(d->model, memory, 0, o->bytes));
+    o->address = memory;
+    return result;
+}
+
+CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
+    struct device *d;
+    struct object o = {
+        .kind = HOST, .bytes = bytes, .mapped = (flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0};
+    CUresult result = called_in(__func__, &d);
+    if (result == CUDA_SUCCESS && bytes == 0) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = allocate_host(d, &o);
+    if (result == CUDA_SUCCESS) *address = add(d, o)->address;
+    return done(result);
+}
+
+static struct object *host_at(struct device *d, const void *address) {
+    struct object *o = memory_at(d, (uintptr_t)address);
+    return o && o->kind == HOST ? o : NULL;
+}
+
+CUresult cuMemFreeHost(void *address) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    struct object *o = result ? NULL : host_at(d, address);
+    if (result == CUDA_SUCCESS && (!o || o->address != address)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = catch_up_all(d);
+    if (result == CUDA_SUCCESS && o->mapped) result = of_model(d, model_free(d->model, address));
+    if (result == CUDA_SUCCESS) drop(o);
+    return done(result);
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned flags) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    const struct object *o = result ? NULL : host_at(d, host);
+    if (result == CUDA_SUCCESS && (!o || !o->mapped || flags)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *address = (uintptr_t)host;
+    return done(result);
+}
+
+/* From pinned memory a copy may come late; from any other the driver takes the bytes at once. */
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
     struct device *d;
-    CUresult result = called_on(__func__, stream, &d);
+    CUresult result = called_for(__func__, stream, &d);
+    if (result == CUDA_SUCCESS && !is_reached(d, to, bytes)) result = CUDA_ERROR_INVALID_VALUE;
+    const bool pinned = result == CUDA_SUCCESS && host_at(d, from);
     if (result == CUDA_SUCCESS)
-        result = of_model(d, model_write(d->model, pointer(to), from, bytes));
+        result = put_off(d, stream, (struct work){.to = pointer(to), .host = from, .bytes = bytes});
+    if (result == CUDA_SUCCESS && !pinned) {
+        struct object *s = (struct object *)(void *)stream;
+        result = catch_up(d, s, s->put);
+    }
     return done(result);
 }
 
@@ -523,33 +732,35 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     struct device *d;
-    CUresult result = called_on(__func__, stream, &d);
-    char *between = result ? NULL : malloc(bytes);
+    CUresult result = called_for(__func__, stream, &d);
+    if (result == CUDA_SUCCESS && (!is_reached(d, to, bytes) || !is_reached(d, from, bytes)))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = of_model(d, model_read(d->model, between, pointer(from), bytes));
-    if (result == CUDA_SUCCESS)
-        result = of_model(d, model_write(d->model, pointer(to), between, bytes));
-    free(between);
+        result = put_off(d, stream,
+                         (struct work){.to = pointer(to), .from = pointer(from), .bytes = bytes});
     return done(result);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {
     struct device *d;
-    CUresult result = called_on(__func__, stream, &d);
+    CUresult result = called_for(__func__, stream, &d);
+    if (result == CUDA_SUCCESS && !is_reached(d, to, bytes)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = of_model(d, model_fill(d->model, pointer(to), byte, bytes));
+        result = put_off(d, stream, (struct work){.to = pointer(to), .byte = byte, .bytes = bytes});
     return done(result);
 }
 
 CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address) {
     CUresult result = called(__func__);
-    size_t i = 0;
-    while (i < DEVICES_MAX && !memory_at(&devices[i], address))
-        i++;
-    if (result == CUDA_SUCCESS && i == DEVICES_MAX) result = CUDA_ERROR_INVALID_VALUE;
+    const struct object *o = NULL;
+    int i = 0;
+    for (i = 0; i < CONTEXTS_MAX && !(o = memory_at(&devices[i], address)); i++)
+        continue;
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        *(int *)value =
-            attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (int)i : CU_MEMORYTYPE_DEVICE;
+        *(int *)value = attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? i % DEVICES_MAX
+                        : o->kind == HOST                                ? CU_MEMORYTYPE_HOST
+                                                                         : CU_MEMORYTYPE_DEVICE;
     return done(result);
 }
 

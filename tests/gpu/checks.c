@@ -98,7 +98,7 @@ static const ladder_rung rungs[] = {LADDER_GRID_STRIDE, LADDER_VECTORIZED, LADDE
 
 static struct gpu *opened(const struct gpu_api *api) {
     struct gpu *gpu = NULL;
-    assert_ok(api->open(0, &gpu));
+    assert_ok(api->open(0, NULL, &gpu));
     assert_non_null(gpu);
     return gpu;
 }
@@ -169,6 +169,103 @@ void check_builds(const struct gpu_api *api) {
     assert_error(TALLY_ECOMPILE, api->build(gpu, "no_such_file.cu", NULL, NULL, 0, &program));
     assert_ok(api->build(gpu, "ladder/ladder.cu", NULL, i32, 2, &again));
     api->close(gpu);
+}
+
+static void fill_randomly(unsigned char *x, size_t n, uint64_t state) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = (unsigned char)(i % 8 ? state >> 8 * (i % 8) : next_random(&state));
+}
+
+/* One write in the middle of memory that is otherwise 0x5a, and a second one right after it. */
+static void check_write(const struct gpu_api *api, struct gpu *gpu, size_t offset, size_t bytes) {
+    const size_t all = offset + 2 * bytes + 9;
+    struct gpu_memory *memory;
+    unsigned char *x = malloc(bytes + 1), *wanted = malloc(all), *out = malloc(all);
+    assert_true(x && wanted && out);
+    memset(wanted, 0x5a, all);
+    assert_ok(api->allocate(gpu, all, &memory));
+    assert_ok(api->fill(gpu, memory, 0, 0x5a, all));
+    for (int i = 0; i < 2; i++) {
+        unsigned char *to = wanted + offset + (size_t)i * (bytes + 1);
+        fill_randomly(x + 1, bytes, all + (size_t)i);
+        memcpy(to, x + 1, bytes);
+        assert_ok(api->write(gpu, memory, (size_t)(to - wanted), x + 1, bytes));
+        memset(x, 0xee, bytes + 1);
+    }
+    assert_ok(api->read(gpu, out, memory, 0, all));
+    if (memcmp(out, wanted, all) != 0)
+        fail_msg("%zu bytes at %zu did not arrive as written", bytes, offset);
+    api->release(gpu, memory);
+    free(x);
+    free(wanted);
+    free(out);
+}
+
+void check_writes(const struct gpu_api *api, struct gpu *gpu) {
+    static const size_t sizes[] = {
+        0, 1, 65536, 65537, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, (8 << 20) + 3, (19 << 20) - 5};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_write(api, gpu, 3 + 8 * i, sizes[i]);
+}
+
+enum { HALF = 100003 };
+
+static void expect_bytes(const struct gpu_api *api, struct gpu *gpu, struct gpu_memory *memory,
+                         int first, int second) {
+    static unsigned char out[2 * HALF];
+    assert_ok(api->read(gpu, out, memory, 0, sizeof out));
+    for (size_t i = 0; i < sizeof out; i++)
+        if (out[i] != (i < HALF ? first : second))
+            fail_msg("byte %zu is %d instead of %d", i, out[i], i < HALF ? first : second);
+}
+
+void check_queue(const struct gpu_api *api, struct gpu *gpu, void *queue, void (*wait)(void *)) {
+    static unsigned char x[2 * HALF];
+    struct gpu_memory *a;
+    assert_ok(api->allocate(gpu, sizeof x, &a));
+    for (int round = 0; round < 3; round++) {
+        memset(x, 1, sizeof x);
+        assert_ok(api->write(gpu, a, 0, x, sizeof x)); /* ours, */
+        assert_ok(api->finish(gpu));
+        api->use(gpu, true, queue);
+        assert_ok(api->fill(gpu, a, HALF, 2, HALF)); /* theirs */
+        wait(queue);
+        expect_bytes(api, gpu, a, 1, 2); /* a read is ours always */
+        api->use(gpu, false, NULL);
+        assert_ok(api->fill(gpu, a, 0, 5, HALF));
+        expect_bytes(api, gpu, a, 5, 2);
+    }
+    api->release(gpu, a);
+}
+
+void check_visible(const struct gpu_api *api, struct gpu *gpu) {
+    const struct ladder_instance *instance = ladder_instance_of(TALLY_I32, TALLY_SUM);
+    struct run r = {.api = api, .gpu = gpu, .instance = instance};
+    struct gpu_memory *total;
+    volatile void *host = NULL;
+    uint64_t word = 0;
+    int64_t wanted, sum = 0;
+    int32_t *x = some_integers(1000, &wanted);
+    assert_ok(api->allocate_visible(gpu, instance->word_size, &total, &host));
+    assert_non_null((const void *)(uintptr_t)host);
+    assert_ok(place(&r, x, 1000));
+    assert_ok(api->copy(gpu, total, 0, r.total, 0, instance->word_size));
+    api->release(gpu, r.total);
+    r.total = total;
+    assert_ok(launch(&r, LADDER_SHUFFLE, 1000));
+    assert_ok(api->finish(gpu));
+    memcpy(&word, (const void *)(uintptr_t)host, instance->word_size);
+    instance->from_word(&sum, &word);
+    assert_true(sum == wanted);
+    assert_ok(api->fill(gpu, total, 0, 7, instance->word_size));
+    assert_ok(api->finish(gpu));
+    assert_int_equal(*(volatile char *)host, 7);
+    api->release(gpu, total);
+    assert_ok(api->allocate_visible(gpu, 0, &total, &host)); /* close() frees it */
+    api->release(gpu, r.board);
+    api->release(gpu, r.partials);
+    api->release(gpu, r.x);
+    free(x);
 }
 
 /* Small whole numbers, so that sums of floats are exact in any order. */
@@ -281,7 +378,7 @@ static void *work(void *argument) {
     struct worker *w = argument;
     struct gpu *gpu = NULL;
     int64_t sum = 0;
-    tally_status status = w->api->open(0, &gpu);
+    tally_status status = w->api->open(0, NULL, &gpu);
     for (unsigned r = 0; r < w->rounds && status == TALLY_OK; r++) {
         status = sum_i32(w->api, gpu, rungs[r % 4], w->x, w->n, &sum);
         if (status == TALLY_OK && sum != w->wanted)
@@ -314,7 +411,7 @@ void check_threads(const struct gpu_api *api, unsigned threads, unsigned rounds)
 void check_absence(const struct gpu_api *api, size_t i) {
     struct gpu *gpu = NULL;
     struct gpu_facts facts;
-    assert_error(TALLY_EDEVICE, api->open(i, &gpu));
+    assert_error(TALLY_EDEVICE, api->open(i, NULL, &gpu));
     assert_error(TALLY_EDEVICE, api->describe(i, &facts));
     assert_null(gpu);
 }

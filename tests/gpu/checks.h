@@ -19,6 +19,12 @@ void check_ladder(const struct gpu_api *api);
 void check_time(const struct gpu_api *api);
 /* Opens, works and closes `times` times; the process must not grow by more than `bytes`. */
 void check_reopening(const struct gpu_api *api, unsigned times, size_t bytes);
+/* Large writes, at odd places and of odd sizes, of memory that is changed as soon as write() returns. */
+void check_writes(const struct gpu_api *api, struct gpu *gpu);
+/* Launches and fills on a queue of the caller's stay in one order with copies. */
+void check_queue(const struct gpu_api *api, struct gpu *gpu, void *queue, void (*wait)(void *));
+/* Memory that a kernel writes and the host looks at. */
+void check_visible(const struct gpu_api *api, struct gpu *gpu);
 /* Several threads, each with its own device. */
 void check_threads(const struct gpu_api *api, unsigned threads, unsigned rounds);
 /* There is no such device, and that is said. */

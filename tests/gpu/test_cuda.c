@@ -7,6 +7,7 @@
 #include "cuda/driver.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 
 static void fail_at(const char *call, unsigned which, int error) {
     char rule[80];
@@ -18,16 +19,56 @@ static void heal(void) {
     unsetenv("TALLY_CUDA_DOUBLE_FAIL");
 }
 
-static size_t objects(void) {
+/* A function of the double's own. */
+static void find(const char *name, void *function) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    size_t (*count)(void);
     assert_non_null(library);
-    void *address = dlsym(library, "tally_cuda_double_objects");
+    void *address = dlsym(library, name);
     assert_non_null(address);
-    memcpy(&count, &address, sizeof count);
-    const size_t result = count();
+    memcpy(function, &address, sizeof address);
     dlclose(library);
-    return result;
+}
+
+static size_t objects(void) {
+    size_t (*count)(void);
+    find("tally_cuda_double_objects", &count);
+    return count();
+}
+
+static void capture(CUstream stream, bool on) {
+    void (*set)(CUstream, bool);
+    find("tally_cuda_double_capture", &set);
+    set(stream, on);
+}
+
+static size_t put_off(CUstream stream) {
+    size_t (*count)(CUstream);
+    find("tally_cuda_double_put_off", &count);
+    return count(stream);
+}
+
+/* A context of the caller's, not the primary one, with a stream in it. */
+struct theirs {
+    CUcontext context;
+    CUstream stream;
+};
+
+static struct theirs new_theirs(CUdevice device) {
+    struct theirs t;
+    CUcontext (*make)(CUdevice);
+    find("tally_cuda_double_context", &make);
+    t.context = make(device);
+    assert_int_equal(cu.cuCtxPushCurrent(t.context), 0);
+    assert_int_equal(cu.cuStreamCreate(&t.stream, 0), 0);
+    assert_int_equal(cu.cuCtxPopCurrent(&t.context), 0);
+    return t;
+}
+
+static void end_theirs(const struct theirs *t) {
+    void (*end)(CUcontext);
+    find("tally_cuda_double_end", &end);
+    if (t->stream) capture(t->stream, false);
+    end(t->context);
 }
 
 /* ---- The driver's start, before anything else ------------------------------------------------ */
@@ -49,9 +90,9 @@ static void starts(void **state) {
     assert_int_equal(cuda_api.count(), 0);
     setenv("TALLY_CUDA_DOUBLE_FAIL", "cuInit:1:100,cuInit:2:12345", 1);
     struct gpu *gpu = NULL;
-    assert_error(TALLY_EDEVICE, cuda_api.open(0, &gpu));
+    assert_error(TALLY_EDEVICE, cuda_api.open(0, NULL, &gpu));
     assert_non_null(strstr(tally_error(), "CUDA_ERROR_NO_DEVICE"));
-    assert_error(TALLY_EDEVICE, cuda_api.open(0, &gpu));
+    assert_error(TALLY_EDEVICE, cuda_api.open(0, NULL, &gpu));
     assert_non_null(strstr(tally_error(), "an unknown error"));
     setenv("TALLY_CUDA_DOUBLE_FAIL", "cuDriverGetVersion:1:999,cuDriverGetVersion:2:999", 1);
     start_fails("does not start");
@@ -117,8 +158,8 @@ static void adopts(void **state) {
     int on_host = 5, out = 0;
     (void)state;
     setenv("TALLY_CUDA_DOUBLE_DEVICES", "2", 1);
-    assert_ok(cuda_api.open(0, &first));
-    assert_ok(cuda_api.open(1, &second));
+    assert_ok(cuda_api.open(0, NULL, &first));
+    assert_ok(cuda_api.open(1, NULL, &second));
     assert_error(TALLY_EUNSUPPORTED, cuda_api.adopt(first, &on_host, sizeof on_host, &theirs));
     /* What another library has in the same context: */
     CUcontext context;
@@ -146,7 +187,7 @@ static void device_memory_ends(void **state) {
     struct gpu_memory *most, *more;
     (void)state;
     setenv("TALLY_CUDA_DOUBLE_MEMORY", "1000000", 1);
-    assert_ok(cuda_api.open(0, &gpu));
+    assert_ok(cuda_api.open(0, NULL, &gpu));
     assert_int_equal(cuda_api.facts(gpu)->memory, 1000000);
     assert_ok(cuda_api.allocate(gpu, 900000, &most));
     assert_error(TALLY_ENOMEM, cuda_api.allocate(gpu, 200000, &more));
@@ -157,25 +198,302 @@ static void device_memory_ends(void **state) {
     unsetenv("TALLY_CUDA_DOUBLE_MEMORY");
 }
 
+/* ---- What is the caller's: contexts and streams ---------------------------------------------- */
+
+static void wait_for_stream(void *stream) {
+    assert_int_equal(cu.cuStreamSynchronize(stream), 0);
+}
+
+static void callers_context(void **state) {
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu, *stranger;
+    CUcontext gone;
+    int32_t x[3] = {1, 2, 3};
+    int64_t sum = 0;
+    (void)state;
+    setenv("TALLY_CUDA_DOUBLE_DEVICES", "2", 1);
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(sum_i32(&cuda_api, gpu, LADDER_SHUFFLE, x, 3, &sum));
+    assert_int_equal(sum, 6);
+    assert_int_equal(cu.cuCtxPushCurrent(t.context), 0);
+    check_queue(&cuda_api, gpu, t.stream, wait_for_stream);
+    assert_int_equal(cu.cuCtxPopCurrent(&gone), 0);
+    check_visible(&cuda_api, gpu);
+    cuda_api.close(gpu);
+    assert_int_equal(objects(), 1); /* their stream */
+    assert_error(TALLY_EINVAL, cuda_api.open(1, t.context, &stranger));
+    assert_non_null(strstr(tally_error(), "another device's"));
+    assert_int_equal(objects(), 1);
+    end_theirs(&t);
+    unsetenv("TALLY_CUDA_DOUBLE_DEVICES");
+}
+
+/* The primary context, handed in, is not given up either; and one that is lost begins anew. */
+static void callers_primary_context(void **state) {
+    CUcontext context;
+    CUdeviceptr address = 0;
+    struct gpu *gpu, *next;
+    struct gpu_memory *memory;
+    (void)state;
+    assert_int_equal(cu.cuDevicePrimaryCtxRetain(&context, 0), 0);
+    assert_ok(cuda_api.open(0, context, &gpu));
+    cuda_api.close(gpu);
+    assert_int_equal(cu.cuCtxPushCurrent(context), 0);
+    assert_int_equal(cu.cuMemAlloc(&address, 8), 0); /* it is still there */
+    assert_int_equal(cu.cuMemFree(address), 0);
+    assert_int_equal(cu.cuCtxPopCurrent(&context), 0);
+
+    assert_ok(cuda_api.open(0, context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 8, &memory));
+    fail_at("cuMemsetD8Async", 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_error(TALLY_ELOST, cuda_api.fill(gpu, memory, 0, 0, 8));
+    heal();
+    assert_error(TALLY_ELOST, cuda_api.open(0, context, &next));
+    assert_ok(cuda_api.open(0, NULL, &next)); /* which resets it */
+    assert_error(TALLY_ELOST, cuda_api.fill(gpu, memory, 0, 0, 8));
+    cuda_api.close(gpu);
+    assert_ok(cuda_api.open(0, context, &gpu)); /* of the new generation */
+    assert_ok(cuda_api.allocate(gpu, 8, &memory));
+    assert_ok(cuda_api.fill(gpu, memory, 0, 0, 8));
+    cuda_api.close(gpu);
+    cuda_api.close(next);
+    assert_int_equal(cu.cuDevicePrimaryCtxRelease(0), 0);
+    assert_int_equal(objects(), 0);
+}
+
+/* A caller's context that is lost stays so, and takes nobody else's with it. */
+static void callers_context_is_lost(void **state) {
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu, *again = NULL, *ours;
+    struct gpu_memory *memory, *kept;
+    int in = 5, out = 0;
+    (void)state;
+    assert_ok(cuda_api.open(0, NULL, &ours));
+    assert_ok(cuda_api.allocate(ours, sizeof in, &kept));
+    assert_ok(cuda_api.write(ours, kept, 0, &in, sizeof in));
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 8, &memory));
+    fail_at("cuMemsetD8Async", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(TALLY_ELOST, cuda_api.fill(gpu, memory, 0, 0, 8));
+    heal();
+    assert_error(TALLY_ELOST, cuda_api.finish(gpu));
+    assert_error(TALLY_ELOST, cuda_api.open(0, t.context, &again));
+    assert_non_null(strstr(tally_error(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    assert_null(again);
+    assert_ok(cuda_api.open(0, NULL, &again)); /* and resets nothing */
+    assert_ok(cuda_api.read(ours, &out, kept, 0, sizeof out));
+    assert_int_equal(out, 5);
+    cuda_api.close(again);
+    cuda_api.close(gpu);
+    cuda_api.close(ours);
+    end_theirs(&t);
+    assert_int_equal(objects(), 0);
+}
+
+/* And the primary one that is lost, and begins anew, does not take a caller's with it. */
+static void callers_context_stays(void **state) {
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu, *ours;
+    struct gpu_memory *memory, *kept;
+    int in = 5, out = 0;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, sizeof in, &kept));
+    assert_ok(cuda_api.write(gpu, kept, 0, &in, sizeof in));
+    assert_ok(cuda_api.open(0, NULL, &ours));
+    assert_ok(cuda_api.allocate(ours, 8, &memory));
+    fail_at("cuMemsetD8Async", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(TALLY_ELOST, cuda_api.fill(ours, memory, 0, 0, 8));
+    heal();
+    cuda_api.close(ours);
+    assert_ok(cuda_api.open(0, NULL, &ours));
+    assert_ok(cuda_api.read(gpu, &out, kept, 0, sizeof out));
+    assert_int_equal(out, 5);
+    cuda_api.close(ours);
+    cuda_api.close(gpu);
+    end_theirs(&t);
+    assert_int_equal(objects(), 0);
+}
+
+/* Fills and launches are on the caller's stream, which neither finish() nor close() waits for. */
+static void works_on_callers_stream(void **state) {
+    const struct theirs t = new_theirs(0);
+    static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
+    const uint64_t n = 2;
+    struct gpu *gpu;
+    struct gpu_memory *memory, *out;
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 8, &memory));
+    assert_ok(cuda_api.allocate(gpu, 16, &out));
+    assert_ok(cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program));
+    assert_ok(cuda_api.kernel(gpu, program, "load_elements", &kernel));
+    const struct gpu_argument arguments[] = {
+        {.memory = memory}, {.value = &n, .size = sizeof n}, {.memory = out}};
+    cuda_api.use(gpu, true, t.stream);
+    assert_ok(cuda_api.fill(gpu, memory, 0, 9, 8));
+    assert_int_equal(put_off(t.stream), 1);
+    assert_ok(cuda_api.launch(gpu, kernel, 1, 64, arguments, 3));
+    assert_int_equal(put_off(t.stream), 0); /* which the kernel came after */
+    assert_ok(cuda_api.fill(gpu, memory, 0, 9, 8));
+    assert_int_equal(put_off(t.stream), 1);
+    assert_ok(cuda_api.finish(gpu));
+    assert_int_equal(put_off(t.stream), 1);
+    cuda_api.close(gpu);
+    end_theirs(&t);
+}
+
+/* Fills and launches into a capture, which forbids nearly all else. */
+static tally_status capture_work(struct gpu *gpu, const struct theirs *t, struct gpu_memory *a,
+                                 struct gpu_memory *b) {
+    static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
+    const uint64_t none = 0;
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    const struct gpu_argument arguments[] = {
+        {.memory = a}, {.value = &none, .size = sizeof none}, {.memory = b}};
+    tally_status status = cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program);
+    if (!status) status = cuda_api.kernel(gpu, program, "load_elements", &kernel);
+    if (!status) status = cuda_api.fill(gpu, a, 0, 1, 8);
+    if (!status) status = cuda_api.finish(gpu);
+    if (status) return status;
+    capture(t->stream, true);
+    cuda_api.use(gpu, true, t->stream);
+    status = cuda_api.fill(gpu, a, 0, 3, 8);
+    if (!status) status = cuda_api.launch(gpu, kernel, 1, 64, arguments, 3);
+    cuda_api.use(gpu, false, NULL);
+    capture(t->stream, false);
+    return status;
+}
+
+static void captures(void **state) {
+    const struct theirs t = new_theirs(0);
+    unsigned char out[8] = {0};
+    struct gpu *gpu;
+    struct gpu_memory *a, *b;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 8, &a));
+    assert_ok(cuda_api.allocate(gpu, 8, &b));
+    assert_ok(capture_work(gpu, &t, a, b));
+    assert_ok(cuda_api.read(gpu, out, a, 0, 8));
+    assert_int_equal(out[0], 3); /* (the double does it all the same) */
+    capture(t.stream, true);
+    assert_error(TALLY_EINVAL, cuda_api.finish(gpu)); /* no harm is done */
+    capture(t.stream, false);
+    assert_ok(cuda_api.finish(gpu));
+    cuda_api.close(gpu);
+    end_theirs(&t);
+}
+
+/* ---- Writes through pinned memory ------------------------------------------------------------ */
+
+static void writes(void **state) {
+    struct gpu *gpu;
+    (void)state;
+    assert_ok(cuda_api.open(0, NULL, &gpu));
+    const size_t before = objects();
+    check_writes(&cuda_api, gpu);
+    assert_int_equal(objects(), before + 5); /* the pieces are one, with four events */
+    cuda_api.close(gpu);
+    assert_int_equal(objects(), 0);
+}
+
+/* No pinned memory, or no event for a piece: then without. */
+static void writes_without_pinned_memory(void **state) {
+    struct gpu *gpu;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_ok(cuda_api.open(0, NULL, &gpu));
+        const size_t before = objects();
+        fail_at(i == 0 ? "cuMemHostAlloc" : "cuEventCreate", i == 2 ? 3 : 1,
+                CUDA_ERROR_OUT_OF_MEMORY);
+        check_writes(&cuda_api, gpu);
+        heal();
+        assert_int_equal(objects(), before);
+        cuda_api.close(gpu);
+    }
+    assert_int_equal(objects(), 0);
+}
+
+/* Memory that is pinned already is read where it lies, before write() returns. */
+static void writes_from_pinned_memory(void **state) {
+    enum { BYTES = 300001 };
+    static unsigned char out[BYTES];
+    struct gpu *gpu;
+    struct gpu_memory *memory, *pinned;
+    volatile void *host;
+    (void)state;
+    assert_ok(cuda_api.open(0, NULL, &gpu));
+    assert_ok(cuda_api.allocate(gpu, BYTES, &memory));
+    assert_ok(cuda_api.allocate_visible(gpu, BYTES, &pinned, &host));
+    const size_t before = objects();
+    for (size_t bytes = 7; bytes <= BYTES; bytes += BYTES - 7) {
+        memset((void *)(uintptr_t)host, 1, bytes);
+        assert_ok(cuda_api.write(gpu, memory, 0, (void *)(uintptr_t)host, bytes));
+        memset((void *)(uintptr_t)host, 2, bytes);
+        assert_ok(cuda_api.read(gpu, out, memory, 0, bytes));
+        for (size_t i = 0; i < bytes; i++)
+            assert_int_equal(out[i], 1);
+    }
+    assert_int_equal(objects(), before); /* no ring for that */
+    cuda_api.close(gpu);
+}
+
+static void visible(void **state) {
+    struct gpu *gpu;
+    struct gpu_memory *memory;
+    volatile void *host;
+    (void)state;
+    assert_ok(cuda_api.open(0, NULL, &gpu));
+    check_visible(&cuda_api, gpu);
+    fail_at("cuMemHostAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    assert_error(TALLY_ENOMEM, cuda_api.allocate_visible(gpu, 8, &memory, &host));
+    assert_non_null(strstr(tally_error(), "8 bytes"));
+    heal();
+    cuda_api.close(gpu);
+    assert_int_equal(objects(), 0);
+}
+
 /* ---- What fails ------------------------------------------------------------------------------ */
 
-/* All calls of the interface once; stops at the first that fails, and gives everything back. */
-static tally_status session(void) {
+static tally_status use_theirs(struct gpu *gpu, const struct theirs *t, struct gpu_memory *a,
+                               struct gpu_memory *b) {
+    unsigned char out[8];
+    tally_status status = cuda_api.fill(gpu, a, 0, 1, 8);
+    cuda_api.use(gpu, true, t->stream);
+    if (!status) status = cuda_api.fill(gpu, a, 0, 1, 8);
+    if (!status) status = cuda_api.finish(gpu);
+    cuda_api.use(gpu, false, NULL);
+    if (!status) status = cuda_api.read(gpu, out, a, 0, 8);
+    if (!status) status = capture_work(gpu, t, a, b);
+    return status ? status : cuda_api.finish(gpu);
+}
+
+/* All calls of the interface once; stops at the first that fails, and gives everything back. With
+ * `theirs`, in that context and on that stream, too. */
+static tally_status session(const struct theirs *theirs) {
     static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
+    static const unsigned char large[100001];
     struct gpu *gpu = NULL;
-    struct gpu_memory *a = NULL, *b = NULL, *none = NULL;
+    struct gpu_memory *a = NULL, *b = NULL, *seen = NULL, *none = NULL;
     struct gpu_program *program;
     struct gpu_kernel *kernel;
     struct gpu_facts facts;
+    volatile void *host;
     int32_t x[40] = {0};
     int64_t sum = 0;
     double seconds;
     tally_status status = cuda_api.describe(0, &facts);
-    if (!status) status = cuda_api.open(0, &gpu);
+    if (!status) status = cuda_api.open(0, theirs ? theirs->context : NULL, &gpu);
     if (status) return status;
     status = cuda_api.allocate(gpu, 400, &a);
-    if (!status) status = cuda_api.allocate(gpu, 400, &b);
+    if (!status) status = cuda_api.allocate(gpu, sizeof large, &b);
+    if (!status) status = cuda_api.allocate_visible(gpu, 8, &seen, &host);
     if (!status) status = cuda_api.write(gpu, a, 0, x, sizeof x);
+    if (!status) status = cuda_api.write(gpu, b, 0, large, sizeof large);
     if (!status) status = cuda_api.fill(gpu, b, 0, 1, 400);
     if (!status) status = cuda_api.copy(gpu, b, 0, a, 0, sizeof x);
     if (!status) status = cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program);
@@ -185,30 +503,38 @@ static tally_status session(void) {
     if (!status) status = cuda_api.mark(gpu, 1);
     if (!status) status = cuda_api.elapsed(gpu, &seconds);
     if (!status) status = cuda_api.finish(gpu);
+    if (!status && theirs) status = use_theirs(gpu, theirs, a, b);
     if (!status && (status = cuda_api.adopt(gpu, x, 1, &none)) == TALLY_EUNSUPPORTED)
         status = TALLY_OK; /* the host's memory: the driver was asked, and has said so */
     cuda_api.release(gpu, a);
+    cuda_api.release(gpu, seen);
     cuda_api.close(gpu);
     return status;
 }
 
-/* Calls whose first failure cannot go unnoticed. */
+/* Calls whose first failure cannot go unnoticed: always, in a context of ours, in one of theirs. (Where
+ * the ring asks whether it needs to be, or for memory, it does without an answer.) */
 static const char must_fail[] =
     " cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceTotalMem cuDeviceGetAttribute "
-    "cuDevicePrimaryCtxRetain cuCtxPushCurrent cuCtxPopCurrent cuStreamCreate cuStreamSynchronize "
+    "cuCtxPushCurrent cuCtxPopCurrent cuStreamCreate cuStreamSynchronize "
     "cuEventCreate cuEventRecord cuEventSynchronize cuEventElapsedTime cuMemAlloc "
-    "cuMemcpyHtoDAsync "
-    "cuMemcpyDtoHAsync cuMemcpyDtoDAsync cuMemsetD8Async cuPointerGetAttribute cuModuleLoadData "
-    "cuModuleGetFunction cuLaunchKernel ";
+    "cuMemHostAlloc cuMemHostGetDevicePointer cuMemcpyHtoDAsync "
+    "cuMemcpyDtoHAsync cuMemcpyDtoDAsync cuMemsetD8Async cuModuleLoadData "
+    "cuModuleGetFunction cuLaunchKernel ",
+                  must_fail_ours[] = " cuDevicePrimaryCtxRetain ",
+                  must_fail_theirs[] = " cuDevicePrimaryCtxGetState cuCtxGetDevice ";
 
-static void check_failure(const char *call, unsigned which, int error) {
+static void check_failure(const char *call, unsigned which, int error, bool given) {
     char word[64];
+    struct theirs t = new_theirs(0);
+    const size_t at_first = objects();
     snprintf(word, sizeof word, " %s ", call);
     fail_at(call, which, error);
-    tally_status status = session();
+    tally_status status = session(given ? &t : NULL);
     heal();
     if (status == TALLY_OK) {
-        if (which == 1 && strstr(must_fail, word))
+        if (which == 1 &&
+            (strstr(must_fail, word) || strstr(given ? must_fail_theirs : must_fail_ours, word)))
             fail_msg("error %d of %s went unnoticed", error, call);
     } else {
         const char *text = tally_error();
@@ -218,13 +544,21 @@ static void check_failure(const char *call, unsigned which, int error) {
             fail_msg("%s without memory comes to: %s", call, tally_status_text(status));
         if (error == CUDA_ERROR_LAUNCH_FAILED && status != TALLY_ELOST)
             fail_msg("%s on a lost device comes to: %s", call, tally_status_text(status));
+        /* Nothing is left but what could not be given back. */
+        if (error == CUDA_ERROR_OUT_OF_MEMORY && !strstr(call, "Free") &&
+            !strstr(call, "Destroy") && !strstr(call, "Unload") && !strstr(call, "Ctx") &&
+            objects() > at_first)
+            fail_msg("error %d of call %u of %s leaks", error, which, call);
     }
+    end_theirs(&t);
+    t = new_theirs(0);
     const size_t before = objects();
-    status = session();
+    status = session(given ? &t : NULL);
     if (status)
         fail_msg("after error %d of call %u of %s nothing works: %s", error, which, call,
                  tally_error());
     assert_true(objects() <= before); /* fewer if the device was lost and came back */
+    end_theirs(&t);
 }
 
 static void every_call_fails(void **state) {
@@ -234,12 +568,18 @@ static void every_call_fails(void **state) {
 #undef NAME
     };
     static const int errors[] = {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED, 12345};
+    const struct theirs t = new_theirs(0);
     (void)state;
-    assert_ok(session());
+    assert_ok(session(NULL));
+    assert_ok(session(&t));
+    assert_int_equal(objects(), 1);
+    end_theirs(&t);
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++)
         for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
-            for (unsigned which = 1; which <= 6; which++)
-                check_failure(calls[c], which, errors[e]);
+            for (unsigned which = 1; which <= 6; which++) {
+                check_failure(calls[c], which, errors[e], false);
+                check_failure(calls[c], which, errors[e], true);
+            }
 }
 
 /* A kernel goes astray: the device is lost to all that use it, but not to who opens it next, nor is
@@ -255,9 +595,9 @@ static void lost_device_comes_back(void **state) {
     int64_t sum = 0, found = 0;
     (void)state;
     setenv("TALLY_CUDA_DOUBLE_DEVICES", "2", 1);
-    assert_ok(cuda_api.open(0, &broken));
-    assert_ok(cuda_api.open(0, &bystander));
-    assert_ok(cuda_api.open(1, &other));
+    assert_ok(cuda_api.open(0, NULL, &broken));
+    assert_ok(cuda_api.open(0, NULL, &bystander));
+    assert_ok(cuda_api.open(1, NULL, &other));
     assert_ok(cuda_api.allocate(bystander, 8, &theirs));
     assert_ok(cuda_api.allocate(broken, 8, &small));
     assert_ok(cuda_api.allocate(broken, 8, &out));
@@ -276,7 +616,7 @@ static void lost_device_comes_back(void **state) {
     assert_ok(sum_i32(&cuda_api, other, LADDER_SHUFFLE, x, 3, &sum));
     assert_int_equal(sum, 6);
 
-    assert_ok(cuda_api.open(0, &next)); /* while the others are still open */
+    assert_ok(cuda_api.open(0, NULL, &next)); /* while the others are still open */
     assert_ok(cuda_api.allocate(next, 8, &later));
     assert_ok(cuda_api.write(next, later, 0, &sum, 8));
     assert_error(TALLY_ELOST, cuda_api.read(bystander, &sum, theirs, 0, 8));
@@ -299,7 +639,7 @@ static void compiling_fails(void **state) {
     struct gpu *gpu;
     struct gpu_program *program;
     (void)state;
-    assert_ok(cuda_api.open(0, &gpu));
+    assert_ok(cuda_api.open(0, NULL, &gpu));
     fail_at("cuModuleLoadData", 1, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     assert_error(TALLY_ECOMPILE,
                  cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program));
@@ -327,7 +667,7 @@ static void launch_arguments(void **state) {
     struct gpu_program *program;
     struct gpu_kernel *kernel;
     (void)state;
-    assert_ok(cuda_api.open(0, &gpu));
+    assert_ok(cuda_api.open(0, NULL, &gpu));
     assert_ok(cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program));
     assert_ok(cuda_api.kernel(gpu, program, "vectorized", &kernel));
     assert_error(TALLY_EINVAL, cuda_api.launch(gpu, kernel, 1, 1, many, 33));
@@ -360,6 +700,16 @@ int main(void) {
         cmocka_unit_test(device_memory_ends),
         cmocka_unit_test(compiling_fails),
         cmocka_unit_test(launch_arguments),
+        cmocka_unit_test(callers_context),
+        cmocka_unit_test(callers_primary_context),
+        cmocka_unit_test(callers_context_is_lost),
+        cmocka_unit_test(callers_context_stays),
+        cmocka_unit_test(works_on_callers_stream),
+        cmocka_unit_test(captures),
+        cmocka_unit_test(writes),
+        cmocka_unit_test(writes_without_pinned_memory),
+        cmocka_unit_test(writes_from_pinned_memory),
+        cmocka_unit_test(visible),
         cmocka_unit_test(lost_device_comes_back),
         cmocka_unit_test(every_call_fails),
     };

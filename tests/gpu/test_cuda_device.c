@@ -384,8 +384,9 @@ static void operators(void **state) {
 static const char must_be_told[] = " cuStreamSynchronize cuMemcpyHtoDAsync cuMemcpyDtoHAsync "
                                    "cuMemsetD8Async cuLaunchKernel cuModuleGetFunction ";
 /* Calls that give something back, */
-static const char gives_back[] = " cuMemFree cuModuleUnload cuStreamDestroy cuEventDestroy "
-                                 "cuDevicePrimaryCtxRelease ";
+static const char gives_back[] =
+    " cuMemFree cuMemFreeHost cuModuleUnload cuStreamDestroy cuEventDestroy "
+    "cuDevicePrimaryCtxRelease ";
 /* and calls before and after all others: without the first, nothing can be given back, and a failure of
  * the second hides that something was made. */
 static const char around[] = " cuCtxPushCurrent cuCtxPopCurrent ";
@@ -664,7 +665,7 @@ static void driver_starts(void **state) {
     assert_int_equal(objects() + holders(), 0);
 }
 
-/* A kernel reads past the memory that it was given. All that use the context notice, and go on in the
+/* A kernel reads between two pieces of memory, where there is none. (What ends in none is refused.) All that use the context notice, and go on in the
  * next one; a device that is another does not notice. */
 static void lost_device(void **state) {
     const struct job job = {ARRAY, TALLY_SUM, TALLY_F32, 5000};
@@ -678,10 +679,14 @@ static void lost_device(void **state) {
         for (int i = 0; i < 3; i++)
             check_like_cpu(all[i], &job);
         memset(&got, 0xa5, sizeof got);
-        const CUdeviceptr address = place(data, 400);
+        const CUdeviceptr one = place(data, 400), two = place(data, 400);
+        const CUdeviceptr low = one < two ? one : two, high = one < two ? two : one;
+        void *address = (void *)(uintptr_t)low;
+        assert_error(TALLY_EUNSUPPORTED, tally_reduce_resident(culprit, TALLY_SUM, TALLY_F32,
+                                                               address, 1u << 30, NULL, &got));
         assert_error(TALLY_ELOST,
-                     tally_reduce_resident(culprit, TALLY_SUM, TALLY_F32,
-                                           (void *)(uintptr_t)address, 5000, NULL, &got));
+                     tally_reduce_resident(culprit, TALLY_SUM, TALLY_F32, address,
+                                           (high + 400 - low) / sizeof(float), NULL, &got));
         assert_non_null(strstr(tally_error(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
         check_untouched(&job, &(struct failure){"(a kernel)", 1, 700}, &got);
         if (round % 2) check_like_cpu(culprit, &job); /* before or after the victim: all the same */

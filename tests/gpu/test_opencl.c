@@ -3,6 +3,10 @@
  */
 #include "checks.h"
 
+#include "opencl/opencl.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -98,7 +102,7 @@ static void adopts(void **state) {
     for (size_t i = 0; i < page; i++)
         x[i] = (unsigned char)i;
     assert_int_equal(mprotect(x, page, PROT_READ), 0);
-    assert_ok(opencl_api.open(0, &gpu));
+    assert_ok(opencl_api.open(0, NULL, &gpu));
     assert_ok(opencl_api.adopt(gpu, x + 1, page - 1, &theirs));
     assert_ok(opencl_api.read(gpu, out, theirs, 6, sizeof out));
     for (size_t i = 0; i < sizeof out; i++)
@@ -107,6 +111,194 @@ static void adopts(void **state) {
     assert_ok(opencl_api.adopt(gpu, x, 0, &theirs));
     opencl_api.close(gpu);
     munmap(x, page);
+}
+
+/* ---- What is the caller's: contexts and queues ----------------------------------------------- */
+
+struct theirs {
+    cl_context context;
+    cl_command_queue queue;
+};
+
+static struct theirs new_theirs(void) {
+    struct theirs t;
+    cl_int error = 1;
+    cl_device_id device = opencl_device(0);
+    t.context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    assert_int_equal(error, CL_SUCCESS);
+    t.queue = cl.clCreateCommandQueue(t.context, device, 0, &error);
+    assert_int_equal(error, CL_SUCCESS);
+    return t;
+}
+
+static void end_theirs(const struct theirs *t) {
+    assert_int_equal(cl.clReleaseCommandQueue(t->queue), CL_SUCCESS);
+    assert_int_equal(cl.clReleaseContext(t->context), CL_SUCCESS);
+}
+
+static void wait_for_queue(void *queue) {
+    assert_int_equal(cl.clFinish(queue), CL_SUCCESS);
+}
+
+static void callers_context(void **state) {
+    struct gpu *gpu;
+    struct gpu_memory *memory;
+    unsigned char out[8] = {0};
+    (void)state;
+    needs_device();
+    const struct theirs t = new_theirs();
+    assert_ok(opencl_api.open(0, t.context, &gpu));
+    check_queue(&opencl_api, gpu, t.queue, wait_for_queue);
+    assert_ok(opencl_api.allocate(gpu, 8, &memory));
+    end_theirs(&t); /* the queue ends; of the context the device is an owner, too */
+    assert_ok(opencl_api.fill(gpu, memory, 0, 9, 8));
+    assert_ok(opencl_api.read(gpu, out, memory, 0, 8));
+    assert_int_equal(out[7], 9);
+    opencl_api.close(gpu);
+}
+
+static void no_visible_memory(void **state) {
+    struct gpu *gpu;
+    struct gpu_memory *memory;
+    volatile void *host;
+    (void)state;
+    needs_device();
+    assert_ok(opencl_api.open(0, NULL, &gpu));
+    assert_error(TALLY_EUNSUPPORTED, opencl_api.allocate_visible(gpu, 8, &memory, &host));
+    opencl_api.close(gpu);
+}
+
+/* ---- Writes through the ring ----------------------------------------------------------------- */
+
+/* A device that copies as one with memory of its own does, whatever it is. */
+static struct gpu *separate_in(cl_context context) {
+    struct gpu *gpu;
+    assert_ok(opencl_api.open(0, context, &gpu));
+    ((struct gpu_facts *)(uintptr_t)opencl_api.facts(gpu))->unified = 0;
+    return gpu;
+}
+
+static unsigned maps, unmaps;
+static bool map_fails;
+static void *(*real_map)(cl_command_queue, cl_mem, cl_bool, cl_bits, size_t, size_t, cl_uint,
+                         const cl_event *, cl_event *, cl_int *);
+static cl_int (*real_unmap)(cl_command_queue, cl_mem, void *, cl_uint, const cl_event *,
+                            cl_event *);
+
+static void *counting_map(cl_command_queue queue, cl_mem memory, cl_bool wait, cl_bits flags,
+                          size_t offset, size_t size, cl_uint count, const cl_event *events,
+                          cl_event *event, cl_int *error) {
+    maps++;
+    if (map_fails) {
+        *error = CL_MAP_FAILURE;
+        return NULL;
+    }
+    return real_map(queue, memory, wait, flags, offset, size, count, events, event, error);
+}
+
+static cl_int counting_unmap(cl_command_queue queue, cl_mem memory, void *at, cl_uint count,
+                             const cl_event *events, cl_event *event) {
+    unmaps++;
+    return real_unmap(queue, memory, at, count, events, event);
+}
+
+/* Through the ring, and where its memory cannot be had: then without, and that is asked for once. */
+static void writes(void **state) {
+    (void)state;
+    needs_device();
+    real_map = cl.clEnqueueMapBuffer;
+    real_unmap = cl.clEnqueueUnmapMemObject;
+    cl.clEnqueueMapBuffer = counting_map;
+    cl.clEnqueueUnmapMemObject = counting_unmap;
+    for (int i = 0; i < 2; i++) {
+        map_fails = i == 1;
+        maps = unmaps = 0;
+        struct gpu *gpu = separate_in(NULL);
+        check_writes(&opencl_api, gpu);
+        opencl_api.close(gpu);
+        assert_int_equal(maps, 1);
+        assert_int_equal(unmaps, !map_fails);
+    }
+    cl.clEnqueueMapBuffer = real_map;
+    cl.clEnqueueUnmapMemObject = real_unmap;
+}
+
+/* User events are the test's alone, and not in opencl.h. */
+static cl_event (*make_gate)(cl_context, cl_int *);
+static cl_int (*open_gate)(cl_event, cl_int);
+
+static bool find_user_events(void) {
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *const here = dlsym(RTLD_DEFAULT, "clGetPlatformIDs") ? RTLD_DEFAULT : library;
+    void *make = dlsym(here, "clCreateUserEvent"), *open = dlsym(here, "clSetUserEventStatus");
+    memcpy(&make_gate, &make, sizeof make);
+    memcpy(&open_gate, &open, sizeof open);
+    return make && open && !under_oclgrind();
+}
+
+static cl_int (*real_write)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *,
+                            cl_uint, const cl_event *, cl_event *);
+static cl_event gate;           /* what each write waits for */
+static unsigned writes_waiting; /* how many do */
+
+/* A device that is slow to read: it does so when the gate opens, and that is where a fifth piece, which
+ * must wait for the first, would be. */
+static cl_int gated_write(cl_command_queue queue, cl_mem to, cl_bool wait, size_t offset,
+                          size_t size, const void *from, cl_uint count, const cl_event *events,
+                          cl_event *event) {
+    assert_int_equal(wait, 0);
+    assert_int_equal(count, 0);
+    (void)events;
+    writes_waiting++;
+    return real_write(queue, to, wait, offset, size, from, 1, &gate, event);
+}
+
+static cl_int (*real_wait)(cl_uint, const cl_event *);
+
+static cl_int opening_wait(cl_uint count, const cl_event *events) {
+    assert_int_equal(writes_waiting, 4);
+    writes_waiting = 0;
+    return open_gate(gate, 0) ? -1 : real_wait(count, events);
+}
+
+/* No piece is filled again before it has been read. */
+static void ring_waits(void **state) {
+    enum { BYTES = (8 << 20) + 12345 };
+    struct gpu_memory *memory;
+    unsigned char *x, *out;
+    cl_int error = 0;
+    (void)state;
+    needs_device();
+    if (!find_user_events()) {
+        print_message("skipped: no user events\n");
+        skip();
+    }
+    const struct theirs t = new_theirs();
+    struct gpu *gpu = separate_in(t.context);
+    x = malloc(BYTES);
+    out = malloc(BYTES);
+    assert_true(x && out);
+    for (size_t i = 0; i < BYTES; i++)
+        x[i] = (unsigned char)(i * 31 + i / 4096);
+    assert_ok(opencl_api.allocate(gpu, BYTES, &memory));
+    gate = make_gate(t.context, &error);
+    assert_int_equal(error, CL_SUCCESS);
+    real_write = cl.clEnqueueWriteBuffer;
+    real_wait = cl.clWaitForEvents;
+    cl.clEnqueueWriteBuffer = gated_write;
+    cl.clWaitForEvents = opening_wait;
+    writes_waiting = 0;
+    const tally_status status = opencl_api.write(gpu, memory, 0, x, BYTES);
+    cl.clEnqueueWriteBuffer = real_write;
+    cl.clWaitForEvents = real_wait;
+    assert_ok(status);
+    assert_ok(opencl_api.read(gpu, out, memory, 0, BYTES));
+    assert_memory_equal(x, out, BYTES);
+    cl.clReleaseEvent(gate);
+    opencl_api.close(gpu);
+    end_theirs(&t);
+    free(x);
+    free(out);
 }
 
 /* a * b + c is rounded twice, whatever the compiler would like better. */
@@ -124,7 +316,7 @@ static void rounds_as_written(void **state) {
     struct gpu_kernel *kernel;
     (void)state;
     needs_device();
-    assert_ok(opencl_api.open(0, &gpu));
+    assert_ok(opencl_api.open(0, NULL, &gpu));
     assert_ok(opencl_api.allocate(gpu, sizeof x, &from));
     assert_ok(opencl_api.allocate(gpu, sizeof y, &to));
     assert_ok(opencl_api.write(gpu, from, 0, x, sizeof x));
@@ -146,7 +338,7 @@ static void compile_errors(void **state) {
     struct gpu_program *program;
     (void)state;
     needs_device();
-    assert_ok(opencl_api.open(0, &gpu));
+    assert_ok(opencl_api.open(0, NULL, &gpu));
     assert_error(TALLY_ECOMPILE,
                  opencl_api.build(gpu, "ladder/load.cu", "\nint f(int a) { return a + nobody; }",
                                   defines, 2, &program));
@@ -166,6 +358,10 @@ int main(void) {
         cmocka_unit_test(ladder),
         cmocka_unit_test(times),
         cmocka_unit_test(adopts),
+        cmocka_unit_test(callers_context),
+        cmocka_unit_test(no_visible_memory),
+        cmocka_unit_test(writes),
+        cmocka_unit_test(ring_waits),
         cmocka_unit_test(threads),
         cmocka_unit_test(rounds_as_written),
         cmocka_unit_test(reopening),

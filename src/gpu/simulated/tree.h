@@ -5,8 +5,8 @@
 
 #include "model/lane.h"
 
-MODEL_KERNEL3(leaves, const element *, u64, accumulator *);
-MODEL_KERNEL4(nodes, const accumulator *, u64, u32, accumulator *);
+MODEL_KERNEL6(leaves, const element *, u64, accumulator *, u64, u32, u64 *);
+MODEL_KERNEL7(nodes, accumulator *, u64, u64, u32, u64, u32, u64 *);
 
 extern const struct simulated_program PROGRAM;
 const struct simulated_program PROGRAM = {PROGRAM_NAME, {&leaves_kernel, &nodes_kernel}};

@@ -1,0 +1,311 @@
+/* lane.c - see lane.h. */
+#include "gpu/lane.h"
+
+#include "gpu/piece.h"
+#include "gpu/recipe.h"
+#include "gpu/record.h"
+#include "kernels/request.h"
+#include "kernels/tuning.h"
+#include "status.h"
+#include "tree.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define NODES_LEVELS 5         /* that one launch of `nodes` combines */
+#define PATIENCE     (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
+
+_Static_assert(BOARD == 1 + RECORD_MAX, "request.h");
+_Static_assert(RESULT_OK == TALLY_OK && RESULT_RANGE == TALLY_ERANGE && TALLY_F64 == 12,
+               "request.h");
+
+/* ---- Opened and closed -------------------------------------------------------------------- */
+
+tally_status lane_open(struct lane *lane, const struct gpu_api *api, size_t index, void *context,
+                       unsigned block) {
+    volatile void *seen = NULL;
+    *lane = (struct lane){.api = api, .block = block};
+    tally_status s = api->open(index, context, &lane->gpu);
+    if (s != TALLY_OK) return s;
+    lane->facts = api->facts(lane->gpu);
+    s = api->allocate_visible(lane->gpu, 16, &lane->result, &seen);
+    lane->seen = s == TALLY_OK ? seen : NULL;
+    if (s != TALLY_OK) s = api->allocate(lane->gpu, 16, &lane->result);
+    if (s != TALLY_OK) lane_close(lane);
+    return s;
+}
+
+void lane_close(struct lane *lane) {
+    if (lane->gpu) lane->api->close(lane->gpu); /* and with it its memory and programs */
+    *lane = (struct lane){0};
+}
+
+tally_status lane_reserve(struct lane *lane, struct gpu_memory **piece, size_t *has, size_t bytes) {
+    if (*piece && *has >= bytes) return TALLY_OK;
+    lane->api->release(lane->gpu, *piece);
+    *piece = NULL;
+    *has = 0;
+    tally_status s = lane->api->allocate(lane->gpu, bytes, piece);
+    if (s == TALLY_OK) *has = bytes;
+    return s;
+}
+
+static tally_status find_kernels(struct lane *lane, const struct reduction *r,
+                                 struct kernels *out) {
+    struct gpu_program *program = NULL;
+    const bool tree = r->method == METHOD_TREE;
+    tally_status s = recipe_build(lane->api, lane->gpu, lane->block, r, &program);
+    if (s == TALLY_OK)
+        s = lane->api->kernel(lane->gpu, program, tree ? "leaves" : "reduce", &out->first);
+    if (s == TALLY_OK && tree) s = lane->api->kernel(lane->gpu, program, "nodes", &out->second);
+    return s;
+}
+
+tally_status lane_kernels(struct lane *lane, const struct reduction *r, struct kernels *out) {
+    if (r->user) return find_kernels(lane, r, out);
+    struct kernels *known = &lane->known[r->op][r->type][r->method == METHOD_FAST_SUM];
+    if (!known->first) {
+        struct kernels found = {0};
+        tally_status s = find_kernels(lane, r, &found);
+        if (s != TALLY_OK) return s;
+        *known = found;
+    }
+    *out = *known;
+    return TALLY_OK;
+}
+
+/* ---- Sizes -------------------------------------------------------------------------------- */
+
+static unsigned units(const struct lane *lane) {
+    return lane->facts->units ? lane->facts->units : 1;
+}
+
+/* Blocks that the device has at once. */
+static unsigned blocks_at_once(const struct lane *lane, const struct reduction *r) {
+    if (lane->block == 1) return units(lane) * CPU_BLOCKS_A_UNIT;
+    const unsigned each = r->method == METHOD_FLOAT_SUM
+                              ? GPU_SUM_BLOCKS_A_UNIT(tally_type_size(r->type))
+                              : GPU_BLOCKS_A_UNIT;
+    return units(lane) * each;
+}
+
+/* Elements of a block's tile; on a CPU, of as many as make a block worth while. */
+static size_t tile_elements(const struct lane *lane, size_t element) {
+    return lane->block == 1 ? CPU_TILES_A_BLOCK * CPU_TILE : lane->block * GPU_TILE * 16 / element;
+}
+
+static unsigned grid_for(const struct lane *lane, const struct reduction *r, uint64_t n) {
+    const uint64_t tiles = n / tile_elements(lane, tally_type_size(r->type));
+    uint64_t most = blocks_at_once(lane, r);
+    if (lane->block > 1 && r->method == METHOD_FLOAT_SUM) /* so many rounds of them */
+        most *= tiles / GPU_TILES_A_BLOCK / most + 1;
+    return tiles == 0 ? 1 : tiles < most ? (unsigned)tiles : (unsigned)most;
+}
+
+static unsigned tree_grid(const struct lane *lane, uint64_t blocks) {
+    const unsigned most = units(lane) * (lane->block == 1 ? CPU_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT);
+    return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : most;
+}
+
+uint64_t lane_launch_max(const struct lane *lane) {
+    const unsigned each = lane->block == 1 ? CPU_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT(8);
+    return (uint64_t)units(lane) * each << (PER_BLOCK_BITS - 1);
+}
+
+static uint64_t leaf_count(uint64_t n) {
+    return (n + TREE_LEAF - 1) / TREE_LEAF;
+}
+
+/* The nodes of all levels that launches leave: 32 make one, and so on. */
+static size_t values_bytes(const struct reduction *r, uint64_t n) {
+    return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(r);
+}
+
+size_t lane_workspace(const struct lane *lane, const struct reduction *r, uint64_t n) {
+    if (r->method == METHOD_TREE) return values_bytes(r, n);
+    const size_t words = record_words(r);
+    const size_t board = r->method == METHOD_FLOAT_SUM ? 0 : blocks_at_once(lane, r);
+    return 8 * (BOARD + words * board);
+}
+
+/* ---- Launches ----------------------------------------------------------------------------- */
+
+static void *const nothing = NULL;
+
+#define VALUE(v)                                                                                   \
+    { .size = sizeof(v), .value = &(v) }
+#define PIECE(m)                                                                                   \
+    { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
+
+static tally_status launch_fold(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                                uint64_t n, struct gpu_memory *work, uint32_t request,
+                                struct gpu_memory *result) {
+    struct kernels k;
+    const struct gpu_argument arguments[] = {PIECE(x), VALUE(n), PIECE(work), VALUE(request),
+                                             PIECE(result)};
+    tally_status s = lane_kernels(lane, r, &k);
+    if (s != TALLY_OK) return s;
+    return lane->api->launch(lane->gpu, k.first, grid_for(lane, r, n), lane->block, arguments, 5);
+}
+
+/* Leaves, and subtrees of 2^level of them, to `values`; *at is where, in nodes. The last launch has the
+ * request. */
+static tally_status launch_tree(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                                uint64_t n, unsigned level, struct gpu_memory *values,
+                                uint32_t request, struct gpu_memory *result, uint64_t *at) {
+    struct kernels k;
+    const unsigned warps = (lane->block + TREE_LANES - 1) / TREE_LANES;
+    uint64_t count = leaf_count(n), from = 0, identity = 0;
+    uint32_t asked = level == 0 ? request : 0;
+    if (n == 0) identity = tree_identity_bits(r);
+    const struct gpu_argument to_leaves[] = {PIECE(x),        VALUE(n),     PIECE(values),
+                                             VALUE(identity), VALUE(asked), PIECE(result)};
+    tally_status s = lane_kernels(lane, r, &k);
+    if (s != TALLY_OK) return s;
+    s = lane->api->launch(lane->gpu, k.first, tree_grid(lane, (count + warps - 1) / warps),
+                          lane->block, to_leaves, 6);
+    while (s == TALLY_OK && level > 0) {
+        const uint32_t levels = level < NODES_LEVELS ? level : NODES_LEVELS;
+        const uint64_t to = from + count, parts = count / (warps * TREE_LANES) + 1;
+        level -= levels;
+        asked = level == 0 ? request : 0;
+        const struct gpu_argument to_nodes[] = {PIECE(values), VALUE(from), VALUE(count),
+                                                VALUE(levels), VALUE(to),   VALUE(asked),
+                                                PIECE(result)};
+        s = lane->api->launch(lane->gpu, k.second, tree_grid(lane, parts), lane->block, to_nodes,
+                              7);
+        count = (count + (1u << levels) - 1) >> levels;
+        from = to;
+    }
+    *at = from;
+    return s;
+}
+
+/* ---- Adding to a record -------------------------------------------------------------------- */
+
+static tally_status zero(struct lane *lane, const struct reduction *r, struct gpu_memory *work) {
+    return lane->api->fill(lane->gpu, work, 0, 0, 8 * (1 + record_words(r)));
+}
+
+/* Room to work in that holds nothing but 0 where it matters. */
+static tally_status clean_work(struct lane *lane, const struct reduction *r) {
+    const size_t bytes = lane_workspace(lane, r, 0);
+    if (lane->work_clean && lane->work_bytes >= bytes) return TALLY_OK;
+    tally_status s = lane_reserve(lane, &lane->work, &lane->work_bytes, bytes);
+    if (s == TALLY_OK) s = lane->api->fill(lane->gpu, lane->work, 0, 0, 8 * BOARD);
+    lane->work_clean = s == TALLY_OK;
+    return s;
+}
+
+tally_status lane_clear(struct lane *lane, const struct reduction *r) {
+    tally_status s = clean_work(lane, r);
+    lane->work_clean = false;
+    return s;
+}
+
+tally_status lane_fold(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                       uint64_t n) {
+    return launch_fold(lane, r, x, n, lane->work, 0, NULL);
+}
+
+tally_status lane_take(struct lane *lane, const struct reduction *r, uint64_t n,
+                       struct partial *into) {
+    uint64_t record[RECORD_MAX];
+    struct partial mine;
+    tally_status s = lane->api->read(lane->gpu, record, lane->work, 8, 8 * record_words(r));
+    if (s != TALLY_OK) return s;
+    record_decode(r, record, n, &mine);
+    partial_merge(r, into, &mine);
+    return TALLY_OK;
+}
+
+/* ---- Trees -------------------------------------------------------------------------------- */
+
+tally_status lane_leaves(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                         uint64_t n, unsigned level, size_t *at) {
+    uint64_t first = 0;
+    tally_status s =
+        lane_reserve(lane, &lane->values, &lane->values_bytes, lane_workspace(lane, r, n));
+    if (s == TALLY_OK) s = launch_tree(lane, r, x, n, level, lane->values, 0, NULL, &first);
+    *at = (size_t)first * tree_value_size(r);
+    return s;
+}
+
+/* ---- From memory of the device to a value -------------------------------------------------- */
+
+tally_status lane_start(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                        uint64_t n, struct gpu_memory *work, bool clean,
+                        struct gpu_memory *result) {
+    uint32_t request = recipe_request(r);
+    if (n > lane_launch_max(lane))
+        return fail(TALLY_EUNSUPPORTED, "%llu elements are more than one launch can take",
+                    (unsigned long long)n);
+    if (r->method == METHOD_TREE) {
+        uint64_t at;
+        const uint64_t leaves = leaf_count(n);
+        const unsigned level = leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
+        return launch_tree(lane, r, x, n, level, work, request, result, &at);
+    }
+    /* (OpenCL takes a branch that holds a barrier always: dialect.h.) */
+    if (lane->api != &opencl_api && grid_for(lane, r, n) == 1) request |= REQUEST_ALONE;
+    tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero(lane, r, work);
+    return s == TALLY_OK ? launch_fold(lane, r, x, n, work, request, result) : s;
+}
+
+/* The result as soon as it is there, without asking the driver; or else with it. */
+static tally_status wait_for(struct lane *lane, uint64_t word[2]) {
+    if (!lane->seen) return lane->api->read(lane->gpu, word, lane->result, 0, 16);
+    tally_status s = TALLY_OK;
+    for (int i = 0; i < PATIENCE && (uint32_t)lane->seen[1] == RESULT_PENDING; i++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    if ((uint32_t)lane->seen[1] == RESULT_PENDING) s = lane->api->finish(lane->gpu);
+    atomic_thread_fence(memory_order_acquire);
+    for (int i = 0; i < 2; i++)
+        word[i] = lane->seen[i];
+    if (s == TALLY_OK && (uint32_t)word[1] == RESULT_PENDING)
+        return fail(TALLY_ELOST, "%s: a kernel ended without a result", lane->facts->name);
+    return s;
+}
+
+static tally_status own_work(struct lane *lane, const struct reduction *r, uint64_t n,
+                             struct gpu_memory **out) {
+    tally_status s =
+        r->method == METHOD_TREE
+            ? lane_reserve(lane, &lane->values, &lane->values_bytes, lane_workspace(lane, r, n))
+            : clean_work(lane, r);
+    *out = r->method == METHOD_TREE ? lane->values : lane->work;
+    return s;
+}
+
+tally_status lane_reduce(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                         uint64_t n, tally_value *out, double *seconds) {
+    struct gpu_memory *work;
+    uint64_t word[2];
+    tally_status s = own_work(lane, r, n, &work);
+    if (s != TALLY_OK) return s;
+    lane->work_clean = false; /* until the launch has come to its end */
+    if (lane->seen) lane->seen[1] = RESULT_PENDING;
+    if (seconds) s = lane->api->mark(lane->gpu, 0);
+    if (s == TALLY_OK) s = lane_start(lane, r, x, n, work, true, lane->result);
+    if (s == TALLY_OK && seconds) s = lane->api->mark(lane->gpu, 1);
+    if (s == TALLY_OK) s = wait_for(lane, word);
+    if (s == TALLY_OK && seconds) s = lane->api->elapsed(lane->gpu, seconds);
+    if (s != TALLY_OK) return s;
+    lane->work_clean = true;
+    return partial_result(r, word[0], (uint32_t)word[1] != RESULT_OK, out);
+}
+
+tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
+                              struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
+    struct lane lane = {.api = api, .gpu = gpu, .facts = api->facts(gpu)};
+    lane.block = lane.facts->unified ? 1 : GPU_BLOCK;
+    tally_status s = api->allocate(gpu, 16, &lane.result);
+    if (s == TALLY_OK) s = lane_reduce(&lane, r, x, n, out, seconds);
+    api->release(gpu, lane.result);
+    api->release(gpu, lane.work);
+    api->release(gpu, lane.values);
+    return s;
+}

@@ -1,0 +1,87 @@
+/*
+ * lane.h - one queue of a device, with all that a reduction on it needs: kernels, the memory that they work
+ * in, a piece for data that has to be brought, and the place where results arrive.
+ *
+ * A device has one lane, and a second one when copies and kernels are to overlap. A lane is one thread's
+ * at a time.
+ */
+#ifndef TALLY_GPU_LANE_H
+#define TALLY_GPU_LANE_H
+
+#include "gpu/gpu.h"
+#include "partial.h"
+
+#include <stdbool.h>
+
+struct kernels { /* of a reduction: `reduce`, or `leaves` and `nodes` */
+    struct gpu_kernel *first, *second;
+};
+
+struct lane {
+    const struct gpu_api *api;
+    struct gpu *gpu;
+    const struct gpu_facts *facts;
+    unsigned block; /* threads of a block */
+
+    struct gpu_memory *work; /* counter, record, board: kernels/records.h */
+    size_t work_bytes;
+    bool work_clean;           /* counter and record are 0 */
+    struct gpu_memory *values; /* of a tree's nodes */
+    size_t values_bytes;
+    struct gpu_memory *staging; /* a chunk of an array */
+    size_t staging_bytes;
+    struct gpu_memory *result; /* two words, ... */
+    volatile uint64_t *seen;   /* ... here, where the host can see them; or NULL */
+
+    struct kernels known[8][13][2]; /* found before: by operator, type, fast */
+};
+
+/* A lane of a device, opened in the caller's context (or NULL): struct gpu_api. */
+tally_status lane_open(struct lane *lane, const struct gpu_api *api, size_t index, void *context,
+                       unsigned block);
+void lane_close(struct lane *lane); /* also one that was never opened */
+
+/* Makes *piece one of at least `bytes` bytes; what it held is lost. */
+tally_status lane_reserve(struct lane *lane, struct gpu_memory **piece, size_t *has, size_t bytes);
+
+/* The kernels of a reduction: compiled, loaded, ready to be launched. */
+tally_status lane_kernels(struct lane *lane, const struct reduction *r, struct kernels *out);
+
+/* The most elements that one launch may be given. */
+uint64_t lane_launch_max(const struct lane *lane);
+
+/* Bytes of memory that a reduction of n elements works in. */
+size_t lane_workspace(const struct lane *lane, const struct reduction *r, uint64_t n);
+
+/* ---- Adding to a record ---- */
+
+/* Begins a record of nothing in lane->work. */
+tally_status lane_clear(struct lane *lane, const struct reduction *r);
+/* Adds the n elements at the start of x to it. */
+tally_status lane_fold(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                       uint64_t n);
+/* Waits, and merges it into a partial. n: of all elements added. */
+tally_status lane_take(struct lane *lane, const struct reduction *r, uint64_t n,
+                       struct partial *into);
+
+/* ---- Trees ---- */
+
+/* The values of n > 0 elements' leaves, joined to subtrees of 2^level of them, to lane->values; *at is
+ * where there. */
+tally_status lane_leaves(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                         uint64_t n, unsigned level, size_t *at);
+
+/* ---- From memory of the device to a value ---- */
+
+/* Puts the reduction of the n elements at the start of x under way, working in `work` (of
+ * lane_workspace() bytes), its value to come in `result` (kernels/request.h). `clean`: the work is known
+ * to be 0 where that matters, and is again afterwards. */
+tally_status lane_start(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                        uint64_t n, struct gpu_memory *work, bool clean, struct gpu_memory *result);
+
+/* The same in memory of the lane's own, and waits for the value. Where `seconds` is not NULL, it is given
+ * the device's time for the launches. */
+tally_status lane_reduce(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+                         uint64_t n, tally_value *out, double *seconds);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * rounding.h - from an exact number to the nearest float: the one place where anything is rounded, on the
+ * host (src/exact/round.c) and on every device. Integer arithmetic only; results are bits.
+ *
+ * Whoever includes this has defined u32, i32, u64 and PURE.
+ */
+#ifndef TALLY_ROUNDING_H
+#define TALLY_ROUNDING_H
+
+/* What rounding needs to know of a format: bits of mantissa without the implicit one, and the exponent
+ * bias, which is also the largest exponent of a finite number. */
+typedef struct float_format {
+    i32 mantissa;
+    i32 bias;
+} float_format;
+
+PURE u64 float_sign(float_format f) {
+    return (u64)(2 * f.bias + 2) << f.mantissa;
+}
+
+PURE u64 float_infinity_bits(float_format f, u32 negative) {
+    return (u64)(2 * f.bias + 1) << f.mantissa | (negative ? float_sign(f) : 0);
+}
+
+/* The canonical quiet NaN. */
+PURE u64 float_nan_bits(float_format f) {
+    return float_infinity_bits(f, 0) | (u64)1 << (f.mantissa - 1);
+}
+
+/* (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than 2^exponent
+ * where `sticky`, rounded to nearest even. top is 0 (then sticky must be 0 and the result is +0) or has
+ * its highest bit set. Too large becomes infinity, too small a subnormal or zero. */
+PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sticky) {
+    const u64 sign = negative ? float_sign(f) : 0;
+    if (top == 0) return 0;
+
+    /* The number lies in [2^e, 2^(e+1)). Its last kept bit weighs 2^(e - mantissa), but never less
+     * than the format's smallest subnormal. */
+    const i32 e = exponent + 63, smallest = 1 - f.bias - f.mantissa;
+    const i32 last = e - f.mantissa < smallest ? smallest : e - f.mantissa;
+    const i32 drop = last - exponent; /* bits of top below the last kept one: >= 63 - 52 = 11 */
+    u64 kept = 0, next = 0, below = top;
+    if (drop < 64) {
+        kept = top >> drop;
+        next = top >> (drop - 1) & 1;
+        below = top & (((u64)1 << (drop - 1)) - 1);
+    } else if (drop == 64) {
+        next = top >> 63;
+        below = top << 1;
+    }
+    if (next && (below != 0 || sticky || (kept & 1))) kept++;
+
+    /* A subnormal's kept bits are its encoding; a normal's implicit bit counts one into the exponent
+     * field. A carry out of the mantissa rightly raises the exponent in both. */
+    u64 bits = kept;
+    if (e >= 1 - f.bias) bits += (u64)(e + f.bias - 1) << f.mantissa;
+    if (e > f.bias || bits >= float_infinity_bits(f, 0)) return float_infinity_bits(f, negative);
+    return sign | bits;
+}
+
+/* The nearest float of format `to` to the one of format `from` with these bits; NaNs and infinities
+ * included. */
+PURE u64 round_float(float_format to, float_format from, u64 bits) {
+    const u32 negative = (bits & float_sign(from)) != 0;
+    const u64 magnitude = bits & (float_sign(from) - 1), infinity = float_infinity_bits(from, 0);
+    if (magnitude > infinity) return float_nan_bits(to);
+    if (magnitude == infinity) return float_infinity_bits(to, negative);
+    if (magnitude == 0) return negative ? float_sign(to) : 0;
+    const i32 field = (i32)(magnitude >> from.mantissa);
+    u64 top = magnitude & (((u64)1 << from.mantissa) - 1);
+    if (field != 0) top |= (u64)1 << from.mantissa;
+    i32 exponent = (field ? field : 1) - from.bias - from.mantissa;
+    for (; top >> 63 == 0; top <<= 1) /* a dozen times; once a reduction */
+        exponent--;
+    return round_bits(to, negative, top, exponent, 0);
+}
+
+#endif

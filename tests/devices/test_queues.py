@@ -1,0 +1,253 @@
+"""Reductions on queues of the caller's, in memory of the caller's: nothing waits, the bits are the CPU's."""
+
+import ctypes
+import threading
+from ctypes import byref, c_int, c_size_t, c_void_p
+
+import numpy as np
+import pytest
+
+import data
+import tally
+from native import MACHINES
+from tally import CODE, DTYPE, FLOATS, NOBODY, OPCODE, OPS, SIZE, TYPES
+from test_devices import USERS, operator
+
+open_in = tally._declare("open_in", c_int, ctypes.c_char_p, c_void_p, ctypes.POINTER(c_void_p))
+workspace = tally._declare("workspace", c_int, c_void_p, c_int, c_int, c_size_t,
+                           ctypes.POINTER(tally.Options), ctypes.POINTER(c_size_t))
+workspace_user = tally._declare("workspace_user", c_int, c_void_p, ctypes.POINTER(tally.Operator),
+                                c_int, c_size_t, ctypes.POINTER(c_size_t))
+enqueue = tally._declare("enqueue", c_int, c_void_p, c_int, c_int, c_void_p, c_size_t,
+                         ctypes.POINTER(tally.Options), c_void_p, c_size_t, c_void_p, c_void_p)
+enqueue_user = tally._declare("enqueue_user", c_int, c_void_p, ctypes.POINTER(tally.Operator), c_int,
+                              c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
+
+
+class Place:
+    """A device in the machine's context, a queue, and memory of every purpose."""
+
+    def __init__(self, machine, room=8 << 20):
+        self.machine = machine
+        handle = c_void_p()
+        assert open_in(machine.spec.encode(), machine.context, byref(handle)) == tally.OK, tally.error()
+        self.device = handle.value
+        self.queue = machine.queue()
+        self.room = room
+        self.array, self.result = machine.memory(room), machine.memory(16)
+        self.work = machine.memory(room)
+
+    def fill(self, memory, byte, size):
+        self.machine.write(self.queue, memory, np.full(size, byte, np.uint8))
+
+    def outcome(self):
+        """The result, read on the same queue and so after the reduction."""
+        word = np.zeros(2, np.uint64)
+        self.machine.read(self.queue, word, self.result)
+        status, code = int(word[1]) & 0xffffffff, int(word[1]) >> 32
+        if status != tally.OK:
+            assert int(word[0]) == 0
+            return tally.STATUS[status]
+        name = TYPES[code - 1]
+        assert int(word[0]) >> (8 * SIZE[name]) == 0 or SIZE[name] == 8
+        return name, int(word[0])
+
+    def reduce(self, op, type_, raw, fast=False, out=None):
+        size, options = c_size_t(), tally.options(fast, out)
+        status = workspace(self.device, OPCODE[op], CODE[type_], len(raw), options, byref(size))
+        assert status == tally.OK, tally.error()
+        assert size.value <= self.room
+        self.fill(self.work, 0xA5, size.value)  # of any content
+        self.fill(self.result, 0x5A, 16)
+        if len(raw):
+            self.machine.write(self.queue, self.array, raw)
+        status = enqueue(self.device, OPCODE[op], CODE[type_], self.array, len(raw), options,
+                         self.work, size.value, self.queue, self.result)
+        assert status == tally.OK, tally.error()
+        return self.outcome()
+
+    def reduce_user(self, user, raw):
+        size = c_size_t()
+        status = workspace_user(self.device, byref(user.struct), CODE[user.type_], len(raw), byref(size))
+        assert status == tally.OK, tally.error()
+        self.fill(self.work, 0xA5, size.value)
+        if len(raw):
+            self.machine.write(self.queue, self.array, raw)
+        status = enqueue_user(self.device, byref(user.struct), CODE[user.type_], self.array, len(raw),
+                              self.work, size.value, self.queue, self.result)
+        assert status == tally.OK, tally.error()
+        return self.outcome()
+
+    def close(self):
+        for memory in (self.array, self.result, self.work):
+            self.machine.free(memory)
+        tally.c_close(self.device)
+
+
+@pytest.fixture(scope="module", params=sorted(MACHINES))
+def machine(request):
+    made = MACHINES[request.param]()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def place(machine):
+    made = Place(machine)
+    yield made
+    made.close()
+
+
+def lengths(type_):
+    tile = 16384 // SIZE[type_]
+    return [0, 1, 2, 31, 257, tile - 1, tile, tile + 1, 3 * tile + 5, 70001]
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("op", OPS)
+def test_like_the_cpu(place, op, type_):
+    g = data.rng(f"queues {op} {type_}")
+    for n in lengths(type_):
+        for kind in data.kinds(op, type_):
+            raw = data.make(g, kind, type_, n)
+            want = tally.reduce_array(NOBODY, op, type_, raw)
+            assert place.reduce(op, type_, raw) == want, f"{op} of {n} {type_} ({kind})"
+
+
+@pytest.mark.parametrize("type_", FLOATS)
+def test_rounding_on_the_device(place, type_):
+    """Ties to even, subnormal results, overflow, signed zeros, to every result type."""
+    g = data.rng("queues rounding " + type_)
+    for n in (1, 2, 3, 60, 5000, 40000):
+        for kind in data.kinds("sum", type_):
+            raw = data.make(g, kind, type_, n)
+            for out in FLOATS:
+                assert place.reduce("sum", type_, raw, out=out) == \
+                    tally.reduce_array(NOBODY, "sum", type_, raw, out=out), f"{kind}, {n}, to {out}"
+    one = int(data.floats(type_, np.ones(1))[0])
+    sign = 1 << (8 * SIZE[type_] - 1)
+    for raw in ([one, one | sign], [sign], [sign, sign], [sign, 0], [0], [1], [1, 1, 1], [one, 1, 1],
+                [sign | one, sign | 1], [one] * 33):
+        raw = np.array(raw, DTYPE[type_])
+        for op in OPS[:4]:
+            assert place.reduce(op, type_, raw) == tally.reduce_array(NOBODY, op, type_, raw), (op, raw)
+
+
+def test_fast(place):
+    raw = data.floats("f32", np.arange(1000.0))
+    for out in (None, "f64"):
+        assert place.reduce("sum", "f32", raw, fast=True, out=out) == \
+            tally.reduce_array(NOBODY, "sum", "f32", raw, out=out)  # small integers: any order is exact
+    assert place.reduce("sum", "f64", data.floats("f64", [np.inf, -np.inf]), fast=True) == \
+        ("f64", 0x7ff8000000000000)
+
+
+def test_out_of_range(place):
+    big = np.full(3, 1 << 62, np.int64)
+    assert place.reduce("sum", "i64", big) == "ERANGE"
+    assert place.reduce("prod", "i64", big) == "ERANGE"
+    assert place.reduce("prod", "i64", big * 0) == ("i64", 0)
+    lowest = np.array([-(1 << 62), 2], np.int64)
+    assert place.reduce("prod", "i64", lowest) == ("i64", 1 << 63)
+    assert place.reduce("sum", "i64", np.full(2, -(1 << 62), np.int64)) == ("i64", 1 << 63)
+    assert place.reduce("sum", "u64", np.full(2, 1 << 63, np.uint64)) == "ERANGE"
+
+
+@pytest.mark.parametrize("case", USERS, ids=lambda c: c[2].split("\n")[0])
+def test_user_operators(place, case):
+    type_, function, source, identity, commutative = case
+    real = {"f32": np.float32, "f64": np.float64}.get(type_)
+
+    def of_values(a, b):
+        with np.errstate(all="ignore"):
+            return function(a, b) if real is None else \
+                function(a.view(real), b.view(real)).astype(real).view(DTYPE[type_])
+
+    user = operator(type_, of_values, source, identity, commutative)
+    g = data.rng("queues user " + source)
+    for n in (0, 1, 33, 4096, 4097, 140000, 300001):
+        raw = data.make(g, "near-one", type_, n) if type_ in FLOATS else \
+            g.integers(1, 1000003, n).astype(DTYPE[type_])
+        got = place.reduce_user(user, raw)
+        assert got == tally.reduce_user(NOBODY, user, type_, raw.ctypes.data, n), f"{source} of {n}"
+
+
+def test_arguments(place):
+    size = c_size_t()
+    assert workspace(place.device, 1, CODE["f64"], 1000, None, byref(size)) == tally.OK
+
+    def call(memory=place.array, n=1000, work=place.work, work_size=size.value, result=place.result):
+        return tally.STATUS[enqueue(place.device, 1, CODE["f64"], memory, n, None, work, work_size,
+                                    place.queue, result)]
+    assert call() == "OK"
+    assert call(work_size=size.value - 1) == "EINVAL" and b"workspace" in tally.error()
+    assert call(memory=None) == "EINVAL"
+    assert call(work=None) == "EINVAL"
+    assert call(result=None) == "EINVAL"
+    assert call(n=1 << 62) == "EINVAL"
+    assert call(memory=None, n=0) == "OK"
+    if place.machine.spec.startswith("cuda"):
+        host = np.zeros(1000)
+        assert call(memory=place.array + 1) == "EINVAL"
+        assert call(memory=host.ctypes.data) == "EUNSUPPORTED"
+    assert place.reduce("sum", "f64", data.floats("f64", np.ones(7))) == \
+        tally.reduce_array(NOBODY, "sum", "f64", data.floats("f64", np.ones(7)))
+    for spec in ("cpu", "model"):
+        other = tally.Device(spec)
+        assert workspace(other.handle, 1, CODE["f64"], 10, None, byref(size)) == \
+            tally.STATUS.index("EUNSUPPORTED" if spec == "cpu" else "OK")
+        assert enqueue(other.handle, 1, CODE["f64"], place.array, 10, None, place.work, 1 << 20, None,
+                       place.result) == tally.STATUS.index("EUNSUPPORTED")
+        other.close()
+    assert open_in(b"cpu", place.machine.context, byref(c_void_p())) == tally.STATUS.index("EINVAL")
+
+
+def test_threads_with_queues_of_their_own(place):
+    """One device, and a queue, workspace and result for each thread."""
+    g = data.rng("queues threads")
+    arrays = [data.make(g, "near-one", "f32", 20000 + i) for i in range(4)]
+    wrong = []
+
+    def work(raw):
+        if hasattr(place.machine, "enter"):
+            place.machine.enter()
+        mine = Place(place.machine)
+        shared, mine.device = mine.device, place.device
+        try:
+            for _ in range(20):
+                for op in ("sum", "prod", "max"):
+                    if mine.reduce(op, "f32", raw) != tally.reduce_array(NOBODY, op, "f32", raw):
+                        wrong.append(op)
+        except AssertionError as e:
+            wrong.append(repr(e))
+        mine.device = shared
+        mine.close()
+
+    threads = [threading.Thread(target=work, args=(a,)) for a in arrays]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_in_a_graph(place):
+    """Captured once, replayed over other data."""
+    if not hasattr(place.machine, "capture"):
+        pytest.skip("graphs are CUDA's")
+    g = data.rng("queues graph")
+    for op, type_, n in (("sum", "f32", 100), ("sum", "f64", 70001), ("prod", "f32", 300001),
+                         ("max", "i8", 50000), ("sum", "i64", 9999), ("sum", "f32", 0)):
+        size = c_size_t()
+        assert workspace(place.device, OPCODE[op], CODE[type_], n, None, byref(size)) == tally.OK
+
+        def put():
+            assert enqueue(place.device, OPCODE[op], CODE[type_], place.array, n, None, place.work,
+                           size.value, place.queue, place.result) == tally.OK, tally.error()
+        again = place.machine.capture(place.queue, put)
+        for kind in list(data.kinds(op, type_))[:4]:
+            raw = data.make(g, kind, type_, n)
+            if n:
+                place.machine.write(place.queue, place.array, raw)
+            again()
+            assert place.outcome() == tally.reduce_array(NOBODY, op, type_, raw)
