@@ -89,7 +89,8 @@ def launches(path):
             row = dict(zip(header, cells))
             shape = tuple(int(re.match(r"\((\d+), 1, 1\)", row[k])[1]) for k in ("Block Size", "Grid Size"))
             metrics = kernels.setdefault(row["Kernel Name"].split("(")[0], {}).setdefault(shape, {})
-            metrics.setdefault(row["Metric Name"], []).append(number(row["Metric Value"]))
+            if row["Metric Value"] != "n/a":  # ncu knows the name, but not on this GPU
+                metrics.setdefault(row["Metric Name"], []).append(number(row["Metric Value"]))
     if not kernels:
         sys.exit(f"{path}: no line of ncu's is in it")
     return kernels

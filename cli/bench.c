@@ -30,7 +30,9 @@
 const char bench_help[] =
     "Usage: tally bench [OP] [OPTION...]\n"
     "Times a reduction of an array in memory beside the plain sequential loop, an OpenMP SIMD\n"
-    "loop, and plain reads of the same memory, in turns; shows the median of each.\n"
+    "loop, and plain reads of the same memory, in turns; shows the median of each. On a GPU the\n"
+    "array lies in the device's memory, as for its plain reads; a line of its own shows the time\n"
+    "with the copy from the host's. The two loops are the CPU's always.\n"
     "OP is one of" TALLY_OPS(
         X) "; sum is the default.\n"
            "\n"
@@ -53,7 +55,8 @@ enum { MOST_ROUNDS = 1000 };
 static const double shortest_turn = 500e-6; /* seconds: shorter calls are repeated within a turn */
 
 enum who {
-    OURS,
+    OURS,      /* in the device's own memory, where it has any */
+    WITH_COPY, /* tally_reduce() */
     SEQUENTIAL,
     OPENMP,
     DEVICE_READ,
@@ -72,6 +75,7 @@ struct bench {
 
     tally_device *device;
     tally_device_info info;
+    bool is_gpu;      /* a device with a clock of its own */
     int loop_threads; /* of the OpenMP loops: as many as the device uses, 1 without OpenMP */
     const struct loops *loops;
     void *x;
@@ -198,6 +202,7 @@ static const struct loops *pick_loops(void) {
 static bool describe(struct bench *b) {
     if (tally_device_describe(b->device, &b->info) != TALLY_OK)
         return failed("%s", tally_error()), false;
+    b->is_gpu = b->info.threads == 0;
     b->loop_threads = b->info.threads ? (int)b->info.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (!TALLY_OPENMP) b->loop_threads = 1;
     b->loops = pick_loops();
@@ -232,8 +237,14 @@ static bool take_turn(struct bench *b, enum who who, uint64_t calls, double *sec
         if (tally_device_read(b->device, b->x, b->bytes, seconds) == TALLY_OK) return true;
         return failed("%s", tally_error()), false;
     }
+    if (who == OURS && b->is_gpu) {
+        if (tally_device_time(b->device, b->op, b->type, b->x, (size_t)b->n, &b->options, &b->value,
+                              seconds) == TALLY_OK)
+            return true;
+        return failed("%s", tally_error()), false;
+    }
     double start = clock_seconds();
-    if (!(who == OURS ? run_ours(b, calls) : run_loop(b, who, calls))) return false;
+    if (!(who <= WITH_COPY ? run_ours(b, calls) : run_loop(b, who, calls))) return false;
     *seconds = (clock_seconds() - start) / (double)calls;
     return true;
 }
@@ -243,10 +254,16 @@ static void rest(void) {
     nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
 }
 
+/* On a CPU there is no copy. */
+static bool takes_part(const struct bench *b, int who) {
+    return who != WITH_COPY || b->is_gpu;
+}
+
 /* A first call of each warms up, and tells how many calls make a turn long enough to be timed. */
 static bool warm_up(struct bench *b) {
     for (int who = 0; who < CONTESTANTS; who++) {
         double seconds;
+        if (!takes_part(b, who)) continue;
         rest();
         if (!take_turn(b, (enum who)who, 1, &seconds) || !take_turn(b, (enum who)who, 1, &seconds))
             return false;
@@ -260,6 +277,7 @@ static bool run_rounds(struct bench *b) {
     if (!warm_up(b)) return false;
     for (uint64_t round = 0; round < b->rounds; round++)
         for (int who = 0; who < CONTESTANTS; who++) {
+            if (!takes_part(b, who)) continue;
             rest();
             if (!take_turn(b, (enum who)who, b->calls[who],
                            &b->seconds[(uint64_t)who * b->rounds + round]))
@@ -310,6 +328,7 @@ static int print_json(const struct bench *b) {
     json_count(object, "rounds", b->rounds);
     json_measure(object, "median_ms", ours * 1e3);
     json_measure(object, "gbps", gbps(b, ours));
+    if (b->is_gpu) json_measure(object, "with_copy_ms", b->median[WITH_COPY] * 1e3);
     json_measure(object, "sequential_gbps", gbps(b, b->median[SEQUENTIAL]));
     json_measure(object, "openmp_gbps", gbps(b, b->median[OPENMP]));
     json_measure(object, "roof_gbps", gbps(b, roof));
@@ -330,10 +349,14 @@ static int print_table(const struct bench *b) {
     printf("%s of %" PRIu64 " %s (%s%s) = %s\n", tally_op_name(b->op), b->n,
            tally_type_name(b->type), bench_data_name(b->data), b->options.fast ? ", fast" : "",
            text);
-    printf("on %s, %u threads, %s; medians of %" PRIu64 " rounds\n\n", b->info.spec,
-           b->info.threads, b->info.isa, b->rounds);
+    if (b->is_gpu)
+        printf("on %s (%s)", b->info.spec, b->info.name);
+    else
+        printf("on %s, %u threads, %s", b->info.spec, b->info.threads, b->info.isa);
+    printf("; medians of %" PRIu64 " rounds\n\n", b->rounds);
     printf("  %-16s %12s    %9s      %7s\n", "", "time", "read", "of roof");
     print_row(b, "tally", b->median[OURS]);
+    if (b->is_gpu) print_row(b, "with the copy", b->median[WITH_COPY]);
     snprintf(text, sizeof text, "openmp simd (%d)", b->loop_threads);
     print_row(b, text, b->median[OPENMP]);
     print_row(b, "sequential", b->median[SEQUENTIAL]);

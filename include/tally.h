@@ -159,6 +159,16 @@ TALLY_API tally_status tally_device_list(tally_device_info *infos, size_t capaci
 TALLY_API tally_status tally_device_read(tally_device *device, const void *bytes, size_t size,
                                          double *seconds);
 
+struct tally_options;
+/* How long a GPU takes to reduce x[0..n) once it lies in the device's memory: the median of a few runs, in
+ * seconds by the device's clock; *out is the value. The array is brought there first (a CPU behind OpenCL
+ * reads it where it is). Arguments and errors as for tally_reduce(); TALLY_ENOMEM where the device has no
+ * room for all of it, TALLY_EUNSUPPORTED on a cpu, whose time is tally_reduce()'s, and on the model. */
+TALLY_API tally_status tally_device_time(tally_device *device, tally_op op, tally_type type,
+                                         const void *x, size_t n,
+                                         const struct tally_options *options, tally_value *out,
+                                         double *seconds);
+
 /* ---- Reducing an array -------------------------------------------------------------------- */
 
 typedef struct tally_options {

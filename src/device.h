@@ -49,6 +49,9 @@ struct device_kind {
                               size_t *bytes);
     tally_status (*enqueue)(tally_device *device, const struct reduction *r,
                             const struct native_call *call);
+    /* Behind tally_device_time() and tally_device_read(); the first may be NULL. */
+    tally_status (*time)(tally_device *device, const struct reduction *r, const void *x, size_t n,
+                         tally_value *out, double *seconds);
     tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
 };
 

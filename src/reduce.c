@@ -134,6 +134,32 @@ tally_status tally_reduce_resident(tally_device *device, tally_op op, tally_type
     return s;
 }
 
+tally_status tally_device_time(tally_device *device, tally_op op, tally_type type, const void *x,
+                               size_t n, const tally_options *options, tally_value *out,
+                               double *seconds) {
+    struct reduction plan;
+    tally_value value;
+    double took = 0;
+    if (!device || !out || !seconds)
+        return fail(TALLY_EINVAL, "tally_device_time: an argument is NULL");
+    tally_status s = reduction_plan(op, type, options, &plan);
+    if (s == TALLY_OK) s = check_array(x, n, type);
+    if (s == TALLY_OK && !device->kind->time)
+        s = fail(TALLY_EUNSUPPORTED, "%s has no memory of its own", device->kind->name);
+    if (s != TALLY_OK) return s;
+    if (n == 0)
+        s = tally_reduce(NULL, op, type, x, 0, options, &value);
+    else {
+        struct fp_env caller = fp_env_enter();
+        s = device->kind->time(device, &plan, x, n, &value, &took);
+        fp_env_leave(caller);
+    }
+    if (s != TALLY_OK) return s;
+    *out = value;
+    *seconds = took;
+    return TALLY_OK;
+}
+
 /* ---- On queues of the caller's -------------------------------------------------------------- */
 
 static tally_status check_queues(const tally_device *device) {

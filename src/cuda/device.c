@@ -405,25 +405,15 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     return status;
 }
 
-/* Whether CUDA knows the memory at an address, and as what. */
-static CUresult memory_type(CUdeviceptr address, unsigned *type, bool *known) {
-    const CUresult error =
-        cu.cuPointerGetAttribute(type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    *known = error == CUDA_SUCCESS;
-    return error == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : error;
-}
-
 /* Whether kernels of this device can read `bytes` bytes at an address: memory that CUDA knows at both
  * ends, and not another device's. A kernel that tried elsewhere would take the context with it. */
 static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
-    unsigned type = 0, last = 0;
-    int ordinal = -1;
-    CUresult error = memory_type(address, &type, ours);
-    if (error == CUDA_SUCCESS && *ours && bytes > 1)
-        error = memory_type(address + bytes - 1, &last, ours);
-    if (error || !*ours || type != CU_MEMORYTYPE_DEVICE) return error;
-    error = cu.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
-    *ours = ordinal == (int)gpu->index;
+    struct pointer_facts first, last = {.type = 1};
+    CUresult error = driver_pointer(address, &first);
+    if (error == CUDA_SUCCESS && first.type != 0 && bytes > 1)
+        error = driver_pointer(address + bytes - 1, &last);
+    *ours = first.type != 0 && last.type != 0 &&
+            (first.type != CU_MEMORYTYPE_DEVICE || first.ordinal == (int)gpu->index);
     return error;
 }
 
@@ -432,9 +422,8 @@ static tally_status cuda_adopt(struct gpu *gpu, void *theirs, size_t bytes,
     bool ours = false;
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)theirs;
     if (!theirs) return fail(TALLY_EINVAL, "cuda:%zu: no memory was given", gpu->index);
-    tally_status status = enter(gpu);
-    if (status == TALLY_OK)
-        status = leave(gpu, check_range(gpu, address, bytes, &ours), "the memory given");
+    tally_status status =
+        outcome(gpu->index, check_range(gpu, address, bytes, &ours), "the memory given");
     if (status) return status;
     if (!ours)
         return fail(TALLY_EUNSUPPORTED, "cuda:%zu: the %zu bytes given are not this device's",

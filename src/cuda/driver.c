@@ -78,3 +78,10 @@ tally_status driver_ready(bool again) {
 int driver_version(void) {
     return version;
 }
+
+CUresult driver_pointer(CUdeviceptr address, struct pointer_facts *out) {
+    int asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *values[] = {&out->type, &out->ordinal};
+    *out = (struct pointer_facts){0, -1};
+    return cu.cuPointerGetAttributes(2, asked, values, address);
+}

@@ -113,7 +113,8 @@ enum {
     X(cuMemcpyDtoHAsync, _v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))         \
     X(cuMemcpyDtoDAsync, _v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))   \
     X(cuMemsetD8Async, , (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream))      \
-    X(cuPointerGetAttribute, , (void *value, int attribute, CUdeviceptr address))                  \
+    X(cuPointerGetAttributes, ,                                                                    \
+      (unsigned count, int *attributes, void **values, CUdeviceptr address))                       \
     X(cuModuleLoadData, , (CUmodule * module, const void *image))                                  \
     X(cuModuleUnload, , (CUmodule module))                                                         \
     X(cuModuleGetFunction, , (CUfunction * function, CUmodule module, const char *name))           \
@@ -137,6 +138,13 @@ tally_status driver_ready(bool again);
 /* The driver's name for an error, and its description. */
 const char *driver_error_name(CUresult error);
 const char *driver_error_text(CUresult error);
+
+/* What CUDA knows of an address, also where it knows nothing: type is 0 then, else CU_MEMORYTYPE_... */
+struct pointer_facts {
+    unsigned type;
+    int ordinal; /* of the device */
+};
+CUresult driver_pointer(CUdeviceptr address, struct pointer_facts *out);
 
 int driver_version(void); /* the CUDA it is made for: 1000 * major + 10 * minor */
 

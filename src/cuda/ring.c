@@ -33,9 +33,8 @@ static bool ring_ready(struct ring *ring) {
 
 /* Whether CUDA knows a byte of the host's: memory that is pinned, registered or managed. */
 static bool is_known(const void *at) {
-    unsigned type = 0;
-    return cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                    (CUdeviceptr)(uintptr_t)at) == CUDA_SUCCESS;
+    struct pointer_facts facts;
+    return driver_pointer((CUdeviceptr)(uintptr_t)at, &facts) == CUDA_SUCCESS && facts.type != 0;
 }
 
 /* One piece: waits until it is free, fills it and has it read. */

@@ -325,7 +325,56 @@ static tally_status gpu_enqueue(tally_device *device, const struct reduction *r,
     return s == TALLY_OK ? leave(d, enqueue(d, r, call)) : s;
 }
 
-/* ---- The read roof ------------------------------------------------------------------------ */
+/* ---- Times in the device's memory ---------------------------------------------------------- */
+
+/* Bytes of the host's in a piece of the device's memory; the host's memory itself where that will do. */
+static tally_status bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
+                          struct gpu_memory **piece) {
+    struct gpu *gpu = d->lane[0].gpu;
+    if (d->facts.unified && (uintptr_t)bytes % alignment == 0)
+        return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, piece);
+    if (size > d->memory)
+        return fail(TALLY_ENOMEM, "%s:%zu has no room for %zu bytes", d->api->name, d->index, size);
+    tally_status s = d->api->allocate(gpu, size, piece);
+    if (s == TALLY_OK) s = d->api->write(gpu, *piece, 0, bytes, size);
+    return s == TALLY_OK ? d->api->finish(gpu) : s;
+}
+
+#define TIMES 5
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static tally_status time_reduction(struct gpu_device *d, const struct reduction *r, const void *x,
+                                   size_t n, tally_value *out, double *seconds) {
+    const size_t element = tally_type_size(r->type);
+    struct gpu_memory *piece = NULL;
+    double took[TIMES];
+    tally_status s = bring(d, x, n * element, element, &piece);
+    if (s == TALLY_OK) s = lane_reduce(&d->lane[0], r, piece, n, out, NULL); /* warms up */
+    for (int i = 0; i < TIMES && s == TALLY_OK; i++)
+        s = lane_reduce(&d->lane[0], r, piece, n, out, &took[i]);
+    d->api->release(d->lane[0].gpu, piece);
+    if (s != TALLY_OK) return s;
+    qsort(took, TIMES, sizeof *took, ascending);
+    *seconds = took[TIMES / 2];
+    return TALLY_OK;
+}
+
+static tally_status no_time(const struct gpu_device *d) {
+    if (d->api != &model_api) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED, "the model has no time, and so no read roof");
+}
+
+static tally_status gpu_time(tally_device *device, const struct reduction *r, const void *x,
+                             size_t n, tally_value *out, double *seconds) {
+    struct gpu_device *d = own(device);
+    tally_status s = no_time(d);
+    if (s == TALLY_OK) s = enter(d);
+    return s == TALLY_OK ? leave(d, time_reduction(d, r, x, n, out, seconds)) : s;
+}
 
 /* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
@@ -342,35 +391,26 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     return s;
 }
 
-/* As much of the bytes as fits the device, in its memory; the time is scaled to all of them. */
+/* As much of the bytes as fits the device; the time is scaled to all of them. */
 static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t size,
                               double *seconds) {
-    struct gpu *gpu = d->lane[0].gpu;
     struct gpu_memory *piece = NULL;
-    size_t part = at_most(d->memory / 2, at_most(d->facts.allocation_max, size)) / 16 * 16;
-    tally_status s;
+    const size_t part = at_most(d->memory / 2, at_most(d->facts.allocation_max, size)) / 16 * 16;
     *seconds = 0;
     if (part == 0) return TALLY_OK;
-    if (d->facts.unified && (uintptr_t)bytes % 16 == 0) {
-        s = d->api->adopt(gpu, (void *)(uintptr_t)bytes, part, &piece);
-    } else {
-        s = d->api->allocate(gpu, part, &piece);
-        if (s == TALLY_OK) s = d->api->write(gpu, piece, 0, bytes, part);
-    }
+    tally_status s = bring(d, bytes, part, 16, &piece);
     if (s == TALLY_OK) s = time_reads(d, piece, part, seconds);
-    d->api->finish(gpu);
-    d->api->release(gpu, piece);
+    d->api->release(d->lane[0].gpu, piece);
     *seconds *= (double)size / (double)part;
     return s;
 }
 
 static tally_status gpu_read(tally_device *device, const void *bytes, size_t size,
                              double *seconds) {
-    if (own(device)->api == &model_api)
-        return fail(TALLY_EUNSUPPORTED, "the model has no time, and so no read roof");
     struct gpu_device *d = own(device);
     double took = 0;
-    tally_status s = enter(d);
+    tally_status s = no_time(d);
+    if (s == TALLY_OK) s = enter(d);
     if (s != TALLY_OK) return s;
     s = leave(d, read_roof(d, bytes, size, &took));
     if (s == TALLY_OK) *seconds = took;
@@ -505,6 +545,7 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .resident = gpu_resident,                                                                  \
         .workspace = gpu_workspace,                                                                \
         .enqueue = gpu_enqueue,                                                                    \
+        .time = gpu_time,                                                                          \
         .read = gpu_read,                                                                          \
     };
 GPU_KIND(cuda)

@@ -211,6 +211,17 @@ def test_bench(tally, op, name):
     assert got["of_roof"] == pytest.approx(got["gbps"] / got["roof_gbps"], rel=1e-3)
 
 
+def test_bench_on_a_gpu(tally):
+    """In the device's memory, and with the copy to it."""
+    args = ("--dtype", "f32", "-n", "2^12", "--repeat", 1, "--device", "opencl")
+    got = tally.json("bench", *args)
+    assert set(got) == BENCH_KEYS | {"with_copy_ms"}
+    assert got["with_copy_ms"] > 0 and got["device"] == "opencl:0"
+    assert got["bits"] == tally.json("bench", *args[:6])["bits"]
+    assert "with the copy" in tally("bench", *args)
+    assert "the model has no time" in tally.fails("bench", "-n", "100", "--device", "model")
+
+
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "i32", "u64"])
 @pytest.mark.parametrize("data", ["uniform", "normal", "loguniform", "wild"])
 def test_bench_data(tally, data, name):

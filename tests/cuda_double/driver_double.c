@@ -750,17 +750,19 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
     return done(result);
 }
 
-CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address) {
+CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values,
+                                CUdeviceptr address) {
     CUresult result = called(__func__);
     const struct object *o = NULL;
     int i = 0;
     for (i = 0; i < CONTEXTS_MAX && !(o = memory_at(&devices[i], address)); i++)
         continue;
-    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS)
-        *(int *)value = attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? i % DEVICES_MAX
-                        : o->kind == HOST                                ? CU_MEMORYTYPE_HOST
-                                                                         : CU_MEMORYTYPE_DEVICE;
+    for (unsigned k = 0; k < count && result == CUDA_SUCCESS; k++)
+        *(int *)values[k] = attributes[k] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+                                ? (o ? i % DEVICES_MAX : -2)
+                            : !o              ? 0
+                            : o->kind == HOST ? CU_MEMORYTYPE_HOST
+                                              : CU_MEMORYTYPE_DEVICE;
     return done(result);
 }
 

@@ -146,6 +146,29 @@ def test_data_on_the_device(device):
                 assert got == tally.reduce_array(NOBODY, op, type_, raw)
 
 
+def test_time_on_the_device(device):
+    """The value, and a time by the device's clock; the model has none."""
+    time = tally._declare("device_time", ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
+                          ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tally.Options),
+                          ctypes.POINTER(tally.Value), ctypes.POINTER(ctypes.c_double))
+    g = data.rng("time")
+    for op, type_, n in (("sum", "f32", 5000), ("prod", "f32", 9000), ("min", "i8", 3), ("sum", "f64", 0),
+                         ("prod", "i64", 2)):
+        raw = data.make(g, "near-one" if type_ in FLOATS else "full", type_, n)
+        value, seconds = tally.fresh_value(), ctypes.c_double(-1)
+        status = time(device.handle, tally.OPCODE[op], tally.CODE[type_], raw.ctypes.data, n, None,
+                      byref(value), byref(seconds))
+        got = tally.outcome(status, value)
+        if device.spec == "model" and n > 0:
+            assert got == "EUNSUPPORTED" and seconds.value == -1
+        else:
+            assert got == tally.reduce_array(NOBODY, op, type_, raw)
+            assert seconds.value >= 0 or status != tally.OK
+    one, value = np.ones(1), tally.fresh_value()
+    assert time(None, 1, 12, one.ctypes.data, 1, None, byref(value), byref(ctypes.c_double())) == \
+        tally.STATUS.index("EINVAL")
+
+
 # ---- Operators of users' ------------------------------------------------------------------------
 
 def operator(type_, function, source, identity, commutative):
