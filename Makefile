@@ -29,7 +29,7 @@ bench: all
 
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
 $(BUILD)/bin/bench_cub: bench/cub.cu all
-	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) -Iinclude -Isrc -o $@ bench/cub.cu $(BUILD)/lib/libtally.a
+	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -Iinclude -Isrc -o $@ bench/cub.cu $(BUILD)/lib/libtally.a
 
 bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)

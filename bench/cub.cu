@@ -11,7 +11,8 @@
  *   roof     plain reads of the same memory (kernels/read.cu)
  *
  * and prints both sides' times in microseconds and CUB's over Tally's: above 1 is in Tally's favour.
- * `g2g` is CUB's sum with the same bits on every GPU, where the toolkit has it (CCCL 3.1). Runs alternate;
+ * `g2g` is CUB's sum with the same bits on every GPU, where the toolkit has it (CCCL 3.1; a newer CCCL than
+ * the toolkit's can be given to `make bench-gpu` as NVCC_FLAGS=-I...). Runs alternate;
  * each time is a median of 15, which read the same array: sizes below the cache's are read from that. The
  * two results are compared first; CUB's sums of i32 wrap and its sums of floats round, so data are small.
  *
@@ -26,10 +27,13 @@
 #include <cub/cub.cuh>
 #include <cuda_bf16.h>
 #include <functional>
+#include <type_traits>
 #include <vector>
 #if __has_include(<cuda/__execution/determinism.h>)
 #include <cuda/__execution/determinism.h>
 #include <cuda/__execution/require.h>
+#include <cuda/std/execution>
+#include <cuda/stream_ref>
 #define HAS_G2G 1
 #else
 #define HAS_G2G 0
@@ -90,12 +94,17 @@ template <typename item> static void run_cub(const bench &b) {
           "CUB");
 }
 
+/* Only for float and double. */
 template <typename item> static void run_g2g(const bench &b) {
 #if HAS_G2G
-    auto environment = cuda::execution::require(cuda::execution::determinism::gpu_to_gpu);
-    check(cub::DeviceReduce::Reduce((const item *)b.x, (item *)b.result, (long long)b.n,
-                                    cuda::std::plus<item>{}, item{}, environment),
-          "CUB, gpu_to_gpu");
+    if constexpr (std::is_floating_point<item>::value) {
+        const cuda::stream_ref stream(b.stream);
+        auto environment = cuda::std::execution::env{
+            cuda::execution::require(cuda::execution::determinism::gpu_to_gpu), stream};
+        check(cub::DeviceReduce::Reduce((const item *)b.x, (item *)b.result, (long long)b.n,
+                                        cuda::std::plus<item>{}, item{}, environment),
+              "CUB, gpu_to_gpu");
+    }
 #else
     (void)b;
 #endif
