@@ -101,7 +101,7 @@ template <typename item> static void run_g2g(const bench &b) {
         const cuda::stream_ref stream(b.stream);
         auto environment = cuda::std::execution::env{
             cuda::execution::require(cuda::execution::determinism::gpu_to_gpu), stream};
-        check(cub::DeviceReduce::Reduce((const item *)b.x, (item *)b.result, (long long)b.n,
+        check(cub::DeviceReduce::Reduce((const item *)b.x, (item *)b.result, (int)b.n,
                                         cuda::std::plus<item>{}, item{}, environment),
               "CUB, gpu_to_gpu");
     }

@@ -83,9 +83,7 @@ static unsigned units(const struct lane *lane) {
 /* Blocks that the device has at once. */
 static unsigned blocks_at_once(const struct lane *lane, const struct reduction *r) {
     if (lane->block == 1) return units(lane) * CPU_BLOCKS_A_UNIT;
-    const unsigned each = r->method == METHOD_FLOAT_SUM
-                              ? GPU_SUM_BLOCKS_A_UNIT(tally_type_size(r->type))
-                              : GPU_BLOCKS_A_UNIT;
+    const unsigned each = r->method == METHOD_FLOAT_SUM ? GPU_SUM_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
     return units(lane) * each;
 }
 
@@ -108,7 +106,7 @@ static unsigned tree_grid(const struct lane *lane, uint64_t blocks) {
 }
 
 uint64_t lane_launch_max(const struct lane *lane) {
-    const unsigned each = lane->block == 1 ? CPU_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT(8);
+    const unsigned each = lane->block == 1 ? CPU_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT;
     return (uint64_t)units(lane) * each << (PER_BLOCK_BITS - 1);
 }
 

@@ -51,7 +51,7 @@ typedef unsigned long long u64;
 
 #define GLOBAL
 #define SHARED
-#define PURE               __device__
+#define PURE               static __forceinline__ __device__
 #define EXCHANGE           1
 #define UNIFORM(condition) (condition)
 #define COUNT_OPERATION()  ((void)0)

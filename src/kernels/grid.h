@@ -35,8 +35,8 @@
 #define KERNEL           __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)     atomicLoad(p)
 #define write_word(p, v) atomicStore(p, v)
-OVERLOADED u64 atomicAdd(__local u64 *p, u64 v) {
-    return atom_add(p, v);
+OVERLOADED u32 atomicAdd(__local u32 *p, u32 v) {
+    return atomic_add(p, v);
 }
 #else
 #define UNROLL
@@ -45,6 +45,15 @@ OVERLOADED u64 atomicAdd(__local u64 *p, u64 v) {
 #define read_word(p)     atomicLoad(p)
 #define write_word(p, v) atomicStore(p, v)
 #endif
+
+/* A word that the compiler cannot know to be the same: it is not to keep, in registers that are not there,
+ * what it has worked out from it before. */
+PURE u32 anew(u32 w) {
+#if defined(__CUDACC__)
+    asm volatile("" : "+r"(w));
+#endif
+    return w;
+}
 
 /* As many loads of a byte each, with an address each, would not fit into registers. */
 #if defined(__CUDACC__) && (defined(TYPE_I8) || defined(TYPE_U8))

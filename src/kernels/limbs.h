@@ -3,7 +3,8 @@
  *
  * Limb i weighs 2^(32 i - 1088) and is worth 32 bits of a signed 64-bit integer, so additions do not
  * carry (src/exact/superacc.h). All threads of a block add to one accumulator by atomic additions, which
- * commute. At the end its limbs are added to those in global memory, limb by limb, by as many threads.
+ * commute: of 32 bits, as GPUs have no others in shared memory that are quick. At the end the limbs are
+ * added to those in global memory, limb by limb, by as many threads.
  *
  * Bounds. One addition changes a limb by less than 2^32. A block makes at most 3 for an element and 3
  * for each of a handful of totals a tile, and is given fewer than 2^28 elements (the host sees to that):
@@ -18,22 +19,31 @@
 #define LIMBS       68
 #define LIMB_LOWEST (-1088) /* exponent of limb 0's lowest bit */
 
-__device__ void add_limb(SHARED u64 *limbs, u32 i, u64 amount) {
+/* limbs[i] += amount, |amount| < 2^32: its low word, and to the high one the sign and the low one's carry,
+ * which most often make 0. Sums are modulo 2^64, so the order does not matter. */
+__device__ void add_limb(SHARED u64 *limbs, u32 i, i64 amount) {
 #if BLOCK == 1
-    limbs[i] += amount;
+    limbs[i] += (u64)amount;
 #else
-    if (amount != 0) atomicAdd(&limbs[i], amount);
+    if (amount == 0) return;
+    SHARED u32 *words = (SHARED u32 *)&limbs[i]; /* low, high */
+    const u32 low = (u32)amount, before = atomicAdd(&words[0], low);
+    const u32 high = (u32)(amount >> 32) + (before + low < before);
+    if (high != 0) atomicAdd(&words[1], high);
 #endif
 }
 
-/* limbs += value * 2^exponent, whose bits lie within the accumulator's. */
+/* limbs += value * 2^exponent, whose bits lie within the accumulator's: digit by digit of the magnitude, as
+ * two's complement would have one more. */
 __device__ void add_limbs(SHARED u64 *limbs, i64 value, i32 exponent) {
     const u32 offset = (u32)(exponent - LIMB_LOWEST), i = offset / 32, shift = offset % 32;
-    const i64 rest = value >> (32 - shift); /* floor: the digits are those of two's complement */
+    const u64 magnitude = value < 0 ? 0 - (u64)value : (u64)value;
+    const u64 rest = magnitude >> (32 - shift);
+    const i64 sign = value < 0 ? -1 : 1;
 
-    add_limb(limbs, i, ((u64)value << shift) & 0xffffffffu);
-    add_limb(limbs, i + 1, (u64)rest & 0xffffffffu);
-    add_limb(limbs, i + 2, (u64)(rest >> 32));
+    add_limb(limbs, i, sign * (i64)((magnitude << shift) & 0xffffffffu));
+    add_limb(limbs, i + 1, sign * (i64)(rest & 0xffffffffu));
+    add_limb(limbs, i + 2, sign * (i64)(rest >> 32));
 }
 
 __device__ void clear_limbs(SHARED u64 *limbs) {

@@ -8,7 +8,7 @@
  *
  * work[0] is the counter, work[1 + i] limb i of the total, work[1 + LIMBS] what was seen.
  */
-#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT(sizeof(element))
+#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 
 #include "window.h"
 
@@ -54,21 +54,59 @@ __device__ void add_element(real x, u64 *record, SHARED u64 *limbs) {
                   UNIT_LEAST + (field > 0 ? field - 1 : 0));
 }
 
-/* A tile that the window does not fit: in another window if it has one, else one by one. */
-__device__ void add_unfitting(const tile *t, window *w, u64 *record, SHARED u64 *limbs) {
-    const window own = choose_window(largest(t));
-    if (own.sigma != 0 && own.sigma != w->sigma) {
-        flush(record, w->exponent, limbs);
-        *w = own;
-        if (extract(t, own, record)) return;
-    }
-    UNROLL /* registers have no index */
-        for (u32 i = 0; i < TILE; i++) add_element(widen(t->e[i]), record, limbs);
+/* A window and the totals of the one below it. */
+typedef struct windows {
+    window top;
+    u64 low[TOTALS];
+} windows;
+
+PURE u32 is_any(const u64 *totals) {
+    u64 any = 0;
+    UNROLL
+    for (u32 k = 0; k < TOTALS; k++)
+        any |= totals[k];
+    return any != 0;
 }
 
-__device__ void add_tile(const tile *t, window *w, u64 *record, SHARED u64 *limbs) {
+/* What is in the lower totals goes to the superaccumulator. */
+__device__ void flush_low(windows *w, u64 *record, SHARED u64 *limbs) {
+    if (!is_any(w->low)) return;
+    const i32 exponent = window_below(w->top).exponent;
+    UNROLL
+    for (u32 k = 0; k < TOTALS; k++) {
+        add_limbs(limbs, (i64)w->low[k], total_exponent(exponent, k));
+        w->low[k] = 0;
+    }
+    record[SEEN] |= SEEN_LIMBS;
+}
+
+/* The window for larger numbers than it was for. */
+__device__ void change_window(windows *w, window to, u64 *record, SHARED u64 *limbs) {
+    flush(record, w->top.exponent, limbs);
+    flush_low(w, record, limbs);
+    w->top = to;
+}
+
+/* A tile that the window does not fit: with the one below, and a larger one if that is what it needs; else
+ * one by one. */
+__device__ void add_unfitting(const tile *t, windows *w, u64 *record, SHARED u64 *limbs) {
+    tile again;
+    UNROLL
+    for (u32 i = 0; i < TILE_WORDS; i++)
+        again.word[i] = anew(t->word[i]);
+    const window own = choose_window(largest(&again));
+    if (own.sigma != 0) {
+        if (w->top.sigma == 0 || own.exponent > w->top.exponent)
+            change_window(w, own, record, limbs);
+        if (extract_twice(&again, w->top, record, w->low)) return;
+    }
+    UNROLL /* registers have no index */
+        for (u32 i = 0; i < TILE; i++) add_element(widen(again.e[i]), record, limbs);
+}
+
+__device__ void add_tile(const tile *t, windows *w, u64 *record, SHARED u64 *limbs) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
-    if (w->sigma == 0 || !extract(t, *w, record)) add_unfitting(t, w, record, limbs);
+    if (w->top.sigma == 0 || !extract(t, w->top, record)) add_unfitting(t, w, record, limbs);
 }
 
 /* What a thread's tile has to say on the window: its largest magnitude. Infinities and NaNs are for the
@@ -181,18 +219,17 @@ KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work, u32 request, GLO
     tile next; /* on its way while another is added */
     load_any(&next, x, s, 0);
     const window first = block_window(wanted(&next), warps, exchange);
-    window w = first;
+    windows w;
+    w.top = first;
+    UNROLL
+    for (u32 k = 0; k < TOTALS; k++)
+        w.low[k] = 0;
 #if BLOCK > 1
     UNROLL_NOT
-    for (u32 i = 1; i < s.tiles; i++) {
+    for (u32 i = 0; i < tiles; i++) {
         const tile t = next;
-        load_tile(&next, s.packs + (u64)i * (BLOCK * IN_FLIGHT));
+        if (i + 1 < tiles) load_any(&next, x, s, i + 1);
         add_tile(&t, &w, record, limbs);
-    }
-    if (tiles > 0) add_tile(&next, &w, record, limbs);
-    for (u32 i = s.tiles > 0 ? s.tiles : 1; i < tiles; i++) {
-        load_any(&next, x, s, i);
-        add_tile(&next, &w, record, limbs);
     }
 #else
     for (u32 i = 0; i < tiles; i++) {
@@ -202,7 +239,8 @@ KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work, u32 request, GLO
     }
 #endif
 
-    if (w.exponent != first.exponent) flush(record, w.exponent, limbs);
+    flush_low(&w, record, limbs);
+    if (w.top.exponent != first.exponent) flush(record, w.top.exponent, limbs);
     merge_block(record, warps, exchange);
     const float_format format = requested_format(request);
     u64 finite = 0;

@@ -18,9 +18,9 @@
 
 #define GPU_BLOCK         256 /* threads */
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
-/* The same for exact sums, by the size of an element: those of 4 bytes fit 64 registers a thread. */
-#define GPU_SUM_BLOCKS_A_UNIT(size) ((size) == 4 ? 4 : 3)
-#define GPU_TILE                    4u /* packs of 16 bytes that a thread takes at a time */
+/* The same for exact sums, which need 80 registers a thread. */
+#define GPU_SUM_BLOCKS_A_UNIT 3
+#define GPU_TILE              4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
  * are further rounds of smaller blocks, so that those which are first have something left to do. */
 #define GPU_TILES_A_BLOCK 128
@@ -41,7 +41,7 @@
 #define WAYS      2u
 #endif
 
-#define ROOM 6 /* bits a window has above the largest number seen */
+#define ROOM 3 /* bits a window has above the largest number seen */
 
 #define PER_BLOCK_BITS 28 /* a block is given fewer than 2^28 elements: limbs.h, window.h */
 

@@ -8,8 +8,9 @@
  * so adding the bits of t adds q, exactly. r meets the next sigma, 2^MANTISSA smaller, and so on.
  *
  * Two checks a tile make it exact: no t had another exponent than sigma (no x was too large, infinite or
- * NaN), and after the last level nothing was left. A tile that fails has changed nothing. It gets a
- * window of its own or goes element by element to the superaccumulator (sum.cu).
+ * NaN), and after the last level nothing was left. A tile that fails has changed nothing. What is left of
+ * it may fit the window right below, with totals of its own; or the tile gets another window, or goes
+ * element by element to the superaccumulator (sum.cu).
  *
  * Bounds. |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a tile has at most 2^8 elements: its sums stay
  * below 2^30 in 32 bits, 2^59 in 64. A thread is given fewer than 2^28 elements. Totals of f32 are
@@ -121,36 +122,84 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #endif
 }
 
+/* The window for what a window leaves. */
+PURE window window_below(window w) {
+    window below;
+    below.exponent = w.exponent - LEVELS * MANTISSA;
+    below.exponent = below.exponent < E_LEAST ? E_LEAST : below.exponent;
+    below.sigma = sigma_bits(below.exponent);
+    return below;
+}
+
+/* The levels of a window, for x; leaves the last level's q in q, and what that was taken from in rest. */
+#if LEVELS == 3
+#define ALL_LEVELS(a, b, c)                                                                        \
+    LEVEL(a);                                                                                      \
+    rest -= q;                                                                                     \
+    LEVEL(b);                                                                                      \
+    rest -= q;                                                                                     \
+    LEVEL(c)
+#define DECLARE_LEVELS(a, b, c, w)                                                                 \
+    const real sigma##a = REAL_FROM((w).sigma);                                                    \
+    const real sigma##b = REAL_FROM((w).sigma - ((raw)MANTISSA << MANTISSA));                      \
+    const real sigma##c = REAL_FROM((w).sigma - ((raw)(2 * MANTISSA) << MANTISSA));                \
+    raw sum##a = 0, sum##b = 0, sum##c = 0
+#define KEEP_LEVELS(a, b, c, totals)                                                               \
+    add_units(totals, 0, UNITS(a));                                                                \
+    add_units(totals, 1, UNITS(b));                                                                \
+    add_units(totals, 2, UNITS(c))
+#else
+#define ALL_LEVELS(a, b, c)                                                                        \
+    LEVEL(a);                                                                                      \
+    rest -= q;                                                                                     \
+    LEVEL(b)
+#define DECLARE_LEVELS(a, b, c, w)                                                                 \
+    const real sigma##a = REAL_FROM((w).sigma);                                                    \
+    const real sigma##b = REAL_FROM((w).sigma - ((raw)MANTISSA << MANTISSA));                      \
+    raw sum##a = 0, sum##b = 0
+#define KEEP_LEVELS(a, b, c, totals)                                                               \
+    add_units(totals, 0, UNITS(a));                                                                \
+    add_units(totals, 1, UNITS(b))
+#endif
+
 /* Adds a tile to the totals, and says so; or changes nothing where the window does not fit it. The
  * levels are written out, as some compilers do not unroll loops. */
 PURE u32 extract(const tile *t, window w, u64 *totals) {
-    const real sigma0 = REAL_FROM(w.sigma);
-    const real sigma1 = REAL_FROM(w.sigma - ((raw)MANTISSA << MANTISSA));
-    raw sum0 = 0, sum1 = 0, outside = 0;
-#if LEVELS == 3
-    const real sigma2 = REAL_FROM(w.sigma - ((raw)(2 * MANTISSA) << MANTISSA));
-    raw sum2 = 0;
-#endif
+    DECLARE_LEVELS(0, 1, 2, w);
+    raw outside = 0;
     u32 left = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
-        real rest = widen(t->e[i]), moved, q;
-        LEVEL(0);
-        outside |= REAL_BITS(moved) ^ w.sigma;
-        rest -= q;
-        LEVEL(1);
-#if LEVELS == 3
-        rest -= q;
-        LEVEL(2);
-#endif
+        const real x = widen(t->e[i]);
+        real rest = x, moved, q;
+        ALL_LEVELS(0, 1, 2);
+        outside |= REAL_BITS(x + sigma0) ^ w.sigma;
         left |= q != rest;
     }
     if (outside >> MANTISSA != 0 || left) return 0;
-    add_units(totals, 0, UNITS(0));
-    add_units(totals, 1, UNITS(1));
-#if LEVELS == 3
-    add_units(totals, 2, UNITS(2));
-#endif
+    KEEP_LEVELS(0, 1, 2, totals);
+    return 1;
+}
+
+/* The same with what the window leaves going to the one below, whose totals are `low`. */
+PURE u32 extract_twice(const tile *t, window w, u64 *totals, u64 *low) {
+    DECLARE_LEVELS(0, 1, 2, w);
+    DECLARE_LEVELS(3, 4, 5, window_below(w));
+    raw outside = 0;
+    u32 left = 0;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const real x = widen(t->e[i]);
+        real rest = x, moved, q;
+        ALL_LEVELS(0, 1, 2);
+        outside |= REAL_BITS(x + sigma0) ^ w.sigma;
+        rest -= q;
+        ALL_LEVELS(3, 4, 5);
+        left |= q != rest;
+    }
+    if (outside >> MANTISSA != 0 || left) return 0;
+    KEEP_LEVELS(0, 1, 2, totals);
+    KEEP_LEVELS(3, 4, 5, low);
     return 1;
 }
 
