@@ -144,12 +144,12 @@ tally_status tally_device_time(tally_device *device, tally_op op, tally_type typ
         return fail(TALLY_EINVAL, "tally_device_time: an argument is NULL");
     tally_status s = reduction_plan(op, type, options, &plan);
     if (s == TALLY_OK) s = check_array(x, n, type);
-    if (s == TALLY_OK && !device->kind->time)
-        s = fail(TALLY_EUNSUPPORTED, "%s has no memory of its own", device->kind->name);
     if (s != TALLY_OK) return s;
-    if (n == 0)
+    if (!device->kind->time)
+        return fail(TALLY_EUNSUPPORTED, "%s has no memory of its own", device->kind->name);
+    if (n == 0) {
         s = tally_reduce(NULL, op, type, x, 0, options, &value);
-    else {
+    } else {
         struct fp_env caller = fp_env_enter();
         s = device->kind->time(device, &plan, x, n, &value, &took);
         fp_env_leave(caller);
