@@ -159,16 +159,6 @@ TALLY_API tally_status tally_device_list(tally_device_info *infos, size_t capaci
 TALLY_API tally_status tally_device_read(tally_device *device, const void *bytes, size_t size,
                                          double *seconds);
 
-struct tally_options;
-/* How long a GPU takes to reduce x[0..n) once it lies in the device's memory: the median of a few runs, in
- * seconds by the device's clock; *out is the value. The array is brought there first (a CPU behind OpenCL
- * reads it where it is). Arguments and errors as for tally_reduce(); TALLY_ENOMEM where the device has no
- * room for all of it, TALLY_EUNSUPPORTED on a cpu, whose time is tally_reduce()'s, and on the model. */
-TALLY_API tally_status tally_device_time(tally_device *device, tally_op op, tally_type type,
-                                         const void *x, size_t n,
-                                         const struct tally_options *options, tally_value *out,
-                                         double *seconds);
-
 /* ---- Reducing an array -------------------------------------------------------------------- */
 
 typedef struct tally_options {
@@ -236,6 +226,14 @@ TALLY_API tally_status tally_reduce_resident(tally_device *device, tally_op op, 
                                              void *memory, size_t n, const tally_options *options,
                                              tally_value *out);
 
+/* How long a GPU takes to reduce x[0..n) once it lies in the device's memory: the median of a few runs, in
+ * seconds by the device's clock; *out is the value. The array is brought there first (a CPU behind OpenCL
+ * reads it where it is). Arguments and errors as for tally_reduce(); TALLY_ENOMEM where the device has no
+ * room for all of it, TALLY_EUNSUPPORTED on a cpu, whose time is tally_reduce()'s, and on the model. */
+TALLY_API tally_status tally_device_time(tally_device *device, tally_op op, tally_type type,
+                                         const void *x, size_t n, const tally_options *options,
+                                         tally_value *out, double *seconds);
+
 /* A GPU device in a context of the caller's, which outlives it: a CUcontext (cuda), a cl_context that has
  * the device (opencl). NULL: as tally_open(), which on CUDA is the device's primary context, the one that
  * CUDA's run-time library uses. */
@@ -272,8 +270,8 @@ TALLY_API tally_status tally_workspace_user(tally_device *device, const tally_op
  * said, aligned to 8, of any content; not to be used by anything else until the reduction is done. result: a
  * tally_result. Any number of threads may call this for one device, each with a queue, workspace and result
  * of its own. A user's operator must have a source; see above.
- * TALLY_EUNSUPPORTED on other devices and beyond 2^34 elements; TALLY_EINVAL for memory that the device
- * cannot reach and for too small a workspace. */
+ * TALLY_EUNSUPPORTED on other devices, for memory that the device cannot reach, and for more than 2^28
+ * elements a multiprocessor; TALLY_EINVAL for memory out of alignment and for too small a workspace. */
 TALLY_API tally_status tally_enqueue(tally_device *device, tally_op op, tally_type type,
                                      void *memory, size_t n, const tally_options *options,
                                      void *workspace, size_t workspace_bytes, void *queue,
