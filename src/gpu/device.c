@@ -322,7 +322,13 @@ static tally_status gpu_enqueue(tally_device *device, const struct reduction *r,
         if (s == TALLY_OK) s = check_alignment(d, call->result, 8);
     }
     if (s == TALLY_OK) s = enter(d);
-    return s == TALLY_OK ? leave(d, enqueue(d, r, call)) : s;
+    if (s != TALLY_OK) return s;
+    /* Nothing of ours is under way, and the caller's queue may be one that is being captured: no waiting,
+     * as leave() would. */
+    s = enqueue(d, r, call);
+    if (s == TALLY_ELOST) drop(d);
+    pthread_mutex_unlock(&d->lock);
+    return s;
 }
 
 /* ---- Times in the device's memory ---------------------------------------------------------- */

@@ -244,6 +244,9 @@ def test_in_a_graph(place):
         def put():
             assert enqueue(place.device, OPCODE[op], CODE[type_], place.array, n, None, place.work,
                            size.value, place.queue, place.result) == tally.OK, tally.error()
+            short = enqueue(place.device, OPCODE[op], CODE[type_], place.array, n, None, place.work, 8,
+                            place.queue, place.result)
+            assert tally.STATUS[short] == "EINVAL"  # and does the capture no harm
         again = place.machine.capture(place.queue, put)
         for kind in list(data.kinds(op, type_))[:4]:
             raw = data.make(g, kind, type_, n)
