@@ -244,8 +244,8 @@ static tally_status gpu_leaves(tally_device *device, const struct reduction *r, 
 static tally_status check_alignment(const struct gpu_device *d, const void *memory,
                                     size_t alignment) {
     if ((uintptr_t)memory % alignment == 0) return TALLY_OK;
-    return fail(TALLY_EINVAL, "%s:%zu: the memory is not aligned to its elements", d->api->name,
-                d->index);
+    return fail(TALLY_EINVAL, "%s:%zu: memory that should be aligned to %zu bytes is not",
+                d->api->name, d->index, alignment);
 }
 
 static tally_status reduce_resident(struct gpu_device *d, const struct reduction *r, void *memory,

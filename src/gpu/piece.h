@@ -8,8 +8,7 @@
 #include "gpu/gpu.h"
 #include "partial.h"
 
-/* Reduces the n > 0 elements at the start of x; *seconds is the device's time from the first command to
- * the last. Fails as tally_reduce() does. */
+/* Reduces the n > 0 elements at the start of x; *seconds is the device's time for the launches. Fails as tally_reduce() does. */
 tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds);
 

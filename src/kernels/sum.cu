@@ -2,9 +2,11 @@
  * sum - the exact sum of f16, bf16, f32 or f64.
  *
  * Each thread extracts its tiles into integer totals (window.h). All threads of a block begin with one
- * window, chosen from their first tiles, so that at the end their totals are simply added up. A tile that does not fit gives its thread a window of its own; one that fits none, because
- * its exponents span too much, goes element by element to the block's superaccumulator (limbs.h): slow,
- * and as exact. There everything meets in the end, and from there limb by limb in global memory.
+ * window, chosen from their first tiles, so that at the end their totals are simply added up. What a tile
+ * leaves goes to a second window right below; larger numbers give their thread a larger window. A tile
+ * whose exponents span too much for that goes element by element to the block's superaccumulator
+ * (limbs.h): slow, and as exact. There everything meets in the end, and from there limb by limb in global
+ * memory. The last block rounds, if a value is asked for (request.h).
  *
  * work[0] is the counter, work[1 + i] limb i of the total, work[1 + LIMBS] what was seen.
  */
