@@ -4,16 +4,15 @@
 #include "device.h"
 
 #include "fpenv.h"
+#include "gpu/machines.h"
 #include "status.h"
 
 #include <string.h>
 
-static const struct device_kind *const kinds[] = {
-    &cpu_device_kind,
+static const struct device_kind *const kinds[] = {&cpu_device_kind,
 #ifdef TALLY_GPU
-    &cuda_device_kind,
-    &opencl_device_kind,
-    &model_device_kind,
+#define KIND(machine) &machine##_device_kind,
+                                                  GPU_MACHINES(KIND)
 #endif
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])

@@ -59,6 +59,7 @@ struct tally_device {
     const struct device_kind *kind; /* each kind's own struct begins with this one */
 };
 
+/* One for the CPU, and one for each line of gpu/machines.h. */
 extern const struct device_kind cpu_device_kind, cuda_device_kind, opencl_device_kind,
     model_device_kind;
 

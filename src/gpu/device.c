@@ -16,9 +16,9 @@
 
 #include "gpu/gpu.h"
 #include "gpu/lane.h"
+#include "gpu/roof.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
-#include "ladder/roof.h"
 #include "status.h"
 #include "tree.h"
 
@@ -554,6 +554,4 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .time = gpu_time,                                                                          \
         .read = gpu_read,                                                                          \
     };
-GPU_KIND(cuda)
-GPU_KIND(opencl)
-GPU_KIND(model)
+GPU_MACHINES(GPU_KIND)

@@ -15,7 +15,9 @@
 #ifndef TALLY_GPU_H
 #define TALLY_GPU_H
 
+#include "gpu/machines.h"
 #include "tally.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,6 +104,8 @@ struct gpu_api {
     tally_status (*elapsed)(struct gpu *gpu, double *seconds);
 };
 
-extern const struct gpu_api cuda_api, opencl_api, model_api;
+#define GPU_API(machine) extern const struct gpu_api machine##_api;
+GPU_MACHINES(GPU_API)
+#undef GPU_API
 
 #endif

@@ -2,14 +2,16 @@
  * dialect.h - what makes one kernel text CUDA C, OpenCL C and plain C at once.
  *
  * A kernel is written in CUDA C with one word more: GLOBAL stands before every pointer into global
- * memory. This header gives each of its words a meaning on each of the three machines:
+ * memory. This header gives each of its words a meaning in CUDA C and in OpenCL C. In plain C a machine
+ * that runs kernels - a simulation, or a loop on the CPU - brings meanings of its own: it includes them
+ * before the kernel's text, and this header only checks that they are there.
  *
- *   in the text            CUDA         OpenCL C 1.2           plain C, on the model
+ *   in the text            CUDA         OpenCL C 1.2           plain C, where it is simulated
  *   GLOBAL, SHARED         nothing      __global, __local      nothing
- *   __global__             itself       __kernel               a function the model can launch
+ *   __global__             itself       __kernel               a function to be launched
  *   __device__             itself       static inline          always inlined
- *   __shared__             itself       __local                memory that the model knows
- *   threadIdx.x, ...       itself       get_local_id(0), ...   asks the model
+ *   __shared__             itself       __local                memory that is known as shared
+ *   threadIdx.x, ...       itself       get_local_id(0), ...   asks the machine
  *   __syncthreads()        itself       barrier()              a rendezvous of the block's lanes
  *   __shfl_down_sync()     itself       through `exchange`     a rendezvous of the warp's lanes
  *   leading_zeros()        of a u32, on all three
@@ -19,7 +21,7 @@
  *   - C, not C++. One dimension. A __shared__ array stands at the top of its kernel and has a constant
  *     size: BLOCK_MAX values for one a thread.
  *   - A helper that touches memory is __device__ and names the address space of its pointers; one
- *     that only computes is PURE: the model runs it as a single instruction, whatever it branches on.
+ *     that only computes is PURE: a simulation runs it as a single instruction, whatever it branches on.
  *   - Whoever calls a shuffle declares `__shared__ word exchange[EXCHANGE]`, one place a thread in
  *     OpenCL 1.2, which has no shuffles, and unused elsewhere.
  *   - A condition that guards shuffles or barriers, and so is the same for a whole warp or block, is
@@ -150,9 +152,10 @@ SHUFFLE_DOWN(u64)
 ATOMICS(u32, atomic_add, atomic_and, atomic_or, atomic_xor, atomic_xchg, atomic_cmpxchg)
 ATOMICS(u64, atom_add, atom_and, atom_or, atom_xor, atom_xchg, atom_cmpxchg)
 
-#else /* ---- plain C: a lane of the model ---------------------------------------------------- */
+#elif !defined(                                                                                    \
+    GLOBAL) /* ---- plain C ------------------------------------------------------------- */
 
-#include "model/lane.h"
+#error "plain C: include the words' meanings for your machine before a kernel"
 
 #endif
 

@@ -16,7 +16,7 @@
  *   load(e)       an element as an accumulator
  *   neutral()     what changes nothing when combined. A floating sum's is -0: it leaves -0 alone.
  *                 (So n = 0 gives -0, and the host says +0.)
- *   combine(a,b)  the operator. The model counts how often it is applied.
+ *   combine(a,b)  the operator. A machine that counts sees COUNT_OPERATION() each time.
  *   settle(a)     a result as it is handed on: a NaN becomes the canonical one.
  *
  * min and max order -0 below +0 and give NaN if any element is NaN. Integer sums and products wrap.

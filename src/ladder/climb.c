@@ -7,7 +7,7 @@
  */
 #include "ladder/climb.h"
 
-#include "ladder/timing.h"
+#include "gpu/timing.h"
 #include "status.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static bool allocate(struct climb *c, uint64_t count, unsigned size, struct gpu_
 
 /* ---- What all rungs share ---- */
 
-static bool build(struct climb *c, const ladder_instance *instance, struct gpu_program **out) {
+static bool build(struct climb *c, const ladder_arithmetic *instance, struct gpu_program **out) {
     char type[16] = "TYPE_", op[16] = "OP_", block[24];
     const char *const defines[] = {type, op, block};
     /* OpenCL compiles here and now, so for this block, and reserves no more shared memory than that
@@ -64,20 +64,20 @@ bool climb_open(struct climb *c, const struct gpu_api *api, struct gpu *gpu,
     c->api = api;
     c->gpu = gpu;
     c->options = options;
-    c->first = ladder_instance_of(options->type, options->op);
-    c->next = ladder_instance_of(c->first->accumulator_type, options->op);
+    c->first = ladder_arithmetic_of(options->type, options->op);
+    c->next = ladder_arithmetic_of(c->first->accumulator_type, options->op);
     return check_device(c) && build(c, c->first, &c->first_program) &&
            build(c, c->next, &c->next_program) &&
            allocate(c, options->n, c->first->element_size, &c->elements);
 }
 
 bool climb_upload(struct climb *c, double *seconds) {
-    const double start = ladder_now();
+    const double start = clock_now();
     if (!ok(c, c->api->write(c->gpu, c->elements, 0, c->options->x,
                              c->options->n * c->first->element_size)) ||
         !ok(c, c->api->finish(c->gpu)))
         return false;
-    *seconds = ladder_now() - start;
+    *seconds = clock_now() - start;
     return true;
 }
 

@@ -10,16 +10,17 @@
 #define TALLY_LADDER_CLIMB_H
 
 #include "gpu/gpu.h"
+#include "ladder/arithmetic.h"
+#include "ladder/rungs.h"
 #include "model/gpu.h"
-#include "model/ladder.h"
 
 #include <stdbool.h>
 
 struct climb {
     const struct gpu_api *api;
     struct gpu *gpu;
-    const tally_ladder_options *options; /* with every default filled in */
-    const ladder_instance *first, *next; /* the arithmetic of elements, and of partial results */
+    const tally_ladder_options *options;   /* with every default filled in */
+    const ladder_arithmetic *first, *next; /* the arithmetic of elements, and of partial results */
     struct gpu_program *first_program, *next_program;
     struct gpu_memory *elements;
     tally_status status;

@@ -7,8 +7,6 @@
 #ifndef TALLY_LADDER_HOST_DIALECT_H
 #define TALLY_LADDER_HOST_DIALECT_H
 
-#define TALLY_MODEL_LANE_H /* dialect.h finds these meanings in place of the model's */
-
 typedef signed char i8;
 typedef short i16;
 typedef int i32;

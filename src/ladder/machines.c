@@ -1,5 +1,5 @@
 /*
- * machines.c - which machines this library was built with, and which of them is here.
+ * machines.c - which machines are here, and finding one by its name.
  */
 #include "ladder/machines.h"
 
@@ -10,20 +10,14 @@
 #include <string.h>
 
 static const struct gpu_api *const apis[] = {
-#ifdef TALLY_HAS_CUDA
-    &cuda_api,
-#endif
-#ifdef TALLY_HAS_OPENCL
-    &opencl_api,
-#endif
-    &model_api, /* always here: the last choice */
-};
+#define API(machine) &machine##_api,
+    GPU_MACHINES(API)};
 enum { APIS = sizeof apis / sizeof *apis };
 
 const char *tally_ladder_device(void) {
     for (size_t i = 0; i < APIS; i++)
         if (apis[i]->count() > 0) return apis[i]->name;
-    return model_api.name;
+    return apis[APIS - 1]->name; /* not reached: the model is always here */
 }
 
 /* The number after the colon; 0 where there is none. */
@@ -61,8 +55,5 @@ tally_status machine_parse(const char *device, const struct gpu_api **api, size_
             tally_status status = parse_number(device, colon, number);
             return status == TALLY_OK ? check_here(*api, *number) : status;
         }
-    if ((length == 4 && memcmp(device, "cuda", 4) == 0) ||
-        (length == 6 && memcmp(device, "opencl", 6) == 0))
-        return fail(TALLY_EDEVICE, "this build of Tally is without %.*s", (int)length, device);
     return TALLY_OK;
 }

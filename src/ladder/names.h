@@ -4,7 +4,7 @@
 #ifndef TALLY_LADDER_NAMES_H
 #define TALLY_LADDER_NAMES_H
 
-#include "model/ladder.h"
+#include "ladder/rungs.h"
 #include "tally.h"
 
 /* The i-th of tally_ladder_rung(): the kernels lie between the two that are none. */

@@ -2,14 +2,14 @@
  * run.c - climbing the ladder: every rung that a device has, checked and timed, into a report.
  */
 #include "ladder/run.h"
+#include "gpu/roof.h"
+#include "gpu/timing.h"
 #include "ladder/check.h"
 #include "ladder/climb.h"
 #include "ladder/machines.h"
 #include "ladder/names.h"
 #include "ladder/production.h"
-#include "ladder/roof.h"
 #include "ladder/sequential.h"
-#include "ladder/timing.h"
 #include "status.h"
 
 #include <math.h>
@@ -76,25 +76,25 @@ struct cpu_run {
 
 static tally_status run_sequential(void *context, double *seconds) {
     struct cpu_run *c = context;
-    const double start = ladder_now();
+    const double start = clock_now();
     sequential_reduce(c->options->op, c->options->type, c->options->x, c->options->n, &c->value);
-    *seconds = ladder_now() - start;
+    *seconds = clock_now() - start;
     return TALLY_OK;
 }
 
 static tally_status run_tally(void *context, double *seconds) {
     struct cpu_run *c = context;
     const tally_ladder_options *o = c->options;
-    const double start = ladder_now();
+    const double start = clock_now();
     tally_status status = tally_reduce(c->device, o->op, o->type, o->x, o->n, NULL, &c->value);
-    *seconds = ladder_now() - start;
+    *seconds = clock_now() - start;
     return status;
 }
 
 /* The baseline, measured also where no row asks for it. */
 static tally_status add_sequential(struct run *r) {
     struct cpu_run c = {.options = &r->options};
-    tally_status status = ladder_time(run_sequential, &c, &r->report->sequential_seconds);
+    tally_status status = time_median(run_sequential, &c, &r->report->sequential_seconds);
     if (status != TALLY_OK || !r->wanted[RUNG_SEQUENTIAL]) return status;
     tally_ladder_row *row = add_row(r, RUNG_SEQUENTIAL);
     row->seconds = r->report->sequential_seconds;
@@ -106,7 +106,7 @@ static tally_status add_cpu_tally(struct run *r, tally_device *device) {
     struct cpu_run c = {.options = &r->options, .device = device};
     double seconds;
     if (!r->wanted[RUNG_TALLY]) return TALLY_OK;
-    tally_status status = ladder_time(run_tally, &c, &seconds);
+    tally_status status = time_median(run_tally, &c, &seconds);
     if (status != TALLY_OK) return status;
     tally_ladder_row *row = add_row(r, RUNG_TALLY);
     row->seconds = seconds;
@@ -170,7 +170,7 @@ void counts_take(tally_ladder_counts *out, const model_counts *c) {
 
 /* Runs a rung that climb_begin() has made ready: counted once, or timed. */
 static tally_status run_rung(struct climb *c, tally_ladder_row *row) {
-    if (c->api != &model_api) return ladder_time(run_climb, c, &row->seconds);
+    if (c->api != &model_api) return time_median(run_climb, c, &row->seconds);
     struct model_probe probe = {.launches = 0};
     c->probe = &probe;
     climb_once(c);
@@ -219,7 +219,7 @@ static tally_status add_production(struct run *r, struct climb *c) {
     if (c->api == &model_api) {
         status = count_production(&p, row);
     } else {
-        status = ladder_time(run_production, &p, &row->seconds);
+        status = time_median(run_production, &p, &row->seconds);
         row->launches = 1;
     }
     if (status == TALLY_OK) reference_check(&r->reference, &p.value, 0, row);

@@ -1,17 +1,14 @@
 /*
  * gpu.c - the model behind the interface that CUDA and OpenCL have too.
  *
- * Nothing is compiled at run time: the ladder's kernels are in the program for every type and operator
- * (ladder.h), the production kernels for those that they are for (gpu/simulated), and "building" picks
- * the instance that the defines name. Time is the host's, and says
- * nothing about any GPU.
+ * Nothing is compiled at run time: the program holds the kernels of src/kernels for every type and operator
+ * that they are for (programs/programs.h), and "building" finds those that the file and the defines name.
+ * Time is the host's, and says nothing about any GPU.
  */
 #include "model/gpu.h"
 
-#include "gpu/simulated/programs.h"
-#include "model/ladder.h"
+#include "model/programs/programs.h"
 #include "status.h"
-#include "table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +25,8 @@ struct gpu_kernel {
 };
 
 struct gpu_program {
-    const ladder_instance *instance;            /* of the ladder, */
-    const struct simulated_program *production; /* or this; both NULL: the plain reads */
-    struct gpu_kernel *kernels;                 /* those that were asked for */
+    const struct model_program *program;
+    struct gpu_kernel *kernels; /* those that were asked for */
     struct gpu_program *next;
 };
 
@@ -197,83 +193,32 @@ static tally_status copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offse
 
 /* ---- Programs ---- */
 
-/* The instance that TYPE_x and OP_y name, or NULL. */
-static const ladder_instance *find_instance(const char *const *defines, size_t define_count) {
-    tally_type type = 0;
-    tally_op op = 0;
-    for (size_t i = 0; i < define_count; i++) {
-#define TYPE(NAME, name, kind, bits)                                                               \
-    if (strcmp(defines[i], "TYPE_" #NAME) == 0) type = TALLY_##NAME;
-        TALLY_TYPES(TYPE)
-#undef TYPE
-#define OP(NAME, name, family)                                                                     \
-    if (strcmp(defines[i], "OP_" #NAME) == 0) op = TALLY_##NAME;
-        TALLY_OPS(OP)
-#undef OP
-    }
-    return ladder_instance_of(type, op);
-}
-
-/* The program of an instance, made where it is not there yet. */
-static tally_status program_of(struct gpu *gpu, const ladder_instance *instance,
-                               const struct simulated_program *production,
-                               struct gpu_program **out) {
+static tally_status build(struct gpu *gpu, const char *file, const char *prelude,
+                          const char *const *defines, size_t define_count,
+                          struct gpu_program **out) {
+    if (prelude && *prelude)
+        return fail(TALLY_EUNSUPPORTED, "the model runs the kernels it was built with only");
+    const struct model_program *found = model_program_find(file, defines, define_count);
+    if (!found)
+        return fail(TALLY_EUNSUPPORTED, "the model was built without %s for this type and operator",
+                    file);
     struct gpu_program *program = gpu->programs;
-    while (program && (program->instance != instance || program->production != production))
+    while (program && program->program != found)
         program = program->next;
     if (!program) {
         program = calloc(1, sizeof *program);
         if (!program) return fail(TALLY_ENOMEM, "no memory for a program of the model");
-        *program = (struct gpu_program){
-            .instance = instance, .production = production, .next = gpu->programs};
+        *program = (struct gpu_program){.program = found, .next = gpu->programs};
         gpu->programs = program;
     }
     *out = program;
     return TALLY_OK;
 }
 
-static tally_status build(struct gpu *gpu, const char *file, const char *prelude,
-                          const char *const *defines, size_t define_count,
-                          struct gpu_program **out) {
-    if (prelude && *prelude)
-        return fail(TALLY_EUNSUPPORTED, "the model runs the kernels it was built with only");
-    if (strcmp(file, "read.cu") == 0) return program_of(gpu, NULL, NULL, out);
-    const struct simulated_program *production = simulated_find(file, defines, define_count);
-    if (production) return program_of(gpu, NULL, production, out);
-    const ladder_instance *instance = find_instance(defines, define_count);
-    if (strcmp(file, "ladder/ladder.cu") != 0 || !instance)
-        return fail(TALLY_EUNSUPPORTED, "the model was built without %s for this type and operator",
-                    file);
-    return program_of(gpu, instance, NULL, out);
-}
-
-static const model_kernel *find_read(const char *name) {
-    for (int i = 0; i < MODEL_READ_KERNELS; i++)
-        if (strcmp(name, model_read_kernels[i]->name) == 0) return model_read_kernels[i];
-    return NULL;
-}
-
-static const model_kernel *find_production(const struct simulated_program *program,
-                                           const char *name) {
-    for (int i = 0; i < 2 && program->kernels[i]; i++)
-        if (strcmp(name, program->kernels[i]->name) == 0) return program->kernels[i];
-    return NULL;
-}
-
-static const model_kernel *find_kernel(const struct gpu_program *program, const char *name) {
-    const ladder_instance *instance = program->instance;
-    if (program->production) return find_production(program->production, name);
-    if (!instance) return find_read(name);
-    if (strcmp(name, instance->load->name) == 0) return instance->load;
-    for (int rung = 0; rung < LADDER_RUNG_COUNT; rung++)
-        if (strcmp(name, instance->rungs[rung]->name) == 0) return instance->rungs[rung];
-    return NULL;
-}
-
 static tally_status get_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                                struct gpu_kernel **out) {
     (void)gpu;
-    const model_kernel *found = find_kernel(program, name);
+    const model_kernel *found = model_program_kernel(program->program, name);
     if (!found) return fail(TALLY_ECOMPILE, "the program has no kernel '%s'", name);
     struct gpu_kernel *kernel = program->kernels;
     while (kernel && kernel->kernel != found)

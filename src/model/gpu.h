@@ -18,8 +18,4 @@ struct model_probe {
 /* gpu: one that model_api opened. probe NULL: nobody watches any more. */
 void model_gpu_watch(struct gpu *gpu, struct model_probe *probe);
 
-/* The plain reads of src/kernels/read.cu, compiled for the model. */
-enum { MODEL_READ_KERNELS = 2 };
-extern const model_kernel *const model_read_kernels[MODEL_READ_KERNELS];
-
 #endif

@@ -1,8 +1,8 @@
 /*
  * lane.h - the kernels' words in plain C: what a lane of the model can do.
  *
- * dialect.h includes this where neither CUDA nor OpenCL compiles the kernel. The text is compiled by
- * gcc with
+ * A translation unit includes this before the text of a kernel (kernels/dialect.h). The text is compiled
+ * by gcc with
  *     -fsanitize=thread                  a call before every access to memory
  *     -fsanitize-coverage=trace-pc       a call at the start of every basic block
  *     -fsanitize=bounds                  a call when an index lies outside its array

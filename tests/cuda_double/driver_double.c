@@ -18,13 +18,9 @@
  */
 #include "cuda/driver.h"
 #include "cuda/images.h"
-#include "gpu/simulated/programs.h"
-#include "model/gpu.h"
-#include "model/ladder.h"
+#include "model/programs/programs.h"
 #include "operators.h"
-#include "table.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -67,25 +63,18 @@ struct work {
     STAILQ_ENTRY(work) link;
 };
 
-/* What a module was made from: one of these. */
-struct program {
-    const ladder_instance *ladder;
-    const struct simulated_program *production;
-    bool reads; /* src/kernels/read.cu */
-};
-
 struct object {
     enum { MEMORY, HOST, STREAM, EVENT, MODULE } kind;
     char *address; /* MEMORY, HOST */
     size_t bytes;
-    bool mapped;                 /* HOST: kernels see it */
-    STAILQ_HEAD(, work) put_off; /* STREAM */
-    unsigned long put;           /* how much work it was ever given */
-    bool captured;               /* it is being captured; EVENT: was recorded there */
-    double time;                 /* EVENT: seconds; -1 before it is recorded */
-    struct object *stream;       /* where it was recorded */
-    unsigned long upto;          /* after which work */
-    struct program program;      /* MODULE */
+    bool mapped;                         /* HOST: kernels see it */
+    STAILQ_HEAD(, work) put_off;         /* STREAM */
+    unsigned long put;                   /* how much work it was ever given */
+    bool captured;                       /* it is being captured; EVENT: was recorded there */
+    double time;                         /* EVENT: seconds; -1 before it is recorded */
+    struct object *stream;               /* where it was recorded */
+    unsigned long upto;                  /* after which work */
+    const struct model_program *program; /* MODULE */
     LIST_ENTRY(object) link;
 };
 
@@ -768,26 +757,9 @@ CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 
 /* ---- Modules -------------------------------------------------------------------------------- */
 
-static bool has_word(const char *text, const char *word) {
-    const char *at = strstr(text, word);
-    return at && !isalnum((unsigned char)at[strlen(word)]);
-}
-
-/* The ladder's kernels for "... TYPE_x ... OP_y ...". */
-static const ladder_instance *ladder_named(const char *words) {
-    tally_type type = 0;
-    tally_op op = 0;
-#define TYPE(NAME, ...)                                                                            \
-    if (has_word(words, "TYPE_" #NAME)) type = TALLY_##NAME;
-#define OP(NAME, ...)                                                                              \
-    if (has_word(words, "OP_" #NAME)) op = TALLY_##NAME;
-    TALLY_TYPES(TYPE)
-    TALLY_OPS(OP)
-    return type && op ? ladder_instance_of(type, op) : NULL;
-}
-
-/* A user's operator, or a file and its defines. */
-static const struct simulated_program *production_named(const char *words) {
+/* The program of a name such as "sum.cu OP_SUM TYPE_F32", or a user's operator; NULL where the model has
+ * none. */
+static const struct model_program *program_named(const char *words) {
     enum { DEFINES_MAX = 8 };
     const char *define[DEFINES_MAX];
     char text[256], *rest = text;
@@ -798,44 +770,33 @@ static const struct simulated_program *production_named(const char *words) {
     const char *file = strsep(&rest, " ");
     while (rest && count < DEFINES_MAX)
         define[count++] = strsep(&rest, " ");
-    return simulated_find(file, define, count);
-}
-
-/* The program of a name such as "sum.cu OP_SUM TYPE_F32"; false where the model has none. */
-static bool program_named(const char *words, struct program *out) {
-    const char ladder[] = "ladder/ladder.cu ";
-    *out = (struct program){.reads = strcmp(words, "read.cu") == 0};
-    if (strncmp(words, ladder, strlen(ladder)) == 0)
-        out->ladder = ladder_named(words);
-    else if (!out->reads)
-        out->production = production_named(words);
-    return out->reads || out->ladder || out->production;
+    return model_program_find(file, define, count);
 }
 
 /* An image is one that the library has compiled in, known by being the same bytes, or a line of text
  * from the double of the compiler. */
-static bool program_of(const unsigned char *image, struct program *out) {
+static const struct model_program *program_of(const unsigned char *image) {
     const char magic[] = "tally test double: ";
     if (strncmp((const char *)image, magic, strlen(magic)) == 0)
-        return program_named((const char *)image + strlen(magic), out);
+        return program_named((const char *)image + strlen(magic));
     const struct {
         uint32_t magic;
         uint16_t version, header;
         uint64_t size;
     } *fatbin = (const void *)image;
-    if (fatbin->magic != 0xba55ed50) return false;
+    if (fatbin->magic != 0xba55ed50) return NULL;
     for (const struct embedded *e = embedded_images; e->name; e++)
         if (fatbin->header + fatbin->size <= e->size &&
             memcmp(image, e->bytes, fatbin->header + fatbin->size) == 0)
-            return program_named(e->name, out);
-    return false;
+            return program_named(e->name);
+    return NULL;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     struct device *d;
-    struct program program;
     CUresult result = called_in(__func__, &d);
-    if (result == CUDA_SUCCESS && !program_of(image, &program)) result = CUDA_ERROR_INVALID_IMAGE;
+    const struct model_program *program = result ? NULL : program_of(image);
+    if (result == CUDA_SUCCESS && !program) result = CUDA_ERROR_INVALID_IMAGE;
     if (result == CUDA_SUCCESS)
         *module = (CUmodule)(void *)add(d, (struct object){.kind = MODULE, .program = program});
     return done(result);
@@ -850,29 +811,13 @@ CUresult cuModuleUnload(CUmodule module) {
     return done(result);
 }
 
-static const model_kernel *kernel_among(const model_kernel *const *kernels, size_t count,
-                                        const char *name) {
-    for (size_t i = 0; i < count && kernels[i]; i++)
-        if (strcmp(kernels[i]->name, name) == 0) return kernels[i];
-    return NULL;
-}
-
-static const model_kernel *kernel_named(const struct program *p, const char *name) {
-    if (p->reads) return kernel_among(model_read_kernels, MODEL_READ_KERNELS, name);
-    if (p->production)
-        return kernel_among(p->production->kernels,
-                            sizeof p->production->kernels / sizeof *p->production->kernels, name);
-    if (strcmp(p->ladder->load->name, name) == 0) return p->ladder->load;
-    return kernel_among(p->ladder->rungs, LADDER_RUNG_COUNT, name);
-}
-
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     struct device *d;
     CUresult result = called_in(__func__, &d);
     const struct object *o = result ? NULL : find(d, module, MODULE);
     if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
     if (result) return done(result);
-    const model_kernel *kernel = kernel_named(&o->program, name);
+    const model_kernel *kernel = model_program_kernel(o->program, name);
     *function = (CUfunction)(uintptr_t)kernel;
     return done(kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }

@@ -3,7 +3,7 @@
 
 /* The build lists all of them here: OPERATOR(symbol, name). */
 #if defined(WITH_PROGRAMS)
-#define OPERATOR(symbol, name) extern const struct simulated_program symbol;
+#define OPERATOR(symbol, name) extern const struct model_program symbol;
 #include "operators_list.h"
 #undef OPERATOR
 #define OPERATOR(symbol, name) {name, &symbol},

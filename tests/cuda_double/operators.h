@@ -7,7 +7,7 @@
 
 struct double_operator {
     const char *name; /* "tree.cu OP_AND TYPE_U8 USER_OPERATOR: a > b ? a : b"; NULL: no more */
-    const struct simulated_program *program; /* NULL in the compiler's double */
+    const struct model_program *program; /* NULL in the compiler's double */
 };
 extern const struct double_operator double_operators[];
 

@@ -15,11 +15,11 @@ struct run {
     const struct gpu_api *api;
     struct gpu *gpu;
     struct gpu_memory *x, *partials, *total, *board;
-    const struct ladder_instance *instance;
+    const ladder_arithmetic *instance;
 };
 
 static tally_status place(struct run *r, const void *x, size_t n) {
-    const struct ladder_instance *i = r->instance;
+    const ladder_arithmetic *i = r->instance;
     const struct gpu_api *api = r->api;
     const size_t board = (GRID + 1) * i->word_size;
     uint64_t accumulator = 0, word = 0;
@@ -62,7 +62,7 @@ static tally_status launch(struct run *r, ladder_rung rung, size_t n) {
 
 /* A grid-sized rung over x[0..n), into `accumulator`. */
 static tally_status reduce(const struct gpu_api *api, struct gpu *gpu, ladder_rung rung,
-                           const struct ladder_instance *instance, const void *x, size_t n,
+                           const ladder_arithmetic *instance, const void *x, size_t n,
                            void *accumulator) {
     struct run r = {.api = api, .gpu = gpu, .instance = instance};
     uint64_t word = 0;
@@ -79,7 +79,7 @@ static tally_status reduce(const struct gpu_api *api, struct gpu *gpu, ladder_ru
 
 tally_status sum_i32(const struct gpu_api *api, struct gpu *gpu, ladder_rung rung, const int32_t *x,
                      size_t n, int64_t *sum) {
-    return reduce(api, gpu, rung, ladder_instance_of(TALLY_I32, TALLY_SUM), x, n, sum);
+    return reduce(api, gpu, rung, ladder_arithmetic_of(TALLY_I32, TALLY_SUM), x, n, sum);
 }
 
 static int32_t *some_integers(size_t n, int64_t *sum) {
@@ -239,7 +239,7 @@ void check_queue(const struct gpu_api *api, struct gpu *gpu, void *queue, void (
 }
 
 void check_visible(const struct gpu_api *api, struct gpu *gpu) {
-    const struct ladder_instance *instance = ladder_instance_of(TALLY_I32, TALLY_SUM);
+    const ladder_arithmetic *instance = ladder_arithmetic_of(TALLY_I32, TALLY_SUM);
     struct run r = {.api = api, .gpu = gpu, .instance = instance};
     struct gpu_memory *total;
     volatile void *host = NULL;
@@ -270,7 +270,7 @@ void check_visible(const struct gpu_api *api, struct gpu *gpu) {
 
 /* Small whole numbers, so that sums of floats are exact in any order. */
 static void check_sum(const struct gpu_api *api, struct gpu *gpu, tally_type type, size_t n) {
-    const struct ladder_instance *instance = ladder_instance_of(type, TALLY_SUM);
+    const ladder_arithmetic *instance = ladder_arithmetic_of(type, TALLY_SUM);
     double accumulator, *x = malloc((n + 1) * sizeof *x);
     float *narrow = (float *)x;
     tally_value result;

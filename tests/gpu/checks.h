@@ -7,7 +7,8 @@
 #include "../c/testing.h"
 
 #include "gpu/gpu.h"
-#include "model/ladder.h"
+#include "ladder/arithmetic.h"
+#include "ladder/rungs.h"
 
 /* Memory: round trips, ranges, fills, copies, nothing at all, and calls that reach too far. */
 void check_memory(const struct gpu_api *api);

@@ -2,6 +2,8 @@
  * broken.c - kernels that are wrong on purpose, and their right neighbours, to see that the model
  * tells them apart. Compiled as kernels are. The tests look for the lines marked with [words].
  */
+#include "model/lane.h"
+
 #include "kernels/dialect.h"
 
 #include "broken.h"

@@ -7,6 +7,8 @@
  */
 #include "climb.h"
 
+#include "table.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +24,24 @@
 
 static const char *const tally_op_names[] = {"", "sum", "prod", "min", "max", "and", "or", "xor"};
 
+const struct model_program *ladder_program(tally_type type, tally_op op) {
+#define TYPE(NAME, ...) [TALLY_##NAME] = "TYPE_" #NAME,
+#define OP(NAME, ...)   [TALLY_##NAME] = "OP_" #NAME,
+    static const char *const types[] = {TALLY_TYPES(TYPE)}, *const ops[] = {TALLY_OPS(OP)};
+    const char *const defines[] = {types[type] ? types[type] : "", ops[op] ? ops[op] : ""};
+    return model_program_find("ladder/ladder.cu", defines, 2);
+}
+
+/* A kernel of the ladder's for elements of the arithmetic's type. */
+static const model_kernel *kernel_of(const climb *c, const ladder_arithmetic *arithmetic,
+                                     const char *name) {
+    const struct model_program *program = ladder_program(arithmetic->type, c->op);
+    return model_program_kernel(program, name);
+}
+
 int climb_rung(model_device *device, const climb *c, tally_value *out, model_counts *counts) {
     const ladder_rung_info *info = ladder_rung_of(c->rung);
-    const ladder_instance *instance = ladder_instance_of(c->type, c->op);
+    const ladder_arithmetic *instance = ladder_arithmetic_of(c->type, c->op);
     const size_t element = instance->element_size, size = instance->accumulator_size;
     void *x = NULL, *buffers[2] = {NULL, NULL}, *total = NULL, *board = NULL, *none = NULL;
     char *copy = malloc(c->n * element + size * (c->n + 1));
@@ -48,7 +65,7 @@ int climb_rung(model_device *device, const climb *c, tally_value *out, model_cou
     if (info->input == LADDER_COPY) { /* not among the counts: it is the same for all */
         unsigned blocks = (unsigned)((n + 255) / 256);
         void *arguments[] = {&x, &n, &buffers[0]};
-        model_launch launch = {.kernel = instance->load,
+        model_launch launch = {.kernel = kernel_of(c, instance, "load_elements"),
                                .grid = blocks + !blocks,
                                .block = 256,
                                .arguments = arguments};
@@ -61,7 +78,7 @@ int climb_rung(model_device *device, const climb *c, tally_value *out, model_cou
         void *extra = info->extra == LADDER_FACTOR ? (void *)&factor : (void *)&board;
         void *arguments[] = {&input, &n, &partials, c->how == FINISH_ATOMIC ? &total : &none,
                              extra};
-        const model_launch launch = {.kernel = instance->rungs[c->rung],
+        const model_launch launch = {.kernel = kernel_of(c, instance, info->kernel),
                                      .grid = grid,
                                      .block = c->block,
                                      .arguments = arguments,
@@ -87,11 +104,11 @@ int climb_rung(model_device *device, const climb *c, tally_value *out, model_cou
             }
             break;
         }
-        instance = ladder_instance_of(instance->accumulator_type, c->op);
+        instance = ladder_arithmetic_of(instance->accumulator_type, c->op);
         input = partials;
         grid = ladder_grid(c->rung, n, c->block, c->factor, MODEL_PROCESSORS);
     }
-    ladder_result(ladder_instance_of(c->type, c->op), accumulator, c->n, out);
+    ladder_result(ladder_arithmetic_of(c->type, c->op), accumulator, c->n, out);
     TRY(model_read(device, copy, x, c->n * element));
     if (c->n && memcmp(copy, c->x, c->n * element) != 0)
         fprintf(stderr, "%s changed the elements\n", info->name);

@@ -4,7 +4,9 @@
 #ifndef TALLY_TESTS_MODEL_CLIMB_H
 #define TALLY_TESTS_MODEL_CLIMB_H
 
-#include "model/ladder.h"
+#include "ladder/arithmetic.h"
+#include "ladder/rungs.h"
+#include "model/programs/programs.h"
 
 typedef enum finish { FINISH_RELAUNCH, FINISH_ATOMIC, FINISH_HOST, FINISHES } finish;
 
@@ -19,6 +21,9 @@ typedef struct climb {
     void (*on_step)(void *context, const model_step *step); /* of the kernels that reduce */
     void *context;
 } climb;
+
+/* The ladder's kernels for a type and operator; NULL where there are none. */
+const struct model_program *ladder_program(tally_type type, tally_op op);
 
 /* 0, or -1 after printing what went wrong. `counts` may be NULL. Also fails if the elements have
  * changed in the end. */

@@ -27,7 +27,7 @@
  * A single-pass grid behaves as if it were one block: partials[0] or the total is the result.
  *
  * To finish by relaunch, run the kernel again over the partials: the instance for the
- * accumulators' own type (`accumulator_type` in model/ladder.h), in place if the rung is.
+ * accumulators' own type, in place if the rung is.
  */
 #ifndef TALLY_LADDER_RUNGS_H
 #define TALLY_LADDER_RUNGS_H

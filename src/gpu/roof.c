@@ -1,9 +1,9 @@
 /*
  * roof.c - the plain reads, with as few and as many threads as different devices like.
  */
-#include "ladder/roof.h"
+#include "gpu/roof.h"
 
-#include "ladder/timing.h"
+#include "gpu/timing.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ static tally_status best_grid(struct read *r, double *seconds) {
     for (size_t i = 0; i < sizeof blocks_per_unit / sizeof *blocks_per_unit; i++) {
         double median;
         r->grid = facts->units * blocks_per_unit[i];
-        tally_status status = ladder_time(read_once, r, &median);
+        tally_status status = time_median(read_once, r, &median);
         if (status != TALLY_OK) return status;
         if (median < *seconds) *seconds = median;
     }

@@ -1,8 +1,8 @@
 /*
  * roof.h - how fast a GPU can read an array at all.
  */
-#ifndef TALLY_LADDER_ROOF_H
-#define TALLY_LADDER_ROOF_H
+#ifndef TALLY_GPU_ROOF_H
+#define TALLY_GPU_ROOF_H
 
 #include "gpu/gpu.h"
 

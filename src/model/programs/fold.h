@@ -1,0 +1,11 @@
+/*
+ * fold.h - after a kernel file with `reduce`: its program for the model. PROGRAM and PROGRAM_NAME are
+ * the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL5(reduce, const element *, u64, u64 *, u32, u64 *);
+
+static const model_kernel *const kernels[] = {&reduce_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};

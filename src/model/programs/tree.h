@@ -1,0 +1,11 @@
+/*
+ * tree.h - after tree.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL6(leaves, const element *, u64, accumulator *, u64, u32, u64 *);
+MODEL_KERNEL7(nodes, accumulator *, u64, u64, u32, u64, u32, u64 *);
+
+static const model_kernel *const kernels[] = {&leaves_kernel, &nodes_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
