@@ -18,8 +18,11 @@
 #include "cuda/compiler.h"
 #include "cuda/driver.h"
 #include "cuda/images.h"
-#include "cuda/ring.h"
-#include "gpu/gpu.h"
+#include "gpu/cache.h"
+#include "gpu/embed.h"
+#include "gpu/memory.h"
+#include "gpu/ring.h"
+#include "invariant.h"
 #include "status.h"
 
 #include <pthread.h>
@@ -28,44 +31,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-
-struct gpu_memory {
-    CUdeviceptr address;
-    void *host; /* where the host sees it, if it does */
-    size_t bytes;
-    bool ours; /* to be freed */
-    LIST_ENTRY(gpu_memory) link;
-};
-
-struct gpu_kernel {
-    char *name;
-    CUfunction function;
-    LIST_ENTRY(gpu_kernel) link;
-};
-
-struct gpu_program {
-    char *root; /* what it was made from: embed_root() */
-    CUmodule module;
-    LIST_HEAD(, gpu_kernel) kernels;
-    LIST_ENTRY(gpu_program) link;
-};
 
 struct gpu {
     size_t index;
+    char name[24]; /* "cuda:0" */
     CUdevice device;
     CUcontext context;
     bool given;          /* the context is the caller's */
     bool primary;        /* it is the device's primary one */
     unsigned generation; /* of that */
+    bool entered;        /* a call is between begin() and end() */
+    bool pushed;         /* and it has made the context current */
     CUstream stream;     /* ours */
     CUstream queue;      /* where launches and fills go: to ours, or to a caller's */
-    struct ring ring;
+    struct gpu_ring ring;
+    CUevent read[RING_PIECES]; /* of each piece of the ring: the device has read it */
     CUevent marks[2];
     bool marked[2];
     struct gpu_facts facts;
-    LIST_HEAD(, gpu_memory) memory;
-    LIST_HEAD(, gpu_program) programs;
+    struct gpu_memory_list memory;
+    struct gpu_cache cache;
 };
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -150,32 +135,40 @@ static void note_loss(const struct gpu *gpu, CUresult error) {
     if (gpu->primary && is_final(error)) devices[gpu->index].lost = true;
 }
 
-/* A call begins: the context is current and stays alive until end(), which every success needs. */
+/* Begins a call: on success the context is current for this thread, and stays alive until end(), which
+ * every success needs. Where the caller has made it current already there is nothing to push. */
 static CUresult begin(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
+    CUcontext current = NULL;
+    TALLY_ASSERT(!gpu->entered);
     pthread_rwlock_rdlock(&d->lock);
     CUresult error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!gpu->primary || gpu->generation == d->generation) {
-        error = cu.cuCtxPushCurrent(gpu->context);
-        if (error == CUDA_SUCCESS) return CUDA_SUCCESS;
+        gpu->pushed = cu.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != gpu->context;
+        error = gpu->pushed ? cu.cuCtxPushCurrent(gpu->context) : CUDA_SUCCESS;
+        gpu->entered = error == CUDA_SUCCESS;
+        if (gpu->entered) return CUDA_SUCCESS;
         note_loss(gpu, error);
     }
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
 
-/* It ends, and came to `error`. */
+/* Ends a call that came to `error`, and puts back the caller's context. Returns the first error of both. */
 static CUresult end(struct gpu *gpu, CUresult error) {
     struct device *d = &devices[gpu->index];
     CUcontext ours;
-    const CUresult popped = cu.cuCtxPopCurrent(&ours);
+    TALLY_ASSERT(gpu->entered);
+    const CUresult popped = gpu->pushed ? cu.cuCtxPopCurrent(&ours) : CUDA_SUCCESS;
+    gpu->entered = false;
     if (error == CUDA_SUCCESS) error = popped;
     note_loss(gpu, error);
     pthread_rwlock_unlock(&d->lock);
     return error;
 }
 
-/* The same two, with statuses. (Whoever frees uses those above and leaves tally_error() alone.) */
+/* The same two, with a status and a line for tally_error(). What frees uses those above, so that it leaves
+ * the line of the failure before it. */
 static tally_status enter(struct gpu *gpu) {
     return outcome(gpu->index, begin(gpu), "entering the device's context");
 }
@@ -210,7 +203,11 @@ static unsigned attribute(CUdevice device, int which, CUresult *error) {
 
 static tally_status get_facts(size_t i, CUdevice device, struct gpu_facts *out) {
     size_t memory = 0;
-    struct gpu_facts facts = {.doubles = 1, .atomics64 = 1};
+    struct gpu_facts facts = {.doubles = 1,
+                              .atomics64 = 1,
+                              .has_addresses = true,
+                              .is_precompiled = true,
+                              .has_uniform_branches = true};
     CUresult error = cu.cuDeviceGetName(facts.name, sizeof facts.name, device);
     if (error == CUDA_SUCCESS) error = cu.cuDeviceTotalMem(&memory, device);
     facts.memory = facts.allocation_max = memory;
@@ -295,6 +292,7 @@ static CUresult take(struct gpu *gpu, CUcontext context) {
 }
 
 static void cuda_close(struct gpu *gpu);
+static const struct gpu_cache_calls cache_calls;
 
 /* What every struct gpu has in its context. */
 static tally_status prepare(struct gpu *gpu) {
@@ -321,6 +319,8 @@ static tally_status cuda_open(size_t i, void *context, struct gpu **out) {
     if (!gpu) return no_memory(i);
     gpu->index = i;
     gpu->device = device;
+    snprintf(gpu->name, sizeof gpu->name, "cuda:%zu", i);
+    gpu_cache_open(&gpu->cache, &cache_calls);
     status = get_facts(i, device, &gpu->facts);
     if (status == TALLY_OK)
         status = outcome(i, context ? take(gpu, context) : retain(gpu), "opening the device");
@@ -347,44 +347,50 @@ static void cuda_use(struct gpu *gpu, bool theirs, void *queue) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static tally_status keep(struct gpu *gpu, struct gpu_memory made, struct gpu_memory **out) {
-    struct gpu_memory *memory = malloc(sizeof *memory);
-    if (!memory) return no_memory(gpu->index);
-    *memory = made;
-    LIST_INSERT_HEAD(&gpu->memory, memory, link);
-    *out = memory;
-    return TALLY_OK;
+static CUdeviceptr address_of(const struct gpu_memory *memory) {
+    return (CUdeviceptr)(uintptr_t)memory->native;
 }
 
+/* Gives back what a piece stands for, if that is ours; needs the context to be current. */
 static CUresult free_memory(const struct gpu_memory *memory) {
     if (!memory->ours) return CUDA_SUCCESS;
-    return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(memory->address);
+    return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(address_of(memory));
 }
 
 static void give_back(struct gpu *gpu, const struct gpu_memory *memory) {
     if (memory->ours && begin(gpu) == CUDA_SUCCESS) end(gpu, free_memory(memory));
 }
 
-static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
-    char what[64];
-    struct gpu_memory made = {.bytes = bytes, .ours = true};
-    tally_status status = enter(gpu);
-    if (status) return status;
-    snprintf(what, sizeof what, "%zu bytes of memory", bytes);
-    status = leave(gpu, cu.cuMemAlloc(&made.address, bytes ? bytes : 1), what);
-    if (status) return status;
-    status = keep(gpu, made, out);
-    if (status) give_back(gpu, &made);
+/* Memory has been made, and the call that made it came to `status`, which may be a failure in leaving the
+ * context. Puts it on the list; where that cannot be, gives it back. */
+static tally_status keep(struct gpu *gpu, tally_status status, const struct gpu_memory *made,
+                         struct gpu_memory **out) {
+    if (status == TALLY_OK) status = gpu_memory_keep(&gpu->memory, gpu->name, *made, out);
+    if (status != TALLY_OK && made->native) give_back(gpu, made);
     return status;
 }
 
-/* Host memory that kernels see. */
+static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
+    char what[64];
+    CUdeviceptr address = 0;
+    tally_status status = enter(gpu);
+    if (status) return status;
+    snprintf(what, sizeof what, "%zu bytes of memory", bytes);
+    status = leave(gpu, cu.cuMemAlloc(&address, bytes ? bytes : 1), what);
+    const struct gpu_memory made = {
+        .native = (void *)(uintptr_t)address, .bytes = bytes, .ours = true};
+    return keep(gpu, status, &made, out);
+}
+
+/* Makes host memory that kernels see; nothing is left of it after an error. */
 static CUresult allocate_mapped(struct gpu_memory *made) {
+    CUdeviceptr address = 0;
     CUresult error = cu.cuMemHostAlloc(&made->host, made->bytes ? made->bytes : 1,
                                        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (error) return error;
-    error = cu.cuMemHostGetDevicePointer(&made->address, made->host, 0);
+    error = cu.cuMemHostGetDevicePointer(&address, made->host, 0);
     if (error) cu.cuMemFreeHost(made->host);
+    made->native = (void *)(uintptr_t)address;
     return error;
 }
 
@@ -395,13 +401,8 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     tally_status status = enter(gpu);
     if (status) return status;
     snprintf(what, sizeof what, "%zu bytes of the host's memory for the device", bytes);
-    status = leave(gpu, allocate_mapped(&made), what);
-    if (status) return status;
-    status = keep(gpu, made, out);
-    if (status)
-        give_back(gpu, &made);
-    else
-        *host = made.host;
+    status = keep(gpu, leave(gpu, allocate_mapped(&made), what), &made, out);
+    if (status == TALLY_OK) *host = made.host;
     return status;
 }
 
@@ -428,31 +429,80 @@ static tally_status cuda_adopt(struct gpu *gpu, void *theirs, size_t bytes,
     if (!ours)
         return fail(TALLY_EUNSUPPORTED, "cuda:%zu: the %zu bytes given are not this device's",
                     gpu->index, bytes);
-    return keep(gpu, (struct gpu_memory){.address = address, .bytes = bytes}, out);
+    return gpu_memory_keep(&gpu->memory, gpu->name,
+                           (struct gpu_memory){.native = theirs, .bytes = bytes}, out);
 }
 
 static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     if (!memory) return;
     give_back(gpu, memory);
-    LIST_REMOVE(memory, link);
-    free(memory);
+    gpu_memory_drop(memory);
 }
 
 /* Begins a call that is to touch a range of a piece of memory. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
                                 size_t bytes) {
-    if (offset > memory->bytes || bytes > memory->bytes - offset)
-        return fail(TALLY_EINVAL, "cuda:%zu: %zu bytes at %zu of a piece of %zu", gpu->index, bytes,
-                    offset, memory->bytes);
+    const tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
+    if (status) return status;
     return enter(gpu);
+}
+
+/* Makes the ring's memory and events; NULL, with nothing left behind, where one of them cannot be had. */
+static char *ring_open(struct gpu *gpu) {
+    void *memory = NULL;
+    CUresult error =
+        cu.cuMemHostAlloc(&memory, (size_t)RING_PIECES * RING_PIECE, CU_MEMHOSTALLOC_PORTABLE);
+    for (int i = 0; i < RING_PIECES && error == CUDA_SUCCESS; i++)
+        error = cu.cuEventCreate(&gpu->read[i], CU_EVENT_DISABLE_TIMING);
+    if (error == CUDA_SUCCESS) return memory;
+    for (int i = 0; i < RING_PIECES; i++) {
+        if (gpu->read[i]) cu.cuEventDestroy(gpu->read[i]);
+        gpu->read[i] = NULL;
+    }
+    if (memory) cu.cuMemFreeHost(memory);
+    return NULL;
+}
+
+static int ring_wait(struct gpu *gpu, unsigned piece) {
+    return cu.cuEventSynchronize(gpu->read[piece]);
+}
+
+static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu_memory *to,
+                     size_t offset, size_t bytes) {
+    const CUresult error = cu.cuMemcpyHtoDAsync(address_of(to) + offset, at, bytes, gpu->stream);
+    return error ? error : cu.cuEventRecord(gpu->read[piece], gpu->stream);
+}
+
+static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
+
+/* Whether CUDA knows a byte of the host's: memory that is pinned, registered or managed. */
+static bool is_known(const void *at) {
+    struct pointer_facts facts;
+    return driver_pointer((CUdeviceptr)(uintptr_t)at, &facts) == CUDA_SUCCESS && facts.type != 0;
+}
+
+/* Copies to the device; needs the context to be current. Small writes go without the ring, and so does
+ * memory that the device can read by itself: the call waits until it has been read. */
+static CUresult write_bytes(struct gpu *gpu, struct gpu_memory *to, size_t offset, const char *from,
+                            size_t bytes) {
+    CUresult error;
+    if (bytes == 0) return CUDA_SUCCESS;
+    if (bytes > RING_LEAST && !(is_known(from) && is_known(from + bytes - 1)) &&
+        gpu_ring_ready(&gpu->ring, gpu, &ring_calls)) {
+        error = gpu_ring_write(&gpu->ring, gpu, &ring_calls, to, offset, from, bytes);
+        /* A piece may be under way without an event that says so. */
+        if (error) cu.cuStreamSynchronize(gpu->stream);
+        return error;
+    }
+    error = cu.cuMemcpyHtoDAsync(address_of(to) + offset, from, bytes, gpu->stream);
+    return error ? error : cu.cuStreamSynchronize(gpu->stream);
 }
 
 static tally_status cuda_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                const void *from, size_t bytes) {
     tally_status status = enter_range(gpu, to, offset, bytes);
     if (status) return status;
-    return leave(gpu, cuda_ring_write(&gpu->ring, gpu->stream, to->address + offset, from, bytes),
-                 "copying to the device");
+    return leave(gpu, write_bytes(gpu, to, offset, from, bytes), "copying to the device");
 }
 
 static tally_status cuda_read(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
@@ -460,7 +510,7 @@ static tally_status cuda_read(struct gpu *gpu, void *to, struct gpu_memory *from
     tally_status status = enter_range(gpu, from, offset, bytes);
     if (status) return status;
     CUresult error = CUDA_SUCCESS;
-    if (bytes > 0) error = cu.cuMemcpyDtoHAsync(to, from->address + offset, bytes, gpu->stream);
+    if (bytes > 0) error = cu.cuMemcpyDtoHAsync(to, address_of(from) + offset, bytes, gpu->stream);
     if (error == CUDA_SUCCESS) error = cu.cuStreamSynchronize(gpu->stream);
     return leave(gpu, error, "copying from the device");
 }
@@ -470,21 +520,20 @@ static tally_status cuda_fill(struct gpu *gpu, struct gpu_memory *to, size_t off
     tally_status status = enter_range(gpu, to, offset, bytes);
     if (status) return status;
     CUresult error = CUDA_SUCCESS;
-    if (bytes > 0) error = cu.cuMemsetD8Async(to->address + offset, byte, bytes, gpu->queue);
+    if (bytes > 0) error = cu.cuMemsetD8Async(address_of(to) + offset, byte, bytes, gpu->queue);
     return leave(gpu, error, "filling memory");
 }
 
 static tally_status cuda_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
                               struct gpu_memory *from, size_t from_offset, size_t bytes) {
-    if (from_offset > from->bytes || bytes > from->bytes - from_offset)
-        return fail(TALLY_EINVAL, "cuda:%zu: %zu bytes at %zu of a piece of %zu", gpu->index, bytes,
-                    from_offset, from->bytes);
-    tally_status status = enter_range(gpu, to, to_offset, bytes);
+    tally_status status = gpu_memory_check(gpu->name, from, from_offset, bytes);
+    if (status) return status;
+    status = enter_range(gpu, to, to_offset, bytes);
     if (status) return status;
     CUresult error = CUDA_SUCCESS;
     if (bytes > 0)
-        error = cu.cuMemcpyDtoDAsync(to->address + to_offset, from->address + from_offset, bytes,
-                                     gpu->stream);
+        error = cu.cuMemcpyDtoDAsync(address_of(to) + to_offset, address_of(from) + from_offset,
+                                     bytes, gpu->stream);
     return leave(gpu, error, "copying on the device");
 }
 
@@ -496,100 +545,106 @@ static bool image_unsuited(CUresult error) {
            error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 }
 
-static tally_status compile(struct gpu *gpu, const char *root, const char *file, CUmodule *out) {
-    char *image = NULL, *text = embed_expand(root);
+/* Loads an image into the context. Where that works and leaving the context fails, unloads it again. */
+static tally_status load_image(struct gpu *gpu, const void *image, const char *file,
+                               CUresult *error, void **out) {
+    CUmodule module = NULL;
+    tally_status status = enter(gpu);
+    if (status) return status;
+    *error = cu.cuModuleLoadData(&module, image);
+    status = leave(gpu, *error, file);
+    if (status == TALLY_OK)
+        *out = module;
+    else if (*error == CUDA_SUCCESS && begin(gpu) == CUDA_SUCCESS)
+        end(gpu, cu.cuModuleUnload(module));
+    return status;
+}
+
+/* By the run-time compiler. */
+static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
+    CUresult error = CUDA_SUCCESS;
+    char *image = NULL, *text = embed_expand(of->root);
     if (!text) return no_memory(gpu->index);
     tally_status status =
-        compiler_run(text, file, gpu->facts.major, gpu->facts.minor, driver_version(), &image);
+        compiler_run(text, of->file, gpu->facts.major, gpu->facts.minor, driver_version(), &image);
     free(text);
-    if (status == TALLY_OK) status = enter(gpu);
-    if (status == TALLY_OK) status = leave(gpu, cu.cuModuleLoadData(out, image), file);
+    if (status == TALLY_OK) status = load_image(gpu, image, of->file, &error, out);
     free(image);
     return status;
 }
 
 /* An image of the library's if there is one that suits, else by the run-time compiler. Where there
  * is an image but neither works, it is the image's failure that is told. */
-static tally_status load(struct gpu *gpu, const char *root, const char *file, const void *image,
-                         CUmodule *out) {
-    if (!image) return compile(gpu, root, file, out);
-    tally_status status = enter(gpu);
-    if (status) return status;
-    const CUresult error = cu.cuModuleLoadData(out, image);
-    status = leave(gpu, error, file);
+static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
+    const bool plain = !of->prelude || !*of->prelude;
+    const void *image = plain ? image_find(of->file, of->defines, of->count) : NULL;
+    CUresult error = CUDA_SUCCESS;
+    if (!image) return compile_text(gpu, of, out);
+    tally_status status = load_image(gpu, image, of->file, &error, out);
     if (image_unsuited(error))
-        status = compile(gpu, root, file, out) ? outcome(gpu->index, error, file) : TALLY_OK;
+        status = compile_text(gpu, of, out) ? outcome(gpu->index, error, of->file) : TALLY_OK;
     return status;
 }
 
-static void drop_program(struct gpu_program *program) {
-    while (!LIST_EMPTY(&program->kernels)) {
-        struct gpu_kernel *kernel = LIST_FIRST(&program->kernels);
-        LIST_REMOVE(kernel, link);
-        free(kernel->name);
-        free(kernel);
-    }
-    free(program->root);
-    free(program);
+static tally_status find_function(struct gpu *gpu, void *module, const char *name, void **out) {
+    char what[96];
+    CUfunction function = NULL;
+    tally_status status = enter(gpu);
+    if (status) return status;
+    snprintf(what, sizeof what, "kernel %s", name);
+    status = leave(gpu, cu.cuModuleGetFunction(&function, module, name), what);
+    *out = function;
+    return status;
 }
+
+/* Waits for the launches of a program and unloads it. Those on a caller's stream are waited for with all
+ * else in the context: the stream itself may be gone. */
+static bool unload(struct gpu *gpu, struct gpu_program *program) {
+    CUresult error = begin(gpu);
+    if (error) return false;
+    error = program->elsewhere ? cu.cuCtxSynchronize() : cu.cuStreamSynchronize(gpu->stream);
+    const bool unloaded =
+        error == CUDA_SUCCESS && (error = cu.cuModuleUnload(program->native)) == CUDA_SUCCESS;
+    end(gpu, error);
+    return unloaded;
+}
+
+/* The same at the end, in a context that is current and has nothing under way on our stream. (A caller's
+ * stream must have come to the end of what used this device: tally_close().) */
+static bool unload_last(struct gpu *gpu, struct gpu_program *program) {
+    (void)gpu;
+    return cu.cuModuleUnload(program->native) == CUDA_SUCCESS;
+}
+
+static const struct gpu_cache_calls cache_calls = {
+    .compile = compile, .find = find_function, .unload = unload};
 
 static tally_status cuda_build(struct gpu *gpu, const char *file, const char *prelude,
                                const char *const *defines, size_t count, struct gpu_program **out) {
-    struct gpu_program *program;
-    char *root = embed_root(file, prelude, defines, count);
-    if (!root) return no_memory(gpu->index);
-    for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
-        if (strcmp(program->root, root) == 0) {
-            free(root);
-            *out = program;
-            return TALLY_OK;
-        }
-    program = calloc(1, sizeof *program);
-    if (!program) {
-        free(root);
-        return no_memory(gpu->index);
-    }
-    program->root = root;
-    const void *image = prelude && *prelude ? NULL : image_find(file, defines, count);
-    tally_status status = load(gpu, root, file, image, &program->module);
-    if (status) {
-        drop_program(program);
-        return status;
-    }
-    LIST_INSERT_HEAD(&gpu->programs, program, link);
-    *out = program;
-    return TALLY_OK;
+    const struct gpu_text text = {
+        .file = file, .prelude = prelude, .defines = defines, .count = count};
+    return gpu_cache_build(&gpu->cache, gpu, gpu->name, text, out);
 }
 
 static tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                                 struct gpu_kernel **out) {
-    char what[96];
-    CUfunction function;
-    struct gpu_kernel *kernel;
-    for (kernel = LIST_FIRST(&program->kernels); kernel; kernel = LIST_NEXT(kernel, link))
-        if (strcmp(kernel->name, name) == 0) {
-            *out = kernel;
-            return TALLY_OK;
-        }
-    tally_status status = enter(gpu);
-    if (status) return status;
-    snprintf(what, sizeof what, "kernel %s", name);
-    status = leave(gpu, cu.cuModuleGetFunction(&function, program->module, name), what);
-    if (status) return status;
-    kernel = calloc(1, sizeof *kernel);
-    if (!kernel || !(kernel->name = strdup(name))) {
-        free(kernel);
-        return no_memory(gpu->index);
-    }
-    kernel->function = function;
-    LIST_INSERT_HEAD(&program->kernels, kernel, link);
-    *out = kernel;
-    return TALLY_OK;
+    return gpu_cache_kernel(&gpu->cache, gpu, gpu->name, program, name, out);
 }
 
 /* ---- Work ----------------------------------------------------------------------------------- */
 
 #define ARGUMENTS_MAX 32
+
+/* A program that may be dropped is about to be launched. On a caller's stream its end is not ours to see;
+ * and in a stream that is being captured the launch becomes part of a graph, which may run at any time:
+ * then the program stays. Needs the context to be current. */
+static void note_queue(struct gpu *gpu, struct gpu_program *program) {
+    int capturing = 1;
+    if (program->stays || gpu->queue == gpu->stream) return;
+    program->elsewhere = true;
+    if (cu.cuStreamIsCapturing(gpu->queue, &capturing) != CUDA_SUCCESS || capturing)
+        gpu_cache_stays(&gpu->cache, program);
+}
 
 static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                                 unsigned block, const struct gpu_argument *arguments,
@@ -598,14 +653,16 @@ static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsi
     if (count > ARGUMENTS_MAX)
         return fail(TALLY_EINVAL, "cuda:%zu: a kernel with %zu arguments", gpu->index, count);
     for (size_t i = 0; i < count; i++)
-        parameters[i] = arguments[i].memory ? (void *)&arguments[i].memory->address
-                                            : (void *)arguments[i].value;
+        parameters[i] =
+            arguments[i].memory ? (void *)&arguments[i].memory->native : (void *)arguments[i].value;
+    TALLY_ASSERT(kernel->native);
     tally_status status = enter(gpu);
     if (status) return status;
-    return leave(gpu,
-                 cu.cuLaunchKernel(kernel->function, grid, 1, 1, block, 1, 1, 0, gpu->queue,
-                                   parameters, NULL),
-                 "launching a kernel");
+    note_queue(gpu, kernel->program);
+    return leave(
+        gpu,
+        cu.cuLaunchKernel(kernel->native, grid, 1, 1, block, 1, 1, 0, gpu->queue, parameters, NULL),
+        "launching a kernel");
 }
 
 static tally_status cuda_finish(struct gpu *gpu) {
@@ -636,24 +693,27 @@ static tally_status cuda_elapsed(struct gpu *gpu, double *seconds) {
     return status;
 }
 
-/* All is tried, whatever comes of it; what goes wrong first is what counts. */
+/* Keeps the first error of several calls that are all made, whatever comes of them. */
 static void keep_error(CUresult *first, CUresult more) {
     if (*first == CUDA_SUCCESS) *first = more;
 }
 
-/* Gives back what the driver holds for this gpu; in a context that is no more, there is nothing. A
- * caller's stream is left alone. */
+/* Gives back what the driver holds for this gpu. A context that is no more holds nothing: then only the
+ * structs are freed. A caller's stream is left alone. */
 static void clean_up(struct gpu *gpu) {
-    struct gpu_program *program;
     struct gpu_memory *memory;
     CUresult error = begin(gpu);
-    if (error) return;
-    if (gpu->stream) keep_error(&error, cu.cuStreamSynchronize(gpu->stream));
-    for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
-        keep_error(&error, cu.cuModuleUnload(program->module));
-    for (memory = LIST_FIRST(&gpu->memory); memory; memory = LIST_NEXT(memory, link))
-        keep_error(&error, free_memory(memory));
-    cuda_ring_close(&gpu->ring);
+    const bool alive = error == CUDA_SUCCESS;
+    if (alive && gpu->stream) keep_error(&error, cu.cuStreamSynchronize(gpu->stream));
+    gpu_cache_close(&gpu->cache, gpu, alive ? unload_last : NULL);
+    while ((memory = LIST_FIRST(&gpu->memory))) {
+        if (alive) keep_error(&error, free_memory(memory));
+        gpu_memory_drop(memory);
+    }
+    if (!alive) return;
+    if (gpu->ring.at) keep_error(&error, cu.cuMemFreeHost(gpu->ring.at));
+    for (int i = 0; i < RING_PIECES; i++)
+        if (gpu->read[i]) keep_error(&error, cu.cuEventDestroy(gpu->read[i]));
     for (int i = 0; i < 2; i++)
         if (gpu->marks[i]) keep_error(&error, cu.cuEventDestroy(gpu->marks[i]));
     if (gpu->stream) keep_error(&error, cu.cuStreamDestroy(gpu->stream));
@@ -664,16 +724,6 @@ static void cuda_close(struct gpu *gpu) {
     if (!gpu) return;
     clean_up(gpu);
     release_context(gpu);
-    while (!LIST_EMPTY(&gpu->programs)) {
-        struct gpu_program *program = LIST_FIRST(&gpu->programs);
-        LIST_REMOVE(program, link);
-        drop_program(program);
-    }
-    while (!LIST_EMPTY(&gpu->memory)) {
-        struct gpu_memory *memory = LIST_FIRST(&gpu->memory);
-        LIST_REMOVE(memory, link);
-        free(memory);
-    }
     free(gpu);
 }
 

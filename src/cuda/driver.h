@@ -71,7 +71,6 @@ enum {
     /* of a stream: that it does not wait for the default stream; of an event, */
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DISABLE_TIMING = 2,
-    /* of a thread: that it may do what could go wrong while a stream is being captured, */
     /* and of host memory: for all contexts, and for kernels. */
     CU_MEMHOSTALLOC_PORTABLE = 1,
     CU_MEMHOSTALLOC_DEVICEMAP = 2
@@ -95,10 +94,13 @@ enum {
     X(cuDevicePrimaryCtxGetState, , (CUdevice device, unsigned *flags, int *active))               \
     X(cuCtxPushCurrent, _v2, (CUcontext context))                                                  \
     X(cuCtxPopCurrent, _v2, (CUcontext * context))                                                 \
+    X(cuCtxGetCurrent, , (CUcontext * context))                                                    \
     X(cuCtxGetDevice, , (CUdevice * device))                                                       \
+    X(cuCtxSynchronize, , (void))                                                                  \
     X(cuStreamCreate, , (CUstream * stream, unsigned flags))                                       \
     X(cuStreamDestroy, _v2, (CUstream stream))                                                     \
     X(cuStreamSynchronize, , (CUstream stream))                                                    \
+    X(cuStreamIsCapturing, , (CUstream stream, int *status))                                       \
     X(cuEventCreate, , (CUevent * event, unsigned flags))                                          \
     X(cuEventDestroy, _v2, (CUevent event))                                                        \
     X(cuEventRecord, , (CUevent event, CUstream stream))                                           \

@@ -114,7 +114,7 @@ static size_t at_most(uint64_t limit, size_t value) {
 static tally_status feed_start(struct gpu_device *d, struct feed *f, const void *x, size_t n,
                                size_t element, size_t grain) {
     *f = (struct feed){.d = d, .x = x, .n = n, .element = element, .lanes = 1};
-    f->adopts = d->facts.unified && (uintptr_t)x % element == 0;
+    f->adopts = d->facts.reads_host_memory && (uintptr_t)x % element == 0;
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
                   : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
@@ -316,7 +316,7 @@ static tally_status gpu_enqueue(tally_device *device, const struct reduction *r,
                                 const struct native_call *call) {
     struct gpu_device *d = own(device);
     tally_status s = TALLY_OK;
-    if (d->api == &cuda_api) { /* a cl_mem has no address */
+    if (d->facts.has_addresses) {
         s = check_alignment(d, call->memory, tally_type_size(r->type));
         if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
         if (s == TALLY_OK) s = check_alignment(d, call->result, 8);
@@ -337,7 +337,7 @@ static tally_status gpu_enqueue(tally_device *device, const struct reduction *r,
 static tally_status bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
                           struct gpu_memory **piece) {
     struct gpu *gpu = d->lane[0].gpu;
-    if (d->facts.unified && (uintptr_t)bytes % alignment == 0)
+    if (d->facts.reads_host_memory && (uintptr_t)bytes % alignment == 0)
         return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, piece);
     if (size > d->memory)
         return fail(TALLY_ENOMEM, "%s:%zu has no room for %zu bytes", d->api->name, d->index, size);
@@ -370,7 +370,7 @@ static tally_status time_reduction(struct gpu_device *d, const struct reduction 
 }
 
 static tally_status no_time(const struct gpu_device *d) {
-    if (d->api != &model_api) return TALLY_OK;
+    if (!d->facts.is_simulated) return TALLY_OK;
     return fail(TALLY_EUNSUPPORTED, "the model has no time, and so no read roof");
 }
 
@@ -456,7 +456,7 @@ static tally_status parse_options(const char *options, struct gpu_device *d, boo
             d->index = (size_t)number;
         } else {
             return fail(TALLY_EDEVICE,
-                        "'%.*s' is no option of an %s device; there are its number, memory=BYTES "
+                        "'%.*s' is no option of the %s device; there are its number, memory=BYTES "
                         "(1M or more) and block=THREADS (a power of two up to 1024)",
                         (int)(length < 40 ? length : 40), options, d->api->name);
         }
@@ -480,13 +480,13 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
     if (s == TALLY_OK) s = api->describe(parsed.index, &parsed.facts);
     if (s != TALLY_OK) return s;
     const struct gpu_facts *facts = &parsed.facts;
-    if (!given_block && facts->unified) parsed.block = 1;
+    if (!given_block && facts->is_cpu) parsed.block = 1;
     if (parsed.block > facts->block_max)
         return fail(TALLY_EDEVICE, "%s:%zu has no blocks of %u threads, but up to %u", api->name,
                     parsed.index, parsed.block, facts->block_max);
-    if (api == &model_api && parsed.block != GPU_BLOCK)
-        return fail(TALLY_EDEVICE, "the model's kernels were built for blocks of %d threads",
-                    GPU_BLOCK);
+    if (facts->block_only && parsed.block != facts->block_only)
+        return fail(TALLY_EDEVICE, "the %s's kernels were built for blocks of %u threads",
+                    api->name, facts->block_only);
     if (parsed.memory == 0 || parsed.memory > facts->memory) parsed.memory = facts->memory;
     if (parsed.facts.allocation_max > parsed.memory / 2)
         parsed.facts.allocation_max = parsed.memory / 2;

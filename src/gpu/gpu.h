@@ -25,19 +25,29 @@
 struct gpu;         /* an opened device */
 struct gpu_memory;  /* a piece of its memory */
 struct gpu_program; /* a compiled source */
-struct gpu_kernel;  /* one kernel of a program; lives as long as that */
+struct gpu_kernel;  /* one kernel of a program; lives as long as that: cache.h says how long */
 
+/* What a device is, and what the code above may rely on. Whoever wants to know asks for a fact, never for
+ * which machine it is. */
 struct gpu_facts {
-    char name[128];          /* the maker's name for it, with the platform where that matters */
-    unsigned units;          /* multiprocessors, compute units */
-    unsigned block_max;      /* threads a block may have */
-    size_t shared_max;       /* bytes of shared memory a block may have */
-    uint64_t memory;         /* bytes of global memory */
+    char name[128];      /* the maker's name for it, with the platform where that matters */
+    unsigned units;      /* multiprocessors, compute units; 0 where the driver does not say */
+    unsigned block_max;  /* threads a block may have */
+    unsigned block_only; /* blocks of production kernels must have so many threads; 0: any number */
+    size_t shared_max;   /* bytes of shared memory a block may have */
+    uint64_t memory;     /* bytes of global memory */
     uint64_t allocation_max; /* bytes of the largest single piece */
     int doubles;             /* f64 arithmetic */
     int atomics64;           /* 64-bit atomics */
-    int unified;      /* the device reads host memory as fast as its own: a CPU behind OpenCL */
-    int major, minor; /* compute capability; 0 but for CUDA */
+    int major, minor;        /* compute capability; 0 but for CUDA */
+    bool is_simulated;       /* it counts what a kernel does, and has no time */
+    bool is_cpu; /* its units are a CPU's cores: production kernels want blocks of one thread */
+    bool reads_host_memory; /* as fast as its own: adopt() takes an array where it lies */
+    bool
+        has_addresses; /* what adopt() and wrap() take otherwise is an address, with an alignment */
+    bool is_precompiled; /* kernels are compiled before anybody asks, so for blocks of any size */
+    bool
+        has_uniform_branches; /* a branch that a whole block takes, or none of it, may hold a barrier */
 };
 
 /* One argument of a kernel: a piece of memory, or `size` bytes at `value`. Memory of the caller's that has
@@ -67,10 +77,13 @@ struct gpu_api {
      * which need no copy then. TALLY_EUNSUPPORTED where there is none. */
     tally_status (*allocate_visible)(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
                                      volatile void **host);
-    /* A piece that stands for memory the caller owns: host memory on a unified device, a device pointer
-     * or cl_mem elsewhere. TALLY_EUNSUPPORTED where that cannot be. Released like any other. */
+    /* Makes a piece that stands for an array of the caller's, which kernels read and nobody writes: host
+     * memory, which may be read-only, on a device that reads_host_memory; a device pointer or cl_mem
+     * elsewhere. TALLY_EUNSUPPORTED where that cannot be. The piece is released like any other; the array
+     * stays the caller's. */
     tally_status (*adopt)(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out);
-    /* The same of what the machine itself calls memory: a device pointer, a cl_mem on any OpenCL device. */
+    /* Makes a piece that stands for memory of the caller's which kernels may write: a device pointer, or a
+     * cl_mem on any OpenCL device. */
     tally_status (*wrap)(struct gpu *gpu, void *native, size_t bytes, struct gpu_memory **out);
     /* `from` may be changed as soon as the call returns; large copies go through memory that the device
      * reads by itself, and the last part of them may then still be under way. */
@@ -85,8 +98,9 @@ struct gpu_api {
                          struct gpu_memory *from, size_t from_offset, size_t bytes);
 
     /* Compiles a kernel file of src/kernels (named as under that folder, "ladder/ladder.cu"), preceded by
-     * the text `prelude` (or NULL) and with defines such as "TYPE_F32" or "COARSE_FACTOR=4". Machines
-     * keep what they have compiled and return it again. */
+     * the text `prelude` (or NULL) and with defines such as "TYPE_F32" or "COARSE_FACTOR=4". A machine
+     * keeps what it has compiled and returns it again. A program without a prelude, and its kernels, live
+     * until the struct gpu is closed; one with a prelude is sure to live until the next build() only. */
     tally_status (*build)(struct gpu *gpu, const char *file, const char *prelude,
                           const char *const *defines, size_t count, struct gpu_program **out);
     tally_status (*kernel)(struct gpu *gpu, struct gpu_program *program, const char *name,

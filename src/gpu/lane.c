@@ -244,8 +244,7 @@ tally_status lane_start(struct lane *lane, const struct reduction *r, struct gpu
         const unsigned level = leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
         return launch_tree(lane, r, x, n, level, work, request, result, &at);
     }
-    /* (OpenCL takes a branch that holds a barrier always: dialect.h.) */
-    if (lane->api != &opencl_api && grid_for(lane, r, n) == 1) request |= REQUEST_ALONE;
+    if (lane->facts->has_uniform_branches && grid_for(lane, r, n) == 1) request |= REQUEST_ALONE;
     tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero(lane, r, work);
     return s == TALLY_OK ? launch_fold(lane, r, x, n, work, request, result) : s;
 }
@@ -299,7 +298,7 @@ tally_status lane_reduce(struct lane *lane, const struct reduction *r, struct gp
 tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
     struct lane lane = {.api = api, .gpu = gpu, .facts = api->facts(gpu)};
-    lane.block = lane.facts->unified ? 1 : GPU_BLOCK;
+    lane.block = lane.facts->is_cpu ? 1 : GPU_BLOCK;
     tally_status s = api->allocate(gpu, 16, &lane.result);
     if (s == TALLY_OK) s = lane_reduce(&lane, r, x, n, out, seconds);
     api->release(gpu, lane.result);

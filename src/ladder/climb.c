@@ -29,9 +29,9 @@ static bool allocate(struct climb *c, uint64_t count, unsigned size, struct gpu_
 static bool build(struct climb *c, const ladder_arithmetic *instance, struct gpu_program **out) {
     char type[16] = "TYPE_", op[16] = "OP_", block[24];
     const char *const defines[] = {type, op, block};
-    /* OpenCL compiles here and now, so for this block, and reserves no more shared memory than that
+    /* What compiles here and now does so for this block, and reserves no more shared memory than that
      * takes: some devices have little. */
-    const size_t count = c->api == &opencl_api ? 3 : 2;
+    const size_t count = c->api->facts(c->gpu)->is_precompiled ? 2 : 3;
     snprintf(block, sizeof block, "BLOCK_MAX=%uu", c->options->block);
     strcat(type, tally_type_name(instance->type));
     strcat(op, tally_op_name(instance->op));

@@ -6,8 +6,8 @@
 
 #include "gpu/gpu.h"
 
-/* What a device's text names: "opencl:1" is number 1 of opencl_api. *api is NULL where it names no
- * machine that runs kernels. */
+/* Finds what a device's text names: "opencl:1" is number 1 of the machine called opencl. *api is NULL where
+ * the text names no machine that runs kernels. */
 tally_status machine_parse(const char *device, const struct gpu_api **api, size_t *number);
 
 #endif

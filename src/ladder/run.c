@@ -26,6 +26,7 @@ struct run {
     const char *device;
     const struct gpu_api *api; /* NULL: the CPU */
     size_t number;             /* of the machine's devices */
+    bool simulated;            /* it counts, and has no time */
 };
 
 /* Takes down what the options ask for; has[] is what the device can do. */
@@ -170,7 +171,7 @@ void counts_take(tally_ladder_counts *out, const model_counts *c) {
 
 /* Runs a rung that climb_begin() has made ready: counted once, or timed. */
 static tally_status run_rung(struct climb *c, tally_ladder_row *row) {
-    if (c->api != &model_api) return time_median(run_climb, c, &row->seconds);
+    if (!c->api->facts(c->gpu)->is_simulated) return time_median(run_climb, c, &row->seconds);
     struct model_probe probe = {.launches = 0};
     c->probe = &probe;
     climb_once(c);
@@ -216,7 +217,7 @@ static tally_status add_production(struct run *r, struct climb *c) {
     struct production_run p = {.climb = c};
     tally_ladder_row *row = add_row(r, RUNG_TALLY);
     tally_status status;
-    if (c->api == &model_api) {
+    if (r->simulated) {
         status = count_production(&p, row);
     } else {
         status = time_median(run_production, &p, &row->seconds);
@@ -230,14 +231,14 @@ static tally_status add_production(struct run *r, struct climb *c) {
 static tally_status upload(struct run *r, struct climb *c) {
     double first, second;
     if (!climb_upload(c, &first)) return c->status;
-    if (c->api == &model_api) return TALLY_OK;
+    if (r->simulated) return TALLY_OK;
     if (!climb_upload(c, &second)) return c->status;
     r->report->copy_seconds = first < second ? first : second;
     return TALLY_OK;
 }
 
 static tally_status measure_roof(struct run *r, struct climb *c) {
-    if (c->api == &model_api) return TALLY_OK;
+    if (r->simulated) return TALLY_OK;
     r->report->roof = "read";
     return roof_measure(c->api, c->gpu, c->elements,
                         r->options.n * tally_type_size(r->options.type), &r->report->roof_seconds);
@@ -246,7 +247,7 @@ static tally_status measure_roof(struct run *r, struct climb *c) {
 static tally_status climb_rungs(struct run *r, struct climb *c) {
     tally_status status = upload(r, c);
     if (status == TALLY_OK) status = measure_roof(r, c);
-    if (status == TALLY_OK && c->api != &model_api) status = add_sequential(r);
+    if (status == TALLY_OK && !r->simulated) status = add_sequential(r);
     for (int rung = 0; rung < LADDER_RUNG_COUNT && status == TALLY_OK; rung++)
         if (r->wanted[RUNG_KERNELS + rung]) status = add_rung(r, c, (ladder_rung)rung);
     if (status == TALLY_OK && r->wanted[RUNG_TALLY]) status = add_production(r, c);
@@ -277,7 +278,7 @@ static tally_status climb_machine(struct run *r) {
 static void list_rungs(const struct run *r, bool has[RUNG_TALLY + 1]) {
     for (size_t i = 0; i <= RUNG_TALLY; i++)
         has[i] = r->api != NULL;
-    has[RUNG_SEQUENTIAL] = r->api != &model_api; /* which counts kernels only */
+    has[RUNG_SEQUENTIAL] = !r->simulated; /* the model counts kernels only */
     has[RUNG_TALLY] = !r->api || production_has(r->api, r->options.op, r->options.type);
 }
 
@@ -289,6 +290,13 @@ static tally_status find_cpu(const char *device) {
     return status;
 }
 
+static tally_status find_machine(struct run *r) {
+    struct gpu_facts facts;
+    const tally_status status = r->api->describe(r->number, &facts);
+    r->simulated = status == TALLY_OK && facts.is_simulated;
+    return status;
+}
+
 /* Finds the device and the rungs. */
 static tally_status locate(struct run *r, const char *device, const tally_ladder_options *options) {
     bool has[RUNG_TALLY + 1];
@@ -296,6 +304,7 @@ static tally_status locate(struct run *r, const char *device, const tally_ladder
     tally_status status = options_fill(options, &r->options);
     if (status == TALLY_OK) status = machine_parse(r->device, &r->api, &r->number);
     if (status == TALLY_OK && !r->api) status = find_cpu(r->device);
+    if (status == TALLY_OK && r->api) status = find_machine(r);
     if (status != TALLY_OK) return status;
     list_rungs(r, has);
     return choose(r, r->device, has);

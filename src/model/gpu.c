@@ -7,6 +7,8 @@
  */
 #include "model/gpu.h"
 
+#include "gpu/cache.h"
+#include "gpu/memory.h"
 #include "model/programs/programs.h"
 #include "status.h"
 
@@ -14,28 +16,11 @@
 #include <string.h>
 #include <time.h>
 
-struct gpu_memory {
-    void *at; /* as the kernels see it */
-    size_t bytes;
-};
-
-struct gpu_kernel {
-    const model_kernel *kernel;
-    struct gpu_kernel *next;
-};
-
-struct gpu_program {
-    const struct model_program *program;
-    struct gpu_kernel *kernels; /* those that were asked for */
-    struct gpu_program *next;
-};
-
 struct gpu {
     model_device *device;
-    struct gpu_program *programs;
     struct model_probe *probe;
-    struct gpu_memory **memories; /* not yet released */
-    size_t memory_count;
+    struct gpu_memory_list memory;
+    struct gpu_cache cache;
     double marks[2];
 };
 
@@ -48,8 +33,12 @@ static const struct gpu_facts model_facts = {
     .shared_max = 48 << 10,
     .memory = UINT64_C(1) << 40, /* as far as the host's goes */
     .allocation_max = UINT64_C(1) << 40,
+    .block_only = 256, /* which kernels/tuning.h has as GPU_BLOCK */
     .doubles = 1,
     .atomics64 = 1,
+    .is_simulated = true,
+    .is_precompiled = true,
+    .has_uniform_branches = true,
 };
 
 /* ---- The device ---- */
@@ -64,6 +53,8 @@ static tally_status describe(size_t i, struct gpu_facts *out) {
     return TALLY_OK;
 }
 
+static const struct gpu_cache_calls cache_calls;
+
 static tally_status open_model(size_t i, void *context, struct gpu **out) {
     if (i > 0) return fail(TALLY_EDEVICE, "there is one model, model:0");
     if (context) return fail(TALLY_EUNSUPPORTED, "the model has no contexts");
@@ -72,27 +63,16 @@ static tally_status open_model(size_t i, void *context, struct gpu **out) {
         free(gpu);
         return fail(TALLY_ENOMEM, "no memory for the model");
     }
+    gpu_cache_open(&gpu->cache, &cache_calls);
     *out = gpu;
     return TALLY_OK;
 }
 
-static void free_program(struct gpu_program *program) {
-    for (struct gpu_kernel *kernel = program->kernels, *next; kernel; kernel = next) {
-        next = kernel->next;
-        free(kernel);
-    }
-    free(program);
-}
-
 static void close_model(struct gpu *gpu) {
     if (!gpu) return;
-    for (struct gpu_program *program = gpu->programs, *next; program; program = next) {
-        next = program->next;
-        free_program(program);
-    }
-    for (size_t i = 0; i < gpu->memory_count; i++)
-        free(gpu->memories[i]);
-    free(gpu->memories);
+    gpu_cache_close(&gpu->cache, gpu, NULL); /* what it holds is the program's own */
+    while (!LIST_EMPTY(&gpu->memory))
+        gpu_memory_drop(LIST_FIRST(&gpu->memory));
     model_close(gpu->device);
     free(gpu);
 }
@@ -124,34 +104,18 @@ static tally_status told(const struct gpu *gpu, model_status status) {
 }
 
 static tally_status allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
-    struct gpu_memory **memories =
-        realloc(gpu->memories, (gpu->memory_count + 1) * sizeof *memories);
-    if (memories) gpu->memories = memories;
-    struct gpu_memory *memory = malloc(sizeof *memory);
-    if (!memories || !memory) {
-        free(memory);
-        return fail(TALLY_ENOMEM, "no memory for a buffer of the model");
-    }
-    memory->bytes = bytes;
-    tally_status status = told(gpu, model_allocate(gpu->device, bytes, &memory->at));
-    if (status != TALLY_OK) {
-        free(memory);
-        return status;
-    }
-    gpu->memories[gpu->memory_count++] = memory;
-    *out = memory;
-    return TALLY_OK;
+    struct gpu_memory made = {.bytes = bytes, .ours = true};
+    tally_status status = told(gpu, model_allocate(gpu->device, bytes, &made.native));
+    if (status != TALLY_OK) return status;
+    status = gpu_memory_keep(&gpu->memory, "model", made, out);
+    if (status != TALLY_OK) model_free(gpu->device, made.native);
+    return status;
 }
 
 static void release(struct gpu *gpu, struct gpu_memory *memory) {
     if (!memory) return;
-    for (size_t i = 0; i < gpu->memory_count; i++)
-        if (gpu->memories[i] == memory) {
-            gpu->memories[i] = gpu->memories[--gpu->memory_count];
-            model_free(gpu->device, memory->at);
-            free(memory);
-            return;
-        }
+    model_free(gpu->device, memory->native);
+    gpu_memory_drop(memory);
 }
 
 static tally_status allocate_visible(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
@@ -166,7 +130,7 @@ static tally_status adopt(struct gpu *gpu, void *theirs, size_t bytes, struct gp
 }
 
 static char *place(const struct gpu_memory *memory, size_t offset) {
-    return (char *)memory->at + offset;
+    return (char *)memory->native + offset;
 }
 
 static tally_status write_memory(struct gpu *gpu, struct gpu_memory *to, size_t offset,
@@ -186,51 +150,46 @@ static tally_status fill(struct gpu *gpu, struct gpu_memory *to, size_t offset, 
 
 static tally_status copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
                          struct gpu_memory *from, size_t from_offset, size_t bytes) {
-    if (from_offset > from->bytes || bytes > from->bytes - from_offset)
-        return fail(TALLY_EINVAL, "model: a copy leaves its buffer");
+    const tally_status status = gpu_memory_check("model", from, from_offset, bytes);
+    if (status != TALLY_OK) return status;
     return write_memory(gpu, to, to_offset, place(from, from_offset), bytes);
 }
 
 /* ---- Programs ---- */
 
+static tally_status find_program(struct gpu *gpu, const struct gpu_text *text, void **out) {
+    (void)gpu;
+    if (text->prelude && *text->prelude)
+        return fail(TALLY_EUNSUPPORTED, "the model runs the kernels it was built with only");
+    const struct model_program *found = model_program_find(text->file, text->defines, text->count);
+    if (!found)
+        return fail(TALLY_EUNSUPPORTED, "the model was built without %s for this type and operator",
+                    text->file);
+    *out = (void *)(uintptr_t)found;
+    return TALLY_OK;
+}
+
+static tally_status find_kernel(struct gpu *gpu, void *program, const char *name, void **out) {
+    (void)gpu;
+    const model_kernel *found = model_program_kernel(program, name);
+    if (!found) return fail(TALLY_ECOMPILE, "the program has no kernel '%s'", name);
+    *out = (void *)(uintptr_t)found;
+    return TALLY_OK;
+}
+
+static const struct gpu_cache_calls cache_calls = {.compile = find_program, .find = find_kernel};
+
 static tally_status build(struct gpu *gpu, const char *file, const char *prelude,
                           const char *const *defines, size_t define_count,
                           struct gpu_program **out) {
-    if (prelude && *prelude)
-        return fail(TALLY_EUNSUPPORTED, "the model runs the kernels it was built with only");
-    const struct model_program *found = model_program_find(file, defines, define_count);
-    if (!found)
-        return fail(TALLY_EUNSUPPORTED, "the model was built without %s for this type and operator",
-                    file);
-    struct gpu_program *program = gpu->programs;
-    while (program && program->program != found)
-        program = program->next;
-    if (!program) {
-        program = calloc(1, sizeof *program);
-        if (!program) return fail(TALLY_ENOMEM, "no memory for a program of the model");
-        *program = (struct gpu_program){.program = found, .next = gpu->programs};
-        gpu->programs = program;
-    }
-    *out = program;
-    return TALLY_OK;
+    const struct gpu_text text = {
+        .file = file, .prelude = prelude, .defines = defines, .count = define_count};
+    return gpu_cache_build(&gpu->cache, gpu, "model", text, out);
 }
 
 static tally_status get_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                                struct gpu_kernel **out) {
-    (void)gpu;
-    const model_kernel *found = model_program_kernel(program->program, name);
-    if (!found) return fail(TALLY_ECOMPILE, "the program has no kernel '%s'", name);
-    struct gpu_kernel *kernel = program->kernels;
-    while (kernel && kernel->kernel != found)
-        kernel = kernel->next;
-    if (!kernel) {
-        kernel = malloc(sizeof *kernel);
-        if (!kernel) return fail(TALLY_ENOMEM, "no memory for a kernel of the model");
-        *kernel = (struct gpu_kernel){.kernel = found, .next = program->kernels};
-        program->kernels = kernel;
-    }
-    *out = kernel;
-    return TALLY_OK;
+    return gpu_cache_kernel(&gpu->cache, gpu, "model", program, name, out);
 }
 
 /* ---- Launches ---- */
@@ -248,16 +207,17 @@ static void use(struct gpu *gpu, bool theirs, void *queue) {
 static tally_status launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                            unsigned block, const struct gpu_argument *arguments,
                            size_t argument_count) {
+    const model_kernel *of = kernel->native;
     void *values[ARGUMENTS_MAX];
-    if (argument_count != kernel->kernel->arguments || argument_count > ARGUMENTS_MAX)
-        return fail(TALLY_EINVAL, "kernel %s takes %u arguments, not %zu", kernel->kernel->name,
-                    kernel->kernel->arguments, argument_count);
+    if (argument_count != of->arguments || argument_count > ARGUMENTS_MAX)
+        return fail(TALLY_EINVAL, "kernel %s takes %u arguments, not %zu", of->name, of->arguments,
+                    argument_count);
     for (size_t i = 0; i < argument_count; i++)
         values[i] =
-            arguments[i].memory ? (void *)&arguments[i].memory->at : (void *)arguments[i].value;
+            arguments[i].memory ? (void *)&arguments[i].memory->native : (void *)arguments[i].value;
 
     struct model_probe *probe = gpu->probe;
-    const model_launch l = {.kernel = kernel->kernel,
+    const model_launch l = {.kernel = of,
                             .grid = grid,
                             .block = block,
                             .arguments = values,

@@ -7,49 +7,34 @@
  * of G blocks of B threads is an NDRange of G * B work items in groups of B.
  * Floating arithmetic is done as written: nothing fast-math, no contraction.
  */
+#include "gpu/cache.h"
 #include "gpu/embed.h"
-#include "gpu/gpu.h"
+#include "gpu/memory.h"
+#include "gpu/ring.h"
+#include "invariant.h"
 #include "opencl/opencl.h"
-#include "opencl/ring.h"
 #include "status.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-
-struct gpu_memory {
-    cl_mem object;
-    size_t bytes;
-    LIST_ENTRY(gpu_memory) link;
-};
-
-struct gpu_kernel {
-    char *name;
-    cl_kernel object;
-    LIST_ENTRY(gpu_kernel) link;
-};
-
-struct gpu_program {
-    char *root; /* what it was made from: embed_root() */
-    cl_program object;
-    LIST_HEAD(, gpu_kernel) kernels;
-    LIST_ENTRY(gpu_program) link;
-};
 
 struct gpu {
     size_t index;
+    char name[24]; /* "opencl:0" */
     cl_device_id device;
     cl_context context;
     cl_command_queue queue;  /* ours */
     cl_command_queue target; /* where launches and fills go: to ours, or to a caller's */
-    struct ring ring;
+    struct gpu_ring ring;
+    cl_mem ring_memory;
+    cl_event read[RING_PIECES]; /* of each piece of the ring: the device has read it; or NULL */
     cl_event marks[2];
     struct gpu_facts facts;
     char options[64]; /* for the compiler */
-    LIST_HEAD(, gpu_memory) memory;
-    LIST_HEAD(, gpu_program) programs;
+    struct gpu_memory_list memory;
+    struct gpu_cache cache;
 };
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -117,8 +102,9 @@ static void get_facts(cl_device_id device, struct gpu_facts *out) {
         .doubles = number(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         .atomics64 = has_extension(device, "cl_khr_int64_base_atomics") &&
                      has_extension(device, "cl_khr_int64_extended_atomics"),
-        .unified = (number(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0,
     };
+    out->is_cpu = out->reads_host_memory =
+        (number(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
     get_name(device, out->name, sizeof out->name);
 }
 
@@ -134,6 +120,7 @@ static tally_status opencl_describe(size_t i, struct gpu_facts *out) {
 }
 
 static void opencl_close(struct gpu *gpu);
+static const struct gpu_cache_calls cache_calls;
 
 static cl_int make_context(struct gpu *gpu) {
     cl_platform_id platform = NULL;
@@ -167,6 +154,8 @@ static tally_status opencl_open(size_t i, void *context, struct gpu **out) {
     if (!gpu) return fail(TALLY_ENOMEM, "opencl:%zu: no memory on the host", i);
     gpu->index = i;
     gpu->device = device;
+    snprintf(gpu->name, sizeof gpu->name, "opencl:%zu", i);
+    gpu_cache_open(&gpu->cache, &cache_calls);
     get_facts(device, &gpu->facts);
     const int exact_division =
         (number(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -193,26 +182,19 @@ static void opencl_use(struct gpu *gpu, bool theirs, void *queue) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Wraps a cl_mem, of which it becomes an owner; gives it up where that fails. */
+/* Puts a cl_mem on the list of memory and becomes an owner of it; where that fails, gives it up. */
 static tally_status keep(struct gpu *gpu, cl_mem object, size_t bytes, struct gpu_memory **out) {
-    struct gpu_memory *memory = malloc(sizeof *memory);
-    if (!memory) {
-        cl.clReleaseMemObject(object);
-        return no_memory(gpu);
-    }
-    memory->object = object;
-    memory->bytes = bytes;
-    LIST_INSERT_HEAD(&gpu->memory, memory, link);
-    *out = memory;
-    return TALLY_OK;
+    const struct gpu_memory made = {.native = object, .bytes = bytes};
+    const tally_status status = gpu_memory_keep(&gpu->memory, gpu->name, made, out);
+    if (status) cl.clReleaseMemObject(object);
+    return status;
 }
 
 static tally_status create(struct gpu *gpu, cl_bits flags, void *host, size_t bytes,
                            struct gpu_memory **out) {
     char what[64];
     cl_int error = CL_SUCCESS;
-    cl_mem object =
-        cl.clCreateBuffer(gpu->context, CL_MEM_READ_WRITE | flags, bytes ? bytes : 1, host, &error);
+    cl_mem object = cl.clCreateBuffer(gpu->context, flags, bytes ? bytes : 1, host, &error);
     if (error == CL_SUCCESS) return keep(gpu, object, bytes, out);
     if (error == CL_OUT_OF_RESOURCES) error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     snprintf(what, sizeof what, "a buffer of %zu bytes", bytes);
@@ -220,7 +202,7 @@ static tally_status create(struct gpu *gpu, cl_bits flags, void *host, size_t by
 }
 
 static tally_status opencl_allocate(struct gpu *gpu, size_t bytes, struct gpu_memory **out) {
-    return create(gpu, 0, NULL, bytes, out);
+    return create(gpu, CL_MEM_READ_WRITE, NULL, bytes, out);
 }
 
 static tally_status opencl_allocate_visible(struct gpu *gpu, size_t bytes, struct gpu_memory **out,
@@ -240,53 +222,87 @@ static tally_status opencl_wrap(struct gpu *gpu, void *native, size_t bytes,
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, native, bytes, out);
 }
 
-/* A unified device takes host memory, any other a cl_mem of this gpu's context. */
+/* A device that reads host memory takes an array there, any other a cl_mem of this gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
                                  struct gpu_memory **out) {
-    if (!gpu->facts.unified) return opencl_wrap(gpu, theirs, bytes, out);
+    if (!gpu->facts.reads_host_memory) return opencl_wrap(gpu, theirs, bytes, out);
     if (!theirs) return fail(TALLY_EINVAL, "opencl:%zu: no memory was given", gpu->index);
-    return bytes ? create(gpu, CL_MEM_USE_HOST_PTR, theirs, bytes, out)
-                 : create(gpu, 0, NULL, 0, out);
-}
-
-static void drop_memory(struct gpu_memory *memory) {
-    cl.clReleaseMemObject(memory->object);
-    free(memory);
+    return bytes ? create(gpu, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, theirs, bytes, out)
+                 : opencl_allocate(gpu, 0, out);
 }
 
 static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
     (void)gpu;
     if (!memory) return;
-    LIST_REMOVE(memory, link);
-    drop_memory(memory);
+    cl.clReleaseMemObject(memory->native);
+    gpu_memory_drop(memory);
 }
 
-/* Whether a range lies within a piece of memory; OpenCL does not look at empty ones. */
-static tally_status check_range(const struct gpu *gpu, const struct gpu_memory *memory,
-                                size_t offset, size_t bytes) {
-    if (offset <= memory->bytes && bytes <= memory->bytes - offset) return TALLY_OK;
-    return fail(TALLY_EINVAL, "opencl:%zu: %zu bytes at %zu of a buffer of %zu", gpu->index, bytes,
-                offset, memory->bytes);
+/* Such memory, a buffer that is mapped once and for all, is what OpenCL has for pinned memory: drivers read
+ * it without a copy in between. */
+static char *ring_open(struct gpu *gpu) {
+    const size_t bytes = (size_t)RING_PIECES * RING_PIECE;
+    cl_int error = CL_SUCCESS;
+    cl_mem memory = cl.clCreateBuffer(gpu->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                      bytes, NULL, &error);
+    if (error) return NULL;
+    void *at =
+        cl.clEnqueueMapBuffer(gpu->queue, memory, 1, CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &error);
+    if (error == CL_SUCCESS && at) {
+        gpu->ring_memory = memory;
+        return at;
+    }
+    cl.clReleaseMemObject(memory);
+    return NULL;
 }
 
-/* A unified device has no way to go: it copies by itself, and while the caller waits. */
+static int ring_wait(struct gpu *gpu, unsigned piece) {
+    if (!gpu->read[piece]) return CL_SUCCESS;
+    const cl_int error = cl.clWaitForEvents(1, &gpu->read[piece]);
+    if (error) return error;
+    cl.clReleaseEvent(gpu->read[piece]);
+    gpu->read[piece] = NULL;
+    return CL_SUCCESS;
+}
+
+static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu_memory *to,
+                     size_t offset, size_t bytes) {
+    const cl_int error = cl.clEnqueueWriteBuffer(gpu->queue, to->native, 0, offset, bytes, at, 0,
+                                                 NULL, &gpu->read[piece]);
+    return error ? error : cl.clFlush(gpu->queue); /* or it might wait for the next command */
+}
+
+/* Gives the ring back. Its last command may be under way. */
+static void ring_close(struct gpu *gpu) {
+    for (int i = 0; i < RING_PIECES; i++)
+        if (gpu->read[i]) cl.clReleaseEvent(gpu->read[i]);
+    if (!gpu->ring.at) return;
+    cl.clEnqueueUnmapMemObject(gpu->queue, gpu->ring_memory, gpu->ring.at, 0, NULL, NULL);
+    cl.clReleaseMemObject(gpu->ring_memory);
+}
+
+static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
+
+/* A device that reads host memory copies it by itself, while the caller waits; a large array goes to any
+ * other through the ring. */
 static tally_status opencl_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                  const void *from, size_t bytes) {
-    tally_status status = check_range(gpu, to, offset, bytes);
+    tally_status status = gpu_memory_check(gpu->name, to, offset, bytes);
     if (status || bytes == 0) return status;
-    const cl_int error =
-        gpu->facts.unified
-            ? cl.clEnqueueWriteBuffer(gpu->queue, to->object, 1, offset, bytes, from, 0, NULL, NULL)
-            : opencl_ring_write(&gpu->ring, gpu->context, gpu->queue, to->object, offset, from,
-                                bytes);
+    const bool by_ring = !gpu->facts.reads_host_memory && bytes > RING_LEAST &&
+                         gpu_ring_ready(&gpu->ring, gpu, &ring_calls);
+    const cl_int error = by_ring
+                             ? gpu_ring_write(&gpu->ring, gpu, &ring_calls, to, offset, from, bytes)
+                             : cl.clEnqueueWriteBuffer(gpu->queue, to->native, 1, offset, bytes,
+                                                       from, 0, NULL, NULL);
     return outcome(gpu, error, "copying to the device");
 }
 
 static tally_status opencl_read(struct gpu *gpu, void *to, struct gpu_memory *from, size_t offset,
                                 size_t bytes) {
-    tally_status status = check_range(gpu, from, offset, bytes);
+    tally_status status = gpu_memory_check(gpu->name, from, offset, bytes);
     if (status) return status;
-    const cl_int error = bytes ? cl.clEnqueueReadBuffer(gpu->queue, from->object, 1, offset, bytes,
+    const cl_int error = bytes ? cl.clEnqueueReadBuffer(gpu->queue, from->native, 1, offset, bytes,
                                                         to, 0, NULL, NULL)
                                : cl.clFinish(gpu->queue);
     return outcome(gpu, error, "copying from the device");
@@ -294,21 +310,21 @@ static tally_status opencl_read(struct gpu *gpu, void *to, struct gpu_memory *fr
 
 static tally_status opencl_fill(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                 unsigned char byte, size_t bytes) {
-    tally_status status = check_range(gpu, to, offset, bytes);
+    tally_status status = gpu_memory_check(gpu->name, to, offset, bytes);
     if (status || bytes == 0) return status;
     return outcome(
         gpu,
-        cl.clEnqueueFillBuffer(gpu->target, to->object, &byte, 1, offset, bytes, 0, NULL, NULL),
+        cl.clEnqueueFillBuffer(gpu->target, to->native, &byte, 1, offset, bytes, 0, NULL, NULL),
         "filling memory");
 }
 
 static tally_status opencl_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_offset,
                                 struct gpu_memory *from, size_t from_offset, size_t bytes) {
-    tally_status status = check_range(gpu, to, to_offset, bytes);
-    if (status == TALLY_OK) status = check_range(gpu, from, from_offset, bytes);
+    tally_status status = gpu_memory_check(gpu->name, to, to_offset, bytes);
+    if (status == TALLY_OK) status = gpu_memory_check(gpu->name, from, from_offset, bytes);
     if (status || bytes == 0) return status;
     return outcome(gpu,
-                   cl.clEnqueueCopyBuffer(gpu->queue, from->object, to->object, from_offset,
+                   cl.clEnqueueCopyBuffer(gpu->queue, from->native, to->native, from_offset,
                                           to_offset, bytes, 0, NULL, NULL),
                    "copying on the device");
 }
@@ -328,9 +344,9 @@ static tally_status complain(struct gpu *gpu, cl_program object, const char *fil
     return fail(TALLY_ECOMPILE, "opencl:%zu: %s: %s", gpu->index, file, line);
 }
 
-static tally_status compile(struct gpu *gpu, const char *root, const char *file, cl_program *out) {
+static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
     cl_int error = CL_SUCCESS;
-    char *text = embed_expand(root);
+    char *text = embed_expand(of->root);
     if (!text) return no_memory(gpu);
     const char *texts[] = {"#pragma OPENCL FP_CONTRACT OFF\n", text};
     cl_program object = cl.clCreateProgramWithSource(gpu->context, 2, texts, NULL, &error);
@@ -342,80 +358,44 @@ static tally_status compile(struct gpu *gpu, const char *root, const char *file,
         return TALLY_OK;
     }
     tally_status status =
-        error == CL_OUT_OF_HOST_MEMORY ? no_memory(gpu) : complain(gpu, object, file);
+        error == CL_OUT_OF_HOST_MEMORY ? no_memory(gpu) : complain(gpu, object, of->file);
     cl.clReleaseProgram(object);
     return status;
 }
 
+static tally_status find_kernel(struct gpu *gpu, void *program, const char *name, void **out) {
+    char what[96];
+    cl_int error = CL_SUCCESS;
+    *out = cl.clCreateKernel(program, name, &error);
+    snprintf(what, sizeof what, "kernel %s", name);
+    return outcome(gpu, error, what);
+}
+
+static void drop_kernel(void *kernel) {
+    cl.clReleaseKernel(kernel);
+}
+
+/* Launches that are under way hold their kernels, and kernels their program: OpenCL itself waits. */
+static bool unload(struct gpu *gpu, struct gpu_program *program) {
+    (void)gpu;
+    cl.clReleaseProgram(program->native);
+    return true;
+}
+
+static const struct gpu_cache_calls cache_calls = {
+    .compile = compile, .find = find_kernel, .drop = drop_kernel, .unload = unload};
+
 static tally_status opencl_build(struct gpu *gpu, const char *file, const char *prelude,
                                  const char *const *defines, size_t count,
                                  struct gpu_program **out) {
-    struct gpu_program *program;
-    cl_program object = NULL;
-    char *root = embed_root(file, prelude, defines, count);
-    if (!root) return no_memory(gpu);
-    for (program = LIST_FIRST(&gpu->programs); program; program = LIST_NEXT(program, link))
-        if (strcmp(program->root, root) == 0) {
-            free(root);
-            *out = program;
-            return TALLY_OK;
-        }
-    tally_status status = compile(gpu, root, file, &object);
-    program = status ? NULL : calloc(1, sizeof *program);
-    if (!program) {
-        free(root);
-        if (status) return status;
-        cl.clReleaseProgram(object);
-        return no_memory(gpu);
-    }
-    program->root = root;
-    program->object = object;
-    LIST_INSERT_HEAD(&gpu->programs, program, link);
-    *out = program;
-    return TALLY_OK;
-}
-
-static void drop_kernel(struct gpu_kernel *kernel) {
-    if (kernel->object) cl.clReleaseKernel(kernel->object);
-    free(kernel->name);
-    free(kernel);
+    const struct gpu_text text = {
+        .file = file, .prelude = prelude, .defines = defines, .count = count};
+    return gpu_cache_build(&gpu->cache, gpu, gpu->name, text, out);
 }
 
 static tally_status opencl_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
                                   struct gpu_kernel **out) {
-    char what[96];
-    cl_int error = CL_SUCCESS;
-    struct gpu_kernel *kernel;
-    for (kernel = LIST_FIRST(&program->kernels); kernel; kernel = LIST_NEXT(kernel, link))
-        if (strcmp(kernel->name, name) == 0) {
-            *out = kernel;
-            return TALLY_OK;
-        }
-    kernel = calloc(1, sizeof *kernel);
-    if (!kernel || !(kernel->name = strdup(name))) {
-        free(kernel);
-        return no_memory(gpu);
-    }
-    kernel->object = cl.clCreateKernel(program->object, name, &error);
-    if (error) {
-        drop_kernel(kernel);
-        snprintf(what, sizeof what, "kernel %s", name);
-        return outcome(gpu, error, what);
-    }
-    LIST_INSERT_HEAD(&program->kernels, kernel, link);
-    *out = kernel;
-    return TALLY_OK;
-}
-
-static void drop_program(struct gpu_program *program) {
-    while (!LIST_EMPTY(&program->kernels)) {
-        struct gpu_kernel *kernel = LIST_FIRST(&program->kernels);
-        LIST_REMOVE(kernel, link);
-        drop_kernel(kernel);
-    }
-    cl.clReleaseProgram(program->object);
-    free(program->root);
-    free(program);
+    return gpu_cache_kernel(&gpu->cache, gpu, gpu->name, program, name, out);
 }
 
 /* ---- Work ----------------------------------------------------------------------------------- */
@@ -425,13 +405,14 @@ static tally_status opencl_launch(struct gpu *gpu, struct gpu_kernel *kernel, un
                                   size_t count) {
     const size_t local = block, global = (size_t)grid * block;
     cl_int error = CL_SUCCESS;
+    TALLY_ASSERT(kernel->native);
     for (size_t i = 0; i < count && error == CL_SUCCESS; i++) {
         const struct gpu_argument *a = &arguments[i];
-        error = cl.clSetKernelArg(kernel->object, (cl_uint)i, a->memory ? sizeof(cl_mem) : a->size,
-                                  a->memory ? &a->memory->object : a->value);
+        error = cl.clSetKernelArg(kernel->native, (cl_uint)i, a->memory ? sizeof(cl_mem) : a->size,
+                                  a->memory ? &a->memory->native : a->value);
     }
     if (error == CL_SUCCESS)
-        error = cl.clEnqueueNDRangeKernel(gpu->target, kernel->object, 1, NULL, &global, &local, 0,
+        error = cl.clEnqueueNDRangeKernel(gpu->target, kernel->native, 1, NULL, &global, &local, 0,
                                           NULL, NULL);
     return outcome(gpu, error, "launching a kernel");
 }
@@ -463,19 +444,12 @@ static tally_status opencl_elapsed(struct gpu *gpu, double *seconds) {
 static void opencl_close(struct gpu *gpu) {
     if (!gpu) return;
     if (gpu->queue) {
-        opencl_ring_close(&gpu->ring, gpu->queue);
+        ring_close(gpu);
         cl.clFinish(gpu->queue);
     }
-    while (!LIST_EMPTY(&gpu->programs)) {
-        struct gpu_program *program = LIST_FIRST(&gpu->programs);
-        LIST_REMOVE(program, link);
-        drop_program(program);
-    }
-    while (!LIST_EMPTY(&gpu->memory)) {
-        struct gpu_memory *memory = LIST_FIRST(&gpu->memory);
-        LIST_REMOVE(memory, link);
-        drop_memory(memory);
-    }
+    gpu_cache_close(&gpu->cache, gpu, unload);
+    while (!LIST_EMPTY(&gpu->memory))
+        opencl_release(gpu, LIST_FIRST(&gpu->memory));
     for (int i = 0; i < 2; i++)
         if (gpu->marks[i]) cl.clReleaseEvent(gpu->marks[i]);
     if (gpu->queue) cl.clReleaseCommandQueue(gpu->queue);

@@ -151,7 +151,8 @@ static CUresult done(CUresult result) {
 static bool upsets_captures(const char *name) {
     static const char calls[] = " cuMemAlloc_v2 cuMemFree_v2 cuMemHostAlloc cuMemFreeHost "
                                 "cuModuleLoadData cuModuleUnload cuStreamSynchronize "
-                                "cuEventSynchronize cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 ";
+                                "cuEventSynchronize cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 "
+                                "cuCtxSynchronize ";
     char word[64];
     snprintf(word, sizeof word, " %s ", name);
     return captures > 0 && strstr(calls, word);
@@ -432,6 +433,12 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
     return done(result);
 }
 
+CUresult cuCtxGetCurrent(CUcontext *context) {
+    CUresult result = called(__func__);
+    *context = depth ? (CUcontext)(void *)stack[depth - 1] : NULL;
+    return done(result);
+}
+
 /* ---- Streams and events --------------------------------------------------------------------- */
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
@@ -529,6 +536,19 @@ CUresult cuStreamSynchronize(CUstream stream) {
     if (result == CUDA_SUCCESS && ((struct object *)(void *)stream)->captured)
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return done(result);
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, int *status) {
+    struct device *d;
+    CUresult result = called_for(__func__, stream, &d);
+    if (result == CUDA_SUCCESS) *status = ((struct object *)(void *)stream)->captured;
+    return done(result);
+}
+
+CUresult cuCtxSynchronize(void) {
+    struct device *d;
+    CUresult result = called_in(__func__, &d);
+    return done(result ? result : catch_up_all(d));
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned flags) {

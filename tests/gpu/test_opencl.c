@@ -83,7 +83,7 @@ static void threads(void **state) {
     check_threads(&opencl_api, 4, 5);
 }
 
-/* Host memory of a unified device is used where it lies; also memory that must not be written. */
+/* A device that reads host memory uses it where it lies; also memory that must not be written. */
 static void adopts(void **state) {
     struct gpu *gpu;
     struct gpu_memory *theirs;
@@ -92,8 +92,8 @@ static void adopts(void **state) {
     (void)state;
     needs_device();
     assert_ok(opencl_api.describe(0, &facts));
-    if (!facts.unified) {
-        print_message("skipped: the device is not unified\n");
+    if (!facts.reads_host_memory) {
+        print_message("skipped: the device does not read host memory\n");
         skip();
     }
     unsigned char out[64];
@@ -174,7 +174,7 @@ static void no_visible_memory(void **state) {
 static struct gpu *separate_in(cl_context context) {
     struct gpu *gpu;
     assert_ok(opencl_api.open(0, context, &gpu));
-    ((struct gpu_facts *)(uintptr_t)opencl_api.facts(gpu))->unified = 0;
+    ((struct gpu_facts *)(uintptr_t)opencl_api.facts(gpu))->reads_host_memory = 0;
     return gpu;
 }
 

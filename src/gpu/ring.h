@@ -1,0 +1,45 @@
+/*
+ * ring.h - large writes to a device, through a few pieces of host memory that the device reads by itself.
+ *
+ * Ordinary memory a device cannot read by itself: its driver copies it piece by piece, and the caller
+ * waits for both. Here the CPU copies into one piece while the device reads the ones before. The machine
+ * has an event for each piece, which says when it has been read and so is free again.
+ */
+#ifndef TALLY_GPU_RING_H
+#define TALLY_GPU_RING_H
+
+#include "gpu/gpu.h"
+
+/* A piece of 2 MiB takes the bus 40 to 80 us, ten times what starting a copy costs, and is small enough
+ * that little of a write of some MiB goes without overlap, and that the CPU's caches hold the ring. Two
+ * pieces would overlap; four also bear that one side stands still for a moment. Writes of up to RING_LEAST
+ * bytes are better off without the ring. */
+enum { RING_PIECES = 4, RING_PIECE = 2 << 20, RING_LEAST = 64 << 10 };
+
+struct gpu_ring {
+    char *at; /* the pieces, one after another; NULL before the first write, and where refused */
+    unsigned next; /* the piece whose turn it is */
+    bool refused;  /* there was no such memory: it is not asked for again */
+};
+
+/* What only the machine knows. Errors are the driver's own numbers; 0 is success. */
+struct gpu_ring_calls {
+    /* Makes RING_PIECES * RING_PIECE bytes of such memory; NULL where there is none, and then nothing
+     * is left behind. */
+    char *(*open)(struct gpu *gpu);
+    /* Waits until the device has read a piece; returns at once where it was never sent. */
+    int (*wait)(struct gpu *gpu, unsigned piece);
+    /* Has the device copy the first `bytes` bytes of a piece, which lie at `at`, to `to`. */
+    int (*send)(struct gpu *gpu, unsigned piece, const char *at, struct gpu_memory *to,
+                size_t offset, size_t bytes);
+};
+
+/* Makes the ring unless it is there. Returns whether it is. */
+bool gpu_ring_ready(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls);
+
+/* Writes through a ring that is ready. On success `from` may be changed as soon as the call returns; the
+ * device may then still be reading the ring. */
+int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls,
+                   struct gpu_memory *to, size_t offset, const void *from, size_t bytes);
+
+#endif
