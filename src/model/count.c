@@ -103,7 +103,7 @@ void count_step(struct model_device *d, bool barrier) {
                                  .stride = d->strides_differ ? 0 : d->stride,
                                  .warps = warps,
                                  .warp = d->warps};
-        d->launch->on_step(d->launch->context, &step);
+        device_tell(d, &step);
     }
     memset(d->warps, 0, warps * sizeof *d->warps);
     d->stride = 0;

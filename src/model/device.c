@@ -1,6 +1,7 @@
 /*
  * device.c - what hosts call: a device, its memory, a launch.
  */
+#include "invariant.h"
 #include "model/machine.h"
 
 #include <pthread.h>
@@ -10,7 +11,11 @@
 #include <sys/mman.h>
 
 _Thread_local struct model_device *model_now;
+
+/* Held by the thread that runs a kernel: the kernels' shared arrays are the program's. */
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
+/* Launches that are suspended while their step callbacks run; changed under the lock. */
+static struct model_device *suspended;
 
 static model_status fail(model_device *d, model_status status, const char *text) {
     snprintf(d->error, sizeof d->error, "%s", text);
@@ -41,6 +46,7 @@ void model_close(model_device *d) {
     free(d->lanes);
     free(d->block_epochs);
     free(d->releases);
+    free(d->saved);
     free(d);
 }
 
@@ -97,6 +103,37 @@ model_status model_read(model_device *d, void *to, const void *from, size_t byte
 
 /* ---- Launch --------------------------------------------------------------------------------- */
 
+/* Called, under the lock, by who is about to run a kernel: the shared arrays of the launches that are
+ * suspended are put aside, as this one may overwrite them. False: no memory for that. */
+static bool put_aside_shared(void) {
+    for (struct model_device *s = suspended; s; s = s->next_suspended)
+        if (!s->put_aside) {
+            s->put_aside = memory_save_shared(s);
+            if (!s->put_aside) return false;
+        }
+    return true;
+}
+
+void device_tell(struct model_device *d, const model_step *step) {
+    struct model_device **link = &suspended;
+    TALLY_ASSERT(model_now == d);
+    d->put_aside = false;
+    d->next_suspended = suspended;
+    suspended = d;
+    model_now = NULL;
+    pthread_mutex_unlock(&launching);
+
+    d->launch->on_step(d->launch->context, step);
+
+    pthread_mutex_lock(&launching);
+    model_now = d;
+    while (*link != d)
+        link = &(*link)->next_suspended;
+    *link = d->next_suspended;
+    if (!put_aside_shared()) d->out_of_memory = true;
+    if (d->put_aside) memory_restore_shared(d);
+}
+
 static void run_grid(model_device *d) {
     model_counts *c = &d->counts;
     c->launches = 1;
@@ -114,6 +151,9 @@ static void run_grid(model_device *d) {
 }
 
 model_status model_run(model_device *d, const model_launch *launch, model_counts *counts) {
+    if (d->launch)
+        return fail(d, MODEL_EINVAL,
+                    "a launch of this device is under way: its callback needs another");
     memset(&d->fault, 0, sizeof d->fault);
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
@@ -123,6 +163,10 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->block_epochs = epochs;
 
     pthread_mutex_lock(&launching);
+    if (!put_aside_shared()) {
+        pthread_mutex_unlock(&launching);
+        return fail(d, MODEL_ENOMEM, "no memory for the shared arrays of another launch");
+    }
     if (d->epoch > UINT32_MAX / 2) {
         memory_forget_epochs(d);
         d->epoch = 1;
@@ -139,6 +183,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->launch = launch;
     d->launch_epoch = d->epoch;
 
+    TALLY_ASSERT(!model_now); /* where a callback launches, its own launch is suspended */
     model_now = d;
     run_grid(d);
     model_now = NULL;

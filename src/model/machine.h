@@ -133,6 +133,11 @@ struct model_device {
     model_counts counts; /* of the launch */
     uint64_t block_steps, block_barriers, block_rounds;
 
+    struct model_device *next_suspended; /* while the step callback runs: device.c */
+    bool put_aside;                      /* `saved` holds what the shared arrays held then */
+    char *saved;                         /* WINDOW bytes for each window, or NULL */
+    size_t saved_size;
+
     bool out_of_memory;
     model_fault fault;
     char error[640];
@@ -156,11 +161,18 @@ model_status memory_mark_known(struct model_device *d, region *r, size_t offset,
 void memory_forget_epochs(struct model_device *d);
 void memory_trim_windows(struct model_device *d); /* between launches */
 void memory_release(struct model_device *d);
+/* Copies the shared arrays that the launch has touched to d->saved; false without memory. And back. */
+bool memory_save_shared(struct model_device *d);
+void memory_restore_shared(struct model_device *d);
 /* Checks one lane's access and remembers it. False: it is a fault, and d->fault says so. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
 
-/* ---- count.c, schedule.c, fault.c ----------------------------------------------------------- */
+/* ---- device.c, count.c, schedule.c, fault.c ------------------------------------------------- */
+
+/* Has the running launch's callback told of a step. Meanwhile the launch is suspended: the callback, and
+ * other threads, may run kernels on other devices. */
+void device_tell(struct model_device *d, const model_step *step);
 
 /* Adds the accesses that a group of lanes made to its warp's counts, and clears them. */
 void count_accesses(struct model_device *d);

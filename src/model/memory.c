@@ -177,6 +177,36 @@ void memory_trim_windows(struct model_device *d) {
     d->window_count = 0;
 }
 
+/* Copies each window's part of the shared arrays to d->saved, or from there. */
+static void copy_shared(struct model_device *d, bool back) {
+    const uintptr_t start = (uintptr_t)__start_model_shared, stop = (uintptr_t)__stop_model_shared;
+    for (size_t i = 0; i < d->window_count; i++) {
+        const uintptr_t base = d->windows[i].base, from = base > start ? base : start;
+        const uintptr_t to = base + WINDOW < stop ? base + WINDOW : stop;
+        char *saved = d->saved + i * WINDOW + (from - base);
+        if (back)
+            memcpy((void *)from, saved, to - from);
+        else
+            memcpy(saved, (const void *)from, to - from);
+    }
+}
+
+bool memory_save_shared(struct model_device *d) {
+    const size_t size = d->window_count * WINDOW;
+    if (size > d->saved_size) {
+        char *more = realloc(d->saved, size);
+        if (!more) return false;
+        d->saved = more;
+        d->saved_size = size;
+    }
+    copy_shared(d, false);
+    return true;
+}
+
+void memory_restore_shared(struct model_device *d) {
+    copy_shared(d, true);
+}
+
 void memory_release(struct model_device *d) {
     for (size_t i = 0; i < d->buffer_count; i++) {
         free(d->buffers[i].cells);

@@ -12,8 +12,9 @@
  * What it is not: it knows nothing of time or caches, and as its blocks run one after another, a
  * kernel that waits for a later block never ends here (MODEL_FAULT_ENDLESS).
  *
- * Errors are status codes; model_error() says more. Any number of threads may call the model; launches
- * take turns, also those of different devices.
+ * Errors are status codes; model_error() says more. Any number of threads may call the model, each with a
+ * device of its own. Launches take turns, also those of different devices; one that is telling its
+ * callback of a step lets others go first.
  */
 #ifndef TALLY_MODEL_H
 #define TALLY_MODEL_H
@@ -132,7 +133,8 @@ typedef struct model_launch {
     const model_kernel *kernel;
     unsigned grid, block;   /* blocks of the grid, 1 up; lanes of a block, 1 to MODEL_BLOCK_MAX */
     void *const *arguments; /* arguments[i] points at the i-th; read during the call */
-    void (*on_step)(void *context, const model_step *step); /* told of every step, or NULL */
+    /* Told of every step, or NULL. It may launch kernels itself, on other devices than this one. */
+    void (*on_step)(void *context, const model_step *step);
     void *context;
 } model_launch;
 
