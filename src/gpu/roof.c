@@ -18,6 +18,7 @@ struct read {
     struct gpu_kernel *kernel;
     struct gpu_memory *from, *out;
     uint64_t packs; /* of 16 bytes */
+    unsigned units; /* at least 1 */
     unsigned grid, block;
 };
 
@@ -34,10 +35,9 @@ static tally_status read_once(void *context, double *seconds) {
 
 /* Lowers *seconds to what the best grid takes. */
 static tally_status best_grid(struct read *r, double *seconds) {
-    const struct gpu_facts *facts = r->api->facts(r->gpu);
     for (size_t i = 0; i < sizeof blocks_per_unit / sizeof *blocks_per_unit; i++) {
         double median;
-        r->grid = facts->units * blocks_per_unit[i];
+        r->grid = r->units * blocks_per_unit[i];
         tally_status status = time_median(read_once, r, &median);
         if (status != TALLY_OK) return status;
         if (median < *seconds) *seconds = median;
@@ -62,9 +62,10 @@ tally_status roof_measure(const struct gpu_api *api, struct gpu *gpu, struct gpu
                      .gpu = gpu,
                      .from = memory,
                      .packs = size / 16,
+                     .units = facts->units ? facts->units : 1,
                      .block = facts->block_max < BLOCK ? facts->block_max : BLOCK};
     tally_status status =
-        api->allocate(gpu, sizeof(uint32_t) * facts->units * BLOCKS_MAX * r.block, &r.out);
+        api->allocate(gpu, sizeof(uint32_t) * r.units * BLOCKS_MAX * r.block, &r.out);
     if (status != TALLY_OK) return status;
     *seconds = (double)INFINITY;
     status = best_kernel(&r, seconds);

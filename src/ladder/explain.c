@@ -1,6 +1,7 @@
 /*
  * explain.c - one rung on the model, told step by step.
  */
+#include "fpenv.h"
 #include "ladder/check.h"
 #include "ladder/climb.h"
 #include "ladder/names.h"
@@ -12,11 +13,12 @@
 struct listener {
     void (*on_step)(void *context, const tally_ladder_step *step);
     void *context;
+    struct fp_env caller; /* the floating environment in which it is called: its own */
 };
 
-/* A step as the model tells it, in the public header's words. */
+/* Tells the listener of a step in the public header's words. */
 static void pass_on(void *context, unsigned launch, const model_step *s) {
-    const struct listener *l = context;
+    struct listener *l = context;
     tally_ladder_warp warps[MODEL_WARPS_MAX];
     for (unsigned w = 0; w < s->warps; w++)
         warps[w] = (tally_ladder_warp){.lanes = s->warp[w].lanes,
@@ -32,7 +34,9 @@ static void pass_on(void *context, unsigned launch, const model_step *s) {
                                     .stride = s->stride,
                                     .warps = s->warps,
                                     .warp = warps};
+    fp_env_leave(l->caller);
     l->on_step(l->context, &step);
+    l->caller = fp_env_enter();
 }
 
 static tally_status run(struct climb *c, ladder_rung rung, struct model_probe *probe,
@@ -70,7 +74,7 @@ tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *
                                   void (*on_step)(void *context, const tally_ladder_step *step),
                                   void *context, tally_ladder_row *out) {
     tally_ladder_options filled;
-    struct listener listener = {on_step, context};
+    struct listener listener = {.on_step = on_step, .context = context};
     size_t which;
     if (!rung || !out) return fail(TALLY_EINVAL, "tally_ladder_explain: an argument is NULL");
     tally_status status = rung_find(rung, &which);
@@ -79,5 +83,8 @@ tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *
     if (!filled.x && filled.n) return fail(TALLY_EINVAL, "tally_ladder_explain: x is NULL");
     if (!tally_ladder_rung(which)->is_kernel)
         return fail(TALLY_EUNSUPPORTED, "'%s' is no kernel: the model has nothing to count", rung);
-    return explain((ladder_rung)(which - RUNG_KERNELS), &filled, &listener, out);
+    listener.caller = fp_env_enter();
+    status = explain((ladder_rung)(which - RUNG_KERNELS), &filled, &listener, out);
+    fp_env_leave(listener.caller);
+    return status;
 }

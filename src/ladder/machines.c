@@ -3,6 +3,7 @@
  */
 #include "ladder/machines.h"
 
+#include "fpenv.h"
 #include "status.h"
 
 #include <inttypes.h>
@@ -15,9 +16,12 @@ static const struct gpu_api *const apis[] = {
 enum { APIS = sizeof apis / sizeof *apis };
 
 const char *tally_ladder_device(void) {
-    for (size_t i = 0; i < APIS; i++)
-        if (apis[i]->count() > 0) return apis[i]->name;
-    return apis[APIS - 1]->name; /* not reached: the model is always here */
+    const struct fp_env caller = fp_env_enter(); /* drivers compute when they start */
+    size_t i = 0;
+    while (i + 1 < APIS && apis[i]->count() == 0)
+        i++;
+    fp_env_leave(caller);
+    return apis[i]->name; /* the last is the model, which is always here */
 }
 
 /* The number after the colon; 0 where there is none. */

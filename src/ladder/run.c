@@ -2,6 +2,8 @@
  * run.c - climbing the ladder: every rung that a device has, checked and timed, into a report.
  */
 #include "ladder/run.h"
+
+#include "fpenv.h"
 #include "gpu/roof.h"
 #include "gpu/timing.h"
 #include "ladder/check.h"
@@ -310,9 +312,30 @@ static tally_status locate(struct run *r, const char *device, const tally_ladder
     return choose(r, r->device, has);
 }
 
+/* Drivers compute, and so do the rungs on the model and on the CPU: in Tally's floating environment, which
+ * these calls set and leave. */
+
 tally_status tally_ladder_check(const char *device, const tally_ladder_options *options) {
     struct run r = {.device = NULL};
-    return locate(&r, device, options);
+    const struct fp_env caller = fp_env_enter();
+    const tally_status status = locate(&r, device, options);
+    fp_env_leave(caller);
+    return status;
+}
+
+static tally_status climb(struct run *r, const char *device, const tally_ladder_options *options) {
+    tally_ladder_report *report = r->report;
+    tally_status status = locate(r, device, options);
+    if (status != TALLY_OK) return status;
+    if (!r->options.x && r->options.n) return fail(TALLY_EINVAL, "tally_ladder_run: x is NULL");
+    memset(report, 0, sizeof *report);
+    report->sequential_seconds = report->roof_seconds = (double)NAN;
+    report->roof = "";
+    report->block = r->options.block;
+    report->coarsen = r->options.coarsen;
+    status = r->api ? climb_machine(r) : climb_cpu(r);
+    if (status == TALLY_OK) raise_roof(r);
+    return status;
 }
 
 tally_status tally_ladder_run(const char *device, const tally_ladder_options *options,
@@ -320,17 +343,9 @@ tally_status tally_ladder_run(const char *device, const tally_ladder_options *op
     tally_ladder_report report;
     struct run r = {.report = &report};
     if (!out) return fail(TALLY_EINVAL, "tally_ladder_run: an argument is NULL");
-    tally_status status = locate(&r, device, options);
-    if (status != TALLY_OK) return status;
-    if (!r.options.x && r.options.n) return fail(TALLY_EINVAL, "tally_ladder_run: x is NULL");
-    memset(&report, 0, sizeof report);
-    report.sequential_seconds = report.roof_seconds = (double)NAN;
-    report.roof = "";
-    report.block = r.options.block;
-    report.coarsen = r.options.coarsen;
-    status = r.api ? climb_machine(&r) : climb_cpu(&r);
-    if (status != TALLY_OK) return status;
-    raise_roof(&r);
-    *out = report;
-    return TALLY_OK;
+    const struct fp_env caller = fp_env_enter();
+    const tally_status status = climb(&r, device, options);
+    fp_env_leave(caller);
+    if (status == TALLY_OK) *out = report;
+    return status;
 }

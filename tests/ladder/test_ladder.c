@@ -6,7 +6,9 @@
  */
 #include "../c/testing.h"
 
+#include <fenv.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "ladder/check.c"
 
@@ -94,6 +96,70 @@ static void test_steps(void **state) {
     }
 }
 
+/* A step callback may use any device, the model too. (An alarm ends the test if it waits forever.) */
+static void reduce_on_model(void *context, const tally_ladder_step *step) {
+    tally_device *model;
+    tally_value sum = {0};
+    (void)step;
+    if (tally_open("model", &model) != TALLY_OK) return;
+    if (tally_reduce(model, TALLY_SUM, TALLY_F32, ones, 300, NULL, &sum) == TALLY_OK &&
+        sum.as.f32 == 8)
+        ++*(unsigned *)context;
+    tally_close(model);
+}
+
+static void test_step_reduces(void **state) {
+    (void)state;
+    const tally_ladder_options o = options(300);
+    unsigned reduced = 0;
+    tally_ladder_row row;
+    alarm(60);
+    assert_ok(tally_ladder_explain("shared", &o, reduce_on_model, &reduced, &row));
+    alarm(0);
+    assert_true(row.correct && row.value.as.f32 == 8);
+    assert_true(reduced > 0);
+}
+
+/* ---- The floating environment ---- */
+
+static void note_rounding(void *context, const tally_ladder_step *step) {
+    (void)step;
+    *(int *)context = fegetround();
+}
+
+/* A rung's bits are the same whatever way the caller rounds, and his flags stay as they are. */
+static void test_floating_environment(void **state) {
+    static float thirds[300];
+    static const char *const only[] = {"interleaved-modulo", "shuffle", "tally"};
+    tally_ladder_options o = options(300);
+    tally_ladder_report report[2];
+    tally_ladder_row row[2];
+    int rounding = -1;
+    (void)state;
+    for (int i = 0; i < 300; i++)
+        thirds[i] = 1.0f / (float)(3 + i);
+    o.x = thirds;
+    o.only = only;
+    o.only_count = 3;
+    for (int i = 0; i < 2; i++) {
+        fesetround(i ? FE_UPWARD : FE_TONEAREST);
+        feclearexcept(FE_ALL_EXCEPT);
+        const tally_status ran = tally_ladder_run("model", &o, &report[i]);
+        const tally_status explained =
+            tally_ladder_explain("shared", &o, note_rounding, &rounding, &row[i]);
+        const int flags = fetestexcept(FE_ALL_EXCEPT), kept = fegetround();
+        fesetround(FE_TONEAREST);
+        assert_ok(ran);
+        assert_ok(explained);
+        assert_int_equal(flags, 0);
+        assert_int_equal(kept, i ? FE_UPWARD : FE_TONEAREST);
+        assert_int_equal(rounding, kept); /* a callback is the caller's own code */
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_true(report[0].rows[i].value.as.f32 == report[1].rows[i].value.as.f32);
+    assert_true(row[0].value.as.f32 == row[1].value.as.f32);
+}
+
 /* ---- The check ---- */
 
 static tally_ladder_row checked(tally_op op, tally_value right, tally_value got, uint64_t depth) {
@@ -145,6 +211,8 @@ int main(void) {
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_step_reduces),
+        cmocka_unit_test(test_floating_environment),
         cmocka_unit_test(test_floating_sums),
         cmocka_unit_test(test_one_right_answer),
     };
