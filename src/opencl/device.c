@@ -227,7 +227,7 @@ static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
                                  struct gpu_memory **out) {
     if (!gpu->facts.reads_host_memory) return opencl_wrap(gpu, theirs, bytes, out);
     if (!theirs) return fail(TALLY_EINVAL, "opencl:%zu: no memory was given", gpu->index);
-    return bytes ? create(gpu, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, theirs, bytes, out)
+    return bytes ? create(gpu, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, theirs, bytes, out)
                  : opencl_allocate(gpu, 0, out);
 }
 

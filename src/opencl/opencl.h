@@ -78,6 +78,7 @@ enum {
     CL_QUEUE_PROFILING_ENABLE = 1 << 1,
     CL_MAP_WRITE = 1 << 1,
     CL_MEM_READ_WRITE = 1 << 0,
+    CL_MEM_READ_ONLY = 1 << 2,
     CL_MEM_USE_HOST_PTR = 1 << 3,
     CL_MEM_ALLOC_HOST_PTR = 1 << 4,
     CL_MEM_SIZE = 0x1102,

@@ -388,6 +388,181 @@ static void captures(void **state) {
     end_theirs(&t);
 }
 
+/* ---- Many programs --------------------------------------------------------------------------- */
+
+enum { MANY = 200, KEPT = 64 }; /* KEPT: what cache.h says */
+
+/* The i-th of any number of programs: the plain reads after a prelude of their own. */
+static tally_status build_user(struct gpu *gpu, int i, struct gpu_program **out) {
+    char prelude[64];
+    snprintf(prelude, sizeof prelude, "#define USERS_%d", i);
+    return cuda_api.build(gpu, "read.cu", prelude, NULL, 0, out);
+}
+
+static tally_status launch_user(struct gpu *gpu, struct gpu_kernel *kernel,
+                                struct gpu_memory *out) {
+    const uint64_t none = 0;
+    const struct gpu_argument arguments[] = {
+        {.memory = out}, {.value = &none, .size = sizeof none}, {.memory = out}};
+    return cuda_api.launch(gpu, kernel, 1, 1, arguments, 3);
+}
+
+/* Of programs with a prelude the last KEPT are kept, and early ones are compiled again when they are asked
+ * for; the others all stay. */
+static void programs_are_bounded(void **state) {
+    static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu;
+    struct gpu_memory *out;
+    struct gpu_program *first, *program, *again;
+    struct gpu_kernel *sum, *kernel;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 64, &out));
+    assert_ok(cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &first));
+    assert_ok(cuda_api.kernel(gpu, first, "load_elements", &sum));
+    const size_t before = objects();
+    for (int i = 0; i < MANY; i++) {
+        assert_ok(build_user(gpu, i, &program));
+        assert_ok(cuda_api.kernel(gpu, program, "read_all", &kernel));
+        assert_ok(launch_user(gpu, kernel, out));
+        assert_true(objects() <= before + KEPT);
+    }
+    assert_int_equal(objects(), before + KEPT);
+    assert_ok(build_user(gpu, MANY - KEPT,
+                         &program)); /* the one that is next to go, were it not asked for */
+    assert_ok(build_user(gpu, 0, &again));
+    assert_ok(cuda_api.kernel(gpu, again, "read_pieces", &kernel));
+    assert_ok(launch_user(gpu, kernel, out));
+    assert_ok(build_user(gpu, MANY - KEPT, &again));
+    assert_ptr_equal(program, again);
+    assert_int_equal(objects(), before + KEPT);
+    assert_ok(cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program));
+    assert_ptr_equal(first, program);
+    assert_ok(cuda_api.kernel(gpu, first, "load_elements", &kernel));
+    assert_ptr_equal(sum, kernel);
+    cuda_api.close(gpu);
+    end_theirs(&t);
+    assert_int_equal(objects(), 0);
+}
+
+/* A program that a caller's stream may still run is waited for before it goes. */
+static void dropping_waits(void **state) {
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu;
+    struct gpu_memory *out;
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 64, &out));
+    assert_ok(build_user(gpu, 0, &program));
+    assert_ok(cuda_api.kernel(gpu, program, "read_all", &kernel));
+    cuda_api.use(gpu, true, t.stream);
+    assert_ok(launch_user(gpu, kernel, out));
+    assert_ok(cuda_api.fill(gpu, out, 0, 1, 64));
+    cuda_api.use(gpu, false, NULL);
+    for (int i = 1; i < KEPT; i++)
+        assert_ok(build_user(gpu, i, &program));
+    assert_int_equal(put_off(t.stream), 1); /* there is room: nobody waits */
+    fail_at("cuCtxSynchronize", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    const size_t full = objects();
+    assert_ok(build_user(gpu, KEPT, &program)); /* the first cannot go now, the second does */
+    heal();
+    assert_int_equal(objects(), full);
+    assert_int_equal(put_off(t.stream), 1);
+    assert_ok(build_user(gpu, KEPT + 1, &program));
+    assert_int_equal(objects(), full);
+    assert_int_equal(put_off(t.stream), 0);
+    cuda_api.close(gpu);
+    end_theirs(&t);
+    assert_int_equal(objects(), 0);
+}
+
+/* A program in a graph, which may run at any time, stays. */
+static void captured_programs_stay(void **state) {
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu;
+    struct gpu_memory *out;
+    struct gpu_program *captured, *program;
+    struct gpu_kernel *kernel;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 64, &out));
+    assert_ok(build_user(gpu, 0, &captured));
+    assert_ok(cuda_api.kernel(gpu, captured, "read_all", &kernel));
+    capture(t.stream, true);
+    cuda_api.use(gpu, true, t.stream);
+    assert_ok(launch_user(gpu, kernel, out));
+    cuda_api.use(gpu, false, NULL);
+    capture(t.stream, false);
+    const size_t before = objects();
+    for (int i = 1; i < MANY; i++)
+        assert_ok(build_user(gpu, i, &program));
+    assert_int_equal(objects(), before + KEPT);
+    assert_ok(build_user(gpu, 0, &program));
+    assert_ptr_equal(program, captured);
+    assert_ok(launch_user(gpu, kernel, out));
+    cuda_api.close(gpu);
+    end_theirs(&t);
+    assert_int_equal(objects(), 0);
+}
+
+/* ---- Leaving the context ---------------------------------------------------------------------- */
+
+/* What was made in a call whose last step fails, to leave the context, is given back. */
+static void leaving_fails(void **state) {
+    static const char *const defines[] = {"TYPE_I32", "OP_SUM"};
+    const struct theirs t = new_theirs(0);
+    struct gpu *gpu;
+    struct gpu_memory *memory;
+    struct gpu_program *program;
+    volatile void *host;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    const size_t before = objects();
+    fail_at("cuCtxPopCurrent", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    assert_error(TALLY_ENOMEM, cuda_api.allocate(gpu, 1000, &memory));
+    heal();
+    assert_int_equal(objects(), before);
+    fail_at("cuCtxPopCurrent", 1, 12345);
+    assert_error(TALLY_ELOST, cuda_api.allocate_visible(gpu, 1000, &memory, &host));
+    heal();
+    assert_int_equal(objects(), before);
+    fail_at("cuCtxPopCurrent", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    assert_error(TALLY_ENOMEM, cuda_api.build(gpu, "ladder/ladder.cu", NULL, defines, 2, &program));
+    heal();
+    assert_int_equal(objects(), before);
+    cuda_api.close(gpu);
+    end_theirs(&t);
+    assert_int_equal(objects(), 0);
+}
+
+/* Where the caller has made the context current, as who uses CUDA's own interface has, there is nothing to
+ * push and pop. */
+static void current_context(void **state) {
+    const struct theirs t = new_theirs(0);
+    CUcontext current = NULL;
+    struct gpu *gpu;
+    struct gpu_memory *memory;
+    (void)state;
+    assert_ok(cuda_api.open(0, t.context, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 8, &memory));
+    assert_int_equal(cu.cuCtxPushCurrent(t.context), 0);
+    setenv("TALLY_CUDA_DOUBLE_FAIL", "cuCtxPushCurrent:1:12345,cuCtxPopCurrent:1:12345", 1);
+    assert_ok(cuda_api.fill(gpu, memory, 0, 1, 8));
+    assert_ok(cuda_api.finish(gpu));
+    heal();
+    assert_int_equal(cu.cuCtxGetCurrent(&current), 0);
+    assert_ptr_equal(current, t.context);
+    assert_int_equal(cu.cuCtxPopCurrent(&current), 0);
+    assert_ok(cuda_api.fill(gpu, memory, 0, 1, 8));
+    assert_int_equal(cu.cuCtxGetCurrent(&current), 0);
+    assert_null(current);
+    cuda_api.close(gpu);
+    end_theirs(&t);
+}
+
 /* ---- Writes through pinned memory ------------------------------------------------------------ */
 
 static void writes(void **state) {
@@ -546,8 +721,8 @@ static void check_failure(const char *call, unsigned which, int error, bool give
             fail_msg("%s on a lost device comes to: %s", call, tally_status_text(status));
         /* Nothing is left but what could not be given back. */
         if (error == CUDA_ERROR_OUT_OF_MEMORY && !strstr(call, "Free") &&
-            !strstr(call, "Destroy") && !strstr(call, "Unload") && !strstr(call, "Ctx") &&
-            objects() > at_first)
+            !strstr(call, "Destroy") && !strstr(call, "Unload") &&
+            (!strstr(call, "Ctx") || strstr(call, "CtxPop")) && objects() > at_first)
             fail_msg("error %d of call %u of %s leaks", error, which, call);
     }
     end_theirs(&t);
@@ -706,6 +881,11 @@ int main(void) {
         cmocka_unit_test(callers_context_stays),
         cmocka_unit_test(works_on_callers_stream),
         cmocka_unit_test(captures),
+        cmocka_unit_test(programs_are_bounded),
+        cmocka_unit_test(dropping_waits),
+        cmocka_unit_test(captured_programs_stay),
+        cmocka_unit_test(leaving_fails),
+        cmocka_unit_test(current_context),
         cmocka_unit_test(writes),
         cmocka_unit_test(writes_without_pinned_memory),
         cmocka_unit_test(writes_from_pinned_memory),

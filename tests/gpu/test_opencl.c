@@ -83,6 +83,15 @@ static void threads(void **state) {
     check_threads(&opencl_api, 4, 5);
 }
 
+static cl_mem (*real_create)(cl_context, cl_bits, size_t, void *, cl_int *);
+static cl_bits flags_seen; /* of the last buffer in memory of the host's */
+
+static cl_mem noting_create(cl_context context, cl_bits flags, size_t size, void *host,
+                            cl_int *error) {
+    if (host) flags_seen = flags;
+    return real_create(context, flags, size, host, error);
+}
+
 /* A device that reads host memory uses it where it lies; also memory that must not be written. */
 static void adopts(void **state) {
     struct gpu *gpu;
@@ -103,7 +112,11 @@ static void adopts(void **state) {
         x[i] = (unsigned char)i;
     assert_int_equal(mprotect(x, page, PROT_READ), 0);
     assert_ok(opencl_api.open(0, NULL, &gpu));
+    real_create = cl.clCreateBuffer;
+    cl.clCreateBuffer = noting_create;
     assert_ok(opencl_api.adopt(gpu, x + 1, page - 1, &theirs));
+    cl.clCreateBuffer = real_create;
+    assert_true(flags_seen == (CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR));
     assert_ok(opencl_api.read(gpu, out, theirs, 6, sizeof out));
     for (size_t i = 0; i < sizeof out; i++)
         assert_int_equal(out[i], (unsigned char)(i + 7));
@@ -301,6 +314,64 @@ static void ring_waits(void **state) {
     free(out);
 }
 
+/* ---- Many programs --------------------------------------------------------------------------- */
+
+static int programs; /* that there are */
+static cl_program (*real_program)(cl_context, cl_uint, const char **, const size_t *, cl_int *);
+static cl_int (*real_release)(cl_program);
+
+static cl_program counting_program(cl_context context, cl_uint count, const char **texts,
+                                   const size_t *lengths, cl_int *error) {
+    programs++;
+    return real_program(context, count, texts, lengths, error);
+}
+
+static cl_int counting_release(cl_program program) {
+    programs--;
+    return real_release(program);
+}
+
+/* Builds the i-th of any number of programs, and has it work: y[0] = i. */
+static void use_program(struct gpu *gpu, int i, struct gpu_memory *y) {
+    char prelude[128];
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    int out = -1;
+    snprintf(prelude, sizeof prelude, "__kernel void number(__global int *y) { y[0] = %d; }\n", i);
+    assert_ok(opencl_api.build(gpu, "read.cu", prelude, NULL, 0, &program));
+    assert_ok(opencl_api.kernel(gpu, program, "number", &kernel));
+    const struct gpu_argument argument = {.memory = y};
+    assert_ok(opencl_api.launch(gpu, kernel, 1, 1, &argument, 1));
+    assert_ok(opencl_api.read(gpu, &out, y, 0, sizeof out));
+    assert_int_equal(out, i);
+}
+
+static void programs_are_bounded(void **state) {
+    enum { MANY = 80, KEPT = 64 }; /* KEPT: what cache.h says */
+    struct gpu *gpu;
+    struct gpu_memory *y;
+    (void)state;
+    needs_device();
+    real_program = cl.clCreateProgramWithSource;
+    real_release = cl.clReleaseProgram;
+    cl.clCreateProgramWithSource = counting_program;
+    cl.clReleaseProgram = counting_release;
+    assert_ok(opencl_api.open(0, NULL, &gpu));
+    assert_ok(opencl_api.allocate(gpu, sizeof(int), &y));
+    for (int i = 0; i < MANY; i++) {
+        use_program(gpu, i, y);
+        assert_true(programs <= KEPT + 1);
+    }
+    assert_int_equal(programs, KEPT);
+    use_program(gpu, 0, y);
+    use_program(gpu, MANY - 1, y);
+    assert_int_equal(programs, KEPT);
+    opencl_api.close(gpu);
+    assert_int_equal(programs, 0);
+    cl.clCreateProgramWithSource = real_program;
+    cl.clReleaseProgram = real_release;
+}
+
 /* a * b + c is rounded twice, whatever the compiler would like better. */
 static void rounds_as_written(void **state) {
     static const char prelude[] =
@@ -363,6 +434,7 @@ int main(void) {
         cmocka_unit_test(writes),
         cmocka_unit_test(ring_waits),
         cmocka_unit_test(threads),
+        cmocka_unit_test(programs_are_bounded),
         cmocka_unit_test(rounds_as_written),
         cmocka_unit_test(reopening),
         cmocka_unit_test(compile_errors),
