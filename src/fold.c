@@ -14,7 +14,7 @@ tally_status fold_check(const struct problem *p, const void *x, const void *y, s
     if (n > 0 && two && !y)
         return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
     if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot only");
-    if (n > SIZE_MAX / 2 / tally_type_size(p->type))
+    if (n > SIZE_MAX / 2 / type_size(p->type))
         return fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
                     tally_type_name(p->type));
     return TALLY_OK;
@@ -53,7 +53,7 @@ static size_t next_part(const tally_device *device, const struct tree *tree, siz
 tally_status fold_leaves(tally_device *device, const struct problem *p, const void *x, size_t n,
                          struct tree *into) {
     union tree_value values[LEAF_BATCH];
-    const size_t size = tree_value_size(p), element = tally_type_size(p->type);
+    const size_t size = tree_value_size(p), element = type_size(p->type);
     const char *at = x;
     if (!device) device = cpu_calling_thread();
     for (size_t m; n > 0; n -= m, at += m * element) {

@@ -22,6 +22,8 @@ enum result {
 /* Which elements let a result be asked for in any floating type. */
 enum { NO_CHOICE, ANY_FLOAT };
 
+#define ALSO_MAX (sizeof((tally_problem *)0)->also / sizeof(tally_op))
+
 #define SUM        PART_BIT(PART_SUM)
 #define SQUARES    PART_BIT(PART_SQUARES)
 #define PRODUCTS   PART_BIT(PART_PRODUCTS)
@@ -176,36 +178,38 @@ static tally_status check_user(const tally_problem *asked, const struct problem 
     return TALLY_OK;
 }
 
-tally_status problem_plan(const tally_problem *asked, struct problem *out) {
-    struct problem p;
-    int chosen = 0;
+/* Whether what is asked for is possible, whatever the operators. */
+static tally_status check_words(const tally_problem *asked) {
     if (!asked) return fail(TALLY_EINVAL, "the problem is NULL");
     if (!known(asked->op)) return fail(TALLY_EINVAL, "%d is no operator", (int)asked->op);
-    if (!tally_type_name(asked->type))
+    if (!type_is_known(asked->type))
         return fail(TALLY_ETYPE, "%d is no element type", (int)asked->type);
-    if (asked->out && !tally_type_name(asked->out))
+    if (asked->out && !type_is_known(asked->out))
         return fail(TALLY_ETYPE, "%d is no result type", (int)asked->out);
     if (!(asked->ddof >= 0) || !isfinite(asked->ddof))
         return fail(TALLY_EINVAL, "ddof is %g; it is a finite number from 0 up", asked->ddof);
-    p.type = asked->type;
-    p.fast = asked->fast != 0;
-    p.ddof = asked->ddof;
-    p.bits_op = 0;
-    p.user = NULL;
-    p.parts = p.extremes = p.values = 0;
-
-    tally_status s = add_op(&p, asked->op, asked->out, &chosen);
-    for (size_t i = 0; i < sizeof asked->also / sizeof asked->also[0] && asked->also[i]; i++)
-        if (s == TALLY_OK) s = add_op(&p, asked->also[i], asked->out, &chosen);
-    if (s == TALLY_OK) s = check_user(asked, &p);
-    if (s != TALLY_OK) return s;
-    if (asked->out && !chosen)
-        return fail(TALLY_ETYPE, "%s of %s comes back as %s, not as %s", tally_op_name(asked->op),
-                    tally_type_name(p.type), tally_type_name(p.value[0].type),
-                    tally_type_name(asked->out));
-    p.user = asked->user;
-    *out = p;
     return TALLY_OK;
+}
+
+tally_status problem_plan(const tally_problem *asked, struct problem *out) {
+    int chosen = 0;
+    tally_status s = check_words(asked);
+    if (s != TALLY_OK) return s;
+    out->type = asked->type;
+    out->fast = asked->fast != 0;
+    out->ddof = asked->ddof;
+    out->bits_op = 0;
+    out->user = asked->user;
+    out->parts = out->extremes = out->values = 0;
+    s = add_op(out, asked->op, asked->out, &chosen);
+    for (size_t i = 0; i < ALSO_MAX && asked->also[i] && s == TALLY_OK; i++)
+        s = add_op(out, asked->also[i], asked->out, &chosen);
+    if (s == TALLY_OK && (asked->user || problem_has(out, PART_TREE))) s = check_user(asked, out);
+    if (s == TALLY_OK && asked->out && !chosen)
+        s = fail(TALLY_ETYPE, "%s of %s comes back as %s, not as %s", tally_op_name(asked->op),
+                 tally_type_name(out->type), tally_type_name(out->value[0].type),
+                 tally_type_name(asked->out));
+    return s;
 }
 
 int problem_asks(const struct problem *p, tally_op op) {

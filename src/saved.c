@@ -26,6 +26,7 @@
 #include "state.h"
 
 #include "status.h"
+#include "types.h"
 
 #include <string.h>
 
@@ -127,7 +128,7 @@ static size_t stretch_bytes(const struct problem *p, uint64_t first, uint64_t n)
     struct shape shape;
     if (!problem_has(p, PART_TREE)) return 0;
     find_shape(first, n, &shape);
-    return 8 * (size_t)shape.nodes + (shape.head + shape.tail) * tally_type_size(p->type);
+    return 8 * (size_t)shape.nodes + (shape.head + shape.tail) * type_size(p->type);
 }
 
 static size_t saved_bytes(const struct problem *p, uint64_t first, uint64_t n) {
@@ -136,7 +137,7 @@ static size_t saved_bytes(const struct problem *p, uint64_t first, uint64_t n) {
 
 static void save_stretch(const tally_state *s, unsigned char *bytes) {
     const struct stretch *t = s->stretch;
-    const size_t element = tally_type_size(s->plan.type);
+    const size_t element = type_size(s->plan.type);
     for (int i = 0; i < t->tree.count; i++, bytes += 8) {
         memset(bytes, 0, 8);
         memcpy(bytes, &t->tree.node[i].value, tree_value_size(&s->plan));
@@ -149,7 +150,7 @@ static void save_stretch(const tally_state *s, unsigned char *bytes) {
 static int load_stretch(tally_state *s, const unsigned char *bytes) {
     struct stretch *t = s->stretch;
     struct shape shape;
-    const size_t element = tally_type_size(s->plan.type), size = tree_value_size(&s->plan);
+    const size_t element = type_size(s->plan.type), size = tree_value_size(&s->plan);
     find_shape(s->first, s->state.n, &shape);
     t->tree.count = shape.nodes;
     for (int i = 0; i < shape.nodes; i++, bytes += 8) {

@@ -23,7 +23,7 @@ static tally_status own_operator(tally_state *s) {
         s->user.source = strdup(theirs->source);
         if (!s->user.source) return fail(TALLY_ENOMEM, "no memory for an operator's text");
     }
-    memcpy(&s->identity, theirs->identity, tally_type_size(s->plan.type));
+    memcpy(&s->identity, theirs->identity, type_size(s->plan.type));
     s->user.identity = &s->identity;
     s->asked.user = s->plan.user = &s->user;
     return TALLY_OK;
@@ -112,7 +112,7 @@ static tally_status too_many(void) {
 static tally_status stretch_feed(tally_state *s, tally_device *device, const unsigned char *x,
                                  size_t n) {
     struct stretch *t = s->stretch;
-    const size_t element = tally_type_size(s->plan.type), room = stretch_head_room(s->first);
+    const size_t element = type_size(s->plan.type), room = stretch_head_room(s->first);
     tally_status status = TALLY_OK;
     if (t->head < room) {
         const size_t m = room - t->head < n ? room - t->head : n;
@@ -207,7 +207,7 @@ static int same_problem(const tally_state *a, const tally_state *b) {
     if (p->parts != q->parts || p->extremes != q->extremes || p->values != q->values) return 0;
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != q->value[i].op) return 0;
-    return same_operator(p->user, q->user, tally_type_size(p->type));
+    return same_operator(p->user, q->user, type_size(p->type));
 }
 
 static tally_status check_pair(const tally_state *a, const tally_state *b) {
@@ -358,7 +358,7 @@ tally_status tally_state_divided(const tally_state *state, int64_t divisor, tall
                     tally_op_name(state->asked.op));
     if (divisor == 0) return fail(TALLY_EINVAL, "a sum divided by 0");
     if (type == 0) type = type_is_float(state->plan.type) ? state->plan.type : TALLY_F64;
-    if (!type_is_float(type))
+    if (!type_is_known(type) || !type_is_float(type))
         return fail(TALLY_ETYPE, "a quotient comes back as f16, bf16, f32 or f64, not as %s",
                     tally_type_name(type) ? tally_type_name(type) : "an unknown type");
     const uint64_t magnitude = divisor < 0 ? 0 - (uint64_t)divisor : (uint64_t)divisor;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 size_t tree_value_size(const struct problem *p) {
-    if (p->user) return tally_type_size(p->type);
+    if (p->user) return type_size(p->type);
     return p->type == TALLY_F64 ? sizeof(double) : sizeof(float);
 }
 
@@ -47,7 +47,7 @@ void tree_append(const struct problem *p, struct tree *t, const void *value, uns
 /* A user's result, or the identity, as a value of the element type with NaNs made canonical. */
 static tally_value element_value(tally_type type, const void *element) {
     tally_value v = {.type = type};
-    memcpy(&v.as, element, tally_type_size(type));
+    memcpy(&v.as, element, type_size(type));
     if (type_is_float(type) && isnan(tally_value_double(&v))) return float_nan(type);
     return v;
 }
@@ -77,7 +77,7 @@ uint64_t tree_identity_bits(const struct problem *p) {
 
 /* Combines `lanes` neighbouring lanes in pairs until one is left. */
 static void meet_neighbours(const struct problem *p, char *lane, size_t lanes) {
-    size_t size = tally_type_size(p->type);
+    size_t size = type_size(p->type);
     union tree_value left[TREE_LANES / 2], right[TREE_LANES / 2];
     char *l = (char *)left, *t = (char *)right;
     for (; lanes > 1; lanes -= lanes / 2) {
@@ -93,7 +93,7 @@ static void meet_neighbours(const struct problem *p, char *lane, size_t lanes) {
 }
 
 static void ordered_leaf(const struct problem *p, const char *x, size_t n, char *out) {
-    size_t size = tally_type_size(p->type);
+    size_t size = type_size(p->type);
     size_t full = n / TREE_RUN, rest = n % TREE_RUN, lanes = full + (rest != 0);
     union tree_value lane_store[TREE_LANES], right_store[TREE_LANES];
     char *lane = (char *)lane_store, *right = (char *)right_store;
@@ -111,7 +111,7 @@ static void ordered_leaf(const struct problem *p, const char *x, size_t n, char 
 }
 
 static void commutative_leaf(const struct problem *p, const char *x, size_t n, char *out) {
-    size_t size = tally_type_size(p->type);
+    size_t size = type_size(p->type);
     size_t lanes = n < TREE_LANES ? n : TREE_LANES;
     union tree_value lane_store[TREE_LANES], row_store[TREE_LANES];
     char *lane = (char *)lane_store, *row = (char *)row_store;
@@ -131,7 +131,7 @@ static void commutative_leaf(const struct problem *p, const char *x, size_t n, c
 }
 
 void tree_user_leaves(const struct problem *p, const void *x, size_t n, void *out) {
-    const size_t size = tally_type_size(p->type);
+    const size_t size = type_size(p->type);
     const char *leaf = x;
     char *to = out;
     for (size_t m; n > 0; n -= m, leaf += m * size, to += size) {

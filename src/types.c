@@ -4,48 +4,27 @@
 #include "types.h"
 
 #include "status.h"
-#include "table.h"
 
 #include <string.h>
 
-enum kind { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOATING };
-
-static const struct {
-    const char *name;
-    enum kind kind;
-    unsigned bits;
-} types[] = {
+const struct type_row type_rows[TYPE_ROWS] = {
 #define TYPE(NAME, name, kind, bits) [TALLY_##NAME] = {#name, KIND_##kind, bits},
     TALLY_TYPES(TYPE)
 #undef TYPE
 };
 
-#define COUNT(table) (sizeof(table) / sizeof(table)[0])
-
-static int known(tally_type type) {
-    return (size_t)type >= 1 && (size_t)type < COUNT(types);
-}
-
 const char *tally_type_name(tally_type type) {
-    return known(type) ? types[type].name : NULL;
+    return type_is_known(type) ? type_rows[type].name : NULL;
 }
 
 size_t tally_type_size(tally_type type) {
-    return known(type) ? types[type].bits / 8 : 0;
-}
-
-int type_is_float(tally_type type) {
-    return known(type) && types[type].kind == KIND_FLOATING;
-}
-
-int type_is_signed(tally_type type) {
-    return known(type) && types[type].kind == KIND_SIGNED;
+    return type_is_known(type) ? type_size(type) : 0;
 }
 
 tally_status tally_type_parse(const char *name, tally_type *out) {
     if (!name || !out) return fail(TALLY_EINVAL, "tally_type_parse: an argument is NULL");
-    for (size_t t = 1; t < COUNT(types); t++)
-        if (strcmp(name, types[t].name) == 0) {
+    for (size_t t = 1; t < TYPE_ROWS; t++)
+        if (strcmp(name, type_rows[t].name) == 0) {
             *out = (tally_type)t;
             return TALLY_OK;
         }
@@ -53,18 +32,6 @@ tally_status tally_type_parse(const char *name, tally_type *out) {
                 "'%.40s' is no element type; the types are i8 i16 i32 i64 u8 u16 u32 u64 "
                 "f16 bf16 f32 f64",
                 name);
-}
-
-unsigned type_bits(tally_type type) {
-    return known(type) ? types[type].bits : 0;
-}
-
-tally_type type_wide(tally_type type) {
-    return type_is_signed(type) ? TALLY_I64 : TALLY_U64;
-}
-
-uint64_t low_bits(unsigned bits) {
-    return ~UINT64_C(0) >> (64 - bits);
 }
 
 tally_value value_of_bits(tally_type type, uint64_t bits) {
