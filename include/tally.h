@@ -1,25 +1,40 @@
 /*
  * tally.h - parallel reduction with the right answer and the same bits on every machine.
  *
- * A reduction takes an array x[0..n) and an operator and returns x[0] op x[1] op ... op x[n-1].
- * What Tally promises of the result:
+ * A reduction takes an array x[0..n) and returns one value, or a few, that all elements have a part in:
+ * their sum, the least of them, their standard deviation. Every reduction here is made of three steps:
  *
- *   - It is a function of the data alone: never of the thread count, the instruction set, the
- *     device, or how a stream was cut into pieces.
- *   - A floating sum is the exact real sum, rounded once to nearest even (see docs/exactness.md).
+ *   lift      an element becomes a small contribution: x, x * x, x and its index;
+ *   combine   contributions meet in a state, which is all that is known of the elements so far;
+ *   lower     the state becomes the value, or several: mean and variance come from the same state.
+ *
+ * A tally_problem says what is asked for. tally_reduce() does all three steps for an array in memory, on
+ * any device. A tally_state does them apart: it is fed, merged with others, saved, loaded, and lowered at
+ * any time, so that an array may come in pieces, from several threads, processes or machines.
+ *
+ *     const tally_problem mean = {.op = TALLY_MEAN, .type = TALLY_F32};
+ *     tally_value value;
+ *     tally_reduce(NULL, &mean, x, NULL, n, &value);        value.as.f32 is the mean of x[0..n)
+ *
+ * What Tally promises of a result:
+ *
+ *   - It is a function of the data alone: never of the thread count, the instruction set, the device, or
+ *     how the array was cut into pieces.
+ *   - What is built on real sums (sum, mean, var, std, norm1, norm2, sumsq, dot) is the exact real value,
+ *     rounded once to nearest even (docs/exactness.md).
  *   - A floating product, and any user-defined operator, is evaluated over one canonical tree whose
- *     shape depends on n only (see docs/canonical-tree.md).
- *   - An integer sum or product is exact; one that does not fit its type is TALLY_ERANGE.
- *   - NaN in, NaN out (the canonical quiet NaN) for sum, prod, min, max; min and max order -0 below
- *     +0; a sum that is exactly zero is -0 only where n > 0 and every term is -0.
+ *     shape depends on n only (docs/canonical-tree.md).
+ *   - Integers are exact; an integer result that does not fit its type is TALLY_ERANGE.
+ *   - NaN in, NaN out (the canonical quiet NaN) for all floating values; min and max order -0 below +0;
+ *     a sum that is exactly zero is -0 only where n > 0 and every term is -0.
  *   - Reducing nothing gives the operator's identity.
  *
  * Conventions. Every function that can fail returns a tally_status and leaves its outputs untouched
  * when that is not TALLY_OK; tally_error() then holds one line that says what was wrong. Lengths `n`
  * are elements, sizes are bytes. Arrays need no alignment and are never written. Unless a function
- * says otherwise, any number of threads may call it at once, also on the same device; a stream or an
- * accumulator is one thread's at a time. The caller's floating environment (rounding mode, flush to
- * zero, exception flags and traps) neither influences a result nor is changed.
+ * says otherwise, any number of threads may call it at once, also on the same device; a state is one
+ * thread's at a time. The caller's floating environment (rounding mode, flush to zero, exception flags
+ * and traps) neither influences a result nor is changed.
  */
 #ifndef TALLY_H
 #define TALLY_H
@@ -51,7 +66,7 @@ typedef enum tally_status {
     TALLY_EDEVICE,      /* the text names no device that is here */
     TALLY_ENOMEM,       /* no memory, on the host or on the device */
     TALLY_ERANGE,       /* the exact integer result does not fit its type */
-    TALLY_EFORMAT,      /* the bytes are no saved accumulator, or a damaged one */
+    TALLY_EFORMAT,      /* the bytes are no saved state, or a damaged one */
     TALLY_EUNSUPPORTED, /* the device cannot do this */
     TALLY_ECOMPILE,     /* a kernel does not compile: tally_error() has the compiler's words */
     TALLY_ELOST         /* the device failed at work, or is gone */
@@ -73,19 +88,39 @@ typedef enum tally_type {
     TALLY_F64
 } tally_type;
 
-/* The built-in operators. and, or, xor combine the bits of an element, whatever its type. */
+/* What can be asked of an array. Where two result types are given, the first is that of floating
+ * elements, the second that of integers; "own" is the element type, "wide" i64 for signed integers and
+ * u64 for unsigned ones. "any float": the options may ask for another floating type. */
 typedef enum tally_op {
-    TALLY_SUM = 1,
-    TALLY_PROD,
-    TALLY_MIN,
-    TALLY_MAX,
-    TALLY_AND,
-    TALLY_OR,
-    TALLY_XOR
+    TALLY_SUM = 1,  /* x0 + x1 + ...                           own (any float) / wide (any float) */
+    TALLY_PROD,     /* x0 * x1 * ...                           own / wide */
+    TALLY_MIN,      /* the least element                       own */
+    TALLY_MAX,      /* the greatest element                    own */
+    TALLY_AND,      /* the bits that are set in all elements   own */
+    TALLY_OR,       /* ... in at least one                     own */
+    TALLY_XOR,      /* ... in an odd number of them            own */
+    TALLY_MEAN,     /* sum / n; NaN for n = 0                  own (any float) / f64 (any float) */
+    TALLY_VAR,      /* (n sum(x^2) - sum(x)^2) / (n (n - ddof)); NaN for n <= ddof     as mean */
+    TALLY_STD,      /* the square root of that exact number, rounded once              as mean */
+    TALLY_NORM1,    /* |x0| + |x1| + ...                       own (any float) / wide (any float) */
+    TALLY_NORM2,    /* the square root of sum(x^2)             as mean */
+    TALLY_NORMINF,  /* the greatest |x|; 0 for n = 0           own / wide */
+    TALLY_SUMSQ,    /* sum(x^2)                                own (any float) / wide (any float) */
+    TALLY_DOT,      /* x0 y0 + x1 y1 + ...; two arrays         own (any float) / wide (any float) */
+    TALLY_ARGMIN,   /* the lowest index of the least element, or of the first NaN; u64.
+                     * TALLY_EINVAL for n = 0 */
+    TALLY_ARGMAX,   /* the same of the greatest */
+    TALLY_MINMAX,   /* two values: min and max */
+    TALLY_COUNT,    /* n; u64 */
+    TALLY_NANS,     /* how many elements are NaN; u64 */
+    TALLY_NONZERO,  /* how many are not zero (a NaN is not zero); u64 */
+    TALLY_ANY,      /* 1 if some element is not zero, else 0; u8 */
+    TALLY_ALL,      /* 1 if no element is zero, else 0; u8 */
+    TALLY_DESCRIBE, /* nine values: count, nans, min, max, argmin, argmax, sum, mean, std */
+    TALLY_USER      /* the problem's own operator              own */
 } tally_op;
 
-/* One number of any element type. Sums and products of i8..i64 come back as i64, those of u8..u64
- * as u64; every other result has the element type, unless the options ask for another. */
+/* One number of any element type. */
 typedef struct tally_value {
     tally_type type;
     union {
@@ -121,7 +156,8 @@ TALLY_API uint64_t tally_value_bits(const tally_value *value);
 /* The value as the nearest double (exact for every type but i64 and u64). */
 TALLY_API double tally_value_double(const tally_value *value);
 /* Writes the value as the shortest decimal that reads back to the same bits ("nan", "inf", "-inf"
- * for those), with a final NUL, into text[0..size); 32 bytes always suffice. Returns its length. */
+ * for those; "none" for a value of no type), with a final NUL, into text[0..size); 32 bytes always
+ * suffice. Returns its length. */
 TALLY_API size_t tally_value_print(const tally_value *value, char *text, size_t size);
 
 /* ---- Devices ------------------------------------------------------------------------------ */
@@ -144,8 +180,8 @@ typedef struct tally_device_info {
  *   "cpu"                       all cores this process may run on, the best instruction set here
  *   "cpu:threads=3,isa=avx2"    as told; isa is one of baseline, avx2, avx512, neon
  *   "cuda", "opencl:1", "model" a GPU: see "GPU devices" below
- * Close it with tally_close() once no call uses it and its streams are gone. TALLY_EDEVICE,
- * TALLY_ENOMEM. A device opened before fork() works in the child too. */
+ * Close it with tally_close() once no call uses it. TALLY_EDEVICE, TALLY_ENOMEM. A device opened before
+ * fork() works in the child too. */
 TALLY_API tally_status tally_open(const char *spec, tally_device **out);
 TALLY_API void tally_close(tally_device *device); /* NULL is allowed */
 TALLY_API tally_status tally_device_describe(const tally_device *device, tally_device_info *out);
@@ -159,22 +195,7 @@ TALLY_API tally_status tally_device_list(tally_device_info *infos, size_t capaci
 TALLY_API tally_status tally_device_read(tally_device *device, const void *bytes, size_t size,
                                          double *seconds);
 
-/* ---- Reducing an array -------------------------------------------------------------------- */
-
-typedef struct tally_options {
-    int fast;       /* not 0: floating sums by plain, unordered additions: no promise on the bits */
-    tally_type out; /* 0: the natural type. Another floating type: round an exact floating sum to it
-                       once. TALLY_F64 is also allowed for every floating fast sum. */
-} tally_options;
-
-/* Reduces x[0..n) with a built-in operator. device NULL means the calling thread alone, nothing
- * opened and nothing allocated. options NULL means all defaults. x may be NULL where n is 0.
- * TALLY_EINVAL, TALLY_ETYPE, TALLY_ENOMEM, TALLY_ERANGE; *out is written only on TALLY_OK.
- * Method: floating sums by error-free vector extraction (Rump, Ogita, Oishi 2008) into a
- * superaccumulator (Kulisch; Neal 2015). */
-TALLY_API tally_status tally_reduce(tally_device *device, tally_op op, tally_type type,
-                                    const void *x, size_t n, const tally_options *options,
-                                    tally_value *out);
+/* ---- What is asked: problems --------------------------------------------------------------- */
 
 /* A user-defined associative operator. combine() sets out[i] = left[i] op right[i] for i in
  * [0, count), count >= 1: many pairs a call, so that a compiler can vectorise it. `out` may be the
@@ -189,11 +210,118 @@ typedef struct tally_operator {
     const char *source;   /* for GPUs: the same as an expression in a and b, or NULL (see below) */
 } tally_operator;
 
-/* As tally_reduce(), with a user-defined operator, over the canonical tree; the result has the
- * element type, and a NaN result is the canonical quiet NaN. */
-TALLY_API tally_status tally_reduce_user(tally_device *device, const tally_operator *op,
-                                         tally_type type, const void *x, size_t n,
-                                         tally_value *out);
+/* What is asked of an array. All that is left 0 has its default: {.op = TALLY_SUM, .type = TALLY_F32}
+ * is a whole problem. A problem is copied by the calls that it is given to, the operator and all it
+ * points to (but for its context) included. */
+typedef struct tally_problem {
+    tally_op op;
+    tally_type type; /* of the elements */
+    tally_type
+        out;     /* 0: the natural type. Where tally_op says "any float": a floating type that the
+                        exact value is rounded to, once. An f64 is also allowed for every fast sum. */
+    int fast;    /* not 0: floating sums and means by plain, unordered additions: no promise on the
+                        bits. Other operators take no notice. */
+    double ddof; /* var, std: n - ddof is what the squares are divided by. Finite, >= 0, and taken
+                        as the exact number that it is. 0: the population; 1: a sample */
+    const tally_operator *user; /* TALLY_USER, and no other: the operator */
+    tally_op also[8]; /* further ones, answered from the same pass; the first 0 ends them */
+} tally_problem;
+
+/* The most values that any problem has. */
+#define TALLY_VALUES_MAX 32
+
+/* How many values the problem has: one for most operators, two for minmax, nine for describe; those of
+ * op first, then those of also[] in turn. TALLY_EINVAL and TALLY_ETYPE for a problem that makes no sense:
+ * tally_error() says why. */
+TALLY_API tally_status tally_problem_values(const tally_problem *problem, size_t *count);
+/* What the i-th of them is: TALLY_MIN for the first of minmax. 0 where there is none. */
+TALLY_API tally_op tally_problem_value_op(const tally_problem *problem, size_t i);
+
+/* ---- Reducing an array -------------------------------------------------------------------- */
+
+/* Reduces x[0..n), and for dot y[0..n) with it; y is NULL for all other operators. device NULL means
+ * the calling thread alone, nothing opened and nothing allocated. x may be NULL where n is 0. *out is as
+ * many values as tally_problem_values() says, written only on TALLY_OK.
+ * TALLY_EINVAL, TALLY_ETYPE, TALLY_ENOMEM, TALLY_ERANGE. Where a problem has several values, one that
+ * there is not - an integer sum that does not fit, the argmin of nothing - has type 0 among the others,
+ * and is no error.
+ * Method: floating sums by error-free vector extraction (Rump, Ogita, Oishi 2008) into a
+ * superaccumulator (Kulisch; Neal 2015). */
+TALLY_API tally_status tally_reduce(tally_device *device, const tally_problem *problem,
+                                    const void *x, const void *y, size_t n, tally_value *out);
+
+/* ---- States ------------------------------------------------------------------------------- */
+
+/* What is known of a reduction after some of its elements. A state is fed in pieces, merged with others,
+ * saved and loaded, and lowered to the problem's values at any time; the values are those of one array
+ * with all the elements in it, bit for bit, however they were cut and on whatever devices they were
+ * fed. Some kilobytes, whatever the number of elements. One thread's at a time. */
+typedef struct tally_state tally_state;
+
+/* A state of no elements. TALLY_EINVAL, TALLY_ETYPE, TALLY_ENOMEM. */
+TALLY_API tally_status tally_state_create(const tally_problem *problem, tally_state **out);
+TALLY_API tally_status tally_state_copy(const tally_state *state, tally_state **out);
+TALLY_API void tally_state_destroy(tally_state *state); /* NULL is allowed */
+TALLY_API void tally_state_clear(tally_state *state);   /* back to no elements, at index 0 */
+
+/* Says that the elements to come begin at index `first` of the whole array, of which this state is to
+ * know a part. It matters for the canonical tree alone (floating products, user operators), where states
+ * can be merged only if they know where they stand; a state that is not told stands at 0.
+ * TALLY_EINVAL once elements have been fed. */
+TALLY_API tally_status tally_state_begin_at(tally_state *state, uint64_t first);
+
+/* Adds x[0..n) behind the elements that are there, arguments as for tally_reduce(). On an error nothing
+ * has been fed. TALLY_ERANGE where the state would have more than 2^64 - 1 elements. */
+TALLY_API tally_status tally_state_feed(tally_state *state, tally_device *device, const void *x,
+                                        const void *y, size_t n);
+
+/* Adds all that `right` knows, as if its elements came behind those of `left`. Both are states of the same
+ * problem; for exact sums, and all that is built on them, the element types may be different floating
+ * ones, and the order of merges does not matter. argmin and argmax count from the start of `left`. Over the
+ * canonical tree `right` must begin where `left` ends: TALLY_EINVAL says so if not. The two may be one
+ * state, but not over the tree. On an error `left` is as it was. */
+TALLY_API tally_status tally_state_merge(tally_state *left, const tally_state *right);
+
+/* Takes away what `part` knows: elements that are among those of `state`, in any order. For sums and what
+ * is built on them, counts, xor, and combinations of these: a window that moves adds at one end and takes
+ * away at the other. TALLY_EUNSUPPORTED for all others, TALLY_EINVAL where `part` has more elements. A
+ * sum that is then exactly zero is +0. */
+TALLY_API tally_status tally_state_subtract(tally_state *state, const tally_state *part);
+
+/* Makes it the state of the negated elements: for sum, mean and dot (of which one factor is negated).
+ * TALLY_EUNSUPPORTED for all others. A sum of zeros is then +0. */
+TALLY_API tally_status tally_state_negate(tally_state *state);
+
+/* How many elements it knows. */
+TALLY_API uint64_t tally_state_count(const tally_state *state);
+
+/* Lowers the state: the values, as tally_reduce() gives them. The state stays as it is. */
+TALLY_API tally_status tally_state_value(const tally_state *state, tally_value *out);
+
+/* The exact sum divided by an integer, rounded once to the type (0: that of the mean). For sum, mean,
+ * norm1, sumsq and dot. divisor is not 0. */
+TALLY_API tally_status tally_state_divided(const tally_state *state, int64_t divisor,
+                                           tally_type type, tally_value *out);
+
+/* Bytes of the saved state. */
+TALLY_API size_t tally_state_size(const tally_state *state);
+/* Writes that many bytes, which depend on the problem and the elements alone: the same on every machine,
+ * whatever the cut, and for exact states whatever the order. docs/states.md gives the format. A user's
+ * operator is not saved, only that there is one. TALLY_EINVAL where `size` is too small. */
+TALLY_API tally_status tally_state_save(const tally_state *state, void *bytes, size_t size);
+/* The reverse, into a new state. `problem` is NULL, or what the saved state must be a state of (its
+ * element type, operators, ddof and out); a user's operator has to be given so. TALLY_EFORMAT for bytes
+ * that tally_state_save() cannot have written, and for another problem. */
+TALLY_API tally_status tally_state_load(const void *bytes, size_t size,
+                                        const tally_problem *problem, tally_state **out);
+
+/* The wire form: the state as 64-bit words that plain integer addition combines, word by word, in any
+ * order, for up to 2^31 states: an MPI_SUM on MPI_INT64_T, an ncclSum on ncclInt64. Sums and what is built
+ * on them, and counts, have one; for all others tally_state_words() is 0. */
+TALLY_API size_t tally_state_words(const tally_state *state);
+TALLY_API tally_status tally_state_to_words(const tally_state *state, int64_t *words);
+/* The state becomes what the words, added up, say. TALLY_EFORMAT for words that cannot be such a sum. */
+TALLY_API tally_status tally_state_from_words(tally_state *state, const int64_t *words);
 
 /* ---- GPU devices -------------------------------------------------------------------------- */
 
@@ -215,24 +343,23 @@ TALLY_API tally_status tally_reduce_user(tally_device *device, const tally_opera
  * everything on integers give the CPU's bits; functions such as hypot() give the device's. Without a
  * source, for f16 and bf16, and on the model: TALLY_EUNSUPPORTED. */
 
-/* As tally_reduce(), of an array that already lies on the device; nothing is copied but the result.
- * `memory` is aligned to its element type and is
+/* As tally_reduce(), of arrays that already lie on the device; nothing is copied but the values.
+ * The memory is aligned to its element type and is
  *   cuda      a device pointer of this device, or of memory that it can reach, in its primary context
  *   opencl    where the device is a CPU: host memory
  *   cpu       host memory
  * Work that the caller has put under way on it must have finished. TALLY_EUNSUPPORTED where the memory is
  * not such: other OpenCL devices, the model. */
-TALLY_API tally_status tally_reduce_resident(tally_device *device, tally_op op, tally_type type,
-                                             void *memory, size_t n, const tally_options *options,
-                                             tally_value *out);
+TALLY_API tally_status tally_reduce_resident(tally_device *device, const tally_problem *problem,
+                                             void *x, void *y, size_t n, tally_value *out);
 
 /* How long a GPU takes to reduce x[0..n) once it lies in the device's memory: the median of a few runs, in
- * seconds by the device's clock; *out is the value. The array is brought there first (a CPU behind OpenCL
+ * seconds by the device's clock; *out is the values. The array is brought there first (a CPU behind OpenCL
  * reads it where it is). Arguments and errors as for tally_reduce(); TALLY_ENOMEM where the device has no
  * room for all of it, TALLY_EUNSUPPORTED on a cpu, whose time is tally_reduce()'s, and on the model. */
-TALLY_API tally_status tally_device_time(tally_device *device, tally_op op, tally_type type,
-                                         const void *x, size_t n, const tally_options *options,
-                                         tally_value *out, double *seconds);
+TALLY_API tally_status tally_device_time(tally_device *device, const tally_problem *problem,
+                                         const void *x, const void *y, size_t n, tally_value *out,
+                                         double *seconds);
 
 /* A GPU device in a context of the caller's, which outlives it: a CUcontext (cuda), a cl_context that has
  * the device (opencl). NULL: as tally_open(), which on CUDA is the device's primary context, the one that
@@ -249,87 +376,40 @@ typedef struct tally_result {
         double f64;
         unsigned char bytes[8];
     } as;
-    int32_t status; /* TALLY_OK; TALLY_ERANGE where an exact integer does not fit, and `as` is 0 */
-    int32_t type;   /* a tally_type */
+    int32_t
+        status; /* TALLY_OK; TALLY_ERANGE where an exact integer does not fit, TALLY_EINVAL for the
+                       argmin of nothing; `as` is then 0 */
+    int32_t type; /* a tally_type */
 } tally_result;
 
 /* How many bytes of the device's memory tally_enqueue() needs to work in, for n elements or fewer. Compiles
  * and loads the kernels, so that tally_enqueue() need not. */
-TALLY_API tally_status tally_workspace(tally_device *device, tally_op op, tally_type type, size_t n,
-                                       const tally_options *options, size_t *bytes);
-TALLY_API tally_status tally_workspace_user(tally_device *device, const tally_operator *op,
-                                            tally_type type, size_t n, size_t *bytes);
+TALLY_API tally_status tally_workspace(tally_device *device, const tally_problem *problem, size_t n,
+                                       size_t *bytes);
+
+/* Where a queue's reduction finds and leaves things; all of it the caller's, in the context that the device
+ * was opened in:
+ *            x, y, workspace, results      queue
+ *   cuda     device pointers               a CUstream (or cudaStream_t); NULL is the default stream
+ *   opencl   cl_mem                        a cl_command_queue, in order */
+typedef struct tally_call {
+    void *x, *y; /* n elements each, aligned to their type; NULL where n is 0, y but for dot */
+    size_t n;
+    void *workspace; /* what tally_workspace() said, aligned to 8, of any content; not to be used by
+                               anything else until the reduction is done */
+    size_t workspace_bytes;
+    void *queue;
+    void *results; /* a tally_result for each of the problem's values */
+} tally_call;
 
 /* Puts a reduction on a queue of the caller's and returns: nothing is waited for, no memory of the device
  * allocated, nothing copied; on CUDA it may be captured into a graph, once tally_workspace() has been
- * called for it. Everything is the caller's and lies in the context that the device was opened in:
- *            memory, workspace, result      queue
- *   cuda     device pointers                a CUstream (or cudaStream_t); NULL is the default stream
- *   opencl   cl_mem                         a cl_command_queue, in order
- * memory: n elements, aligned to their type; may be NULL where n is 0. workspace: what tally_workspace()
- * said, aligned to 8, of any content; not to be used by anything else until the reduction is done. result: a
- * tally_result. Any number of threads may call this for one device, each with a queue, workspace and result
- * of its own. A user's operator must have a source; see above.
+ * called for it. Any number of threads may call this for one device, each with a queue, workspace and
+ * results of its own. A user's operator must have a source; see above.
  * TALLY_EUNSUPPORTED on other devices, for memory that the device cannot reach, and for more than 2^28
  * elements a multiprocessor; TALLY_EINVAL for memory out of alignment and for too small a workspace. */
-TALLY_API tally_status tally_enqueue(tally_device *device, tally_op op, tally_type type,
-                                     void *memory, size_t n, const tally_options *options,
-                                     void *workspace, size_t workspace_bytes, void *queue,
-                                     void *result);
-TALLY_API tally_status tally_enqueue_user(tally_device *device, const tally_operator *op,
-                                          tally_type type, void *memory, size_t n, void *workspace,
-                                          size_t workspace_bytes, void *queue, void *result);
-
-/* ---- Reducing a stream -------------------------------------------------------------------- */
-
-/* A reduction whose array arrives in pieces. The result is that of the concatenated pieces, bit for
- * bit, however they were cut. Constant memory. One thread's at a time. */
-typedef struct tally_stream tally_stream;
-
-/* Arguments and errors as for tally_reduce(); the device must outlive the stream. Destroy the stream
- * with tally_stream_destroy(). */
-TALLY_API tally_status tally_stream_create(tally_device *device, tally_op op, tally_type type,
-                                           const tally_options *options, tally_stream **out);
-TALLY_API tally_status tally_stream_create_user(tally_device *device, const tally_operator *op,
-                                                tally_type type, tally_stream **out);
-/* On an error nothing has been fed. */
-TALLY_API tally_status tally_stream_feed(tally_stream *stream, const void *x, size_t n);
-/* The result of all that was fed so far; more may be fed afterwards. */
-TALLY_API tally_status tally_stream_result(tally_stream *stream, tally_value *out);
-TALLY_API void tally_stream_destroy(tally_stream *stream); /* NULL is allowed */
-
-/* ---- The superaccumulator ----------------------------------------------------------------- */
-
-/* An exact sum of floating numbers: a fixed-point number wide enough for 2^64 of any of them. Feed
- * it any floating type, merge it with others in any order and any grouping, round it at the end: the
- * same bits always. About 600 bytes. One thread's at a time. */
-typedef struct tally_accumulator tally_accumulator;
-
-#define TALLY_ACCUMULATOR_BYTES 304 /* the size of a saved accumulator */
-
-TALLY_API tally_status tally_accumulator_create(tally_accumulator **out);
-TALLY_API void tally_accumulator_destroy(tally_accumulator *acc); /* NULL is allowed */
-TALLY_API void tally_accumulator_clear(tally_accumulator *acc);   /* back to nothing added */
-/* Adds x[0..n), of a floating type, exactly; device as for tally_reduce(). On an error nothing has
- * been added. */
-TALLY_API tally_status tally_accumulator_add(tally_accumulator *acc, tally_device *device,
-                                             tally_type type, const void *x, size_t n);
-/* Adds all that `from` holds to `acc`. The two may be the same. */
-TALLY_API tally_status tally_accumulator_merge(tally_accumulator *acc,
-                                               const tally_accumulator *from);
-/* How many numbers have been added (modulo 2^64). */
-TALLY_API uint64_t tally_accumulator_count(const tally_accumulator *acc);
-/* The sum so far, rounded once to nearest even, as a value of the given floating type. */
-TALLY_API tally_status tally_accumulator_round(const tally_accumulator *acc, tally_type type,
-                                               tally_value *out);
-/* Writes the accumulator as TALLY_ACCUMULATOR_BYTES bytes that depend only on the multiset of
- * numbers added: the same on every machine, whatever the order and cut. docs/exactness.md gives
- * the format. */
-TALLY_API void tally_accumulator_save(const tally_accumulator *acc,
-                                      unsigned char bytes[TALLY_ACCUMULATOR_BYTES]);
-/* The reverse, into a new accumulator. TALLY_EFORMAT for bytes that save() cannot have written. */
-TALLY_API tally_status tally_accumulator_load(const unsigned char *bytes, size_t size,
-                                              tally_accumulator **out);
+TALLY_API tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
+                                     const tally_call *call);
 
 /* ---- The ladder --------------------------------------------------------------------------- */
 

@@ -1,24 +1,21 @@
 /*
  * device.h - what the engine asks of a device, and all it knows of one.
  *
- * A device adds arrays to partials and evaluates leaves of the canonical tree. Everything else - plans,
- * merging, rounding, streams - is the engine's, and is the same for every device. A new device is one
+ * A device folds arrays into states and evaluates leaves of the canonical tree. Everything else - plans,
+ * merging, lowering, saving - is the engine's, and is the same for every device. A new device is one
  * folder with one struct device_kind, and one line in device.c.
  */
 #ifndef TALLY_DEVICE_H
 #define TALLY_DEVICE_H
 
-#include "partial.h"
+#include "monoid.h"
 #include "tally.h"
 #include <stddef.h>
 
-/* What tally_enqueue() is given, all of it the caller's. */
-struct native_call {
-    void *memory;
+/* The elements of a problem's inputs that lie side by side: x[0..n), and for dot y[0..n). */
+struct slice {
+    const void *x, *y;
     size_t n;
-    void *workspace;
-    size_t workspace_bytes;
-    void *queue, *result;
 };
 
 struct device_kind {
@@ -32,25 +29,25 @@ struct device_kind {
     size_t (*count)(void);
     void (*list)(size_t i, tally_device_info *out);
 
-    /* Adds x[0..n), n > 0, to a partial; every method but METHOD_TREE. On failure the partial is as it
-     * was. */
-    tally_status (*fold)(tally_device *device, const struct reduction *r, const void *x, size_t n,
-                         struct partial *into);
+    /* Folds a slice of n > 0 elements into all parts of the state but PART_TREE; the elements come behind
+     * those that it knows, and are counted. On failure the state is as it was. */
+    tally_status (*fold)(tally_device *device, const struct problem *p, const struct slice *in,
+                         struct state *into);
     /* Evaluates x[0..n), n > 0, to out[]: a tree value for each subtree of 2^level leaves, of which only
      * the last may be incomplete, and that only at level 0. level is 0 or tree_level. */
-    tally_status (*leaves)(tally_device *device, const struct reduction *r, const void *x, size_t n,
+    tally_status (*leaves)(tally_device *device, const struct problem *p, const void *x, size_t n,
                            unsigned level, void *out);
     unsigned tree_level; /* of the subtrees that this device evaluates best; at most 20 */
-    /* Reduces n > 0 elements that already lie on the device. NULL where that is host memory. */
-    tally_status (*resident)(tally_device *device, const struct reduction *r, void *memory,
-                             size_t n, tally_value *out);
+    /* Reduces n > 0 elements that already lie on the device to the problem's values. NULL where that is
+     * host memory. */
+    tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,
+                             tally_value *out);
     /* The calls behind tally_workspace() and tally_enqueue(). NULL where a device has no queues. */
-    tally_status (*workspace)(tally_device *device, const struct reduction *r, size_t n,
+    tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
                               size_t *bytes);
-    tally_status (*enqueue)(tally_device *device, const struct reduction *r,
-                            const struct native_call *call);
+    tally_status (*enqueue)(tally_device *device, const struct problem *p, const tally_call *call);
     /* Behind tally_device_time() and tally_device_read(); the first may be NULL. */
-    tally_status (*time)(tally_device *device, const struct reduction *r, const void *x, size_t n,
+    tally_status (*time)(tally_device *device, const struct problem *p, const struct slice *in,
                          tally_value *out, double *seconds);
     tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
 };

@@ -35,7 +35,7 @@ const char *tally_status_text(tally_status s) {
     case TALLY_ERANGE:
         return "the exact result does not fit its type";
     case TALLY_EFORMAT:
-        return "not a saved accumulator";
+        return "not a saved state";
     case TALLY_EUNSUPPORTED:
         return "not supported by the device";
     case TALLY_ECOMPILE:

@@ -1,18 +1,21 @@
 /*
- * table.h - the one table of element types and operators.
+ * table.h - the lists of element types and of operators.
  *
  * Everything that must know all types or all operators expands these lists: the parsers, the CPU
  * kernels, the CUDA and OpenCL kernels. It is plain preprocessor text, so that C, CUDA C and OpenCL C
- * can all read it. Adding an operator is one line here, its meaning in the kernels, and its test.
+ * can all read it. What an operator is made of says its row in problem.c; what its state is, the row of its
+ * monoid in monoid.c.
  *
  *   TALLY_TYPES(X)   X(NAME, name, kind, bits)
  *       kind   SIGNED, UNSIGNED or FLOATING
  *       bits   the size of an element in bits
- *   TALLY_OPS(X)     X(NAME, name, family)
+ *   TALLY_OPS(X)     X(NAME, name, family): the classic operators, which combine elements with elements. The
+ *                    ladder runs these.
  *       family EXACT   the exact sum, and exact integer products
  *              TREE    as EXACT on integers; over the canonical tree on floats
  *              ORDER   min and max: by value, with -0 below +0, NaN if any element is
  *              BITS    by the bits of an element
+ *   TALLY_STATISTICS(X)   X(NAME, name): the others
  */
 #ifndef TALLY_TABLE_H
 #define TALLY_TABLE_H
@@ -39,5 +42,25 @@
     X(AND, and, BITS)                                                                              \
     X(OR, or, BITS)                                                                                \
     X(XOR, xor, BITS)
+
+/* The operators whose states are more than an element. */
+#define TALLY_STATISTICS(X)                                                                        \
+    X(MEAN, mean)                                                                                  \
+    X(VAR, var)                                                                                    \
+    X(STD, std)                                                                                    \
+    X(NORM1, norm1)                                                                                \
+    X(NORM2, norm2)                                                                                \
+    X(NORMINF, norminf)                                                                            \
+    X(SUMSQ, sumsq)                                                                                \
+    X(DOT, dot)                                                                                    \
+    X(ARGMIN, argmin)                                                                              \
+    X(ARGMAX, argmax)                                                                              \
+    X(MINMAX, minmax)                                                                              \
+    X(COUNT, count)                                                                                \
+    X(NANS, nans)                                                                                  \
+    X(NONZERO, nonzero)                                                                            \
+    X(ANY, any)                                                                                    \
+    X(ALL, all)                                                                                    \
+    X(DESCRIBE, describe)
 
 #endif

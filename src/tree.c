@@ -2,77 +2,82 @@
 #include "tree.h"
 
 #include "exact/round.h"
+#include "types.h"
 
 #include <math.h>
 #include <string.h>
 
-size_t tree_value_size(const struct reduction *r) {
-    if (r->user) return tally_type_size(r->type);
-    return r->type == TALLY_F64 ? sizeof(double) : sizeof(float);
+size_t tree_value_size(const struct problem *p) {
+    if (p->user) return type_size(p->type);
+    return p->type == TALLY_F64 ? sizeof(double) : sizeof(float);
 }
 
-static void combine(const struct reduction *r, const union tree_value *left,
+static void combine(const struct problem *p, const union tree_value *left,
                     const union tree_value *right, union tree_value *out) {
-    if (r->user)
-        r->user->combine(r->user->context, left, right, out, 1);
-    else if (r->type == TALLY_F64)
+    if (p->user)
+        p->user->combine(p->user->context, left, right, out, 1);
+    else if (p->type == TALLY_F64)
         out->f64 = left->f64 * right->f64;
     else
         out->f32 = left->f32 * right->f32;
 }
 
-void tree_clear(struct tree *t) {
-    t->leaves = 0;
+void tree_clear(struct tree *t, uint64_t first) {
+    t->next = first;
+    t->count = 0;
 }
 
-void tree_append(const struct reduction *r, struct tree *t, const void *value, unsigned level) {
-    union tree_value node;
-    memcpy(&node, value, tree_value_size(r));
-    const uint64_t more = UINT64_C(1) << level;
-    for (; t->leaves >> level & 1; level++) {
-        combine(r, &t->node[level], &node, &t->node[level]);
-        node = t->node[level];
+void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level) {
+    struct tree_node node = {.level = level};
+    memcpy(&node.value, value, tree_value_size(p));
+    t->next += UINT64_C(1) << level;
+    /* It completes its parent where it ends at a multiple of the parent's leaves, and the left half is here:
+     * not before the run's start. */
+    while (t->count > 0 && t->node[t->count - 1].level == node.level &&
+           t->next % (UINT64_C(2) << node.level) == 0) {
+        union tree_value left = t->node[--t->count].value;
+        combine(p, &left, &node.value,
+                &left); /* a user's combine() may write to its left operand */
+        node.value = left;
+        node.level++;
     }
-    t->node[level] = node;
-    t->leaves += more;
+    t->node[t->count++] = node;
 }
 
 /* A user's result, or the identity, as a value of the element type with NaNs made canonical. */
 static tally_value element_value(tally_type type, const void *element) {
     tally_value v = {.type = type};
-    memcpy(&v.as, element, tally_type_size(type));
+    memcpy(&v.as, element, type_size(type));
     if (type_is_float(type) && isnan(tally_value_double(&v))) return float_nan(type);
     return v;
 }
 
-tally_value tree_value(const struct reduction *r, const struct tree *t) {
-    if (t->leaves == 0) {
-        if (r->user) return element_value(r->type, r->user->identity);
-        return round_scaled(r->type, 1, 0);
+tally_value tree_value(const struct problem *p, const struct tree *t) {
+    if (t->count == 0) {
+        if (p->user) return element_value(p->type, p->user->identity);
+        return round_scaled(p->type, 1, 0);
     }
-    unsigned level = (unsigned)__builtin_ctzll(t->leaves);
-    union tree_value all = t->node[level];
-    while (++level < 64 && t->leaves >> level)
-        if (t->leaves >> level & 1) {
-            union tree_value left = t->node[level];
-            combine(r, &left, &all, &left);
-            all = left;
-        }
-    if (r->user) return element_value(r->type, all.element);
+    union tree_value all = t->node[t->count - 1].value;
+    for (int i = t->count - 2; i >= 0; i--) {
+        union tree_value left = t->node[i].value;
+        combine(p, &left, &all, &left);
+        all = left;
+    }
+    if (p->user) return element_value(p->type, all.element);
 
-    double product = r->type == TALLY_F64 ? all.f64 : (double)all.f32;
-    return round_double(r->type, product);
+    double product = p->type == TALLY_F64 ? all.f64 : (double)all.f32;
+    return round_double(p->type, product);
 }
 
-uint64_t tree_identity_bits(const struct reduction *r) {
-    const struct tree nothing = {.leaves = 0};
-    const tally_value identity = tree_value(r, &nothing);
+uint64_t tree_identity_bits(const struct problem *p) {
+    const struct tree nothing = {.count = 0};
+    const tally_value identity = tree_value(p, &nothing);
     return tally_value_bits(&identity);
 }
 
 /* Combines `lanes` neighbouring lanes in pairs until one is left. */
-static void meet_neighbours(const struct reduction *r, char *lane, size_t lanes) {
-    size_t size = tally_type_size(r->type);
+static void meet_neighbours(const struct problem *p, char *lane, size_t lanes) {
+    size_t size = type_size(p->type);
     union tree_value left[TREE_LANES / 2], right[TREE_LANES / 2];
     char *l = (char *)left, *t = (char *)right;
     for (; lanes > 1; lanes -= lanes / 2) {
@@ -81,14 +86,14 @@ static void meet_neighbours(const struct reduction *r, char *lane, size_t lanes)
             memcpy(l + i * size, lane + 2 * i * size, size);
             memcpy(t + i * size, lane + (2 * i + 1) * size, size);
         }
-        r->user->combine(r->user->context, l, t, l, pairs);
+        p->user->combine(p->user->context, l, t, l, pairs);
         if (lanes % 2) memcpy(l + pairs * size, lane + (lanes - 1) * size, size);
         memcpy(lane, l, (lanes - pairs) * size);
     }
 }
 
-static void ordered_leaf(const struct reduction *r, const char *x, size_t n, char *out) {
-    size_t size = tally_type_size(r->type);
+static void ordered_leaf(const struct problem *p, const char *x, size_t n, char *out) {
+    size_t size = type_size(p->type);
     size_t full = n / TREE_RUN, rest = n % TREE_RUN, lanes = full + (rest != 0);
     union tree_value lane_store[TREE_LANES], right_store[TREE_LANES];
     char *lane = (char *)lane_store, *right = (char *)right_store;
@@ -99,14 +104,14 @@ static void ordered_leaf(const struct reduction *r, const char *x, size_t n, cha
         if (reach == 0) break;
         for (size_t j = 0; j < reach; j++)
             memcpy(right + j * size, x + (j * TREE_RUN + i) * size, size);
-        r->user->combine(r->user->context, lane, right, lane, reach);
+        p->user->combine(p->user->context, lane, right, lane, reach);
     }
-    meet_neighbours(r, lane, lanes);
+    meet_neighbours(p, lane, lanes);
     memcpy(out, lane, size);
 }
 
-static void commutative_leaf(const struct reduction *r, const char *x, size_t n, char *out) {
-    size_t size = tally_type_size(r->type);
+static void commutative_leaf(const struct problem *p, const char *x, size_t n, char *out) {
+    size_t size = type_size(p->type);
     size_t lanes = n < TREE_LANES ? n : TREE_LANES;
     union tree_value lane_store[TREE_LANES], row_store[TREE_LANES];
     char *lane = (char *)lane_store, *row = (char *)row_store;
@@ -115,25 +120,25 @@ static void commutative_leaf(const struct reduction *r, const char *x, size_t n,
     for (size_t i = TREE_LANES; i < n; i += TREE_LANES) {
         size_t m = n - i < TREE_LANES ? n - i : TREE_LANES;
         if (!aligned) memcpy(row, x + i * size, m * size);
-        r->user->combine(r->user->context, lane, aligned ? x + i * size : row, lane, m);
+        p->user->combine(p->user->context, lane, aligned ? x + i * size : row, lane, m);
     }
     for (size_t h = TREE_LANES / 2; h > 0; h /= 2) {
         if (lanes <= h) continue;
-        r->user->combine(r->user->context, lane, lane + h * size, lane, lanes - h);
+        p->user->combine(p->user->context, lane, lane + h * size, lane, lanes - h);
         lanes = h;
     }
     memcpy(out, lane, size);
 }
 
-void tree_user_leaves(const struct reduction *r, const void *x, size_t n, void *out) {
-    size_t size = tally_type_size(r->type);
-    const char *p = x;
+void tree_user_leaves(const struct problem *p, const void *x, size_t n, void *out) {
+    const size_t size = type_size(p->type);
+    const char *leaf = x;
     char *to = out;
-    for (size_t m; n > 0; n -= m, p += m * size, to += size) {
+    for (size_t m; n > 0; n -= m, leaf += m * size, to += size) {
         m = n < TREE_LEAF ? n : TREE_LEAF;
-        if (r->user->commutative)
-            commutative_leaf(r, p, m, to);
+        if (p->user->commutative)
+            commutative_leaf(p, leaf, m, to);
         else
-            ordered_leaf(r, p, m, to);
+            ordered_leaf(p, leaf, m, to);
     }
 }

@@ -20,7 +20,7 @@
 #ifndef TALLY_TREE_H
 #define TALLY_TREE_H
 
-#include "partial.h"
+#include "problem.h"
 #include <stddef.h>
 
 #define TREE_LEAF  4096
@@ -34,26 +34,32 @@ union tree_value {
     unsigned char element[8];
 };
 
-/* The leaves met so far, as the complete subtrees they fill: one for each bit of `leaves`. */
+/* A run of whole leaves, as the fewest nodes that cover it. Those nodes are of rising levels and then of
+ * falling ones, at most one of a level in each half; a run that begins at leaf 0 has falling ones only. */
+#define TREE_NODES 128
 struct tree {
-    uint64_t leaves;
-    union tree_value
-        node[64]; /* node[k]: the last complete subtree of 2^k leaves, if bit k is set */
+    uint64_t next; /* the index of the leaf behind the run */
+    int count;
+    struct tree_node {
+        union tree_value value;
+        unsigned level; /* it stands for 2^level leaves, and begins at a multiple of that */
+    } node[TREE_NODES];
 };
 
-/* Bytes of a tree value of this reduction. */
-size_t tree_value_size(const struct reduction *r);
+/* Bytes of a tree value of this problem. */
+size_t tree_value_size(const struct problem *p);
 
-void tree_clear(struct tree *t);
-/* Appends the value of the next 2^level leaves; those before are a multiple of as many. */
-void tree_append(const struct reduction *r, struct tree *t, const void *value, unsigned level);
-/* The value of the whole tree, as a tally_value; the identity where there are no leaves. */
-tally_value tree_value(const struct reduction *r, const struct tree *t);
+/* The run of no leaves before leaf `first`. */
+void tree_clear(struct tree *t, uint64_t first);
+/* Appends the value of the next 2^level leaves; t->next is a multiple of as many. */
+void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level);
+/* The value of the whole tree, of a run that begins at leaf 0; the identity where there are no leaves. */
+tally_value tree_value(const struct problem *p, const struct tree *t);
 
 /* The identity's bits, as tree_value() gives it. */
-uint64_t tree_identity_bits(const struct reduction *r);
+uint64_t tree_identity_bits(const struct problem *p);
 
 /* The values of the leaves of x[0..n), for a user operator, on the calling thread. */
-void tree_user_leaves(const struct reduction *r, const void *x, size_t n, void *out);
+void tree_user_leaves(const struct problem *p, const void *x, size_t n, void *out);
 
 #endif

@@ -1,60 +1,30 @@
 /*
- * types.c - names, sizes and kinds of the element types and operators, from the table.
+ * types.c - names, sizes and kinds of the element types, from the list.
  */
-#include "partial.h"
+#include "types.h"
+
 #include "status.h"
-#include "table.h"
 
 #include <string.h>
 
-enum kind { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOATING };
-
-static const struct {
-    const char *name;
-    enum kind kind;
-    unsigned bits;
-} types[] = {
+const struct type_row type_rows[TYPE_ROWS] = {
 #define TYPE(NAME, name, kind, bits) [TALLY_##NAME] = {#name, KIND_##kind, bits},
     TALLY_TYPES(TYPE)
 #undef TYPE
 };
 
-static const char *const ops[] = {
-#define OP(NAME, name, family) [TALLY_##NAME] = #name,
-    TALLY_OPS(OP)
-#undef OP
-};
-
-#define COUNT(table) (sizeof(table) / sizeof(table)[0])
-
-static int known(tally_type type) {
-    return (size_t)type >= 1 && (size_t)type < COUNT(types);
-}
-
 const char *tally_type_name(tally_type type) {
-    return known(type) ? types[type].name : NULL;
+    return type_is_known(type) ? type_rows[type].name : NULL;
 }
 
 size_t tally_type_size(tally_type type) {
-    return known(type) ? types[type].bits / 8 : 0;
-}
-
-int type_is_float(tally_type type) {
-    return known(type) && types[type].kind == KIND_FLOATING;
-}
-
-int type_is_signed(tally_type type) {
-    return known(type) && types[type].kind == KIND_SIGNED;
-}
-
-const char *tally_op_name(tally_op op) {
-    return (size_t)op >= 1 && (size_t)op < COUNT(ops) ? ops[op] : NULL;
+    return type_is_known(type) ? type_size(type) : 0;
 }
 
 tally_status tally_type_parse(const char *name, tally_type *out) {
     if (!name || !out) return fail(TALLY_EINVAL, "tally_type_parse: an argument is NULL");
-    for (size_t t = 1; t < COUNT(types); t++)
-        if (strcmp(name, types[t].name) == 0) {
+    for (size_t t = 1; t < TYPE_ROWS; t++)
+        if (strcmp(name, type_rows[t].name) == 0) {
             *out = (tally_type)t;
             return TALLY_OK;
         }
@@ -64,13 +34,20 @@ tally_status tally_type_parse(const char *name, tally_type *out) {
                 name);
 }
 
-tally_status tally_op_parse(const char *name, tally_op *out) {
-    if (!name || !out) return fail(TALLY_EINVAL, "tally_op_parse: an argument is NULL");
-    for (size_t o = 1; o < COUNT(ops); o++)
-        if (strcmp(name, ops[o]) == 0) {
-            *out = (tally_op)o;
-            return TALLY_OK;
-        }
-    return fail(TALLY_EINVAL,
-                "'%.40s' is no operator; the operators are sum prod min max and or xor", name);
+tally_value value_of_bits(tally_type type, uint64_t bits) {
+    tally_value v = {.type = type};
+    switch (tally_type_size(type)) {
+    case 1:
+        v.as.u8 = (uint8_t)bits;
+        break;
+    case 2:
+        v.as.u16 = (uint16_t)bits;
+        break;
+    case 4:
+        v.as.u32 = (uint32_t)bits;
+        break;
+    default:
+        v.as.u64 = bits;
+    }
+    return v;
 }

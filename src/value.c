@@ -3,7 +3,7 @@
  */
 #include "exact/round.h"
 #include "fpenv.h"
-#include "partial.h"
+#include "types.h"
 
 #include <fenv.h>
 #include <inttypes.h>
@@ -169,7 +169,9 @@ size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
     fp_env_enter();
-    if (type_is_float(value->type))
+    if (!tally_type_name(value->type))
+        snprintf(whole, sizeof whole, "none");
+    else if (type_is_float(value->type))
         print_float(value, whole, sizeof whole);
     else if (value->type == TALLY_I64)
         snprintf(whole, sizeof whole, "%" PRId64, value->as.i64);

@@ -25,25 +25,25 @@ static int PART(unit)(int field) {
     return LOWEST + (field > 0 ? field - 1 : 0);
 }
 
-static void PART(empty)(struct BINS *b, struct float_sum *s) {
+static void PART(empty)(struct BINS *b, struct exact_sum *s) {
     if (!b->used) return;
-    struct superacc *limbs = float_sum_limbs(s);
+    struct superacc *limbs = exact_sum_limbs(s);
     for (int e = 0; e < (int)EXPONENTS - 1; e++)
         if (b->sum[e] != 0) superacc_add(limbs, b->sum[e], PART(unit)(e));
     b->used = 0;
 }
 
-/* Notes which infinities and NaNs are among n split numbers and makes them count nothing. */
-static void PART(take_out_specials)(const WORD *bin, INT *part, size_t n, struct float_sum *s) {
+/* Counts the infinities and NaNs among n split numbers and makes them add nothing. */
+static void PART(take_out_specials)(const WORD *bin, INT *part, size_t n, struct exact_sum *s) {
     const INT infinity = (INT)1 << MANTISSA;
     for (size_t i = 0; i < n; i++) {
         if (bin[i] != EXPONENTS - 1) continue;
         if (part[i] == infinity)
-            s->specials |= SEEN_PLUS_INF;
+            s->plus++;
         else if (part[i] == -infinity)
-            s->specials |= SEEN_MINUS_INF;
+            s->minus++;
         else
-            s->specials |= SEEN_NAN;
+            s->nans++;
         part[i] = 0;
     }
 }
@@ -62,7 +62,7 @@ ALWAYS_INLINE VWORD PART(split)(const ELEMENT *p, WORD *bin, INT *part) {
 }
 
 static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, size_t n,
-                                                struct float_sum *s) {
+                                                struct exact_sum *s) {
     if (!b->used) {
         memset(b->sum, 0, sizeof b->sum);
         b->used = 1;
@@ -88,7 +88,7 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
             if (MANTISSA < 32) /* 2^39 of them fit, and a fold has FOLD_MAX at most */
                 *sum += part[i];
             else if (__builtin_expect(__builtin_add_overflow(*sum, (int64_t)part[i], sum), 0))
-                superacc_add(float_sum_limbs(s),
+                superacc_add(exact_sum_limbs(s),
                              part[i] < 0 ? -((__int128)1 << 64) : (__int128)1 << 64,
                              PART(unit)((int)bin[i]));
         }

@@ -4,14 +4,13 @@
  * What an element means does not matter here, only its size.
  */
 #include "cpu/vector.h"
-#include "partial.h"
 
 /* Two vectors at a time, whatever the elements' size; then what is left one by one. */
 #define BITS_FOLD(width, type, op, update)                                                         \
-    void ISA_NAME(op##_##width)(const void *array, size_t n, struct partial *into) {               \
+    void ISA_NAME(op##_##width)(const void *array, size_t n, void *state) {                        \
         typedef VECTOR_OF(type) vector;                                                            \
         const loose_u##width *x = array;                                                           \
-        type all = (type)into->u.bits;                                                             \
+        type all = (type) * (uint64_t *)state;                                                     \
         vector first = (vector){0} + (type)IDENTITY_##op, second = first;                          \
         for (; n >= 2 * LANES(type); n -= 2 * LANES(type), x += 2 * LANES(type)) {                 \
             PREFETCH_AHEAD(x, 2 * TALLY_VECTOR);                                                   \
@@ -23,7 +22,7 @@
             all update first[i];                                                                   \
         for (size_t i = 0; i < n; i++)                                                             \
             all update x[i];                                                                       \
-        into->u.bits = all;                                                                        \
+        *(uint64_t *)state = all;                                                                  \
     }
 #define IDENTITY_and -1
 #define IDENTITY_or  0

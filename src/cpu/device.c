@@ -2,8 +2,9 @@
  * device.c - the CPU as a device: which kernel, how many threads, who takes which part.
  *
  * A large array is cut into tasks that threads take as they come free; each thread folds its tasks into
- * a partial of its own, and these are merged at the end. Because merging is exact, neither the cut nor
- * the takers show in the result.
+ * a state of its own, and these are merged at the end. Because merging is exact, neither the cut nor
+ * the takers show in the result. A problem of several parts takes its elements in blocks that stay in a core's
+ * cache, so that they come from memory once.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "device.h"
@@ -13,6 +14,7 @@
 #include "fpenv.h"
 #include "status.h"
 #include "tree.h"
+#include "types.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -29,8 +31,8 @@
 #define ALONE_TASK_BYTES ((size_t)16 << 20)
 _Static_assert(ALONE_TASK_BYTES <= FOLD_MAX, "kernels are promised no more elements than that");
 
-struct slot { /* a thread's own partial, on cache lines of its own */
-    _Alignas(64) struct partial partial;
+struct slot { /* a thread's own state, on cache lines of its own */
+    _Alignas(64) struct state state;
 };
 
 struct cpu_device {
@@ -41,25 +43,122 @@ struct cpu_device {
     struct slot *slots; /* one a thread; belongs to whoever runs in the pool */
 };
 
-static fold_kernel *kernel_for(const struct cpu_kernels *k, const struct reduction *r) {
-    switch (r->method) {
-    case METHOD_FLOAT_SUM:
-        return k->exact_sum[r->type];
-    case METHOD_FAST_SUM:
-        return k->fast_sum[r->type];
-    case METHOD_INTEGER_SUM:
-        return k->integer_sum[r->type];
-    case METHOD_INTEGER_PROD:
-        return k->integer_prod[r->type];
-    case METHOD_ORDER:
-        return k->order[r->op - TALLY_MIN][r->type];
-    case METHOD_BITS:
-        return k->bits[r->op - TALLY_AND][r->type];
-    case METHOD_TREE:
+/* ---- One thread's part -------------------------------------------------------------------- */
+
+/* Bytes that are looked through for an extreme at a time: few, as a block that has a new one is gone through
+ * again to find where. */
+#define SEARCH_BYTES 8192
+/* Bytes that each part of a problem takes in turn, where there are several: they stay in the second-level
+ * cache. */
+#define SHARED_BYTES ((size_t)128 << 10)
+
+static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct problem *p) {
+    switch (p->extremes & (WANT_LEAST | WANT_GREATEST)) {
+    case WANT_LEAST:
+        return k->least[p->type];
+    case WANT_GREATEST:
+        return k->greatest[p->type];
+    default:
+        return k->extremes[p->type];
+    }
+}
+
+/* The index of the first element of a block with these bits, if it is to replace the one that is known:
+ * `key` is no worse, and where it is the same the block comes first. Else what is known. */
+static uint64_t better_index(const struct cpu_kernels *k, tally_type type, const char *x, size_t n,
+                             uint64_t first, uint64_t bits, int better, int same, uint64_t known) {
+    if (!better && !(same && first < known)) return known;
+    const size_t at = k->find[type](x, n, bits);
+    return at < n ? first + at : known;
+}
+
+/* The extremes of x[0..n), n small, with their indices; x[0] has the index `first`. */
+static void search_block(const struct cpu_kernels *k, const struct problem *p, const char *x,
+                         size_t n, uint64_t first, struct extremes *e) {
+    struct extremes block = *e;
+    block.nan = 0;
+    extremes_kernel(k, p)(x, n, &block);
+    if (block.nan) {
+        const uint64_t at = first + k->find_nan[p->type](x, n, 0);
+        if (at < e->at_nan) e->at_nan = at;
+        e->nan = 1;
+    }
+    if (e->nan) return; /* no other index matters any more */
+    if (p->extremes & WANT_LEAST) {
+        const uint64_t had = order_key(p->type, e->least), has = order_key(p->type, block.least);
+        e->at_least =
+            better_index(k, p->type, x, n, first, block.least, has < had, has == had, e->at_least);
+        e->least = block.least;
+    }
+    if (p->extremes & WANT_GREATEST) {
+        const uint64_t had = order_key(p->type, e->greatest),
+                       has = order_key(p->type, block.greatest);
+        e->at_greatest = better_index(k, p->type, x, n, first, block.greatest, has > had,
+                                      has == had, e->at_greatest);
+        e->greatest = block.greatest;
+    }
+}
+
+static void fold_extremes(const struct cpu_kernels *k, const struct problem *p, const char *x,
+                          size_t n, uint64_t first, struct extremes *e) {
+    if (!(p->extremes & WANT_INDEX)) {
+        extremes_kernel(k, p)(x, n, e);
+        return;
+    }
+    const size_t element = tally_type_size(p->type), most = SEARCH_BYTES / element;
+    for (size_t m; n > 0; n -= m, x += m * element, first += m) {
+        m = n < most ? n : most;
+        search_block(k, p, x, m, first, e);
+    }
+}
+
+/* One part of a slice. `first` is the index of its first element in the state. */
+static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum part part,
+                      const char *x, const char *y, size_t n, uint64_t first, struct state *s) {
+    switch (part) {
+    case PART_SUM:
+        k->sum[p->type](x, n, &s->sum);
+        break;
+    case PART_SQUARES:
+        k->squares[p->type](x, n, &s->squares);
+        break;
+    case PART_PRODUCTS:
+        k->products[p->type](x, y, n, &s->products);
+        break;
+    case PART_MAGNITUDES:
+        k->magnitudes[p->type](x, n, &s->magnitudes);
+        break;
+    case PART_FAST:
+        k->fast[p->type](x, n, &s->fast);
+        break;
+    case PART_FACTORS:
+        k->factors[p->type](x, n, &s->factors);
+        break;
+    case PART_EXTREMES:
+        fold_extremes(k, p, x, n, first, &s->extremes);
+        break;
+    case PART_BITS:
+        k->bits[p->bits_op - TALLY_AND][p->type](x, n, &s->bits);
+        break;
+    case PART_NONZERO:
+        k->nonzero[p->type](x, n, &s->nonzero);
+        break;
+    case PART_TREE:
+    case PARTS:
         break;
     }
-    return NULL;
 }
+
+/* Whether more elements cannot change the values: any and all are known. `seen` elements have been folded. */
+static int is_decided(const struct problem *p, const struct state *s, uint64_t seen) {
+    for (unsigned i = 0; i < p->values; i++) {
+        const tally_op op = p->value[i].op;
+        if (op == TALLY_ANY ? s->nonzero == 0 : op != TALLY_ALL || s->nonzero == seen) return 0;
+    }
+    return 1;
+}
+
+/* ---- Signs of zeros ----------------------------------------------------------------------- */
 
 /* The bits of the element of `size` bytes at p, shifted up so that the sign is the top bit. */
 static inline uint64_t top_bits(const char *p, size_t size) {
@@ -77,29 +176,75 @@ static inline uint64_t top_bits(const char *p, size_t size) {
     }
 }
 
-/* A sum is -0 only if every term is, which is found out here: usually from the first element. */
-static void note_zeros(size_t size, const char *x, size_t n, struct float_sum *s) {
-    const uint64_t negative_zero = UINT64_C(1) << 63;
-    for (; n > 0 && !s->mixed; n--, x += size)
-        s->mixed = top_bits(x, size) != negative_zero;
+#define SIGN (UINT64_C(1) << 63)
+
+/* A sum is -0 only if every term is: whether some term of the slice is anything else. */
+static int is_mixed(size_t size, const char *x, size_t n) {
+    for (; n > 0; n--, x += size)
+        if (top_bits(x, size) != SIGN) return 1;
+    return 0;
+}
+
+/* The same of products: one is -0 where a factor is 0 and the signs differ, but for 0 times infinity, which
+ * is NaN and decides the sum anyway. */
+static int are_products_mixed(size_t size, const char *x, const char *y, size_t n) {
+    for (; n > 0; n--, x += size, y += size) {
+        const uint64_t a = top_bits(x, size), b = top_bits(y, size);
+        if (!((a ^ b) & SIGN) || (a << 1 != 0 && b << 1 != 0)) return 1;
+    }
+    return 0;
+}
+
+static void note_zeros(const struct problem *p, const struct slice *in, struct state *s) {
+    const size_t size = tally_type_size(p->type);
+    const int floats = type_is_float(p->type);
+    if (problem_has(p, PART_SUM) && !s->sum.mixed)
+        s->sum.mixed = !floats || is_mixed(size, in->x, in->n);
+    if (problem_has(p, PART_PRODUCTS) && !s->products.mixed)
+        s->products.mixed = !floats || are_products_mixed(size, in->x, in->y, in->n);
+    if (problem_has(p, PART_SQUARES)) s->squares.mixed = 1;
+    if (problem_has(p, PART_MAGNITUDES)) s->magnitudes.mixed = 1;
 }
 
 /* ---- Sharing the work --------------------------------------------------------------------- */
 
 struct job {
     struct cpu_device *device;
-    fold_kernel *kernel;       /* a fold, */
-    const struct reduction *r; /* or the leaves of a tree, */
-    char *values;              /* and where these go */
-    const char *x;
+    const struct problem *p;
+    const char *x, *y;
+    char *values;            /* where the leaves of a tree go */
     size_t n, element, task; /* elements; bytes an element; elements a task */
+    uint64_t first;          /* the index of x[0] in the state */
+    int may_decide;          /* any and all: what is left may not matter */
+    int decided;             /* set by the thread that finds out */
 };
+
+static size_t at_most(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Folds n elements from number `from` on. */
+static void fold_range(struct job *job, size_t from, size_t n, struct state *s) {
+    const struct problem *p = job->p;
+    const struct cpu_kernels *k = job->device->kernels;
+    const int several = (p->parts & (p->parts - 1)) != 0;
+    const size_t most = several || job->may_decide ? SHARED_BYTES / job->element : n;
+    for (size_t m; n > 0; n -= m, from += m) {
+        const char *x = job->x + from * job->element;
+        const char *y = job->y ? job->y + from * job->element : NULL;
+        m = at_most(n, most);
+        if (job->may_decide && __atomic_load_n(&job->decided, __ATOMIC_RELAXED)) return;
+        for_parts(part, p) fold_part(k, p, part, x, y, m, job->first + from, s);
+        s->n += m;
+        if (job->may_decide && is_decided(p, s, s->n))
+            __atomic_store_n(&job->decided, 1, __ATOMIC_RELAXED);
+    }
+}
 
 static void fold_task(void *context, size_t task, unsigned worker) {
     struct job *job = context;
-    size_t first = task * job->task;
-    size_t n = job->n - first < job->task ? job->n - first : job->task;
-    job->kernel(job->x + first * job->element, n, &job->device->slots[worker].partial);
+    const size_t first = task * job->task;
+    fold_range(job, first, at_most(job->n - first, job->task), &job->device->slots[worker].state);
 }
 
 /* Elements a task: a multiple of a leaf, several tasks a thread so that a slow one holds nobody up. */
@@ -119,57 +264,58 @@ static int claim_threads(struct cpu_device *d, size_t n, size_t element) {
     return d->threads > 1 && n * element >= ALONE_BYTES && pool_claim(d->pool);
 }
 
-static tally_status cpu_fold(tally_device *device, const struct reduction *r, const void *x,
-                             size_t n, struct partial *into) {
+static tally_status cpu_fold(tally_device *device, const struct problem *p, const struct slice *in,
+                             struct state *into) {
     struct cpu_device *d = (struct cpu_device *)device;
-    struct job job = {.device = d, .kernel = kernel_for(d->kernels, r), .x = x, .n = n};
-    job.element = tally_type_size(r->type);
-    if (!job.kernel)
-        return fail(TALLY_EUNSUPPORTED, "the cpu device has no kernel for this reduction");
-    if (r->method == METHOD_FLOAT_SUM) note_zeros(job.element, x, n, &into->u.sum);
-    if (claim_threads(d, n, job.element)) {
+    const uint64_t before = into->n;
+    struct job job = {.device = d, .p = p, .x = in->x, .y = in->y, .n = in->n, .first = before};
+    job.element = tally_type_size(p->type);
+    job.may_decide =
+        problem_has(p, PART_NONZERO) && (p->parts & ~PART_BIT(PART_TREE)) == PART_BIT(PART_NONZERO);
+    if (job.may_decide && is_decided(p, into, into->n)) job.decided = 1;
+    note_zeros(p, in, into);
+    if (claim_threads(d, in->n, job.element)) {
         for (unsigned i = 0; i < d->threads; i++)
-            partial_clear(r, &d->slots[i].partial);
-        job.task = task_elements(d, n, job.element);
-        pool_loop(d->pool, task_count(n, job.task), fold_task, &job);
+            state_clear(p, &d->slots[i].state);
+        job.task = task_elements(d, in->n, job.element);
+        pool_loop(d->pool, task_count(in->n, job.task), fold_task, &job);
         for (unsigned i = 0; i < d->threads; i++)
-            partial_merge(r, into, &d->slots[i].partial);
+            state_merge(p, into, &d->slots[i].state, 0); /* indices are the job's already */
         pool_release(d->pool);
-        return TALLY_OK;
+    } else {
+        /* Not all at once: kernels read several places in turn, and these should lie near. */
+        const size_t most = ALONE_TASK_BYTES / job.element;
+        for (size_t m, from = 0; from < in->n; from += m) {
+            m = at_most(in->n - from, most);
+            fold_range(&job, from, m, into);
+        }
     }
-    const size_t most =
-        ALONE_TASK_BYTES / job.element; /* not all at once: kernels read several places
-                                                           in turn, and these should lie near */
-    for (size_t m; n > 0; n -= m, job.x += m * job.element) {
-        m = n < most ? n : most;
-        job.kernel(job.x, m, into);
-    }
+    into->n = before + in->n;
     return TALLY_OK;
 }
 
 static void evaluate_leaves(const struct job *job, const char *x, size_t n, char *values) {
-    if (job->r->user)
-        tree_user_leaves(job->r, x, n, values);
+    if (job->p->user)
+        tree_user_leaves(job->p, x, n, values);
     else
-        job->device->kernels->product_leaves[job->r->type](x, n, values);
+        job->device->kernels->product_leaves[job->p->type](x, n, values);
 }
 
 static void leaves_task(void *context, size_t task, unsigned worker) {
     struct job *job = context;
     (void)worker;
-    size_t first = task * job->task;
-    size_t n = job->n - first < job->task ? job->n - first : job->task;
-    evaluate_leaves(job, job->x + first * job->element, n,
-                    job->values + first / TREE_LEAF * tree_value_size(job->r));
+    const size_t first = task * job->task;
+    evaluate_leaves(job, job->x + first * job->element, at_most(job->n - first, job->task),
+                    job->values + first / TREE_LEAF * tree_value_size(job->p));
 }
 
 /* Leaf by leaf: level is 0. */
-static tally_status cpu_leaves(tally_device *device, const struct reduction *r, const void *x,
+static tally_status cpu_leaves(tally_device *device, const struct problem *p, const void *x,
                                size_t n, unsigned level, void *out) {
     (void)level;
     struct cpu_device *d = (struct cpu_device *)device;
-    struct job job = {.device = d, .r = r, .values = out, .x = x, .n = n};
-    job.element = tally_type_size(r->type);
+    struct job job = {.device = d, .p = p, .values = out, .x = x, .n = n};
+    job.element = tally_type_size(p->type);
     if (!claim_threads(d, n, job.element)) {
         evaluate_leaves(&job, x, n, out);
         return TALLY_OK;

@@ -3,7 +3,7 @@
  * and exact_sum.h. f16 and bf16 are widened to f32, exactly, as they are loaded.
  */
 #include "cpu/vector.h"
-#include "partial.h"
+#include "exact/sum.h"
 
 #define PART2(name, part) name##_##part
 #define PART1(name, part) PART2(name, part)

@@ -13,7 +13,7 @@
 #define MAX_PATIENCE 256
 
 struct PROGRESS {
-    struct float_sum *sum;
+    struct exact_sum *sum;
     struct WINDOW window;
     unsigned deep;     /* chunks still to be done with all levels at once */
     unsigned binned;   /* chunks still to be binned untried, */
@@ -77,11 +77,10 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, size_t n, size_t a
     p->patience = p->patience < MAX_PATIENCE ? 2 * p->patience : MAX_PATIENCE;
 }
 
-void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, struct partial *into) {
+void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, void *state) {
     struct PROGRESS progress;
-    struct float_sum *s = progress.sum = &into->u.sum;
+    struct exact_sum *s = progress.sum = state;
     const ELEMENT *x = array;
-    s->count += n;
     if (n <= FEW_MAX && PART(few)(x, n, s)) return;
     progress.window.open = 0;
     progress.deep = progress.binned = 0;

@@ -167,7 +167,7 @@ static __int128 PART(total)(const struct WINDOW *w, int k) {
 
 /* Hands a window's totals to the sum and closes it. The first two levels go as one integer where they
  * fit one: for a short array that is all, and is rounded without a superaccumulator. */
-static void PART(close)(struct WINDOW *w, struct float_sum *s) {
+static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
     const __int128 small = (__int128)1 << (125 - MANTISSA);
     __int128 total[MAX_LEVELS];
     for (int k = 0; k < MAX_LEVELS; k++)
@@ -177,7 +177,7 @@ static void PART(close)(struct WINDOW *w, struct float_sum *s) {
         total[0] = 0;
     }
     for (int k = 0; k < MAX_LEVELS; k++)
-        float_sum_add(s, total[k], w->exponent - (k + 1) * MANTISSA);
+        exact_sum_add(s, total[k], w->exponent - (k + 1) * MANTISSA);
     w->open = 0;
 }
 

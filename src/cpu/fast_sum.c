@@ -5,12 +5,11 @@
  * every FAST_BLOCK elements these go to a double, which bounds the error a little for nothing.
  */
 #include "cpu/vector.h"
-#include "partial.h"
 
 #define FAST_BLOCK 65536
 
 #define FAST_SUM(name, element, real, vector, WIDEN)                                               \
-    void ISA_NAME(fast_##name)(const void *array, size_t n, struct partial *into) {                \
+    void ISA_NAME(fast_##name)(const void *array, size_t n, void *state) {                         \
         enum { LANES_ = LANES(real), ROW = 8 * LANES(real) };                                      \
         const element *x = array;                                                                  \
         for (size_t m; n > 0; n -= m) {                                                            \
@@ -33,7 +32,7 @@
             double block = 0;                                                                      \
             for (size_t k = 0; k < LANES_; k++)                                                    \
                 block += sum[0][k];                                                                \
-            into->u.fast += block;                                                                 \
+            *(double *)state += block;                                                             \
         }                                                                                          \
     }
 

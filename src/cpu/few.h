@@ -13,7 +13,7 @@
 #define FEW_SPAN 66
 
 /* Adds x[0..n), n <= FEW_MAX, and says so; or does nothing where it cannot. */
-static int PART(few)(const ELEMENT *x, size_t n, struct float_sum *s) {
+static int PART(few)(const ELEMENT *x, size_t n, struct exact_sum *s) {
     int least = 2 * HIGHEST + 2,
         most = 0; /* exponent fields; a subnormal's counts as 1, zero as none */
     for (size_t i = 0; i < n; i++) {
@@ -36,6 +36,6 @@ static int PART(few)(const ELEMENT *x, size_t n, struct float_sum *s) {
         __int128 shifted = (__int128)mantissa << (up > 0 ? up : 0); /* below 0 for a zero only */
         sum += bits >> (8 * sizeof(WORD) - 1) ? -shifted : shifted;
     }
-    float_sum_add(s, sum, LOWEST + least - 1);
+    exact_sum_add(s, sum, LOWEST + least - 1);
     return 1;
 }

@@ -48,7 +48,7 @@ ALWAYS_INLINE unsigned __int128 PART(total)(vu64 v) {
     return sum;
 }
 
-void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, struct partial *into) {
+void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, void *state) {
     const ELEMENT *x = array;
     const uint64_t every =
         ~UINT64_C(0) / ((UINT64_C(1) << (BITS - 1) << 1) - 1); /* 1 in each element */
@@ -78,25 +78,25 @@ void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, struct partial *i
     if (SIGNED) sum -= (__int128)taken << (BITS - 1);
     for (; taken < n; taken++)
         sum += x[taken];
-    into->u.integer += sum;
+    exact_sum_add(state, sum, 0);
 }
 
 /* Multiplies the n elements at x, none of them 0, into the product one by one. */
-static void PART(multiply)(const ELEMENT *x, size_t n, struct partial *into) {
+static void PART(multiply)(const ELEMENT *x, size_t n, struct factors *into) {
     for (size_t i = 0; i < n; i++) {
         unsigned char negative = SIGNED && (WORD)x[i] >> (BITS - 1);
         uint64_t magnitude = negative ? 0 - (uint64_t)x[i] : (uint64_t)x[i];
-        into->u.product.negative ^= negative;
-        if (__builtin_mul_overflow(into->u.product.magnitude, magnitude,
-                                   &into->u.product.magnitude))
-            into->u.product.overflow = 1;
+        into->negative ^= negative;
+        if (__builtin_mul_overflow(into->magnitude, magnitude, &into->magnitude))
+            into->overflow = 1;
     }
 }
 
-void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, struct partial *into) {
+void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, void *state) {
     enum { BLOCK = 4096 / sizeof(ELEMENT) };
+    struct factors *into = state;
     const ELEMENT *x = array;
-    for (size_t m; n > 0 && !into->u.product.zero; x += m, n -= m) {
+    for (size_t m; n > 0 && !into->zero; x += m, n -= m) {
         m = n < BLOCK ? n : BLOCK;
         WORD zero = 0, large = 0, signs = 0;
         for (size_t i = 0; i < m; i++) {
@@ -106,13 +106,13 @@ void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, struct partial *
             signs ^= v;
         }
         if (zero)
-            into->u.product.zero = 1; /* nothing else matters any more */
-        else if (into->u.product.overflow)
+            into->zero = 1; /* nothing else matters any more */
+        else if (into->overflow)
             continue; /* only a zero can still matter */
         else if (large)
             PART(multiply)(x, m, into);
         else if (SIGNED)
-            into->u.product.negative ^= ((uint64_t)signs >> (BITS - 1)) & 1;
+            into->negative ^= ((uint64_t)signs >> (BITS - 1)) & 1;
     }
 }
 

@@ -25,16 +25,21 @@
     INTEGER_TYPES(X)                                                                               \
     FLOAT_TYPES(X)
 
-#define DECLARE_INTEGER(NAME, name, bits)                                                          \
-    fold_kernel CONCAT(sum_##name, TALLY_ISA), CONCAT(prod_##name, TALLY_ISA);
+#define DECLARE_INTEGER(NAME, name, bits) fold_kernel CONCAT(prod_##name, TALLY_ISA);
 #define DECLARE_FLOAT(NAME, name, bits)                                                            \
-    fold_kernel CONCAT(sum_##name, TALLY_ISA), CONCAT(fast_##name, TALLY_ISA);                     \
+    fold_kernel CONCAT(fast_##name, TALLY_ISA);                                                    \
+    find_kernel CONCAT(find_nan_##name, TALLY_ISA);                                                \
     void CONCAT(product_leaves_##name, TALLY_ISA)(const void *x, size_t n, void *out);
 #define DECLARE_ANY(NAME, name, bits)                                                              \
-    fold_kernel CONCAT(min_##name, TALLY_ISA), CONCAT(max_##name, TALLY_ISA);
+    fold_kernel CONCAT(sum_##name, TALLY_ISA), CONCAT(squares_##name, TALLY_ISA),                  \
+        CONCAT(magnitudes_##name, TALLY_ISA), CONCAT(min_##name, TALLY_ISA),                       \
+        CONCAT(max_##name, TALLY_ISA), CONCAT(extremes_##name, TALLY_ISA),                         \
+        CONCAT(nonzero_##name, TALLY_ISA);                                                         \
+    pair_kernel CONCAT(products_##name, TALLY_ISA);
 #define DECLARE_BITS(bits)                                                                         \
     fold_kernel CONCAT(and_##bits, TALLY_ISA), CONCAT(or_##bits, TALLY_ISA),                       \
-        CONCAT(xor_##bits, TALLY_ISA);
+        CONCAT(xor_##bits, TALLY_ISA);                                                             \
+    find_kernel CONCAT(find_##bits, TALLY_ISA);
 
 INTEGER_TYPES(DECLARE_INTEGER)
 FLOAT_TYPES(DECLARE_FLOAT)
@@ -47,25 +52,39 @@ uint64_t ISA_NAME(read_plain)(const void *, size_t);
 uint64_t ISA_NAME(read_ahead)(const void *, size_t);
 uint64_t ISA_NAME(read_streams)(const void *, size_t);
 
-#define ENTRY(kernel, NAME, name) [TALLY_##NAME] = CONCAT(kernel##_##name, TALLY_ISA),
-#define SUM(NAME, name, bits)     ENTRY(sum, NAME, name)
-#define PROD(NAME, name, bits)    ENTRY(prod, NAME, name)
-#define FAST(NAME, name, bits)    ENTRY(fast, NAME, name)
-#define LEAVES(NAME, name, bits)  ENTRY(product_leaves, NAME, name)
-#define MIN(NAME, name, bits)     ENTRY(min, NAME, name)
-#define MAX(NAME, name, bits)     ENTRY(max, NAME, name)
-#define AND(NAME, name, bits)     ENTRY(and, NAME, bits)
-#define OR(NAME, name, bits)      ENTRY(or, NAME, bits)
-#define XOR(NAME, name, bits)     ENTRY(xor, NAME, bits)
+#define ENTRY(kernel, NAME, name)    [TALLY_##NAME] = CONCAT(kernel##_##name, TALLY_ISA),
+#define SUM(NAME, name, bits)        ENTRY(sum, NAME, name)
+#define SQUARES(NAME, name, bits)    ENTRY(squares, NAME, name)
+#define MAGNITUDES(NAME, name, bits) ENTRY(magnitudes, NAME, name)
+#define PRODUCTS(NAME, name, bits)   ENTRY(products, NAME, name)
+#define FACTORS(NAME, name, bits)    ENTRY(prod, NAME, name)
+#define FAST(NAME, name, bits)       ENTRY(fast, NAME, name)
+#define LEAVES(NAME, name, bits)     ENTRY(product_leaves, NAME, name)
+#define LEAST(NAME, name, bits)      ENTRY(min, NAME, name)
+#define GREATEST(NAME, name, bits)   ENTRY(max, NAME, name)
+#define EXTREMES(NAME, name, bits)   ENTRY(extremes, NAME, name)
+#define FIND(NAME, name, bits)       ENTRY(find, NAME, bits)
+#define FIND_NAN(NAME, name, bits)   ENTRY(find_nan, NAME, name)
+#define NONZERO(NAME, name, bits)    ENTRY(nonzero, NAME, name)
+#define AND(NAME, name, bits)        ENTRY(and, NAME, bits)
+#define OR(NAME, name, bits)         ENTRY(or, NAME, bits)
+#define XOR(NAME, name, bits)        ENTRY(xor, NAME, bits)
 
 const struct cpu_kernels ISA_NAME(cpu_kernels) = {
     .isa = TEXT(TALLY_ISA),
-    .exact_sum = {FLOAT_TYPES(SUM)},
-    .fast_sum = {FLOAT_TYPES(FAST)},
-    .integer_sum = {INTEGER_TYPES(SUM)},
-    .integer_prod = {INTEGER_TYPES(PROD)},
-    .order = {{ALL_TYPES(MIN)}, {ALL_TYPES(MAX)}},
+    .sum = {ALL_TYPES(SUM)},
+    .squares = {ALL_TYPES(SQUARES)},
+    .magnitudes = {ALL_TYPES(MAGNITUDES)},
+    .products = {ALL_TYPES(PRODUCTS)},
+    .fast = {FLOAT_TYPES(FAST)},
+    .factors = {INTEGER_TYPES(FACTORS)},
+    .least = {ALL_TYPES(LEAST)},
+    .greatest = {ALL_TYPES(GREATEST)},
+    .extremes = {ALL_TYPES(EXTREMES)},
+    .find = {ALL_TYPES(FIND)},
+    .find_nan = {FLOAT_TYPES(FIND_NAN)},
     .bits = {{ALL_TYPES(AND)}, {ALL_TYPES(OR)}, {ALL_TYPES(XOR)}},
+    .nonzero = {ALL_TYPES(NONZERO)},
     .product_leaves = {FLOAT_TYPES(LEAVES)},
     .read = {ISA_NAME(read_plain), ISA_NAME(read_ahead), ISA_NAME(read_streams)},
 };

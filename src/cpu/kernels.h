@@ -1,31 +1,40 @@
 /*
  * kernels.h - the CPU's kernels, one set per instruction set.
  *
- * A fold adds n <= FOLD_MAX elements at x, of any alignment, to a partial. A leaf kernel evaluates leaves of the
- * canonical tree. All run on the calling thread, in the default floating environment (fpenv.h), and
- * are safe to call from many threads at once.
+ * A fold adds n <= FOLD_MAX elements at x (and, of a pair, those at y), of any alignment, to the state of a
+ * monoid (monoid.h). A leaf kernel evaluates leaves of the canonical tree. All run on the calling thread, in
+ * the default floating environment (fpenv.h), and are safe to call from many threads at once.
  */
 #ifndef TALLY_CPU_KERNELS_H
 #define TALLY_CPU_KERNELS_H
 
-#include "partial.h"
+#include "tally.h"
 #include <stddef.h>
 
 /* The most elements of one fold: lets kernels count in 32 bits and bound what their lanes hold. */
 #define FOLD_MAX ((size_t)1 << 30)
 
-typedef void fold_kernel(const void *x, size_t n, struct partial *into);
+typedef void fold_kernel(const void *x, size_t n, void *state);
+typedef void pair_kernel(const void *x, const void *y, size_t n, void *state);
+/* The index of the first element with these bits, or for NaNs of the first one; n where there is none. */
+typedef size_t find_kernel(const void *x, size_t n, uint64_t bits);
+
+#define TYPES (TALLY_F64 + 1) /* tables are by element type; NULL where there is no such kernel */
 
 struct cpu_kernels {
     const char *isa;
-    fold_kernel *exact_sum[TALLY_F64 + 1];   /* by type, floats */
-    fold_kernel *fast_sum[TALLY_F64 + 1];    /* by type, floats */
-    fold_kernel *integer_sum[TALLY_F64 + 1]; /* by type, integers */
-    fold_kernel *integer_prod[TALLY_F64 + 1];
-    fold_kernel *order[2][TALLY_F64 + 1]; /* [0] min, [1] max; by type */
-    fold_kernel *bits[3][TALLY_F64 + 1];  /* and, or, xor; by type */
+    /* To a struct exact_sum: leave n, and of floats whether all terms were -0, to the caller. */
+    fold_kernel *sum[TYPES], *squares[TYPES], *magnitudes[TYPES];
+    pair_kernel *products[TYPES];
+    fold_kernel *fast[TYPES];    /* to a double */
+    fold_kernel *factors[TYPES]; /* to a struct factors */
+    /* To a struct extremes, but for its indices: the least, the greatest, both. */
+    fold_kernel *least[TYPES], *greatest[TYPES], *extremes[TYPES];
+    find_kernel *find[TYPES], *find_nan[TYPES];
+    fold_kernel *bits[3][TYPES]; /* and, or, xor, to a uint64_t */
+    fold_kernel *nonzero[TYPES]; /* to a uint64_t */
     /* Products of the leaves of x[0..n), to out[] as f32, or f64 for f64 (see tree.h). */
-    void (*product_leaves[TALLY_F64 + 1])(const void *x, size_t n, void *out);
+    void (*product_leaves[TYPES])(const void *x, size_t n, void *out);
     /* Reads size bytes as fast as can be and returns something that depends on all of them. */
     uint64_t (*read[3])(const void *bytes, size_t size);
 };

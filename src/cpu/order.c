@@ -7,7 +7,7 @@
  * zero is follows from the signs of all elements: if the least is a zero, a sign among them is -0's.
  */
 #include "cpu/vector.h"
-#include "partial.h"
+#include "monoid.h"
 
 /* v where it is better, else best: lane by lane. */
 #define SELECT(vector, v, compare, best)                                                           \
@@ -16,12 +16,16 @@
         ((v)&better_) | ((best) & ~better_);                                                       \
     })
 
+#define FIELD_min least
+#define FIELD_max greatest
+
 /* Two vectors at a time, then what is left one by one. */
 #define INTEGER_ORDER(name, type, op, compare)                                                     \
-    void ISA_NAME(op##_##name)(const void *array, size_t n, struct partial *into) {                \
+    void ISA_NAME(op##_##name)(const void *array, size_t n, void *state) {                         \
+        struct extremes *e = state;                                                                \
         typedef VECTOR_OF(type) vector;                                                            \
         const loose_##name *x = array;                                                             \
-        type best = (type)into->u.order.bits;                                                      \
+        type best = (type)e->FIELD_##op;                                                           \
         vector first = (vector){0} + best, second = first;                                         \
         for (; n >= 2 * LANES(type); n -= 2 * LANES(type), x += 2 * LANES(type)) {                 \
             vector v = VECTOR_LOAD(vector, x), w = VECTOR_LOAD(vector, x + LANES(type));           \
@@ -34,7 +38,7 @@
             best = first[i] compare best ? first[i] : best;                                        \
         for (size_t i = 0; i < n; i++)                                                             \
             best = x[i] compare best ? x[i] : best;                                                \
-        into->u.order.bits = (uint64_t)best;                                                       \
+        e->FIELD_##op = (uint64_t)best & (~UINT64_C(0) >> (64 - 8 * sizeof best));                 \
     }
 
 #define INTEGER_ORDERS(name, type)                                                                 \
@@ -56,11 +60,11 @@ static inline int16_t sortable(uint16_t bits) {
     return (int16_t)(bits ^ (((int16_t)bits >> 15) & 0x7fff));
 }
 
-ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, int largest,
-                              struct partial *into) {
+/* Both ends are tracked in any case. What either is after a NaN does not matter. */
+ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, struct extremes *e) {
     const loose_u16 *x = array;
-    int16_t least = sortable((uint16_t)into->u.order.bits), most = least;
-    vi16 low = (vi16){0} + least, high = low;
+    int16_t least = sortable((uint16_t)e->least), most = sortable((uint16_t)e->greatest);
+    vi16 low = (vi16){0} + least, high = (vi16){0} + most;
     for (; n >= LANES(int16_t); n -= LANES(int16_t), x += LANES(int16_t)) {
         vi16 bits = VECTOR_LOAD(vi16, x), key = bits ^ ((bits >> 15) & 0x7fff);
         PREFETCH_AHEAD(x, TALLY_VECTOR);
@@ -72,28 +76,27 @@ ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, int
         least = down < least ? down : least;
         most = up > most ? up : most;
     }
-    into->u.order.nan |= most > infinity || least < ~infinity;
-    into->u.order.bits = (uint16_t)sortable((uint16_t)(largest ? most : least));
+    e->nan |= most > infinity || least < ~infinity;
+    e->least = (uint16_t)sortable((uint16_t)least);
+    e->greatest = (uint16_t)sortable((uint16_t)most);
 }
 
-void ISA_NAME(min_f16)(const void *x, size_t n, struct partial *into) {
-    order_half(x, n, 0x7c00, 0, into);
-}
-void ISA_NAME(max_f16)(const void *x, size_t n, struct partial *into) {
-    order_half(x, n, 0x7c00, 1, into);
-}
-void ISA_NAME(min_bf16)(const void *x, size_t n, struct partial *into) {
-    order_half(x, n, 0x7f80, 0, into);
-}
-void ISA_NAME(max_bf16)(const void *x, size_t n, struct partial *into) {
-    order_half(x, n, 0x7f80, 1, into);
-}
+#define HALF_ORDERS(name, infinity)                                                                \
+    void ISA_NAME(min_##name)(const void *x, size_t n, void *state) {                              \
+        order_half(x, n, infinity, state);                                                         \
+    }                                                                                              \
+    void ISA_NAME(max_##name)(const void *x, size_t n, void *state) {                              \
+        order_half(x, n, infinity, state);                                                         \
+    }
+HALF_ORDERS(f16, 0x7c00)
+HALF_ORDERS(bf16, 0x7f80)
 
 /* note is |= for min, where one negative sign makes a zero -0, and &= for max, where it takes all. */
 #define FLOAT_ORDER(name, type, word, vector, vword, op, select, note)                             \
-    void ISA_NAME(op##_##name)(const void *array, size_t n, struct partial *into) {                \
+    void ISA_NAME(op##_##name)(const void *array, size_t n, void *state) {                         \
+        struct extremes *e = state;                                                                \
         const char *p = array;                                                                     \
-        word start = (word)into->u.order.bits, signs = start;                                      \
+        word start = (word)e->FIELD_##op, signs = start;                                           \
         type best;                                                                                 \
         memcpy(&best, &start, sizeof best);                                                        \
         vector bests[2] = {(vector){0} + best, (vector){0} + best};                                \
@@ -127,8 +130,8 @@ void ISA_NAME(max_bf16)(const void *x, size_t n, struct partial *into) {
         memcpy(&bits, &best, sizeof bits);                                                         \
         const word top = (word)1 << (8 * sizeof(word) - 1);                                        \
         if (best == 0) bits = signs & top;                                                         \
-        into->u.order.nan |= any_nan;                                                              \
-        into->u.order.bits = bits;                                                                 \
+        e->nan |= any_nan;                                                                         \
+        e->FIELD_##op = bits;                                                                      \
     }
 
 #define min_is_better(a, b) ((a) < (b))

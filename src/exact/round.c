@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-/* The rounding itself is text that kernels share. */
-typedef uint32_t u32;
-typedef int32_t i32;
-typedef uint64_t u64;
-#define PURE static
-#include "kernels/rounding.h"
-
-static float_format format_of(tally_type type) {
+float_format format_of(tally_type type) {
     switch (type) {
     case TALLY_F16:
         return (float_format){10, 15};
@@ -73,35 +66,6 @@ tally_value round_scaled(tally_type type, __int128 value, int exponent) {
     magnitude <<= lead;
     return round_to_float(type, negative, (uint64_t)(magnitude >> 64), exponent - lead + 64,
                           (uint64_t)magnitude != 0);
-}
-
-tally_value round_superacc(tally_type type, const struct superacc *a) {
-    struct superacc digits = *a;
-    superacc_normalise(&digits);
-    int negative = digits.limb[SUPERACC_LIMBS - 1] < 0;
-    if (negative) {
-        for (int i = 0; i < SUPERACC_LIMBS; i++)
-            digits.limb[i] = -digits.limb[i];
-        superacc_normalise(&digits);
-    }
-    int i = SUPERACC_LIMBS - 1;
-    while (i >= 0 && digits.limb[i] == 0)
-        i--;
-    if (i < 0) return float_from_bits(type, 0);
-
-    /* The leading digit and the two below it give 65 bits at least; what lies further down only
-     * matters as being there or not. */
-    unsigned __int128 lead = 0;
-    for (int k = 0; k < 3; k++)
-        lead = lead << 32 | (i - k >= 0 ? (uint32_t)digits.limb[i - k] : 0);
-    int exponent = SUPERACC_LOWEST + 32 * (i - 2);
-    int sticky = 0;
-    for (int k = i - 3; k >= 0; k--)
-        sticky |= digits.limb[k] != 0;
-    int shift = __builtin_clz((uint32_t)digits.limb[i]);
-    lead <<= 32 + shift; /* the top bit of 96 to the top of 128 */
-    return round_to_float(type, negative, (uint64_t)(lead >> 64), exponent + 32 - shift,
-                          sticky || (uint64_t)lead != 0);
 }
 
 tally_value round_double(tally_type type, double d) {

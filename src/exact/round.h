@@ -4,7 +4,7 @@
 #ifndef TALLY_ROUND_H
 #define TALLY_ROUND_H
 
-#include "exact/superacc.h"
+#include "exact/kernel_words.h"
 #include "tally.h"
 
 /* (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than
@@ -12,8 +12,11 @@
  * is +0) or has its highest bit set. Too large becomes infinity, too small a subnormal or zero. */
 tally_value round_to_float(tally_type type, int negative, uint64_t top, int exponent, int sticky);
 
+/* value * 2^exponent, rounded once. */
 tally_value round_scaled(tally_type type, __int128 value, int exponent);
-tally_value round_superacc(tally_type type, const struct superacc *a);
+
+/* What rounding needs to know of a floating type. */
+float_format format_of(tally_type type);
 
 /* A double, NaN and infinities included, as the nearest value of a floating type. */
 tally_value round_double(tally_type type, double d);

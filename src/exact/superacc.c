@@ -4,17 +4,38 @@
 #include <string.h>
 
 void superacc_clear(struct superacc *a) {
-    memset(a, 0, sizeof *a);
+    a->low = a->high = 0;
+    a->used = 0;
+}
+
+/* Makes limbs [low, high) touched ones: those that are new are 0. */
+static void touch(struct superacc *a, int low, int high) {
+    if (a->low == a->high) {
+        a->low = a->high = low;
+    }
+    if (low < a->low) {
+        memset(&a->limb[low], 0, (size_t)(a->low - low) * sizeof a->limb[0]);
+        a->low = low;
+    }
+    if (high > a->high) {
+        memset(&a->limb[a->high], 0, (size_t)(high - a->high) * sizeof a->limb[0]);
+        a->high = high;
+    }
 }
 
 void superacc_normalise(struct superacc *a) {
     int64_t carry = 0;
-    for (int i = 0; i < SUPERACC_LIMBS - 1; i++) {
+    for (int i = a->low; i < a->high; i++) {
         int64_t sum = a->limb[i] + carry; /* |limb| <= 2^61, |carry| <= 2^30 */
+        if (i == a->high - 1 && i < SUPERACC_LIMBS - 1 && sum >> 32 != 0 && sum >> 32 != -1)
+            touch(a, i, i + 2); /* the last limb keeps a sign, and no more */
+        if (i == a->high - 1) {
+            a->limb[i] = sum;
+            break;
+        }
         a->limb[i] = sum & 0xffffffff;
         carry = sum >> 32; /* floor: arithmetic shift */
     }
-    a->limb[SUPERACC_LIMBS - 1] += carry;
     a->used = 1;
 }
 
@@ -25,32 +46,52 @@ static void make_room(struct superacc *a, uint32_t more) {
 }
 
 void superacc_add(struct superacc *a, __int128 value, int exponent) {
+    if (value == 0) return;
     make_room(a, 1);
-    unsigned offset = (unsigned)(exponent - SUPERACC_LOWEST);
-    unsigned i = offset / 32, shift = offset % 32;
-    int64_t sign = value < 0 ? -1 : 1;
+    const unsigned offset = (unsigned)(exponent - SUPERACC_LOWEST);
+    const int first = (int)(offset / 32);
+    const unsigned shift = offset % 32;
+    const int64_t sign = value < 0 ? -1 : 1;
     unsigned __int128 rest = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
 
     /* The lowest digit holds what the shift leaves of 32 bits; the others follow whole. */
-    uint64_t low = (uint64_t)((uint32_t)rest) << shift;
-    a->limb[i] += sign * (int64_t)(low & 0xffffffff);
-    rest >>= 32 - shift;
-    while (rest != 0) {
-        a->limb[++i] += sign * (int64_t)(uint32_t)rest;
-        rest >>= 32;
-    }
+    int64_t digit[5];
+    int digits = 1;
+    digit[0] = (int64_t)((uint32_t)rest << shift);
+    for (rest >>= 32 - shift; rest != 0; rest >>= 32)
+        digit[digits++] = (int64_t)(uint32_t)rest;
+    touch(a, first, first + digits);
+    for (int i = 0; i < digits; i++)
+        a->limb[first + i] += sign * digit[i];
 }
 
 void superacc_merge(struct superacc *a, const struct superacc *b) {
-    uint32_t more = b->used;
-    if (a->used > SUPERACC_USED_MAX - more) superacc_normalise(a);
-    if (a->used > SUPERACC_USED_MAX - more) { /* b is nearly full itself: settle a copy of it */
+    const uint32_t more = b->used;
+    if (b->low == b->high) return;
+    if (a == b || a->used > SUPERACC_USED_MAX - more) {
+        /* The two are one, or nearly full: a settled copy of b is neither. */
         struct superacc settled = *b;
         superacc_normalise(&settled);
+        superacc_normalise(a);
         superacc_merge(a, &settled);
         return;
     }
-    for (int i = 0; i < SUPERACC_LIMBS; i++)
+    touch(a, b->low, b->high);
+    for (int i = b->low; i < b->high; i++)
         a->limb[i] += b->limb[i];
     a->used += more;
+}
+
+void superacc_negate(struct superacc *a) {
+    for (int i = a->low; i < a->high; i++)
+        a->limb[i] = -a->limb[i];
+}
+
+int superacc_is_valid(const struct superacc *a) {
+    if (a->low < 0 || a->low > a->high || a->high > SUPERACC_LIMBS) return 0;
+    if (a->used > SUPERACC_USED_MAX) return 0;
+    const int64_t bound = (int64_t)a->used << 32;
+    for (int i = a->low; i < a->high; i++)
+        if (a->limb[i] > bound || a->limb[i] < -bound) return 0;
+    return 1;
 }

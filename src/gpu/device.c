@@ -1,9 +1,9 @@
 /*
  * device.c - a GPU as a device of the engine: CUDA, OpenCL and the model by one text.
  *
- * An array goes to the device in chunks; each chunk is one launch of the production kernel for its
- * operator and type, which adds it to a record in the device's memory (kernels/records.h). The record is
- * read back once, at the end, and becomes a struct partial. So an array may be larger than the device's
+ * An array goes to the device in chunks; each chunk is one launch of a production kernel for each part of
+ * the problem, which adds it to a record in the device's memory (kernels/records.h). The records are
+ * read back once, at the end, and become the states of monoids. So an array may be larger than the device's
  * memory. Chunks go to two lanes in turn: one's copy is under way while the other's kernel runs. A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
@@ -16,9 +16,11 @@
 
 #include "gpu/gpu.h"
 #include "gpu/lane.h"
+#include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
+#include "lower.h"
 #include "status.h"
 #include "tree.h"
 
@@ -165,32 +167,53 @@ static void feed_done(struct feed *f, struct gpu_memory *piece) {
 
 /* ---- The engine's calls ------------------------------------------------------------------- */
 
-static tally_status fold(struct gpu_device *d, const struct reduction *r, const void *x, size_t n,
-                         struct partial *into) {
-    struct gpu_memory *piece = NULL;
-    struct feed f = {0};
-    size_t m, fed[LANES] = {0};
-    struct partial all;
-    partial_clear(r, &all);
-    tally_status s = feed_start(d, &f, x, n, tally_type_size(r->type), 1);
-    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
-        s = lane_clear(&d->lane[i], r);
-    while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        s = lane_fold(feed_lane(&f), r, piece, m);
-        fed[f.turn % f.lanes] += m;
-        feed_done(&f, piece);
-    }
-    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
-        s = lane_take(&d->lane[i], r, fed[i], &all);
-    if (s == TALLY_OK) partial_merge(r, into, &all);
+/* A record of nothing for each part. */
+static tally_status clear_records(struct lane *lane, const struct problem *p) {
+    tally_status s = TALLY_OK;
+    for_parts(part, p) if (s == TALLY_OK) s = lane_clear(lane, p, part);
     return s;
 }
 
-static tally_status gpu_fold(tally_device *device, const struct reduction *r, const void *x,
-                             size_t n, struct partial *into) {
+static tally_status take_records(struct lane *lane, const struct problem *p, struct state *into) {
+    tally_status s = TALLY_OK;
+    for_parts(part, p) if (s == TALLY_OK) s = lane_take(lane, p, part, into);
+    return s;
+}
+
+/* The n elements at the start of x into every record. */
+static tally_status fold_piece(struct lane *lane, const struct problem *p, struct gpu_memory *x,
+                               size_t n) {
+    tally_status s = TALLY_OK;
+    for_parts(part, p) if (s == TALLY_OK) s = lane_fold(lane, p, part, x, n);
+    return s;
+}
+
+static tally_status fold(struct gpu_device *d, const struct problem *p, const struct slice *in,
+                         struct state *into) {
+    struct gpu_memory *piece = NULL;
+    struct feed f = {0};
+    size_t m;
+    struct state all;
+    state_clear(p, &all);
+    tally_status s = feed_start(d, &f, in->x, in->n, tally_type_size(p->type), 1);
+    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
+        s = clear_records(&d->lane[i], p);
+    while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
+        s = fold_piece(feed_lane(&f), p, piece, m);
+        feed_done(&f, piece);
+    }
+    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
+        s = take_records(&d->lane[i], p, &all);
+    all.n = in->n;
+    if (s == TALLY_OK) state_merge(p, into, &all, into->n);
+    return s;
+}
+
+static tally_status gpu_fold(tally_device *device, const struct problem *p, const struct slice *in,
+                             struct state *into) {
     struct gpu_device *d = own(device);
     tally_status s = enter(d);
-    return s == TALLY_OK ? leave(d, fold(d, r, x, n, into)) : s;
+    return s == TALLY_OK ? leave(d, fold(d, p, in, into)) : s;
 }
 
 /* Values of nodes that a lane has under way. */
@@ -207,19 +230,19 @@ static tally_status collect(struct lane *lane, struct owed *owed) {
     return s;
 }
 
-static tally_status leaves(struct gpu_device *d, const struct reduction *r, const void *x, size_t n,
+static tally_status leaves(struct gpu_device *d, const struct problem *p, const void *x, size_t n,
                            unsigned level, char *out) {
-    const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(r);
+    const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(p);
     struct gpu_memory *piece = NULL;
     struct owed owed[LANES] = {{0}};
     struct feed f = {0};
     size_t m;
-    tally_status s = feed_start(d, &f, x, n, tally_type_size(r->type), grain);
+    tally_status s = feed_start(d, &f, x, n, tally_type_size(p->type), grain);
     while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
         struct lane *lane = feed_lane(&f);
         struct owed *mine = &owed[f.turn % f.lanes];
         s = collect(lane, mine);
-        if (s == TALLY_OK) s = lane_leaves(lane, r, piece, m, level, &mine->at);
+        if (s == TALLY_OK) s = lane_leaves(lane, p, piece, m, level, &mine->at);
         mine->out = out;
         mine->bytes = (m + grain - 1) / grain * size;
         out += mine->bytes;
@@ -230,13 +253,13 @@ static tally_status leaves(struct gpu_device *d, const struct reduction *r, cons
     return s;
 }
 
-static tally_status gpu_leaves(tally_device *device, const struct reduction *r, const void *x,
+static tally_status gpu_leaves(tally_device *device, const struct problem *p, const void *x,
                                size_t n, unsigned level, void *out) {
     struct gpu_device *d = own(device);
-    tally_status s = source_check(r);
+    tally_status s = source_check(p);
     if (s != TALLY_OK) return s;
     s = enter(d);
-    return s == TALLY_OK ? leave(d, leaves(d, r, x, n, level, out)) : s;
+    return s == TALLY_OK ? leave(d, leaves(d, p, x, n, level, out)) : s;
 }
 
 /* ---- Data on the device ------------------------------------------------------------------- */
@@ -248,84 +271,134 @@ static tally_status check_alignment(const struct gpu_device *d, const void *memo
                 d->api->name, d->index, alignment);
 }
 
-static tally_status reduce_resident(struct gpu_device *d, const struct reduction *r, void *memory,
-                                    size_t n, tally_value *out) {
-    const size_t element = tally_type_size(r->type);
+/* The problem of the canonical tree alone, for one with other parts beside it. */
+static struct problem tree_problem(const struct problem *p) {
+    struct problem tree = *p;
+    unsigned i = 0;
+    while (p->value[i].op != TALLY_PROD && p->value[i].op != TALLY_USER)
+        i++;
+    tree.parts = PART_BIT(PART_TREE);
+    tree.values = 1;
+    tree.value[0] = p->value[i];
+    return tree;
+}
+
+/* Reduces the n > 0 elements at the start of pieces of the device's memory: by the kernel that gives the
+ * value, or by records from which the host lowers the values. Where `seconds` is not NULL, it is given the
+ * device's time for the launches. */
+static tally_status reduce_pieces(struct lane *lane, const struct problem *p, struct gpu_memory *x,
+                                  size_t n, tally_value *out, double *seconds) {
+    struct state state;
+    tally_value root = {.type = 0};
+    tally_status s = TALLY_OK;
+    if (recipe_gives_value(p)) return lane_reduce(lane, p, x, n, out, seconds);
+    state_clear(p, &state);
+    if (problem_has(p, PART_TREE)) {
+        const struct problem tree = tree_problem(p);
+        s = lane_reduce(lane, &tree, x, n, &root, NULL);
+    }
+    if (s == TALLY_OK) s = clear_records(lane, p);
+    if (s == TALLY_OK && seconds) s = lane->api->mark(lane->gpu, 0);
+    if (s == TALLY_OK) s = fold_piece(lane, p, x, n);
+    if (s == TALLY_OK && seconds) s = lane->api->mark(lane->gpu, 1);
+    if (s == TALLY_OK) s = take_records(lane, p, &state);
+    if (s == TALLY_OK && seconds) s = lane->api->elapsed(lane->gpu, seconds);
+    state.n = n;
+    return s == TALLY_OK ? lower_values(p, &state, &root, out) : s;
+}
+
+static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
+                                    const struct slice *in, tally_value *out) {
+    const size_t element = tally_type_size(p->type);
     struct lane *lane = &d->lane[0];
     struct gpu_memory *piece;
-    tally_status s = check_alignment(d, memory, element);
-    if (s == TALLY_OK) s = d->api->adopt(lane->gpu, memory, n * element, &piece);
+    tally_status s = check_alignment(d, in->x, element);
+    if (s == TALLY_OK)
+        s = d->api->adopt(lane->gpu, (void *)(uintptr_t)in->x, in->n * element, &piece);
     if (s != TALLY_OK) return s;
-    s = lane_reduce(lane, r, piece, n, out, NULL);
+    s = reduce_pieces(lane, p, piece, in->n, out, NULL);
     d->api->release(lane->gpu, piece);
     return s;
 }
 
-static tally_status gpu_resident(tally_device *device, const struct reduction *r, void *memory,
-                                 size_t n, tally_value *out) {
+static void copy_values(const struct problem *p, const tally_value *from, tally_value *to) {
+    memcpy(to, from, p->values * sizeof *to);
+}
+
+static tally_status gpu_resident(tally_device *device, const struct problem *p,
+                                 const struct slice *in, tally_value *out) {
     struct gpu_device *d = own(device);
-    tally_value value;
+    tally_value values[TALLY_VALUES_MAX];
     tally_status s = enter(d);
     if (s != TALLY_OK) return s;
-    s = leave(d, reduce_resident(d, r, memory, n, &value));
-    if (s == TALLY_OK) *out = value;
+    s = leave(d, reduce_resident(d, p, in, values));
+    if (s == TALLY_OK) copy_values(p, values, out);
     return s;
+}
+
+/* Whether the device can bring a problem to its values without the host. */
+static tally_status check_enqueued(const struct gpu_device *d, const struct problem *p) {
+    if (recipe_gives_value(p)) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED, "%s:%zu: %s has no kernel that gives its value", d->api->name,
+                d->index, tally_op_name(p->value[0].op));
 }
 
 /* Bytes of workspace; the kernels are ready afterwards. */
-static tally_status gpu_workspace(tally_device *device, const struct reduction *r, size_t n,
+static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
     struct kernels k;
-    tally_status s = enter(d);
+    const enum part part = (enum part)__builtin_ctz(p->parts | 1u << PARTS);
+    tally_status s = check_enqueued(d, p);
+    if (s == TALLY_OK) s = enter(d);
     if (s != TALLY_OK) return s;
-    s = lane_kernels(&d->lane[0], r, &k);
-    if (s == TALLY_OK) *bytes = lane_workspace(&d->lane[0], r, n);
+    s = lane_kernels(&d->lane[0], p, part, &k);
+    if (s == TALLY_OK) *bytes = lane_workspace(&d->lane[0], p, part, n);
     return leave(d, s);
 }
 
-/* The caller's memory as pieces: array, workspace, result. */
-static tally_status wrap(struct gpu_device *d, const struct native_call *call, size_t element,
+/* The caller's memory as pieces: array, workspace, results. */
+static tally_status wrap(struct gpu_device *d, const tally_call *call, size_t element,
                          struct gpu_memory *piece[3]) {
     struct gpu *gpu = d->lane[0].gpu;
     tally_status s = TALLY_OK;
-    if (call->n > 0) s = d->api->wrap(gpu, call->memory, call->n * element, &piece[0]);
+    if (call->n > 0) s = d->api->wrap(gpu, call->x, call->n * element, &piece[0]);
     if (s == TALLY_OK) s = d->api->wrap(gpu, call->workspace, call->workspace_bytes, &piece[1]);
-    if (s == TALLY_OK) s = d->api->wrap(gpu, call->result, sizeof(tally_result), &piece[2]);
+    if (s == TALLY_OK) s = d->api->wrap(gpu, call->results, sizeof(tally_result), &piece[2]);
     return s;
 }
 
-static tally_status enqueue(struct gpu_device *d, const struct reduction *r,
-                            const struct native_call *call) {
+static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
     struct lane *lane = &d->lane[0];
     struct gpu_memory *piece[3] = {NULL};
-    const size_t element = tally_type_size(r->type), needs = lane_workspace(lane, r, call->n);
+    const enum part part = (enum part)__builtin_ctz(p->parts | 1u << PARTS);
+    const size_t element = tally_type_size(p->type), needs = lane_workspace(lane, p, part, call->n);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
     tally_status s = wrap(d, call, element, piece);
     d->api->use(lane->gpu, true, call->queue);
-    if (s == TALLY_OK) s = lane_start(lane, r, piece[0], call->n, piece[1], false, piece[2]);
+    if (s == TALLY_OK) s = lane_start(lane, p, piece[0], call->n, piece[1], false, piece[2]);
     d->api->use(lane->gpu, false, NULL);
     for (int i = 0; i < 3; i++)
         d->api->release(lane->gpu, piece[i]);
     return s;
 }
 
-static tally_status gpu_enqueue(tally_device *device, const struct reduction *r,
-                                const struct native_call *call) {
+static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
+                                const tally_call *call) {
     struct gpu_device *d = own(device);
-    tally_status s = TALLY_OK;
-    if (d->facts.has_addresses) {
-        s = check_alignment(d, call->memory, tally_type_size(r->type));
+    tally_status s = check_enqueued(d, p);
+    if (s == TALLY_OK && d->facts.has_addresses) {
+        s = check_alignment(d, call->x, tally_type_size(p->type));
         if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
-        if (s == TALLY_OK) s = check_alignment(d, call->result, 8);
+        if (s == TALLY_OK) s = check_alignment(d, call->results, 8);
     }
     if (s == TALLY_OK) s = enter(d);
     if (s != TALLY_OK) return s;
     /* Nothing of ours is under way, and the caller's queue may be one that is being captured: no waiting,
      * as leave() would. */
-    s = enqueue(d, r, call);
+    s = enqueue(d, p, call);
     if (s == TALLY_ELOST) drop(d);
     pthread_mutex_unlock(&d->lock);
     return s;
@@ -353,15 +426,15 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static tally_status time_reduction(struct gpu_device *d, const struct reduction *r, const void *x,
-                                   size_t n, tally_value *out, double *seconds) {
-    const size_t element = tally_type_size(r->type);
+static tally_status time_reduction(struct gpu_device *d, const struct problem *p,
+                                   const struct slice *in, tally_value *out, double *seconds) {
+    const size_t element = tally_type_size(p->type);
     struct gpu_memory *piece = NULL;
     double took[TIMES];
-    tally_status s = bring(d, x, n * element, element, &piece);
-    if (s == TALLY_OK) s = lane_reduce(&d->lane[0], r, piece, n, out, NULL); /* warms up */
+    tally_status s = bring(d, in->x, in->n * element, element, &piece);
+    if (s == TALLY_OK) s = reduce_pieces(&d->lane[0], p, piece, in->n, out, NULL); /* warms up */
     for (int i = 0; i < TIMES && s == TALLY_OK; i++)
-        s = lane_reduce(&d->lane[0], r, piece, n, out, &took[i]);
+        s = reduce_pieces(&d->lane[0], p, piece, in->n, out, &took[i]);
     d->api->release(d->lane[0].gpu, piece);
     if (s != TALLY_OK) return s;
     qsort(took, TIMES, sizeof *took, ascending);
@@ -374,21 +447,22 @@ static tally_status no_time(const struct gpu_device *d) {
     return fail(TALLY_EUNSUPPORTED, "the model has no time, and so no read roof");
 }
 
-static tally_status gpu_time(tally_device *device, const struct reduction *r, const void *x,
-                             size_t n, tally_value *out, double *seconds) {
+static tally_status gpu_time(tally_device *device, const struct problem *p, const struct slice *in,
+                             tally_value *out, double *seconds) {
     struct gpu_device *d = own(device);
     tally_status s = no_time(d);
     if (s == TALLY_OK) s = enter(d);
-    return s == TALLY_OK ? leave(d, time_reduction(d, r, x, n, out, seconds)) : s;
+    return s == TALLY_OK ? leave(d, time_reduction(d, p, in, out, seconds)) : s;
 }
 
 /* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
                                double *best) {
-    const struct reduction ors = {
-        .op = TALLY_OR, .type = TALLY_U32, .out = TALLY_U32, .method = METHOD_BITS};
+    static const tally_problem words = {.op = TALLY_OR, .type = TALLY_U32};
+    struct problem ors;
     tally_value value;
-    tally_status s = roof_measure(d->api, d->lane[0].gpu, x, bytes, best);
+    tally_status s = problem_plan(&words, &ors);
+    if (s == TALLY_OK) s = roof_measure(d->api, d->lane[0].gpu, x, bytes, best);
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
         double seconds = *best;
         s = lane_reduce(&d->lane[0], &ors, x, bytes / 4, &value, &seconds);

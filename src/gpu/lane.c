@@ -6,8 +6,10 @@
 #include "gpu/record.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
+#include "lower.h"
 #include "status.h"
 #include "tree.h"
+#include "types.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -50,23 +52,25 @@ tally_status lane_reserve(struct lane *lane, struct gpu_memory **piece, size_t *
     return s;
 }
 
-static tally_status find_kernels(struct lane *lane, const struct reduction *r,
+static tally_status find_kernels(struct lane *lane, const struct problem *p, enum part part,
                                  struct kernels *out) {
     struct gpu_program *program = NULL;
-    const bool tree = r->method == METHOD_TREE;
-    tally_status s = recipe_build(lane->api, lane->gpu, lane->block, r, &program);
+    const bool tree = part == PART_TREE;
+    tally_status s = recipe_build(lane->api, lane->gpu, lane->block, p, part, &program);
     if (s == TALLY_OK)
         s = lane->api->kernel(lane->gpu, program, tree ? "leaves" : "reduce", &out->first);
     if (s == TALLY_OK && tree) s = lane->api->kernel(lane->gpu, program, "nodes", &out->second);
     return s;
 }
 
-tally_status lane_kernels(struct lane *lane, const struct reduction *r, struct kernels *out) {
-    if (r->user) return find_kernels(lane, r, out);
-    struct kernels *known = &lane->known[r->op][r->type][r->method == METHOD_FAST_SUM];
+tally_status lane_kernels(struct lane *lane, const struct problem *p, enum part part,
+                          struct kernels *out) {
+    if (part == PART_TREE && p->user) return find_kernels(lane, p, part, out);
+    const int bits_op = part == PART_BITS ? (int)p->bits_op - TALLY_AND : 0;
+    struct kernels *known = &lane->known[part][bits_op][p->type];
     if (!known->first) {
         struct kernels found = {0};
-        tally_status s = find_kernels(lane, r, &found);
+        tally_status s = find_kernels(lane, p, part, &found);
         if (s != TALLY_OK) return s;
         *known = found;
     }
@@ -81,9 +85,14 @@ static unsigned units(const struct lane *lane) {
 }
 
 /* Blocks that the device has at once. */
-static unsigned blocks_at_once(const struct lane *lane, const struct reduction *r) {
+/* Whether the part is an exact sum of floats, whose blocks are large and meet limb by limb. */
+static bool is_float_sum(const struct problem *p, enum part part) {
+    return part == PART_SUM && type_is_float(p->type);
+}
+
+static unsigned blocks_at_once(const struct lane *lane, const struct problem *p, enum part part) {
     if (lane->block == 1) return units(lane) * CPU_BLOCKS_A_UNIT;
-    const unsigned each = r->method == METHOD_FLOAT_SUM ? GPU_SUM_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
+    const unsigned each = is_float_sum(p, part) ? GPU_SUM_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
     return units(lane) * each;
 }
 
@@ -92,10 +101,11 @@ static size_t tile_elements(const struct lane *lane, size_t element) {
     return lane->block == 1 ? CPU_TILES_A_BLOCK * CPU_TILE : lane->block * GPU_TILE * 16 / element;
 }
 
-static unsigned grid_for(const struct lane *lane, const struct reduction *r, uint64_t n) {
-    const uint64_t tiles = n / tile_elements(lane, tally_type_size(r->type));
-    uint64_t most = blocks_at_once(lane, r);
-    if (lane->block > 1 && r->method == METHOD_FLOAT_SUM) /* so many rounds of them */
+static unsigned grid_for(const struct lane *lane, const struct problem *p, enum part part,
+                         uint64_t n) {
+    const uint64_t tiles = n / tile_elements(lane, tally_type_size(p->type));
+    uint64_t most = blocks_at_once(lane, p, part);
+    if (lane->block > 1 && is_float_sum(p, part)) /* so many rounds of them */
         most *= tiles / GPU_TILES_A_BLOCK / most + 1;
     return tiles == 0 ? 1 : tiles < most ? (unsigned)tiles : (unsigned)most;
 }
@@ -115,14 +125,15 @@ static uint64_t leaf_count(uint64_t n) {
 }
 
 /* The nodes of all levels that launches leave: 32 make one, and so on. */
-static size_t values_bytes(const struct reduction *r, uint64_t n) {
-    return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(r);
+static size_t values_bytes(const struct problem *p, uint64_t n) {
+    return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(p);
 }
 
-size_t lane_workspace(const struct lane *lane, const struct reduction *r, uint64_t n) {
-    if (r->method == METHOD_TREE) return values_bytes(r, n);
-    const size_t words = record_words(r);
-    const size_t board = r->method == METHOD_FLOAT_SUM ? 0 : blocks_at_once(lane, r);
+size_t lane_workspace(const struct lane *lane, const struct problem *p, enum part part,
+                      uint64_t n) {
+    if (part == PART_TREE) return values_bytes(p, n);
+    const size_t words = record_words(p, part);
+    const size_t board = is_float_sum(p, part) ? 0 : blocks_at_once(lane, p, part);
     return 8 * (BOARD + words * board);
 }
 
@@ -135,30 +146,31 @@ static void *const nothing = NULL;
 #define PIECE(m)                                                                                   \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
-static tally_status launch_fold(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
-                                uint64_t n, struct gpu_memory *work, uint32_t request,
-                                struct gpu_memory *result) {
+static tally_status launch_fold(struct lane *lane, const struct problem *p, enum part part,
+                                struct gpu_memory *x, uint64_t n, struct gpu_memory *work,
+                                uint32_t request, struct gpu_memory *result) {
     struct kernels k;
     const struct gpu_argument arguments[] = {PIECE(x), VALUE(n), PIECE(work), VALUE(request),
                                              PIECE(result)};
-    tally_status s = lane_kernels(lane, r, &k);
+    tally_status s = lane_kernels(lane, p, part, &k);
     if (s != TALLY_OK) return s;
-    return lane->api->launch(lane->gpu, k.first, grid_for(lane, r, n), lane->block, arguments, 5);
+    return lane->api->launch(lane->gpu, k.first, grid_for(lane, p, part, n), lane->block, arguments,
+                             5);
 }
 
 /* Leaves, and subtrees of 2^level of them, to `values`; *at is where, in nodes. The last launch has the
  * request. */
-static tally_status launch_tree(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+static tally_status launch_tree(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                                 uint64_t n, unsigned level, struct gpu_memory *values,
                                 uint32_t request, struct gpu_memory *result, uint64_t *at) {
     struct kernels k;
     const unsigned warps = (lane->block + TREE_LANES - 1) / TREE_LANES;
     uint64_t count = leaf_count(n), from = 0, identity = 0;
     uint32_t asked = level == 0 ? request : 0;
-    if (n == 0) identity = tree_identity_bits(r);
+    if (n == 0) identity = tree_identity_bits(p);
     const struct gpu_argument to_leaves[] = {PIECE(x),        VALUE(n),     PIECE(values),
                                              VALUE(identity), VALUE(asked), PIECE(result)};
-    tally_status s = lane_kernels(lane, r, &k);
+    tally_status s = lane_kernels(lane, p, PART_TREE, &k);
     if (s != TALLY_OK) return s;
     s = lane->api->launch(lane->gpu, k.first, tree_grid(lane, (count + warps - 1) / warps),
                           lane->block, to_leaves, 6);
@@ -181,72 +193,79 @@ static tally_status launch_tree(struct lane *lane, const struct reduction *r, st
 
 /* ---- Adding to a record -------------------------------------------------------------------- */
 
-static tally_status zero(struct lane *lane, const struct reduction *r, struct gpu_memory *work) {
-    return lane->api->fill(lane->gpu, work, 0, 0, 8 * (1 + record_words(r)));
+static tally_status zero(struct lane *lane, const struct problem *p, enum part part,
+                         struct gpu_memory *work) {
+    return lane->api->fill(lane->gpu, work, 0, 0, 8 * (1 + record_words(p, part)));
 }
 
 /* Room to work in that holds nothing but 0 where it matters. */
-static tally_status clean_work(struct lane *lane, const struct reduction *r) {
-    const size_t bytes = lane_workspace(lane, r, 0);
-    if (lane->work_clean && lane->work_bytes >= bytes) return TALLY_OK;
-    tally_status s = lane_reserve(lane, &lane->work, &lane->work_bytes, bytes);
-    if (s == TALLY_OK) s = lane->api->fill(lane->gpu, lane->work, 0, 0, 8 * BOARD);
-    lane->work_clean = s == TALLY_OK;
+static tally_status clean_work(struct lane *lane, const struct problem *p, enum part part) {
+    struct work *work = &lane->work[part];
+    const size_t bytes = lane_workspace(lane, p, part, 0);
+    if (work->clean && work->bytes >= bytes) return TALLY_OK;
+    tally_status s = lane_reserve(lane, &work->memory, &work->bytes, bytes);
+    if (s == TALLY_OK) s = lane->api->fill(lane->gpu, work->memory, 0, 0, 8 * BOARD);
+    work->clean = s == TALLY_OK;
     return s;
 }
 
-tally_status lane_clear(struct lane *lane, const struct reduction *r) {
-    tally_status s = clean_work(lane, r);
-    lane->work_clean = false;
+tally_status lane_clear(struct lane *lane, const struct problem *p, enum part part) {
+    tally_status s = clean_work(lane, p, part);
+    lane->work[part].clean = false;
     return s;
 }
 
-tally_status lane_fold(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
-                       uint64_t n) {
-    return launch_fold(lane, r, x, n, lane->work, 0, NULL);
+tally_status lane_fold(struct lane *lane, const struct problem *p, enum part part,
+                       struct gpu_memory *x, uint64_t n) {
+    return launch_fold(lane, p, part, x, n, lane->work[part].memory, 0, NULL);
 }
 
-tally_status lane_take(struct lane *lane, const struct reduction *r, uint64_t n,
-                       struct partial *into) {
+tally_status lane_take(struct lane *lane, const struct problem *p, enum part part,
+                       struct state *into) {
     uint64_t record[RECORD_MAX];
-    struct partial mine;
-    tally_status s = lane->api->read(lane->gpu, record, lane->work, 8, 8 * record_words(r));
-    if (s != TALLY_OK) return s;
-    record_decode(r, record, n, &mine);
-    partial_merge(r, into, &mine);
-    return TALLY_OK;
+    tally_status s =
+        lane->api->read(lane->gpu, record, lane->work[part].memory, 8, 8 * record_words(p, part));
+    if (s == TALLY_OK) record_merge(p, part, record, into);
+    return s;
 }
 
 /* ---- Trees -------------------------------------------------------------------------------- */
 
-tally_status lane_leaves(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+tally_status lane_leaves(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                          uint64_t n, unsigned level, size_t *at) {
     uint64_t first = 0;
-    tally_status s =
-        lane_reserve(lane, &lane->values, &lane->values_bytes, lane_workspace(lane, r, n));
-    if (s == TALLY_OK) s = launch_tree(lane, r, x, n, level, lane->values, 0, NULL, &first);
-    *at = (size_t)first * tree_value_size(r);
+    tally_status s = lane_reserve(lane, &lane->values, &lane->values_bytes,
+                                  lane_workspace(lane, p, PART_TREE, n));
+    if (s == TALLY_OK) s = launch_tree(lane, p, x, n, level, lane->values, 0, NULL, &first);
+    *at = (size_t)first * tree_value_size(p);
     return s;
 }
 
 /* ---- From memory of the device to a value -------------------------------------------------- */
 
-tally_status lane_start(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+/* The one part of a problem whose kernel gives its value. */
+static enum part only_part(const struct problem *p) {
+    return (enum part)__builtin_ctz(p->parts);
+}
+
+tally_status lane_start(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                         uint64_t n, struct gpu_memory *work, bool clean,
                         struct gpu_memory *result) {
-    uint32_t request = recipe_request(r);
+    const enum part part = only_part(p);
+    uint32_t request = recipe_request(p);
     if (n > lane_launch_max(lane))
         return fail(TALLY_EUNSUPPORTED, "%llu elements are more than one launch can take",
                     (unsigned long long)n);
-    if (r->method == METHOD_TREE) {
+    if (part == PART_TREE) {
         uint64_t at;
         const uint64_t leaves = leaf_count(n);
         const unsigned level = leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
-        return launch_tree(lane, r, x, n, level, work, request, result, &at);
+        return launch_tree(lane, p, x, n, level, work, request, result, &at);
     }
-    if (lane->facts->has_uniform_branches && grid_for(lane, r, n) == 1) request |= REQUEST_ALONE;
-    tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero(lane, r, work);
-    return s == TALLY_OK ? launch_fold(lane, r, x, n, work, request, result) : s;
+    if (lane->facts->has_uniform_branches && grid_for(lane, p, part, n) == 1)
+        request |= REQUEST_ALONE;
+    tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero(lane, p, part, work);
+    return s == TALLY_OK ? launch_fold(lane, p, part, x, n, work, request, result) : s;
 }
 
 /* The result as soon as it is there, without asking the driver; or else with it. */
@@ -267,42 +286,46 @@ static tally_status wait_for(struct lane *lane, uint64_t word[2]) {
     return s;
 }
 
-static tally_status own_work(struct lane *lane, const struct reduction *r, uint64_t n,
+static tally_status own_work(struct lane *lane, const struct problem *p, uint64_t n,
                              struct gpu_memory **out) {
-    tally_status s =
-        r->method == METHOD_TREE
-            ? lane_reserve(lane, &lane->values, &lane->values_bytes, lane_workspace(lane, r, n))
-            : clean_work(lane, r);
-    *out = r->method == METHOD_TREE ? lane->values : lane->work;
+    const enum part part = only_part(p);
+    tally_status s = part == PART_TREE ? lane_reserve(lane, &lane->values, &lane->values_bytes,
+                                                      lane_workspace(lane, p, part, n))
+                                       : clean_work(lane, p, part);
+    *out = part == PART_TREE ? lane->values : lane->work[part].memory;
     return s;
 }
 
-tally_status lane_reduce(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+tally_status lane_reduce(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                          uint64_t n, tally_value *out, double *seconds) {
     struct gpu_memory *work;
     uint64_t word[2];
-    tally_status s = own_work(lane, r, n, &work);
+    bool *clean = &lane->work[only_part(p)].clean;
+    tally_status s = own_work(lane, p, n, &work);
     if (s != TALLY_OK) return s;
-    lane->work_clean = false; /* until the launch has come to its end */
+    *clean = false; /* until the launch has come to its end */
     if (lane->seen) lane->seen[1] = RESULT_PENDING;
     if (seconds) s = lane->api->mark(lane->gpu, 0);
-    if (s == TALLY_OK) s = lane_start(lane, r, x, n, work, true, lane->result);
+    if (s == TALLY_OK) s = lane_start(lane, p, x, n, work, true, lane->result);
     if (s == TALLY_OK && seconds) s = lane->api->mark(lane->gpu, 1);
     if (s == TALLY_OK) s = wait_for(lane, word);
     if (s == TALLY_OK && seconds) s = lane->api->elapsed(lane->gpu, seconds);
     if (s != TALLY_OK) return s;
-    lane->work_clean = true;
-    return partial_result(r, word[0], (uint32_t)word[1] != RESULT_OK, out);
+    *clean = true;
+    if ((uint32_t)word[1] != RESULT_OK) return lower_absence(p, TALLY_ERANGE);
+    *out = value_of_bits(p->value[0].type, word[0]);
+    return TALLY_OK;
 }
 
-tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
+tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
     struct lane lane = {.api = api, .gpu = gpu, .facts = api->facts(gpu)};
     lane.block = lane.facts->is_cpu ? 1 : GPU_BLOCK;
     tally_status s = api->allocate(gpu, 16, &lane.result);
-    if (s == TALLY_OK) s = lane_reduce(&lane, r, x, n, out, seconds);
+    if (s == TALLY_OK) s = lane_reduce(&lane, p, x, n, out, seconds);
     api->release(gpu, lane.result);
-    api->release(gpu, lane.work);
+    for (int part = 0; part < PARTS; part++)
+        api->release(gpu, lane.work[part].memory);
     api->release(gpu, lane.values);
     return s;
 }

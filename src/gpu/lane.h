@@ -9,7 +9,7 @@
 #define TALLY_GPU_LANE_H
 
 #include "gpu/gpu.h"
-#include "partial.h"
+#include "monoid.h"
 
 #include <stdbool.h>
 
@@ -23,9 +23,11 @@ struct lane {
     const struct gpu_facts *facts;
     unsigned block; /* threads of a block */
 
-    struct gpu_memory *work; /* counter, record, board: kernels/records.h */
-    size_t work_bytes;
-    bool work_clean;           /* counter and record are 0 */
+    struct work {
+        struct gpu_memory *memory; /* counter, record, board: kernels/records.h */
+        size_t bytes;
+        bool clean; /* counter and record are 0 */
+    } work[PARTS];
     struct gpu_memory *values; /* of a tree's nodes */
     size_t values_bytes;
     struct gpu_memory *staging; /* a chunk of an array */
@@ -33,7 +35,8 @@ struct lane {
     struct gpu_memory *result; /* two words, ... */
     volatile uint64_t *seen;   /* ... here, where the host can see them; or NULL */
 
-    struct kernels known[8][13][2]; /* found before: by operator, type, fast */
+    struct kernels known[PARTS][3]
+                        [TALLY_F64 + 1]; /* found before: by part, operator on bits, type */
 };
 
 /* A lane of a device, opened in the caller's context (or NULL): struct gpu_api. */
@@ -44,31 +47,32 @@ void lane_close(struct lane *lane); /* also one that was never opened */
 /* Makes *piece one of at least `bytes` bytes; what it held is lost. */
 tally_status lane_reserve(struct lane *lane, struct gpu_memory **piece, size_t *has, size_t bytes);
 
-/* The kernels of a reduction: compiled, loaded, ready to be launched. */
-tally_status lane_kernels(struct lane *lane, const struct reduction *r, struct kernels *out);
+/* The kernels of a part of a problem: compiled, loaded, ready to be launched. */
+tally_status lane_kernels(struct lane *lane, const struct problem *p, enum part part,
+                          struct kernels *out);
 
 /* The most elements that one launch may be given. */
 uint64_t lane_launch_max(const struct lane *lane);
 
-/* Bytes of memory that a reduction of n elements works in. */
-size_t lane_workspace(const struct lane *lane, const struct reduction *r, uint64_t n);
+/* Bytes of memory that the fold of n elements into a part works in. */
+size_t lane_workspace(const struct lane *lane, const struct problem *p, enum part part, uint64_t n);
 
 /* ---- Adding to a record ---- */
 
-/* Begins a record of nothing in lane->work. */
-tally_status lane_clear(struct lane *lane, const struct reduction *r);
+/* Begins a record of nothing in lane->work[part]. */
+tally_status lane_clear(struct lane *lane, const struct problem *p, enum part part);
 /* Adds the n elements at the start of x to it. */
-tally_status lane_fold(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
-                       uint64_t n);
-/* Waits, and merges it into a partial. n: of all elements added. */
-tally_status lane_take(struct lane *lane, const struct reduction *r, uint64_t n,
-                       struct partial *into);
+tally_status lane_fold(struct lane *lane, const struct problem *p, enum part part,
+                       struct gpu_memory *x, uint64_t n);
+/* Waits, and merges it into a state. */
+tally_status lane_take(struct lane *lane, const struct problem *p, enum part part,
+                       struct state *into);
 
 /* ---- Trees ---- */
 
 /* The values of n > 0 elements' leaves, joined to subtrees of 2^level of them, to lane->values; *at is
  * where there. */
-tally_status lane_leaves(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+tally_status lane_leaves(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                          uint64_t n, unsigned level, size_t *at);
 
 /* ---- From memory of the device to a value ---- */
@@ -76,12 +80,12 @@ tally_status lane_leaves(struct lane *lane, const struct reduction *r, struct gp
 /* Puts the reduction of the n elements at the start of x under way, working in `work` (of
  * lane_workspace() bytes), its value to come in `result` (kernels/request.h). `clean`: the work is known
  * to be 0 where that matters, and is again afterwards. */
-tally_status lane_start(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+tally_status lane_start(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                         uint64_t n, struct gpu_memory *work, bool clean, struct gpu_memory *result);
 
 /* The same in memory of the lane's own, and waits for the value. Where `seconds` is not NULL, it is given
  * the device's time for the launches. */
-tally_status lane_reduce(struct lane *lane, const struct reduction *r, struct gpu_memory *x,
+tally_status lane_reduce(struct lane *lane, const struct problem *p, struct gpu_memory *x,
                          uint64_t n, tally_value *out, double *seconds);
 
 #endif

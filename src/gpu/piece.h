@@ -6,10 +6,10 @@
 #define TALLY_GPU_PIECE_H
 
 #include "gpu/gpu.h"
-#include "partial.h"
+#include "problem.h"
 
 /* Reduces the n > 0 elements at the start of x; *seconds is the device's time for the launches. Fails as tally_reduce() does. */
-tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct reduction *r,
+tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds);
 
 #endif

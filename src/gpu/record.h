@@ -1,18 +1,19 @@
 /*
  * record.h - what kernels leave in a device's memory when they are not asked for a value
- * (kernels/records.h), as the engine knows it: a struct partial.
+ * (kernels/records.h), as the engine knows it: the state of a monoid.
  */
 #ifndef TALLY_GPU_RECORD_H
 #define TALLY_GPU_RECORD_H
 
-#include "partial.h"
+#include "monoid.h"
 
-#define RECORD_MAX (SUPERACC_LIMBS + 1) /* words, of an exact floating sum's */
+#define RECORD_MAX 69 /* words, of an exact floating sum's */
 
-/* Words of a record; every method but METHOD_TREE. */
-size_t record_words(const struct reduction *r);
+/* Words of a part's record; every part but PART_TREE. */
+size_t record_words(const struct problem *p, enum part part);
 
-/* The record of n elements as a partial. */
-void record_decode(const struct reduction *r, const uint64_t *word, size_t n, struct partial *p);
+/* Merges the record of a part, which knows n elements, into the state. */
+void record_merge(const struct problem *p, enum part part, const uint64_t *word,
+                  struct state *into);
 
 #endif

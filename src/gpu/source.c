@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-tally_status source_check(const struct reduction *r) {
-    if (!r->user) return TALLY_OK;
-    if (!r->user->source)
+tally_status source_check(const struct problem *p) {
+    if (!p->user) return TALLY_OK;
+    if (!p->user->source)
         return fail(TALLY_EUNSUPPORTED,
                     "this user operator has no source expression: it runs on the "
                     "cpu device only");
-    if (r->type == TALLY_F16 || r->type == TALLY_BF16)
+    if (p->type == TALLY_F16 || p->type == TALLY_BF16)
         return fail(TALLY_EUNSUPPORTED, "user operators on %s run on the cpu device only",
-                    tally_type_name(r->type));
+                    tally_type_name(p->type));
     return TALLY_OK;
 }
 
@@ -29,10 +29,10 @@ static const char frame[] = "#include \"kernels/tuning.h\"\n"
                             ");\n"
                             "}\n";
 
-tally_status source_prelude(const struct reduction *r, char **out) {
-    size_t size = sizeof frame + strlen(r->user->source);
+tally_status source_prelude(const struct problem *p, char **out) {
+    size_t size = sizeof frame + strlen(p->user->source);
     *out = malloc(size);
     if (!*out) return fail(TALLY_ENOMEM, "no memory for an operator's text (%zu bytes)", size);
-    snprintf(*out, size, frame, r->user->source);
+    snprintf(*out, size, frame, p->user->source);
     return TALLY_OK;
 }

@@ -4,12 +4,12 @@
 #ifndef TALLY_GPU_SOURCE_H
 #define TALLY_GPU_SOURCE_H
 
-#include "partial.h"
+#include "problem.h"
 
 /* Whether a GPU can do the reduction, if it is a user's: TALLY_EUNSUPPORTED with the reason. */
-tally_status source_check(const struct reduction *r);
+tally_status source_check(const struct problem *p);
 
 /* The text that goes before the kernel: the function user_combine(a, b). To be freed. */
-tally_status source_prelude(const struct reduction *r, char **out);
+tally_status source_prelude(const struct problem *p, char **out);
 
 #endif

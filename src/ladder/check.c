@@ -14,7 +14,7 @@
 #include "ladder/check.h"
 
 #include "ladder/sequential.h"
-#include "partial.h"
+#include "types.h"
 
 #include <math.h>
 
@@ -23,7 +23,8 @@ tally_status reference_make(const tally_ladder_options *o, struct reference *out
     *out = (struct reference){.op = o->op, .type = o->type, .n = o->n};
     tally_status status = tally_open("cpu", &cpu);
     if (status != TALLY_OK) return status;
-    status = tally_reduce(cpu, o->op, o->type, o->x, o->n, NULL, &out->value);
+    const tally_problem problem = {.op = o->op, .type = o->type};
+    status = tally_reduce(cpu, &problem, o->x, NULL, o->n, &out->value);
     tally_close(cpu);
     if (status == TALLY_OK && o->op == TALLY_SUM && type_is_float(o->type))
         out->magnitude = sequential_magnitude(o->type, o->x, o->n);

@@ -4,6 +4,7 @@
  */
 #include "ladder/names.h"
 
+#include "ladder/arithmetic.h"
 #include "status.h"
 
 #include <string.h>
@@ -80,6 +81,9 @@ tally_status options_fill(const tally_ladder_options *options, tally_ladder_opti
     if (!tally_op_name(options->op) || !tally_type_name(options->type) ||
         !tally_finish_name(options->finish))
         return fail(TALLY_EINVAL, "the ladder: no such operator, type or finish");
+    if (!ladder_arithmetic_of(options->type, options->op))
+        return fail(TALLY_EUNSUPPORTED, "no rung of the ladder is for %s",
+                    tally_op_name(options->op));
     if (options->n > SIZE_MAX / 16)
         return fail(TALLY_EINVAL, "the ladder: %zu elements are too many", options->n);
     *out = *options;

@@ -89,7 +89,8 @@ static tally_status run_tally(void *context, double *seconds) {
     struct cpu_run *c = context;
     const tally_ladder_options *o = c->options;
     const double start = clock_now();
-    tally_status status = tally_reduce(c->device, o->op, o->type, o->x, o->n, NULL, &c->value);
+    const tally_problem problem = {.op = o->op, .type = o->type};
+    tally_status status = tally_reduce(c->device, &problem, o->x, NULL, o->n, &c->value);
     *seconds = clock_now() - start;
     return status;
 }

@@ -377,30 +377,6 @@ static void operators(void **state) {
     check_nothing_left();
 }
 
-/* A process that makes ever new operators does not hold ever more programs, and the first still works.
- * (Operators differ in their blanks, which the compiler's double does not look at.) */
-static void many_operators(void **state) {
-    enum { MANY = 200, KEPT = 64 }; /* KEPT: what src/gpu/cache.h says */
-    char source[MANY + 32];
-    tally_operator op = users[0];
-    tally_value wanted, got;
-    (void)state;
-    tally_device *device = opened("cuda:0");
-    fill_small(TALLY_SUM, TALLY_I64, 100);
-    op.source = source;
-    assert_ok(tally_reduce_user(NULL, &op, TALLY_I64, data, 100, &wanted));
-    size_t after_first = 0;
-    for (int i = 0; i <= MANY; i++) {
-        snprintf(source, sizeof source, "a%*s * b %% 1000003", i % MANY, "");
-        assert_ok(tally_reduce_user(device, &op, TALLY_I64, data, 100, &got));
-        assert_true(got.as.i64 == wanted.as.i64);
-        if (i == 0) after_first = objects();
-        assert_true(objects() < after_first + KEPT);
-    }
-    tally_close(device);
-    check_nothing_left();
-}
-
 /* ---- Every call fails ------------------------------------------------------------------------ */
 
 /* Calls that a reduction cannot do without: were one's failure overlooked, the result could be right
@@ -866,7 +842,6 @@ int main(void) {
         cmocka_unit_test(foreign_memory),
         cmocka_unit_test(larger_than_memory),
         cmocka_unit_test(operators),
-        cmocka_unit_test(many_operators),
         cmocka_unit_test(threads),
         cmocka_unit_test(opened_many_times),
         cmocka_unit_test(lost_device),

@@ -9,6 +9,8 @@
 /* Data that lie in a file, mapped to be read: a reduction reads them where they are, and only reads. */
 static void reads_a_read_only_mapping(void **state) {
     enum { N = 1 << 20 };
+    const tally_problem sums = {.op = TALLY_SUM, .type = TALLY_F64};
+    const tally_problem products = {.op = TALLY_PROD, .type = TALLY_F64};
     tally_device *device;
     tally_value sum, wanted;
     FILE *file = tmpfile();
@@ -25,11 +27,11 @@ static void reads_a_read_only_mapping(void **state) {
     assert_int_equal(fflush(file), 0);
     const double *x = mmap(NULL, N * sizeof *x, PROT_READ, MAP_SHARED, fileno(file), 0);
     assert_ptr_not_equal(x, MAP_FAILED);
-    assert_ok(tally_reduce(NULL, TALLY_SUM, TALLY_F64, x, N, NULL, &wanted));
-    assert_ok(tally_reduce(device, TALLY_SUM, TALLY_F64, x, N, NULL, &sum));
+    assert_ok(tally_reduce(NULL, &sums, x, NULL, N, &wanted));
+    assert_ok(tally_reduce(device, &sums, x, NULL, N, &sum));
     assert_true(tally_value_bits(&sum) == tally_value_bits(&wanted));
-    assert_ok(tally_reduce(NULL, TALLY_PROD, TALLY_F64, x + 1, 1000, NULL, &wanted));
-    assert_ok(tally_reduce(device, TALLY_PROD, TALLY_F64, x + 1, 1000, NULL, &sum));
+    assert_ok(tally_reduce(NULL, &products, x + 1, NULL, 1000, &wanted));
+    assert_ok(tally_reduce(device, &products, x + 1, NULL, 1000, &sum));
     assert_true(tally_value_bits(&sum) == tally_value_bits(&wanted));
     munmap((void *)(uintptr_t)x, N * sizeof *x);
     fclose(file);

@@ -12,9 +12,11 @@
 
 #include "ladder/check.c"
 
-int type_is_float(tally_type type) {
-    return type >= TALLY_F16;
-}
+const struct type_row type_rows[TYPE_ROWS] = {
+#define TYPE(NAME, name, kind, bits) [TALLY_##NAME] = {#name, KIND_##kind, bits},
+    TALLY_TYPES(TYPE)
+#undef TYPE
+};
 
 double sequential_magnitude(tally_type type, const void *x, uint64_t n) {
     (void)type, (void)x;
@@ -47,6 +49,8 @@ static void test_arguments(void **state) {
     assert_error(TALLY_EINVAL, tally_ladder_check("model", &o));
     o = options(8), o.op = (tally_op)99;
     assert_error(TALLY_EINVAL, tally_ladder_check("model", &o));
+    o = options(8), o.op = TALLY_MEAN; /* no rung is for it */
+    assert_error(TALLY_EUNSUPPORTED, tally_ladder_check("model", &o));
     o = options(8), o.x = NULL;
     assert_error(TALLY_EINVAL, tally_ladder_run("model", &o, &report));
     assert_error(TALLY_EINVAL, tally_ladder_explain("shared", &o, NULL, NULL, &row));
@@ -102,8 +106,8 @@ static void reduce_on_model(void *context, const tally_ladder_step *step) {
     tally_value sum = {0};
     (void)step;
     if (tally_open("model", &model) != TALLY_OK) return;
-    if (tally_reduce(model, TALLY_SUM, TALLY_F32, ones, 300, NULL, &sum) == TALLY_OK &&
-        sum.as.f32 == 8)
+    const tally_problem problem = {.op = TALLY_SUM, .type = TALLY_F32};
+    if (tally_reduce(model, &problem, ones, NULL, 300, &sum) == TALLY_OK && sum.as.f32 == 8)
         ++*(unsigned *)context;
     tally_close(model);
 }

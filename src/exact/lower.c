@@ -1,0 +1,117 @@
+/* lower.c - see lower.h. */
+#include "exact/lower.h"
+
+#include "exact/kernel_words.h"
+#include "exact/round.h"
+
+#include "kernels/number.h"
+
+#include <string.h>
+
+_Static_assert(SUPERACC_LIMBS + 2 <= NUMBER_DIGITS, "a superaccumulator is a number");
+_Static_assert(SUPERACC_LOWEST % 32 == 0, "numbers line up digit by digit");
+
+static void number_of_sum(const struct exact_sum *s, number *out) {
+    if (s->spread) {
+        const struct superacc *a = &s->limbs;
+#define LIMB(i) a->limb[a->low + (i)]
+        NUMBER_OF_LIMBS(LIMB, a->high - a->low, SUPERACC_LOWEST + 32 * a->low, out);
+#undef LIMB
+        return;
+    }
+    /* 128 bits, moved up to a digit's edge: five digits. */
+    const int shift = s->pending_exponent & 31, negative = s->pending < 0;
+    unsigned __int128 rest =
+        negative ? -(unsigned __int128)s->pending : (unsigned __int128)s->pending;
+    out->exponent = s->pending_exponent - shift;
+    out->negative = (u32)negative;
+    out->digit[0] = (u32)rest << shift;
+    rest >>= 32 - shift;
+    out->count = 1;
+    for (; rest != 0; rest >>= 32)
+        out->digit[out->count++] = (u32)rest;
+    number_trim(out);
+}
+
+/* Whether infinities or NaNs decide; the value, if so. A root or a product with something negative is for
+ * the caller. */
+static int is_special(const struct exact_sum *s, int negate, tally_type type, tally_value *out) {
+    if (s->nans || (s->plus && s->minus))
+        *out = float_nan(type);
+    else if (s->plus || s->minus)
+        *out = float_infinity(type, (s->minus != 0) != (negate != 0));
+    else
+        return 0;
+    return 1;
+}
+
+tally_value exact_round(const struct exact_sum *s, uint64_t n, tally_type type) {
+    tally_value v;
+    if (is_special(s, 0, type, &v)) return v;
+    if (n != 0 && !s->mixed) return float_negative_zero(type);
+    if (!s->spread) return round_scaled(type, s->pending, s->pending_exponent);
+    number a;
+    number_of_sum(s, &a);
+    return float_from_bits(type, round_number(format_of(type), &a));
+}
+
+tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, uint64_t divisor,
+                           tally_type type) {
+    tally_value v;
+    if (is_special(s, negative, type, &v)) return v;
+    number a, b;
+    number_of_sum(s, &a);
+    if (a.count == 0) {
+        const int minus = (n != 0 && !s->mixed) != (negative != 0);
+        return minus ? float_negative_zero(type) : float_from_bits(type, 0);
+    }
+    a.negative ^= (u32)(negative != 0);
+    number_of(divisor, 0, &b);
+    return float_from_bits(type, round_quotient(format_of(type), &a, &b, 0));
+}
+
+tally_value exact_root(const struct exact_sum *s, tally_type type) {
+    tally_value v;
+    if (is_special(s, 0, type, &v)) return v;
+    number a, one;
+    number_of_sum(s, &a);
+    number_of(1, 0, &one);
+    return float_from_bits(type, round_quotient(format_of(type), &a, &one, 1));
+}
+
+/* ddof = mantissa * 2^exponent. */
+static u64 split(double ddof, i32 *exponent) {
+    uint64_t bits;
+    memcpy(&bits, &ddof, sizeof bits);
+    const i32 field = (i32)(bits >> 52 & 2047);
+    *exponent = (field ? field : 1) - 1075;
+    return (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t)(field != 0) << 52;
+}
+
+tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *squares, uint64_t n,
+                           double ddof, int root, tally_type type) {
+    if (n == 0 || sum->nans || sum->plus || sum->minus) return float_nan(type);
+    number a, b;
+    i32 exponent;
+    const u64 mantissa = split(ddof, &exponent);
+    number_of_sum(sum, &a);
+    number_of_sum(squares, &b);
+    return float_from_bits(
+        type, round_variance(format_of(type), &a, &b, n, mantissa, exponent, (u32)root));
+}
+
+int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out) {
+    number a;
+    number_of_sum(s, &a); /* of integers: its exponent is not negative */
+    if (a.count > 0 && a.exponent + 32 * a.count > 64) return 0;
+    const uint64_t magnitude = (uint64_t)number_digit(&a, 32) << 32 | number_digit(&a, 0);
+    if (type == TALLY_U64) {
+        if (a.negative && magnitude != 0) return 0;
+        *out = (tally_value){.type = TALLY_U64, .as.u64 = magnitude};
+        return 1;
+    }
+    if (magnitude > (uint64_t)INT64_MAX + a.negative) return 0;
+    *out = (tally_value){.type = TALLY_I64,
+                         .as.i64 = (int64_t)(a.negative ? 0 - magnitude : magnitude)};
+    return 1;
+}

@@ -1,0 +1,69 @@
+/* fold.c - see fold.h. */
+#include "fold.h"
+
+#include "status.h"
+#include "types.h"
+
+/* Tree values that a device is asked for at a time: enough work for all threads, and an array that a
+ * stack can hold. */
+#define LEAF_BATCH 2048
+
+tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n) {
+    const int two = problem_has(p, PART_PRODUCTS);
+    if (n > 0 && !x) return fail(TALLY_EINVAL, "the array is NULL but n is %zu", n);
+    if (n > 0 && two && !y)
+        return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
+    if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot only");
+    if (n > SIZE_MAX / 2 / type_size(p->type))
+        return fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
+                    tally_type_name(p->type));
+    return TALLY_OK;
+}
+
+tally_status fold_slice(tally_device *device, const struct problem *p, const struct slice *in,
+                        struct state *into) {
+    if (in->n == 0) return TALLY_OK;
+    if (!device) device = cpu_calling_thread();
+    if ((p->parts & ~PART_BIT(PART_TREE)) == 0) { /* nothing but to count them */
+        into->n += in->n;
+        return TALLY_OK;
+    }
+    tally_status s = device->kind->fold(device, p, in, into);
+    if (s == TALLY_OK) state_settle(p, into);
+    return s;
+}
+
+/* How many of n elements to evaluate next, and in subtrees of which level: whole subtrees of the device's
+ * level wherever the tree stands at the start of one, single leaves before and after those. */
+static size_t next_part(const tally_device *device, const struct tree *tree, size_t n,
+                        unsigned *level) {
+    const unsigned best = device->kind->tree_level;
+    const uint64_t subtree = UINT64_C(1) << best, begun = tree->next % subtree;
+    const size_t grain = (size_t)subtree * TREE_LEAF;
+    size_t part = n;
+    *level = begun == 0 && n >= grain ? best : 0;
+    if (*level > 0)
+        part = n / grain * grain;
+    else if (best > 0 && begun > 0 && (subtree - begun) * TREE_LEAF < n)
+        part = (size_t)(subtree - begun) * TREE_LEAF;
+    const size_t batch = (size_t)LEAF_BATCH * TREE_LEAF << *level;
+    return part < batch ? part : batch;
+}
+
+tally_status fold_leaves(tally_device *device, const struct problem *p, const void *x, size_t n,
+                         struct tree *into) {
+    union tree_value values[LEAF_BATCH];
+    const size_t size = tree_value_size(p), element = type_size(p->type);
+    const char *at = x;
+    if (!device) device = cpu_calling_thread();
+    for (size_t m; n > 0; n -= m, at += m * element) {
+        unsigned level;
+        m = next_part(device, into, n, &level);
+        tally_status s = device->kind->leaves(device, p, at, m, level, values);
+        if (s != TALLY_OK) return s;
+        const size_t grain = (size_t)TREE_LEAF << level;
+        for (size_t i = 0; i < m / grain + (m % grain != 0); i++)
+            tree_append(p, into, (const char *)values + i * size, level);
+    }
+    return TALLY_OK;
+}

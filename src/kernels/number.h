@@ -1,0 +1,278 @@
+/*
+ * number.h - exact quotients and roots of large integers, rounded once: for hosts (src/exact/lower.c) and
+ * for kernels (lower.cu) alike.
+ *
+ * A number is a magnitude of 32-bit digits, lowest first, times 2^exponent, with a sign. Exponents are
+ * multiples of 32, so that numbers line up digit by digit. A superaccumulator becomes a number; products
+ * and differences of numbers are exact; the last step divides two of them, takes the root if asked to, and
+ * rounds. Only integer arithmetic is used.
+ *
+ * Whoever includes this has defined u32, i32, u64, i64, PURE and leading_zeros() of a u32, and has
+ * included rounding.h.
+ */
+#ifndef TALLY_NUMBER_H
+#define TALLY_NUMBER_H
+
+/* Digits of the largest number: the square of a sum of floats (68 limbs and a carry, twice over), or n
+ * times a sum of squares of f64 (136 limbs, a carry, and two digits of n). */
+#define NUMBER_DIGITS 140
+
+typedef struct number {
+    i32 count;    /* digits; digit[count - 1] is not 0. 0: the number is 0 */
+    i32 exponent; /* of digit[0]; a multiple of 32 */
+    u32 negative;
+    u32 digit[NUMBER_DIGITS];
+} number;
+
+/* Takes zero digits off both ends. */
+PURE void number_trim(number *a) {
+    i32 zeros = 0;
+    while (a->count > 0 && a->digit[a->count - 1] == 0)
+        a->count--;
+    while (zeros < a->count && a->digit[zeros] == 0)
+        zeros++;
+    if (zeros == 0) return;
+    a->count -= zeros;
+    a->exponent += 32 * zeros;
+    for (i32 i = 0; i < a->count; i++)
+        a->digit[i] = a->digit[i + zeros];
+}
+
+/* value * 2^exponent, for any exponent. */
+PURE void number_of(u64 value, i32 exponent, number *out) {
+    const i32 shift = exponent & 31; /* also of a negative one: the digit's exponent is the floor */
+    out->exponent = exponent - shift;
+    out->negative = 0;
+    out->count = 3;
+    out->digit[0] = (u32)(value << shift);
+    out->digit[1] = (u32)(value >> (32 - shift)); /* shift = 0: the digit above */
+    out->digit[2] = shift ? (u32)(value >> 32 >> (32 - shift)) : 0;
+    number_trim(out);
+}
+
+/* What signed limbs of 32 bits' worth each add up to; limb i weighs 2^(exponent + 32 i). |limb| < 2^62,
+ * count < NUMBER_DIGITS - 1. */
+#define NUMBER_OF_LIMBS(limb_at, limbs, lowest, out)                                               \
+    do {                                                                                           \
+        i64 carry_ = 0;                                                                            \
+        (out)->exponent = (lowest);                                                                \
+        for (i32 i_ = 0; i_ < (i32)(limbs); i_++) {                                                \
+            const i64 sum_ = (i64)limb_at(i_) + carry_;                                            \
+            (out)->digit[i_] = (u32)sum_;                                                          \
+            carry_ = sum_ >> 32; /* floor */                                                       \
+        }                                                                                          \
+        number_close((out), (i32)(limbs), carry_);                                                 \
+    } while (0)
+
+/* The digits of a two's complement number are there, but for what is above them. */
+PURE void number_close(number *a, i32 count, i64 above) {
+    a->negative = above < 0;
+    a->digit[count] = (u32)above;
+    a->digit[count + 1] = (u32)(above >> 32);
+    a->count = count + 2;
+    if (a->negative) {
+        u64 one = 1; /* the magnitude: every digit turned over, plus one */
+        for (i32 i = 0; i < a->count; i++) {
+            const u64 digit = (u64)(~a->digit[i]) + one;
+            a->digit[i] = (u32)digit;
+            one = digit >> 32;
+        }
+    }
+    number_trim(a);
+}
+
+/* out = a * b, out another number than both. a->count + b->count <= NUMBER_DIGITS. */
+PURE void number_multiply(const number *a, const number *b, number *out) {
+    out->exponent = a->exponent + b->exponent;
+    out->negative = a->negative ^ b->negative;
+    out->count = a->count + b->count;
+    for (i32 i = 0; i < out->count; i++)
+        out->digit[i] = 0;
+    for (i32 i = 0; i < a->count; i++) {
+        u64 carry = 0;
+        for (i32 j = 0; j < b->count; j++) {
+            /* (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1 */
+            const u64 sum = (u64)a->digit[i] * b->digit[j] + out->digit[i + j] + carry;
+            out->digit[i + j] = (u32)sum;
+            carry = sum >> 32;
+        }
+        out->digit[i + b->count] = (u32)carry;
+    }
+    number_trim(out);
+}
+
+/* The digit of 2^exponent, a multiple of 32. */
+PURE u32 number_digit(const number *a, i32 exponent) {
+    const i32 i = (exponent - a->exponent) / 32;
+    return exponent >= a->exponent && i < a->count ? a->digit[i] : 0;
+}
+
+/* out = |a| - |b|, with its sign. The digits between the lowest and the highest of the two are at most
+ * NUMBER_DIGITS - 2. */
+PURE void number_subtract(const number *a, const number *b, number *out) {
+    const i32 a_end = a->exponent + 32 * a->count, b_end = b->exponent + 32 * b->count;
+    i32 low = a->exponent < b->exponent ? a->exponent : b->exponent;
+    i32 end = a_end > b_end ? a_end : b_end;
+    if (a->count == 0 || b->count == 0) {
+        low = a->count ? a->exponent : b->exponent;
+        end = a->count ? a_end : b_end;
+    }
+    i64 borrow = 0;
+    const i32 count = (end - low) / 32;
+    out->exponent = low;
+    for (i32 i = 0; i < count; i++) {
+        const i64 digit =
+            (i64)number_digit(a, low + 32 * i) - number_digit(b, low + 32 * i) + borrow;
+        out->digit[i] = (u32)digit;
+        borrow = digit >> 32; /* 0 or -1 */
+    }
+    number_close(out, count, borrow);
+}
+
+/* ---- Division, root, rounding ------------------------------------------------------------------- */
+
+#define QUOTIENT_DIGITS 6  /* at most */
+#define DIVISOR_DIGITS  44 /* n (n - ddof) has 2 + 2 + 1074 / 32 */
+
+/* Divides u by v, both of 32-bit digits, v normalised: its highest bit is set (Knuth, The Art of Computer
+ * Programming, volume 2, algorithm D). u has n + digits + 1 digits of which the highest is below v's; the
+ * quotient's `digits` + 1 digits go to q, the remainder to u. n >= 2. */
+PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
+    for (i32 j = digits; j >= 0; j--) {
+        const u64 top = (u64)u[j + n] << 32 | u[j + n - 1];
+        u64 guess = top / v[n - 1], rest = top % v[n - 1];
+        while (guess >> 32 || guess * v[n - 2] > (rest << 32 | u[j + n - 2])) {
+            guess--;
+            rest += v[n - 1];
+            if (rest >> 32) break;
+        }
+        i64 borrow = 0;
+        u64 carry = 0;
+        for (i32 i = 0; i < n; i++) {
+            const u64 product = guess * v[i] + carry;
+            const i64 left = (i64)u[i + j] - (i64)(product & 0xffffffffu) + borrow;
+            u[i + j] = (u32)left;
+            borrow = left >> 32;
+            carry = product >> 32;
+        }
+        const i64 left = (i64)u[j + n] - (i64)carry + borrow;
+        u[j + n] = (u32)left;
+        if (left < 0) { /* the guess was one too large: once in 2^31 or so */
+            guess--;
+            u64 sum = 0;
+            for (i32 i = 0; i < n; i++) {
+                sum += (u64)u[i + j] + v[i];
+                u[i + j] = (u32)sum;
+                sum >>= 32;
+            }
+            u[j + n] += (u32)sum;
+        }
+        q[j] = (u32)guess;
+    }
+}
+
+/* The root of q, of QUOTIENT_DIGITS digits, to r, of three, rounded down; whether something is left. Two
+ * bits of q make one of r. The remainder stays below 2 r + 1: 98 bits, in two words. */
+PURE u32 root_digits(const u32 *q, u32 *r) {
+    u64 high = 0, low = 0, root_high = 0, root_low = 0;
+    for (i32 i = 16 * QUOTIENT_DIGITS - 1; i >= 0; i--) {
+        const u64 pair = q[i / 16] >> (2 * (i % 16)) & 3;
+        high = high << 2 | low >> 62;
+        low = low << 2 | pair;
+        const u64 trial_high = root_high << 2 | root_low >> 62, trial_low = root_low << 2 | 1;
+        root_high = root_high << 1 | root_low >> 63;
+        root_low <<= 1;
+        if (high > trial_high || (high == trial_high && low >= trial_low)) {
+            high -= trial_high + (low < trial_low);
+            low -= trial_low;
+            root_low |= 1;
+        }
+    }
+    r[0] = (u32)root_low;
+    r[1] = (u32)(root_low >> 32);
+    r[2] = (u32)root_high;
+    return high != 0 || low != 0;
+}
+
+/* The float nearest to the digits times 2^exponent and, where `sticky`, a little more. */
+PURE u64 round_digits(float_format f, u32 negative, const u32 *digit, i32 count, i32 exponent,
+                      u32 sticky) {
+    while (count > 0 && digit[count - 1] == 0)
+        count--;
+    if (count == 0) return 0;
+    const u32 shift = leading_zeros(digit[count - 1]);
+    const u64 second = count > 1 ? digit[count - 2] : 0, third = count > 2 ? digit[count - 3] : 0;
+    const u64 rest = third << shift; /* 32 bits, and what is shifted out of them */
+    const u64 two = (u64)digit[count - 1] << 32 | second;
+    u32 more = sticky | ((rest & 0xffffffffu) != 0);
+    for (i32 i = 0; i < count - 3; i++)
+        more |= digit[i] != 0;
+    return round_bits(f, negative, two << shift | rest >> 32,
+                      exponent + 32 * (count - 2) - (i32)shift, more != 0);
+}
+
+PURE u64 round_number(float_format f, const number *a) {
+    return round_digits(f, a->negative, a->digit, a->count, a->exponent, 0);
+}
+
+/* a / b, b > 0, or where `root` the square root of that, a >= 0: the nearest float. b has at most
+ * DIVISOR_DIGITS - 2 digits.
+ *
+ * The numerator is cut, or filled up with zeros, to `digits` digits more than the divisor. The quotient
+ * then has 65 bits at least (129 where a root is to be taken, and the root 65), rounded down; what was cut off
+ * or is left over only matters as being there or not, since floor(floor(x) / b) = floor(x / b) and
+ * floor(sqrt(floor(x))) = floor(sqrt(x)). */
+PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 root) {
+    u32 u[DIVISOR_DIGITS + QUOTIENT_DIGITS + 1], v[DIVISOR_DIGITS], q[QUOTIENT_DIGITS], r[3];
+    const i32 digits = root ? QUOTIENT_DIGITS - 1 : 3;
+    const i32 low_zero = b->count == 1; /* algorithm D wants two digits */
+    const i32 n = b->count + low_zero;
+    const u32 shift = b->count > 0 ? leading_zeros(b->digit[b->count - 1]) : 0;
+    u32 sticky = 0;
+    if (a->count == 0) return 0;
+
+    for (i32 i = 0; i < n; i++) {
+        const u64 own = i >= low_zero ? b->digit[i - low_zero] : 0;
+        const u64 below = i > low_zero ? b->digit[i - low_zero - 1] : 0;
+        v[i] = (u32)((own << 32 | below) << shift >> 32);
+    }
+    const i32 cut = a->count - (n + digits); /* digits of a that are left out; < 0: zeros put in */
+    for (i32 i = 0; i < cut; i++)
+        sticky |= a->digit[i] != 0;
+    for (i32 i = 0; i <= n + digits; i++) {
+        const i32 at = i + cut;
+        const u64 own = at >= 0 && at < a->count ? a->digit[at] : 0;
+        const u64 below = i > 0 && at > 0 && at <= a->count ? a->digit[at - 1] : 0;
+        u[i] = (u32)((own << 32 | below) << shift >> 32);
+    }
+    for (i32 i = 0; i < QUOTIENT_DIGITS; i++)
+        q[i] = 0;
+    divide_digits(u, v, n, digits, q);
+    for (i32 i = 0; i < n; i++)
+        sticky |= u[i] != 0;
+    const i32 exponent = a->exponent + 32 * cut - (b->exponent - 32 * low_zero);
+    if (!root) return round_digits(f, a->negative, q, digits + 1, exponent, sticky != 0);
+    sticky |= root_digits(q, r);
+    return round_digits(f, 0, r, 3, exponent / 2, sticky != 0); /* exponents are multiples of 32 */
+}
+
+/* The variance of n > 0 elements whose exact sum and sum of squares are given, or where `root` the standard
+ * deviation: (n squares - sum^2) / (n (n - ddof)), rounded once. ddof = mantissa * 2^exponent, finite and
+ * not negative; NaN where n <= ddof. By Cauchy and Schwarz the numerator is not negative. */
+PURE u64 round_variance(float_format f, const number *sum, const number *squares, u64 n,
+                        u64 mantissa, i32 exponent, u32 root) {
+    number count, a, b, c;
+    number_of(n, 0, &count);
+    number_of(mantissa, exponent, &a);
+    if (a.count > 0 && a.exponent + 32 * a.count > 96)
+        return float_nan_bits(f);    /* ddof >= 2^64 > n */
+    number_subtract(&count, &a, &b); /* n - ddof: at most 2 + 35 digits */
+    if (b.count == 0 || b.negative) return float_nan_bits(f);
+    number_multiply(&count, &b, &c); /* n (n - ddof) */
+    number_multiply(&count, squares, &a);
+    number_multiply(sum, sum, &b);
+    number_subtract(&a, &b, &count);
+    return round_quotient(f, &count, &c, root);
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* lower.c - see lower.h. */
+#include "lower.h"
+
+#include "exact/lower.h"
+#include "exact/round.h"
+#include "status.h"
+#include "types.h"
+
+/* A sum in the type that the plan chose: of integers exactly, or, as any sum, rounded. */
+static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type type,
+                              tally_value *out) {
+    if (!type_is_float(type)) return exact_integer(s, type, out) ? TALLY_OK : TALLY_ERANGE;
+    *out = exact_round(s, n, type);
+    return TALLY_OK;
+}
+
+/* The sum, or the mean: of the fast sum where the problem is fast. */
+static tally_status lower_mean(const struct problem *p, const struct state *s, tally_type type,
+                               tally_value *out) {
+    if (s->n == 0)
+        *out = float_nan(type);
+    else if (problem_has(p, PART_FAST))
+        *out = round_double(type, s->fast / (double)s->n);
+    else
+        *out = exact_quotient(&s->sum, s->n, 0, s->n, type);
+    return TALLY_OK;
+}
+
+static tally_status lower_product(const struct factors *f, tally_type type, tally_value *out) {
+    const uint64_t magnitude = f->zero ? 0 : f->magnitude;
+    const int negative = f->negative && magnitude != 0;
+    if (f->overflow && !f->zero) return TALLY_ERANGE;
+    if (type == TALLY_I64 && magnitude > (uint64_t)INT64_MAX + (uint64_t)negative)
+        return TALLY_ERANGE;
+    *out = value_of_bits(type, negative ? 0 - magnitude : magnitude);
+    return TALLY_OK;
+}
+
+/* |x| of an integer's bits. */
+static uint64_t magnitude_of(tally_type type, uint64_t bits) {
+    const unsigned width = type_bits(type);
+    if (!type_is_signed(type) || !(bits >> (width - 1))) return bits;
+    return (0 - bits) & low_bits(width);
+}
+
+static tally_status lower_norminf(const struct problem *p, const struct state *s, tally_type type,
+                                  tally_value *out) {
+    const struct extremes *e = &s->extremes;
+    uint64_t a, b;
+    if (s->n == 0) {
+        *out = value_of_bits(type, 0);
+        return TALLY_OK;
+    }
+    if (e->nan) {
+        *out = float_nan(type);
+        return TALLY_OK;
+    }
+    if (type_is_float(p->type)) { /* without their signs, bits sort as magnitudes do */
+        const uint64_t all = low_bits(type_bits(p->type) - 1);
+        a = e->least & all;
+        b = e->greatest & all;
+    } else {
+        a = magnitude_of(p->type, e->least);
+        b = magnitude_of(p->type, e->greatest);
+    }
+    a = a > b ? a : b;
+    if (type == TALLY_I64 && a > INT64_MAX) return TALLY_ERANGE;
+    *out = value_of_bits(type, a);
+    return TALLY_OK;
+}
+
+static tally_status lower_index(const struct state *s, uint64_t index, tally_value *out) {
+    if (s->n == 0) return TALLY_EINVAL;
+    *out = value_of_bits(TALLY_U64, s->extremes.nan ? s->extremes.at_nan : index);
+    return TALLY_OK;
+}
+
+static tally_status lower_one(const struct problem *p, const struct state *s,
+                              const tally_value *tree, tally_op op, tally_type type,
+                              tally_value *out) {
+    const struct extremes *e = &s->extremes;
+    switch (op) {
+    case TALLY_SUM:
+        if (!problem_has(p, PART_FAST)) return lower_sum(&s->sum, s->n, type, out);
+        *out = round_double(type, s->fast);
+        return TALLY_OK;
+    case TALLY_MEAN:
+        return lower_mean(p, s, type, out);
+    case TALLY_VAR:
+    case TALLY_STD:
+        *out = exact_variance(&s->sum, &s->squares, s->n, p->ddof, op == TALLY_STD, type);
+        return TALLY_OK;
+    case TALLY_NORM1:
+        return lower_sum(&s->magnitudes, s->n, type, out);
+    case TALLY_NORM2:
+        *out = exact_root(&s->squares, type);
+        return TALLY_OK;
+    case TALLY_SUMSQ:
+        return lower_sum(&s->squares, s->n, type, out);
+    case TALLY_DOT:
+        return lower_sum(&s->products, s->n, type, out);
+    case TALLY_MIN:
+        *out = e->nan ? float_nan(type) : value_of_bits(type, e->least);
+        return TALLY_OK;
+    case TALLY_MAX:
+        *out = e->nan ? float_nan(type) : value_of_bits(type, e->greatest);
+        return TALLY_OK;
+    case TALLY_NORMINF:
+        return lower_norminf(p, s, type, out);
+    case TALLY_ARGMIN:
+        return lower_index(s, e->at_least, out);
+    case TALLY_ARGMAX:
+        return lower_index(s, e->at_greatest, out);
+    case TALLY_AND:
+    case TALLY_OR:
+    case TALLY_XOR:
+        *out = value_of_bits(type, s->bits);
+        return TALLY_OK;
+    case TALLY_COUNT:
+        *out = value_of_bits(type, s->n);
+        return TALLY_OK;
+    case TALLY_NANS:
+        *out = value_of_bits(type, type_is_float(p->type) ? s->sum.nans : 0);
+        return TALLY_OK;
+    case TALLY_NONZERO:
+        *out = value_of_bits(type, s->nonzero);
+        return TALLY_OK;
+    case TALLY_ANY:
+        *out = value_of_bits(type, s->nonzero != 0);
+        return TALLY_OK;
+    case TALLY_ALL:
+        *out = value_of_bits(type, s->nonzero == s->n);
+        return TALLY_OK;
+    case TALLY_PROD:
+        if (!type_is_float(p->type)) return lower_product(&s->factors, type, out);
+        *out = *tree;
+        return TALLY_OK;
+    case TALLY_USER:
+        *out = *tree;
+        return TALLY_OK;
+    case TALLY_MINMAX:
+    case TALLY_DESCRIBE:
+        break; /* plans have what they stand for */
+    }
+    return TALLY_EINVAL;
+}
+
+tally_status lower_absence(const struct problem *p, tally_status s) {
+    const char *name = tally_op_name(p->value[0].op);
+    if (s == TALLY_ERANGE)
+        return fail(s, "the exact %s of these %s elements does not fit %s", name,
+                    tally_type_name(p->type), tally_type_name(p->value[0].type));
+    return fail(s, "no elements, so there is no %s", name);
+}
+
+tally_status lower_values(const struct problem *p, const struct state *s, const tally_value *tree,
+                          tally_value *out) {
+    for (unsigned i = 0; i < p->values; i++) {
+        tally_value v;
+        const tally_status status = lower_one(p, s, tree, p->value[i].op, p->value[i].type, &v);
+        if (status == TALLY_OK)
+            out[i] = v;
+        else if (p->values == 1)
+            return lower_absence(p, status);
+        else
+            out[i] = (tally_value){.as.u64 = 0};
+    }
+    return TALLY_OK;
+}

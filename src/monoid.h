@@ -1,0 +1,98 @@
+/*
+ * monoid.h - states and how they are combined: one row a monoid.
+ *
+ * A monoid has a state, which knows some elements; the state of none; and a way to combine two. Whoever folds
+ * elements into states - a thread, a GPU, another process - combines them by these rows, and since all but the
+ * fast sum are exact and associative, the result cannot depend on who did what. (The canonical tree is the
+ * exception that has rules of its own: tree.h.)
+ *
+ * A struct state holds a state of every monoid, side by side; a problem uses some of them. The others are
+ * left as they are, without a meaning.
+ */
+#ifndef TALLY_MONOID_H
+#define TALLY_MONOID_H
+
+#include "exact/sum.h"
+#include "problem.h"
+
+#include <stddef.h>
+
+#define NO_INDEX UINT64_MAX
+
+/* PART_EXTREMES. Elements as their bits; a NaN is neither the least nor the greatest. Indices count from the
+ * state's first element; NO_INDEX where there is no such element. Where WANT_INDEX is not set the indices
+ * mean nothing, and `nan` alone tells of NaNs. */
+struct extremes {
+    uint64_t least, greatest; /* the other end of the type where there are no elements */
+    uint64_t at_least, at_greatest, at_nan;
+    unsigned char nan; /* a NaN was met */
+};
+
+/* PART_FACTORS: the product of integers. Its magnitude never falls while no factor is 0, so it is exact in
+ * 64 bits until it overflows for good; a zero anywhere still makes it 0. */
+struct factors {
+    uint64_t magnitude; /* of the product of all factors but 0, while !overflow */
+    unsigned char negative, zero, overflow;
+};
+
+struct state {
+    uint64_t n; /* elements it knows */
+    struct exact_sum sum, squares, products, magnitudes;
+    double fast;
+    struct factors factors;
+    struct extremes extremes;
+    uint64_t bits; /* PART_BITS: the element's bits, zero-extended */
+    uint64_t nonzero;
+};
+
+struct monoid {
+    const char *name;
+    size_t at; /* where its state stands in a struct state */
+    void (*clear)(const struct problem *p, void *state);
+    /* Adds what `from` knows, whose indices count from `shift`. The two may be one. */
+    void (*merge)(const struct problem *p, void *into, const void *from, uint64_t shift);
+    /* Takes away what `from` knows; says whether it can have been there, and if not changes nothing. NULL
+     * where states cannot be taken apart. */
+    int (*subtract)(const struct problem *p, void *state, const void *from);
+    void (*negate)(void *state); /* to that of the negated elements; or NULL */
+
+    /* The state as 64-bit words, of which there are `words`: the saved form. Equal states have equal words.
+     * Those of an additive monoid are combined by plain addition, word by word; unpack() takes such sums. */
+    unsigned (*words)(const struct problem *p);
+    int additive;
+    void (*pack)(const struct problem *p, const void *state, uint64_t *word);
+    /* The reverse; says whether `word` can be the state of n elements, and if not leaves *state undefined. */
+    int (*unpack)(const struct problem *p, const uint64_t *word, uint64_t n, void *state);
+};
+
+/* A row for every enum part but PART_TREE. */
+extern const struct monoid monoids[PART_TREE];
+
+static inline void *state_part(struct state *s, enum part part) {
+    return (char *)s + monoids[part].at;
+}
+static inline const void *state_part_of(const struct state *s, enum part part) {
+    return (const char *)s + monoids[part].at;
+}
+
+/* for_parts(part, p) ...: each part of the problem but PART_TREE. */
+#define for_parts(part, p)                                                                         \
+    for (unsigned part##_left = (p)->parts & (PART_BIT(PART_TREE) - 1), part;                      \
+         part##_left && (part = (unsigned)__builtin_ctz(part##_left), 1);                          \
+         part##_left &= part##_left - 1)
+
+/* The state of no elements. */
+void state_clear(const struct problem *p, struct state *s);
+/* into += from, whose indices count from `shift`. */
+void state_merge(const struct problem *p, struct state *into, const struct state *from,
+                 uint64_t shift);
+/* After elements have been folded: makes equal what stands for equal answers. A count of nonzero elements
+ * that is asked for only as any or all may have been left off early. */
+void state_settle(const struct problem *p, struct state *s);
+
+/* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0, and NaNs beyond
+ * the infinities; and the bits again. */
+uint64_t order_key(tally_type type, uint64_t bits);
+uint64_t order_bits(tally_type type, uint64_t key);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * problem.h - what is asked, planned: which monoids an array is folded into, and which values come of them.
+ *
+ * A tally_problem names operators. Each operator needs the states of one or two monoids (monoid.h) and lowers
+ * them to a value; a plan is the set of those monoids and the list of those values. Mean and variance share
+ * the monoid of the sum, so that a problem that asks for both folds it once.
+ */
+#ifndef TALLY_PROBLEM_H
+#define TALLY_PROBLEM_H
+
+#include "tally.h"
+
+/* The monoids, in the order in which a saved state holds them. */
+enum part {
+    PART_SUM,        /* the exact sum of x */
+    PART_SQUARES,    /* of x^2 */
+    PART_PRODUCTS,   /* of x y */
+    PART_MAGNITUDES, /* of |x| */
+    PART_FAST,       /* the sum of floats in any order, in f32, or f64 for f64 */
+    PART_FACTORS,    /* the product of integers */
+    PART_EXTREMES,   /* the least and the greatest element, and where they are */
+    PART_BITS,       /* and, or, xor */
+    PART_NONZERO,    /* how many elements are not zero */
+    PART_TREE, /* what is evaluated over the canonical tree: float products, users' operators */
+    PARTS
+};
+#define PART_BIT(part) (1u << (part))
+
+/* What is wanted of PART_EXTREMES. */
+enum { WANT_LEAST = 1, WANT_GREATEST = 2, WANT_INDEX = 4 };
+
+struct problem {
+    tally_type type;
+    int fast;
+    double ddof;
+    tally_op bits_op; /* PART_BITS: which of the three */
+    const tally_operator
+        *user;         /* PART_TREE: the user's operator, or NULL for the product of floats */
+    unsigned parts;    /* PART_BIT()s */
+    unsigned extremes; /* WANT_...s */
+    unsigned values;
+    struct {
+        tally_op op;
+        tally_type type;
+    } value[TALLY_VALUES_MAX];
+};
+
+/* Plans a problem, or says with TALLY_EINVAL or TALLY_ETYPE why it makes no sense; *out is then undefined. The
+ * plan borrows the user's operator. */
+tally_status problem_plan(const tally_problem *asked, struct problem *out);
+
+static inline int problem_has(const struct problem *p, enum part part) {
+    return (p->parts & PART_BIT(part)) != 0;
+}
+
+/* Whether some operator is among the values. */
+int problem_asks(const struct problem *p, tally_op op);
+
+#endif

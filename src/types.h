@@ -1,0 +1,54 @@
+/*
+ * types.h - what the engine asks of element types and of values.
+ */
+#ifndef TALLY_TYPES_H
+#define TALLY_TYPES_H
+
+#include "table.h"
+#include "tally.h"
+
+enum kind { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOATING };
+
+struct type_row {
+    const char *name;
+    enum kind kind;
+    unsigned bits;
+};
+
+#define TYPE_ROW(NAME, name, kind, bits) +1
+enum { TYPE_ROWS = 1 + (0 TALLY_TYPES(TYPE_ROW)) };
+#undef TYPE_ROW
+extern const struct type_row type_rows[TYPE_ROWS]; /* by tally_type; row 0 is none */
+
+/* The following take a tally_type that is one. */
+
+static inline int type_is_float(tally_type type) {
+    return type_rows[type].kind == KIND_FLOATING;
+}
+static inline int type_is_signed(tally_type type) {
+    return type_rows[type].kind == KIND_SIGNED;
+}
+/* Bits, and bytes, of an element. */
+static inline unsigned type_bits(tally_type type) {
+    return type_rows[type].bits;
+}
+static inline size_t type_size(tally_type type) {
+    return type_rows[type].bits / 8;
+}
+/* The type that exact integers come back in. */
+static inline tally_type type_wide(tally_type type) {
+    return type_is_signed(type) ? TALLY_I64 : TALLY_U64;
+}
+/* Whether it is one. */
+static inline int type_is_known(tally_type type) {
+    return (size_t)type >= 1 && (size_t)type < TYPE_ROWS;
+}
+
+/* A value of any type from its bits. */
+tally_value value_of_bits(tally_type type, uint64_t bits);
+/* The lowest so many bits; `bits` is 1 to 64. */
+static inline uint64_t low_bits(unsigned bits) {
+    return ~UINT64_C(0) >> (64 - bits);
+}
+
+#endif
