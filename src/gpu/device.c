@@ -4,7 +4,7 @@
  * An array goes to the device in chunks; each chunk is one launch of a production kernel for each part of
  * the problem, which adds it to a record in the device's memory (kernels/records.h). The records are
  * read back once, at the end, and become the states of monoids. So an array may be larger than the device's
- * memory. Chunks go to two lanes in turn: one's copy is under way while the other's kernel runs. A device
+ * memory. Chunks go to two queues in turn: one's copy is under way while the other's kernel runs. A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
  * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value.
@@ -15,7 +15,7 @@
 #include "device.h"
 
 #include "gpu/gpu.h"
-#include "gpu/lane.h"
+#include "gpu/queue.h"
 #include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
@@ -30,8 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES           2
-#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each lane's staging piece */
+#define QUEUES          2
+#define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging piece */
 #define STAGING_ALIGNED 4096
 #define MEMORY_LEAST    ((uint64_t)1 << 20) /* less than a megabyte is no device */
 
@@ -44,8 +44,8 @@ struct gpu_device {
     uint64_t memory; /* bytes it is to use at most */
     struct gpu_facts facts;
 
-    pthread_mutex_t lock;    /* held by whoever uses what follows */
-    struct lane lane[LANES]; /* closed after a failure; the second one until it is needed */
+    pthread_mutex_t lock;       /* held by whoever uses what follows */
+    struct queue queue[QUEUES]; /* closed after a failure; the second one until it is needed */
 };
 
 static struct gpu_device *own(const tally_device *device) {
@@ -55,18 +55,18 @@ static struct gpu_device *own(const tally_device *device) {
 /* ---- Opened and closed -------------------------------------------------------------------- */
 
 static void drop(struct gpu_device *d) {
-    for (int i = 0; i < LANES; i++)
-        lane_close(&d->lane[i]);
+    for (int i = 0; i < QUEUES; i++)
+        queue_close(&d->queue[i]);
 }
 
-static tally_status open_lane(struct gpu_device *d, struct lane *lane) {
-    if (lane->gpu) return TALLY_OK;
-    return lane_open(lane, d->api, d->index, d->context, d->block);
+static tally_status open_queue(struct gpu_device *d, struct queue *queue) {
+    if (queue->gpu) return TALLY_OK;
+    return queue_open(queue, d->api, d->index, d->context, d->block);
 }
 
 static tally_status enter(struct gpu_device *d) {
     pthread_mutex_lock(&d->lock);
-    tally_status s = open_lane(d, &d->lane[0]);
+    tally_status s = open_queue(d, &d->queue[0]);
     if (s != TALLY_OK) pthread_mutex_unlock(&d->lock);
     return s;
 }
@@ -74,8 +74,8 @@ static tally_status enter(struct gpu_device *d) {
 /* Waits for whatever is under way. */
 static tally_status finish(struct gpu_device *d) {
     tally_status all = TALLY_OK;
-    for (int i = 0; i < LANES; i++) {
-        tally_status s = d->lane[i].gpu ? d->api->finish(d->lane[i].gpu) : TALLY_OK;
+    for (int i = 0; i < QUEUES; i++) {
+        tally_status s = d->queue[i].gpu ? d->api->finish(d->queue[i].gpu) : TALLY_OK;
         if (s != TALLY_OK) all = s;
     }
     return all;
@@ -98,14 +98,14 @@ static tally_status leave(struct gpu_device *d, tally_status s) {
 
 /* ---- Chunks ------------------------------------------------------------------------------- */
 
-/* The array's way to the device: chunk by chunk, to the lanes in turn. */
+/* The array's way to the device: chunk by chunk, to the queues in turn. */
 struct feed {
     struct gpu_device *d;
     const char *x;
     size_t n, element;
     size_t chunk; /* elements at a time */
     bool adopts;  /* the array itself is handed over */
-    unsigned lanes, turn;
+    unsigned queues, turn;
 };
 
 static size_t at_most(uint64_t limit, size_t value) {
@@ -115,43 +115,43 @@ static size_t at_most(uint64_t limit, size_t value) {
 /* Chunks are multiples of `grain` elements. */
 static tally_status feed_start(struct gpu_device *d, struct feed *f, const void *x, size_t n,
                                size_t element, size_t grain) {
-    *f = (struct feed){.d = d, .x = x, .n = n, .element = element, .lanes = 1};
+    *f = (struct feed){.d = d, .x = x, .n = n, .element = element, .queues = 1};
     f->adopts = d->facts.reads_host_memory && (uintptr_t)x % element == 0;
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
                   : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
-    f->chunk = at_most(lane_launch_max(&d->lane[0]), bytes / element) / grain * grain;
+    f->chunk = at_most(queue_launch_max(&d->queue[0]), bytes / element) / grain * grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
                     d->api->name, d->index, grain);
-    if (!f->adopts && n > f->chunk) f->lanes = LANES;
-    for (unsigned i = 1; i < f->lanes; i++) {
-        tally_status s = open_lane(d, &d->lane[i]);
+    if (!f->adopts && n > f->chunk) f->queues = QUEUES;
+    for (unsigned i = 1; i < f->queues; i++) {
+        tally_status s = open_queue(d, &d->queue[i]);
         if (s != TALLY_OK) return s;
     }
     return TALLY_OK;
 }
 
 /* Whose turn the next chunk is. */
-static struct lane *feed_lane(struct feed *f) {
-    return &f->d->lane[f->turn % f->lanes];
+static struct queue *feed_queue(struct feed *f) {
+    return &f->d->queue[f->turn % f->queues];
 }
 
-/* The next chunk, on its way to that lane: *m elements at the start of *piece; 0 at the end. */
+/* The next chunk, on its way to that queue: *m elements at the start of *piece; 0 at the end. */
 static tally_status feed_next(struct feed *f, struct gpu_memory **piece, size_t *m) {
-    struct lane *lane = feed_lane(f);
-    const struct gpu_api *api = lane->api;
+    struct queue *queue = feed_queue(f);
+    const struct gpu_api *api = queue->api;
     tally_status s = TALLY_OK;
     *m = f->n < f->chunk ? f->n : f->chunk;
     if (*m == 0) return s;
     const size_t bytes = *m * f->element;
     if (f->adopts) {
-        s = api->adopt(lane->gpu, (void *)(uintptr_t)f->x, bytes, piece);
+        s = api->adopt(queue->gpu, (void *)(uintptr_t)f->x, bytes, piece);
     } else {
         const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
-        s = lane_reserve(lane, &lane->staging, &lane->staging_bytes, room);
-        *piece = lane->staging;
-        if (s == TALLY_OK) s = api->write(lane->gpu, *piece, 0, f->x, bytes);
+        s = queue_reserve(queue, &queue->staging, &queue->staging_bytes, room);
+        *piece = queue->staging;
+        if (s == TALLY_OK) s = api->write(queue->gpu, *piece, 0, f->x, bytes);
     }
     f->x += bytes;
     f->n -= *m;
@@ -160,31 +160,31 @@ static tally_status feed_next(struct feed *f, struct gpu_memory **piece, size_t 
 
 /* The chunk's launches have been put under way; the next one's turn. */
 static void feed_done(struct feed *f, struct gpu_memory *piece) {
-    struct lane *lane = feed_lane(f);
-    if (f->adopts) lane->api->release(lane->gpu, piece);
+    struct queue *queue = feed_queue(f);
+    if (f->adopts) queue->api->release(queue->gpu, piece);
     f->turn++;
 }
 
 /* ---- The engine's calls ------------------------------------------------------------------- */
 
 /* A record of nothing for each part. */
-static tally_status clear_records(struct lane *lane, const struct problem *p) {
+static tally_status clear_records(struct queue *queue, const struct problem *p) {
     tally_status s = TALLY_OK;
-    for_parts(part, p) if (s == TALLY_OK) s = lane_clear(lane, p, part);
+    for_parts(part, p) if (s == TALLY_OK) s = queue_clear(queue, p, part);
     return s;
 }
 
-static tally_status take_records(struct lane *lane, const struct problem *p, struct state *into) {
+static tally_status take_records(struct queue *queue, const struct problem *p, struct state *into) {
     tally_status s = TALLY_OK;
-    for_parts(part, p) if (s == TALLY_OK) s = lane_take(lane, p, part, into);
+    for_parts(part, p) if (s == TALLY_OK) s = queue_take(queue, p, part, into);
     return s;
 }
 
 /* The n elements at the start of x into every record. */
-static tally_status fold_piece(struct lane *lane, const struct problem *p, struct gpu_memory *x,
+static tally_status fold_piece(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                                size_t n) {
     tally_status s = TALLY_OK;
-    for_parts(part, p) if (s == TALLY_OK) s = lane_fold(lane, p, part, x, n);
+    for_parts(part, p) if (s == TALLY_OK) s = queue_fold(queue, p, part, x, n);
     return s;
 }
 
@@ -196,14 +196,14 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     struct state all;
     state_clear(p, &all);
     tally_status s = feed_start(d, &f, in->x, in->n, tally_type_size(p->type), 1);
-    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
-        s = clear_records(&d->lane[i], p);
+    for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
+        s = clear_records(&d->queue[i], p);
     while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        s = fold_piece(feed_lane(&f), p, piece, m);
+        s = fold_piece(feed_queue(&f), p, piece, m);
         feed_done(&f, piece);
     }
-    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
-        s = take_records(&d->lane[i], p, &all);
+    for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
+        s = take_records(&d->queue[i], p, &all);
     all.n = in->n;
     if (s == TALLY_OK) state_merge(p, into, &all, into->n);
     return s;
@@ -216,16 +216,16 @@ static tally_status gpu_fold(tally_device *device, const struct problem *p, cons
     return s == TALLY_OK ? leave(d, fold(d, p, in, into)) : s;
 }
 
-/* Values of nodes that a lane has under way. */
+/* Values of nodes that a queue has under way. */
 struct owed {
     char *out;
     size_t at, bytes;
 };
 
-static tally_status collect(struct lane *lane, struct owed *owed) {
+static tally_status collect(struct queue *queue, struct owed *owed) {
     tally_status s = TALLY_OK;
     if (owed->bytes > 0)
-        s = lane->api->read(lane->gpu, owed->out, lane->values, owed->at, owed->bytes);
+        s = queue->api->read(queue->gpu, owed->out, queue->values, owed->at, owed->bytes);
     owed->bytes = 0;
     return s;
 }
@@ -234,22 +234,22 @@ static tally_status leaves(struct gpu_device *d, const struct problem *p, const 
                            unsigned level, char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(p);
     struct gpu_memory *piece = NULL;
-    struct owed owed[LANES] = {{0}};
+    struct owed owed[QUEUES] = {{0}};
     struct feed f = {0};
     size_t m;
     tally_status s = feed_start(d, &f, x, n, tally_type_size(p->type), grain);
     while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        struct lane *lane = feed_lane(&f);
-        struct owed *mine = &owed[f.turn % f.lanes];
-        s = collect(lane, mine);
-        if (s == TALLY_OK) s = lane_leaves(lane, p, piece, m, level, &mine->at);
+        struct queue *queue = feed_queue(&f);
+        struct owed *mine = &owed[f.turn % f.queues];
+        s = collect(queue, mine);
+        if (s == TALLY_OK) s = queue_leaves(queue, p, piece, m, level, &mine->at);
         mine->out = out;
         mine->bytes = (m + grain - 1) / grain * size;
         out += mine->bytes;
         feed_done(&f, piece);
     }
-    for (unsigned i = 0; i < f.lanes && s == TALLY_OK; i++)
-        s = collect(&d->lane[i], &owed[i]);
+    for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
+        s = collect(&d->queue[i], &owed[i]);
     return s;
 }
 
@@ -286,23 +286,24 @@ static struct problem tree_problem(const struct problem *p) {
 /* Reduces the n > 0 elements at the start of pieces of the device's memory: by the kernel that gives the
  * value, or by records from which the host lowers the values. Where `seconds` is not NULL, it is given the
  * device's time for the launches. */
-static tally_status reduce_pieces(struct lane *lane, const struct problem *p, struct gpu_memory *x,
-                                  size_t n, tally_value *out, double *seconds) {
+static tally_status reduce_pieces(struct queue *queue, const struct problem *p,
+                                  struct gpu_memory *x, size_t n, tally_value *out,
+                                  double *seconds) {
     struct state state;
     tally_value root = {.type = 0};
     tally_status s = TALLY_OK;
-    if (recipe_gives_value(p)) return lane_reduce(lane, p, x, n, out, seconds);
+    if (recipe_gives_value(p)) return queue_reduce(queue, p, x, n, out, seconds);
     state_clear(p, &state);
     if (problem_has(p, PART_TREE)) {
         const struct problem tree = tree_problem(p);
-        s = lane_reduce(lane, &tree, x, n, &root, NULL);
+        s = queue_reduce(queue, &tree, x, n, &root, NULL);
     }
-    if (s == TALLY_OK) s = clear_records(lane, p);
-    if (s == TALLY_OK && seconds) s = lane->api->mark(lane->gpu, 0);
-    if (s == TALLY_OK) s = fold_piece(lane, p, x, n);
-    if (s == TALLY_OK && seconds) s = lane->api->mark(lane->gpu, 1);
-    if (s == TALLY_OK) s = take_records(lane, p, &state);
-    if (s == TALLY_OK && seconds) s = lane->api->elapsed(lane->gpu, seconds);
+    if (s == TALLY_OK) s = clear_records(queue, p);
+    if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 0);
+    if (s == TALLY_OK) s = fold_piece(queue, p, x, n);
+    if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
+    if (s == TALLY_OK) s = take_records(queue, p, &state);
+    if (s == TALLY_OK && seconds) s = queue->api->elapsed(queue->gpu, seconds);
     state.n = n;
     return s == TALLY_OK ? lower_values(p, &state, &root, out) : s;
 }
@@ -310,14 +311,14 @@ static tally_status reduce_pieces(struct lane *lane, const struct problem *p, st
 static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
                                     const struct slice *in, tally_value *out) {
     const size_t element = tally_type_size(p->type);
-    struct lane *lane = &d->lane[0];
+    struct queue *queue = &d->queue[0];
     struct gpu_memory *piece;
     tally_status s = check_alignment(d, in->x, element);
     if (s == TALLY_OK)
-        s = d->api->adopt(lane->gpu, (void *)(uintptr_t)in->x, in->n * element, &piece);
+        s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->x, in->n * element, &piece);
     if (s != TALLY_OK) return s;
-    s = reduce_pieces(lane, p, piece, in->n, out, NULL);
-    d->api->release(lane->gpu, piece);
+    s = reduce_pieces(queue, p, piece, in->n, out, NULL);
+    d->api->release(queue->gpu, piece);
     return s;
 }
 
@@ -352,15 +353,15 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     tally_status s = check_enqueued(d, p);
     if (s == TALLY_OK) s = enter(d);
     if (s != TALLY_OK) return s;
-    s = lane_kernels(&d->lane[0], p, part, &k);
-    if (s == TALLY_OK) *bytes = lane_workspace(&d->lane[0], p, part, n);
+    s = queue_kernels(&d->queue[0], p, part, &k);
+    if (s == TALLY_OK) *bytes = queue_workspace(&d->queue[0], p, part, n);
     return leave(d, s);
 }
 
 /* The caller's memory as pieces: array, workspace, results. */
 static tally_status wrap(struct gpu_device *d, const tally_call *call, size_t element,
                          struct gpu_memory *piece[3]) {
-    struct gpu *gpu = d->lane[0].gpu;
+    struct gpu *gpu = d->queue[0].gpu;
     tally_status s = TALLY_OK;
     if (call->n > 0) s = d->api->wrap(gpu, call->x, call->n * element, &piece[0]);
     if (s == TALLY_OK) s = d->api->wrap(gpu, call->workspace, call->workspace_bytes, &piece[1]);
@@ -369,19 +370,20 @@ static tally_status wrap(struct gpu_device *d, const tally_call *call, size_t el
 }
 
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
-    struct lane *lane = &d->lane[0];
+    struct queue *queue = &d->queue[0];
     struct gpu_memory *piece[3] = {NULL};
     const enum part part = (enum part)__builtin_ctz(p->parts | 1u << PARTS);
-    const size_t element = tally_type_size(p->type), needs = lane_workspace(lane, p, part, call->n);
+    const size_t element = tally_type_size(p->type),
+                 needs = queue_workspace(queue, p, part, call->n);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
     tally_status s = wrap(d, call, element, piece);
-    d->api->use(lane->gpu, true, call->queue);
-    if (s == TALLY_OK) s = lane_start(lane, p, piece[0], call->n, piece[1], false, piece[2]);
-    d->api->use(lane->gpu, false, NULL);
+    d->api->use(queue->gpu, true, call->queue);
+    if (s == TALLY_OK) s = queue_start(queue, p, piece[0], call->n, piece[1], false, piece[2]);
+    d->api->use(queue->gpu, false, NULL);
     for (int i = 0; i < 3; i++)
-        d->api->release(lane->gpu, piece[i]);
+        d->api->release(queue->gpu, piece[i]);
     return s;
 }
 
@@ -409,7 +411,7 @@ static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
 /* Bytes of the host's in a piece of the device's memory; the host's memory itself where that will do. */
 static tally_status bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
                           struct gpu_memory **piece) {
-    struct gpu *gpu = d->lane[0].gpu;
+    struct gpu *gpu = d->queue[0].gpu;
     if (d->facts.reads_host_memory && (uintptr_t)bytes % alignment == 0)
         return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, piece);
     if (size > d->memory)
@@ -432,10 +434,10 @@ static tally_status time_reduction(struct gpu_device *d, const struct problem *p
     struct gpu_memory *piece = NULL;
     double took[TIMES];
     tally_status s = bring(d, in->x, in->n * element, element, &piece);
-    if (s == TALLY_OK) s = reduce_pieces(&d->lane[0], p, piece, in->n, out, NULL); /* warms up */
+    if (s == TALLY_OK) s = reduce_pieces(&d->queue[0], p, piece, in->n, out, NULL); /* warms up */
     for (int i = 0; i < TIMES && s == TALLY_OK; i++)
-        s = reduce_pieces(&d->lane[0], p, piece, in->n, out, &took[i]);
-    d->api->release(d->lane[0].gpu, piece);
+        s = reduce_pieces(&d->queue[0], p, piece, in->n, out, &took[i]);
+    d->api->release(d->queue[0].gpu, piece);
     if (s != TALLY_OK) return s;
     qsort(took, TIMES, sizeof *took, ascending);
     *seconds = took[TIMES / 2];
@@ -462,10 +464,10 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     struct problem ors;
     tally_value value;
     tally_status s = problem_plan(&words, &ors);
-    if (s == TALLY_OK) s = roof_measure(d->api, d->lane[0].gpu, x, bytes, best);
+    if (s == TALLY_OK) s = roof_measure(d->api, d->queue[0].gpu, x, bytes, best);
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
         double seconds = *best;
-        s = lane_reduce(&d->lane[0], &ors, x, bytes / 4, &value, &seconds);
+        s = queue_reduce(&d->queue[0], &ors, x, bytes / 4, &value, &seconds);
         if (seconds < *best) *best = seconds;
     }
     return s;
@@ -480,7 +482,7 @@ static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t si
     if (part == 0) return TALLY_OK;
     tally_status s = bring(d, bytes, part, 16, &piece);
     if (s == TALLY_OK) s = time_reads(d, piece, part, seconds);
-    d->api->release(d->lane[0].gpu, piece);
+    d->api->release(d->queue[0].gpu, piece);
     *seconds *= (double)size / (double)part;
     return s;
 }
@@ -568,7 +570,7 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
     struct gpu_device *d = malloc(sizeof *d);
     if (!d) return fail(TALLY_ENOMEM, "no memory for the %s device", api->name);
     *d = parsed;
-    s = open_lane(d, &d->lane[0]);
+    s = open_queue(d, &d->queue[0]);
     if (s != TALLY_OK) {
         free(d);
         return s;

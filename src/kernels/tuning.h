@@ -2,7 +2,8 @@
  * tuning.h - the numbers that suit a machine, apart from what is done with them. Kernels and the host
  * read them alike.
  *
- * Two shapes of machine are told apart by BLOCK, the threads of a block, which the host defines:
+ * Kernels have one of two shapes, told apart by BLOCK, the threads of a block, which the host defines; it
+ * picks the one that suits the device (struct gpu_facts, is_cpu) unless a caller asks for a block:
  *
  *   BLOCK > 1   a GPU. A thread has a few packs of 16 bytes in registers, and hides the memory's
  *               latency by their number and by the other warps.
@@ -29,11 +30,14 @@
 #define CPU_TILES_A_BLOCK 8   /* at least */
 #define CPU_TILE          256 /* elements that a thread takes at a time; not more: window.h */
 
+/* Whether kernels for blocks of so many threads have the shape for a CPU. */
+#define CPU_SHAPED(block) ((block) == 1)
+
 #ifndef BLOCK
 #define BLOCK GPU_BLOCK
 #endif
 #define BLOCK_MAX BLOCK
-#if BLOCK == 1
+#if CPU_SHAPED(BLOCK)
 #define IN_FLIGHT (CPU_TILE * (u32)sizeof(element) / 16)
 #define WAYS      16u /* sums that a fast sum keeps side by side */
 #else
