@@ -86,8 +86,8 @@ static tally_status load(int driver) {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-/* The newest architecture that the compiler knows and a device of `wanted`, 10 * major + minor, can
- * run; 0 if there is none. */
+/* Returns the newest architecture that the compiler knows and that a device of architecture `wanted`,
+ * 10 * major + minor, can run; 0 where there is none. */
 static int architecture(int wanted) {
     int count = 0, best = 0;
     if (nvrtc.nvrtcGetNumSupportedArchs(&count) || count <= 0) return 0;
@@ -114,7 +114,7 @@ static tally_status complain(nvrtcProgram program, nvrtcResult result, const cha
     return fail(TALLY_ECOMPILE, "%s: %s", file, line);
 }
 
-/* What the compiler has made: machine code or PTX. */
+/* Copies what the compiler has made, machine code or PTX, to memory that the caller frees. */
 static nvrtcResult take(nvrtcProgram program, int machine_code, char **image) {
     size_t size = 0;
     nvrtcResult result = machine_code ? nvrtc.nvrtcGetCUBINSize(program, &size)

@@ -10,8 +10,9 @@
 #include "tally.h"
 
 /* Compiles `text` for devices of compute capability major.minor and drivers for CUDA `driver` (as in
- * driver_version()). The image, to be freed, is machine code where the compiler knows that device,
- * else PTX. `file` is for the message. TALLY_ECOMPILE, also where there is no compiler; TALLY_ENOMEM. */
+ * driver_version()). *image is machine code where the compiler knows that device, else PTX; the caller
+ * frees it. `file` is for the message. Returns TALLY_ECOMPILE where the text does not compile or no
+ * compiler is found, TALLY_ENOMEM. */
 tally_status compiler_run(const char *text, const char *file, int major, int minor, int driver,
                           char **image);
 

@@ -55,7 +55,8 @@ struct gpu {
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* What is said of an error beyond the driver's own words, and what status it is. */
+/* The status that an error of the driver's becomes, and a hint that follows the driver's own words. Errors
+ * that are not listed become TALLY_ELOST. */
 static const struct {
     CUresult error;
     tally_status status;
@@ -81,7 +82,7 @@ static const struct {
     {CUDA_ERROR_JIT_COMPILATION_DISABLED, TALLY_ECOMPILE, ""},
 };
 
-/* Errors after which a context does nothing any more. */
+/* Returns whether a context does nothing any more after this error. */
 static bool is_final(CUresult error) {
     switch (error) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
@@ -99,7 +100,8 @@ static bool is_final(CUresult error) {
     }
 }
 
-/* TALLY_OK for CUDA_SUCCESS; otherwise the status of that error, with a line that says what failed. */
+/* Returns TALLY_OK for CUDA_SUCCESS, and otherwise the status of that error; then tally_error() says that
+ * `what` failed, and why. */
 static tally_status outcome(size_t index, CUresult error, const char *what) {
     const char *hint = "";
     tally_status status = TALLY_ELOST;
@@ -130,7 +132,8 @@ static struct device {
     atomic_uint generation;
 } devices[DEVICES_MAX] = {[0 ... DEVICES_MAX - 1] = {.lock = PTHREAD_RWLOCK_INITIALIZER}};
 
-/* Only the primary context is ours to begin anew. */
+/* Marks the device as lost if this error is the end of the primary context. (A caller's own context is not
+ * ours to begin anew.) */
 static void note_loss(const struct gpu *gpu, CUresult error) {
     if (gpu->primary && is_final(error)) devices[gpu->index].lost = true;
 }
@@ -194,7 +197,7 @@ static tally_status find_device(size_t i, CUdevice *out) {
     return outcome(i, error, "looking for the device");
 }
 
-/* An attribute; after an error, further ones are not asked for. */
+/* Returns an attribute of a device; 0, without asking, where *error says that an earlier call failed. */
 static unsigned attribute(CUdevice device, int which, CUresult *error) {
     int value = 0;
     if (*error == CUDA_SUCCESS) *error = cu.cuDeviceGetAttribute(&value, which, device);
@@ -226,7 +229,8 @@ static tally_status cuda_describe(size_t i, struct gpu_facts *out) {
     return status ? status : get_facts(i, device, out);
 }
 
-/* Ends a context that is lost, once no call is in it. */
+/* Resets the primary context of a device that is lost, once no call is in it, and begins a new
+ * generation. */
 static CUresult begin_anew(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     CUresult error = CUDA_SUCCESS;
@@ -242,7 +246,7 @@ static CUresult begin_anew(struct gpu *gpu) {
     return error;
 }
 
-/* Takes hold of the primary context. */
+/* Becomes a holder of the primary context, which is reset first where the device was lost. */
 static CUresult retain(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     CUresult error = d->lost ? begin_anew(gpu) : CUDA_SUCCESS;
@@ -264,7 +268,7 @@ static void release_context(struct gpu *gpu) {
     pthread_rwlock_unlock(&d->lock);
 }
 
-/* Whether the context is the primary one. If that is not there, this does not make it. */
+/* Finds whether `context` is the device's primary one, without making that where it is not there. */
 static CUresult is_primary(CUdevice device, CUcontext context, bool *out) {
     unsigned flags = 0;
     int active = 0;
@@ -278,7 +282,7 @@ static CUresult is_primary(CUdevice device, CUcontext context, bool *out) {
     return cu.cuDevicePrimaryCtxRelease(device);
 }
 
-/* Takes a context of the caller's as it is. */
+/* Uses a context of the caller's; it stays the caller's. */
 static CUresult take(struct gpu *gpu, CUcontext context) {
     struct device *d = &devices[gpu->index];
     gpu->context = context;
@@ -294,7 +298,8 @@ static CUresult take(struct gpu *gpu, CUcontext context) {
 static void cuda_close(struct gpu *gpu);
 static const struct gpu_cache_calls cache_calls;
 
-/* What every struct gpu has in its context. */
+/* Makes the stream and the events that every struct gpu has. What was made before a failure is left for
+ * cuda_close(). */
 static tally_status prepare(struct gpu *gpu) {
     CUdevice device = gpu->device;
     tally_status status = enter(gpu);
@@ -351,18 +356,19 @@ static CUdeviceptr address_of(const struct gpu_memory *memory) {
     return (CUdeviceptr)(uintptr_t)memory->native;
 }
 
-/* Gives back what a piece stands for, if that is ours; needs the context to be current. */
+/* Frees what a piece stands for, if we have allocated it. Needs the context to be current. */
 static CUresult free_memory(const struct gpu_memory *memory) {
     if (!memory->ours) return CUDA_SUCCESS;
     return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(address_of(memory));
 }
 
+/* The same from outside the context. A failure leaves the memory to the end of the context. */
 static void give_back(struct gpu *gpu, const struct gpu_memory *memory) {
     if (memory->ours && begin(gpu) == CUDA_SUCCESS) end(gpu, free_memory(memory));
 }
 
-/* Memory has been made, and the call that made it came to `status`, which may be a failure in leaving the
- * context. Puts it on the list; where that cannot be, gives it back. */
+/* Puts memory that a call has allocated on the list. `status` is what that call came to; where it, or this,
+ * is a failure, the memory is freed: leaving the context may fail after the allocation has worked. */
 static tally_status keep(struct gpu *gpu, tally_status status, const struct gpu_memory *made,
                          struct gpu_memory **out) {
     if (status == TALLY_OK) status = gpu_memory_keep(&gpu->memory, gpu->name, *made, out);
@@ -382,7 +388,7 @@ static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memo
     return keep(gpu, status, &made, out);
 }
 
-/* Makes host memory that kernels see; nothing is left of it after an error. */
+/* Allocates host memory that kernels see. After an error nothing is left of it. */
 static CUresult allocate_mapped(struct gpu_memory *made) {
     CUdeviceptr address = 0;
     CUresult error = cu.cuMemHostAlloc(&made->host, made->bytes ? made->bytes : 1,
@@ -406,8 +412,8 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     return status;
 }
 
-/* Whether kernels of this device can read `bytes` bytes at an address: memory that CUDA knows at both
- * ends, and not another device's. A kernel that tried elsewhere would take the context with it. */
+/* Finds whether kernels of this device can read `bytes` bytes at an address: whether CUDA knows both ends,
+ * and they are not another device's. A kernel that read elsewhere would be the end of the context. */
 static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
     struct pointer_facts first, last = {.type = 1};
     CUresult error = driver_pointer(address, &first);
@@ -439,7 +445,8 @@ static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Begins a call that is to touch a range of a piece of memory. */
+/* Begins a call, as enter() does, that reads or writes a range of a piece; TALLY_EINVAL where the range
+ * leaves it. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
                                 size_t bytes) {
     const tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
@@ -447,7 +454,7 @@ static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory
     return enter(gpu);
 }
 
-/* Makes the ring's memory and events; NULL, with nothing left behind, where one of them cannot be had. */
+/* Makes the ring's memory and events. Where one of them cannot be had, frees the others and returns NULL. */
 static char *ring_open(struct gpu *gpu) {
     void *memory = NULL;
     CUresult error =
@@ -475,7 +482,7 @@ static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu
 
 static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
 
-/* Whether CUDA knows a byte of the host's: memory that is pinned, registered or managed. */
+/* Returns whether CUDA knows a byte of the host's memory: whether that is pinned, registered or managed. */
 static bool is_known(const void *at) {
     struct pointer_facts facts;
     return driver_pointer((CUdeviceptr)(uintptr_t)at, &facts) == CUDA_SUCCESS && facts.type != 0;
@@ -539,13 +546,14 @@ static tally_status cuda_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
-/* Whether an image failed only because it does not suit this driver and device: another may. */
+/* Returns whether an image failed because it does not suit this driver or device; another may then. */
 static bool image_unsuited(CUresult error) {
     return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
            error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 }
 
-/* Loads an image into the context. Where that works and leaving the context fails, unloads it again. */
+/* Loads an image into the context: *out is its module. *error is what the driver said of the image. Where
+ * the image is loaded but leaving the context fails, unloads it again. */
 static tally_status load_image(struct gpu *gpu, const void *image, const char *file,
                                CUresult *error, void **out) {
     CUmodule module = NULL;
@@ -560,7 +568,7 @@ static tally_status load_image(struct gpu *gpu, const void *image, const char *f
     return status;
 }
 
-/* By the run-time compiler. */
+/* Compiles a text with NVRTC and loads what that makes. */
 static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
     CUresult error = CUDA_SUCCESS;
     char *image = NULL, *text = embed_expand(of->root);
@@ -573,8 +581,8 @@ static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, voi
     return status;
 }
 
-/* An image of the library's if there is one that suits, else by the run-time compiler. Where there
- * is an image but neither works, it is the image's failure that is told. */
+/* Loads the image that the build has made of a text, or, where there is none or it does not suit, compiles
+ * the text. Where both fail, tally_error() tells the image's failure. */
 static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
     const bool plain = !of->prelude || !*of->prelude;
     const void *image = plain ? image_find(of->file, of->defines, of->count) : NULL;
@@ -597,8 +605,9 @@ static tally_status find_function(struct gpu *gpu, void *module, const char *nam
     return status;
 }
 
-/* Waits for the launches of a program and unloads it. Those on a caller's stream are waited for with all
- * else in the context: the stream itself may be gone. */
+/* Waits for the launches of a program, then unloads it. A launch on a caller's stream is waited for together
+ * with everything in the context, as the stream itself may be gone. (Loading the next program may wait for
+ * the whole context anyway.) Returns false where waiting or unloading fails. */
 static bool unload(struct gpu *gpu, struct gpu_program *program) {
     CUresult error = begin(gpu);
     if (error) return false;
@@ -609,8 +618,8 @@ static bool unload(struct gpu *gpu, struct gpu_program *program) {
     return unloaded;
 }
 
-/* The same at the end, in a context that is current and has nothing under way on our stream. (A caller's
- * stream must have come to the end of what used this device: tally_close().) */
+/* Unloads a program as the struct gpu is closed. Needs the context to be current, nothing under way on our
+ * stream and, as tally_close() asks of its caller, nothing of this device's on the caller's streams. */
 static bool unload_last(struct gpu *gpu, struct gpu_program *program) {
     (void)gpu;
     return cu.cuModuleUnload(program->native) == CUDA_SUCCESS;
@@ -635,9 +644,9 @@ static tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, co
 
 #define ARGUMENTS_MAX 32
 
-/* A program that may be dropped is about to be launched. On a caller's stream its end is not ours to see;
- * and in a stream that is being captured the launch becomes part of a graph, which may run at any time:
- * then the program stays. Needs the context to be current. */
+/* Notes that a program is about to be launched on a caller's stream, where the end of the launch cannot be
+ * seen. In a stream that is being captured the launch becomes part of a graph, which may run at any time:
+ * then the program stays until the struct gpu is closed. Needs the context to be current. */
 static void note_queue(struct gpu *gpu, struct gpu_program *program) {
     int capturing = 1;
     if (program->stays || gpu->queue == gpu->stream) return;
@@ -693,13 +702,13 @@ static tally_status cuda_elapsed(struct gpu *gpu, double *seconds) {
     return status;
 }
 
-/* Keeps the first error of several calls that are all made, whatever comes of them. */
+/* Keeps the first error of several calls, all of which are made. */
 static void keep_error(CUresult *first, CUresult more) {
     if (*first == CUDA_SUCCESS) *first = more;
 }
 
-/* Gives back what the driver holds for this gpu. A context that is no more holds nothing: then only the
- * structs are freed. A caller's stream is left alone. */
+/* Frees all that this struct gpu has in its context, and the structs that stand for it. Of a context that
+ * has been reset only the structs are left. Nothing waits for a caller's stream. */
 static void clean_up(struct gpu *gpu) {
     struct gpu_memory *memory;
     CUresult error = begin(gpu);

@@ -133,21 +133,22 @@ struct cuda_driver {
 };
 extern struct cuda_driver cu;
 
-/* Whether there is a driver that works: TALLY_OK, or TALLY_EDEVICE and what is the matter. Where there
- * was none the last time, looks `again` or answers at once, without a line for tally_error(). */
+/* Loads the driver and starts it. Returns TALLY_OK where it works, else TALLY_EDEVICE. Where it did not the
+ * last time: tries `again`; or returns TALLY_EDEVICE at once, without a line for tally_error(). */
 tally_status driver_ready(bool again);
 
-/* The driver's name for an error, and its description. */
+/* Return the driver's name for an error, and its description; neither is ever NULL. */
 const char *driver_error_name(CUresult error);
 const char *driver_error_text(CUresult error);
 
-/* What CUDA knows of an address, also where it knows nothing: type is 0 then, else CU_MEMORYTYPE_... */
+/* What CUDA knows of an address. `type` is one of CU_MEMORYTYPE_..., or 0 where CUDA does not know it. */
 struct pointer_facts {
     unsigned type;
     int ordinal; /* of the device */
 };
 CUresult driver_pointer(CUdeviceptr address, struct pointer_facts *out);
 
-int driver_version(void); /* the CUDA it is made for: 1000 * major + 10 * minor */
+/* Returns the version of CUDA that the driver is made for: 1000 * major + 10 * minor. */
+int driver_version(void);
 
 #endif

@@ -10,7 +10,7 @@
 /* Named by what they were made from: "ladder/ladder.cu OP_SUM TYPE_F32", defines in order. */
 extern const struct embedded embedded_images[];
 
-/* The image of a file with these defines in any order; NULL if there is none. */
+/* Returns the image of a file with these defines, in any order; NULL where there is none. */
 const void *image_find(const char *file, const char *const *defines, size_t count);
 
 #endif

@@ -11,7 +11,8 @@ struct entry {
     size_t offset; /* of its pointer in the struct */
 };
 
-/* Fills `calls` from an open library: NULL, or the first symbol that it lacks. */
+/* Fills the function pointers of the struct at `calls` from an open library. Returns NULL, or the first
+ * symbol that the library lacks. */
 const char *library_fill(void *library, const struct entry *entries, size_t count, void *calls);
 
 #endif

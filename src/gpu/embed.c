@@ -16,7 +16,7 @@ const struct embedded *embed_find(const struct embedded *table, const char *name
     return NULL;
 }
 
-/* A stream into memory is closed: its text, or NULL if memory ran out on the way. */
+/* Closes a stream into memory. Returns its text, or NULL if memory ran out on the way. */
 static char *finished(FILE *stream, char **text) {
     const bool broken = ferror(stream) != 0;
     if (fclose(stream) == 0 && !broken) return *text;
@@ -47,16 +47,17 @@ struct nest {
     const char *name; /* "" for the root */
 };
 
-/* A file that includes itself has a guard, or it would have no end; so what a second inclusion within
- * the first leaves out is nothing. */
+/* Returns whether a file is being expanded already. A file that includes itself has a guard, or it would
+ * have no end; so its second inclusion, within the first, may be left out. */
 static bool being_expanded(const struct nest *nest, const char *name) {
     for (; nest; nest = nest->outer)
         if (strcmp(nest->name, name) == 0) return true;
     return false;
 }
 
-/* `path` seen from the folder of file `from`: "../operators.h" from "kernels/ladder/load.cu" is
- * "kernels/operators.h". False if it leaves the table's root or is too long. */
+/* Writes to out what `path` is, seen from the folder of the file `from`: "../operators.h" from
+ * "kernels/ladder/load.cu" is "kernels/operators.h". Returns false where it leaves the table's root or is
+ * too long. */
 static bool resolve(char out[NAME_MAX_LENGTH], const char *from, const char *path, size_t length) {
     const char *slash = strrchr(from, '/');
     size_t at = slash ? (size_t)(slash - from) + 1 : 0;
@@ -72,7 +73,8 @@ static bool resolve(char out[NAME_MAX_LENGTH], const char *from, const char *pat
     return true;
 }
 
-/* The file that a line includes, or NULL: because it includes none, or none that is here. */
+/* Returns the file that a line includes; NULL where the line is no #include, or of a file that the table
+ * does not have. */
 static const struct embedded *included(const char *line, const char *from) {
     char name[NAME_MAX_LENGTH];
     line += strspn(line, " \t");

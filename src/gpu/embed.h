@@ -22,19 +22,20 @@ struct embedded {
 
 extern const struct embedded embedded_sources[]; /* src/kernels, named as under src/ */
 
-/* NULL where the table has no such name. */
+/* Returns the entry of that name; NULL where the table has none. */
 const struct embedded *embed_find(const struct embedded *table, const char *name);
 
-/* The root of a program: `file` is named as under src/kernels; a define is "NAME" or "NAME=text";
- * `prelude` may be NULL. To be freed; NULL without memory. */
+/* Returns the root of a program, which the caller frees; NULL without memory. `file` is named as under
+ * src/kernels; a define is "NAME" or "NAME=text"; `prelude` may be NULL. */
 char *embed_root(const char *file, const char *prelude, const char *const *defines, size_t count);
 
-/* The root with all that it includes. An #include that the table cannot serve stays as it is: it is
- * meant for another machine, behind an #if, or else the compiler will say. To be freed; NULL
- * without memory. */
+/* Returns the root with the text of every #include in its place, which the caller frees; NULL without
+ * memory. An #include of a file that the table does not have stays as it is: it stands behind an #if that
+ * is not taken, or the compiler will complain of it. */
 char *embed_expand(const char *root);
 
-/* Puts a compiler's log into one line: from its first error on, lines joined by "; ", cut to fit. */
+/* Writes a compiler's log to out as one line: from its first error on, its lines joined by "; ", cut to
+ * `room` bytes. */
 void embed_log_line(char *out, size_t room, const char *log);
 
 #endif

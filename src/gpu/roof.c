@@ -33,7 +33,7 @@ static tally_status read_once(void *context, double *seconds) {
     return status == TALLY_OK ? r->api->elapsed(r->gpu, seconds) : status;
 }
 
-/* Lowers *seconds to what the best grid takes. */
+/* Lowers *seconds to what the best grid takes, if that is less. */
 static tally_status best_grid(struct read *r, double *seconds) {
     for (size_t i = 0; i < sizeof blocks_per_unit / sizeof *blocks_per_unit; i++) {
         double median;

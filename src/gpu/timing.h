@@ -6,11 +6,11 @@
 
 #include "tally.h"
 
-/* Seconds on the clock of the wall. */
+/* Returns the seconds on a clock that only moves forward. */
 double clock_now(void);
 
-/* run(), which says in *seconds what it took, is called once to warm up, and then for about a second:
- * 3 to 25 times. *median is of these. The first failure ends it. */
+/* Calls run(), which says in *seconds what it took, once to warm up and then for about a second, 3 to 25
+ * times; *median is the median of these. Returns the first failure of run(), at once. */
 tally_status time_median(tally_status (*run)(void *context, double *seconds), void *context,
                          double *median);
 

@@ -19,7 +19,7 @@ struct reference {
 /* Reduces the array on the CPU. */
 tally_status reference_make(const tally_ladder_options *options, struct reference *out);
 
-/* Sets the row's value, correct and ulp_error. depth: no element went through more roundings. */
+/* Sets the row's value, correct and ulp_error. No element went through more than `depth` roundings. */
 void reference_check(const struct reference *r, const tally_value *value, uint64_t depth,
                      tally_ladder_row *row);
 

@@ -42,7 +42,7 @@ static bool build(struct climb *c, const ladder_arithmetic *instance, struct gpu
     return ok(c, c->api->build(c->gpu, "ladder/ladder.cu", NULL, defines, count, out));
 }
 
-/* What a device must have for these elements. */
+/* Fails where the device lacks what these elements or this block need. */
 static bool check_device(struct climb *c) {
     const struct gpu_facts *facts = c->api->facts(c->gpu);
     const tally_ladder_options *o = c->options;
@@ -137,7 +137,7 @@ static bool launch(struct climb *c, struct gpu_program *program, const char *nam
            ok(c, c->api->launch(c->gpu, kernel, grid, block, arguments, count));
 }
 
-/* A fresh working copy of the array, as accumulators. */
+/* Makes a fresh working copy of the array, as accumulators. */
 static bool fill_copy(struct climb *c) {
     enum { BLOCK = 64 };
     const uint64_t n = c->options->n, blocks = n / BLOCK + (n % BLOCK != 0);
@@ -149,7 +149,7 @@ static bool fill_copy(struct climb *c) {
                   arguments, 3);
 }
 
-/* What must be in memory before the first launch, and is not part of the reduction. */
+/* Puts into memory what must be there before the first launch and is not part of the reduction. */
 static bool prepare(struct climb *c) {
     double accumulator = 0; /* room for any, aligned */
     uint64_t word = 0;
@@ -182,8 +182,8 @@ static bool launch_level(struct climb *c, const struct level *l) {
     return launch(c, l->program, c->info->kernel, l->grid, c->options->block, arguments, count);
 }
 
-/* The level above: partial results are its input. A grid that is the host's choice must get smaller,
- * also where a block is one thread. */
+/* Turns *l into the level above, whose input are the `left` partial results. A grid that is the host's choice
+ * must get smaller, also where a block is one thread. */
 static bool next_level(struct climb *c, struct level *l, uint64_t left) {
     *l = (struct level){.program = c->next_program,
                         .input = l->output,
@@ -194,7 +194,7 @@ static bool next_level(struct climb *c, struct level *l, uint64_t left) {
     return true;
 }
 
-/* All launches; *left is how many partial results there are then, in *output. */
+/* Does all launches; then *left partial results are in *output. */
 static bool launch_all(struct climb *c, struct gpu_memory **output, uint64_t *left) {
     struct level l = {.program = c->first_program,
                       .input = c->copy ? c->copy : c->elements,
@@ -234,7 +234,8 @@ static bool mark(struct climb *c, int which) {
     return ok(c, c->api->mark(c->gpu, which));
 }
 
-/* The clock stops once the last launch is done; where the CPU combines, once it has. */
+/* Does a whole reduction between two marks. The second is set after the last launch or, where the CPU
+ * combines the partial results, after that. */
 static bool climb_timed(struct climb *c, void *accumulator) {
     struct gpu_memory *output;
     uint64_t left;

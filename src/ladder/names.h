@@ -10,10 +10,10 @@
 /* The i-th of tally_ladder_rung(): the kernels lie between the two that are none. */
 enum { RUNG_SEQUENTIAL = 0, RUNG_KERNELS = 1, RUNG_TALLY = RUNG_KERNELS + LADDER_RUNG_COUNT };
 
-/* TALLY_EINVAL, with a list of all rungs, where there is none of this name. */
+/* Finds a rung's number. TALLY_EINVAL, with a list of all rungs, where there is none of this name. */
 tally_status rung_find(const char *name, size_t *out);
 
-/* Checks the options and fills in the defaults. */
+/* Checks the options and copies them to *out with the defaults filled in. */
 tally_status options_fill(const tally_ladder_options *options, tally_ladder_options *out);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Whether the machine has a production reduction for this operator and type. */
+/* Returns whether the machine has a production reduction for this operator and type. */
 bool production_has(const struct gpu_api *api, tally_op op, tally_type type);
 
 /* Reduces n elements that lie in the GPU's memory; *seconds is the device's time. Only where

@@ -31,7 +31,7 @@ struct run {
     bool simulated;            /* it counts, and has no time */
 };
 
-/* Takes down what the options ask for; has[] is what the device can do. */
+/* Sets r->wanted from the options; has[] is what the device can do. */
 static tally_status choose(struct run *r, const char *device, const bool has[]) {
     const tally_ladder_options *o = &r->options;
     memcpy(r->wanted, has, sizeof r->wanted);
@@ -55,8 +55,8 @@ static tally_ladder_row *add_row(struct run *r, size_t rung) {
     return row;
 }
 
-/* A rung of the device may be the fastest that the array has been read in. (On a machine that runs
- * kernels, the sequential loop is another device's.) */
+/* Lowers the roof's time to that of the fastest rung where a rung has read the array faster than the plain
+ * reads did. (On a machine that runs kernels the sequential loop does not count: it runs on the CPU.) */
 static void raise_roof(struct run *r) {
     tally_ladder_report *report = r->report;
     for (size_t i = 0; i < report->count; i++) {
@@ -95,7 +95,7 @@ static tally_status run_tally(void *context, double *seconds) {
     return status;
 }
 
-/* The baseline, measured also where no row asks for it. */
+/* Measures the baseline, also where no row asks for it. */
 static tally_status add_sequential(struct run *r) {
     struct cpu_run c = {.options = &r->options};
     tally_status status = time_median(run_sequential, &c, &r->report->sequential_seconds);
@@ -204,7 +204,7 @@ static tally_status run_production(void *context, double *seconds) {
                              c->options->n, &p->value, seconds);
 }
 
-/* On the model, which has no time: once, and counted. */
+/* Runs the production reduction once and counts it: on the model, which has no time. */
 static tally_status count_production(struct production_run *p, tally_ladder_row *row) {
     struct model_probe probe = {.launches = 0};
     double seconds;
@@ -230,7 +230,8 @@ static tally_status add_production(struct run *r, struct climb *c) {
     return status;
 }
 
-/* The array into the GPU's memory, twice: the first time its pages are made. */
+/* Copies the array to the GPU's memory. Where that is timed, it is done twice: the first time, the device's
+ * driver makes the pages. */
 static tally_status upload(struct run *r, struct climb *c) {
     double first, second;
     if (!climb_upload(c, &first)) return c->status;
@@ -277,7 +278,7 @@ static tally_status climb_machine(struct run *r) {
 
 /* ---- The calls ---- */
 
-/* What the device can run. */
+/* Sets has[] to the rungs that the device can run. */
 static void list_rungs(const struct run *r, bool has[RUNG_TALLY + 1]) {
     for (size_t i = 0; i <= RUNG_TALLY; i++)
         has[i] = r->api != NULL;
@@ -285,7 +286,7 @@ static void list_rungs(const struct run *r, bool has[RUNG_TALLY + 1]) {
     has[RUNG_TALLY] = !r->api || production_has(r->api, r->options.op, r->options.type);
 }
 
-/* A device of the CPU's kind is opened to see whether it is there. */
+/* Finds out whether a device that runs no kernels is there, by opening it. */
 static tally_status find_cpu(const char *device) {
     tally_device *found;
     tally_status status = tally_open(device, &found);
@@ -293,6 +294,7 @@ static tally_status find_cpu(const char *device) {
     return status;
 }
 
+/* Finds out what a machine's device is. */
 static tally_status find_machine(struct run *r) {
     struct gpu_facts facts;
     const tally_status status = r->api->describe(r->number, &facts);

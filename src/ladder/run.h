@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "tally.h"
 
+/* Copies what the model has counted. */
 void counts_take(tally_ladder_counts *out, const model_counts *counts);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Puts the different values of at[0..count) to its front and returns how many there are. Most warps
- * access ascending addresses, for which this is one pass. */
+/* Sorts the distinct values of at[0..count) to its front and returns how many they are. Most warps access
+ * ascending addresses, for which this takes one pass. */
 static unsigned distinct(uintptr_t *at, unsigned count) {
     unsigned kept = 0;
     for (unsigned i = 0; i < count; i++) {

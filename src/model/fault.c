@@ -97,7 +97,7 @@ static void say_place(sentence *s, const model_place *place) {
         say(s, " at address 0x%llx", (unsigned long long)place->site);
 }
 
-/* "lanes 0-15, 20": all of the block for which state and site are these. */
+/* Says "lanes 0-15, 20": all lanes of the block with this state and site. */
 static void say_lanes(sentence *s, const struct model_device *d, lane_state state, uintptr_t site) {
     const char *before = " ";
     unsigned said = 0, count = 0;

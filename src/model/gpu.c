@@ -88,7 +88,7 @@ void model_gpu_watch(struct gpu *gpu, struct model_probe *probe) {
 
 /* ---- Memory ---- */
 
-/* The model's status as ours, with its line. */
+/* Turns the model's status into ours; the model's line becomes that of tally_error(). */
 static tally_status told(const struct gpu *gpu, model_status status) {
     switch (status) {
     case MODEL_OK:
@@ -199,7 +199,7 @@ static void on_step(void *context, const model_step *step) {
     probe->on_step(probe->context, probe->launches, step);
 }
 
-/* There is one queue, and what is put there is done at once. */
+/* The model has no queues: what is launched is done when the call returns. */
 static void use(struct gpu *gpu, bool theirs, void *queue) {
     (void)gpu, (void)theirs, (void)queue;
 }

@@ -7,7 +7,8 @@
 #include "gpu/gpu.h"
 #include "model/model.h"
 
-/* Sees every launch while it is set: they are counted together, and each step is told of. */
+/* While a struct gpu is watched, the counts of its launches are added up here, and on_step() is called for
+ * each of their steps. */
 struct model_probe {
     model_counts counts;
     unsigned launches; /* so far; during a launch, how many came before it */
@@ -15,7 +16,8 @@ struct model_probe {
     void *context;
 };
 
-/* gpu: one that model_api opened. probe NULL: nobody watches any more. */
+/* Has `probe` watch all launches of a struct gpu that model_api opened, from now until it is called again;
+ * NULL ends the watching. The probe stays the caller's. */
 void model_gpu_watch(struct gpu *gpu, struct model_probe *probe);
 
 #endif

@@ -154,8 +154,8 @@ u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
 
 /* ---- Fences and atomics --------------------------------------------------------------------- */
 
-/* The block has taken over what others released at `location`. The oldest of too many is forgotten:
- * that can only lead to a race being reported too much. */
+/* Notes that the running block has acquired what others released at `location`. Where there are too many,
+ * all are forgotten: that can only make the model report a race that is none. */
 static void acquire(struct model_device *d, uintptr_t location) {
     const unsigned kept = sizeof d->acquired / sizeof *d->acquired;
     for (unsigned i = 0; i < d->acquired_count && i < kept; i++)

@@ -42,7 +42,7 @@ static bool region_shadow(region *r, unsigned shift) {
     return r->cells != NULL;
 }
 
-/* Cuts the cells down to 2^shift bytes; each new one knows what the old one did. */
+/* Cuts a region's cells down to 2^shift bytes each; every new one is a copy of the old one around it. */
 static bool region_refine(struct model_device *d, region *r, unsigned shift) {
     region fine = *r;
     if (!region_shadow(&fine, shift)) {
@@ -157,7 +157,7 @@ model_status memory_mark_known(struct model_device *d, region *r, size_t offset,
     return MODEL_OK;
 }
 
-/* Epochs start over. */
+/* Forgets all epochs, as they are to start over; what is known to be written stays known. */
 void memory_forget_epochs(struct model_device *d) {
     for (size_t b = 0; b < d->buffer_count; b++) {
         region *r = &d->buffers[b];
@@ -169,7 +169,8 @@ void memory_forget_epochs(struct model_device *d) {
                ((d->windows[w].size >> d->windows[w].shift) + 1) * sizeof(cell));
 }
 
-/* Windows stay from launch to launch, as kernels are often launched again, but not any number. */
+/* Frees all windows where there are too many. Otherwise they stay from launch to launch, as kernels are
+ * often launched again. */
 void memory_trim_windows(struct model_device *d) {
     if (d->window_count <= WINDOWS_KEPT) return;
     for (size_t i = 0; i < d->window_count; i++)
@@ -232,7 +233,7 @@ static unsigned block_of(const struct model_device *d, uint32_t epoch) {
     return low;
 }
 
-/* Whether what lane `lane` of another block did in `epoch` was passed on to the running lane. */
+/* Returns whether what lane `lane` of another block did in `epoch` was passed on to the running lane. */
 static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
     if (d->acquired_count == 0) return false;
     unsigned block = block_of(d, epoch);
@@ -257,8 +258,8 @@ static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lan
     return false;
 }
 
-/* Whether an earlier access, `by` which lane and with which flags, may collide with one that the
- * running lane does now. */
+/* Returns whether an earlier access in `epoch` may collide with one that the running lane does now. `by` is
+ * the lane that did it, with its flags. */
 static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed) {
     if (epoch < d->launch_epoch || (relaxed && (by & CELL_RELAXED))) return false;
     if (epoch >= d->block_epoch)

@@ -26,7 +26,7 @@ static void lane_main(void) {
     schedule_leave(d);
 }
 
-/* Lanes go on in the group's order, each switching to the next, and the last back to the scheduler. */
+/* Returns who runs next: the lanes of the group in their order, then the scheduler. */
 static fiber *next_turn(struct model_device *d) {
     if (d->turn == d->group_size) return &d->scheduler;
     d->lane = d->group[d->turn++];
@@ -48,7 +48,7 @@ _Noreturn void schedule_leave(struct model_device *d) {
 
 /* ---- A warp --------------------------------------------------------------------------------- */
 
-/* The lanes in `state` at the lowest address at or above `from`: puts them into the group. */
+/* Puts into the group the lanes in `state` that stand at the lowest address at or above `from`. */
 static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lane_state state,
                    uintptr_t from) {
     uintptr_t lowest = UINTPTR_MAX;
@@ -82,7 +82,7 @@ static void run_group(struct model_device *d) {
     }
 }
 
-/* Does a shuffle whose lanes have all come. Lanes that are done, or that the block does not have, are
+/* Does a shuffle whose lanes have all come; returns whether there was one. Lanes that are done, or that the block does not have, are
  * not waited for; what a lane gets that takes from one of them is undefined on hardware, and here
  * its own value with all bits turned. */
 static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes) {
@@ -133,7 +133,7 @@ static void run_warp(struct model_device *d, unsigned w) {
 
 /* ---- A block -------------------------------------------------------------------------------- */
 
-/* Not all lanes stand at one barrier, and none can run: whose fault is it? */
+/* Reports the fault of a block whose lanes do not all stand at one barrier, and of which none can run. */
 static void stuck(struct model_device *d) {
     const model_lane *waiting = NULL;
     for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */

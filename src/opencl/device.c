@@ -49,7 +49,8 @@ static const struct {
 #undef ERROR
 };
 
-/* TALLY_OK for CL_SUCCESS; otherwise the status of that error, with a line that says what failed. */
+/* Returns TALLY_OK for CL_SUCCESS, and otherwise the status of that error; then tally_error() says that
+ * `what` failed, and how. */
 static tally_status outcome(const struct gpu *gpu, cl_int error, const char *what) {
     if (error == CL_SUCCESS) return TALLY_OK;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
@@ -81,7 +82,7 @@ static int has_extension(cl_device_id device, const char *name) {
     return found;
 }
 
-/* "the device (the platform)" */
+/* Writes "the device (the platform)" to out. */
 static void get_name(cl_device_id device, char *out, size_t room) {
     char name[128] = "unnamed", platform_name[128] = "OpenCL";
     cl_platform_id platform = NULL;
@@ -138,7 +139,7 @@ static cl_int take_context(struct gpu *gpu, cl_context theirs) {
     return error;
 }
 
-/* Context and queue, in a struct gpu that knows its device. */
+/* Makes a context, or becomes an owner of the caller's, and makes a queue there. */
 static cl_int connect(struct gpu *gpu, cl_context theirs) {
     cl_int error = theirs ? take_context(gpu, theirs) : make_context(gpu);
     if (error) return error;
@@ -222,7 +223,8 @@ static tally_status opencl_wrap(struct gpu *gpu, void *native, size_t bytes,
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, native, bytes, out);
 }
 
-/* A device that reads host memory takes an array there, any other a cl_mem of this gpu's context. */
+/* On a device that reads host memory, `theirs` is an array there, which may be read-only: the buffer in it is
+ * one that kernels only read. On any other it is a cl_mem of this struct gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
                                  struct gpu_memory **out) {
     if (!gpu->facts.reads_host_memory) return opencl_wrap(gpu, theirs, bytes, out);
@@ -238,8 +240,8 @@ static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Such memory, a buffer that is mapped once and for all, is what OpenCL has for pinned memory: drivers read
- * it without a copy in between. */
+/* Makes the ring's memory. A buffer that is mapped once and for all is what OpenCL has for pinned memory:
+ * drivers read it without a copy in between. */
 static char *ring_open(struct gpu *gpu) {
     const size_t bytes = (size_t)RING_PIECES * RING_PIECE;
     cl_int error = CL_SUCCESS;
@@ -272,7 +274,7 @@ static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu
     return error ? error : cl.clFlush(gpu->queue); /* or it might wait for the next command */
 }
 
-/* Gives the ring back. Its last command may be under way. */
+/* Frees the ring. A command that reads it may still be under way: OpenCL keeps the memory until then. */
 static void ring_close(struct gpu *gpu) {
     for (int i = 0; i < RING_PIECES; i++)
         if (gpu->read[i]) cl.clReleaseEvent(gpu->read[i]);
@@ -283,8 +285,8 @@ static void ring_close(struct gpu *gpu) {
 
 static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
 
-/* A device that reads host memory copies it by itself, while the caller waits; a large array goes to any
- * other through the ring. */
+/* A device that reads host memory needs no ring: it copies the bytes itself, and the caller waits for that.
+ * To any other device large arrays go through the ring. */
 static tally_status opencl_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                  const void *from, size_t bytes) {
     tally_status status = gpu_memory_check(gpu->name, to, offset, bytes);
@@ -331,7 +333,7 @@ static tally_status opencl_copy(struct gpu *gpu, struct gpu_memory *to, size_t t
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
-/* The compiler's own words on why `object` did not build. */
+/* Puts the compiler's own words on why `object` did not build into tally_error(). */
 static tally_status complain(struct gpu *gpu, cl_program object, const char *file) {
     char line[400] = "the compiler said nothing";
     size_t size = 0;
@@ -375,7 +377,8 @@ static void drop_kernel(void *kernel) {
     cl.clReleaseKernel(kernel);
 }
 
-/* Launches that are under way hold their kernels, and kernels their program: OpenCL itself waits. */
+/* Releases a program at once. A launch that is under way holds its kernel, and a kernel its program, so
+ * OpenCL frees it after the last of them. */
 static bool unload(struct gpu *gpu, struct gpu_program *program) {
     (void)gpu;
     cl.clReleaseProgram(program->native);

@@ -23,8 +23,8 @@ typedef struct _cl_program *cl_program;
 typedef struct _cl_kernel *cl_kernel;
 typedef struct _cl_event *cl_event;
 
-/* What calls come to: X(NAME, number, status). The status is what it means where nothing is said to
- * the contrary. */
+/* The errors that calls return: X(NAME, number, status). `status` is what an error becomes unless the
+ * caller knows better. */
 #define OPENCL_ERRORS(X)                                                                           \
     X(CL_DEVICE_NOT_FOUND, -1, TALLY_EDEVICE)                                                      \
     X(CL_DEVICE_NOT_AVAILABLE, -2, TALLY_ELOST)                                                    \
@@ -162,10 +162,10 @@ struct opencl {
 };
 extern struct opencl cl;
 
-/* The devices of all platforms, found on the first call: how many; device i, or NULL. */
+/* The devices of all platforms, which the first call finds: how many there are, and device i or NULL. */
 size_t opencl_count(void);
 cl_device_id opencl_device(size_t i);
-/* One line on why there is no device, or no such device. */
+/* Returns one line on why there is no device, or no such device. */
 const char *opencl_absence(void);
 
 #endif
