@@ -72,6 +72,7 @@ static void make_room(struct gpu_cache *cache, struct gpu *gpu) {
 
 void gpu_cache_stays(struct gpu_cache *cache, struct gpu_program *program) {
     if (program->stays) return;
+    TALLY_ASSERT(cache->users > 0);
     program->stays = true;
     cache->users--;
 }

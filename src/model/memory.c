@@ -18,6 +18,7 @@
  * ordered after it or a race by itself. Of several readers it keeps the first of the launch that is
  * another block's, else the last, and whether there were more in that step.
  */
+#include "invariant.h"
 #include "model/machine.h"
 
 #include <stdlib.h>
@@ -127,6 +128,7 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out) {
     for (; at > 0 && d->buffers[at - 1].base > r.base; at--)
         d->buffers[at] = d->buffers[at - 1];
     d->buffers[at] = r;
+    TALLY_ASSERT(at == 0 || d->buffers[at - 1].base + d->buffers[at - 1].size <= r.base);
     *out = (void *)r.base;
     return MODEL_OK;
 }
@@ -180,6 +182,7 @@ void memory_trim_windows(struct model_device *d) {
 
 /* Copies each window's part of the shared arrays to d->saved, or from there. */
 static void copy_shared(struct model_device *d, bool back) {
+    TALLY_ASSERT(d->saved_size >= d->window_count * WINDOW);
     const uintptr_t start = (uintptr_t)__start_model_shared, stop = (uintptr_t)__stop_model_shared;
     for (size_t i = 0; i < d->window_count; i++) {
         const uintptr_t base = d->windows[i].base, from = base > start ? base : start;

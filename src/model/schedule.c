@@ -15,6 +15,7 @@
  * come are done; when no warp can run, a barrier that all the block's lanes stand at is over.
  * Anything else is a fault.
  */
+#include "invariant.h"
 #include "model/machine.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ static void lane_main(void) {
 
 /* Returns who runs next: the lanes of the group in their order, then the scheduler. */
 static fiber *next_turn(struct model_device *d) {
+    TALLY_ASSERT(d->turn <= d->group_size && d->group_size <= MODEL_WARP);
     if (d->turn == d->group_size) return &d->scheduler;
     d->lane = d->group[d->turn++];
     return &d->lane->fiber;
@@ -159,6 +161,7 @@ static void stuck(struct model_device *d) {
 }
 
 void schedule_block(struct model_device *d) {
+    TALLY_ASSERT(model_now == d && d->access_count == 0 && d->release_count <= d->release_capacity);
     const unsigned lanes = d->launch->block, warps = (lanes + MODEL_WARP - 1) / MODEL_WARP;
 
     d->step = 0;

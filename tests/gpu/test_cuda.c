@@ -7,7 +7,10 @@
 #include "cuda/driver.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void fail_at(const char *call, unsigned which, int error) {
     char rule[80];
@@ -508,6 +511,34 @@ static void captured_programs_stay(void **state) {
     assert_int_equal(objects(), 0);
 }
 
+#if defined(TALLY_DEBUG)
+/* A debug build stops at a launch of a kernel whose program has been dropped. */
+static void dropped_kernels_stop(void **state) {
+    struct gpu *gpu;
+    struct gpu_memory *out;
+    struct gpu_program *program;
+    struct gpu_kernel *kernel;
+    int ended = 0;
+    (void)state;
+    assert_ok(cuda_api.open(0, NULL, &gpu));
+    assert_ok(cuda_api.allocate(gpu, 64, &out));
+    assert_ok(build_user(gpu, 0, &program));
+    assert_ok(cuda_api.kernel(gpu, program, "read_all", &kernel));
+    for (int i = 1; i <= KEPT; i++)
+        assert_ok(build_user(gpu, i, &program));
+    const pid_t child = fork();
+    if (child == 0) {
+        fclose(stderr);
+        signal(SIGABRT, SIG_DFL);
+        launch_user(gpu, kernel, out);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
+    cuda_api.close(gpu);
+}
+#endif
+
 /* ---- Leaving the context ---------------------------------------------------------------------- */
 
 /* What was made in a call whose last step fails, to leave the context, is given back. */
@@ -884,6 +915,9 @@ int main(void) {
         cmocka_unit_test(programs_are_bounded),
         cmocka_unit_test(dropping_waits),
         cmocka_unit_test(captured_programs_stay),
+#if defined(TALLY_DEBUG)
+        cmocka_unit_test(dropped_kernels_stop),
+#endif
         cmocka_unit_test(leaving_fails),
         cmocka_unit_test(current_context),
         cmocka_unit_test(writes),
