@@ -5,8 +5,9 @@
 #   make check    install what is missing, build, and run every test
 #   make bench    the comparison table: ours against its peers and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
-#   make install  install library, header, command, and man page (PREFIX=/usr/local, DESTDIR)
+#   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
+#   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
 #   make format   lay out the sources as .clang-format says
 
 PREFIX ?= /usr/local
@@ -47,10 +48,14 @@ install: all
 uninstall:
 	@scripts/uninstall "$(BUILD)"
 
+deb:
+	@scripts/install-deps deb
+	@scripts/make-deb build-deb
+
 format:
 	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
 
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu install uninstall format clean
+.PHONY: all demo check bench bench-gpu install uninstall deb format clean
