@@ -15,14 +15,18 @@ set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY "=")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(why "A sum of floating numbers by Tally is the exact real sum, rounded once. It
 does not depend on the thread count, the instruction set, the device, or how a
 stream was cut into pieces.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtally${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+# Programs linked with it depend on it, and the loader is told of it.
+file(WRITE ${PROJECT_BINARY_DIR}/shlibs
+  "libtally ${PROJECT_VERSION_MAJOR} libtally${PROJECT_VERSION_MAJOR} (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/shlibs ${PROJECT_BINARY_DIR}/triggers)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${why}\n.\nThis package has the shared library.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libtally-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
@@ -35,13 +39,11 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION math)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "${why}\n.\nThis package has the command.")
 include(CPack)
 
-# What a package of Debian's has besides.
+# What a package of Debian's has besides; scripts/make-deb writes the changelog.
 if(TALLY_DEB)
-  foreach(component library dev command)
-    string(TOUPPER ${component} COMPONENT)
-    install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright COMPONENT ${component}
-      DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME})
-    install(FILES ${PROJECT_BINARY_DIR}/changelog.gz COMPONENT ${component}
+  foreach(COMPONENT LIBRARY DEV COMMAND)
+    string(TOLOWER ${COMPONENT} component)
+    install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright ${PROJECT_BINARY_DIR}/changelog.gz COMPONENT ${component}
       DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME})
   endforeach()
 endif()
