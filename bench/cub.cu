@@ -246,9 +246,9 @@ template <typename item> static void all_cases(bench b, tally_type type) {
     check(cudaDeviceSynchronize(), "filling the array");
     b.problem.op = TALLY_SUM;
     one_case<item>(b, (name + (type >= TALLY_F16 ? ", exact sum" : ", sum")).c_str());
-    b.problem.options.fast = 1;
+    b.problem.fast = 1;
     if (type >= TALLY_F16) one_case<item>(b, (name + ", fast sum").c_str());
-    b.problem.options.fast = 0;
+    b.problem.fast = 0;
     b.problem.op = TALLY_MAX;
     one_case<item>(b, (name + ", max").c_str());
     check(cudaFree(b.x), "giving memory back");

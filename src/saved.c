@@ -292,8 +292,7 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
     if (!bytes || !out) return fail(TALLY_EINVAL, "tally_state_load: an argument is NULL");
     if (size < AT_WORDS + HASH_BYTES || memcmp(at, magic, sizeof magic) != 0)
         return fail(TALLY_EFORMAT, "these bytes do not begin as a saved state does: with TALLYSTA");
-    if (size > SAVED_MAX)
-        return fail(TALLY_EFORMAT, "no saved state has %zu bytes", size);
+    if (size > SAVED_MAX) return fail(TALLY_EFORMAT, "no saved state has %zu bytes", size);
     if (at[AT_VERSION] != SAVED_VERSION)
         return fail(TALLY_EFORMAT,
                     "the state was saved in version %d of the format; this library reads %d",
