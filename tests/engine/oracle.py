@@ -518,7 +518,8 @@ def statistic(op, type_, raw, y=None, out=None, ddof=0.0):
     if op == "norminf":
         if type_ in INTS:
             return _sum_value(out, (None, max(map(abs, raw.tolist()), default=0), 0, False))
-        largest = np.abs(values).max() if n else 0.0
+        with np.errstate(all="ignore"):
+            largest = np.abs(values).max() if n else 0.0
         return out, NAN[out] if np.isnan(largest) else bits_of_double(out, float(largest))
     if op in ("argmin", "argmax"):
         return position(op, type_, raw) if n else "EINVAL"
