@@ -80,7 +80,7 @@ class Problem(ctypes.Structure):
                 ("ddof", ctypes.c_double), ("user", ctypes.c_void_p), ("also", ctypes.c_int * 8)]
 
 
-SUM_OF_F64 = Problem(1, 12)
+SUM_OF_F64 = Problem(op=1, type=12)
 lib = ctypes.CDLL(os.path.join(args.build, "lib", "libtally.so"))
 
 
