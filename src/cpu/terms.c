@@ -6,37 +6,6 @@
 #include "exact/sum.h"
 #include "monoid.h"
 
-/* A finite double as an integer times a power of two; or what else it is. */
-struct split {
-    int64_t mantissa;
-    int exponent;
-    int special; /* 1: infinite, 2: NaN */
-};
-
-static inline struct split split(double d) {
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    const int field = (int)(bits >> 52 & 2047);
-    int64_t mantissa = (int64_t)(bits & ((UINT64_C(1) << 52) - 1));
-    if (field == 2047) return (struct split){bits >> 63 ? -1 : 1, 0, mantissa ? 2 : 1};
-    mantissa |= (int64_t)(field != 0) << 52;
-    return (struct split){bits >> 63 ? -mantissa : mantissa, (field ? field : 1) - 1075, 0};
-}
-
-static inline void add_product(double x, double y, struct exact_sum *s) {
-    const struct split a = split(x), b = split(y);
-    if (a.special | b.special) {
-        if (a.special == 2 || b.special == 2 || a.mantissa == 0 || b.mantissa == 0)
-            s->nans++;
-        else if ((a.mantissa < 0) != (b.mantissa < 0))
-            s->minus++;
-        else
-            s->plus++;
-        return;
-    }
-    exact_sum_add(s, (__int128)a.mantissa * b.mantissa, a.exponent + b.exponent);
-}
-
 static inline double f64_f64(const loose_f64 *x) {
     return *x;
 }
@@ -51,21 +20,6 @@ static inline double f64_bf16(const loose_u16 *x) {
 }
 
 #define FLOAT_TERMS(name, element)                                                                 \
-    void ISA_NAME(squares_##name)(const void *array, size_t n, void *state) {                      \
-        const element *x = array;                                                                  \
-        for (size_t i = 0; i < n; i++)                                                             \
-            add_product(f64_##name(x + i), f64_##name(x + i), state);                              \
-    }                                                                                              \
-    void ISA_NAME(products_##name)(const void *first, const void *second, size_t n, void *state) { \
-        const element *x = first, *y = second;                                                     \
-        for (size_t i = 0; i < n; i++)                                                             \
-            add_product(f64_##name(x + i), f64_##name(y + i), state);                              \
-    }                                                                                              \
-    void ISA_NAME(magnitudes_##name)(const void *array, size_t n, void *state) {                   \
-        const element *x = array;                                                                  \
-        for (size_t i = 0; i < n; i++)                                                             \
-            add_product(__builtin_fabs(f64_##name(x + i)), 1, state);                              \
-    }                                                                                              \
     void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \
         const element *x = array;                                                                  \
         uint64_t count = 0;                                                                        \
