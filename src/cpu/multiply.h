@@ -18,6 +18,21 @@ ALWAYS_INLINE vf32 square_f32(vf32 v) {
     return v * v;
 }
 
+/* The products of the lower halves of 64-bit lanes. */
+ALWAYS_INLINE vu64 multiply_low(vu64 a, vu64 b) {
+#if defined(__AVX512F__)
+    return (vu64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vu64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (vu64)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    return (vu64)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
+#else
+    return (a & 0xffffffff) * (b & 0xffffffff);
+#endif
+}
+
 #if !defined(__FMA__) && !defined(__aarch64__)
 #define NO_FMA 1
 /* v to its upper 26 bits, rounded; what is left has 26 bits and a sign. Infinite where that overflows. */

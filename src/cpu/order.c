@@ -1,5 +1,5 @@
 /*
- * order.c - min and max of one instruction set.
+ * order.c - min, max, and both in one pass, of one instruction set.
  *
  * Integers are compared as they are. f16 and bf16 are turned into 16-bit integers that sort like them;
  * tracking both ends of those shows any NaN, which lie beyond the infinities. f32 and f64 are compared
@@ -41,9 +41,33 @@
         e->FIELD_##op = (uint64_t)best & (~UINT64_C(0) >> (64 - 8 * sizeof best));                 \
     }
 
+/* Both at once. */
+#define INTEGER_EXTREMES(name, type)                                                               \
+    void ISA_NAME(extremes_##name)(const void *array, size_t n, void *state) {                     \
+        struct extremes *e = state;                                                                \
+        typedef VECTOR_OF(type) vector;                                                            \
+        const loose_##name *x = array;                                                             \
+        type least = (type)e->least, most = (type)e->greatest;                                     \
+        vector low = (vector){0} + least, high = (vector){0} + most;                               \
+        for (; n >= LANES(type); n -= LANES(type), x += LANES(type)) {                             \
+            const vector v = VECTOR_LOAD(vector, x);                                               \
+            PREFETCH_AHEAD(x, TALLY_VECTOR);                                                       \
+            low = SELECT(vector, v, <, low);                                                       \
+            high = SELECT(vector, v, >, high);                                                     \
+        }                                                                                          \
+        for (size_t i = 0; i < LANES(type) + n; i++) {                                             \
+            const type down = i < n ? x[i] : low[i - n], up = i < n ? down : high[i - n];          \
+            least = down < least ? down : least;                                                   \
+            most = up > most ? up : most;                                                          \
+        }                                                                                          \
+        e->least = (uint64_t)least & (~UINT64_C(0) >> (64 - 8 * sizeof least));                    \
+        e->greatest = (uint64_t)most & (~UINT64_C(0) >> (64 - 8 * sizeof most));                   \
+    }
+
 #define INTEGER_ORDERS(name, type)                                                                 \
     INTEGER_ORDER(name, type, min, <)                                                              \
-    INTEGER_ORDER(name, type, max, >)
+    INTEGER_ORDER(name, type, max, >)                                                              \
+    INTEGER_EXTREMES(name, type)
 
 INTEGER_ORDERS(i8, int8_t)
 INTEGER_ORDERS(i16, int16_t)
@@ -86,6 +110,9 @@ ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, str
         order_half(x, n, infinity, state);                                                         \
     }                                                                                              \
     void ISA_NAME(max_##name)(const void *x, size_t n, void *state) {                              \
+        order_half(x, n, infinity, state);                                                         \
+    }                                                                                              \
+    void ISA_NAME(extremes_##name)(const void *x, size_t n, void *state) {                         \
         order_half(x, n, infinity, state);                                                         \
     }
 HALF_ORDERS(f16, 0x7c00)
@@ -141,3 +168,55 @@ FLOAT_ORDER(f32, float, uint32_t, vf32, vu32, min, lower_f32, |=)
 FLOAT_ORDER(f32, float, uint32_t, vf32, vu32, max, higher_f32, &=)
 FLOAT_ORDER(f64, double, uint64_t, vf64, vu64, min, lower_f64, |=)
 FLOAT_ORDER(f64, double, uint64_t, vf64, vu64, max, higher_f64, &=)
+
+/* Both at once. Which zero the least is, if it is one, says the or of all signs; the greatest, their and. */
+#define FLOAT_EXTREMES(name, type, word, vector, vword)                                            \
+    void ISA_NAME(extremes_##name)(const void *array, size_t n, void *state) {                     \
+        struct extremes *e = state;                                                                \
+        const loose_##name *x = array;                                                             \
+        const word start[2] = {(word)e->least, (word)e->greatest};                                 \
+        type least, most;                                                                          \
+        memcpy(&least, &start[0], sizeof least);                                                   \
+        memcpy(&most, &start[1], sizeof most);                                                     \
+        vector low = (vector){0} + least, high = (vector){0} + most;                               \
+        vword some = (vword){0} + start[0], every = (vword){0} + start[1], nan = {0};              \
+        for (; n >= LANES(type); n -= LANES(type), x += LANES(type)) {                             \
+            const vector v = VECTOR_LOAD(vector, x);                                               \
+            PREFETCH_AHEAD(x, TALLY_VECTOR);                                                       \
+            low = lower_##name(v, low);                                                            \
+            high = higher_##name(v, high);                                                         \
+            some |= (vword)v;                                                                      \
+            every &= (vword)v;                                                                     \
+            nan |= (vword)(v != v);                                                                \
+        }                                                                                          \
+        int any_nan = any_set((vu64)nan);                                                          \
+        word some_sign = 0, every_sign = (word)-1;                                                 \
+        for (size_t j = 0; j < LANES(type); j++) {                                                 \
+            some_sign |= some[j];                                                                  \
+            every_sign &= every[j];                                                                \
+            least = low[j] < least ? low[j] : least;                                               \
+            most = high[j] > most ? high[j] : most;                                                \
+        }                                                                                          \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const type v = x[i];                                                                   \
+            word bits;                                                                             \
+            memcpy(&bits, &v, sizeof bits);                                                        \
+            some_sign |= bits;                                                                     \
+            every_sign &= bits;                                                                    \
+            any_nan |= v != v;                                                                     \
+            least = v < least ? v : least;                                                         \
+            most = v > most ? v : most;                                                            \
+        }                                                                                          \
+        const word top = (word)1 << (8 * sizeof(word) - 1);                                        \
+        word bits[2];                                                                              \
+        memcpy(&bits[0], &least, sizeof least);                                                    \
+        memcpy(&bits[1], &most, sizeof most);                                                      \
+        if (least == 0) bits[0] = some_sign & top;                                                 \
+        if (most == 0) bits[1] = every_sign & top;                                                 \
+        e->nan |= any_nan != 0;                                                                    \
+        e->least = bits[0];                                                                        \
+        e->greatest = bits[1];                                                                     \
+    }
+
+FLOAT_EXTREMES(f32, float, uint32_t, vf32, vu32)
+FLOAT_EXTREMES(f64, double, uint64_t, vf64, vu64)
