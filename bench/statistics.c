@@ -68,12 +68,12 @@ static void fill_element(char *p, tally_type type, const char *kind) {
         unsigned word;
         memcpy(&word, &f, sizeof word);
         if (strcmp(kind, "wild") == 0) { /* no exponent of all ones */
-            bits &= type == TALLY_F64   ? ~(1ULL << 62)
-                    : type == TALLY_F32 ? ~(1ULL << 30)
-                                        : ~(1ULL << 14);
-            bits |= type == TALLY_F64   ? (bits & 1) << 62 & ~(bits << 10)
-                    : type == TALLY_F32 ? (bits & 1) << 30 & ~(bits << 7)
-                                        : 0;
+            const unsigned long long ones = type == TALLY_F64    ? 0x7ffULL << 52
+                                            : type == TALLY_F32  ? 0x7f800000
+                                            : type == TALLY_BF16 ? 0x7f80
+                                                                 : 0x7c00;
+            while ((bits & ones) == ones)
+                bits = next_bits();
         } else if (type == TALLY_F64) {
             memcpy(&bits, &d, sizeof bits);
         } else if (type == TALLY_F32) {
@@ -114,12 +114,15 @@ static void measure(tally_device *device, tally_op op, tally_type type, const ch
     for (int r = -1; r < rounds; r++) {
         double read = 0;
         if (tally_device_read(device, x, bytes, &read) != TALLY_OK) return;
-        const double before = now();
-        const tally_status s = tally_reduce(device, &problem, x, y, n, values);
-        const double took = now() - before;
-        if (s != TALLY_OK && s != TALLY_ERANGE) {
-            fprintf(stderr, "%s\n", tally_error());
-            return;
+        double took = INFINITY;
+        for (int k = 0; k < 3; k++) { /* the roof is the best of three, too */
+            const double before = now();
+            const tally_status s = tally_reduce(device, &problem, x, y, n, values);
+            took = fmin(took, now() - before);
+            if (s != TALLY_OK && s != TALLY_ERANGE) {
+                fprintf(stderr, "%s\n", tally_error());
+                return;
+            }
         }
         if (r < 0) continue; /* the first touches memory */
         ours[r] = 1e-9 * scale * (double)bytes / took;
