@@ -268,7 +268,7 @@ static void test_halves(void **state) {
     (void)state;
     const kind *halves[] = {&kinds[TALLY_F16 - 1], &kinds[TALLY_BF16 - 1]};
     for (unsigned h = 0; h < 2; h++) {
-        const ladder_instance *instance = ladder_instance_of(halves[h]->type, TALLY_SUM);
+        const ladder_arithmetic *instance = ladder_arithmetic_of(halves[h]->type, TALLY_SUM);
         for (uint32_t bits = 0; bits < 65536; bits++) {
             uint16_t e = (uint16_t)bits;
             float a;
@@ -281,7 +281,7 @@ static void test_halves(void **state) {
         }
     }
     /* Rounding: to nearest, ties to even, over into infinity, down into the subnormal. */
-    const ladder_instance *f16 = ladder_instance_of(TALLY_F16, TALLY_SUM);
+    const ladder_arithmetic *f16 = ladder_arithmetic_of(TALLY_F16, TALLY_SUM);
     const struct {
         float from;
         uint16_t to;
@@ -313,9 +313,11 @@ static void test_table(void **state) {
     assert_int_equal(ladder_grid(LADDER_COARSENED, 513, 256, 2, 8), 1);
     assert_int_equal(ladder_grid(LADDER_GRID_STRIDE, 1 << 20, 256, 1, 8), 32);
     assert_int_equal(ladder_grid(LADDER_SHARED, UINT64_MAX, 1, 1, 8), 0);
-    assert_null(ladder_instance_of((tally_type)99, TALLY_SUM));
-    assert_null(model_kernel_of(LADDER_SHARED, TALLY_F32, (tally_op)0));
-    assert_string_equal(model_kernel_of(LADDER_SHARED, TALLY_F32, TALLY_SUM)->name, "shared");
+    assert_null(ladder_arithmetic_of((tally_type)99, TALLY_SUM));
+    assert_null(ladder_program(TALLY_F32, (tally_op)0));
+    const struct model_program *program = ladder_program(TALLY_F32, TALLY_SUM);
+    assert_string_equal(model_program_kernel(program, "shared")->name, "shared");
+    assert_null(model_program_kernel(program, "tally"));
 }
 
 static int set_up(void **state) {
