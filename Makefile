@@ -1,31 +1,38 @@
 # The front door. CMake does the building; these are the commands a person types.
 #
-#   make          build into build/
+#   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
 #   make check    install what is missing, build, and run every test
 #   make bench    the comparison table: ours against its peers and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
-#   make install  install library, header, command and man page (PREFIX=/usr/local)
+#   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
+#   make uninstall  remove them again
+#   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
 #   make format   lay out the sources as .clang-format says
 
 PREFIX ?= /usr/local
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ifeq ($(V),1)
+verbose = --verbose
+else
+quiet = >/dev/null
+endif
 
 all:
 	@scripts/install-deps build
-	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DTALLY_TESTS=OFF >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory
+	@cmake -S . -B "$(BUILD)" -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTALLY_TESTS=OFF $(quiet)
+	@cmake --build "$(BUILD)" -j $(JOBS) $(verbose) -- --no-print-directory
 
 demo: all
-	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 scripts/demo.py $(BUILD)
+	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 scripts/demo.py "$(BUILD)"
 
 check:
 	@scripts/install-deps check
 	@scripts/check
 
 bench: all
-	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py $(BUILD) $(BENCH)
+	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
 
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
 $(BUILD)/bin/bench_cub: bench/cub.cu all
@@ -35,12 +42,20 @@ bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)
 
 install: all
-	@cmake --install $(BUILD)
+	@cmake --install "$(BUILD)" $(quiet)
+	@echo "installed into $(DESTDIR)$(PREFIX)"
+
+uninstall:
+	@scripts/uninstall "$(BUILD)"
+
+deb:
+	@scripts/install-deps deb
+	@scripts/make-deb build-deb
 
 format:
 	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) build-*
+	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu install format clean
+.PHONY: all demo check bench bench-gpu install uninstall deb format clean

@@ -75,6 +75,12 @@ class Value(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("f64", ctypes.c_double)]
 
 
+class Problem(ctypes.Structure):
+    _fields_ = [("op", ctypes.c_int), ("type", ctypes.c_int), ("out", ctypes.c_int), ("fast", ctypes.c_int),
+                ("ddof", ctypes.c_double), ("user", ctypes.c_void_p), ("also", ctypes.c_int * 8)]
+
+
+SUM_OF_F64 = Problem(op=1, type=12)
 lib = ctypes.CDLL(os.path.join(args.build, "lib", "libtally.so"))
 
 
@@ -84,8 +90,8 @@ def ours(spec):
     value = Value()
 
     def call(x):
-        assert lib.tally_reduce(device, 1, 12, ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.size), None,
-                                ctypes.byref(value)) == 0
+        assert lib.tally_reduce(device, ctypes.byref(SUM_OF_F64), ctypes.c_void_p(x.ctypes.data), None,
+                                ctypes.c_size_t(x.size), ctypes.byref(value)) == 0
         return value.f64
 
     return call

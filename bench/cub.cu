@@ -67,20 +67,23 @@ struct bench {
     void *x, *result, *workspace, *temporary, *pinned;
     size_t workspace_bytes, temporary_bytes;
     size_t n;
-    tally_op op;
-    tally_type type;
-    tally_options options;
+    tally_problem problem;
 };
 
 static void run_tally(const bench &b) {
-    check(tally_enqueue(b.device, b.op, b.type, b.x, b.n, &b.options, b.workspace,
-                        b.workspace_bytes, b.stream, b.result));
+    tally_call call = {};
+    call.x = b.x;
+    call.n = b.n;
+    call.workspace = b.workspace;
+    call.workspace_bytes = b.workspace_bytes;
+    call.queue = b.stream;
+    call.results = b.result;
+    check(tally_enqueue(b.device, &b.problem, &call));
 }
 
 static double whole_tally(const bench &b) {
     tally_value value;
-    tally_status s = tally_reduce_resident(b.device, b.op, b.type, b.x, b.n, &b.options, &value);
-    check(s);
+    check(tally_reduce_resident(b.device, &b.problem, b.x, NULL, b.n, &value));
     return tally_value_double(&value);
 }
 
@@ -88,7 +91,7 @@ template <typename item> static void run_cub(const bench &b) {
     size_t bytes = b.temporary_bytes;
     const item *x = (const item *)b.x;
     item *out = (item *)b.result;
-    check(b.op == TALLY_SUM
+    check(b.problem.op == TALLY_SUM
               ? cub::DeviceReduce::Sum(b.temporary, bytes, x, out, (long long)b.n, b.stream)
               : cub::DeviceReduce::Max(b.temporary, bytes, x, out, (long long)b.n, b.stream),
           "CUB");
@@ -194,7 +197,7 @@ static void whole_times(const std::function<double()> run[2], double median[2]) 
 template <typename item> static void compare(const bench &b, int power) {
     double ours = whole_tally(b);
     const double theirs = whole_cub<item>(b);
-    if (b.type == TALLY_I32) ours = (double)(int)(long long)ours; /* CUB's wraps */
+    if (b.problem.type == TALLY_I32) ours = (double)(int)(long long)ours; /* CUB's wraps */
     if (std::fabs(ours - theirs) > 0.05 * std::fabs(theirs) + 0.02 * (double)b.n)
         std::printf("2^%d: tally says %.17g, CUB %.17g\n", power, ours, theirs);
 }
@@ -209,7 +212,7 @@ template <typename item> static __global__ void fill(item *x, size_t n) {
 template <typename item> static void one_case(bench &b, const char *name) {
     std::printf("\n%s\n%-6s %10s %10s %7s %10s %10s %7s %10s %7s %8s %7s\n", name, "n", "tally",
                 "cub", "cub/t", "whole", "cub", "cub/t", "g2g", "g2g/t", "GB/s", "of roof");
-    const bool g2g = HAS_G2G && b.op == TALLY_SUM && b.type >= TALLY_F32;
+    const bool g2g = HAS_G2G && b.problem.op == TALLY_SUM && b.problem.type >= TALLY_F32;
     for (int power = least; power <= most; power++) {
         b.n = (size_t)1 << power;
         compare<item>(b, power);
@@ -237,16 +240,16 @@ template <typename item> static void all_cases(bench b, tally_type type) {
     const std::string name = tally_type_name(type);
     const size_t n = (size_t)1 << most;
     if (*only && name != only) return;
-    b.type = type;
+    b.problem.type = type;
     check(cudaMalloc(&b.x, n * sizeof(item)), "memory for the array");
     fill<<<4096, 256>>>((item *)b.x, n);
     check(cudaDeviceSynchronize(), "filling the array");
-    b.op = TALLY_SUM;
+    b.problem.op = TALLY_SUM;
     one_case<item>(b, (name + (type >= TALLY_F16 ? ", exact sum" : ", sum")).c_str());
-    b.options.fast = 1;
+    b.problem.fast = 1;
     if (type >= TALLY_F16) one_case<item>(b, (name + ", fast sum").c_str());
-    b.options.fast = 0;
-    b.op = TALLY_MAX;
+    b.problem.fast = 0;
+    b.problem.op = TALLY_MAX;
     one_case<item>(b, (name + ", max").c_str());
     check(cudaFree(b.x), "giving memory back");
 }
@@ -257,10 +260,12 @@ static void make_room(bench &b) {
     for (int type = TALLY_I8; type <= TALLY_F64; type++)
         for (int op = TALLY_SUM; op <= TALLY_MAX; op += TALLY_MAX - TALLY_SUM)
             for (int fast = 0; fast < 2; fast++) {
-                const tally_options options = {fast, (tally_type)0};
+                tally_problem problem = {};
+                problem.op = (tally_op)op;
+                problem.type = (tally_type)type;
+                problem.fast = fast;
                 size_t bytes;
-                check(tally_workspace(b.device, (tally_op)op, (tally_type)type, (size_t)1 << most,
-                                      &options, &bytes));
+                check(tally_workspace(b.device, &problem, (size_t)1 << most, &bytes));
                 b.workspace_bytes = std::max(b.workspace_bytes, bytes);
             }
     b.temporary_bytes = 16 << 20;

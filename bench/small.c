@@ -57,12 +57,13 @@ int main(void) {
         for (int s = 0; s < 4; s++) {
             size_t n = sizes[s], batch = 40000 / (n + 40);
             static double ours[ROUNDS], loop[ROUNDS];
+            const tally_problem problem = {.op = TALLY_SUM, .type = f ? TALLY_F32 : TALLY_F64};
             tally_value sum;
             for (int r = 0; r < ROUNDS; r++) {
                 double t0 = now_ns();
                 for (size_t i = 0; i < batch; i++)
-                    tally_reduce(device, TALLY_SUM, f ? TALLY_F32 : TALLY_F64,
-                                 f ? (const void *)y : (const void *)x, n, NULL, &sum);
+                    tally_reduce(device, &problem, f ? (const void *)y : (const void *)x, NULL, n,
+                                 &sum);
                 double t1 = now_ns();
                 for (size_t i = 0; i < batch; i++) {
                     if (f)

@@ -4,7 +4,7 @@
 #include "arguments.h"
 
 #include "message.h"
-#include "table.h"
+#include "names.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,14 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-int argument_unknown(int found, char **argv) {
+/* The option that may have been meant, as " (did you mean --text?)"; or "". */
+static const char *guess(const char *text, const struct option *options, char *out, size_t size) {
+    char list[512] = "", word[64], near[64];
+    for (; options->name; options++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", used ? " " : "", options->name);
+    }
+    text += strspn(text, "-");
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(text, "="), text);
+    *out = 0;
+    if (names_nearest(word, list, near, sizeof near))
+        snprintf(out, size, "; did you mean --%s?", near);
+    return out;
+}
+
+int argument_unknown(int found, char **argv, const struct option *options) {
     const char *text = argv[optind - 1];
+    char near[96];
     if (found == ':') return misused("%s needs a value; see 'tally help %s'", text, argv[0]);
     if (strncmp(text, "--", 2) == 0 && strchr(text, '=') && optopt)
         return misused("%s: this option takes no value; see 'tally help %s'", text, argv[0]);
-    if (strncmp(text, "--", 2) == 0 || !optopt)
-        return misused("%s is no option of this command; see 'tally help %s'", text, argv[0]);
-    return misused("-%c is no option of this command; see 'tally help %s'", optopt, argv[0]);
+    if (strncmp(text, "--", 2) != 0 && optopt)
+        return misused("-%c is no option of this command; see 'tally help %s'", optopt, argv[0]);
+    if (*guess(text, options, near, sizeof near))
+        return misused("%s is no option of this command%s", text, near);
+    return misused("%s is no option of this command; see 'tally help %s'", text, argv[0]);
 }
 
 /* ---- Counts ---- */
@@ -72,9 +90,7 @@ bool argument_count(const char *option, const char *text, uint64_t *out) {
 
 bool argument_type(const char *option, const char *text, tally_type *out) {
     if (tally_type_parse(text, out) == TALLY_OK) return true;
-#define X(NAME, name, kind, bits) " " #name
-    misused("%s takes one of" TALLY_TYPES(X) "; '%s' is none", option, text);
-#undef X
+    misused("%s takes one of %s; '%s' is none", option, names_of_types(), text);
     return false;
 }
 

@@ -8,12 +8,13 @@
 
 #include "tally.h"
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The line for what getopt_long() did not understand: `found` is what it returned, '?' or ':'. The
- * short options must open with ':'. Returns STATUS_USAGE. */
-int argument_unknown(int found, char **argv);
+/* The line for what getopt_long() did not understand of these options: `found` is what it returned, '?'
+ * or ':'. The short options must open with ':'. Returns STATUS_USAGE. */
+int argument_unknown(int found, char **argv, const struct option *options);
 
 /* A count of at least 1 written 134217728, 2^27 or 1e6. option: how messages call it. */
 bool argument_count(const char *option, const char *text, uint64_t *out);

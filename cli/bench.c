@@ -13,11 +13,12 @@
 #include "json.h"
 #include "memory.h"
 #include "message.h"
+#include "names.h"
 #include "progress.h"
-#include "table.h"
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,31 +26,27 @@
 #include <time.h>
 #include <unistd.h>
 
-#define X(NAME, name, family)     " " #name
-#define Y(NAME, name, kind, bits) " " #name
 const char bench_help[] =
     "Usage: tally bench [OP] [OPTION...]\n"
     "Times a reduction of an array in memory beside the plain sequential loop, an OpenMP SIMD\n"
     "loop, and plain reads of the same memory, in turns; shows the median of each. On a GPU the\n"
     "array lies in the device's memory, as for its plain reads; a line of its own shows the time\n"
     "with the copy from the host's. The two loops are the CPU's always.\n"
-    "OP is one of" TALLY_OPS(
-        X) "; sum is the default.\n"
-           "\n"
-           "  --dtype TYPE    the elements' type; f64 is the default\n"
-           "  -n, --n N       so many elements, such as 1000, 1e6 or 2^27, the default\n"
-           "  --data KIND     uniform (the default), normal, loguniform or wild\n"
-           "  --device SPEC   auto (the default), cpu, cpu:threads=3,isa=avx2; see 'tally "
-           "devices'\n"
-           "  --threads N     so many threads of the cpu\n"
-           "  --fast          plain, unordered floating additions: no promise on the bits\n"
-           "  --repeat R      so many rounds; 9 is the default\n"
-           "  --json          the measurements as one JSON object\n"
-           "  --help          this text\n"
-           "\n"
-           "TYPE is one of" TALLY_TYPES(Y) ".\n";
-#undef X
-#undef Y
+    "OP is any operator of 'tally help sum'; sum is the default. dot has two arrays.\n"
+    "\n"
+    "  --dtype TYPE    the elements' type; f64 is the default\n"
+    "  -n, --n N       so many elements, such as 1000, 1e6 or 2^27, the default\n"
+    "  --data KIND     uniform (the default), normal, loguniform or wild; for any all elements "
+    "are\n"
+    "                  0, and for all none is, so that all are looked at\n"
+    "  --device SPEC   auto (the default), cpu, cpu:threads=3,isa=avx2; see 'tally devices'\n"
+    "  --threads N     so many threads of the cpu\n"
+    "  --fast          plain, unordered floating additions: no promise on the bits\n"
+    "  --repeat R      so many rounds; 9 is the default\n"
+    "  --json          the measurements as one JSON object\n"
+    "  --help          this text\n"
+    "\n"
+    "TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64.\n";
 
 enum { MOST_ROUNDS = 1000 };
 static const double shortest_turn = 500e-6; /* seconds: shorter calls are repeated within a turn */
@@ -65,11 +62,9 @@ enum who {
 };
 
 struct bench {
-    tally_op op;
-    tally_type type;
+    tally_problem problem;
     uint64_t n, threads, rounds; /* threads: 0 where --threads is not given */
     enum bench_data data;
-    tally_options options;
     const char *device_text;
     bool as_json, help;
 
@@ -78,9 +73,10 @@ struct bench {
     bool is_gpu;      /* a device with a clock of its own */
     int loop_threads; /* of the OpenMP loops: as many as the device uses, 1 without OpenMP */
     const struct loops *loops;
-    void *x;
-    size_t bytes;
-    tally_value value;
+    unsigned char *x, *y; /* y: the second half of x's memory, for dot; else NULL */
+    size_t bytes;         /* of all of it */
+    size_t values;
+    tally_value value[TALLY_VALUES_MAX];
     uint64_t calls[CONTESTANTS]; /* within one turn */
     double *seconds;             /* of a call: [contestant * rounds + round] */
     double median[CONTESTANTS];
@@ -102,7 +98,7 @@ static bool set_rounds(struct bench *b, const char *text) {
 static bool set_option(struct bench *b, int option) {
     switch (option) {
     case 'd':
-        return argument_type("--dtype", optarg, &b->type);
+        return argument_type("--dtype", optarg, &b->problem.type);
     case 'n':
         return argument_count("-n", optarg, &b->n);
     case 'a':
@@ -113,7 +109,7 @@ static bool set_option(struct bench *b, int option) {
     case 'T':
         return argument_count("--threads", optarg, &b->threads);
     case 'f':
-        b->options.fast = true;
+        b->problem.fast = 1;
         return true;
     case 'r':
         return set_rounds(b, optarg);
@@ -130,10 +126,12 @@ static int read_operator(struct bench *b, int argc, char **argv) {
     if (optind == argc) return STATUS_OK;
     if (argc - optind > 1)
         return misused("bench takes one operator; '%s' is one too many", argv[optind + 1]);
-    if (tally_op_parse(argv[optind], &b->op) == TALLY_OK) return STATUS_OK;
-#define X(NAME, name, family) " " #name
-    return misused("bench takes one of the operators" TALLY_OPS(X) "; '%s' is none", argv[optind]);
-#undef X
+    if (tally_op_parse(argv[optind], &b->problem.op) == TALLY_OK) return STATUS_OK;
+    char near[32];
+    if (names_nearest(argv[optind], names_of_ops(), near, sizeof near))
+        return misused("'%s' is no operator; did you mean %s?", argv[optind], near);
+    return misused("bench takes one of the operators %s; '%s' is none", names_of_ops(),
+                   argv[optind]);
 }
 
 static int read_options(struct bench *b, int argc, char **argv) {
@@ -146,7 +144,7 @@ static int read_options(struct bench *b, int argc, char **argv) {
     };
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
-        if (c == '?' || c == ':') return argument_unknown(c, argv);
+        if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(b, c)) return STATUS_USAGE;
     }
     return read_operator(b, argc, argv);
@@ -156,15 +154,18 @@ static int read_options(struct bench *b, int argc, char **argv) {
 
 static bool get_memory(struct bench *b) {
     uint64_t size, free = memory_available();
-    bool fits = !__builtin_mul_overflow(b->n, tally_type_size(b->type), &size) && size < free &&
+    const bool two = b->problem.op == TALLY_DOT;
+    bool fits = !__builtin_mul_overflow(b->n, tally_type_size(b->problem.type), &size) &&
+                !__builtin_mul_overflow(size, two ? 2 : 1, &size) && size < free &&
                 (b->x = memory_get((size_t)size));
     b->seconds = calloc(CONTESTANTS * b->rounds, sizeof *b->seconds);
     if (!fits || !b->seconds)
         return failed("not enough memory for %" PRIu64 " %s numbers: %.2f GB are free; "
                       "choose a smaller -n",
-                      b->n, tally_type_name(b->type), (double)free * 1e-9),
+                      b->n, tally_type_name(b->problem.type), (double)free * 1e-9),
                false;
     b->bytes = (size_t)size;
+    if (two) b->y = b->x + b->bytes / 2;
     return true;
 }
 
@@ -215,19 +216,19 @@ static volatile double kept; /* so that no loop is without an effect */
 
 static bool run_ours(struct bench *b, uint64_t calls) {
     for (uint64_t i = 0; i < calls; i++)
-        if (tally_reduce(b->device, b->op, b->type, b->x, (size_t)b->n, &b->options, &b->value))
+        if (tally_reduce(b->device, &b->problem, b->x, b->y, (size_t)b->n, b->value))
             return failed("%s", tally_error()), false;
     return true;
 }
 
 static bool run_loop(const struct bench *b, enum who who, uint64_t calls) {
     bool reads = who >= PLAIN_READS;
-    bench_loop *loop = who == SEQUENTIAL ? bench_sequential(b->op, b->type)
+    bench_loop *loop = who == SEQUENTIAL ? bench_sequential(b->problem.op, b->problem.type)
                        : reads           ? b->loops->read((int)(who - PLAIN_READS))
-                                         : b->loops->openmp(b->op, b->type);
+                                         : b->loops->openmp(b->problem.op, b->problem.type);
     size_t n = reads ? b->bytes / 8 : (size_t)b->n;
     for (uint64_t i = 0; i < calls; i++)
-        kept = loop(b->x, n, b->loop_threads);
+        kept = loop(b->x, b->y, n, b->loop_threads);
     return true;
 }
 
@@ -238,7 +239,7 @@ static bool take_turn(struct bench *b, enum who who, uint64_t calls, double *sec
         return failed("%s", tally_error()), false;
     }
     if (who == OURS && b->is_gpu) {
-        if (tally_device_time(b->device, b->op, b->type, b->x, (size_t)b->n, &b->options, &b->value,
+        if (tally_device_time(b->device, &b->problem, b->x, b->y, (size_t)b->n, b->value,
                               seconds) == TALLY_OK)
             return true;
         return failed("%s", tally_error()), false;
@@ -301,8 +302,13 @@ static void find_medians(struct bench *b) {
 
 /* ---- Telling ---- */
 
+/* NaN for count, which reads nothing. */
 static double gbps(const struct bench *b, double seconds) {
-    return (double)b->bytes * 1e-9 / seconds;
+    return b->problem.op == TALLY_COUNT ? (double)NAN : (double)b->bytes * 1e-9 / seconds;
+}
+
+static double of(const struct bench *b, double seconds, double ours) {
+    return b->problem.op == TALLY_COUNT ? (double)NAN : seconds / ours;
 }
 
 /* The fastest of the ways to read the memory. */
@@ -316,39 +322,50 @@ static double roof_seconds(const struct bench *b) {
 static int print_json(const struct bench *b) {
     double roof = roof_seconds(b), ours = b->median[OURS];
     struct json_object *object = json_object_new_object();
-    json_text(object, "op", tally_op_name(b->op));
-    json_text(object, "dtype", tally_type_name(b->type));
+    json_text(object, "op", tally_op_name(b->problem.op));
+    json_text(object, "dtype", tally_type_name(b->problem.type));
     json_count(object, "n", b->n);
     json_text(object, "device", b->info.spec);
     json_count(object, "threads", b->info.threads);
     json_text(object, "isa", b->info.isa);
     json_count(object, "openmp_threads", (uint64_t)b->loop_threads);
     json_text(object, "data", bench_data_name(b->data));
-    json_object_object_add(object, "fast", json_object_new_boolean(b->options.fast));
+    json_object_object_add(object, "fast", json_object_new_boolean(b->problem.fast));
     json_count(object, "rounds", b->rounds);
     json_measure(object, "median_ms", ours * 1e3);
     json_measure(object, "gbps", gbps(b, ours));
     if (b->is_gpu) json_measure(object, "with_copy_ms", b->median[WITH_COPY] * 1e3);
     json_measure(object, "sequential_gbps", gbps(b, b->median[SEQUENTIAL]));
     json_measure(object, "openmp_gbps", gbps(b, b->median[OPENMP]));
-    json_measure(object, "roof_gbps", gbps(b, roof));
-    json_measure(object, "of_roof", roof / ours);
-    json_measure(object, "of_openmp", b->median[OPENMP] / ours);
-    json_result(object, &b->value);
+    json_measure(object, "roof_gbps", (double)b->bytes * 1e-9 / roof);
+    json_measure(object, "of_roof", of(b, roof, ours));
+    json_measure(object, "of_openmp", of(b, b->median[OPENMP], ours));
+    json_results(object, b->value, b->values);
     return json_print(object);
 }
 
 static void print_row(const struct bench *b, const char *name, double seconds) {
-    printf("  %-16s %12.6g ms %9.2f GB/s %7.2f\n", name, seconds * 1e3, gbps(b, seconds),
-           roof_seconds(b) / seconds);
+    printf("  %-16s %12.6g ms", name, seconds * 1e3);
+    if (isfinite(gbps(b, seconds)))
+        printf(" %9.2f GB/s %7.2f", gbps(b, seconds), roof_seconds(b) / seconds);
+    putchar('\n');
+}
+
+static void print_head(const struct bench *b) {
+    printf("%s of %" PRIu64 " %s (%s%s) =", tally_op_name(b->problem.op), b->n,
+           tally_type_name(b->problem.type), bench_data_name(b->data),
+           b->problem.fast ? ", fast" : "");
+    for (size_t i = 0; i < b->values; i++) {
+        char text[32];
+        tally_value_print(&b->value[i], text, sizeof text);
+        printf("%s %s", i ? "," : "", text);
+    }
+    putchar('\n');
 }
 
 static int print_table(const struct bench *b) {
     char text[32];
-    tally_value_print(&b->value, text, sizeof text);
-    printf("%s of %" PRIu64 " %s (%s%s) = %s\n", tally_op_name(b->op), b->n,
-           tally_type_name(b->type), bench_data_name(b->data), b->options.fast ? ", fast" : "",
-           text);
+    print_head(b);
     if (b->is_gpu)
         printf("on %s (%s)", b->info.spec, b->info.name);
     else
@@ -365,15 +382,18 @@ static int print_table(const struct bench *b) {
 }
 
 static int bench(struct bench *b) {
+    if (tally_problem_values(&b->problem, &b->values) != TALLY_OK)
+        return failed("%s", tally_error());
     if (!describe(b) || !get_memory(b)) return STATUS_FAILED;
-    bench_data_fill(b->data, b->op, b->type, b->x, (size_t)b->n);
+    bench_data_fill(b->data, b->problem.op, b->problem.type, b->x,
+                    b->bytes / tally_type_size(b->problem.type));
     if (!run_rounds(b)) return STATUS_FAILED;
     find_medians(b);
     return b->as_json ? print_json(b) : print_table(b);
 }
 
 int bench_command(int argc, char **argv) {
-    struct bench b = {.op = TALLY_SUM, .type = TALLY_F64, .n = 1 << 27, .rounds = 9};
+    struct bench b = {.problem = {.op = TALLY_SUM, .type = TALLY_F64}, .n = 1 << 27, .rounds = 9};
     int status = read_options(&b, argc, argv);
     if (status != STATUS_OK) return status;
     if (b.help) return fputs(bench_help, stdout), finish_output();

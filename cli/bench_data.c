@@ -5,7 +5,7 @@
 #include "bench_data.h"
 
 #include "narrow.h"
-#include "table.h"
+#include "types.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,12 +91,35 @@ static uint64_t bits_f64(double x) {
     return bits;
 }
 
+static bool cannot_overflow(tally_op op) {
+    switch (op) {
+    case TALLY_MIN:
+    case TALLY_MAX:
+    case TALLY_AND:
+    case TALLY_OR:
+    case TALLY_XOR:
+    case TALLY_ARGMIN:
+    case TALLY_ARGMAX:
+    case TALLY_MINMAX:
+    case TALLY_NONZERO:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* An integer's bits. */
 static uint64_t small(enum bench_data data, tally_op op, bool is_signed, uint64_t i) {
     uint64_t r = random_word(i);
     if (op == TALLY_PROD) return is_signed && r & 1 ? UINT64_MAX : 1;
-    if (op != TALLY_SUM && data == BENCH_WILD) return r;
+    if (cannot_overflow(op) && data == BENCH_WILD) return r;
     return is_signed ? r % 201 - 100 : r % 101;
+}
+
+/* For any: zero. For all: not zero. */
+static uint64_t settled(tally_op op, uint64_t bits) {
+    if (op == TALLY_ANY) return 0;
+    return op == TALLY_ALL ? bits | 1 : bits;
 }
 
 #define ELEMENT_SIGNED(name, bits)   small(data, op, true, i)
@@ -109,9 +132,9 @@ static uint64_t small(enum bench_data data, tally_op op, bool is_signed, uint64_
     static void fill_##name(enum bench_data data, tally_op op, void *x, size_t n) {                \
         uint##bits##_t *element = x;                                                               \
         _Pragma("omp parallel for") for (size_t i = 0; i < n; i++) element[i] =                    \
-            (uint##bits##_t)ELEMENT_##kind(name, bits);                                            \
+            (uint##bits##_t)settled(op, ELEMENT_##kind(name, bits));                               \
     }
-TALLY_TYPES(FILL)
+CLI_TYPES(FILL)
 
 void bench_data_fill(enum bench_data data, tally_op op, tally_type type, void *x, size_t n) {
     switch (type) {
@@ -119,6 +142,6 @@ void bench_data_fill(enum bench_data data, tally_op op, tally_type type, void *x
     case TALLY_##NAME:                                                                             \
         fill_##name(data, op, x, n);                                                               \
         break;
-        TALLY_TYPES(CASE)
+        CLI_TYPES(CASE)
     }
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 
 /* How floating elements are spread. Integers are small, so that their sum and product fit; with
- * BENCH_WILD, and an operator that cannot overflow, they are random bits. */
+ * BENCH_WILD, and an operator that cannot overflow, they are random bits. For any and all the elements
+ * are such that all have to be looked at: zeros for any, none for all. */
 enum bench_data {
     BENCH_UNIFORM,    /* [0, 1); for a product -1 and 1, which keep it finite */
     BENCH_NORMAL,     /* mean 0, deviation 1, nearly normal */

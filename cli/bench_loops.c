@@ -6,16 +6,16 @@
  * is to be a strong one.
  */
 #include "bench_loops.h"
-#include "table.h"
+#include "types.h"
 
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
 
-#define PRAGMA_TEXT(text) _Pragma(#text)
-#define PRAGMA(text)      PRAGMA_TEXT(text)
-#define PASTE_TEXT(a, b)  a##b
-#define PASTE(a, b)       PASTE_TEXT(a, b)
+#define PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)
+#define PRAGMA(...)      PRAGMA_TEXT(__VA_ARGS__)
+#define PASTE_TEXT(a, b) a##b
+#define PASTE(a, b)      PASTE_TEXT(a, b)
 
 enum { BLOCK = 1024 }; /* f16 elements widened at a time: 4 KiB of f32 */
 
@@ -32,85 +32,129 @@ __attribute__((noinline)) static void widen(const uint16_t *x, float *wide, size
         wide[i] = bench_widen_f16(x[i]);
 }
 
-#define LOOP(function, element, total, start, operation, step)                                     \
-    static double function(const void *data, size_t n, int threads) {                              \
-        (void)threads;                                                                             \
-        const element *x = data;                                                                   \
-        total t = start;                                                                           \
+#define LOOP(what, name, declarations, clauses, step, result)                                      \
+    static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \
+        (void)other, (void)threads;                                                                \
+        const element_##name *x = data;                                                            \
+        const number_##name first = LOAD_##name(x[0]);                                             \
+        (void)first;                                                                               \
+        declarations PRAGMA(omp parallel for simd num_threads(threads) clauses)                    \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const number_##name v = LOAD_##name(x[i]);                                             \
+            step;                                                                                  \
+        }                                                                                          \
+        return (double)(result);                                                                   \
+    }
+
+#define BLOCK_LOOP(what, name, declarations, clauses, step, result)                                \
+    static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \
+        (void)other, (void)threads;                                                                \
+        const uint16_t *half = data;                                                               \
+        const float first = bench_widen_f16(half[0]);                                              \
+        (void)first;                                                                               \
+        declarations PRAGMA(omp parallel for num_threads(threads) clauses)                         \
+        for (size_t b = 0; b < n; b += BLOCK) {                                                    \
+            float x[BLOCK];                                                                        \
+            size_t count = n - b < BLOCK ? n - b : BLOCK;                                          \
+            widen(half + b, x, count);                                                             \
+            PRAGMA(omp simd clauses)                                                               \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                const float v = x[i];                                                              \
+                step;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+        return (double)(result);                                                                   \
+    }
+
+/* By the bits. */
+#define BITS_LOOP(what, name, bits, start, operation, step)                                        \
+    static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \
+        (void)other, (void)threads;                                                                \
+        const uint##bits##_t *x = data;                                                            \
+        uint##bits##_t t = start;                                                                  \
         PRAGMA(omp parallel for simd num_threads(threads) reduction(operation : t))                \
         for (size_t i = 0; i < n; i++)                                                             \
             step;                                                                                  \
         return (double)t;                                                                          \
     }
 
-#define BLOCK_LOOP(function, start, operation, step)                                               \
-    static double function(const void *data, size_t n, int threads) {                              \
+#define DOT(name, total)                                                                           \
+    static double dot_##name(const void *data, const void *other, size_t n, int threads) {         \
         (void)threads;                                                                             \
-        const uint16_t *half = data;                                                               \
-        float t = start;                                                                           \
-        PRAGMA(omp parallel for num_threads(threads) reduction(operation : t))                     \
+        const element_##name *x = data, *y = other;                                                \
+        total t = 0;                                                                               \
+        PRAGMA(omp parallel for simd num_threads(threads) reduction(+ : t))                        \
+        for (size_t i = 0; i < n; i++)                                                             \
+            t += (total)LOAD_##name(x[i]) * (total)LOAD_##name(y[i]);                              \
+        return (double)t;                                                                          \
+    }
+
+#define DOT_BLOCKS(name, total)                                                                    \
+    static double dot_##name(const void *data, const void *other, size_t n, int threads) {         \
+        (void)threads;                                                                             \
+        const uint16_t *half = data, *other_half = other;                                          \
+        float t = 0;                                                                               \
+        PRAGMA(omp parallel for num_threads(threads) reduction(+ : t))                             \
         for (size_t b = 0; b < n; b += BLOCK) {                                                    \
-            float x[BLOCK];                                                                        \
+            float x[BLOCK], y[BLOCK];                                                              \
             size_t count = n - b < BLOCK ? n - b : BLOCK;                                          \
             widen(half + b, x, count);                                                             \
-            PRAGMA(omp simd reduction(operation : t))                                              \
+            widen(other_half + b, y, count);                                                       \
+            PRAGMA(omp simd reduction(+ : t))                                                      \
             for (size_t i = 0; i < count; i++)                                                     \
-                step;                                                                              \
+                t += x[i] * y[i];                                                                  \
         }                                                                                          \
         return (double)t;                                                                          \
     }
 
-#define LOOPS_plain(name, total)                                                                   \
-    LOOP(sum_##name, element_##name, total, 0, +, t += LOAD_##name(x[i]))                          \
-    LOOP(prod_##name, element_##name, total, 1, *, t *= LOAD_##name(x[i]))                         \
-    LOOP(min_##name, element_##name, number_##name, LOAD_##name(x[0]), min,                        \
-         t = LOAD_##name(x[i]) < t ? LOAD_##name(x[i]) : t)                                        \
-    LOOP(max_##name, element_##name, number_##name, LOAD_##name(x[0]), max,                        \
-         t = LOAD_##name(x[i]) > t ? LOAD_##name(x[i]) : t)
+/* The least value, and then the first element that is it: two passes. */
+#define FIND(what, of, name)                                                                       \
+    static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \
+        const element_##name *x = data;                                                            \
+        const double wanted = of##_##name(data, other, n, threads);                                \
+        size_t found = n;                                                                          \
+        PRAGMA(omp parallel for simd num_threads(threads) reduction(min : found))                  \
+        for (size_t i = 0; i < n; i++)                                                             \
+            found = (double)LOAD_##name(x[i]) == wanted && i < found ? i : found;                  \
+        return (double)found;                                                                      \
+    }
 
-#define LOOPS_i8   LOOPS_plain
-#define LOOPS_i16  LOOPS_plain
-#define LOOPS_i32  LOOPS_plain
-#define LOOPS_i64  LOOPS_plain
-#define LOOPS_u8   LOOPS_plain
-#define LOOPS_u16  LOOPS_plain
-#define LOOPS_u32  LOOPS_plain
-#define LOOPS_u64  LOOPS_plain
-#define LOOPS_bf16 LOOPS_plain
-#define LOOPS_f32  LOOPS_plain
-#define LOOPS_f64  LOOPS_plain
-#define LOOPS_f16(name, total)                                                                     \
-    BLOCK_LOOP(sum_f16, 0, +, t += x[i])                                                           \
-    BLOCK_LOOP(prod_f16, 1, *, t *= x[i])                                                          \
-    BLOCK_LOOP(min_f16, bench_widen_f16(half[0]), min, t = x[i] < t ? x[i] : t)                    \
-    BLOCK_LOOP(max_f16, bench_widen_f16(half[0]), max, t = x[i] > t ? x[i] : t)
+#define LOOPS_plain(name, total) BENCH_LOOPS(LOOP, name, total) DOT(name, total)
+#define LOOPS_i8                 LOOPS_plain
+#define LOOPS_i16                LOOPS_plain
+#define LOOPS_i32                LOOPS_plain
+#define LOOPS_i64                LOOPS_plain
+#define LOOPS_u8                 LOOPS_plain
+#define LOOPS_u16                LOOPS_plain
+#define LOOPS_u32                LOOPS_plain
+#define LOOPS_u64                LOOPS_plain
+#define LOOPS_bf16               LOOPS_plain
+#define LOOPS_f32                LOOPS_plain
+#define LOOPS_f64                LOOPS_plain
+#define LOOPS_f16(name, total)   BENCH_LOOPS(BLOCK_LOOP, name, total) DOT_BLOCKS(name, total)
 
 #define LOOPS(NAME, name, kind, bits)                                                              \
-    LOOPS_##name(name, BENCH_TOTAL_##kind(name))                                                   \
-        LOOP(and_##name, uint##bits##_t, uint##bits##_t, x[0], &, t &= x[i])                       \
-            LOOP(or_##name, uint##bits##_t, uint##bits##_t, x[0], |, t |= x[i])                    \
-                LOOP(xor_##name, uint##bits##_t, uint##bits##_t, 0, ^, t ^= x[i])
-TALLY_TYPES(LOOPS)
+    LOOPS_##name(name, BENCH_TOTAL_##kind(name)) FIND(argmin, min, name) FIND(argmax, max, name)   \
+        BITS_LOOP(and, name, bits, x[0], &, t &= x[i])                                             \
+            BITS_LOOP(or, name, bits, x[0], |, t |= x[i])                                          \
+                BITS_LOOP(xor, name, bits, 0, ^, t ^= x[i])
+CLI_TYPES(LOOPS)
 
-#define ROW(NAME, name, kind, bits)                                                                \
-    [TALLY_##                                                                                      \
-        NAME] = {[TALLY_SUM] = sum_##name, [TALLY_PROD] = prod_##name, [TALLY_MIN] = min_##name,   \
-                 [TALLY_MAX] = max_##name, [TALLY_AND] = and_##name,   [TALLY_OR] = or_##name,     \
-                 [TALLY_XOR] = xor_##name},
+#define ROW(NAME, name, kind, bits) [TALLY_##NAME] = BENCH_ROW(name),
 
 bench_loop *PASTE(bench_openmp_, TALLY_ISA)(tally_op op, tally_type type) {
-    static bench_loop *const loops[][TALLY_XOR + 1] = {TALLY_TYPES(ROW)};
+    static bench_loop *const loops[][TALLY_USER] = {CLI_TYPES(ROW)};
     return loops[type][op];
 }
 
 /* ---- Plain reads ---- */
 
 /* Each thread reads its part from front to back. */
-LOOP(read_once, uint64_t, uint64_t, 0, |, t |= x[i])
+BITS_LOOP(read, once, 64, 0, |, t |= x[i])
 
 /* Each thread reads four parts of its part side by side: more streams to prefetch. */
-static double read_streams(const void *data, size_t n, int threads) {
-    (void)threads;
+static double read_streams(const void *data, const void *other, size_t n, int threads) {
+    (void)other, (void)threads;
     size_t quarter = n / 4;
     const uint64_t *x0 = data, *x1 = x0 + quarter, *x2 = x1 + quarter, *x3 = x2 + quarter;
     uint64_t t = 0;

@@ -6,12 +6,13 @@
 #define TALLY_CLI_BENCH_LOOPS_H
 
 #include "tally.h"
+#include "types.h"
 
 #include <string.h>
 
-/* Reduces x[0..n), n >= 1, with so many threads. The result is only kept so that a compiler cannot
- * leave the loop out. */
-typedef double bench_loop(const void *x, size_t n, int threads);
+/* Reduces x[0..n), and for dot y[0..n) with it, n >= 1, with so many threads. The result is only kept so
+ * that a compiler cannot leave the loop out. */
+typedef double bench_loop(const void *x, const void *y, size_t n, int threads);
 
 /* Scalar, one thread, one addition after another. */
 bench_loop *bench_sequential(tally_op op, tally_type type);
@@ -26,6 +27,57 @@ BENCH_DECLARE(baseline)
 BENCH_DECLARE(avx2)
 BENCH_DECLARE(avx512)
 BENCH_DECLARE(neon)
+
+/* The loops that are one pass over the values: LOOP(what, name, declarations, clauses, step, result). The
+ * step sees an element's value as v, and the first element's as `first`. */
+#define BENCH_LOOPS(LOOP, name, total)                                                               \
+    LOOP(sum, name, total t = 0;, reduction(+ : t), t += v, t)                                       \
+    LOOP(prod, name, total t = 1;, reduction(* : t), t *= v, t)                                      \
+    LOOP(min, name, number_##name t = first;, reduction(min : t), t = v < t ? v : t, t)              \
+    LOOP(max, name, number_##name t = first;, reduction(max : t), t = v > t ? v : t, t)              \
+    LOOP(squares, name, total t = 0;, reduction(+ : t), t += (total)v * (total)v, t)                 \
+    LOOP(moments, name, total t = 0; total q = 0;, reduction(+ : t, q),                            \
+         (t += v, q += (total)v * (total)v), t + q) \
+    LOOP(magnitudes, name, total t = 0;, reduction(+ : t), t += (v > 0 ? (total)v : -(total)v), t)   \
+    LOOP(greatest, name, total t = 0;                                                                \
+         ,                                                                                           \
+         reduction(max                                                                               \
+                   : t),                                                                             \
+         t = (v > 0 ? (total)v : -(total)v) > t ? (v > 0 ? (total)v : -(total)v) : t, t)             \
+    LOOP(minmax, name, number_##name t = first; number_##name u = first;                             \
+         ,                                                                                           \
+         reduction(min                                                                               \
+                   : t) reduction(max                                                                \
+                                  : u),                                                              \
+         (t = v < t ? v : t, u = v > u ? v : u), (double)t + (double)u)                              \
+    LOOP(nans, name, uint64_t t = 0;, reduction(+ : t), t += v != v, t)                              \
+    LOOP(nonzero, name, uint64_t t = 0;, reduction(+ : t), t += v != 0, t)                           \
+    LOOP(any, name, unsigned t = 0;, reduction(| : t), t |= v != 0, t)                               \
+    LOOP(all, name, unsigned t = 1;, reduction(& : t), t &= v != 0, t)                               \
+    LOOP(describe, name, total t = 0; total q = 0; number_##name lo = first;                       \
+         number_##name hi = first;, reduction(+ : t, q) reduction(min : lo) reduction(max : hi),   \
+         (t += v, q += (total)v * (total)v, lo = v < lo ? v : lo, hi = v > hi ? v : hi),           \
+         (double)t + (double)q + (double)lo + (double)hi)
+
+/* Which loop does an operator's work. */
+#define BENCH_ROW(name)                                                                            \
+    {                                                                                              \
+        [TALLY_SUM] = sum_##name, [TALLY_PROD] = prod_##name, [TALLY_MIN] = min_##name,            \
+        [TALLY_MAX] = max_##name, [TALLY_AND] = and_##name, [TALLY_OR] = or_##name,                \
+        [TALLY_XOR] = xor_##name, [TALLY_MEAN] = sum_##name, [TALLY_VAR] = moments_##name,         \
+        [TALLY_STD] = moments_##name, [TALLY_NORM1] = magnitudes_##name,                           \
+        [TALLY_NORM2] = squares_##name, [TALLY_NORMINF] = greatest_##name,                         \
+        [TALLY_SUMSQ] = squares_##name, [TALLY_DOT] = dot_##name, [TALLY_ARGMIN] = argmin_##name,  \
+        [TALLY_ARGMAX] = argmax_##name, [TALLY_MINMAX] = minmax_##name,                            \
+        [TALLY_COUNT] = count_nothing, [TALLY_NANS] = nans_##name,                                 \
+        [TALLY_NONZERO] = nonzero_##name, [TALLY_ANY] = any_##name, [TALLY_ALL] = all_##name,      \
+        [TALLY_DESCRIBE] = describe_##name                                                         \
+    }
+
+static inline double count_nothing(const void *x, const void *y, size_t n, int threads) {
+    (void)x, (void)y, (void)threads;
+    return (double)n;
+}
 
 /* An element as it lies in memory. */
 typedef int8_t element_i8;

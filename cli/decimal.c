@@ -11,30 +11,13 @@
 #include "decimal.h"
 
 #include "narrow.h"
-#include "table.h"
+#include "types.h"
 
 #include <fenv.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_signed(tally_type type) {
-    switch (type) {
-#define SIGNED   true
-#define UNSIGNED false
-#define FLOATING true
-#define X(NAME, name, kind, bits)                                                                  \
-    case TALLY_##NAME:                                                                             \
-        return kind;
-        TALLY_TYPES(X)
-#undef X
-#undef SIGNED
-#undef UNSIGNED
-#undef FLOATING
-    }
-    return false;
-}
 
 /* Writes the low bits of `value` as an integer of so many bytes. */
 static void store(uint64_t value, size_t bytes, void *element) {
@@ -66,7 +49,7 @@ static enum decimal_result read_integer(tally_type type, const char *text, void 
         too_large |= __builtin_add_overflow(magnitude, (uint64_t)(*text - '0'), &magnitude);
     }
     uint64_t largest = UINT64_MAX >> (64 - 8 * bytes);
-    if (is_signed(type))
+    if (type_is_signed(type))
         largest = (largest >> 1) + negative;
     else if (negative)
         largest = 0;
@@ -118,13 +101,6 @@ static enum decimal_result read_floating(tally_type type, const char *text, void
 }
 
 enum decimal_result decimal_read(tally_type type, const char *text, void *element) {
-    switch (type) {
-    case TALLY_F16:
-    case TALLY_BF16:
-    case TALLY_F32:
-    case TALLY_F64:
-        return read_floating(type, text, element);
-    default:
-        return read_integer(type, text, element);
-    }
+    return type_is_floating(type) ? read_floating(type, text, element)
+                                  : read_integer(type, text, element);
 }

@@ -130,7 +130,7 @@ int devices_command(int argc, char **argv) {
     bool as_json = false;
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
-        if (c == '?' || c == ':') return argument_unknown(c, argv);
+        if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (c == 'h') return fputs(devices_help, stdout), finish_output();
         as_json = true;
     }

@@ -330,7 +330,7 @@ static int read_options(struct explanation *e, int argc, char **argv) {
     static const struct option options[] = {LADDER_LONG_OPTIONS, {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
-        if (c == '?' || c == ':') return argument_unknown(c, argv);
+        if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!ladder_option(&e->options, c)) return STATUS_USAGE;
     }
     if (e->options.help) return STATUS_OK;

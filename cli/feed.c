@@ -1,5 +1,5 @@
 /*
- * feed.c - moving an input's elements into a stream, in one of three ways.
+ * feed.c - an input's elements, window by window, in one of three ways.
  *
  * Mapped: a regular file is mapped window by window, and the device's threads read the page cache
  * itself. Measured on a file in the page cache, two threads: 27 GB/s mapped, 25 with the pages
@@ -54,50 +54,68 @@ static void turn(unsigned char *to, const unsigned char *from, size_t bytes, siz
     }
 }
 
-static bool feed_native(struct source *s, tally_stream *stream, const void *x, size_t bytes) {
-    size_t n = bytes / tally_type_size(s->type);
-    if (tally_stream_feed(stream, x, n) != TALLY_OK)
-        return failed("%s: %s", s->name, tally_error()), false;
-    s->elements += n;
-    progress_add(bytes);
-    return true;
-}
-
-/* Feeds x[0..bytes), whole elements as they lie in the file. */
-static bool feed(struct source *s, tally_stream *stream, const unsigned char *x, size_t bytes) {
-    static unsigned char piece[PIECE_BYTES];
-    if (!s->swapped) return feed_native(s, stream, x, bytes);
-    for (size_t done = 0; done < bytes; done += PIECE_BYTES) {
-        size_t size = bytes - done < PIECE_BYTES ? bytes - done : (size_t)PIECE_BYTES;
-        turn(piece, x + done, size, tally_type_size(s->type));
-        if (!feed_native(s, stream, piece, size)) return false;
-    }
-    return true;
-}
-
 /* ---- Mapped ---- */
 
 #define LOST_TEXT " changed while it was read: it became shorter, or its disk failed; try again"
 
-static const char *volatile mapped_name; /* the file that is mapped now, for the signal handler */
+/* What is mapped now, for the signal handler: two inputs may be, for a dot product. */
+enum { MAPPED_INPUTS = 2 };
+static struct {
+    const char *volatile name;
+    unsigned char *volatile pages;
+    volatile size_t bytes;
+} mapped[MAPPED_INPUTS];
 
 static void put(const char *text) {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(STATUS_FAILED);
 }
 
+static const char *mapped_at(const unsigned char *address) {
+    for (int i = 0; i < MAPPED_INPUTS; i++)
+        if (mapped[i].name && address >= mapped[i].pages &&
+            address < mapped[i].pages + mapped[i].bytes)
+            return mapped[i].name;
+    return NULL;
+}
+
 /* The kernel sends SIGBUS where a mapped page has gone: the file was cut shorter, or its disk failed.
  * There is no way back into the reduction, so this ends the process, with the line that says why. It
  * runs on whichever thread met the page. */
-static void on_lost_page(int signal) {
+static void on_lost_page(int number, siginfo_t *info, void *context) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
-    (void)signal;
+    const char *name = mapped_at(info->si_addr);
+    (void)context;
+    if (!name) { /* not ours */
+        signal(number, SIG_DFL);
+        return;
+    }
     while (atomic_flag_test_and_set(&told))
         pause(); /* another thread met it first */
     if (progress_visible) put(PROGRESS_ERASE);
     put("tally: ");
-    put(mapped_name ? mapped_name : "the input");
+    put(name);
     put(LOST_TEXT "\n");
     _exit(STATUS_FAILED);
+}
+
+static void watch(const struct source *s) {
+    static const struct sigaction action = {.sa_sigaction = on_lost_page, .sa_flags = SA_SIGINFO};
+    for (int i = 0; i < MAPPED_INPUTS; i++)
+        if (!mapped[i].name) {
+            mapped[i].pages = s->pages;
+            mapped[i].bytes = s->pages_bytes;
+            mapped[i].name = s->name;
+            sigaction(SIGBUS, &action, NULL);
+            return;
+        }
+}
+
+static void unmap(struct source *s) {
+    if (!s->pages) return;
+    for (int i = 0; i < MAPPED_INPUTS; i++)
+        if (mapped[i].name && mapped[i].pages == s->pages) mapped[i].name = NULL;
+    munmap(s->pages, s->pages_bytes);
+    s->pages = NULL;
 }
 
 /* A file that lost less than a page sends no signal: the lost bytes are read as zeros. */
@@ -107,52 +125,44 @@ static bool check_still_whole(const struct source *s) {
     return failed("%s" LOST_TEXT, s->name), false;
 }
 
-enum mapped { MAPPED_ALL, MAPPED_FAILED, MAPPED_CANNOT };
-
-static enum mapped feed_window(struct source *s, tally_stream *stream, uint64_t offset,
-                               size_t size) {
+/* Maps the next window. Where even the first cannot be mapped the file is to be read instead: can_map
+ * is then no longer set. */
+static bool map_window(struct source *s) {
+    uint64_t offset = s->data + s->done, left = s->bytes - s->done;
+    size_t size = left < WINDOW_BYTES ? (size_t)left : (size_t)WINDOW_BYTES;
     size_t before = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
-    unsigned char *pages =
+    unmap(s);
+    if (!left) return s->ended = true, check_still_whole(s);
+    void *pages =
         mmap(NULL, before + size, PROT_READ, MAP_SHARED, s->file, (off_t)(offset - before));
-    if (pages == MAP_FAILED) return MAPPED_CANNOT;
-    madvise(pages, before + size, MADV_SEQUENTIAL);
-    bool fed = feed(s, stream, pages + before, size);
-    munmap(pages, before + size);
-    return fed ? MAPPED_ALL : MAPPED_FAILED;
-}
-
-static enum mapped feed_mapped(struct source *s, tally_stream *stream) {
-    mapped_name = s->name;
-    signal(SIGBUS, on_lost_page);
-    enum mapped result = MAPPED_ALL;
-    for (uint64_t done = 0; done < s->bytes && result == MAPPED_ALL; done += WINDOW_BYTES) {
-        uint64_t left = s->bytes - done;
-        result = feed_window(s, stream, s->data + done,
-                             left < WINDOW_BYTES ? (size_t)left : (size_t)WINDOW_BYTES);
-        if (result == MAPPED_CANNOT && done > 0) {
-            failed("%s cannot be mapped: %s", s->name, strerror(errno));
-            result = MAPPED_FAILED;
-        }
+    if (pages == MAP_FAILED) {
+        s->can_map = false;
+        return s->done == 0 || (failed("%s cannot be mapped: %s", s->name, strerror(errno)), false);
     }
-    signal(SIGBUS, SIG_DFL);
-    if (result == MAPPED_ALL && !check_still_whole(s)) return MAPPED_FAILED;
-    return result;
+    madvise(pages, before + size, MADV_SEQUENTIAL);
+    s->pages = pages;
+    s->pages_bytes = before + size;
+    watch(s);
+    s->window = s->pages + before;
+    s->left = size;
+    s->done += size;
+    return true;
 }
 
 /* ---- Read ---- */
 
-/* What is wrong with the end of the data, if anything: `done` bytes came. */
-static bool check_end(const struct source *s, uint64_t done) {
+/* What is wrong with the end of the data, if anything. */
+static bool check_end(const struct source *s) {
     size_t element = tally_type_size(s->type);
-    if (s->bytes != SOURCE_UNKNOWN && done < s->bytes)
+    if (s->bytes != SOURCE_UNKNOWN && s->done < s->bytes)
         return failed("%s is truncated: %" PRIu64 " bytes of data were promised, but only %" PRIu64
                       " came; write it again",
-                      s->name, s->bytes, done),
+                      s->name, s->bytes, s->done),
                false;
-    if (done % element)
+    if (s->done % element)
         return failed("%s has %" PRIu64 " bytes, which is no multiple of the %zu bytes of a %s; "
                       "check --dtype",
-                      s->name, done, element, tally_type_name(s->type)),
+                      s->name, s->done, element, tally_type_name(s->type)),
                false;
     return true;
 }
@@ -161,6 +171,7 @@ static bool check_end(const struct source *s, uint64_t done) {
 static bool check_nothing_follows(struct source *s) {
     char byte;
     size_t got;
+    if (s->bytes == SOURCE_UNKNOWN) return true;
     if (!source_read(s, &byte, 1, &got)) return false;
     if (got)
         return failed("%s has bytes after its array; a .npy file holds one array only", s->name),
@@ -168,34 +179,69 @@ static bool check_nothing_follows(struct source *s) {
     return true;
 }
 
-static bool feed_read(struct source *s, tally_stream *stream, unsigned char *buffer) {
-    uint64_t done = 0;
-    size_t got = BUFFER_BYTES;
-    while (done < s->bytes && got == BUFFER_BYTES) {
-        uint64_t left = s->bytes - done;
-        size_t wanted = left < BUFFER_BYTES ? (size_t)left : (size_t)BUFFER_BYTES;
-        if (!source_read(s, buffer, wanted, &got)) return false;
-        if (!feed(s, stream, buffer, got - got % tally_type_size(s->type))) return false;
-        done += got;
-    }
-    if (!check_end(s, done)) return false;
-    return s->bytes == SOURCE_UNKNOWN || check_nothing_follows(s);
+static bool get_buffer(struct source *s, unsigned char **buffer, size_t bytes) {
+    if (!*buffer) *buffer = aligned_alloc(4096, bytes);
+    return *buffer || (failed("%s: no memory for a buffer of %zu bytes", s->name, bytes), false);
 }
 
-static bool feed_buffered(struct source *s, tally_stream *stream) {
-    unsigned char *buffer = aligned_alloc(4096, BUFFER_BYTES);
-    if (!buffer) return failed("no memory for a buffer of %d bytes", BUFFER_BYTES), false;
-    fcntl(s->file, F_SETPIPE_SZ, 1 << 20); /* fewer waits; where that fails it stays as it is */
-    bool fed = feed_read(s, stream, buffer);
-    free(buffer);
-    return fed;
+static bool read_window(struct source *s) {
+    uint64_t left = s->bytes - s->done;
+    size_t got, wanted = left < BUFFER_BYTES ? (size_t)left : (size_t)BUFFER_BYTES;
+    if (!get_buffer(s, &s->buffer, BUFFER_BYTES)) return false;
+    if (!s->done) fcntl(s->file, F_SETPIPE_SZ, 1 << 20); /* fewer waits; or it stays as it is */
+    if (!source_read(s, s->buffer, wanted, &got)) return false;
+    s->done += got;
+    s->window = s->buffer;
+    s->left = got - got % tally_type_size(s->type);
+    if (got == BUFFER_BYTES) return true; /* there may be more */
+    s->ended = true;
+    return check_end(s) && check_nothing_follows(s);
 }
 
-bool source_feed(struct source *s, tally_stream *stream) {
-    if (s->is_text) return text_feed(s, stream);
-    if (s->can_map) {
-        enum mapped result = feed_mapped(s, stream);
-        if (result != MAPPED_CANNOT) return result == MAPPED_ALL;
+/* ---- Handing on ---- */
+
+/* Turns the first elements of the window. */
+static bool turn_piece(struct source *s, const void **x, size_t *bytes) {
+    if (!get_buffer(s, &s->piece, PIECE_BYTES)) return false;
+    *bytes = s->left < PIECE_BYTES ? s->left : (size_t)PIECE_BYTES;
+    turn(s->piece, s->window, *bytes, tally_type_size(s->type));
+    *x = s->piece;
+    return true;
+}
+
+static bool fill_window(struct source *s) {
+    while (!s->left && !s->ended) {
+        bool by_map = s->can_map;
+        if (!(by_map ? map_window(s) : read_window(s))) return false;
     }
-    return feed_buffered(s, stream);
+    return true;
+}
+
+static bool array_next(struct source *s, const void **x, size_t *n) {
+    size_t bytes;
+    if (!fill_window(s)) return false;
+    *x = s->window;
+    bytes = s->left;
+    if (bytes && s->swapped && !turn_piece(s, x, &bytes)) return false;
+    s->window += bytes;
+    s->left -= bytes;
+    *n = bytes / tally_type_size(s->type);
+    progress_add(bytes);
+    return true;
+}
+
+bool source_next(struct source *s, const void **x, size_t *n) {
+    if (!(s->is_text ? text_next(s, x, n) : array_next(s, x, n))) return false;
+    s->elements += *n;
+    return true;
+}
+
+void source_close(struct source *s) {
+    unmap(s);
+    text_close(s);
+    if (s->file != STDIN_FILENO) close(s->file);
+    free(s->ahead);
+    free(s->buffer);
+    free(s->piece);
+    s->ahead = s->buffer = s->piece = NULL;
 }

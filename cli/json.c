@@ -4,6 +4,7 @@
 #include "json.h"
 
 #include "message.h"
+#include "types.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -34,29 +35,46 @@ static struct json_object *floating(const tally_value *value) {
     return json_object_new_double_s(number, text);
 }
 
-void json_result(struct json_object *object, const tally_value *value) {
-    struct json_object *number;
-    switch (value->type) {
-    case TALLY_F16:
-    case TALLY_BF16:
-    case TALLY_F32:
-    case TALLY_F64:
-        number = floating(value);
-        break;
-    case TALLY_U64:
-        number = json_object_new_uint64(value->as.u64);
-        break;
-    case TALLY_I64:
-        number = json_object_new_int64(value->as.i64);
-        break;
-    default:
-        number = json_object_new_int64((int64_t)tally_value_double(value));
-    }
-    json_object_object_add(object, "value", number);
-    char bits[24];
-    snprintf(bits, sizeof bits, "0x%0*" PRIx64, (int)(2 * tally_type_size(value->type)),
+static struct json_object *number(const tally_value *value) {
+    if (!value->type) return NULL;
+    if (type_is_floating(value->type)) return floating(value);
+    if (value->type == TALLY_U64) return json_object_new_uint64(value->as.u64);
+    if (value->type == TALLY_I64) return json_object_new_int64(value->as.i64);
+    return json_object_new_int64((int64_t)tally_value_double(value));
+}
+
+static struct json_object *bits(const tally_value *value) {
+    char text[24];
+    if (!value->type) return NULL;
+    snprintf(text, sizeof text, "0x%0*" PRIx64, (int)(2 * tally_type_size(value->type)),
              tally_value_bits(value));
-    json_text(object, "bits", bits);
+    return json_object_new_string(text);
+}
+
+void json_result(struct json_object *object, const tally_value *value) {
+    json_object_object_add(object, "value", number(value));
+    json_object_object_add(object, "bits", bits(value));
+}
+
+void json_results(struct json_object *object, const tally_value *values, size_t count) {
+    if (count == 1) {
+        json_result(object, values);
+        return;
+    }
+    struct json_object *value_list = json_object_new_array(), *bits_list = json_object_new_array();
+    for (size_t i = 0; i < count; i++) {
+        json_object_array_add(value_list, number(&values[i]));
+        json_object_array_add(bits_list, bits(&values[i]));
+    }
+    json_object_object_add(object, "value", value_list);
+    json_object_object_add(object, "bits", bits_list);
+}
+
+void json_ops(struct json_object *object, const char *key, const tally_op *ops, size_t count) {
+    struct json_object *list = json_object_new_array();
+    for (size_t i = 0; i < count; i++)
+        json_object_array_add(list, json_object_new_string(tally_op_name(ops[i])));
+    json_object_object_add(object, key, list);
 }
 
 int json_print(struct json_object *object) {

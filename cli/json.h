@@ -15,6 +15,10 @@ void json_measure(struct json_object *object, const char *key, double measured);
 /* The keys "value" and "bits". The value keeps its shortest decimal; a NaN or an infinity, which
  * JSON does not have, is the text "nan", "inf" or "-inf". */
 void json_result(struct json_object *object, const tally_value *value);
+/* The same of several values, as two lists; a value that there is not is null. */
+void json_results(struct json_object *object, const tally_value *values, size_t count);
+/* A list of the operators' names. */
+void json_ops(struct json_object *object, const char *key, const tally_op *ops, size_t count);
 /* Prints it and frees it; returns the command's exit status. */
 int json_print(struct json_object *object);
 

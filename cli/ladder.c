@@ -81,7 +81,7 @@ static int read_options(struct ladder *l, int argc, char **argv) {
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
-        if (c == '?' || c == ':') return argument_unknown(c, argv);
+        if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(l, c)) return STATUS_USAGE;
     }
     return read_rungs(l, argc, argv) ? STATUS_OK : STATUS_USAGE;

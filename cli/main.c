@@ -5,7 +5,7 @@
  */
 #include "command.h"
 #include "message.h"
-#include "table.h"
+#include "names.h"
 #include "tally.h"
 
 #include <stdio.h>
@@ -22,15 +22,32 @@ static int help_command(int argc, char **argv);
 static const char help_help[] = "Usage: tally help [COMMAND]\n"
                                 "Says what the command does and which options it takes.\n";
 
-static const char EXACT[] = "exact; a floating result is rounded once";
-static const char TREE[] = "integers exact, floats over the canonical tree";
-static const char ORDER[] = "by value; -0 lies below +0, and NaN in is NaN out";
-static const char BITS[] = "by the bits of the elements";
-
-#define OPERATOR(NAME, name, family) {#name, reduce_command, reduce_help, family},
 /* clang-format off */
 static const struct command commands[] = {
-    TALLY_OPS(OPERATOR)
+    {"sum", reduce_command, reduce_help, "the exact sum, rounded once"},
+    {"prod", reduce_command, reduce_help, "the product: integers exact, floats over the canonical tree"},
+    {"min", reduce_command, reduce_help, "the least element; -0 lies below +0, and NaN in is NaN out"},
+    {"max", reduce_command, reduce_help, "the greatest element"},
+    {"and", reduce_command, reduce_help, "the bits that are set in all elements"},
+    {"or", reduce_command, reduce_help, "the bits that are set in at least one"},
+    {"xor", reduce_command, reduce_help, "the bits that are set in an odd number of them"},
+    {"mean", reduce_command, reduce_help, "the exact mean, rounded once"},
+    {"var", reduce_command, reduce_help, "the variance, of the population or with --ddof 1 of a sample"},
+    {"std", reduce_command, reduce_help, "the standard deviation"},
+    {"norm1", reduce_command, reduce_help, "the sum of |x|"},
+    {"norm2", reduce_command, reduce_help, "the square root of the sum of x^2"},
+    {"norminf", reduce_command, reduce_help, "the greatest |x|"},
+    {"sumsq", reduce_command, reduce_help, "the sum of x^2"},
+    {"dot", reduce_command, reduce_help, "the sum of x y, of two inputs in step"},
+    {"argmin", reduce_command, reduce_help, "the index of the least element, counted from 0"},
+    {"argmax", reduce_command, reduce_help, "the index of the greatest"},
+    {"minmax", reduce_command, reduce_help, "the least and the greatest element"},
+    {"count", reduce_command, reduce_help, "how many elements there are"},
+    {"nans", reduce_command, reduce_help, "how many are NaN"},
+    {"nonzero", reduce_command, reduce_help, "how many are not 0"},
+    {"any", reduce_command, reduce_help, "1 if some element is not 0, else 0"},
+    {"all", reduce_command, reduce_help, "1 if no element is 0, else 0"},
+    {"describe", reduce_command, reduce_help, "count, nans, min, max, argmin, argmax, sum, mean, std"},
     {"devices", devices_command, devices_help, "the devices here, and how fast they read"},
     {"bench", bench_command, bench_help, "times a reduction beside plain loops and the read roof"},
 #ifdef TALLY_LADDER
@@ -42,19 +59,23 @@ static const struct command commands[] = {
 /* clang-format on */
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+/* Several operators with commas between them are one command. */
 static const struct command *find(const char *name) {
+    if (strchr(name, ',')) return &commands[0];
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0) return &commands[i];
     return NULL;
 }
 
 static int unknown_command(const char *name) {
-    char list[512] = "";
+    char list[512] = "", near[32];
     for (size_t i = 0; i < COMMANDS; i++) {
-        strcat(list, " ");
+        if (i) strcat(list, " ");
         strcat(list, commands[i].name);
     }
-    return misused("'%s' is no command; the commands are%s", name, list);
+    if (names_nearest(name, list, near, sizeof near))
+        return misused("'%s' is no command; did you mean %s?", name, near);
+    return misused("'%s' is no command; the commands are %s", name, list);
 }
 
 static int print_overview(void) {

@@ -8,12 +8,14 @@
 
 #include "message.h"
 #include "npy.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,26 +161,26 @@ static bool measure(struct source *s, uint64_t *size) {
     return true;
 }
 
-static bool recognise(struct source *s, tally_type type, bool is_text) {
+static bool recognise(struct source *s) {
     uint64_t size;
     if (!measure(s, &size) || !look_ahead(s, FIRST_LOOK)) return false;
-    if (is_text) return recognise_text(s, size, type);
-    if (npy_recognise(s->ahead, s->ahead_end)) return recognise_npy(s, size, type);
-    return recognise_raw(s, size, type);
+    if (s->how.is_text) return recognise_text(s, size, s->how.said);
+    if (npy_recognise(s->ahead, s->ahead_end)) return recognise_npy(s, size, s->how.said);
+    return recognise_raw(s, size, s->how.said);
 }
 
-bool source_open(struct source *s, const char *name, tally_type type, bool is_text) {
+bool source_open(struct source *s, const char *name, const struct reading *how) {
     bool is_stdin = source_is_stdin(name);
-    *s = (struct source){.name = is_stdin ? "standard input" : name, .file = STDIN_FILENO};
+    *s = (struct source){
+        .name = is_stdin ? "standard input" : name, .how = *how, .file = STDIN_FILENO};
     if (!is_stdin) s->file = open(name, O_RDONLY | O_CLOEXEC);
     if (s->file < 0) return failed("%s cannot be opened: %s", name, strerror(errno)), false;
-    if (recognise(s, type, is_text)) return true;
+    if (recognise(s)) return true;
     source_close(s);
     return false;
 }
 
-void source_close(struct source *s) {
-    if (s->file != STDIN_FILENO) close(s->file);
-    free(s->ahead);
-    s->ahead = NULL;
+uint64_t source_count(const struct source *s) {
+    return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN
+                                                    : s->bytes / tally_type_size(s->type);
 }

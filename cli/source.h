@@ -1,6 +1,6 @@
 /*
  * source.h - one input of a reduction: a file, a pipe or standard input, whose bytes have been
- * recognised as an array, raw elements or text, and can be fed to a stream.
+ * recognised as an array, raw elements or text, and that gives its elements piece by piece.
  *
  * Every function that returns false has already written the line that says why.
  */
@@ -15,29 +15,50 @@
 
 #define SOURCE_UNKNOWN UINT64_MAX /* a size that only the end of the data will tell */
 
+/* What the user said of the inputs. */
+struct reading {
+    tally_type said; /* what their elements are, or 0 */
+    bool is_text;
+};
+
 struct source {
     const char *name;     /* how messages call it */
+    struct reading how;   /* as told */
     tally_type type;      /* of its elements */
     uint64_t bytes;       /* of data, after any header; or SOURCE_UNKNOWN */
-    uint64_t elements;    /* fed so far */
-    bool is_text;         /* numbers as text, one a line */
+    uint64_t elements;    /* handed on so far */
+    bool is_text;         /* numbers as text */
     bool swapped;         /* the elements' bytes are in the other order than this machine's */
     bool can_map;         /* a regular file: its data may be mapped */
     int file;             /* descriptor; owned unless it is standard input's */
     uint64_t data;        /* where the data begin in a regular file */
     unsigned char *ahead; /* bytes read while the header was looked for; owned */
     size_t ahead_next, ahead_end; /* of those, the ones not yet handed on are [next, end) */
+
+    /* How far source_next() has come. */
+    uint64_t done;               /* bytes of data that have been in a window */
+    const unsigned char *window; /* whole elements, as they lie in the file: not yet handed on */
+    size_t left;                 /* bytes of them */
+    unsigned char *pages;        /* what is mapped of the file; owned */
+    size_t pages_bytes;
+    unsigned char *buffer;    /* what is read of it; owned */
+    unsigned char *piece;     /* elements with their bytes turned; owned */
+    struct text_reader *text; /* owned */
+    bool ended;
 };
 
 /* Whether the name stands for standard input. */
 bool source_is_stdin(const char *name);
-/* Opens a file ("-": standard input) and recognises it. type: what the user said its elements are,
- * or 0. is_text: the user said it is text. Close with source_close(). */
-bool source_open(struct source *source, const char *name, tally_type type, bool is_text);
+/* Opens a file ("-": standard input) and recognises it. Close with source_close(). */
+bool source_open(struct source *source, const char *name, const struct reading *how);
 void source_close(struct source *source);
 
-/* Feeds all of its elements to the stream. */
-bool source_feed(struct source *source, tally_stream *stream);
+/* The next elements: *n of them at *x, for this machine, until the next call or source_close(). At the
+ * end *n is 0. */
+bool source_next(struct source *source, const void **x, size_t *n);
+
+/* How many elements there are in all, where that is known before the end; else SOURCE_UNKNOWN. */
+uint64_t source_count(const struct source *source);
 
 /* Reads up to `size` bytes of data in order, fewer only at the end; *got says how many. */
 bool source_read(struct source *source, void *bytes, size_t size, size_t *got);

@@ -20,29 +20,23 @@ enum {
     ELEMENT_BYTES = 1 << 20 /* fed at a time */
 };
 
-struct reader {
+struct text_reader {
     struct source *source;
-    tally_stream *stream;
     uint64_t line;   /* the number of the line that is being read, from 1 */
     size_t elements; /* bytes of `element` in use */
+    size_t used;     /* bytes of `text` that have been read ... */
+    size_t at;       /* ... and of these, the ones before the next line */
+    bool ended;
     char text[TEXT_BYTES + 1];
     unsigned char element[ELEMENT_BYTES];
 };
-
-static bool feed_elements(struct reader *r) {
-    size_t n = r->elements / tally_type_size(r->source->type);
-    r->source->elements += n;
-    r->elements = 0;
-    if (tally_stream_feed(r->stream, r->element, n) == TALLY_OK) return true;
-    return failed("%s: %s", r->source->name, tally_error()), false;
-}
 
 static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
 /* Reads the line at text[0..length), whose byte after the last may be overwritten. */
-static bool read_line(struct reader *r, char *text, size_t length) {
+static bool read_line(struct text_reader *r, char *text, size_t length) {
     r->line++;
     while (length && is_space(text[length - 1]))
         length--;
@@ -63,47 +57,65 @@ static bool read_line(struct reader *r, char *text, size_t length) {
                       name, r->line, text, type),
                false;
     r->elements += tally_type_size(r->source->type);
-    return r->elements < ELEMENT_BYTES || feed_elements(r);
-}
-
-/* Reads all whole lines of r->text[0..*used), and keeps what is left at its front. */
-static bool read_lines(struct reader *r, size_t *used) {
-    char *at = r->text, *end = r->text + *used, *stop;
-    while ((stop = memchr(at, '\n', (size_t)(end - at)))) {
-        if (!read_line(r, at, (size_t)(stop - at))) return false;
-        at = stop + 1;
-    }
-    *used = (size_t)(end - at);
-    memmove(r->text, at, *used);
     return true;
 }
 
-static bool read_all(struct reader *r) {
-    size_t used = 0, got;
-    do {
-        size_t room = TEXT_BYTES - used;
-        if (!room)
-            return failed("%s:%" PRIu64 ": the line is longer than %d bytes; "
-                          "one number a line is expected",
-                          r->source->name, r->line + 1, TEXT_BYTES),
-                   false;
-        if (!source_read(r->source, r->text + used, room, &got)) return false;
-        used += got;
-        progress_add(got);
-        if (!read_lines(r, &used)) return false;
-    } while (got);
-    if (used && !read_line(r, r->text, used)) return false; /* a last line without its end */
-    return feed_elements(r);
+/* Reads lines that are in the buffer, until there are none or the elements are full. */
+static bool read_lines(struct text_reader *r) {
+    char *stop;
+    while (r->elements < ELEMENT_BYTES && (stop = memchr(r->text + r->at, '\n', r->used - r->at))) {
+        char *line = r->text + r->at;
+        r->at = (size_t)(stop + 1 - r->text);
+        if (!read_line(r, line, (size_t)(stop - line))) return false;
+    }
+    return true;
 }
 
-bool text_feed(struct source *source, tally_stream *stream) {
-    struct reader *r = malloc(sizeof *r);
-    if (!r) return failed("no memory for a buffer of %zu bytes", sizeof *r), false;
-    r->source = source;
-    r->stream = stream;
-    r->line = 0;
+/* Moves what is left to the front, and reads more behind it. */
+static bool read_more(struct text_reader *r) {
+    size_t got;
+    r->used -= r->at;
+    memmove(r->text, r->text + r->at, r->used);
+    r->at = 0;
+    if (r->used == TEXT_BYTES)
+        return failed("%s:%" PRIu64 ": the line is longer than %d bytes; "
+                      "one number a line is expected",
+                      r->source->name, r->line + 1, TEXT_BYTES),
+               false;
+    if (!source_read(r->source, r->text + r->used, TEXT_BYTES - r->used, &got)) return false;
+    r->used += got;
+    progress_add(got);
+    if (got) return true;
+    r->ended = true;
+    return !r->used || read_line(r, r->text, r->used); /* a last line without its end */
+}
+
+static bool open_reader(struct source *s) {
+    if (s->text) return true;
+    s->text = malloc(sizeof *s->text);
+    if (!s->text) return failed("no memory for a buffer of %zu bytes", sizeof *s->text), false;
+    s->text->source = s;
+    s->text->line = 0;
+    s->text->used = s->text->at = 0;
+    s->text->ended = false;
+    return true;
+}
+
+bool text_next(struct source *s, const void **x, size_t *n) {
+    if (!open_reader(s)) return false;
+    struct text_reader *r = s->text;
     r->elements = 0;
-    bool fed = read_all(r);
-    free(r);
-    return fed;
+    do {
+        if (!read_lines(r)) return false;
+        if (r->elements == ELEMENT_BYTES || r->ended) break;
+        if (!read_more(r)) return false;
+    } while (true);
+    *x = r->element;
+    *n = r->elements / tally_type_size(s->type);
+    return true;
+}
+
+void text_close(struct source *s) {
+    free(s->text);
+    s->text = NULL;
 }

@@ -1,13 +1,17 @@
 /*
- * text.h - feeds the numbers of a text to a stream.
+ * text.h - the numbers of a text, as elements.
  */
 #ifndef TALLY_CLI_TEXT_H
 #define TALLY_CLI_TEXT_H
 
 #include "source.h"
 
-/* Feeds the number on each line; blank lines and lines that start with # are left out. False, with
- * the line that says why, where something else stands on a line. */
-bool text_feed(struct source *source, tally_stream *stream);
+/* What is read of one text; opened at the first text_next(), and freed by text_close(). */
+struct text_reader;
+
+/* As source_next(), of a source that is text: the number on each line; blank lines and lines that start
+ * with # are left out. False, with the line that says why, where something else stands on a line. */
+bool text_next(struct source *source, const void **x, size_t *n);
+void text_close(struct source *source);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * cluster.c - one sum over several machines, played by one: each adds its share to an accumulator and
- * sends its bytes; whoever receives them merges. However the data is split, the answer is the same bits.
+ * cluster.c - one sum over several machines, played by one: each feeds its share to a state and sends the
+ * state's bytes; whoever receives them merges. However the data is split, the answer is the same bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,27 +12,38 @@ static void check(tally_status s) {
     exit(1);
 }
 
+static const tally_problem problem = {.op = TALLY_SUM, .type = TALLY_F64};
+
+/* On a machine of its own: the saved state of its share. The caller frees it. */
+static void *share(const double *x, size_t n, size_t *size) {
+    tally_state *mine;
+    check(tally_state_create(&problem, &mine));
+    check(tally_state_feed(mine, NULL, x, NULL, n));
+    *size = tally_state_size(mine);
+    void *message = malloc(*size);
+    if (!message) exit(1);
+    check(tally_state_save(mine, message, *size));
+    tally_state_destroy(mine);
+    return message;
+}
+
 /* The sum of x[0..n) computed by `ranks` machines. */
 static double sum_over(int ranks, const double *x, size_t n) {
-    tally_accumulator *all;
-    check(tally_accumulator_create(&all));
+    tally_state *all;
+    check(tally_state_create(&problem, &all));
     for (int r = 0; r < ranks; r++) {
-        size_t from = n * r / ranks, to = n * (r + 1) / ranks;
-        tally_accumulator *mine, *received;
-        unsigned char message[TALLY_ACCUMULATOR_BYTES];
-
-        check(tally_accumulator_create(&mine)); /* on machine r */
-        check(tally_accumulator_add(mine, NULL, TALLY_F64, x + from, to - from));
-        tally_accumulator_save(mine, message);
-        tally_accumulator_destroy(mine);
-
-        check(tally_accumulator_load(message, sizeof message, &received)); /* on machine 0 */
-        check(tally_accumulator_merge(all, received));
-        tally_accumulator_destroy(received);
+        const size_t from = n * r / ranks, to = n * (r + 1) / ranks;
+        size_t size;
+        void *message = share(x + from, to - from, &size);
+        tally_state *received;
+        check(tally_state_load(message, size, &problem, &received));
+        check(tally_state_merge(all, received));
+        tally_state_destroy(received);
+        free(message);
     }
     tally_value sum;
-    check(tally_accumulator_round(all, TALLY_F64, &sum));
-    tally_accumulator_destroy(all);
+    check(tally_state_value(all, &sum));
+    tally_state_destroy(all);
     return sum.as.f64;
 }
 

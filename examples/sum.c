@@ -12,8 +12,9 @@ int main(void) {
     for (int i = 0; i < 4; i++)
         loop += x[i];
 
+    const tally_problem problem = {.op = TALLY_SUM, .type = TALLY_F64};
     tally_value sum;
-    if (tally_reduce(NULL, TALLY_SUM, TALLY_F64, x, 4, NULL, &sum) != TALLY_OK) {
+    if (tally_reduce(NULL, &problem, x, NULL, 4, &sum) != TALLY_OK) {
         fprintf(stderr, "%s\n", tally_error());
         return 1;
     }

@@ -20,10 +20,11 @@ int main(void) {
 
     uint64_t prime = 1000003, one = 1;
     tally_operator op = {multiply_modulo, &prime, &one, 1, NULL};
+    const tally_problem problem = {.op = TALLY_USER, .type = TALLY_U64, .user = &op};
     tally_device *device;
     tally_value result;
     if (tally_open("cpu", &device) != TALLY_OK ||
-        tally_reduce_user(device, &op, TALLY_U64, x, N, &result) != TALLY_OK) {
+        tally_reduce(device, &problem, x, NULL, N, &result) != TALLY_OK) {
         fprintf(stderr, "%s\n", tally_error());
         return 1;
     }

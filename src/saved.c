@@ -51,6 +51,11 @@ _Static_assert(TALLY_USER < 256, "an operator is a byte");
 /* The most words of all monoids together. */
 #define WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 6 + 1 + 1)
 
+/* No saved state is longer: a caller's size that is can be refused unread. */
+#define SAVED_MAX                                                                                  \
+    (AT_WORDS + 8 * WORDS_MAX + 8 * TREE_NODES + 2 * TREE_LEAF * sizeof(union tree_value) +        \
+     HASH_BYTES)
+
 static const unsigned char magic[8] = {'T', 'A', 'L', 'L', 'Y', 'S', 'T', 'A'};
 #define SAVED_VERSION 1
 
@@ -288,6 +293,7 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
     if (!bytes || !out) return fail(TALLY_EINVAL, "tally_state_load: an argument is NULL");
     if (size < AT_WORDS + HASH_BYTES || memcmp(at, magic, sizeof magic) != 0)
         return fail(TALLY_EFORMAT, "these bytes do not begin as a saved state does: with TALLYSTA");
+    if (size > SAVED_MAX) return fail(TALLY_EFORMAT, "no saved state has %zu bytes", size);
     if (at[AT_VERSION] != SAVED_VERSION)
         return fail(TALLY_EFORMAT,
                     "the state was saved in version %d of the format; this library reads %d",

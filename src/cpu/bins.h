@@ -13,7 +13,9 @@
  */
 
 #define EXPONENTS ((WORD)2 * HIGHEST + 2) /* values of the exponent field */
+#ifndef BIN_BLOCK
 #define BIN_BLOCK 256
+#endif
 
 struct BINS {
     int used;
@@ -48,9 +50,9 @@ static void PART(take_out_specials)(const WORD *bin, INT *part, size_t n, struct
     }
 }
 
-/* Splits the vector at p into bins and signed mantissas; says in which lanes is no finite number. */
-ALWAYS_INLINE VWORD PART(split)(const ELEMENT *p, WORD *bin, INT *part) {
-    VWORD bits = (VWORD)WIDEN(p);
+/* Splits a vector of terms into bins and signed mantissas; says in which lanes is no finite number. */
+ALWAYS_INLINE VWORD PART(split)(const ELEMENT *p, const ELEMENT *q, WORD *bin, INT *part) {
+    VWORD bits = (VWORD)PART(term)(p, q);
     VWORD field = (bits >> MANTISSA) & (EXPONENTS - 1);
     VWORD implicit = (VWORD)(field != 0) & ((WORD)1 << MANTISSA);
     VWORD mantissa = (bits & (((WORD)1 << MANTISSA) - 1)) | implicit;
@@ -61,25 +63,27 @@ ALWAYS_INLINE VWORD PART(split)(const ELEMENT *p, WORD *bin, INT *part) {
     return (VWORD)(field == EXPONENTS - 1);
 }
 
-static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, size_t n,
-                                                struct exact_sum *s) {
+static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
+                                                size_t n, struct exact_sum *s) {
     if (!b->used) {
         memset(b->sum, 0, sizeof b->sum);
         b->used = 1;
     }
     WORD bin[BIN_BLOCK];
     INT part[BIN_BLOCK];
-    for (size_t m; n > 0; x += m, n -= m) {
+    for (size_t m; n > 0; x += m, y += m, n -= m) {
         m = n < BIN_BLOCK ? n : BIN_BLOCK;
         PREFETCH_AHEAD(x, m * sizeof *x);
+        if (PAIRED) PREFETCH_AHEAD(y, m * sizeof *y);
         VWORD special = {0};
         size_t i = 0;
         for (; i + LANES(REAL) <= m; i += LANES(REAL))
-            special |= PART(split)(x + i, bin + i, part + i);
+            special |= PART(split)(x + i, y + i, bin + i, part + i);
         if (i < m) {
-            ELEMENT padded[LANES(REAL)] = {0};
-            memcpy(padded, x + i, (m - i) * sizeof *x);
-            special |= PART(split)(padded, bin + i, part + i);
+            ELEMENT padded[2][LANES(REAL)] = {{0}};
+            memcpy(padded[0], x + i, (m - i) * sizeof *x);
+            if (PAIRED) memcpy(padded[1], y + i, (m - i) * sizeof *y);
+            special |= PART(split)(padded[0], padded[PAIRED], bin + i, part + i);
         }
         if (any_set((vu64)special)) PART(take_out_specials)(bin, part, m, s);
 #pragma GCC unroll 8

@@ -47,7 +47,7 @@ struct cpu_device {
 
 /* Bytes that are looked through for an extreme at a time: few, as a block that has a new one is gone through
  * again to find where. */
-#define SEARCH_BYTES 8192
+#define SEARCH_BYTES 16384
 /* Bytes that each part of a problem takes in turn, where there are several: they stay in the second-level
  * cache. */
 #define SHARED_BYTES ((size_t)128 << 10)

@@ -1,7 +1,8 @@
 /*
- * exact_sum.h - the exact sum of an array on one thread: extraction where it works, bins where not.
+ * exact_sum.h - the exact sum of the terms of an array on one thread: extraction where it works, bins where not.
  *
- * A template with the parameters of extract.h; it makes the function NAME. The array is taken in chunks
+ * A template with the parameters of extract.h; it makes the function NAME: a pair_kernel where PAIRED, else a
+ * fold_kernel. The array is taken in chunks
  * that stay in the first-level cache while they are tried:
  *   1. extract with the open window, at the number of levels that has served so far;
  *   2. else once more with all levels;
@@ -21,92 +22,107 @@ struct PROGRESS {
     struct BINS bins;
 };
 
-static __attribute__((noinline)) int PART(shallow)(struct WINDOW *w, const ELEMENT *x, size_t n,
-                                                   size_t apart) {
-    return PART(extract)(w, 2, x, n, apart);
+static __attribute__((noinline)) int PART(shallow)(struct WINDOW *w, const ELEMENT *x,
+                                                   const ELEMENT *y, size_t n, size_t apart) {
+    return PART(extract)(w, MAX_LEVELS - 1, x, y, n, apart);
 }
 
-static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT *x, size_t n,
-                                                size_t apart) {
-    return PART(extract)(w, MAX_LEVELS, x, n, apart);
+static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT *x,
+                                                const ELEMENT *y, size_t n, size_t apart) {
+    return PART(extract)(w, MAX_LEVELS, x, y, n, apart);
 }
 
-/* The largest of a chunk's elements. */
-static INT PART(largest_of_all)(const ELEMENT *x, size_t n, size_t apart) {
-    if (!apart) return PART(largest)(x, n);
+/* The largest of a chunk's terms. */
+static INT PART(largest_of_all)(const ELEMENT *x, const ELEMENT *y, size_t n, size_t apart) {
+    if (!apart) return PART(largest)(x, y, n);
     INT most = 0;
     for (size_t j = 0; j < STREAMS; j++) {
-        INT here = PART(largest)(x + j * apart, n / STREAMS);
+        INT here = PART(largest)(x + j * apart, y + j * apart, n / STREAMS);
         most = here > most ? here : most;
     }
     return most;
 }
 
-static void PART(bin_all)(struct PROGRESS *p, const ELEMENT *x, size_t n, size_t apart) {
+static void PART(bin_all)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
+                          size_t apart) {
     if (!apart)
-        PART(bin)(&p->bins, x, n, p->sum);
+        PART(bin)(&p->bins, x, y, n, p->sum);
     else
         for (size_t j = 0; j < STREAMS; j++)
-            PART(bin)(&p->bins, x + j * apart, n / STREAMS, p->sum);
+            PART(bin)(&p->bins, x + j * apart, y + j * apart, n / STREAMS, p->sum);
 }
 
 /* Adds a chunk, as extract() takes it, in the first way that works. */
-static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, size_t n, size_t apart) {
+static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
+                        size_t apart) {
     struct WINDOW *w = &p->window;
     if (p->binned > 0) {
         p->binned--;
-        PART(bin_all)(p, x, n, apart);
+        PART(bin_all)(p, x, y, n, apart);
         return;
     }
     if (w->open) {
-        if (p->deep == 0 && PART(shallow)(w, x, n, apart)) return;
-        if (PART(deep)(w, x, n, apart)) {
+        if (p->deep == 0 && PART(shallow)(w, x, y, n, apart)) return;
+        if (PART(deep)(w, x, y, n, apart)) {
             p->deep = p->deep > 0 ? p->deep - 1 : 64;
             return;
         }
         PART(close)(w, p->sum);
     }
-    if (PART(choose)(w, PART(largest_of_all)(x, n, apart), 1) &&
-        (PART(shallow)(w, x, n, apart) || PART(deep)(w, x, n, apart))) {
+    if (PART(choose)(w, PART(largest_of_all)(x, y, n, apart), 1) &&
+        (PART(shallow)(w, x, y, n, apart) || PART(deep)(w, x, y, n, apart))) {
         p->patience = 4;
         return;
     }
     w->open = 0;
-    PART(bin_all)(p, x, n, apart);
+    PART(bin_all)(p, x, y, n, apart);
     p->binned = p->patience - 1;
     p->patience = p->patience < MAX_PATIENCE ? 2 * p->patience : MAX_PATIENCE;
 }
 
+#if PAIRED
+void CONCAT(NAME, TALLY_ISA)(const void *first, const void *second, size_t n, void *state) {
+    const ELEMENT *x = first, *y = second;
+#else
 void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, void *state) {
+    const ELEMENT *x = array, *y = x;
+#endif
     struct PROGRESS progress;
     struct exact_sum *s = progress.sum = state;
-    const ELEMENT *x = array;
-    if (n <= FEW_MAX && PART(few)(x, n, s)) return;
+    if (n == 0) return;
+#ifndef TAIL
+    if (n <= FEW_MAX && PART(few)(x, y, n, s)) return;
+#endif
     progress.window.open = 0;
     progress.deep = progress.binned = 0;
     progress.patience = 4;
     progress.bins.used = 0;
 
-    /* The first window is guessed from three elements, with some room: seldom wrong, and soon mended. */
-    INT guess = PART(magnitude)(x);
-    if (PART(magnitude)(x + n / 2) > guess) guess = PART(magnitude)(x + n / 2);
-    if (PART(magnitude)(x + n - 1) > guess) guess = PART(magnitude)(x + n - 1);
+    /* The first window is guessed from three terms, with some room: seldom wrong, and soon mended. */
+    INT guess = PART(magnitude)(x, y);
+    for (int i = 0; i < 2; i++) {
+        const size_t at = i ? n - 1 : n / 2;
+        const INT other = PART(magnitude)(x + at, y + at);
+        guess = other > guess ? other : guess;
+    }
     PART(choose)(&progress.window, guess, 5);
 
     if (n > CHUNK) {
         /* A short chunk brings the rest to the vector's alignment, where the elements allow it. */
         size_t head = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
-        if (head > 0) PART(chunk)(&progress, x, head, 0);
+        if (head > 0) PART(chunk)(&progress, x, y, head, 0);
         x += head;
+        y += head;
         n -= head;
         /* Memory answers faster when asked for several places in turn than for one (see read.c). */
-        size_t rows = n / CHUNK, apart = rows * (CHUNK / STREAMS);
+        const size_t stream = CHUNK / STREAMS, rows = n / CHUNK, apart = rows * stream;
         for (size_t i = 0; i < rows; i++)
-            PART(chunk)(&progress, x + i * (CHUNK / STREAMS), CHUNK, apart);
+            PART(chunk)(&progress, x + i * stream, y + i * stream, CHUNK, apart);
         x += rows * CHUNK;
+        y += rows * CHUNK;
         n -= rows * CHUNK;
     }
-    if (n > 0) PART(chunk)(&progress, x, n, 0);
+    if (n > 0) PART(chunk)(&progress, x, y, n, 0);
     if (progress.window.open) PART(close)(&progress.window, s);
     PART(empty)(&progress.bins, s);
 }

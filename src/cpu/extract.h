@@ -1,16 +1,22 @@
 /*
  * extract.h - exact sums at the speed of memory: error-free extraction, vector by vector.
  *
- * A template: included once per element type by exact_sum.c with these defined:
+ * What is summed are terms: the elements themselves, their magnitudes, their squares, products of two. A
+ * template, included by in_f32.h and in_f64.h once per kernel with these defined:
  *   NAME            name of the function made, e.g. sum_f64
  *   ELEMENT         type of an element in memory
+ *   PAIRED          1: a term is made of an element at x and one at y; 0: y is x
+ *   TERM(p, q)      a vector of REAL: the terms of LANES(REAL) elements at p and those at q
+ *   TERM_ONE(p, q)  one REAL: the term of the element at p and that at q
+ *   TAIL(p, q, h)   where terms are wider than a REAL: what is left of them beside TERM(p, q), which is h;
+ *                   not defined where terms are REALs. |tail| is at most half of h's last bit.
  *   REAL, INT, WORD the float type computed in (float or double), the integers of its size
  *   VREAL, VINT, VWORD  vectors of those
- *   WIDEN(p)        a vector of REAL from LANES(REAL) elements at p
- *   WIDEN_ONE(p)    one REAL from the element at p
  *   MANTISSA        bits of REAL's mantissa without the implicit one: 23 or 52
- *   LOWEST          exponent of REAL's smallest subnormal: -149 or -1074
+ *   LOWEST          no unit of a window is below 2^LOWEST: the smallest subnormal's exponent, -149 or -1074,
+ *                   or more where a term's tail needs that
  *   HIGHEST         largest exponent of a finite REAL: 127 or 1023
+ *   MAX_LEVELS      the most levels: as many as the usual data need and one more
  *
  * The idea (Rump, Ogita, Oishi 2008, "Accurate floating-point summation"). Choose E so that every
  * |x| <= 2^(E-1), and sigma = 1.5 * 2^E. Then t = x + sigma stays in [2^E, 2^(E+1)), where floats
@@ -18,20 +24,20 @@
  *     q = t - sigma,   r = x - q
  * are exact, and |r| <= 2^(E-MANTISSA-1). Seen as integers, the bits of t are the bits of sigma plus
  * q / 2^(E-MANTISSA): so q is added exactly by adding t's bits with one integer addition. r meets the
- * next sigma, 2^MANTISSA smaller, and so on for LEVELS levels.
+ * next sigma, 2^MANTISSA smaller, and so on for LEVELS levels. A tail is at most 2^(E-MANTISSA-2), so it joins at
+ * the second level, as a number of its own.
  *
  * Two checks make it exact rather than hopeful, both or'ed up lane by lane and read once a chunk:
  * t's exponent field never differed from sigma's (no x was too large, infinite or NaN), and after the
  * last level nothing was left (q == r there). A chunk that fails leaves no trace, and is done again with
- * a third level, with an E of its own, or, when its exponents span too much for that, in bins (bins.h).
+ * one more level, with an E of its own, or, when its exponents span too much for that, in bins (bins.h).
  *
  * Bounds: |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a chunk is CHUNK_VECTORS = 2^8 vectors and a
  * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^60 in 64 bits, 2^31 in
- * 32. A good chunk's integers, made unsigned by adding half their range, go to the window's lanes in
+ * 32. With tails, which are REALs of 64 bits, it is twice that: 2^61. A good chunk's integers, made unsigned by adding half their range, go to the window's lanes in
  * halves of 32 bits: less than 2^33 a chunk, and a fold has less than 2^22 chunks.
  */
 
-#define MAX_LEVELS    3
 #define STREAMS       4
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
@@ -54,102 +60,130 @@ ALWAYS_INLINE REAL PART(sigma)(int exponent) {
     return sigma;
 }
 
-/* Adds up to CHUNK elements to the window with `levels` levels, a constant at each call, and says
- * whether that was exact; if not, the window is unchanged. The elements are n in a row at x; or, where
- * `apart` is not 0, n / STREAMS in a row at each of x, x + apart, x + 2 * apart ... */
-ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, size_t n,
-                                size_t apart) {
+ALWAYS_INLINE VREAL PART(term)(const ELEMENT *p, const ELEMENT *q) {
+    (void)q;
+    return TERM(p, q);
+}
+
+/* Adds the terms of up to CHUNK elements to the window with `levels` levels, a constant at each call, and
+ * says whether that was exact; if not, the window is unchanged. The elements are n in a row at x; or, where
+ * `apart` is not 0, n / STREAMS in a row at each of x, x + apart, x + 2 * apart ...; and so at y. */
+ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, const ELEMENT *y,
+                                size_t n, size_t apart) {
     VREAL sigma[MAX_LEVELS];
     VWORD sum[MAX_LEVELS], outside = {0}, left = {0};
     for (int k = 0; k < levels; k++) {
         sigma[k] = (VREAL){0} + PART(sigma)(w->exponent - k * MANTISSA);
         sum[k] = (VWORD){0};
     }
-#define EXTRACT_STEP(vector)                                                                       \
+    /* One number at level k; `rest` is what it leaves. The last level leaves nothing, or it is not exact. */
+#define EXTRACT_LEVEL(k, rest)                                                                     \
     do {                                                                                           \
-        VREAL rest = (vector);                                                                     \
-        for (int k = 0; k < levels; k++) {                                                         \
-            VREAL t = rest + sigma[k], q = t - sigma[k];                                           \
-            sum[k] += (VWORD)t;                                                                    \
-            if (k == 0) outside = (VWORD)note_difference((vi64)outside, (vi64)t, (vi64)sigma[0]);  \
-            if (k == levels - 1)                                                                   \
-                left = (VWORD)note_difference((vi64)left, (vi64)q, (vi64)rest);                    \
-            else                                                                                   \
-                rest -= q;                                                                         \
-        }                                                                                          \
+        VREAL t = (rest) + sigma[k], taken = t - sigma[k];                                         \
+        sum[k] += (VWORD)t;                                                                        \
+        if ((k) == 0) outside = (VWORD)note_difference((vi64)outside, (vi64)t, (vi64)sigma[0]);    \
+        if ((k) == levels - 1)                                                                     \
+            left = (VWORD)note_difference((vi64)left, (vi64)taken, (vi64)(rest));                  \
+        else                                                                                       \
+            (rest) -= taken;                                                                       \
+    } while (0)
+#ifdef TAIL
+#define EXTRACT_TAIL(p, q, h)                                                                      \
+    do {                                                                                           \
+        VREAL tail = TAIL(p, q, h);                                                                \
+        lost = TAIL_LOST(lost, p, q, h, tail);                                                     \
+        for (int k = 1; k < levels; k++)                                                           \
+            EXTRACT_LEVEL(k, tail);                                                                \
+    } while (0)
+    VWORD lost = {0};
+    enum { TERMS = 2 };
+#else
+#define EXTRACT_TAIL(p, q, h) (void)0
+    enum { TERMS = 1 };
+#endif
+#define EXTRACT_STEP(p, q)                                                                         \
+    do {                                                                                           \
+        const VREAL term = PART(term)(p, q);                                                       \
+        VREAL rest = term;                                                                         \
+        for (int k = 0; k < levels; k++)                                                           \
+            EXTRACT_LEVEL(k, rest);                                                                \
+        EXTRACT_TAIL(p, q, term);                                                                  \
     } while (0)
 
     size_t vectors = n / LANES(REAL), ragged = n % LANES(REAL);
     size_t across = apart ? apart : LANES(REAL),
            along = apart ? LANES(REAL) : STREAMS * LANES(REAL);
-    const ELEMENT *p = x;
-    for (size_t i = 0; i < vectors / STREAMS; i++, p += along)
+    const ELEMENT *p = x, *q = y;
+    for (size_t i = 0; i < vectors / STREAMS; i++, p += along, q += along)
         for (size_t j = 0; j < STREAMS; j++) {
             PREFETCH(p + j * across, LANES(REAL) * sizeof(ELEMENT), 2048, 1);
-            EXTRACT_STEP(WIDEN(p + j * across));
+            if (PAIRED) PREFETCH(q + j * across, LANES(REAL) * sizeof(ELEMENT), 2048, 1);
+            EXTRACT_STEP(p + j * across, q + j * across);
         }
-    for (size_t i = 0; i < vectors % STREAMS; i++, p += LANES(REAL))
-        EXTRACT_STEP(WIDEN(p));
+    for (size_t i = 0; i < vectors % STREAMS; i++, p += LANES(REAL), q += LANES(REAL))
+        EXTRACT_STEP(p, q);
     if (ragged) {
-        ELEMENT padded[LANES(REAL)] = {0};
-        memcpy(padded, p, ragged * sizeof *p);
-        EXTRACT_STEP(WIDEN(padded));
+        ELEMENT padded[2][LANES(REAL)] = {{0}};
+        memcpy(padded[0], p, ragged * sizeof *p);
+        if (PAIRED) memcpy(padded[1], q, ragged * sizeof *q);
+        EXTRACT_STEP(padded[0], padded[PAIRED]);
         vectors++;
     }
+#undef EXTRACT_LEVEL
+#undef EXTRACT_TAIL
 #undef EXTRACT_STEP
 
     /* -0 and +0 differ in their sign bit only, and are the same amount left. */
     const WORD sign = (WORD)1 << (8 * sizeof(WORD) - 1), exponent_field = (WORD)-1 << MANTISSA;
     VWORD wrong = (outside & exponent_field) | (left & ~sign);
+#ifdef TAIL
+    wrong |= lost;
+#endif
     if (any_set((vu64)wrong)) return 0;
     for (int k = 0; k < levels; k++) {
         WORD bits;
         REAL first = sigma[k][0];
         memcpy(&bits, &first, sizeof bits);
         /* Modulo 2^32 or 2^64, and exact: see above. */
-        vu64 q = (vu64)(sum[k] + (HALF_RANGE - bits * (WORD)vectors));
-        w->low[k] += q & 0xffffffff;
+        const WORD added = (WORD)vectors * (WORD)(k > 0 ? TERMS : 1);
+        vu64 all = (vu64)(sum[k] + (HALF_RANGE - bits * added));
+        w->low[k] += all & 0xffffffff;
         if (sizeof(WORD) == 8)
-            w->high[k] += q >> 32;
+            w->high[k] += all >> 32;
         else
-            w->low[k] += q >> 32; /* a lane more */
+            w->low[k] += all >> 32; /* a lane more */
         w->chunks[k]++;
     }
     return 1;
 }
 
-/* The bits of the REAL that the element at p is; and those of its magnitude, which sort like it. */
-static inline WORD PART(word)(const ELEMENT *p) {
-    REAL value = WIDEN_ONE(p);
+/* The bits of the REAL that a term is; and those of its magnitude, which sort like it. */
+static inline WORD PART(word)(const ELEMENT *p, const ELEMENT *q) {
+    REAL value = TERM_ONE(p, q);
     WORD bits;
+    (void)q;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline INT PART(magnitude)(const ELEMENT *p) {
-    return (INT)(PART(word)(p) & ~((WORD)1 << (8 * sizeof(WORD) - 1)));
+static inline INT PART(magnitude)(const ELEMENT *p, const ELEMENT *q) {
+    return (INT)(PART(word)(p, q) & ~((WORD)1 << (8 * sizeof(WORD) - 1)));
 }
 
-/* The bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out on top. */
-static INT PART(largest)(const ELEMENT *x, size_t n) {
+/* The bits of the largest magnitude of n terms, as a number: infinities and NaNs come out on top. */
+static INT PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     VINT most = {0};
     const INT magnitude = (INT)((WORD)-1 >> 1);
-    for (size_t i = 0; i + LANES(REAL) <= n; i += LANES(REAL)) {
-        VINT bits = (VINT)WIDEN(x + i) & magnitude;
-        VINT more = bits > most;
-        most = (bits & more) | (most & ~more);
-    }
-    size_t ragged = n % LANES(REAL);
-    if (ragged) {
-        ELEMENT padded[LANES(REAL)] = {0};
-        memcpy(padded, x + n - ragged, ragged * sizeof *x);
-        VINT bits = (VINT)WIDEN(padded) & magnitude;
+    for (size_t v = n / LANES(REAL); v > 0; v--, x += LANES(REAL), y += LANES(REAL)) {
+        VINT bits = (VINT)PART(term)(x, y) & magnitude;
         VINT more = bits > most;
         most = (bits & more) | (most & ~more);
     }
     INT top = 0;
     for (size_t j = 0; j < LANES(REAL); j++)
         if (most[j] > top) top = most[j];
+    for (size_t i = 0; i < n % LANES(REAL); i++)
+        if (PART(magnitude)(x + i, y + i) > top) top = PART(magnitude)(x + i, y + i);
     return top;
 }
 
@@ -184,7 +218,7 @@ static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
 /* Gives a window, closed, the E for numbers of which the largest has the bits `most`, and `room` bits of
  * room above, so that a slightly larger number does not end it; says whether there is such an E. */
 static int PART(choose)(struct WINDOW *w, INT most, int room) {
-    const int lowest = LOWEST + MAX_LEVELS * MANTISSA; /* the last unit is the smallest subnormal */
+    const int lowest = LOWEST + MAX_LEVELS * MANTISSA; /* the last unit is 2^LOWEST */
     int exponent = (int)(most >> MANTISSA) - HIGHEST + 2;
     if (exponent > HIGHEST) return 0;
     exponent = exponent + room < HIGHEST ? exponent + room : HIGHEST;

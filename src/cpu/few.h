@@ -12,12 +12,12 @@
 #define FEW_MAX  8
 #define FEW_SPAN 66
 
-/* Adds x[0..n), n <= FEW_MAX, and says so; or does nothing where it cannot. */
-static int PART(few)(const ELEMENT *x, size_t n, struct exact_sum *s) {
+/* Adds n <= FEW_MAX terms and says so; or does nothing where it cannot. */
+static int PART(few)(const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
     int least = 2 * HIGHEST + 2,
         most = 0; /* exponent fields; a subnormal's counts as 1, zero as none */
     for (size_t i = 0; i < n; i++) {
-        WORD bits = PART(word)(x + i);
+        WORD bits = PART(word)(x + i, y + i);
         int field = (int)(bits >> MANTISSA) & (2 * HIGHEST + 1);
         field += field == 0;
         most = field > most ? field : most;
@@ -28,7 +28,7 @@ static int PART(few)(const ELEMENT *x, size_t n, struct exact_sum *s) {
 
     __int128 sum = 0;
     for (size_t i = 0; i < n; i++) {
-        WORD bits = PART(word)(x + i);
+        WORD bits = PART(word)(x + i, y + i);
         int field = (int)(bits >> MANTISSA) & (2 * HIGHEST + 1);
         uint64_t mantissa = bits & (((WORD)1 << MANTISSA) - 1);
         mantissa |= (uint64_t)(field != 0) << MANTISSA;

@@ -1,14 +1,16 @@
 /*
  * integers.h - exact integer sums and products, without a wrap.
  *
- * A template, included by integers.c once per integer type with these defined: ELEMENT, WORD (the
- * unsigned type of its size), BITS, SIGNED (0 or 1) and NAME, the type's name.
+ * A template, included by integers.c once per integer type with these defined: ELEMENT, INT and WORD (the
+ * signed and the unsigned type of its size), BITS, SIGNED (0 or 1) and NAME, the type's name.
  *
  * Sum. A vector of elements is read as a vector of words twice as wide: the low half and the high half
  * of each word are two elements, and adding both halves to a wide lane keeps the carry that a narrow
  * lane would lose. Signed elements are first moved up by 2^(BITS-1) - one exclusive or - which makes them
  * unsigned, and what was added too much is taken off at the end. 64-bit elements have no wider word:
  * their halves go to two sums of their own.
+ *
+ * Magnitudes. The same, of unsigned numbers: |x| of the least number is 2^(BITS-1), which is one.
  *
  * Product. |product| never falls while no element is 0, so it is exact in 64 bits until it overflows for
  * good; a zero anywhere then still makes it 0. Elements other than 0, 1 and -1 can occur 64 times before
@@ -48,13 +50,25 @@ ALWAYS_INLINE unsigned __int128 PART(total)(vu64 v) {
     return sum;
 }
 
-void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, void *state) {
-    const ELEMENT *x = array;
+#if SIGNED
+/* |v|, unsigned. */
+ALWAYS_INLINE vu64 PART(absolute)(vu64 v) {
+    typedef VECTOR_OF(INT) vint;
+    typedef VECTOR_OF(WORD) vword;
+    const vword minus = (vword)((vint)v < 0);
+    return (vu64)(((vword)v ^ minus) - minus);
+}
+#endif
+
+/* Adds the elements to the sum, or their magnitudes: `magnitudes` is a constant at each call. */
+ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
+                                struct exact_sum *into) {
     const uint64_t every =
         ~UINT64_C(0) / ((UINT64_C(1) << (BITS - 1) << 1) - 1); /* 1 in each element */
-    const vu64 bias = (vu64){0} + (SIGNED ? every << (BITS - 1) : 0);
+    const int biased = SIGNED && !magnitudes;
+    const vu64 bias = (vu64){0} + (biased ? every << (BITS - 1) : 0);
     size_t vectors = n * sizeof *x / TALLY_VECTOR;
-    const char *p = (const char *)array;
+    const char *p = (const char *)x;
     vu64 low = {0}, high = {0}; /* a fold's 2^30 elements leave these below 2^63 */
     for (size_t done = 0; done < vectors;) {
         size_t round = vectors - done < ROUND ? vectors - done : ROUND;
@@ -62,7 +76,12 @@ void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, void *state) {
         done += round;
         for (size_t i = 0; i < round; i++, p += TALLY_VECTOR) {
             PREFETCH_AHEAD(p, TALLY_VECTOR);
-            VWIDE word = (VWIDE)(VECTOR_LOAD(vu64, p) ^ bias);
+            vu64 v = VECTOR_LOAD(vu64, p);
+            v ^= bias;
+#if SIGNED
+            if (magnitudes) v = PART(absolute)(v);
+#endif
+            VWIDE word = (VWIDE)v;
             if (BITS < 64) {
                 a += (word & (((WIDE)1 << WIDE_BITS) - 1)) + (word >> WIDE_BITS);
             } else {
@@ -75,10 +94,20 @@ void CONCAT(PART(sum), TALLY_ISA)(const void *array, size_t n, void *state) {
     }
     size_t taken = vectors * (TALLY_VECTOR / sizeof *x);
     __int128 sum = (__int128)(PART(total)(low) + (PART(total)(high) << 32));
-    if (SIGNED) sum -= (__int128)taken << (BITS - 1);
-    for (; taken < n; taken++)
-        sum += x[taken];
-    exact_sum_add(state, sum, 0);
+    if (biased) sum -= (__int128)taken << (BITS - 1);
+    for (; taken < n; taken++) {
+        const __int128 v = x[taken];
+        sum += magnitudes && v < 0 ? -v : v;
+    }
+    exact_sum_add(into, sum, 0);
+}
+
+void CONCAT(PART(sum), TALLY_ISA)(const void *x, size_t n, void *state) {
+    PART(add_up)(x, n, 0, state);
+}
+
+void CONCAT(PART(magnitudes), TALLY_ISA)(const void *x, size_t n, void *state) {
+    PART(add_up)(x, n, 1, state);
 }
 
 /* Multiplies the n elements at x, none of them 0, into the product one by one. */

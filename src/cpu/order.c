@@ -1,10 +1,15 @@
 /*
- * order.c - min and max of one instruction set.
+ * order.c - min, max, and both in one pass, of one instruction set.
  *
  * Integers are compared as they are. f16 and bf16 are turned into 16-bit integers that sort like them;
  * tracking both ends of those shows any NaN, which lie beyond the infinities. f32 and f64 are compared
  * as floats, which never takes a NaN for the lesser; NaNs are noticed apart, and which zero a result of
- * zero is follows from the signs of all elements: if the least is a zero, a sign among them is -0's.
+ * zero is follows from the signs of all elements: if the least is a zero, a sign among them is -0's; if the
+ * greatest is one, it is -0 where all signs are set.
+ *
+ * For each type there is one loop, of which min, max and extremes leave out what they do not want: `want` is a
+ * constant at each call. A few vectors are compared at a time, each with a best of its own, because a comparison
+ * takes longer to answer than to start.
  */
 #include "cpu/vector.h"
 #include "monoid.h"
@@ -16,43 +21,65 @@
         ((v)&better_) | ((best) & ~better_);                                                       \
     })
 
-#define FIELD_min least
-#define FIELD_max greatest
+#define BOTH (WANT_LEAST | WANT_GREATEST)
 
-/* Two vectors at a time, then what is left one by one. */
-#define INTEGER_ORDER(name, type, op, compare)                                                     \
-    void ISA_NAME(op##_##name)(const void *array, size_t n, void *state) {                         \
-        struct extremes *e = state;                                                                \
-        typedef VECTOR_OF(type) vector;                                                            \
-        const loose_##name *x = array;                                                             \
-        type best = (type)e->FIELD_##op;                                                           \
-        vector first = (vector){0} + best, second = first;                                         \
-        for (; n >= 2 * LANES(type); n -= 2 * LANES(type), x += 2 * LANES(type)) {                 \
-            vector v = VECTOR_LOAD(vector, x), w = VECTOR_LOAD(vector, x + LANES(type));           \
-            PREFETCH_AHEAD(x, 2 * TALLY_VECTOR);                                                   \
-            first = SELECT(vector, v, compare, first);                                             \
-            second = SELECT(vector, w, compare, second);                                           \
-        }                                                                                          \
-        first = SELECT(vector, second, compare, first);                                            \
-        for (size_t i = 0; i < LANES(type); i++)                                                   \
-            best = first[i] compare best ? first[i] : best;                                        \
-        for (size_t i = 0; i < n; i++)                                                             \
-            best = x[i] compare best ? x[i] : best;                                                \
-        e->FIELD_##op = (uint64_t)best & (~UINT64_C(0) >> (64 - 8 * sizeof best));                 \
+#define ORDERS(name)                                                                               \
+    void ISA_NAME(min_##name)(const void *x, size_t n, void *state) {                              \
+        order_##name(x, n, WANT_LEAST, state);                                                     \
+    }                                                                                              \
+    void ISA_NAME(max_##name)(const void *x, size_t n, void *state) {                              \
+        order_##name(x, n, WANT_GREATEST, state);                                                  \
+    }                                                                                              \
+    void ISA_NAME(extremes_##name)(const void *x, size_t n, void *state) {                         \
+        order_##name(x, n, BOTH, state);                                                           \
     }
 
-#define INTEGER_ORDERS(name, type)                                                                 \
-    INTEGER_ORDER(name, type, min, <)                                                              \
-    INTEGER_ORDER(name, type, max, >)
+#define AT_ONCE 4
 
-INTEGER_ORDERS(i8, int8_t)
-INTEGER_ORDERS(i16, int16_t)
-INTEGER_ORDERS(i32, int32_t)
-INTEGER_ORDERS(i64, int64_t)
-INTEGER_ORDERS(u8, uint8_t)
-INTEGER_ORDERS(u16, uint16_t)
-INTEGER_ORDERS(u32, uint32_t)
-INTEGER_ORDERS(u64, uint64_t)
+#define INTEGER_ORDER(name, type)                                                                  \
+    ALWAYS_INLINE void order_##name(const void *array, size_t n, int want, struct extremes *e) {   \
+        typedef VECTOR_OF(type) vector;                                                            \
+        enum { STEP = AT_ONCE * LANES(type) };                                                     \
+        const loose_##name *x = array;                                                             \
+        type least = (type)e->least, most = (type)e->greatest;                                     \
+        vector low[AT_ONCE], high[AT_ONCE];                                                        \
+        for (int k = 0; k < AT_ONCE; k++) {                                                        \
+            low[k] = (vector){0} + least;                                                          \
+            high[k] = (vector){0} + most;                                                          \
+        }                                                                                          \
+        for (; n >= STEP; n -= STEP, x += STEP)                                                    \
+            for (int k = 0; k < AT_ONCE; k++) {                                                    \
+                const vector v = VECTOR_LOAD(vector, x + k * LANES(type));                         \
+                PREFETCH_AHEAD(x + k * LANES(type), TALLY_VECTOR);                                 \
+                if (want & WANT_LEAST) low[k] = SELECT(vector, v, <, low[k]);                      \
+                if (want & WANT_GREATEST) high[k] = SELECT(vector, v, >, high[k]);                 \
+            }                                                                                      \
+        for (int k = 1; k < AT_ONCE; k++) {                                                        \
+            low[0] = SELECT(vector, low[k], <, low[0]);                                            \
+            high[0] = SELECT(vector, high[k], >, high[0]);                                         \
+        }                                                                                          \
+        for (size_t i = 0; i < LANES(type); i++) {                                                 \
+            least = low[0][i] < least ? low[0][i] : least;                                         \
+            most = high[0][i] > most ? high[0][i] : most;                                          \
+        }                                                                                          \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            least = x[i] < least ? x[i] : least;                                                   \
+            most = x[i] > most ? x[i] : most;                                                      \
+        }                                                                                          \
+        const uint64_t element = ~UINT64_C(0) >> (64 - 8 * sizeof(type));                          \
+        if (want & WANT_LEAST) e->least = (uint64_t)least & element;                               \
+        if (want & WANT_GREATEST) e->greatest = (uint64_t)most & element;                          \
+    }                                                                                              \
+    ORDERS(name)
+
+INTEGER_ORDER(i8, int8_t)
+INTEGER_ORDER(i16, int16_t)
+INTEGER_ORDER(i32, int32_t)
+INTEGER_ORDER(i64, int64_t)
+INTEGER_ORDER(u8, uint8_t)
+INTEGER_ORDER(u16, uint16_t)
+INTEGER_ORDER(u32, uint32_t)
+INTEGER_ORDER(u64, uint64_t)
 
 /* Negative floats sort by magnitude downwards: flipping all but their sign bit mends that, and flipping
  * again undoes it. */
@@ -62,82 +89,100 @@ static inline int16_t sortable(uint16_t bits) {
 
 /* Both ends are tracked in any case. What either is after a NaN does not matter. */
 ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, struct extremes *e) {
+    enum { STEP = 2 * LANES(int16_t) };
     const loose_u16 *x = array;
     int16_t least = sortable((uint16_t)e->least), most = sortable((uint16_t)e->greatest);
-    vi16 low = (vi16){0} + least, high = (vi16){0} + most;
-    for (; n >= LANES(int16_t); n -= LANES(int16_t), x += LANES(int16_t)) {
-        vi16 bits = VECTOR_LOAD(vi16, x), key = bits ^ ((bits >> 15) & 0x7fff);
-        PREFETCH_AHEAD(x, TALLY_VECTOR);
-        low = SELECT(vi16, key, <, low);
-        high = SELECT(vi16, key, >, high);
+    vi16 low[2] = {(vi16){0} + least, (vi16){0} + least};
+    vi16 high[2] = {(vi16){0} + most, (vi16){0} + most};
+    for (; n >= STEP; n -= STEP, x += STEP)
+        for (int k = 0; k < 2; k++) {
+            const vi16 bits = VECTOR_LOAD(vi16, x + k * LANES(int16_t));
+            const vi16 key = bits ^ ((bits >> 15) & 0x7fff);
+            PREFETCH_AHEAD(x + k * LANES(int16_t), TALLY_VECTOR);
+            low[k] = SELECT(vi16, key, <, low[k]);
+            high[k] = SELECT(vi16, key, >, high[k]);
+        }
+    low[0] = SELECT(vi16, low[1], <, low[0]);
+    high[0] = SELECT(vi16, high[1], >, high[0]);
+    for (size_t i = 0; i < LANES(int16_t); i++) {
+        least = low[0][i] < least ? low[0][i] : least;
+        most = high[0][i] > most ? high[0][i] : most;
     }
-    for (size_t i = 0; i < LANES(int16_t) + n; i++) {
-        int16_t down = i < n ? sortable(x[i]) : low[i - n], up = i < n ? down : high[i - n];
-        least = down < least ? down : least;
-        most = up > most ? up : most;
+    for (size_t i = 0; i < n; i++) {
+        const int16_t key = sortable(x[i]);
+        least = key < least ? key : least;
+        most = key > most ? key : most;
     }
     e->nan |= most > infinity || least < ~infinity;
     e->least = (uint16_t)sortable((uint16_t)least);
     e->greatest = (uint16_t)sortable((uint16_t)most);
 }
 
-#define HALF_ORDERS(name, infinity)                                                                \
-    void ISA_NAME(min_##name)(const void *x, size_t n, void *state) {                              \
-        order_half(x, n, infinity, state);                                                         \
+#define HALF_ORDER(name, infinity)                                                                 \
+    ALWAYS_INLINE void order_##name(const void *x, size_t n, int want, struct extremes *e) {       \
+        (void)want;                                                                                \
+        order_half(x, n, infinity, e);                                                             \
     }                                                                                              \
-    void ISA_NAME(max_##name)(const void *x, size_t n, void *state) {                              \
-        order_half(x, n, infinity, state);                                                         \
-    }
-HALF_ORDERS(f16, 0x7c00)
-HALF_ORDERS(bf16, 0x7f80)
+    ORDERS(name)
+HALF_ORDER(f16, 0x7c00)
+HALF_ORDER(bf16, 0x7f80)
 
-/* note is |= for min, where one negative sign makes a zero -0, and &= for max, where it takes all. */
-#define FLOAT_ORDER(name, type, word, vector, vword, op, select, note)                             \
-    void ISA_NAME(op##_##name)(const void *array, size_t n, void *state) {                         \
-        struct extremes *e = state;                                                                \
-        const char *p = array;                                                                     \
-        word start = (word)e->FIELD_##op, signs = start;                                           \
-        type best;                                                                                 \
-        memcpy(&best, &start, sizeof best);                                                        \
-        vector bests[2] = {(vector){0} + best, (vector){0} + best};                                \
-        vword sign = (vword){0} + start, nan = {0};                                                \
-        size_t vectors = n / LANES(type);                                                          \
-        for (size_t i = 0; i < vectors; i++, p += sizeof(vector)) {                                \
-            vector v = VECTOR_LOAD(vector, p);                                                     \
-            PREFETCH_AHEAD(p, sizeof v);                                                           \
-            bests[i % 2] = select(v, bests[i % 2]);                                                \
-            sign note(vword) v;                                                                    \
-            nan |= (vword)(v != v);                                                                \
+#define FLOAT_ORDER(name, type, word, vector, vword)                                               \
+    ALWAYS_INLINE void order_##name(const void *array, size_t n, int want, struct extremes *e) {   \
+        enum { STEP = 2 * LANES(type) };                                                           \
+        const loose_##name *x = array;                                                             \
+        const word start[2] = {(word)e->least, (word)e->greatest};                                 \
+        type least, most;                                                                          \
+        memcpy(&least, &start[0], sizeof least);                                                   \
+        memcpy(&most, &start[1], sizeof most);                                                     \
+        vector low[2] = {(vector){0} + least, (vector){0} + least};                                \
+        vector high[2] = {(vector){0} + most, (vector){0} + most};                                 \
+        vword some = (vword){0} + start[0], every = (vword){0} + start[1], nan = {0};              \
+        for (; n >= STEP; n -= STEP, x += STEP)                                                    \
+            for (int k = 0; k < 2; k++) {                                                          \
+                const vector v = VECTOR_LOAD(vector, x + k * LANES(type));                         \
+                PREFETCH_AHEAD(x + k * LANES(type), TALLY_VECTOR);                                 \
+                if (want & WANT_LEAST) {                                                           \
+                    low[k] = lower_##name(v, low[k]);                                              \
+                    some |= (vword)v;                                                              \
+                }                                                                                  \
+                if (want & WANT_GREATEST) {                                                        \
+                    high[k] = higher_##name(v, high[k]);                                           \
+                    every &= (vword)v;                                                             \
+                }                                                                                  \
+                nan |= (vword)(v != v);                                                            \
+            }                                                                                      \
+        int any_nan = any_set((vu64)nan);                                                          \
+        word some_sign = 0, every_sign = (word)-1;                                                 \
+        low[0] = lower_##name(low[1], low[0]);                                                     \
+        high[0] = higher_##name(high[1], high[0]);                                                 \
+        for (size_t j = 0; j < LANES(type); j++) {                                                 \
+            some_sign |= some[j];                                                                  \
+            every_sign &= every[j];                                                                \
+            least = low[0][j] < least ? low[0][j] : least;                                         \
+            most = high[0][j] > most ? high[0][j] : most;                                          \
         }                                                                                          \
-        bests[0] = select(bests[0], bests[1]);                                                     \
-        type lanes[LANES(type) + LANES(type)];                                                     \
-        memcpy(lanes, &bests[0], sizeof bests[0]);                                                 \
-        size_t rest = n % LANES(type), count = LANES(type) + rest;                                 \
-        memcpy(lanes + LANES(type), p, rest * sizeof(type));                                       \
-        int any_nan = any_bits((vi64)nan) != 0;                                                    \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            type v = lanes[i];                                                                     \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const type v = x[i];                                                                   \
             word bits;                                                                             \
             memcpy(&bits, &v, sizeof bits);                                                        \
+            some_sign |= bits;                                                                     \
+            every_sign &= bits;                                                                    \
             any_nan |= v != v;                                                                     \
-            if (i >= LANES(type))                                                                  \
-                signs note bits;                                                                   \
-            else                                                                                   \
-                signs note sign[i];                                                                \
-            if (op##_is_better(v, best)) best = v;                                                 \
+            least = v < least ? v : least;                                                         \
+            most = v > most ? v : most;                                                            \
         }                                                                                          \
-        word bits;                                                                                 \
-        memcpy(&bits, &best, sizeof bits);                                                         \
         const word top = (word)1 << (8 * sizeof(word) - 1);                                        \
-        if (best == 0) bits = signs & top;                                                         \
-        e->nan |= any_nan;                                                                         \
-        e->FIELD_##op = bits;                                                                      \
-    }
+        word bits[2];                                                                              \
+        memcpy(&bits[0], &least, sizeof least);                                                    \
+        memcpy(&bits[1], &most, sizeof most);                                                      \
+        if (least == 0) bits[0] = some_sign & top;                                                 \
+        if (most == 0) bits[1] = every_sign & top;                                                 \
+        e->nan |= any_nan != 0;                                                                    \
+        if (want & WANT_LEAST) e->least = bits[0];                                                 \
+        if (want & WANT_GREATEST) e->greatest = bits[1];                                           \
+    }                                                                                              \
+    ORDERS(name)
 
-#define min_is_better(a, b) ((a) < (b))
-#define max_is_better(a, b) ((a) > (b))
-
-FLOAT_ORDER(f32, float, uint32_t, vf32, vu32, min, lower_f32, |=)
-FLOAT_ORDER(f32, float, uint32_t, vf32, vu32, max, higher_f32, &=)
-FLOAT_ORDER(f64, double, uint64_t, vf64, vu64, min, lower_f64, |=)
-FLOAT_ORDER(f64, double, uint64_t, vf64, vu64, max, higher_f64, &=)
+FLOAT_ORDER(f32, float, uint32_t, vf32, vu32)
+FLOAT_ORDER(f64, double, uint64_t, vf64, vu64)

@@ -3,7 +3,8 @@
  *
  * Each kernel source is compiled once per instruction set, with TALLY_VECTOR the bytes of a vector
  * there: 16 (SSE2, NEON), 32 (AVX2) or 64 (AVX-512). Kernels use the compiler's vector extension -
- * +, -, &, << and so on work lane by lane - and the few operations it lacks are spelled out here.
+ * +, -, &, << and so on work lane by lane - and the few operations it lacks are spelled out here, by the
+ * vector's width: the compiler's flags may allow wider instructions than those that this object is for.
  */
 #ifndef TALLY_CPU_VECTOR_H
 #define TALLY_CPU_VECTOR_H
@@ -71,9 +72,9 @@ typedef uint64_t LOOSE loose_u64;
 
 /* a < b ? a : b and a > b ? a : b lane by lane; b where a is NaN. */
 ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf32)_mm512_min_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return (vf32)_mm256_min_ps((__m256)a, (__m256)b);
 #elif defined(__SSE2__)
     return (vf32)_mm_min_ps((__m128)a, (__m128)b);
@@ -84,9 +85,9 @@ ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
 }
 
 ALWAYS_INLINE vf32 higher_f32(vf32 a, vf32 b) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf32)_mm512_max_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return (vf32)_mm256_max_ps((__m256)a, (__m256)b);
 #elif defined(__SSE2__)
     return (vf32)_mm_max_ps((__m128)a, (__m128)b);
@@ -97,9 +98,9 @@ ALWAYS_INLINE vf32 higher_f32(vf32 a, vf32 b) {
 }
 
 ALWAYS_INLINE vf64 lower_f64(vf64 a, vf64 b) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_min_pd((__m512d)a, (__m512d)b);
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return (vf64)_mm256_min_pd((__m256d)a, (__m256d)b);
 #elif defined(__SSE2__)
     return (vf64)_mm_min_pd((__m128d)a, (__m128d)b);
@@ -110,9 +111,9 @@ ALWAYS_INLINE vf64 lower_f64(vf64 a, vf64 b) {
 }
 
 ALWAYS_INLINE vf64 higher_f64(vf64 a, vf64 b) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_max_pd((__m512d)a, (__m512d)b);
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return (vf64)_mm256_max_pd((__m256d)a, (__m256d)b);
 #elif defined(__SSE2__)
     return (vf64)_mm_max_pd((__m128d)a, (__m128d)b);
@@ -124,7 +125,7 @@ ALWAYS_INLINE vf64 higher_f64(vf64 a, vf64 b) {
 
 /* seen | (a ^ b): remembers every bit in which a and b ever differed. */
 ALWAYS_INLINE vi64 note_difference(vi64 seen, vi64 a, vi64 b) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vi64)_mm512_ternarylogic_epi64((__m512i)seen, (__m512i)a, (__m512i)b, 0xf6);
 #else
     return seen | (a ^ b);
@@ -141,9 +142,9 @@ ALWAYS_INLINE uint64_t any_bits(vi64 v) {
 
 /* Whether any bit is set. */
 ALWAYS_INLINE int any_set(vu64 v) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return _mm512_test_epi64_mask((__m512i)v, (__m512i)v) != 0;
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return !_mm256_testz_si256((__m256i)v, (__m256i)v);
 #else
     return any_bits((vi64)v) != 0;
@@ -156,9 +157,9 @@ ALWAYS_INLINE vf32 widen_bf16(vu16half h) {
 }
 
 ALWAYS_INLINE vf32 widen_f16(vu16half h) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf32)_mm512_cvtph_ps((__m256i)h);
-#elif defined(__F16C__)
+#elif TALLY_VECTOR == 32 && defined(__F16C__)
     return (vf32)_mm256_cvtph_ps((__m128i)h);
 #else
     /* The exponent and mantissa moved into place are 2^112 too small; scaling mends that, for

@@ -7,7 +7,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     list(TRANSFORM ARGN REPLACE "^[^@]*@" "" OUTPUT_VARIABLE paths)
     add_custom_command(OUTPUT ${out}
       COMMAND ${CMAKE_COMMAND} -DTABLE=${table} -DOUTPUT=${out} "-DFILES=${ARGN}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
-      DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE} COMMENT "Embedding ${table}" VERBATIM)
+      DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE} COMMENT "" VERBATIM)
   endfunction()
   return()
 endif()

@@ -35,6 +35,7 @@ model_status model_open(model_device **out) {
         model_close(d);
         return MODEL_ENOMEM;
     }
+    fiber_announce(d->stacks, STACK, MODEL_BLOCK_MAX, d->stack_ids);
     *out = d;
     return MODEL_OK;
 }
@@ -42,6 +43,7 @@ model_status model_open(model_device **out) {
 void model_close(model_device *d) {
     if (!d) return;
     memory_release(d);
+    if (d->stacks && d->lanes) fiber_withdraw(MODEL_BLOCK_MAX, d->stack_ids);
     if (d->stacks) munmap(d->stacks, MODEL_BLOCK_MAX * STACK);
     free(d->lanes);
     free(d->block_epochs);

@@ -9,6 +9,25 @@
 #include <stdint.h>
 #include <string.h>
 
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(from, to) ((void)(from), (void)(to), 0U)
+#define VALGRIND_STACK_DEREGISTER(id)     ((void)(id))
+#endif
+
+void fiber_announce(void *stacks, size_t size, unsigned count, unsigned *ids) {
+    for (unsigned i = 0; i < count; i++) {
+        char *stack = (char *)stacks + i * size;
+        ids[i] = VALGRIND_STACK_REGISTER(stack, stack + size - 1);
+    }
+}
+
+void fiber_withdraw(unsigned count, const unsigned *ids) {
+    for (unsigned i = 0; i < count; i++)
+        VALGRIND_STACK_DEREGISTER(ids[i]);
+}
+
 #ifdef FIBER_UCONTEXT
 
 void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void)) {

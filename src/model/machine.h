@@ -105,8 +105,9 @@ struct model_device {
     region *windows;
     size_t window_count, window_capacity, last_window;
 
-    unsigned char *stacks; /* MODEL_BLOCK_MAX of STACK bytes */
-    model_lane *lanes;     /* [MODEL_BLOCK_MAX] */
+    unsigned char *stacks;               /* MODEL_BLOCK_MAX of STACK bytes */
+    unsigned stack_ids[MODEL_BLOCK_MAX]; /* Valgrind's */
+    model_lane *lanes;                   /* [MODEL_BLOCK_MAX] */
     fiber scheduler;
     model_lane *lane;              /* who runs */
     model_lane *group[MODEL_WARP]; /* the lanes of a warp that go on together */

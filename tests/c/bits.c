@@ -5,8 +5,8 @@
  *
  * Arrays of every type are made from fixed seeds by integer arithmetic alone, reduced with every
  * operator in every way the library offers - without a device, on DEVICE (two threads of the CPU, if
- * not given), as a stream in odd pieces - and everything that comes back goes into a hash. It prints
- * one line per operator and type and a total. The output must be the same, byte for byte, for every
+ * not given), by a state fed in odd pieces - and everything that comes back goes into a hash; so do the
+ * bytes of saved states. It prints one line per operator and type and a total. The output must be the same, byte for byte, for every
  * device, instruction set and processor. Exit status 1 where two ways of one run already differ.
  */
 #include <inttypes.h>
@@ -42,7 +42,7 @@ static uint64_t next_random(void) {
 /* ---- Arrays ------------------------------------------------------------------------------- */
 
 enum { LONG_N = 300001, KINDS = 5 }; /* long enough for both threads */
-static unsigned char room[8 * LONG_N + 64];
+static unsigned char room[8 * LONG_N + 64], other_room[8 * LONG_N + 64];
 
 typedef struct format { /* of a floating type; all zero for the integers */
     unsigned bits, field;
@@ -103,10 +103,10 @@ static uint64_t element(tally_type type, unsigned kind, size_t i) {
     }
 }
 
-/* Fills the array at an odd place; returns where. */
-static const unsigned char *fill(tally_type type, unsigned kind, size_t n) {
+/* Fills an array at an odd place of `into`; returns where. */
+static const unsigned char *fill(unsigned char *into, tally_type type, unsigned kind, size_t n) {
     const size_t size = tally_type_size(type);
-    unsigned char *at = room + (kind * 3 + n) % 9;
+    unsigned char *at = into + (kind * 3 + n) % 9;
     for (size_t i = 0; i < n; i++) {
         const uint64_t bits = element(type, kind, i);
         const uint8_t b8 = (uint8_t)bits;
@@ -125,6 +125,7 @@ static const unsigned char *fill(tally_type type, unsigned kind, size_t n) {
 /* ---- Results ------------------------------------------------------------------------------ */
 
 static tally_device *device;
+static unsigned long missing; /* results that the device does not give yet */
 
 static uint64_t hash_result(uint64_t hash, tally_status status, const tally_value *value) {
     hash = hash_byte(hash, status);
@@ -138,6 +139,22 @@ static uint64_t hash_result(uint64_t hash, tally_status status, const tally_valu
     return hash;
 }
 
+static void must_work(tally_status status) {
+    if (status == TALLY_OK) return;
+    fprintf(stderr, "bits: %s\n", tally_error());
+    exit(1);
+}
+
+static uint64_t hash_results(tally_status status, const tally_problem *problem,
+                             const tally_value *values) {
+    uint64_t hash = FNV_START;
+    size_t count;
+    must_work(tally_problem_values(problem, &count));
+    for (size_t i = 0; i < count; i++)
+        hash = hash_result(hash, status, &values[i]);
+    return hash;
+}
+
 static void must_agree(uint64_t one, uint64_t other, const char *what, tally_type type, size_t n,
                        unsigned kind) {
     if (one == other) return;
@@ -146,40 +163,59 @@ static void must_agree(uint64_t one, uint64_t other, const char *what, tally_typ
     exit(1);
 }
 
-static void must_work(tally_status status) {
-    if (status == TALLY_OK) return;
-    fprintf(stderr, "bits: %s\n", tally_error());
-    exit(1);
+/* An array of one kind, and for dot a second. */
+struct data {
+    const unsigned char *x, *y;
+    size_t n;
+    unsigned kind;
+};
+
+/* Whether the device did what it was asked; it may lack parts, which the calling thread then stands for. */
+static int did(tally_status status) {
+    if (status == TALLY_EUNSUPPORTED && device) {
+        missing++;
+        return 0;
+    }
+    return 1;
 }
 
 /* Feeds an array in odd pieces, asks on the way, and gives the hash of the result. */
-static uint64_t streamed(tally_stream *stream, const unsigned char *x, tally_type type, size_t n) {
-    tally_value value;
+static uint64_t fed(tally_device *where, const tally_problem *problem, const struct data *in) {
+    const size_t size = tally_type_size(problem->type);
+    tally_value values[TALLY_VALUES_MAX];
+    tally_state *state;
     size_t piece = 1;
-    for (size_t at = 0; at < n; at += piece, piece = piece * 3 % 7919 + 1) {
-        if (piece > n - at) piece = n - at;
-        must_work(tally_stream_feed(stream, x + at * tally_type_size(type), piece));
-        if (piece % 5 == 0) (void)tally_stream_result(stream, &value);
+    must_work(tally_state_create(problem, &state));
+    for (size_t at = 0; at < in->n; at += piece, piece = piece * 3 % 7919 + 1) {
+        if (piece > in->n - at) piece = in->n - at;
+        const void *x = in->x + at * size, *y = in->y ? in->y + at * size : NULL;
+        tally_status status = tally_state_feed(state, where, x, y, piece);
+        if (!did(status)) status = tally_state_feed(state, NULL, x, y, piece);
+        must_work(status);
+        if (piece % 5 == 0) (void)tally_state_value(state, values);
     }
-    const tally_status status = tally_stream_result(stream, &value);
-    const uint64_t hash = hash_result(FNV_START, status, &value);
-    tally_stream_destroy(stream);
-    return hash;
+    const tally_status status = tally_state_value(state, values);
+    tally_state_destroy(state);
+    return hash_results(status, problem, values);
 }
 
 /* An array reduced in three ways, which must agree. */
-static uint64_t built_in(tally_op op, tally_type type, tally_type out, const unsigned char *x,
-                         size_t n, unsigned kind) {
-    const tally_options options = {0, out};
-    tally_value value;
-    tally_stream *stream;
-    tally_status status = tally_reduce(NULL, op, type, x, n, &options, &value);
-    const uint64_t alone = hash_result(FNV_START, status, &value);
-    status = tally_reduce(device, op, type, x, n, &options, &value);
-    must_agree(alone, hash_result(FNV_START, status, &value), tally_op_name(op), type, n, kind);
-    must_work(tally_stream_create(n % 2 ? device : NULL, op, type, &options, &stream));
-    must_agree(alone, streamed(stream, x, type, n), tally_op_name(op), type, n, kind);
+static uint64_t reduced(const tally_problem *problem, const char *name, const struct data *in,
+                        int device_feeds) {
+    tally_value values[TALLY_VALUES_MAX];
+    tally_status status = tally_reduce(NULL, problem, in->x, in->y, in->n, values);
+    const uint64_t alone = hash_results(status, problem, values);
+    status = tally_reduce(device, problem, in->x, in->y, in->n, values);
+    if (did(status))
+        must_agree(alone, hash_results(status, problem, values), name, problem->type, in->n,
+                   in->kind);
+    must_agree(alone, fed(device_feeds ? device : NULL, problem, in), name, problem->type, in->n,
+               in->kind);
     return alone;
+}
+
+static uint64_t built_in(const tally_problem *problem, const struct data *in) {
+    return reduced(problem, tally_op_name(problem->op), in, in->n % 2 != 0);
 }
 
 /* Operators that are associative nowhere; written so that no multiply-add can be fused. */
@@ -236,82 +272,157 @@ static const users_operator users[] = {
     {"mix", TALLY_F32, {mix_f32, NULL, &nothing, 1, "(a + b) * 0.7f"}},
 };
 
-static uint64_t user(const users_operator *u, const unsigned char *x, size_t n, unsigned kind) {
-    tally_value value;
-    tally_stream *stream;
-    tally_status status = tally_reduce_user(NULL, &u->op, u->type, x, n, &value);
-    const uint64_t alone = hash_result(FNV_START, status, &value);
-    status = tally_reduce_user(device, &u->op, u->type, x, n, &value);
-    must_agree(alone, hash_result(FNV_START, status, &value), u->name, u->type, n, kind);
-    must_work(tally_stream_create_user(n % 2 ? NULL : device, &u->op, u->type, &stream));
-    must_agree(alone, streamed(stream, x, u->type, n), u->name, u->type, n, kind);
-    return alone;
+static uint64_t user(const users_operator *u, const struct data *in) {
+    const tally_problem problem = {.op = TALLY_USER, .type = u->type, .user = &u->op};
+    return reduced(&problem, u->name, in, in->n % 2 == 0);
 }
 
-/* The saved bytes of an accumulator that took the array in two halves through a merge. */
-static uint64_t accumulated(tally_type type, const unsigned char *x, size_t n) {
-    const size_t half = n / 3;
-    unsigned char bytes[TALLY_ACCUMULATOR_BYTES];
-    tally_accumulator *a, *b;
-    must_work(tally_accumulator_create(&a));
-    must_work(tally_accumulator_create(&b));
-    must_work(tally_accumulator_add(a, device, type, x + half * tally_type_size(type), n - half));
-    must_work(tally_accumulator_add(b, NULL, type, x, half));
-    must_work(tally_accumulator_merge(a, b));
-    tally_accumulator_save(a, bytes);
+/* The saved bytes of a state that took the array in two parts, one of which was saved and loaded. */
+static uint64_t saved(const tally_problem *problem, const struct data *in) {
+    static unsigned char bytes[80000];
+    const size_t cut = in->n / 3, width = tally_type_size(problem->type);
+    const unsigned char *x = in->x + cut * width, *y = in->y ? in->y + cut * width : NULL;
+    tally_state *left, *right, *loaded;
+    must_work(tally_state_create(problem, &left));
+    must_work(tally_state_create(problem, &right));
+    must_work(tally_state_begin_at(right, cut));
+    must_work(tally_state_feed(left, NULL, in->x, in->y, cut));
+    tally_status status = tally_state_feed(right, device, x, y, in->n - cut);
+    if (!did(status)) status = tally_state_feed(right, NULL, x, y, in->n - cut);
+    must_work(status);
     uint64_t hash = FNV_START;
-    for (size_t i = 0; i < sizeof bytes; i++)
+    must_work(tally_state_save(right, bytes, sizeof bytes));
+    size_t size = tally_state_size(right);
+    for (size_t i = 0; i < size; i++)
         hash = hash_byte(hash, bytes[i]);
-    tally_accumulator_destroy(a);
-    tally_accumulator_destroy(b);
+    must_work(tally_state_load(bytes, size, problem, &loaded));
+    must_work(tally_state_merge(left, loaded));
+    must_work(tally_state_save(left, bytes, sizeof bytes));
+    size = tally_state_size(left);
+    for (size_t i = 0; i < size; i++)
+        hash = hash_byte(hash, bytes[i]);
+    tally_state_destroy(left);
+    tally_state_destroy(right);
+    tally_state_destroy(loaded);
     return hash;
 }
 
 /* ---- Everything --------------------------------------------------------------------------- */
 
-int main(int argc, char **argv) {
-    static const size_t lengths[] = {0,    1,    2,    3,    7,     8,     17,
-                                     31,   33,   64,   129,  255,   1000,  4095,
-                                     4096, 4097, 8193, 9001, 12289, 20000, LONG_N};
-    must_work(tally_open(argc > 1 ? argv[1] : "cpu:threads=2", &device));
+static uint64_t total = FNV_START;
 
-    uint64_t total = FNV_START;
-    for (int op = TALLY_SUM; op <= TALLY_XOR; op++)
-        for (int t = TALLY_I8; t <= TALLY_F64; t++) {
-            const tally_type type = (tally_type)t;
-            uint64_t hash = FNV_START;
-            seed = (uint64_t)t * 1000 + (uint64_t)op;
-            for (unsigned kind = 0; kind < KINDS; kind++)
-                for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
-                    const size_t n = lengths[l];
-                    if (n == LONG_N && kind != 1 && kind != 4) continue;
-                    const unsigned char *x = fill(type, kind, n);
-                    if (op == TALLY_SUM && t >= TALLY_F16) {
-                        for (int out = TALLY_F16; out <= TALLY_F64; out++)
-                            hash = hash_number(
-                                hash, built_in(TALLY_SUM, type, (tally_type)out, x, n, kind));
-                        hash = hash_number(hash, accumulated(type, x, n));
-                    } else {
-                        hash = hash_number(hash, built_in((tally_op)op, type, 0, x, n, kind));
-                    }
-                }
-            printf("%-4s %-4s %016" PRIx64 "\n", tally_op_name((tally_op)op), tally_type_name(type),
-                   hash);
-            total = hash_number(total, hash);
+static void print(const char *name, tally_type type, uint64_t hash) {
+    printf("%-8s %-4s %016" PRIx64 "\n", name, tally_type_name(type), hash);
+    total = hash_number(total, hash);
+}
+
+static const size_t lengths[] = {0,   1,    2,    3,    7,    8,    17,   31,    33,    64,    129,
+                                 255, 1000, 4095, 4096, 4097, 8193, 9001, 12289, 20000, LONG_N};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static void classic(tally_op op, tally_type type) {
+    uint64_t hash = FNV_START;
+    seed = (uint64_t)type * 1000 + (uint64_t)op;
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        for (size_t l = 0; l < LENGTHS; l++) {
+            const size_t n = lengths[l];
+            if (n == LONG_N && kind != 1 && kind != 4) continue;
+            const struct data in = {fill(room, type, kind, n), NULL, n, kind};
+            tally_problem problem = {.op = op, .type = type};
+            if (op != TALLY_SUM || type < TALLY_F16) {
+                hash = hash_number(hash, built_in(&problem, &in));
+                continue;
+            }
+            for (int out = TALLY_F16; out <= TALLY_F64; out++) {
+                problem.out = (tally_type)out;
+                hash = hash_number(hash, built_in(&problem, &in));
+            }
         }
+    print(tally_op_name(op), type, hash);
+}
+
+/* Fewer lengths than of the classic ones, in turns; all of them for one kind. */
+static void statistic(tally_op op, tally_type type) {
+    static const double ddofs[] = {0, 1, 0.5, 1e3};
+    uint64_t hash = FNV_START;
+    seed = (uint64_t)type * 1000 + (uint64_t)op;
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        for (size_t l = 0; l < LENGTHS; l++) {
+            const size_t n = lengths[l];
+            if (n == LONG_N ? kind != (unsigned)type % KINDS : l % KINDS != kind && l % 3 != 1)
+                continue;
+            const tally_problem problem = {
+                .op = op,
+                .type = type,
+                .ddof = op == TALLY_VAR || op == TALLY_STD ? ddofs[l % 4] : 0,
+                .out = op >= TALLY_MEAN && op <= TALLY_STD && l % 5 == 4 ? TALLY_F32 : 0};
+            const struct data in = {
+                fill(room, type, kind, n),
+                op == TALLY_DOT ? fill(other_room, type, (kind + 1) % KINDS, n) : NULL, n, kind};
+            hash = hash_number(hash, built_in(&problem, &in));
+        }
+    print(tally_op_name(op), type, hash);
+}
+
+/* Saved bytes of all kinds of states. */
+static void states(tally_type type) {
+    static const tally_problem problems[] = {
+        {.op = TALLY_SUM},
+        {.op = TALLY_PROD, .also = {TALLY_XOR, TALLY_ANY}},
+        {.op = TALLY_DESCRIBE, .also = {TALLY_NORM1, TALLY_NONZERO, TALLY_OR}},
+        {.op = TALLY_DOT, .also = {TALLY_NORM2, TALLY_ALL}},
+        {.op = TALLY_SUM, .fast = 1, .also = {TALLY_NORMINF, TALLY_AND}},
+    };
+    uint64_t hash = FNV_START;
+    seed = type;
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++)
+        for (size_t l = 0; l + 1 < LENGTHS; l++) {
+            const unsigned kind = (unsigned)(p + l) % KINDS;
+            const size_t n = lengths[l];
+            tally_problem problem = problems[p];
+            problem.type = type;
+            if (problem.fast && type >= TALLY_F16) continue; /* fast sums have no promise */
+            const struct data in = {
+                fill(room, type, kind, n),
+                problem.op == TALLY_DOT ? fill(other_room, type, kind, n) : NULL, n, kind};
+            hash = hash_number(hash, saved(&problem, &in));
+        }
+    print("states", type, hash);
+}
+
+static void operators(void) {
     for (size_t u = 0; u < sizeof users / sizeof *users; u++) {
-        uint64_t hash = FNV_START;
+        uint64_t hash = FNV_START, states_hash = FNV_START;
+        const tally_problem problem = {
+            .op = TALLY_USER, .type = users[u].type, .user = &users[u].op};
         seed = u;
         for (unsigned kind = 0; kind < KINDS; kind++)
-            for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            for (size_t l = 0; l < LENGTHS; l++) {
                 if (lengths[l] == LONG_N && kind != 0) continue;
-                const unsigned char *x = fill(users[u].type, kind, lengths[l]);
-                hash = hash_number(hash, user(&users[u], x, lengths[l], kind));
+                const struct data in = {fill(room, users[u].type, kind, lengths[l]), NULL,
+                                        lengths[l], kind};
+                hash = hash_number(hash, user(&users[u], &in));
+                if (l % KINDS == kind) states_hash = hash_number(states_hash, saved(&problem, &in));
             }
-        printf("%s %s %016" PRIx64 "\n", users[u].name, tally_type_name(users[u].type), hash);
-        total = hash_number(total, hash);
+        print(users[u].name, users[u].type, hash);
+        print("states", users[u].type, states_hash);
     }
+}
+
+int main(int argc, char **argv) {
+    must_work(tally_open(argc > 1 ? argv[1] : "cpu:threads=2", &device));
+    for (int op = TALLY_SUM; op <= TALLY_XOR; op++)
+        for (int t = TALLY_I8; t <= TALLY_F64; t++)
+            classic((tally_op)op, (tally_type)t);
+    for (int op = TALLY_XOR + 1; op <= TALLY_DESCRIBE; op++)
+        for (int t = TALLY_I8; t <= TALLY_F64; t++)
+            statistic((tally_op)op, (tally_type)t);
+    for (int t = TALLY_I8; t <= TALLY_F64; t++)
+        states((tally_type)t);
+    operators();
     printf("total %016" PRIx64 "\n", total);
+    if (missing)
+        fprintf(stderr, "bits: %s does not do %lu of these; the CPU stood in\n", argv[1], missing);
     tally_close(device);
     return 0;
 }

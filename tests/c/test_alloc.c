@@ -120,6 +120,7 @@ static int64_t wholes[N];
 static double total;    /* of each of the three arrays: whole numbers, so plain sums are exact */
 static double signs[N]; /* 1 and -1 */
 static double sign;     /* their product */
+static double dotted;   /* numbers[i] * signs[i], added up */
 
 /* 1 when the call succeeded, 0 when there was no memory; anything else is a failure. */
 static int went(tally_status status, const char *call) {
@@ -148,88 +149,138 @@ static const tally_operator adding_in_order = {add, NULL, &zero, 0, NULL};
 
 static void reduce_on(tally_device *device) {
     tally_value value;
-    const tally_options fast = {1, 0}, narrow = {0, TALLY_F32};
     for (size_t n = 1; n <= N; n *= 67) {
         double some = 0;
         for (size_t i = 0; i < n; i++)
             some += numbers[i];
-        if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, n, NULL, &value)))
+        if (WENT(tally_reduce(device, ASK(TALLY_SUM, TALLY_F64), numbers, NULL, n, &value)))
             right(&value, TALLY_F64, some);
     }
-    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, NULL, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_SUM, TALLY_F64), numbers, NULL, N, &value)))
         right(&value, TALLY_F64, total);
-    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F32, floats, N, NULL, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_SUM, TALLY_F32), floats, NULL, N, &value)))
         right(&value, TALLY_F32, (float)total);
-    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, &narrow, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_SUM, TALLY_F64, .out = TALLY_F32), numbers, NULL, N,
+                          &value)))
         right(&value, TALLY_F32, (float)total);
-    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, &fast, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_SUM, TALLY_F64, .fast = 1), numbers, NULL, N, &value)))
         right(&value, TALLY_F64, total);
-    if (WENT(tally_reduce(device, TALLY_SUM, TALLY_I64, wholes, N, NULL, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_SUM, TALLY_I64), wholes, NULL, N, &value)))
         right(&value, TALLY_I64, total);
-    if (WENT(tally_reduce(device, TALLY_MAX, TALLY_F64, numbers, N, NULL, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_MAX, TALLY_F64), numbers, NULL, N, &value)))
         right(&value, TALLY_F64, 1000);
-    if (WENT(tally_reduce(device, TALLY_PROD, TALLY_F64, signs, N, NULL, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_PROD, TALLY_F64), signs, NULL, N, &value)))
         right(&value, TALLY_F64, sign);
-    if (WENT(tally_reduce(device, TALLY_PROD, TALLY_I64, wholes, N, NULL, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_PROD, TALLY_I64), wholes, NULL, N, &value)))
         right(&value, TALLY_I64, 0);
-    if (WENT(tally_reduce_user(device, &adding, TALLY_F64, numbers, N, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_USER, TALLY_F64, .user = &adding), numbers, NULL, N,
+                          &value)))
         right(&value, TALLY_F64, total);
-    if (WENT(tally_reduce_user(device, &adding_in_order, TALLY_F64, numbers, N, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_USER, TALLY_F64, .user = &adding_in_order), numbers,
+                          NULL, N, &value)))
         right(&value, TALLY_F64, total);
     const char *odd = (const char *)numbers + 8; /* misaligned for the user's operator */
     static char shifted[N * 8 + 1];
     memcpy(shifted + 1, odd, (N - 1) * 8);
-    if (WENT(tally_reduce_user(device, &adding, TALLY_F64, shifted + 1, N - 1, &value)))
+    if (WENT(tally_reduce(device, ASK(TALLY_USER, TALLY_F64, .user = &adding), shifted + 1, NULL,
+                          N - 1, &value)))
         right(&value, TALLY_F64, total - numbers[0]);
 }
 
-static void stream_on(tally_device *device) {
-    for (int kind = 0; kind < 5; kind++) {
-        static const tally_op ops[] = {TALLY_SUM, TALLY_PROD, TALLY_MIN};
-        tally_stream *stream = NULL;
-        tally_value value;
-        tally_status status =
-            kind < 3 ? tally_stream_create(device, ops[kind], TALLY_F64, NULL, &stream)
-                     : tally_stream_create_user(device, kind == 3 ? &adding : &adding_in_order,
-                                                TALLY_F64, &stream);
-        if (!WENT(status)) {
-            assert_null(stream);
+/* States that are fed, copied, saved, loaded and merged. */
+static void states_on(tally_device *device) {
+    static const tally_operator with_source = {add, NULL, &zero, 1, "a + b"};
+    for (int kind = 0; kind < 8; kind++) {
+        static const tally_problem problems[] = {
+            {.op = TALLY_SUM, .type = TALLY_F64},
+            {.op = TALLY_PROD, .type = TALLY_F64},
+            {.op = TALLY_MIN, .type = TALLY_F64},
+            {.op = TALLY_USER, .type = TALLY_F64, .user = &adding},
+            {.op = TALLY_USER, .type = TALLY_F64, .user = &adding_in_order},
+            {.op = TALLY_USER, .type = TALLY_F64, .user = &with_source},
+            {.op = TALLY_USER, .type = TALLY_F64, .user = &adding, .also = {TALLY_SUM}},
+            {.op = TALLY_DOT, .type = TALLY_F64},
+        };
+        const tally_problem *problem = &problems[kind];
+        const double *x = kind == 1 ? signs : numbers, *y = kind == 7 ? signs : NULL;
+        const double want = kind == 1 ? sign : kind == 2 ? -1000 : kind == 7 ? dotted : total;
+        tally_state *fed = NULL, *copy = NULL;
+        tally_value value[2];
+        if (!WENT(tally_state_create(problem, &fed))) {
+            assert_null(fed);
             continue;
         }
-        int fed = 1;
-        for (size_t at = 0; fed && at < N; at += 177777)
-            fed = WENT(tally_stream_feed(stream, (kind == 1 ? signs : numbers) + at,
-                                         N - at < 177777 ? N - at : 177777));
-        if (fed && WENT(tally_stream_result(stream, &value)))
-            right(&value, TALLY_F64, kind == 1 ? sign : kind == 2 ? -1000 : total);
-        tally_stream_destroy(stream);
+        int went_well = 1;
+        for (size_t at = 0; went_well && at < N; at += 177777) {
+            const uint64_t before = tally_state_count(fed);
+            went_well = WENT(tally_state_feed(fed, device, x + at, y ? y + at : NULL,
+                                              N - at < 177777 ? N - at : 177777));
+            if (!went_well) assert_true(tally_state_count(fed) == before);
+        }
+        if (went_well && WENT(tally_state_value(fed, value))) right(value, TALLY_F64, want);
+        if (!WENT(tally_state_copy(fed, &copy))) {
+            assert_null(copy);
+        } else {
+            if (went_well && WENT(tally_state_value(copy, value))) right(value, TALLY_F64, want);
+            tally_state_destroy(copy);
+        }
+        tally_state_destroy(fed);
     }
 }
 
-static void accumulate_on(tally_device *device) {
-    tally_accumulator *acc = NULL, *other = NULL;
-    unsigned char before[TALLY_ACCUMULATOR_BYTES], after[TALLY_ACCUMULATOR_BYTES];
+static void save_on(tally_device *device, const tally_problem *problem, double want) {
+    static unsigned char before[100000], after[100000];
+    tally_state *fed = NULL, *other = NULL;
     tally_value value;
-    if (!WENT(tally_accumulator_create(&acc))) {
-        assert_null(acc);
+    if (!WENT(tally_state_create(problem, &fed))) {
+        assert_null(fed);
         return;
     }
-    tally_accumulator_save(acc, before);
-    if (!WENT(tally_accumulator_add(acc, device, TALLY_F64, numbers, N))) {
-        tally_accumulator_save(acc, after); /* "on an error nothing has been added" */
-        assert_memory_equal(before, after, sizeof before);
+    assert_ok(tally_state_save(fed, before, sizeof before));
+    if (!WENT(tally_state_feed(fed, device, numbers, NULL, N))) {
+        /* "on an error nothing has been fed" */
+        assert_ok(tally_state_save(fed, after, sizeof after));
+        assert_memory_equal(before, after, tally_state_size(fed));
     } else {
-        tally_accumulator_save(acc, before);
-        if (WENT(tally_accumulator_load(before, sizeof before, &other))) {
-            if (WENT(tally_accumulator_merge(acc, other)) &&
-                WENT(tally_accumulator_round(acc, TALLY_F64, &value)))
-                right(&value, TALLY_F64, 2 * total);
-            tally_accumulator_destroy(other);
+        assert_ok(tally_state_save(fed, before, sizeof before));
+        const size_t size = tally_state_size(fed);
+        if (WENT(tally_state_load(before, size, problem, &other))) {
+            if (problem->user) {
+                if (WENT(tally_state_value(other, &value))) right(&value, TALLY_F64, want);
+            } else if (WENT(tally_state_merge(fed, other)) &&
+                       WENT(tally_state_value(fed, &value))) {
+                right(&value, TALLY_F64, 2 * want);
+            }
+            tally_state_destroy(other);
         } else {
             assert_null(other);
         }
     }
-    tally_accumulator_destroy(acc);
+    tally_state_destroy(fed);
+}
+
+static void saved_on(tally_device *device) {
+    save_on(device, ASK(TALLY_SUM, TALLY_F64), total);
+    save_on(device, ASK(TALLY_USER, TALLY_F64, .user = &adding_in_order), total);
+}
+
+/* Every statistic: a device may need memory of its own for any of them. */
+static void statistics_on(tally_device *device) {
+    for (int op = TALLY_MEAN; op <= TALLY_DESCRIBE; op++)
+        for (int type = TALLY_I64; type <= TALLY_F64; type++) {
+            if (type != TALLY_I64 && type < TALLY_F32) continue;
+            const void *x = type == TALLY_F64   ? (const void *)numbers
+                            : type == TALLY_F32 ? (const void *)floats
+                                                : (const void *)wholes;
+            tally_value here[TALLY_VALUES_MAX], want[TALLY_VALUES_MAX];
+            const tally_problem *problem = ASK((tally_op)op, (tally_type)type);
+            const void *y = op == TALLY_DOT ? x : NULL;
+            size_t count = 0;
+            assert_ok(tally_problem_values(problem, &count));
+            assert_ok(tally_reduce(NULL, problem, x, y, N, want));
+            if (!WENT(tally_reduce(device, problem, x, y, N, here))) continue;
+            assert_true(same_values(here, want, count));
+        }
 }
 
 static void with_device(const char *spec, void (*what)(tally_device *)) {
@@ -253,17 +304,20 @@ static void reduce_with_one(void) {
 static void reduce_by_default(void) {
     with_device("auto", reduce_on);
 }
-static void stream_with_threads(void) {
-    with_device("cpu:threads=3", stream_on);
+static void states_with_threads(void) {
+    with_device("cpu:threads=3", states_on);
 }
-static void stream_alone(void) {
-    stream_on(NULL);
+static void states_alone(void) {
+    states_on(NULL);
 }
-static void accumulate_with_threads(void) {
-    with_device("cpu:threads=3", accumulate_on);
+static void saved_with_threads(void) {
+    with_device("cpu:threads=3", saved_on);
 }
-static void accumulate_alone(void) {
-    accumulate_on(NULL);
+static void saved_alone(void) {
+    saved_on(NULL);
+}
+static void statistics_with_threads(void) {
+    with_device("cpu:threads=3", statistics_on);
 }
 static void list(void) {
     tally_device_info infos[8];
@@ -315,10 +369,11 @@ static void run(void (*scenario)(void), const char *name) {
 SCENARIO(reduce_with_threads)
 SCENARIO(reduce_with_one)
 SCENARIO(reduce_by_default)
-SCENARIO(stream_with_threads)
-SCENARIO(stream_alone)
-SCENARIO(accumulate_with_threads)
-SCENARIO(accumulate_alone)
+SCENARIO(states_with_threads)
+SCENARIO(states_alone)
+SCENARIO(saved_with_threads)
+SCENARIO(saved_alone)
+SCENARIO(statistics_with_threads)
 SCENARIO(list)
 SCENARIO(read_roof)
 SCENARIO(bad_arguments)
@@ -326,14 +381,31 @@ SCENARIO(bad_arguments)
 /* Without a device nothing is allocated at all: the header says so. */
 static void test_no_device_allocates_nothing(void **state) {
     (void)state;
-    tally_accumulator *acc;
-    assert_ok(tally_accumulator_create(&acc));
+    tally_state *fed[3], *other;
+    static unsigned char bytes[100000];
+    tally_value values[TALLY_VALUES_MAX];
+    assert_ok(tally_state_create(ASK(TALLY_SUM, TALLY_F64), &fed[0]));
+    assert_ok(tally_state_create(ASK(TALLY_DESCRIBE, TALLY_F64), &fed[1]));
+    assert_ok(tally_state_create(ASK(TALLY_PROD, TALLY_F64), &fed[2]));
     atomic_store(&requests, 0);
     reduce_on(NULL);
     assert_int_equal(atomic_load(&requests), 0);
-    assert_ok(tally_accumulator_add(acc, NULL, TALLY_F64, numbers, N));
+    statistics_on(NULL);
     assert_int_equal(atomic_load(&requests), 0);
-    tally_accumulator_destroy(acc);
+    for (int i = 0; i < 3; i++) { /* nor by a state, once it is there */
+        assert_ok(tally_state_feed(fed[i], NULL, numbers, NULL, N));
+        assert_ok(tally_state_value(fed[i], values));
+        assert_ok(tally_state_save(fed[i], bytes, sizeof bytes));
+        assert_int_equal(atomic_load(&requests), 0);
+        assert_ok(tally_state_load(bytes, tally_state_size(fed[i]), NULL, &other));
+        atomic_store(&requests, 0);
+        if (i < 2) assert_ok(tally_state_merge(fed[i], other));
+        tally_state_clear(fed[i]);
+        assert_int_equal(atomic_load(&requests), 0);
+        tally_state_destroy(other);
+        tally_state_destroy(fed[i]);
+        atomic_store(&requests, 0);
+    }
 }
 
 int main(void) {
@@ -349,16 +421,18 @@ int main(void) {
         total += numbers[i];
         signs[i] = next_random(&seed) & 1 ? 1 : -1;
         sign *= signs[i];
+        dotted += numbers[i] * signs[i];
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_device_allocates_nothing),
         cmocka_unit_test(test_reduce_with_threads),
         cmocka_unit_test(test_reduce_with_one),
         cmocka_unit_test(test_reduce_by_default),
-        cmocka_unit_test(test_stream_with_threads),
-        cmocka_unit_test(test_stream_alone),
-        cmocka_unit_test(test_accumulate_with_threads),
-        cmocka_unit_test(test_accumulate_alone),
+        cmocka_unit_test(test_states_with_threads),
+        cmocka_unit_test(test_states_alone),
+        cmocka_unit_test(test_saved_with_threads),
+        cmocka_unit_test(test_saved_alone),
+        cmocka_unit_test(test_statistics_with_threads),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_read_roof),
         cmocka_unit_test(test_bad_arguments),

@@ -65,11 +65,11 @@ static void set_flush(int mode) {
 #endif
 
 enum { MOST = 20000, LONG_N = 300001 };
-static uint64_t numbers[LONG_N]; /* raw bits, read as every type */
-static char where[200];          /* the environment, for the messages */
+static uint64_t numbers[LONG_N + 16]; /* raw bits, read as every type */
+static char where[200];               /* the environment, for the messages */
 
 /* The list's results: recorded on the first run, compared on every other. */
-static uint64_t recorded[20000];
+static uint64_t recorded[100000];
 static size_t recorded_count, compared;
 static int recording;
 
@@ -146,76 +146,123 @@ static const double zero = 0;
 static const tally_operator third_of_sum = {combine, NULL, &zero, 1, NULL};
 static const tally_operator ordered_third = {combine, NULL, &zero, 0, NULL};
 
+static void all_values(const tally_problem *problem, const tally_value *value, const char *what) {
+    size_t count = 0;
+    CALL(assert_ok(tally_problem_values(problem, &count)));
+    for (size_t i = 0; i < count; i++) {
+        result(value[i].type, "a type");
+        if (value[i].type) result(bits_of(&value[i]), what);
+    }
+}
+
+/* A state that is fed in pieces, one of which is another state's that was saved and loaded. */
+static void states(tally_device *device, const tally_problem *problem) {
+    static unsigned char bytes[100000];
+    const void *y = problem->op == TALLY_DOT ? numbers + 3 : NULL;
+    tally_state *whole, *part, *other;
+    tally_value value[TALLY_VALUES_MAX];
+    CALL(assert_ok(tally_state_create(problem, &whole)));
+    CALL(assert_ok(tally_state_create(problem, &part)));
+    for (int i = 0; i < 5; i++)
+        CALL(assert_ok(tally_state_feed(whole, device, numbers + 10 * i, y, 999)));
+    CALL(assert_ok(tally_state_begin_at(part, 5 * 999)));
+    CALL(assert_ok(tally_state_feed(part, device, numbers + 50, y, 9999)));
+    CALL(assert_ok(tally_state_save(part, bytes, sizeof bytes)));
+    CALL(assert_ok(tally_state_load(bytes, tally_state_size(part), problem, &other)));
+    CALL(assert_ok(tally_state_merge(whole, other)));
+    CALL(assert_ok(tally_state_value(whole, value)));
+    all_values(problem, value, tally_op_name(problem->op));
+    CALL(tally_state_destroy(other));
+    tally_status status;
+    CALL(status = tally_state_subtract(whole, part));
+    result(status, "a status");
+    CALL(status = tally_state_negate(whole));
+    result(status, "a status");
+    CALL(assert_ok(tally_state_copy(whole, &other)));
+    CALL(assert_ok(tally_state_value(other, value)));
+    all_values(problem, value, "after a subtraction");
+    CALL(tally_state_clear(other));
+    CALL(tally_state_destroy(other));
+    CALL(tally_state_destroy(part));
+    CALL(tally_state_destroy(whole));
+}
+
+/* A sum of f64 into which other types' are merged. */
+static void exact_states(tally_device *device) {
+    unsigned char bytes[4000];
+    int64_t words[200];
+    tally_state *sum, *part, *other;
+    tally_value value;
+    CALL(assert_ok(tally_state_create(ASK(TALLY_SUM, TALLY_F64), &sum)));
+    for (int type = TALLY_F16; type <= TALLY_F64; type++) {
+        CALL(assert_ok(tally_state_create(ASK(TALLY_SUM, (tally_type)type), &part)));
+        CALL(assert_ok(tally_state_feed(part, device, numbers + 7, NULL, 5000)));
+        CALL(assert_ok(tally_state_merge(sum, part)));
+        CALL(assert_ok(tally_state_save(sum, bytes, sizeof bytes)));
+        CALL(assert_ok(tally_state_load(bytes, tally_state_size(sum), NULL, &other)));
+        CALL(assert_ok(tally_state_merge(sum, other)));
+        CALL(assert_ok(tally_state_to_words(sum, words)));
+        CALL(assert_ok(tally_state_from_words(sum, words)));
+        CALL(tally_state_destroy(other));
+        CALL(tally_state_destroy(part));
+        for (int out = TALLY_F16; out <= TALLY_F64; out++)
+            for (int by = 1; by < 4; by++) {
+                CALL(assert_ok(tally_state_divided(sum, by, (tally_type)out, &value)));
+                result(bits_of(&value), "sum, divided");
+            }
+    }
+    CALL(tally_state_destroy(sum));
+}
+
 static void one_device(tally_device *device, int thorough) {
     static const size_t lengths[] = {0, 1, 2, 17, 300, 4097, MOST, LONG_N};
     tally_status status;
     for (int type = TALLY_I8; type <= TALLY_F64; type++)
-        for (int op = TALLY_SUM; op <= TALLY_XOR; op++)
-            for (size_t k = 0; k < 8; k += thorough ? 1 : 3) {
-                tally_value value = {TALLY_U8, {0}};
-                CALL(status = tally_reduce(device, (tally_op)op, (tally_type)type, numbers,
-                                           lengths[k], NULL, &value));
+        for (int op = TALLY_SUM; op <= TALLY_DESCRIBE; op++)
+            for (size_t k = 0; k < 8; k += thorough || op > TALLY_XOR ? 1 : 3) {
+                if (op > TALLY_XOR && lengths[k] == LONG_N && !thorough) continue;
+                const tally_problem *asked = ASK((tally_op)op, (tally_type)type, .ddof = 1);
+                tally_value value[TALLY_VALUES_MAX];
+                memset(value, 0, sizeof value);
+                /* the statistics by turns, for there are many */
+                if (op > TALLY_XOR && (k + (size_t)op + (size_t)type) % 3 != 0) continue;
+                CALL(status =
+                         tally_reduce(device, asked, numbers, op == TALLY_DOT ? numbers + 11 : NULL,
+                                      lengths[k], value));
                 result(status, "a status");
-                if (status == TALLY_OK) result(bits_of(&value), tally_op_name((tally_op)op));
+                if (status == TALLY_OK) all_values(asked, value, tally_op_name((tally_op)op));
             }
     for (int type = TALLY_F16; type <= TALLY_F64; type++)
         for (int out = TALLY_F16; out <= TALLY_F64; out++)
             for (size_t k = 1; k < 7; k++) {
                 tally_value value = {TALLY_U8, {0}};
-                const tally_options options = {0, (tally_type)out};
-                CALL(status = tally_reduce(device, TALLY_SUM, (tally_type)type, numbers + 100,
-                                           lengths[k] / 2, &options, &value));
+                CALL(status = tally_reduce(device,
+                                           ASK(TALLY_SUM, (tally_type)type, .out = (tally_type)out),
+                                           numbers + 100, NULL, lengths[k] / 2, &value));
                 result(status, "a status");
                 result(bits_of(&value), "sum to another type");
             }
     for (int type = TALLY_F16; type <= TALLY_F64; type++) { /* fast: any bits, same environment */
         tally_value value;
-        const tally_options options = {1, 0};
-        CALL(assert_ok(
-            tally_reduce(device, TALLY_SUM, (tally_type)type, numbers, MOST, &options, &value)));
+        CALL(assert_ok(tally_reduce(device, ASK(TALLY_SUM, (tally_type)type, .fast = 1), numbers,
+                                    NULL, MOST, &value)));
     }
     for (int ordered = 0; ordered < 2; ordered++)
         for (size_t k = 0; k < 8; k++) {
             tally_value value;
-            CALL(assert_ok(tally_reduce_user(device, ordered ? &ordered_third : &third_of_sum,
-                                             TALLY_F64, numbers, lengths[k], &value)));
+            CALL(assert_ok(tally_reduce(
+                device,
+                ASK(TALLY_USER, TALLY_F64, .user = ordered ? &ordered_third : &third_of_sum),
+                numbers, NULL, lengths[k], &value)));
             result(bits_of(&value), "user operator");
         }
     for (int type = TALLY_F16; type <= TALLY_F64; type++)
-        for (int op = TALLY_SUM; op <= TALLY_MAX; op++) {
-            tally_stream *stream;
-            tally_value value;
-            CALL(assert_ok(
-                tally_stream_create(device, (tally_op)op, (tally_type)type, NULL, &stream)));
-            for (int i = 0; i < 5; i++)
-                CALL(assert_ok(tally_stream_feed(stream, numbers + 10 * i, 999)));
-            CALL(assert_ok(tally_stream_result(stream, &value)));
-            result(bits_of(&value), "stream");
-            CALL(tally_stream_destroy(stream));
+        for (int op = TALLY_SUM; op <= TALLY_USER; op++) {
+            if (op == TALLY_USER && type != TALLY_F64) continue;
+            states(device, ASK((tally_op)op, (tally_type)type, .ddof = 0.75,
+                               .user = op == TALLY_USER ? &third_of_sum : NULL));
         }
-    tally_stream *stream;
-    tally_value value;
-    CALL(assert_ok(tally_stream_create_user(device, &third_of_sum, TALLY_F64, &stream)));
-    CALL(assert_ok(tally_stream_feed(stream, numbers, 9999)));
-    CALL(assert_ok(tally_stream_result(stream, &value)));
-    result(bits_of(&value), "user stream");
-    CALL(tally_stream_destroy(stream));
-
-    unsigned char bytes[TALLY_ACCUMULATOR_BYTES];
-    tally_accumulator *acc, *other;
-    CALL(assert_ok(tally_accumulator_create(&acc)));
-    for (int type = TALLY_F16; type <= TALLY_F64; type++) {
-        CALL(assert_ok(tally_accumulator_add(acc, device, (tally_type)type, numbers + 7, 5000)));
-        CALL(tally_accumulator_save(acc, bytes));
-        CALL(assert_ok(tally_accumulator_load(bytes, sizeof bytes, &other)));
-        CALL(assert_ok(tally_accumulator_merge(acc, other)));
-        CALL(tally_accumulator_destroy(other));
-        for (int out = TALLY_F16; out <= TALLY_F64; out++) {
-            CALL(assert_ok(tally_accumulator_round(acc, (tally_type)out, &value)));
-            result(bits_of(&value), "accumulator");
-        }
-    }
-    CALL(tally_accumulator_destroy(acc));
+    exact_states(device);
 }
 
 /* Values as doubles and as text: conversions that a rounding mode likes to bend. */
@@ -291,7 +338,7 @@ static void test_environment(void **state) {
     static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     static const char *const names[] = {"nearest", "upward", "downward", "toward zero"};
     uint64_t seed = 1;
-    for (size_t i = 0; i < LONG_N; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         uint64_t bits = next_random(&seed);
         /* doubles around 1 and, now and then, subnormals and full-range ones; and no NaN in the
          * first 300, so that short sums are numbers */

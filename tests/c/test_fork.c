@@ -20,13 +20,14 @@ static double total, largest;
 /* 0 when the device reduces as it should. */
 static int wrong(tally_device *device) {
     tally_value value;
-    if (tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, N, NULL, &value) != TALLY_OK ||
+    if (tally_reduce(device, ASK(TALLY_SUM, TALLY_F64), numbers, NULL, N, &value) != TALLY_OK ||
         value.as.f64 != total)
         return 1;
-    if (tally_reduce(device, TALLY_MAX, TALLY_F64, numbers, N, NULL, &value) != TALLY_OK ||
+    if (tally_reduce(device, ASK(TALLY_MAX, TALLY_F64), numbers, NULL, N, &value) != TALLY_OK ||
         value.as.f64 != largest)
         return 2;
-    if (tally_reduce(device, TALLY_SUM, TALLY_F64, numbers, 10, NULL, &value) != TALLY_OK) return 3;
+    if (tally_reduce(device, ASK(TALLY_SUM, TALLY_F64), numbers, NULL, 10, &value) != TALLY_OK)
+        return 3;
     return 0;
 }
 
@@ -108,13 +109,13 @@ static int many_at_once(void *device) {
     return bad ? 40 + bad : 0;
 }
 
-static tally_stream *stream;
-static int finish_stream(void *device) {
+static tally_state *fed;
+static int finish_state(void *device) {
     tally_value value;
-    if (tally_stream_feed(stream, numbers + N / 2, N - N / 2) != TALLY_OK ||
-        tally_stream_result(stream, &value) != TALLY_OK || value.as.f64 != total)
+    if (tally_state_feed(fed, device, numbers + N / 2, NULL, N - N / 2) != TALLY_OK ||
+        tally_state_value(fed, &value) != TALLY_OK || value.as.f64 != total)
         return 30;
-    tally_stream_destroy(stream);
+    tally_state_destroy(fed);
     return reduce_and_close(device);
 }
 
@@ -132,10 +133,10 @@ static void test_fork(void **state) {
         in_child(fork_again, device, "fork again");
         for (int i = 0; i < 30; i++)
             in_child(many_at_once, device, "many threads at once");
-        assert_ok(tally_stream_create(device, TALLY_SUM, TALLY_F64, NULL, &stream));
-        assert_ok(tally_stream_feed(stream, numbers, N / 2));
-        in_child(finish_stream, device, "a stream");
-        assert_int_equal(finish_stream(device), 0); /* the parent's stream is its own; closes */
+        assert_ok(tally_state_create(ASK(TALLY_SUM, TALLY_F64), &fed));
+        assert_ok(tally_state_feed(fed, device, numbers, NULL, N / 2));
+        in_child(finish_state, device, "a state");
+        assert_int_equal(finish_state(device), 0); /* the parent's state is its own; closes */
     }
 }
 

@@ -40,21 +40,21 @@ static void test_more_than_32_bits(void **state) {
     tally_device *device;
     tally_value value;
     assert_ok(tally_open("cpu", &device));
-    assert_ok(tally_reduce(device, TALLY_SUM, TALLY_U8, bytes, N, NULL, &value));
+    assert_ok(tally_reduce(device, ASK(TALLY_SUM, TALLY_U8), bytes, NULL, N, &value));
     assert_int_equal(value.type, TALLY_U64);
     assert_int_equal(value.as.u64, 1 + 2 + 4 + 8 + 0x90);
-    assert_ok(tally_reduce(device, TALLY_MAX, TALLY_U8, bytes, N, NULL, &value));
+    assert_ok(tally_reduce(device, ASK(TALLY_MAX, TALLY_U8), bytes, NULL, N, &value));
     assert_int_equal(value.as.u8, 0x90);
 
-    tally_stream *stream;
-    assert_ok(tally_stream_create(device, TALLY_XOR, TALLY_U8, NULL, &stream));
-    assert_ok(tally_stream_feed(stream, bytes, N));
-    assert_ok(tally_stream_result(stream, &value));
+    tally_state *fed;
+    assert_ok(tally_state_create(ASK(TALLY_XOR, TALLY_U8), &fed));
+    assert_ok(tally_state_feed(fed, device, bytes, NULL, N));
+    assert_ok(tally_state_value(fed, &value));
     assert_int_equal(value.as.u8, 1 ^ 2 ^ 4 ^ 8 ^ 0x90);
-    assert_ok(tally_stream_feed(stream, bytes + ((size_t)1 << 32), 5));
-    assert_ok(tally_stream_result(stream, &value));
+    assert_ok(tally_state_feed(fed, device, bytes + ((size_t)1 << 32), NULL, 5));
+    assert_ok(tally_state_value(fed, &value));
     assert_int_equal(value.as.u8, 1 ^ 2 ^ 4);
-    tally_stream_destroy(stream);
+    tally_state_destroy(fed);
     tally_close(device);
 }
 

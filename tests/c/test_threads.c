@@ -50,6 +50,37 @@ typedef struct caller {
     const char *wrong; /* what was, or NULL */
 } caller;
 
+/* Statistics of both arrays at once, and states of them that are fed through the device, subtracted from,
+ * saved and merged. */
+static void statistics(caller *me, size_t n) {
+    static const tally_problem asked = {
+        .op = TALLY_DESCRIBE, .type = TALLY_F64, .also = {TALLY_NORM2, TALLY_NONZERO, TALLY_VAR}};
+    tally_value whole[TALLY_VALUES_MAX], here[TALLY_VALUES_MAX], dot, same;
+    tally_state *left = NULL, *right = NULL;
+    const size_t half = n / 2;
+    if (tally_reduce(me->device, &asked, numbers, NULL, n, whole) ||
+        tally_state_create(&asked, &left) || tally_state_create(&asked, &right) ||
+        tally_state_feed(left, me->device, numbers, NULL, half) ||
+        tally_state_feed(right, NULL, numbers + half, NULL, n - half) ||
+        tally_state_merge(left, right) || tally_state_value(left, here) ||
+        !same_values(whole, here, 12))
+        me->wrong = "describe";
+    tally_state_destroy(left);
+    tally_state_destroy(right);
+    left = right = NULL;
+    if (tally_reduce(me->device, ASK(TALLY_DOT, TALLY_F64), numbers, numbers, n, &dot) ||
+        tally_state_create(ASK(TALLY_DOT, TALLY_F64), &left) ||
+        tally_state_create(ASK(TALLY_DOT, TALLY_F64), &right) ||
+        tally_state_feed(left, me->device, numbers, numbers, n) ||
+        tally_state_feed(right, me->device, numbers + half, numbers + half, n - half) ||
+        tally_state_subtract(left, right) || tally_state_count(left) != half ||
+        tally_state_merge(left, right) || tally_state_value(left, &same) ||
+        same.as.f64 != dot.as.f64)
+        me->wrong = "dot";
+    tally_state_destroy(left);
+    tally_state_destroy(right);
+}
+
 static void *call(void *argument) {
     caller *me = argument;
     uint64_t seed = me->number;
@@ -64,37 +95,38 @@ static void *call(void *argument) {
             bits ^= wholes[i];
         }
         tally_value value;
-        if (tally_reduce(me->device, TALLY_SUM, TALLY_F64, numbers, n, NULL, &value) ||
+        if (tally_reduce(me->device, ASK(TALLY_SUM, TALLY_F64), numbers, NULL, n, &value) ||
             value.as.f64 != sum)
             me->wrong = "sum of f64";
-        if (tally_reduce(me->device, TALLY_SUM, TALLY_F32, floats, n, NULL, &value) ||
+        if (tally_reduce(me->device, ASK(TALLY_SUM, TALLY_F32), floats, NULL, n, &value) ||
             value.as.f32 != (float)sum)
             me->wrong = "sum of f32";
-        if (tally_reduce(me->device, TALLY_SUM, TALLY_I32, wholes, n, NULL, &value) ||
+        if (tally_reduce(me->device, ASK(TALLY_SUM, TALLY_I32), wholes, NULL, n, &value) ||
             value.as.i64 != (int64_t)sum)
             me->wrong = "sum of i32";
-        if (tally_reduce(me->device, TALLY_MAX, TALLY_I32, wholes, n, NULL, &value) ||
+        if (tally_reduce(me->device, ASK(TALLY_MAX, TALLY_I32), wholes, NULL, n, &value) ||
             value.as.i32 != most)
             me->wrong = "max of i32";
-        if (tally_reduce(me->device, TALLY_XOR, TALLY_I32, wholes, n, NULL, &value) ||
+        if (tally_reduce(me->device, ASK(TALLY_XOR, TALLY_I32), wholes, NULL, n, &value) ||
             value.as.i32 != bits)
             me->wrong = "xor of i32";
-        if (tally_reduce_user(me->device, &taking_the_last, TALLY_I32, wholes, n, &value) ||
+        if (tally_reduce(me->device, ASK(TALLY_USER, TALLY_I32, .user = &taking_the_last), wholes,
+                         NULL, n, &value) ||
             value.as.i32 != wholes[n - 1])
             me->wrong = "user operator";
-        tally_stream *stream;
-        if (tally_stream_create(me->device, TALLY_SUM, TALLY_F64, NULL, &stream) ||
-            tally_stream_feed(stream, numbers, n / 3) ||
-            tally_stream_feed(stream, numbers + n / 3, n - n / 3) ||
-            tally_stream_result(stream, &value) || value.as.f64 != sum)
-            me->wrong = "stream";
-        tally_stream_destroy(stream);
-        tally_accumulator *acc;
-        if (tally_accumulator_create(&acc) ||
-            tally_accumulator_add(acc, me->device, TALLY_F64, numbers, n) ||
-            tally_accumulator_round(acc, TALLY_F64, &value) || value.as.f64 != sum)
-            me->wrong = "accumulator";
-        tally_accumulator_destroy(acc);
+        tally_state *fed;
+        if (tally_state_create(ASK(TALLY_SUM, TALLY_F64), &fed) ||
+            tally_state_feed(fed, me->device, numbers, NULL, n / 3) ||
+            tally_state_feed(fed, me->device, numbers + n / 3, NULL, n - n / 3) ||
+            tally_state_value(fed, &value) || value.as.f64 != sum)
+            me->wrong = "state of a sum";
+        tally_state_destroy(fed);
+        if (tally_state_create(ASK(TALLY_SUM, TALLY_F64), &fed) ||
+            tally_state_feed(fed, me->device, numbers, NULL, n) ||
+            tally_state_divided(fed, 1, TALLY_F64, &value) || value.as.f64 != sum)
+            me->wrong = "sum divided by 1";
+        tally_state_destroy(fed);
+        statistics(me, n);
         /* this thread's error text is its own, whatever the others fail at */
         char spec[32];
         tally_device *none;
@@ -141,9 +173,9 @@ static void *open_and_close(void *argument) {
             continue;
         }
         /* some are closed unused, some right after work */
-        if (i % 3 &&
-            (tally_reduce(device, TALLY_SUM, TALLY_I32, wholes, i % 2 ? N : 10, NULL, &value) ||
-             value.type != TALLY_I64))
+        if (i % 3 && (tally_reduce(device, ASK(TALLY_SUM, TALLY_I32), wholes, NULL, i % 2 ? N : 10,
+                                   &value) ||
+                      value.type != TALLY_I64))
             atomic_fetch_add(&failures, 1);
         tally_close(device);
     }
@@ -168,11 +200,11 @@ static void test_many_devices_at_once(void **state) {
     (void)state;
     tally_device *devices[50];
     tally_value first, value;
-    assert_ok(tally_reduce(NULL, TALLY_SUM, TALLY_F64, numbers, N, NULL, &first));
+    assert_ok(tally_reduce(NULL, ASK(TALLY_SUM, TALLY_F64), numbers, NULL, N, &first));
     for (int i = 0; i < 50; i++)
         assert_ok(tally_open("cpu:threads=3", &devices[i]));
     for (int i = 0; i < 50; i++) {
-        assert_ok(tally_reduce(devices[i], TALLY_SUM, TALLY_F64, numbers, N, NULL, &value));
+        assert_ok(tally_reduce(devices[i], ASK(TALLY_SUM, TALLY_F64), numbers, NULL, N, &value));
         assert_memory_equal(&value.as.f64, &first.as.f64, sizeof(double));
     }
     for (int i = 0; i < 50; i++)

@@ -41,6 +41,15 @@ static inline uint64_t next_random(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
+/* Whether the values are of the same types and bits. */
+static inline int same_values(const tally_value *a, const tally_value *b, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (a[i].type != b[i].type ||
+            (a[i].type && tally_value_bits(&a[i]) != tally_value_bits(&b[i])))
+            return 0;
+    return 1;
+}
+
 /* Fails unless the call came to `wanted` (no success) and left one line of text. */
 static inline void check_error(tally_status status, tally_status wanted, const char *call) {
     if (status != wanted)
@@ -51,6 +60,10 @@ static inline void check_error(tally_status status, tally_status wanted, const c
     if (text[0] == '\0' || strchr(text, '\n')) fail_msg("%s: tally_error() is \"%s\"", call, text);
 }
 #define assert_error(wanted, call) check_error((call), (wanted), #call)
+
+/* A problem in a call: ASK(TALLY_VAR, TALLY_F32, .ddof = 1). */
+#define ASK(the_op, the_type, ...)                                                                 \
+    (&(const tally_problem){.op = (the_op), .type = (the_type), __VA_ARGS__})
 
 /* Fails unless the call came to TALLY_OK. */
 static inline void check_ok(tally_status status, const char *call) {

@@ -106,7 +106,7 @@ def test_files_of_two_types(tally, tmp_path):
     a, b = tmp_path / "a.npy", tmp_path / "b.npy"
     np.save(a, np.float32([1]))
     np.save(b, np.float64([1]))
-    words = "holds f32 but {} holds f64; one stream has one type, so convert one of them"
+    words = "holds f32 but {} holds f64; one reduction has one type, so convert one of them"
     assert tally.fails("sum", a, b) == f"{a} {words.format(b)}"
     assert tally.fails("sum", a, "-", stdin=b.read_bytes()) == f"{a} {words.format('standard input')}"
 

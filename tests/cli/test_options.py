@@ -68,7 +68,7 @@ def test_out(tally):
     assert float(tally("sum", "--dtype", "f32", "--out", "f64", stdin=F32)) == want
     got = tally.json("sum", "--dtype", "f32", "--out=f16", stdin=F32)
     assert int(got["bits"], 16) == exact.rounded("f16", Fraction(sum(map(Fraction, x.tolist()))))
-    tally.fails("sum", "--dtype", "i32", "--out", "f64", stdin=F32)
+    assert float(tally("sum", "--dtype", "i32", "--out", "f64", stdin=F32)) == float(np.frombuffer(F32, "i4").sum())
     tally.fails("max", "--dtype", "f32", "--out", "f64", stdin=F32)
     tally.fails("sum", "--dtype", "f32", "--out", "i32", stdin=F32)
 
@@ -100,8 +100,7 @@ def test_range_error(tally):
     for name, x, wide in (("i64", 2**62, "i64"), ("u64", 2**63, "u64")):
         data = np.array([x, x], exact.dtype(name)).tobytes()
         assert tally.fails("sum", "--dtype", name, stdin=data) == (
-            f"the exact sum of these 2 {name} numbers does not fit {wide}; "
-            "reduce parts of the data, or convert them to f64"
+            f"the exact sum of these 2 {name} numbers does not fit {wide}; --out f64 rounds it"
         )
         assert tally.fails("prod", "--dtype", name, stdin=data).startswith(
             f"the exact prod of these 2 {name} numbers does not fit {wide}"
@@ -112,12 +111,18 @@ def test_range_error(tally):
 
 USAGE = [
     ((), "no command is given; 'tally help' lists them"),
-    (("median",), "'median' is no command; the commands are sum prod min max and or xor devices bench"),
+    (("median",), "'median' is no command; the commands are sum prod min max and or xor mean var std"),
     (("--frob",), "'--frob' is no command"),
     (("help", "frob"), "'frob' is no command"),
     (("help", "sum", "max"), "help takes one command at a time"),
     (("sum", "--frob"), "--frob is no option of this command; see 'tally help sum'"),
     (("sum", "--frob=3"), "--frob=3 is no option of this command; see 'tally help sum'"),
+    (("maen",), "'maen' is no command; did you mean mean?"),
+    (("average",), "'average' is no command; did you mean mean?"),
+    (("device",), "'device' is no command; did you mean devices?"),
+    (("sum", "--txet"), "--txet is no option of this command; did you mean --text?"),
+    (("devices", "--jsno"), "--jsno is no option of this command; did you mean --json?"),
+    (("bench", "maxx"), "'maxx' is no operator; did you mean max?"),
     (("sum", "-x"), "-x is no option of this command; see 'tally help sum'"),
     (("sum", "--dtype"), "--dtype needs a value; see 'tally help sum'"),
     (("sum", "--json=1"), "--json=1: this option takes no value; see 'tally help sum'"),
@@ -130,7 +135,7 @@ USAGE = [
     (("sum", "--threads", "2", "--device", "cpu:threads=3"), "both tell the number of threads; leave one out"),
     (("devices", "x"), "devices takes no argument such as 'x'"),
     (("devices", "--x"), "--x is no option of this command; see 'tally help devices'"),
-    (("bench", "median"), "bench takes one of the operators sum prod min max and or xor; 'median' is none"),
+    (("bench", "median"), "bench takes one of the operators sum prod min max and or xor mean"),
     (("bench", "sum", "max"), "bench takes one operator; 'max' is one too many"),
     (("bench", "-n"), "-n needs a value; see 'tally help bench'"),
     (("bench", "-n", "0"), "-n takes a whole number from 1 up, such as 1000, 1e6 or 2^27; '0' is none"),
@@ -199,13 +204,25 @@ BENCH_KEYS = {"op", "dtype", "n", "device", "threads", "isa", "openmp_threads", 
               "bits"}
 
 
-@pytest.mark.parametrize("op", exact.OPS)
+BENCH_OPS = exact.OPS + ["mean", "var", "std", "norm1", "norm2", "norminf", "sumsq", "dot", "argmin", "argmax",
+                         "minmax", "count", "nans", "nonzero", "any", "all", "describe"]
+
+
+@pytest.mark.parametrize("op", BENCH_OPS)
 @pytest.mark.parametrize("name", exact.TYPES)
 def test_bench(tally, op, name):
     args = ("--dtype", name, "-n", "2^10", "--repeat", 1)
     got = tally.json("bench", op, *args)
     assert set(got) == BENCH_KEYS
     assert (got["op"], got["dtype"], got["n"], got["rounds"]) == (op, name, 1024, 1)
+    assert isinstance(got["value"], list) == (op in ("minmax", "describe"))
+    if op in ("any", "all"):  # such that every element had to be looked at
+        assert got["value"] == {"any": 0, "all": 1}[op]
+    if op == "count":  # which reads nothing
+        assert got["value"] == 1024 and got["gbps"] is None and got["of_roof"] is None
+        return
+    array = 1024 * exact.BYTES[name] * (2 if op == "dot" else 1)
+    assert got["gbps"] == pytest.approx(array / got["median_ms"] * 1e-6, rel=1e-4)
     for key in ("median_ms", "gbps", "sequential_gbps", "openmp_gbps", "roof_gbps", "of_roof"):
         assert got[key] > 0
     assert got["of_roof"] == pytest.approx(got["gbps"] / got["roof_gbps"], rel=1e-3)

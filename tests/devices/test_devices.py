@@ -87,26 +87,21 @@ def test_nothing(device):
                 tally.reduce(NOBODY, op, type_, None, 0)
 
 
-def test_streams(device):
-    """However a stream is cut, also within leaves and within a device's subtrees."""
+def test_states(device):
+    """However a state's food is cut, also within leaves and within a device's subtrees."""
     g = data.rng("streams")
     n = 30000 if device.spec == "model" else 4096 * 1024 + 60000
     for op, type_ in (("sum", "f32"), ("prod", "f32"), ("max", "f64"), ("sum", "i64")):
         raw = data.make(g, "near-one", type_, n) if type_ in FLOATS else \
             data.make(g, "small", type_, n)
         want = tally.reduce_array(NOBODY, op, type_, raw)
-        handle = ctypes.c_void_p()
-        assert tally.stream_create(device.handle, tally.OPCODE[op], tally.CODE[type_], None,
-                                   byref(handle)) == tally.OK
-        at = 0
-        for size in (1, 4095, 5000, 12288, n):
-            piece = raw[at:at + size]
-            assert tally.stream_feed(handle, piece.ctypes.data, len(piece)) == tally.OK
-            at += len(piece)
-        value = tally.fresh_value()
-        status = tally.stream_result(handle, byref(value))
-        tally.stream_destroy(handle)
-        assert tally.outcome(status, value) == want, f"{op} of {type_} on {device}"
+        with tally.State(op, type_) as state:
+            at = 0
+            for size in (1, 4095, 5000, 12288, n):
+                piece = raw[at:at + size]
+                state.feed(piece, device=device)
+                at += len(piece)
+            assert state.value() == want, f"{op} of {type_} on {device}"
 
 
 def test_oracle(device):
@@ -129,16 +124,13 @@ def test_oracle(device):
 
 def test_data_on_the_device(device):
     """What a CPU behind OpenCL calls its own memory is the host's."""
-    resident = tally._declare("reduce_resident", ctypes.c_int, ctypes.c_void_p, ctypes.c_int,
-                              ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
-                              ctypes.POINTER(tally.Value))
     g = data.rng("resident")
     for op, type_ in (("sum", "f32"), ("sum", "f64"), ("prod", "f32"), ("max", "i8"), ("prod", "i64")):
         for n in (1, 5000, 4096 * 40 + 77):
             raw = data.make(g, "near-one" if type_ in FLOATS else "units", type_, n)
             value = tally.fresh_value()
-            status = resident(device.handle, tally.OPCODE[op], tally.CODE[type_], raw.ctypes.data,
-                              n, None, byref(value))
+            status = tally.reduce_resident(device.handle, byref(tally.problem(op, type_)),
+                                           raw.ctypes.data, None, n, byref(value))
             got = tally.outcome(status, value)
             if not device.spec.startswith("opencl"):
                 assert got == "EUNSUPPORTED"
@@ -148,16 +140,13 @@ def test_data_on_the_device(device):
 
 def test_time_on_the_device(device):
     """The value, and a time by the device's clock; the model has none."""
-    time = tally._declare("device_time", ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
-                          ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tally.Options),
-                          ctypes.POINTER(tally.Value), ctypes.POINTER(ctypes.c_double))
     g = data.rng("time")
     for op, type_, n in (("sum", "f32", 5000), ("prod", "f32", 9000), ("min", "i8", 3), ("sum", "f64", 0),
                          ("prod", "i64", 2)):
         raw = data.make(g, "near-one" if type_ in FLOATS else "full", type_, n)
         value, seconds = tally.fresh_value(), ctypes.c_double(-1)
-        status = time(device.handle, tally.OPCODE[op], tally.CODE[type_], raw.ctypes.data, n, None,
-                      byref(value), byref(seconds))
+        status = tally.device_time(device.handle, byref(tally.problem(op, type_)), raw.ctypes.data, None,
+                                   n, byref(value), byref(seconds))
         got = tally.outcome(status, value)
         if device.spec == "model" and n > 0:
             assert got == "EUNSUPPORTED" and seconds.value == -1
@@ -165,8 +154,8 @@ def test_time_on_the_device(device):
             assert got == tally.reduce_array(NOBODY, op, type_, raw)
             assert seconds.value >= 0 or status != tally.OK
     one, value = np.ones(1), tally.fresh_value()
-    assert time(None, 1, 12, one.ctypes.data, 1, None, byref(value), byref(ctypes.c_double())) == \
-        tally.STATUS.index("EINVAL")
+    assert tally.device_time(None, byref(tally.problem("sum", "f64")), one.ctypes.data, None, 1,
+                             byref(value), byref(ctypes.c_double())) == tally.EINVAL
 
 
 # ---- Operators of users' ------------------------------------------------------------------------

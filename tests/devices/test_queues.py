@@ -10,18 +10,22 @@ import pytest
 import data
 import tally
 from native import MACHINES
-from tally import CODE, DTYPE, FLOATS, NOBODY, OPCODE, OPS, SIZE, TYPES
+from tally import DTYPE, FLOATS, NOBODY, OPS, SIZE, TYPES
 from test_devices import USERS, operator
 
+class Call(ctypes.Structure):
+    _fields_ = [("x", c_void_p), ("y", c_void_p), ("n", c_size_t), ("workspace", c_void_p),
+                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("results", c_void_p)]
+
+
+PROBLEM = ctypes.POINTER(tally.Problem)
 open_in = tally._declare("open_in", c_int, ctypes.c_char_p, c_void_p, ctypes.POINTER(c_void_p))
-workspace = tally._declare("workspace", c_int, c_void_p, c_int, c_int, c_size_t,
-                           ctypes.POINTER(tally.Options), ctypes.POINTER(c_size_t))
-workspace_user = tally._declare("workspace_user", c_int, c_void_p, ctypes.POINTER(tally.Operator),
-                                c_int, c_size_t, ctypes.POINTER(c_size_t))
-enqueue = tally._declare("enqueue", c_int, c_void_p, c_int, c_int, c_void_p, c_size_t,
-                         ctypes.POINTER(tally.Options), c_void_p, c_size_t, c_void_p, c_void_p)
-enqueue_user = tally._declare("enqueue_user", c_int, c_void_p, ctypes.POINTER(tally.Operator), c_int,
-                              c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
+workspace = tally._declare("workspace", c_int, c_void_p, PROBLEM, c_size_t, ctypes.POINTER(c_size_t))
+c_enqueue = tally._declare("enqueue", c_int, c_void_p, PROBLEM, ctypes.POINTER(Call))
+
+
+def enqueue(device, problem, x, y, n, work, work_size, queue, results):
+    return c_enqueue(device, byref(problem), byref(Call(x, y, n, work, work_size, queue, results)))
 
 
 class Place:
@@ -32,54 +36,62 @@ class Place:
         handle = c_void_p()
         assert open_in(machine.spec.encode(), machine.context, byref(handle)) == tally.OK, tally.error()
         self.device = handle.value
-        self.queue = machine.queue()
+        self.queue, self.filling = machine.queue(), []
         self.room = room
-        self.array, self.result = machine.memory(room), machine.memory(16)
+        self.array, self.second = machine.memory(room), machine.memory(room)
+        self.result = machine.memory(16 * (tally.VALUES_MAX + 1))
         self.work = machine.memory(room)
 
     def fill(self, memory, byte, size):
-        self.machine.write(self.queue, memory, np.full(size, byte, np.uint8))
+        self.filling.append(np.full(size, byte, np.uint8))  # stays until the queue is waited for
+        self.machine.write(self.queue, memory, self.filling[-1])
+
+    def outcomes(self, count):
+        """The results, read on the same queue and so after the reduction: as tally.outcomes() says them,
+        but for the reasons of values that there are not."""
+        words = np.zeros(2 * (count + 1), np.uint64)
+        self.machine.read(self.queue, words, self.result)
+        self.filling.clear()
+        assert int(words[-1]) == int(words[-2]) == 0x5A5A5A5A5A5A5A5A, "wrote past its results"
+        made = []
+        for value, about in words[:-2].reshape(-1, 2).tolist():
+            status, code = about & 0xffffffff, about >> 32
+            if status != tally.OK:
+                assert value == 0
+                made.append(tally.STATUS[status])
+                continue
+            name = TYPES[code - 1]
+            assert value >> (8 * SIZE[name]) == 0 or SIZE[name] == 8
+            made.append((name, value))
+        return made if count > 1 else made[0]
 
     def outcome(self):
-        """The result, read on the same queue and so after the reduction."""
-        word = np.zeros(2, np.uint64)
-        self.machine.read(self.queue, word, self.result)
-        status, code = int(word[1]) & 0xffffffff, int(word[1]) >> 32
-        if status != tally.OK:
-            assert int(word[0]) == 0
-            return tally.STATUS[status]
-        name = TYPES[code - 1]
-        assert int(word[0]) >> (8 * SIZE[name]) == 0 or SIZE[name] == 8
-        return name, int(word[0])
+        return self.outcomes(1)
 
-    def reduce(self, op, type_, raw, fast=False, out=None):
-        size, options = c_size_t(), tally.options(fast, out)
-        status = workspace(self.device, OPCODE[op], CODE[type_], len(raw), options, byref(size))
+    def run(self, problem, raw, y=None):
+        size, values = c_size_t(), tally.value_count(problem)
+        status = workspace(self.device, byref(problem), len(raw), byref(size))
         assert status == tally.OK, tally.error()
         assert size.value <= self.room
         self.fill(self.work, 0xA5, size.value)  # of any content
-        self.fill(self.result, 0x5A, 16)
+        self.fill(self.result, 0x5A, 16 * (values + 1))
         if len(raw):
             self.machine.write(self.queue, self.array, raw)
-        status = enqueue(self.device, OPCODE[op], CODE[type_], self.array, len(raw), options,
+            if y is not None:
+                self.machine.write(self.queue, self.second, y)
+        status = enqueue(self.device, problem, self.array, None if y is None else self.second, len(raw),
                          self.work, size.value, self.queue, self.result)
         assert status == tally.OK, tally.error()
-        return self.outcome()
+        return self.outcomes(values)
+
+    def reduce(self, op, type_, raw, y=None, **kw):
+        return self.run(tally.problem(op, type_, **kw), raw, y)
 
     def reduce_user(self, user, raw):
-        size = c_size_t()
-        status = workspace_user(self.device, byref(user.struct), CODE[user.type_], len(raw), byref(size))
-        assert status == tally.OK, tally.error()
-        self.fill(self.work, 0xA5, size.value)
-        if len(raw):
-            self.machine.write(self.queue, self.array, raw)
-        status = enqueue_user(self.device, byref(user.struct), CODE[user.type_], self.array, len(raw),
-                              self.work, size.value, self.queue, self.result)
-        assert status == tally.OK, tally.error()
-        return self.outcome()
+        return self.run(tally.problem(user, user.type_), raw)
 
     def close(self):
-        for memory in (self.array, self.result, self.work):
+        for memory in (self.array, self.second, self.result, self.work):
             self.machine.free(memory)
         tally.c_close(self.device)
 
@@ -173,12 +185,13 @@ def test_user_operators(place, case):
 
 
 def test_arguments(place):
-    size = c_size_t()
-    assert workspace(place.device, 1, CODE["f64"], 1000, None, byref(size)) == tally.OK
+    size, asked = c_size_t(), tally.problem("sum", "f64")
+    assert workspace(place.device, byref(asked), 1000, byref(size)) == tally.OK
 
-    def call(memory=place.array, n=1000, work=place.work, work_size=size.value, result=place.result):
-        return tally.STATUS[enqueue(place.device, 1, CODE["f64"], memory, n, None, work, work_size,
-                                    place.queue, result)]
+    def call(memory=place.array, n=1000, work=place.work, work_size=size.value, result=place.result,
+             y=None, asked=asked):
+        return tally.STATUS[enqueue(place.device, asked, memory, y, n, work, work_size, place.queue,
+                                    result)]
     assert call() == "OK"
     assert call(work_size=size.value - 1) == "EINVAL" and b"workspace" in tally.error()
     assert call(memory=None) == "EINVAL"
@@ -186,6 +199,10 @@ def test_arguments(place):
     assert call(result=None) == "EINVAL"
     assert call(n=1 << 62) == "EINVAL"
     assert call(memory=None, n=0) == "OK"
+    assert call(y=place.second) == "EINVAL"
+    assert call(asked=tally.problem("dot", "f64")) == "EINVAL"  # y is NULL
+    assert tally.STATUS[c_enqueue(place.device, byref(asked), None)] == "EINVAL"
+    assert tally.STATUS[workspace(place.device, byref(asked), 1000, None)] == "EINVAL"
     if place.machine.spec.startswith("cuda"):
         host = np.zeros(1000)
         assert call(memory=place.array + 1) == "EINVAL"
@@ -194,9 +211,9 @@ def test_arguments(place):
         tally.reduce_array(NOBODY, "sum", "f64", data.floats("f64", np.ones(7)))
     for spec in ("cpu", "model"):
         other = tally.Device(spec)
-        assert workspace(other.handle, 1, CODE["f64"], 10, None, byref(size)) == \
+        assert workspace(other.handle, byref(asked), 10, byref(size)) == \
             tally.STATUS.index("EUNSUPPORTED" if spec == "cpu" else "OK")
-        assert enqueue(other.handle, 1, CODE["f64"], place.array, 10, None, place.work, 1 << 20, None,
+        assert enqueue(other.handle, asked, place.array, None, 10, place.work, 1 << 20, None,
                        place.result) == tally.STATUS.index("EUNSUPPORTED")
         other.close()
     assert open_in(b"cpu", place.machine.context, byref(c_void_p())) == tally.STATUS.index("EINVAL")
@@ -238,14 +255,15 @@ def test_in_a_graph(place):
     g = data.rng("queues graph")
     for op, type_, n in (("sum", "f32", 100), ("sum", "f64", 70001), ("prod", "f32", 300001),
                          ("max", "i8", 50000), ("sum", "i64", 9999), ("sum", "f32", 0)):
-        size = c_size_t()
-        assert workspace(place.device, OPCODE[op], CODE[type_], n, None, byref(size)) == tally.OK
+        size, asked = c_size_t(), tally.problem(op, type_)
+        assert workspace(place.device, byref(asked), n, byref(size)) == tally.OK
+        place.fill(place.result, 0x5A, 32)
 
         def put():
-            assert enqueue(place.device, OPCODE[op], CODE[type_], place.array, n, None, place.work,
-                           size.value, place.queue, place.result) == tally.OK, tally.error()
-            short = enqueue(place.device, OPCODE[op], CODE[type_], place.array, n, None, place.work, 8,
-                            place.queue, place.result)
+            assert enqueue(place.device, asked, place.array, None, n, place.work, size.value, place.queue,
+                           place.result) == tally.OK, tally.error()
+            short = enqueue(place.device, asked, place.array, None, n, place.work, 8, place.queue,
+                            place.result)
             assert tally.STATUS[short] == "EINVAL"  # and does the capture no harm
         again = place.machine.capture(place.queue, put)
         for kind in list(data.kinds(op, type_))[:4]:

@@ -10,13 +10,15 @@ Products and user operators follow the canonical tree literally, lane by lane an
 Integers, min, max and the bit operators are Python's integers and numpy.
 """
 
+import fractions
 import functools
+import math
 import struct
 
 import gmpy2
 import numpy as np
 
-from tally import FLOATS, INTS, SIZE
+from tally import FLOATS, INTS, LISTS, SIZE
 
 # precision, largest exponent, smallest exponent (both as MPFR counts: 0.5 <= m < 1), bits
 FORMAT = {"f16": (11, 16, -23), "bf16": (8, 128, -132), "f32": (24, 128, -148),
@@ -333,3 +335,209 @@ def answer(op, type_, raw, out=None):
         plus = bool((unsigned == 0).any())
         return type_, SIGN[type_] if (minus if op == "min" else not plus) else 0
     return type_, bits_of_double(type_, value)
+
+
+# ---- Statistics ---------------------------------------------------------------------------------
+#
+# Everything is a fraction of Python integers until one rounding at the end: round_ratio() and
+# round_root(), which are integer arithmetic of their own. Elements count in 2^-1074, squares and products
+# in 2^-2148; integers in 1. NumPy knows where the least element is, and what a NaN is in all that.
+
+def round_ratio(type_, numerator, denominator):
+    """The bits of a fraction, denominator > 0, rounded once to nearest even. 0 is +0."""
+    sign = SIGN[type_] if numerator < 0 else 0
+    rest = abs(numerator)
+    if rest == 0:
+        return 0
+    precision, _, emin = FORMAT[type_]
+    lowest = emin - 1                                     # the exponent of the type's last bit
+    exponent = rest.bit_length() - denominator.bit_length()
+    if (rest << max(0, -exponent)) < (denominator << max(0, exponent)):
+        exponent -= 1                                     # now 2^exponent <= value < 2^(exponent + 1)
+    last = max(lowest, exponent - precision + 1)          # the exponent of the result's last bit
+    kept, rest = divmod(rest << max(0, -last), denominator << max(0, last))
+    twice, whole = 2 * rest, denominator << max(0, last)
+    if twice > whole or (twice == whole and kept & 1):
+        kept += 1
+    bits = kept + ((last - lowest) << (precision - 1))    # a carry steps the exponent, to infinity at last
+    return sign | min(bits, INF[type_])
+
+
+def round_root(type_, numerator, denominator):
+    """The bits of a fraction's square root, rounded once."""
+    assert numerator >= 0 and denominator > 0
+    if numerator == 0:
+        return 0
+    short = 2 * (FORMAT[type_][0] + 8) - (numerator.bit_length() - denominator.bit_length())
+    k = max(0, (short + 1) // 2)                          # the root in 2^-k has enough bits
+    scaled, rest = divmod(numerator << (2 * k), denominator)
+    root = math.isqrt(scaled)
+    inexact = rest != 0 or root * root != scaled
+    return round_ratio(type_, 2 * root + inexact, 1 << (k + 1))
+
+
+def natural_type(op, type_):
+    """The type that a value of an operator has when none is asked for."""
+    wide = type_ if type_ in FLOATS else "i64" if type_[0] == "i" else "u64"
+    if op in ("sum", "prod", "norm1", "norminf", "sumsq", "dot"):
+        return wide
+    if op in ("mean", "var", "std", "norm2"):
+        return type_ if type_ in FLOATS else "f64"
+    if op in ("argmin", "argmax", "count", "nans", "nonzero"):
+        return "u64"
+    return "u8" if op in ("any", "all") else type_
+
+
+ANY_FLOAT = ["sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot"]
+
+
+class Terms:
+    """An array as exact numbers: integers in 2^-unit, and what is not finite apart."""
+
+    def __init__(self, type_, raw):
+        self.type, self.n = type_, len(raw)
+        if type_ in INTS:
+            self.unit = 0
+            self.finite = raw.tolist()
+            self.doubles = None
+            return
+        self.unit = UNIT
+        self.doubles = to_f64(type_, raw)
+        self.finite = [units_of_bits(type_, b) if (b & (SIGN[type_] - 1)) < INF[type_] else None
+                       for b in raw.tolist()]
+
+    def special(self, i):
+        """nan, inf or -inf; None for a finite number."""
+        return None if self.finite[i] is not None else float(self.doubles[i])
+
+
+def _settle(specials):
+    """What decides a sum before its finite terms do: NaN, an infinity, or nothing (None)."""
+    if any(math.isnan(s) for s in specials) or len(set(specials)) > 1:
+        return math.nan
+    return specials[0] if specials else None
+
+
+def _float_bits(type_, value):
+    return NAN[type_] if math.isnan(value) else INF[type_] | (SIGN[type_] if value < 0 else 0)
+
+
+def sum_of(op, type_, raw, y=None):
+    """An exact sum: (special or None, units, exponent of a unit, every term is -0)."""
+    x = Terms(type_, raw)
+    if op == "dot":
+        z = Terms(type_, y)
+        specials, total, minus = [], 0, type_ in FLOATS and x.n > 0
+        with np.errstate(all="ignore"):
+            for i in range(x.n):
+                if x.finite[i] is None or z.finite[i] is None:
+                    specials.append(float(np.float64(x.doubles[i]) * np.float64(z.doubles[i])))
+                    minus = False
+                    continue
+                term = x.finite[i] * z.finite[i]
+                total += term
+                if minus:
+                    minus = term == 0 and np.signbit(x.doubles[i]) != np.signbit(z.doubles[i])
+        return _settle(specials), total, 2 * x.unit, bool(minus)
+    specials = [x.special(i) for i in range(x.n) if x.finite[i] is None]
+    finite = [v for v in x.finite if v is not None]
+    if op == "sum":
+        minus = type_ in FLOATS and x.n > 0 and not specials and \
+            bool(((x.doubles == 0) & np.signbit(x.doubles)).all())
+        return _settle(specials), sum(finite), x.unit, minus
+    if op == "norm1":
+        return _settle([abs(s) for s in specials]), sum(map(abs, finite)), x.unit, False
+    assert op == "sumsq"
+    return _settle([abs(s) for s in specials]), sum(v * v for v in finite), 2 * x.unit, False
+
+
+def _sum_value(out, total):
+    special, units, unit, minus = total
+    if out in INTS:
+        assert unit == 0
+        low, high = integer_range(out)
+        return (out, units & ((1 << 64) - 1)) if low <= units <= high else "ERANGE"
+    if special is not None:
+        return out, _float_bits(out, special)
+    if units == 0:
+        return out, SIGN[out] if minus else 0
+    return out, round_ratio(out, units, 1 << unit)
+
+
+def quotient(out, total, divisor):
+    """An exact sum divided by an integer."""
+    special, units, unit, minus = total
+    if special is not None:
+        return out, _float_bits(out, special if divisor > 0 else -special)
+    if units == 0:
+        return out, SIGN[out] if minus != (divisor < 0) else 0
+    return out, round_ratio(out, units if divisor > 0 else -units, abs(divisor) << unit)
+
+
+def variance(out, type_, raw, ddof, root=False):
+    """By its definition: the mean of the squared distances from the mean, with n - ddof for n."""
+    x, n = Terms(type_, raw), len(raw)
+    if n == 0 or None in x.finite or n <= fractions.Fraction(ddof):
+        return out, NAN[out]
+    total = sum(x.finite)
+    distances = sum((n * v - total) ** 2 for v in x.finite)         # n^2 times too large
+    over = fractions.Fraction(n * n * (n - fractions.Fraction(ddof)) * (1 << (2 * x.unit)))
+    rounded = round_root if root else round_ratio
+    return out, rounded(out, distances * over.denominator, over.numerator)
+
+
+def position(op, type_, raw):
+    """NumPy's argmin and argmax, but that -0 is below +0."""
+    values = raw if type_ in INTS else to_f64(type_, raw)
+    at = int(values.argmin() if op == "argmin" else values.argmax())
+    if type_ in FLOATS and values[at] == 0:
+        wanted = (values == 0) & (np.signbit(values) == (op == "argmin"))
+        if wanted.any():
+            at = int(np.flatnonzero(wanted)[0])
+    return "u64", at
+
+
+def statistic(op, type_, raw, y=None, out=None, ddof=0.0):
+    """What tally.reduce() must return: answer()'s operators, and all the others; a list where an operator
+    stands for several."""
+    n = len(raw)
+    if op in LISTS:
+        return [statistic(each, type_, raw, y, out, ddof) for each in LISTS[op]]
+    out = out if out and op in ANY_FLOAT else natural_type(op, type_)
+    values = raw if type_ in INTS else to_f64(type_, raw)
+    if op in ("sum", "norm1", "sumsq", "dot"):
+        return _sum_value(out, sum_of(op, type_, raw, y))
+    if op == "mean":
+        return quotient(out, sum_of("sum", type_, raw), n) if n else (out, NAN[out])
+    if op in ("var", "std"):
+        return variance(out, type_, raw, ddof, op == "std")
+    if op == "norm2":
+        special, units, unit, _ = sum_of("sumsq", type_, raw)
+        return out, _float_bits(out, special) if special is not None else \
+            round_root(out, units, 1 << unit)
+    if op == "norminf":
+        if type_ in INTS:
+            return _sum_value(out, (None, max(map(abs, raw.tolist()), default=0), 0, False))
+        with np.errstate(all="ignore"):
+            largest = np.abs(values).max() if n else 0.0
+        return out, NAN[out] if np.isnan(largest) else bits_of_double(out, float(largest))
+    if op in ("argmin", "argmax"):
+        return position(op, type_, raw) if n else "EINVAL"
+    if op == "count":
+        return out, n
+    if op == "nans":
+        return out, int(np.isnan(values).sum()) if type_ in FLOATS else 0
+    if op == "nonzero":
+        return out, int(np.count_nonzero(values))
+    if op in ("any", "all"):
+        return out, int((np.any if op == "any" else np.all)(values))
+    return answer(op, type_, raw)
+
+
+def several(ops, type_, raw, **kw):
+    """What a problem of several operators must give: one value each, None where there is none."""
+    made = []
+    for op in ops:
+        got = statistic(op, type_, raw, **kw)
+        made += got if isinstance(got, list) else [got]
+    return [None if isinstance(v, str) else v for v in made]

@@ -26,16 +26,20 @@ STATUS = ["OK", "EINVAL", "ETYPE", "EDEVICE", "ENOMEM", "ERANGE", "EFORMAT", "EU
 
 TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"]
 OPS = ["sum", "prod", "min", "max", "and", "or", "xor"]
+STATISTICS = ["mean", "var", "std", "norm1", "norm2", "norminf", "sumsq", "dot", "argmin", "argmax",
+              "minmax", "count", "nans", "nonzero", "any", "all", "describe"]
+LISTS = {"minmax": ["min", "max"],
+         "describe": ["count", "nans", "min", "max", "argmin", "argmax", "sum", "mean", "std"]}
 FLOATS = ["f16", "bf16", "f32", "f64"]
 INTS = TYPES[:8]
 CODE = {name: i + 1 for i, name in enumerate(TYPES)}
-OPCODE = {name: i + 1 for i, name in enumerate(OPS)}
+OPCODE = {name: i + 1 for i, name in enumerate(OPS + STATISTICS + ["user"])}
 SIZE = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
         "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 DTYPE = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
          "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f16": np.uint16, "bf16": np.uint16,
          "f32": np.uint32, "f64": np.uint64}
-ACCUMULATOR_BYTES = 304
+VALUES_MAX = 32
 
 
 class _As(Union):
@@ -46,10 +50,6 @@ class _As(Union):
 
 class Value(Structure):
     _fields_ = [("type", c_int), ("as_", _As)]
-
-
-class Options(Structure):
-    _fields_ = [("fast", c_int), ("out", c_int)]
 
 
 class DeviceInfo(Structure):
@@ -63,6 +63,11 @@ COMBINE = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
 class Operator(Structure):
     _fields_ = [("combine", COMBINE), ("context", c_void_p), ("identity", c_void_p),
                 ("commutative", c_int), ("source", c_char_p)]
+
+
+class Problem(Structure):
+    _fields_ = [("op", c_int), ("type", c_int), ("out", c_int), ("fast", c_int), ("ddof", c_double),
+                ("user", POINTER(Operator)), ("also", c_int * 8)]
 
 
 def _declare(name, result, *arguments):
@@ -89,33 +94,50 @@ c_close = _declare("close", None, P)
 device_describe = _declare("device_describe", c_int, P, POINTER(DeviceInfo))
 device_list = _declare("device_list", c_int, POINTER(DeviceInfo), c_size_t, POINTER(c_size_t))
 device_read = _declare("device_read", c_int, P, P, c_size_t, POINTER(c_double))
-c_reduce = _declare("reduce", c_int, P, c_int, c_int, P, c_size_t, POINTER(Options), POINTER(Value))
-c_reduce_user = _declare("reduce_user", c_int, P, POINTER(Operator), c_int, P, c_size_t,
-                         POINTER(Value))
-stream_create = _declare("stream_create", c_int, P, c_int, c_int, POINTER(Options), POINTER(P))
-stream_create_user = _declare("stream_create_user", c_int, P, POINTER(Operator), c_int, POINTER(P))
-stream_feed = _declare("stream_feed", c_int, P, P, c_size_t)
-stream_result = _declare("stream_result", c_int, P, POINTER(Value))
-stream_destroy = _declare("stream_destroy", None, P)
-accumulator_create = _declare("accumulator_create", c_int, POINTER(P))
-accumulator_destroy = _declare("accumulator_destroy", None, P)
-accumulator_clear = _declare("accumulator_clear", None, P)
-accumulator_add = _declare("accumulator_add", c_int, P, P, c_int, P, c_size_t)
-accumulator_merge = _declare("accumulator_merge", c_int, P, P)
-accumulator_count = _declare("accumulator_count", c_uint64, P)
-accumulator_round = _declare("accumulator_round", c_int, P, c_int, POINTER(Value))
-accumulator_save = _declare("accumulator_save", None, P, P)
-accumulator_load = _declare("accumulator_load", c_int, P, c_size_t, POINTER(P))
+problem_values = _declare("problem_values", c_int, POINTER(Problem), POINTER(c_size_t))
+problem_value_op = _declare("problem_value_op", c_int, POINTER(Problem), c_size_t)
+c_reduce = _declare("reduce", c_int, P, POINTER(Problem), P, P, c_size_t, POINTER(Value))
+reduce_resident = _declare("reduce_resident", c_int, P, POINTER(Problem), P, P, c_size_t,
+                           POINTER(Value))
+device_time = _declare("device_time", c_int, P, POINTER(Problem), P, P, c_size_t, POINTER(Value),
+                       POINTER(c_double))
+state_create = _declare("state_create", c_int, POINTER(Problem), POINTER(P))
+state_copy = _declare("state_copy", c_int, P, POINTER(P))
+state_destroy = _declare("state_destroy", None, P)
+state_clear = _declare("state_clear", None, P)
+state_begin_at = _declare("state_begin_at", c_int, P, c_uint64)
+state_feed = _declare("state_feed", c_int, P, P, P, P, c_size_t)
+state_merge = _declare("state_merge", c_int, P, P)
+state_subtract = _declare("state_subtract", c_int, P, P)
+state_negate = _declare("state_negate", c_int, P)
+state_count = _declare("state_count", c_uint64, P)
+state_value = _declare("state_value", c_int, P, POINTER(Value))
+state_divided = _declare("state_divided", c_int, P, c_int64, c_int, POINTER(Value))
+state_size = _declare("state_size", c_size_t, P)
+state_save = _declare("state_save", c_int, P, P, c_size_t)
+state_load = _declare("state_load", c_int, P, c_size_t, POINTER(Problem), POINTER(P))
+state_words = _declare("state_words", c_size_t, P)
+state_to_words = _declare("state_to_words", c_int, P, P)
+state_from_words = _declare("state_from_words", c_int, P, P)
 
 _UNTOUCHED_TYPE = 0x5A5A5A5A
 _UNTOUCHED = 0xA5A5A5A5A5A5A5A5
 
 
+def fresh_values(count):
+    values = (Value * (count + 1))()
+    for value in values:
+        value.type = _UNTOUCHED_TYPE
+        value.as_.u64 = _UNTOUCHED
+    return values
+
+
 def fresh_value():
-    value = Value()
-    value.type = _UNTOUCHED_TYPE
-    value.as_.u64 = _UNTOUCHED
-    return value
+    return fresh_values(0)[0]
+
+
+def untouched(value):
+    return value.type == _UNTOUCHED_TYPE and value.as_.u64 == _UNTOUCHED
 
 
 def check_failed(status, value=None):
@@ -125,8 +147,13 @@ def check_failed(status, value=None):
     assert text, f"{STATUS[status]} left tally_error() empty"
     assert b"\n" not in text and text.strip() == text, f"tally_error() is not one line: {text!r}"
     if value is not None:
-        assert value.type == _UNTOUCHED_TYPE and value.as_.u64 == _UNTOUCHED, \
-            f"{STATUS[status]} wrote to its output ({text.decode()})"
+        assert untouched(value), f"{STATUS[status]} wrote to its output ({text.decode()})"
+
+
+def bits_of_value(value):
+    assert 1 <= value.type <= len(TYPES), f"a result of type {value.type}"
+    name = TYPES[value.type - 1]
+    return name, value.as_.u64 & ((1 << (8 * SIZE[name])) - 1)
 
 
 def outcome(status, value):
@@ -134,9 +161,20 @@ def outcome(status, value):
     if status != OK:
         check_failed(status, value)
         return STATUS[status]
-    assert 1 <= value.type <= len(TYPES), f"a result of type {value.type}"
-    name = TYPES[value.type - 1]
-    return name, value.as_.u64 & ((1 << (8 * SIZE[name])) - 1)
+    return bits_of_value(value)
+
+
+def outcomes(status, values):
+    """As outcome(), of all values that a call had room for: a list where there are several, with None
+    for one that there is not. The last of `values` is there to stay untouched."""
+    if status != OK:
+        for value in values:
+            check_failed(status, value)
+        return STATUS[status]
+    assert untouched(values[len(values) - 1]), "wrote past its values"
+    if len(values) == 2:
+        return bits_of_value(values[0])
+    return [bits_of_value(v) if v.type else None for v in values[:len(values) - 1]]
 
 
 def make_value(name, bits):
@@ -146,10 +184,23 @@ def make_value(name, bits):
     return value
 
 
-def options(fast=False, out=None):
-    if not fast and out is None:
-        return None
-    return byref(Options(1 if fast else 0, CODE[out] if out else 0))
+def problem(op, type_, out=None, fast=False, ddof=0.0, also=(), user=None):
+    """A tally_problem; `op` may be a UserOperator. What it points to stays with it."""
+    if isinstance(op, UserOperator):
+        op, user = "user", op
+    made = Problem(OPCODE[op], CODE[type_], CODE[out] if out else 0, 1 if fast else 0, ddof)
+    made.also[:len(also)] = [OPCODE[name] for name in also]
+    if user is not None:
+        made.user, made.keep = ctypes.pointer(user.struct), user
+    return made
+
+
+def value_count(asked):
+    """How many values a problem has; 1 where it makes no sense."""
+    count = c_size_t(1)
+    problem_values(byref(asked), byref(count))
+    assert 1 <= count.value <= VALUES_MAX
+    return count.value
 
 
 class Device:
@@ -182,14 +233,18 @@ class Device:
 NOBODY = Device(None)
 
 
-def reduce(device, op, type_, address, n, fast=False, out=None):
-    value = fresh_value()
-    status = c_reduce(device.handle, OPCODE[op], CODE[type_], address, n, options(fast, out), value)
-    return outcome(status, value)
+def reduce(device, op, type_, address, n, y=None, **kw):
+    asked = problem(op, type_, **kw)
+    values = fresh_values(value_count(asked))
+    return outcomes(c_reduce(device.handle, byref(asked), address, y, n, values), values)
 
 
-def reduce_array(device, op, type_, array, **kw):
-    return reduce(device, op, type_, array.ctypes.data, len(array), **kw)
+def reduce_array(device, op, type_, array, y=None, **kw):
+    assert array.dtype == DTYPE[type_] and array.flags.c_contiguous
+    if y is not None:
+        assert y.dtype == array.dtype and y.flags.c_contiguous and len(y) == len(array)
+    return reduce(device, op, type_, array.ctypes.data, len(array),
+                  None if y is None else y.ctypes.data, **kw)
 
 
 class UserOperator:
@@ -222,36 +277,123 @@ class UserOperator:
 
 
 def reduce_user(device, operator, type_, address, n):
-    value = fresh_value()
-    status = c_reduce_user(device.handle, byref(operator.struct), CODE[type_], address, n, value)
-    return outcome(status, value)
+    return reduce(device, operator, type_, address, n)
 
 
-class Stream:
-    def __init__(self, device, op, type_, fast=False, out=None):
-        handle = P()
-        self._keep = op
-        if isinstance(op, UserOperator):
-            status = stream_create_user(device.handle, byref(op.struct), CODE[type_], byref(handle))
-        else:
-            status = stream_create(device.handle, OPCODE[op], CODE[type_], options(fast, out),
-                                   byref(handle))
+class State:
+    """A tally_state. A call that must succeed does so here; what may fail says how it came out."""
+
+    def __init__(self, op, type_, handle=None, **kw):
+        self.op, self.type, self.kw = op, type_, kw
+        self.problem = problem(op, type_, **kw)
+        self.values = value_count(self.problem)
+        if handle is None:
+            made = P()
+            status = state_create(byref(self.problem), byref(made))
+            if status != OK:
+                check_failed(status)
+                assert made.value is None, "a failed create wrote its output"
+                raise ValueError(STATUS[status])
+            handle = made.value
+        self.handle = handle
+
+    def like(self, handle):
+        return type(self)(self.op, self.type, handle, **self.kw)
+
+    def feed_at(self, device, address, n, y=None):
+        status = state_feed(self.handle, device.handle, address, y, n)
         if status != OK:
             check_failed(status)
-            assert handle.value is None, "a failed create wrote its output"
-            raise ValueError(STATUS[status])
-        self.handle = handle.value
+        return STATUS[status]
 
-    def feed(self, address, n):
-        status = stream_feed(self.handle, address, n)
-        assert status == OK, f"feed: {STATUS[status]}: {error().decode()}"
+    def feed(self, array, y=None, device=NOBODY):
+        assert array.dtype == DTYPE[self.type] and array.flags.c_contiguous
+        status = self.feed_at(device, array.ctypes.data, len(array),
+                              None if y is None else y.ctypes.data)
+        assert status == "OK", f"feed: {status}: {error().decode()}"
+        return self
 
-    def result(self):
+    def _say(self, status):
+        if status != OK:
+            check_failed(status)
+        return STATUS[status]
+
+    def try_merge(self, other):
+        return self._say(state_merge(self.handle, other.handle))
+
+    def merge(self, other):
+        status = self.try_merge(other)
+        assert status == "OK", f"merge: {status}: {error().decode()}"
+        return self
+
+    def subtract(self, other):
+        return self._say(state_subtract(self.handle, other.handle))
+
+    def negate(self):
+        return self._say(state_negate(self.handle))
+
+    def begin_at(self, first):
+        return self._say(state_begin_at(self.handle, first))
+
+    def value(self):
+        values = fresh_values(self.values)
+        return outcomes(state_value(self.handle, values), values)
+
+    def divided(self, divisor, type_=None):
         value = fresh_value()
-        return outcome(stream_result(self.handle, value), value)
+        code = type_ if isinstance(type_, int) else CODE[type_] if type_ else 0
+        return outcome(state_divided(self.handle, divisor, code, byref(value)), value)
+
+    def copy(self):
+        made = P()
+        assert state_copy(self.handle, byref(made)) == OK
+        return self.like(made.value)
+
+    def save(self):
+        size = state_size(self.handle)
+        assert size > 0
+        room = (c_ubyte * (size + 16))(*([0xCC] * (size + 16)))
+        assert state_save(self.handle, room, size) == OK
+        saved = bytes(room)
+        assert saved[size:] == b"\xcc" * 16, "save() wrote past its bytes"
+        return saved[:size]
+
+    def load(self, saved, given=True):
+        """A new state out of saved bytes; `given`: the problem is handed over too. ValueError if not."""
+        made = P()
+        room = (c_ubyte * max(1, len(saved))).from_buffer_copy(saved or b"\0")
+        status = state_load(room, len(saved), byref(self.problem) if given else None, byref(made))
+        if status != OK:
+            check_failed(status)
+            assert made.value is None, "a failed load wrote its output"
+            raise ValueError(STATUS[status])
+        return self.like(made.value)
+
+    def words(self):
+        """The wire form, or None where there is none."""
+        count = state_words(self.handle)
+        if not count:
+            return None
+        words = np.full(count + 2, -1234567, np.int64)
+        status = state_to_words(self.handle, words.ctypes.data)
+        if status != OK:
+            check_failed(status)
+            return STATUS[status]
+        assert (words[count:] == -1234567).all(), "wrote past its words"
+        return words[:count].copy()
+
+    def from_words(self, words):
+        words = np.ascontiguousarray(words, np.int64)
+        return self._say(state_from_words(self.handle, words.ctypes.data))
+
+    def count(self):
+        return state_count(self.handle)
+
+    def clear(self):
+        state_clear(self.handle)
 
     def close(self):
-        stream_destroy(self.handle)
+        state_destroy(self.handle)
         self.handle = None
 
     def __enter__(self):
@@ -259,63 +401,6 @@ class Stream:
 
     def __exit__(self, *_):
         self.close()
-
-
-class Accumulator:
-    def __init__(self, saved=None):
-        handle = P()
-        if saved is None:
-            status = accumulator_create(byref(handle))
-        else:
-            room = (c_ubyte * max(1, len(saved))).from_buffer_copy(saved or b"\0")
-            status = accumulator_load(room, len(saved), byref(handle))
-        if status != OK:
-            check_failed(status)
-            assert handle.value is None, "a failed create or load wrote its output"
-            raise ValueError(STATUS[status])
-        self.handle = handle.value
-
-    def add(self, type_, array, device=NOBODY):
-        assert array.dtype == DTYPE[type_] and array.flags.c_contiguous
-        status = accumulator_add(self.handle, device.handle, CODE[type_], array.ctypes.data,
-                                 len(array))
-        assert status == OK, f"add: {STATUS[status]}: {error().decode()}"
-        return self
-
-    def add_at(self, type_, address, n, device=NOBODY):
-        return accumulator_add(self.handle, device.handle, CODE[type_], address, n)
-
-    def merge(self, other):
-        assert accumulator_merge(self.handle, other.handle) == OK
-        return self
-
-    def round(self, type_):
-        value = fresh_value()
-        return outcome(accumulator_round(self.handle, CODE[type_], value), value)
-
-    def save(self):
-        room = (c_ubyte * (ACCUMULATOR_BYTES + 16))(*([0xCC] * (ACCUMULATOR_BYTES + 16)))
-        accumulator_save(self.handle, room)
-        saved = bytes(room)
-        assert saved[ACCUMULATOR_BYTES:] == b"\xcc" * 16, "save() wrote past its bytes"
-        return saved[:ACCUMULATOR_BYTES]
-
-    def count(self):
-        return accumulator_count(self.handle)
-
-    def clear(self):
-        accumulator_clear(self.handle)
-
-    def close(self):
-        accumulator_destroy(self.handle)
-        self.handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.handle:
-            self.close()
 
     def __del__(self):
         if getattr(self, "handle", None):

@@ -14,7 +14,7 @@ import pytest
 import data
 import oracle
 import tally
-from tally import CODE, FLOATS, INTS, OPCODE, OPS, SIZE, TYPES
+from tally import CODE, FLOATS, INTS, OPCODE, OPS, SIZE, STATISTICS, TYPES
 
 F = fractions.Fraction
 
@@ -26,14 +26,15 @@ def test_names():
         assert tally.type_size(CODE[name]) == SIZE[name]
         out = ctypes.c_int(-9)
         assert tally.type_parse(name.encode(), out) == tally.OK and out.value == CODE[name]
-    for name in OPS:
+    for name in OPS + STATISTICS:
         assert tally.op_name(OPCODE[name]) == name.encode()
         out = ctypes.c_int(-9)
         assert tally.op_parse(name.encode(), out) == tally.OK and out.value == OPCODE[name]
-    for code in (0, -1, 13, 8, 99, 1 << 30, -(1 << 31)):
+    assert tally.op_name(OPCODE["user"]) == b"user"
+    for code in (0, -1, 13, 8, 26, 99, 1 << 30, -(1 << 31)):
         if not 1 <= code <= len(TYPES):
             assert tally.type_name(code) is None and tally.type_size(code) == 0
-        if not 1 <= code <= len(OPS):
+        if not 1 <= code <= len(OPCODE):
             assert tally.op_name(code) is None
     texts = {tally.status_text(s) for s in range(len(tally.STATUS))}
     assert len(texts) == len(tally.STATUS) and None not in texts and b"" not in texts
@@ -42,9 +43,9 @@ def test_names():
 
 
 def test_names_that_are_none():
-    for parse, good in ((tally.type_parse, TYPES), (tally.op_parse, OPS)):
+    for parse, good in ((tally.type_parse, TYPES), (tally.op_parse, OPS + STATISTICS)):
         wrong = ["", " ", "f65", "f6", "f644", "F64", "su", "sums", "sum ", " sum", "f64\n", "1",
-                 "%s%n", "x" * 5000, "f64,f32", "\xff"]
+                 "%s%n", "x" * 5000, "f64,f32", "\xff", "user"]
         for name in [w for w in wrong if w not in good] + [None]:
             out = ctypes.c_int(-9)
             status = parse(None if name is None else name.encode("latin-1"), out)
@@ -296,7 +297,8 @@ def test_read_roof(devices):
 def test_an_error_is_told_to_its_own_thread():
     import threading
     value = tally.fresh_value()
-    assert tally.c_reduce(None, 1, 12, None, 5, None, value) == tally.EINVAL
+    asked = tally.problem("sum", "f64")
+    assert tally.c_reduce(None, ctypes.byref(asked), None, None, 5, value) == tally.EINVAL
     mine = tally.error()
     seen = []
 

@@ -195,36 +195,36 @@ static const tally_operator users[] = {
 
 static tally_status run_stream(tally_device *device, const struct job *job, tally_value *out) {
     const size_t size = tally_type_size(job->type);
-    tally_stream *stream = NULL;
-    tally_status s = tally_stream_create(device, job->op, job->type, NULL, &stream);
+    tally_state *fed = NULL;
+    tally_status s = tally_state_create(ASK(job->op, job->type), &fed);
     for (size_t at = 0, m = 1; at < job->n && s == TALLY_OK; at += m, m = 4097) {
         if (m > job->n - at) m = job->n - at;
-        s = tally_stream_feed(stream, data + at * size, m);
+        s = tally_state_feed(fed, device, data + at * size, NULL, m);
     }
-    if (s == TALLY_OK) s = tally_stream_result(stream, out);
-    tally_stream_destroy(stream);
+    if (s == TALLY_OK) s = tally_state_value(fed, out);
+    tally_state_destroy(fed);
     return s;
 }
 
 /* `address`: where data[] lies on the device, for RESIDENT. */
 static tally_status run(tally_device *device, const struct job *job, CUdeviceptr address,
                         tally_value *out) {
-    const tally_options fast = {.fast = 1};
     switch (job->how) {
     case STREAM:
         return run_stream(device, job, out);
     case RESIDENT:
         if (!device) break;
-        return tally_reduce_resident(device, job->op, job->type, (void *)(uintptr_t)address, job->n,
-                                     NULL, out);
+        return tally_reduce_resident(device, ASK(job->op, job->type), (void *)(uintptr_t)address,
+                                     NULL, job->n, out);
     case USER:
-        return tally_reduce_user(device, &users[job->op], job->type, data, job->n, out);
+        return tally_reduce(device, ASK(TALLY_USER, job->type, .user = &users[job->op]), data, NULL,
+                            job->n, out);
     case ARRAY:
     case FAST:
         break;
     }
-    return tally_reduce(device, job->op, job->type, data, job->n, job->how == FAST ? &fast : NULL,
-                        out);
+    return tally_reduce(device, ASK(job->op, job->type, .fast = job->how == FAST), data, NULL,
+                        job->n, out);
 }
 
 /* The same with data[] on the device for as long as the call takes. */
@@ -313,8 +313,8 @@ static void resident(void **state) {
 
 static void check_memory_refused(tally_device *device, tally_status wanted, CUdeviceptr address) {
     tally_value got;
-    check_error(tally_reduce_resident(device, TALLY_SUM, TALLY_F32, (void *)(uintptr_t)address, 9,
-                                      NULL, &got),
+    check_error(tally_reduce_resident(device, ASK(TALLY_SUM, TALLY_F32), (void *)(uintptr_t)address,
+                                      NULL, 9, &got),
                 wanted, "tally_reduce_resident()");
 }
 
@@ -366,13 +366,16 @@ static void operators(void **state) {
         }
     tally_operator op = users[2];
     op.source = "a +\n foo(b)";
-    assert_error(TALLY_ECOMPILE, tally_reduce_user(device, &op, TALLY_F32, data, 5, &got));
+    assert_error(TALLY_ECOMPILE, tally_reduce(device, ASK(TALLY_USER, TALLY_F32, .user = &op), data,
+                                              NULL, 5, &got));
     assert_non_null(strstr(tally_error(), "operator(2)"));
     assert_non_null(strstr(tally_error(), "foo"));
     op.source = NULL;
-    assert_error(TALLY_EUNSUPPORTED, tally_reduce_user(device, &op, TALLY_F32, data, 5, &got));
+    assert_error(TALLY_EUNSUPPORTED, tally_reduce(device, ASK(TALLY_USER, TALLY_F32, .user = &op),
+                                                  data, NULL, 5, &got));
     op.source = "a";
-    assert_error(TALLY_EUNSUPPORTED, tally_reduce_user(device, &op, TALLY_F16, data, 5, &got));
+    assert_error(TALLY_EUNSUPPORTED, tally_reduce(device, ASK(TALLY_USER, TALLY_F16, .user = &op),
+                                                  data, NULL, 5, &got));
     tally_close(device);
     check_nothing_left();
 }
@@ -597,47 +600,48 @@ static void read_roof(void **state) {
 /* Feeds all of data[] but 1000 elements in one call, which fails, and then again. */
 static void check_stream_goes_on(tally_device *device, const struct job *job, unsigned which) {
     const size_t size = tally_type_size(job->type);
-    tally_stream *stream = NULL;
+    tally_state *fed = NULL;
     tally_value got;
     fill_small(job->op, job->type, job->n);
-    assert_ok(tally_stream_create(device, job->op, job->type, NULL, &stream));
-    assert_ok(tally_stream_feed(stream, data, 1000));
+    assert_ok(tally_state_create(ASK(job->op, job->type), &fed));
+    assert_ok(tally_state_feed(fed, device, data, NULL, 1000));
     fail_at("cuMemcpyDtoHAsync", which, CUDA_ERROR_LAUNCH_FAILED);
-    assert_error(TALLY_ELOST, tally_stream_feed(stream, data + 1000 * size, job->n - 1000));
+    assert_error(TALLY_ELOST,
+                 tally_state_feed(fed, device, data + 1000 * size, NULL, job->n - 1000));
     heal();
-    assert_ok(tally_stream_feed(stream, data + 1000 * size, job->n - 1000));
-    const tally_status s = tally_stream_result(stream, &got);
+    assert_ok(tally_state_feed(fed, device, data + 1000 * size, NULL, job->n - 1000));
+    const tally_status s = tally_state_value(fed, &got);
     check_result(job, s, &got);
-    tally_stream_destroy(stream);
+    tally_state_destroy(fed);
 }
 
-/* A stream and an accumulator are as they were before a call that failed, and go on. */
+/* States are as they were before a call that failed, and go on. */
 static void going_on(void **state) {
     static const struct job jobs[] = {{STREAM, TALLY_SUM, TALLY_F64, 6000},
                                       {STREAM, TALLY_MIN, TALLY_I32, 6000},
                                       {STREAM, TALLY_PROD, TALLY_F32, 5000},
                                       {STREAM, TALLY_PROD, TALLY_F32, 9000}};
     tally_device *device = opened("cuda:0");
-    tally_accumulator *sum, *sum_here;
+    tally_state *sum, *sum_here;
     tally_value got, want;
     (void)state;
     fill_wild(TALLY_F32, 6000, false);
-    assert_ok(tally_accumulator_create(&sum));
-    assert_ok(tally_accumulator_create(&sum_here));
-    assert_ok(tally_accumulator_add(sum_here, NULL, TALLY_F32, data, 6000));
-    assert_ok(tally_accumulator_add(sum, device, TALLY_F32, data, 1000));
+    assert_ok(tally_state_create(ASK(TALLY_SUM, TALLY_F32, .out = TALLY_F64), &sum));
+    assert_ok(tally_state_create(ASK(TALLY_SUM, TALLY_F32, .out = TALLY_F64), &sum_here));
+    assert_ok(tally_state_feed(sum_here, NULL, data, NULL, 6000));
+    assert_ok(tally_state_feed(sum, device, data, NULL, 1000));
     fail_at("cuMemcpyDtoHAsync", 1, CUDA_ERROR_LAUNCH_FAILED);
-    assert_error(TALLY_ELOST, tally_accumulator_add(sum, device, TALLY_F32, data + 4000, 5000));
+    assert_error(TALLY_ELOST, tally_state_feed(sum, device, data + 4000, NULL, 5000));
     heal();
-    assert_int_equal(tally_accumulator_count(sum), 1000);
-    assert_ok(tally_accumulator_add(sum, device, TALLY_F32, data + 4000, 5000));
-    assert_ok(tally_accumulator_round(sum, TALLY_F64, &got));
-    assert_ok(tally_accumulator_round(sum_here, TALLY_F64, &want));
+    assert_int_equal(tally_state_count(sum), 1000);
+    assert_ok(tally_state_feed(sum, device, data + 4000, NULL, 5000));
+    assert_ok(tally_state_value(sum, &got));
+    assert_ok(tally_state_value(sum_here, &want));
     assert_true(tally_value_bits(&got) == tally_value_bits(&want));
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
         check_stream_goes_on(device, &jobs[i], i < 3 ? 1 : 2);
-    tally_accumulator_destroy(sum);
-    tally_accumulator_destroy(sum_here);
+    tally_state_destroy(sum);
+    tally_state_destroy(sum_here);
     tally_close(device);
     check_nothing_left();
 }
@@ -682,11 +686,11 @@ static void lost_device(void **state) {
         const CUdeviceptr one = place(data, 400), two = place(data, 400);
         const CUdeviceptr low = one < two ? one : two, high = one < two ? two : one;
         void *address = (void *)(uintptr_t)low;
-        assert_error(TALLY_EUNSUPPORTED, tally_reduce_resident(culprit, TALLY_SUM, TALLY_F32,
-                                                               address, 1u << 30, NULL, &got));
+        assert_error(TALLY_EUNSUPPORTED, tally_reduce_resident(culprit, ASK(TALLY_SUM, TALLY_F32),
+                                                               address, NULL, 1u << 30, &got));
         assert_error(TALLY_ELOST,
-                     tally_reduce_resident(culprit, TALLY_SUM, TALLY_F32, address,
-                                           (high + 400 - low) / sizeof(float), NULL, &got));
+                     tally_reduce_resident(culprit, ASK(TALLY_SUM, TALLY_F32), address, NULL,
+                                           (high + 400 - low) / sizeof(float), &got));
         assert_non_null(strstr(tally_error(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
         check_untouched(&job, &(struct failure){"(a kernel)", 1, 700}, &got);
         if (round % 2) check_like_cpu(culprit, &job); /* before or after the victim: all the same */
@@ -804,7 +808,8 @@ static void *work(void *argument) {
         if (tally_open("cuda:0", &mine) != TALLY_OK) w->wrong = "open";
         devices[1] = mine;
         for (int k = 0; k < 2 && !w->wrong; k++)
-            if (tally_reduce(devices[k], TALLY_SUM, TALLY_F32, data, 3000, NULL, &got) != TALLY_OK)
+            if (tally_reduce(devices[k], ASK(TALLY_SUM, TALLY_F32), data, NULL, 3000, &got) !=
+                TALLY_OK)
                 w->wrong = "reduce";
             else if (tally_value_bits(&got) != tally_value_bits(w->want))
                 w->wrong = "bits";
@@ -818,7 +823,7 @@ static void threads(void **state) {
     tally_value want;
     (void)state;
     fill_wild(TALLY_F32, 3000, false);
-    assert_ok(tally_reduce(NULL, TALLY_SUM, TALLY_F32, data, 3000, NULL, &want));
+    assert_ok(tally_reduce(NULL, ASK(TALLY_SUM, TALLY_F32), data, NULL, 3000, &want));
     tally_device *shared[2] = {opened("cuda:0"), opened("cuda:0")};
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.shared = shared[i % 2], .want = &want};

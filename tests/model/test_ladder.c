@@ -162,8 +162,8 @@ static uint64_t expected(const kind *k, tally_op op, const void *x, size_t n) {
         case TALLY_XOR:
             v ^= e;
             break;
-        default: /* no rung is for another */
-            break;
+        default: /* the ladder has no others */
+            abort();
         }
     }
     return v;

@@ -1,4 +1,4 @@
-"""A stream gives what one call over the whole array gives, however it is cut, and at every point."""
+"""A state that is fed gives what one call over the whole array gives, however it is cut, and at every point."""
 
 import numpy as np
 import pytest
@@ -28,18 +28,23 @@ def cuts(g, n):
     return np.diff(points).tolist()
 
 
-def feed(stream, raw, pieces, arena, g):
+def fed(state, device, address, n):
+    status = state.feed_at(device, address, n)
+    assert status == "OK", f"feed: {status}: {tally.error().decode()}"
+
+
+def feed(state, device, raw, pieces, arena, g):
     size = raw.dtype.itemsize
     at = 0
     for n in pieces:
         piece = raw[at:at + n]
         if g.random() < 0.3 and n * size < arena.size - 8:  # moved to an odd place that is gone later
-            stream.feed(arena.place(piece, int(g.choice([0, 1, 3, ~0, ~1]))), n)
+            fed(state, device, arena.place(piece, int(g.choice([0, 1, 3, ~0, ~1]))), n)
             arena.bytes[:] = 0xFF
         elif n == 0 and g.random() < 0.5:
-            stream.feed(None, 0)
+            fed(state, device, None, 0)
         else:
-            stream.feed(raw.ctypes.data + at * size, n)
+            fed(state, device, raw.ctypes.data + at * size, n)
         at += n
     assert at == len(raw)
 
@@ -52,7 +57,7 @@ def arena():
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("op", OPS)
 def test_any_cut(op, type_, devices, arena):
-    g = data.rng(f"stream {op} {type_}")
+    g = data.rng(f"feed {op} {type_}")
     kinds = data.kinds(op, type_)
     for n in [0, 1, 2, 33, 100, 4095, 4096, 4097, 8192, 9000, 20000, 70000, (7 << 18) // SIZE[type_]]:
         for _ in range(3 if n < 50000 else 1):
@@ -61,33 +66,33 @@ def test_any_cut(op, type_, devices, arena):
             out = str(g.choice(FLOATS)) if op == "sum" and type_ in FLOATS else None
             device = devices[int(g.integers(0, len(devices)))]
             pieces = cuts(g, n)
-            with tally.Stream(device, op, type_, out=out) as stream:
-                feed(stream, raw, pieces, arena, g)
-                got = stream.result()
-                again = stream.result()
+            with tally.State(op, type_, out=out) as state:
+                feed(state, device, raw, pieces, arena, g)
+                got = state.value()
+                again = state.value()
             want = oracle.answer(op, type_, raw, out)
             if got != want or again != want:
-                pytest.fail(f"stream op={op} type={type_} device={device.spec} n={n} kind={kind} "
+                pytest.fail(f"state op={op} type={type_} device={device.spec} n={n} kind={kind} "
                             f"pieces={pieces[:20]} out={out} seed={data.SEED}: got {show(got)}, then "
                             f"{show(again)}, want {show(want)}")
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_result_on_the_way(type_, devices, arena):
-    """result() changes nothing: asked after every piece, it is right for what was fed so far."""
+    """value() changes nothing: asked after every piece, it is right for what was fed so far."""
     g = data.rng("on the way " + type_)
     for op in OPS:
         for n in (50, 5000, 17000):
             raw = data.make(g, data.kinds(op, type_)[0], type_, n)
             device = devices[int(g.integers(0, len(devices)))]
             pieces = [p for p in cuts(g, n)][:40]
-            with tally.Stream(device, op, type_) as stream:
-                assert stream.result() == oracle.answer(op, type_, raw[:0])
+            with tally.State(op, type_) as state:
+                assert state.value() == oracle.answer(op, type_, raw[:0])
                 at = 0
                 for piece in pieces:
-                    stream.feed(raw.ctypes.data + at * SIZE[type_], piece)
+                    fed(state, device, raw.ctypes.data + at * SIZE[type_], piece)
                     at += piece
-                    got, want = stream.result(), oracle.answer(op, type_, raw[:at])
+                    got, want = state.value(), oracle.answer(op, type_, raw[:at])
                     assert got == want, (op, type_, device.spec, at, pieces, show(got), show(want),
                                          data.SEED)
 
@@ -95,19 +100,19 @@ def test_result_on_the_way(type_, devices, arena):
 @pytest.mark.parametrize("commutative", [True, False])
 @pytest.mark.parametrize("type_", ["u8", "i16", "bf16", "f32", "u64", "f64"])
 def test_user_operator(type_, commutative, devices, arena):
-    g = data.rng(f"stream user {type_} {commutative}")
+    g = data.rng(f"feed user {type_} {commutative}")
     f = mixing(type_, commutative)
     for n in [0, 1, 2, 31, 33, 129, 4095, 4096, 4097, 8193, 12289, 30000]:
         raw = data.random_bits(g, type_, n).view(DTYPE[type_])
         operator = tally.UserOperator(f, type_, 3, commutative)
         device = devices[int(g.integers(0, len(devices)))]
         pieces = cuts(g, n)
-        with tally.Stream(device, operator, type_) as stream:
+        with tally.State(operator, type_) as state:
             half = len(pieces) // 2
-            feed(stream, raw[:sum(pieces[:half])], pieces[:half], arena, g)
-            middle = stream.result()
-            feed(stream, raw[sum(pieces[:half]):], pieces[half:], arena, g)
-            got = stream.result()
+            feed(state, device, raw[:sum(pieces[:half])], pieces[:half], arena, g)
+            middle = state.value()
+            feed(state, device, raw[sum(pieces[:half]):], pieces[half:], arena, g)
+            got = state.value()
         assert not operator.problems, operator.problems[0]
         for result, upto in ((middle, sum(pieces[:half])), (got, n)):
             want = type_, oracle.tree_bits(type_, f, raw[:upto], commutative, 3)
@@ -120,22 +125,22 @@ def test_a_sum_out_of_range_may_come_back(devices):
         for type_ in ("i64", "u64"):
             top = oracle.integer_range(type_)[1]
             raw = np.array([top, 1] + ([-1] if type_ == "i64" else []), DTYPE[type_])
-            with tally.Stream(device, "sum", type_) as stream:
-                stream.feed(raw.ctypes.data, 1)
-                assert stream.result() == (type_, top)
-                stream.feed(raw.ctypes.data + 8, 1)
-                assert stream.result() == "ERANGE"
+            with tally.State("sum", type_) as state:
+                fed(state, device, raw.ctypes.data, 1)
+                assert state.value() == (type_, top)
+                fed(state, device, raw.ctypes.data + 8, 1)
+                assert state.value() == "ERANGE"
                 if type_ == "i64":
-                    stream.feed(raw.ctypes.data + 16, 1)
-                    assert stream.result() == (type_, top)
-            with tally.Stream(device, "prod", type_) as stream:
-                stream.feed(raw.ctypes.data, 1)
-                stream.feed(raw.ctypes.data, 1)
-                assert stream.result() == "ERANGE"
-                stream.feed(np.zeros(1, np.int64).ctypes.data, 1)
-                assert stream.result() == (type_, 0)
-                stream.feed(raw.ctypes.data, 1)
-                assert stream.result() == (type_, 0)
+                    fed(state, device, raw.ctypes.data + 16, 1)
+                    assert state.value() == (type_, top)
+            with tally.State("prod", type_) as state:
+                fed(state, device, raw.ctypes.data, 1)
+                fed(state, device, raw.ctypes.data, 1)
+                assert state.value() == "ERANGE"
+                fed(state, device, np.zeros(1, np.int64).ctypes.data, 1)
+                assert state.value() == (type_, 0)
+                fed(state, device, raw.ctypes.data, 1)
+                assert state.value() == (type_, 0)
 
 
 def test_infinities_in_different_pieces(devices):
@@ -143,28 +148,28 @@ def test_infinities_in_different_pieces(devices):
         for type_ in FLOATS:
             inf = oracle.INF[type_]
             raw = np.array([inf, oracle.ONE[type_], inf | oracle.SIGN[type_], 0], DTYPE[type_])
-            with tally.Stream(device, "sum", type_) as stream:
+            with tally.State("sum", type_) as state:
                 for i, want in enumerate([inf, inf, oracle.NAN[type_], oracle.NAN[type_]]):
-                    stream.feed(raw.ctypes.data + i * SIZE[type_], 1)
-                    assert stream.result() == (type_, want), (type_, i, device)
+                    fed(state, device, raw.ctypes.data + i * SIZE[type_], 1)
+                    assert state.value() == (type_, want), (type_, i, device)
 
 
-def test_many_streams_at_once_on_one_device(devices):
-    """Streams share a device but nothing else."""
-    g = data.rng("many streams")
+def test_many_states_at_once_on_one_device(devices):
+    """States share a device but nothing else."""
+    g = data.rng("many states")
     for device in devices[:8]:
-        open_streams = []
+        open_states = []
         for op in OPS:
             for type_ in TYPES:
                 kind = data.kinds(op, type_)[0]
-                open_streams.append((op, type_, data.make(g, kind, type_, 5000),
-                                     tally.Stream(device, op, type_)))
+                open_states.append((op, type_, data.make(g, kind, type_, 5000),
+                                     tally.State(op, type_)))
         for part in range(5):
-            for op, type_, raw, stream in open_streams:
-                stream.feed(raw.ctypes.data + 1000 * part * SIZE[type_], 1000)
-        for op, type_, raw, stream in open_streams:
-            assert stream.result() == oracle.answer(op, type_, raw), (op, type_, device)
-            stream.close()
+            for op, type_, raw, state in open_states:
+                fed(state, device, raw.ctypes.data + 1000 * part * SIZE[type_], 1000)
+        for op, type_, raw, state in open_states:
+            assert state.value() == oracle.answer(op, type_, raw), (op, type_, device)
+            state.close()
 
 
 def resident():
@@ -173,7 +178,7 @@ def resident():
 
 
 def test_constant_memory(few_devices):
-    """2^26 elements through one stream of each family: it must not keep them."""
+    """2^26 elements through one state of each family: it must not keep them."""
     raw = data.floats("f32", np.exp2(data.rng("memory").uniform(-.01, .01, 1 << 20)))
     whole = oracle.tree(np.multiply, raw.view(np.float32), True)
     for _ in range(6):
@@ -182,12 +187,12 @@ def test_constant_memory(few_devices):
     total = oracle.Exact().add("f32", raw)
     total.units *= 64
     device = few_devices[-1]
-    with tally.Stream(device, "prod", "f32") as product, tally.Stream(device, "sum", "f32") as sum_:
+    with tally.State("prod", "f32") as product, tally.State("sum", "f32") as sum_:
         for i in range(64):
-            product.feed(raw.ctypes.data, 1 << 20)
-            sum_.feed(raw.ctypes.data, 1 << 20)
+            fed(product, device, raw.ctypes.data, 1 << 20)
+            fed(sum_, device, raw.ctypes.data, 1 << 20)
             if i == 1:
                 before = resident()
-        assert product.result() == ("f32", oracle.canonical("f32", int(whole.view(np.uint32)[0])))
-        assert sum_.result() == ("f32", total.round("f32"))
+        assert product.value() == ("f32", oracle.canonical("f32", int(whole.view(np.uint32)[0])))
+        assert sum_.value() == ("f32", total.round("f32"))
     assert resident() - before < 32 << 20

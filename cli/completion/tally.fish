@@ -1,0 +1,65 @@
+# Completion of the command tally for fish. tally.bash and tally.zsh know the same words.
+set -l operators sum prod min max and or xor
+set -l statistics mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe
+set -l others devices bench ladder explain help version
+set -l types i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+set -l rungs sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared \
+    coarsened grid-stride vectorized shuffle single-pass tally
+
+function __tally_first
+    test (count (commandline -opc)) = 1
+end
+# Whether the command is one of those given.
+function __tally_is
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and contains -- $words[2] $argv
+end
+# Whether it is none of those given: then it is an operator, or several (count,mean).
+function __tally_reduces
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain help version
+end
+function __tally_has_ddof
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and string match -qr '(^|,)(var|std|describe)(,|$)' -- $words[2]
+end
+# After count,mea: count,mean.
+function __tally_several
+    set -l word (commandline -ct)
+    string match -q '*,*' -- $word; and string replace -r '[^,]*$' '' -- $word
+end
+
+complete -c tally -f
+complete -c tally -n __tally_first -a "$operators" -d 'of all elements'
+complete -c tally -n __tally_first -a "$statistics" -d 'of all elements'
+complete -c tally -n __tally_first -a "(__tally_several)\$(string split ' ' '$operators $statistics')" -d 'and this'
+complete -c tally -n __tally_first -a devices -d 'what there is to reduce on'
+complete -c tally -n __tally_first -a bench -d 'time a reduction'
+complete -c tally -n __tally_first -a ladder -d 'the classic GPU kernels'
+complete -c tally -n __tally_first -a explain -d 'one of these kernels, step by step'
+complete -c tally -n __tally_first -a help -d 'explain a command'
+complete -c tally -n __tally_first -a version -d 'the version'
+complete -c tally -n __tally_first -l version -d 'the version'
+complete -c tally -l help -d 'its help'
+
+complete -c tally -n __tally_reduces -F
+complete -c tally -n __tally_reduces -l text -d 'numbers as text'
+complete -c tally -n __tally_reduces -l out -x -a 'f16 bf16 f32 f64' -d 'round to this type'
+complete -c tally -n __tally_has_ddof -l ddof -x -d 'the correction of the variance'
+complete -c tally -n '__tally_is bench' -a "$operators"
+complete -c tally -n '__tally_is bench' -l data -x -a 'uniform normal loguniform wild' -d 'how floating elements are spread'
+complete -c tally -n '__tally_is bench' -l repeat -x -d 'so many rounds'
+complete -c tally -n '__tally_is bench; or __tally_reduces' -l fast -d 'plain, unordered additions'
+complete -c tally -n '__tally_is bench; or __tally_reduces' -l threads -x -d 'of the cpu'
+complete -c tally -n '__tally_is bench; or __tally_reduces' -l device -x -a 'auto cpu cuda opencl model'
+complete -c tally -n '__tally_is ladder' -l device -x -a 'cuda opencl model cpu'
+complete -c tally -n '__tally_is ladder' -l only -x -a "$rungs" -d 'these rungs only'
+complete -c tally -n '__tally_is explain ladder' -a "$rungs"
+complete -c tally -n '__tally_is ladder explain' -l op -x -a "$operators" -d 'the operator'
+complete -c tally -n '__tally_is ladder explain' -l block -x -d 'threads of a block'
+complete -c tally -n '__tally_is ladder explain' -l coarsen -x -d 'pairs of elements a thread adds'
+complete -c tally -n '__tally_is ladder explain' -l finish -x -a 'relaunch atomic host' -d "how blocks' results meet"
+complete -c tally -n '__tally_is bench ladder explain' -s n -l n -x -d 'so many elements'
+complete -c tally -n '__tally_is bench ladder explain; or __tally_reduces' -l dtype -x -a "$types" -d 'the type of the elements'
+complete -c tally -n '__tally_is devices bench ladder explain; or __tally_reduces' -l json -d 'as JSON'
+complete -c tally -n '__tally_is help' -a "$operators $statistics $others"

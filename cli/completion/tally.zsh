@@ -1,0 +1,63 @@
+#compdef tally
+# Completion of the command tally for zsh. tally.bash and tally.fish know the same words.
+_tally() {
+    local -a operators names statistics others types rungs numbers climb
+    operators=(
+        'sum:the exact sum, rounded once' 'prod:the product' 'min:the least' 'max:the greatest'
+        'and:the bits set in all' 'or:the bits set in any' 'xor:the bits set in an odd number')
+    names=(${operators%%:*})
+    statistics=(
+        'mean:the exact mean, rounded once' 'var:the variance' 'std:the standard deviation'
+        'norm1:the sum of magnitudes' 'norm2:the Euclidean norm' 'norminf:the greatest magnitude'
+        'sumsq:the sum of squares' 'dot:the dot product of two inputs' 'argmin:where the least is'
+        'argmax:where the greatest is' 'minmax:the least and the greatest' 'count:how many there are'
+        'nans:how many are NaN' 'nonzero:how many are not zero' 'any:whether one is not zero'
+        'all:whether none is zero' 'describe:several statistics at once')
+    others=(
+        'devices:what there is to reduce on' 'bench:time a reduction' 'ladder:the classic GPU kernels'
+        'explain:one of these kernels, step by step' 'help:explain a command' 'version:the version')
+    types=(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64)
+    rungs=(sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared
+        coarsened grid-stride vectorized shuffle single-pass tally)
+    numbers=('(-n --n)'{-n,--n}'[so many elements]:number')
+    climb=($numbers '--op[the operator]:operator:($names)' '--dtype[the elements'\'' type]:type:($types)'
+        '--block[threads of a block]:number' '--coarsen[pairs of elements a thread adds]:number'
+        '--finish[how blocks'\'' results meet]:finish:(relaunch atomic host)' '--json[one JSON object]' '--help[its help]')
+
+    if (( CURRENT == 2 )); then
+        if compset -P '*,'; then # the last of several statistics
+            _describe operator operators -- statistics
+        elif [[ $PREFIX == -* ]]; then
+            _arguments '--help[the commands]' '--version[the version]'
+        else
+            _describe command operators -- statistics -- others
+        fi
+        return
+    fi
+    local command=$words[2]
+    shift words
+    (( CURRENT-- ))
+    case $command in
+    devices) _arguments '--json[an array of objects]' '--help[its help]' ;;
+    bench)
+        _arguments $numbers '--dtype[the elements'\'' type]:type:($types)' \
+            '--data[how floating elements are spread]:kind:(uniform normal loguniform wild)' \
+            '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
+            '--fast[plain, unordered additions]' '--repeat[so many rounds]:number' '--json[one JSON object]' \
+            '--help[its help]' ':operator:($names)' ;;
+    ladder)
+        _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
+            '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
+    explain) _arguments $climb ':rung:($rungs)' ;;
+    help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
+    version) ;;
+    *)
+        local -a more
+        [[ ,$command, != *,(var|std|describe),* ]] || more=('--ddof[the correction of the variance]:number')
+        _arguments '--dtype[the elements'\'' type]:type:($types)' '--text[numbers as text]' \
+            '--out[round to this type]:type:(f16 bf16 f32 f64)' '--fast[plain, unordered additions]' \
+            '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
+            '--json[one JSON object]' '--help[its help]' $more '*:file:_files' ;;
+    esac
+}
+[ "$funcstack[1]" != _tally ] || _tally "$@"

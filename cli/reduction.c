@@ -1,0 +1,214 @@
+/*
+ * reduction.c - several inputs, one state.
+ *
+ * The named files are looked at before any of them is reduced: a wrong type in the last one is told
+ * at once, and their sizes give the progress line its percentage.
+ */
+#include "reduction.h"
+
+#include "message.h"
+#include "names.h"
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { OPS_MAX = 1 + sizeof((tally_problem *)0)->also / sizeof(tally_op) };
+
+/* ---- What is asked for ---- */
+
+static int add_op(struct reduction *r, const char *name) {
+    tally_op op;
+    if (tally_op_parse(name, &op) != TALLY_OK) {
+        char near[32];
+        if (names_nearest(name, names_of_ops(), near, sizeof near))
+            return misused("'%s' is no operator; did you mean %s?", name, near);
+        return misused("'%s' is no operator; the operators are %s", name, names_of_ops());
+    }
+    if (r->op_count == OPS_MAX)
+        return misused("%s: at most %d operators go into one pass", r->asked, (int)OPS_MAX);
+    *(r->op_count ? &r->problem.also[r->op_count - 1] : &r->problem.op) = op;
+    r->op_count++;
+    return STATUS_OK;
+}
+
+int reduction_ops(struct reduction *r, const char *text) {
+    char name[32];
+    r->asked = text;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (!length)
+            return misused("%s: an operator is missing beside a comma; write it as in "
+                           "count,sum,mean",
+                           text);
+        snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), at);
+        int status = add_op(r, name);
+        if (status != STATUS_OK) return status;
+        at += length;
+        if (!*at) return STATUS_OK;
+    }
+}
+
+bool reduction_asks(const struct reduction *r, tally_op op) {
+    tally_problem problem = r->problem;
+    size_t count;
+    if (!problem.type) problem.type = TALLY_F64;
+    problem.out = 0;
+    if (tally_problem_values(&problem, &count) != TALLY_OK) return false;
+    for (size_t i = 0; i < count; i++)
+        if (tally_problem_value_op(&problem, i) == op) return true;
+    return false;
+}
+
+/* ---- The inputs ---- */
+
+static bool check_type(struct reduction *r, const struct source *s) {
+    tally_type type = r->problem.type;
+    if (type && type != s->type)
+        return failed("%s holds %s but %s holds %s; one reduction has one type, so convert one of "
+                      "them",
+                      r->type_owner, tally_type_name(type), s->name, tally_type_name(s->type)),
+               false;
+    if (!type) r->type_owner = s->name;
+    r->problem.type = s->type;
+    return true;
+}
+
+/* Looks at a file that can be opened twice: its type must fit, and its size is added up. */
+static bool look_at(struct reduction *r, const char *name) {
+    struct stat status;
+    struct source s;
+    if (source_is_stdin(name) || (stat(name, &status) == 0 && !S_ISREG(status.st_mode)))
+        return r->total = SOURCE_UNKNOWN, true;
+    if (!source_open(&s, name, &r->how)) return false;
+    bool fits = check_type(r, &s);
+    source_close(&s);
+    if (s.bytes == SOURCE_UNKNOWN) r->total = SOURCE_UNKNOWN;
+    if (r->total != SOURCE_UNKNOWN) r->total += s.bytes;
+    return fits;
+}
+
+static bool look_at_all(struct reduction *r, char **names, int count) {
+    int stdins = 0;
+    for (int i = 0; i < count; i++) {
+        stdins += source_is_stdin(names[i]);
+        if (!look_at(r, names[i])) return false;
+    }
+    if (stdins > 1)
+        return failed("standard input is named twice, and can be read once only"), false;
+    if (r->total == SOURCE_UNKNOWN) r->total = 0;
+    return true;
+}
+
+static bool create_state(struct reduction *r) {
+    if (r->state || tally_state_create(&r->problem, &r->state) == TALLY_OK) return true;
+    return failed("%s", tally_error()), false;
+}
+
+static bool feed(struct reduction *r, const char *name, const void *x, const void *y, size_t n) {
+    if (tally_state_feed(r->state, r->device, x, y, n) != TALLY_OK)
+        return failed("%s: %s", name, tally_error()), false;
+    r->bytes += (uint64_t)n * tally_type_size(r->problem.type) * (y ? 2 : 1);
+    return true;
+}
+
+static bool feed_source(struct reduction *r, struct source *s) {
+    const void *x;
+    size_t n;
+    if (!check_type(r, s) || !create_state(r)) return false;
+    do {
+        if (!source_next(s, &x, &n) || !feed(r, s->name, x, NULL, n)) return false;
+    } while (n);
+    return true;
+}
+
+static bool feed_all(struct reduction *r, char **names, int count) {
+    for (int i = 0; i < count; i++) {
+        struct source s;
+        if (!source_open(&s, names[i], &r->how)) return false;
+        bool fed = feed_source(r, &s);
+        source_close(&s);
+        if (!fed) return false;
+    }
+    return true;
+}
+
+/* ---- Two inputs in step ---- */
+
+struct side {
+    struct source source;
+    const unsigned char *x; /* elements that the other side has no partners for yet */
+    size_t n;
+    bool ended;
+};
+
+static bool side_fill(struct side *s) {
+    const void *x;
+    if (s->n || s->ended) return true;
+    if (!source_next(&s->source, &x, &s->n)) return false;
+    s->x = x;
+    s->ended = !s->n;
+    return true;
+}
+
+static int differ(const struct side *a, uint64_t m, const struct side *b, uint64_t n) {
+    return failed("%s has %" PRIu64 " numbers but %s has %" PRIu64 "; dot takes two inputs of one "
+                  "length",
+                  a->source.name, m, b->source.name, n);
+}
+
+/* Reads the longer one to its end, so that the line can tell both lengths. */
+static bool tell_lengths(struct side *a, struct side *b) {
+    struct side *longer = a->ended ? b : a;
+    const void *x;
+    do {
+        if (!source_next(&longer->source, &x, &longer->n)) return false;
+    } while (longer->n);
+    differ(a, a->source.elements, b, b->source.elements);
+    return false;
+}
+
+static bool feed_in_step(struct reduction *r, struct side *a, struct side *b) {
+    const size_t size = tally_type_size(a->source.type);
+    const uint64_t m = source_count(&a->source), n = source_count(&b->source);
+    if (m != SOURCE_UNKNOWN && n != SOURCE_UNKNOWN && m != n) return differ(a, m, b, n), false;
+    for (;;) {
+        if (!side_fill(a) || !side_fill(b)) return false;
+        if (a->ended && b->ended) return true;
+        if (a->ended || b->ended) return tell_lengths(a, b);
+        const size_t both = a->n < b->n ? a->n : b->n;
+        if (!feed(r, a->source.name, a->x, b->x, both)) return false;
+        a->x += both * size, a->n -= both;
+        b->x += both * size, b->n -= both;
+    }
+}
+
+static bool feed_two(struct reduction *r, char **names) {
+    struct side a = {.n = 0}, b = {.n = 0};
+    if (!source_open(&a.source, names[0], &r->how)) return false;
+    bool fed = false;
+    if (source_open(&b.source, names[1], &r->how)) {
+        fed = check_type(r, &a.source) && check_type(r, &b.source) && create_state(r) &&
+              feed_in_step(r, &a, &b);
+        source_close(&b.source);
+    }
+    source_close(&a.source);
+    return fed;
+}
+
+/* ---- All of it ---- */
+
+int reduction_run(struct reduction *r, char **names, int count) {
+    const bool two = reduction_asks(r, TALLY_DOT);
+    if (two && count != 2)
+        return misused("dot takes two inputs, x and y, not %d; see 'tally help dot'", count);
+    if (!look_at_all(r, names, count)) return STATUS_FAILED;
+    const double start = clock_seconds();
+    progress_begin(r->total);
+    if (!(two ? feed_two(r, names) : feed_all(r, names, count))) return STATUS_FAILED;
+    progress_end();
+    r->seconds = clock_seconds() - start;
+    return answer_print(r);
+}

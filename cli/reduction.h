@@ -1,0 +1,44 @@
+/*
+ * reduction.h - what one run of `tally OP` is asked for, and what has become of it.
+ */
+#ifndef TALLY_CLI_REDUCTION_H
+#define TALLY_CLI_REDUCTION_H
+
+#include "source.h"
+#include "tally.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct reduction {
+    /* As told. */
+    const char *asked;     /* the operators as typed: "sum", "count,mean" */
+    tally_problem problem; /* its type is 0 until the first input tells it */
+    size_t op_count;       /* how many operators were typed */
+    struct reading how;
+    bool as_json, help, has_ddof;
+    const char *device_text; /* what --device says, or NULL */
+    uint64_t threads;        /* what --threads says, or 0 */
+
+    /* As found. */
+    tally_device *device;
+    tally_state *state;     /* made when the first input tells its type */
+    const char *type_owner; /* the input that told it */
+    uint64_t total;         /* bytes in all inputs together, 0 where that is not known */
+    uint64_t bytes;         /* of the elements that have been fed */
+    double seconds;
+};
+
+/* Reads the operators: one, or several with commas between them. Returns an exit status. */
+int reduction_ops(struct reduction *r, const char *text);
+
+/* Whether one of the problem's values is of this operator. */
+bool reduction_asks(const struct reduction *r, tally_op op);
+
+/* Reduces the inputs, and prints the answer. Returns an exit status. */
+int reduction_run(struct reduction *r, char **names, int count);
+
+/* Prints the answer (answer.c). */
+int answer_print(struct reduction *r);
+
+#endif

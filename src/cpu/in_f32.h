@@ -1,0 +1,22 @@
+/*
+ * in_f32.h - makes one exact sum kernel whose terms are floats. As in_f64.h.
+ */
+#define REAL     float
+#define INT      int32_t
+#define WORD     uint32_t
+#define VREAL    vf32
+#define VINT     vi32
+#define VWORD    vu32
+#define MANTISSA 23
+#define LOWEST   (-149)
+#define HIGHEST  127
+
+#include "cpu/extract.h"
+
+#include "cpu/bins.h"
+
+#include "cpu/few.h"
+
+#include "cpu/exact_sum.h"
+
+#include "cpu/undefine.h"

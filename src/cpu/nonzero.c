@@ -1,0 +1,51 @@
+/*
+ * nonzero.c - how many elements are not zero, of one instruction set.
+ *
+ * Zeros are counted, lane by lane, each lane as wide as an element: a comparison gives -1 there. A lane of 8
+ * bits takes 255 of these, one of 16 bits 65535; then lanes are added up. What an element means does not
+ * matter but for its size, and for whether its sign makes no difference: -0 is a zero, and NaN is none.
+ */
+#include "cpu/vector.h"
+
+/* up: 1 for floats, whose sign bit is shifted out. */
+#define NONZERO(name, type, round, up)                                                             \
+    void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \
+        typedef VECTOR_OF(type) vector;                                                            \
+        typedef type LOOSE loose;                                                                  \
+        const loose *x = array;                                                                    \
+        uint64_t zeros = 0;                                                                        \
+        const size_t count = n;                                                                    \
+        for (size_t m; n >= 2 * LANES(type); n -= m * 2 * LANES(type)) {                           \
+            m = n / (2 * LANES(type)) < (round) ? n / (2 * LANES(type)) : (round);                 \
+            vector even = {0}, odd = {0};                                                          \
+            for (size_t i = 0; i < m; i++, x += 2 * LANES(type)) {                                 \
+                const vector v = VECTOR_LOAD(vector, x), w = VECTOR_LOAD(vector, x + LANES(type)); \
+                PREFETCH_AHEAD(x, 2 * TALLY_VECTOR);                                               \
+                even -= (vector)((v << (up)) == 0);                                                \
+                odd -= (vector)((w << (up)) == 0);                                                 \
+            }                                                                                      \
+            for (size_t j = 0; j < LANES(type); j++)                                               \
+                zeros += (uint64_t)even[j] + odd[j];                                               \
+        }                                                                                          \
+        for (size_t i = 0; i < n; i++)                                                             \
+            zeros += (type)((uint64_t)x[i] << (up)) == 0;                                          \
+        *(uint64_t *)state += count - zeros;                                                       \
+    }
+
+#define MOST_8  255
+#define MOST_16 65535
+#define MOST_32 ((size_t)1 << 30) /* a fold's worth */
+#define MOST_64 ((size_t)1 << 30)
+
+NONZERO(i8, uint8_t, MOST_8, 0)
+NONZERO(u8, uint8_t, MOST_8, 0)
+NONZERO(i16, uint16_t, MOST_16, 0)
+NONZERO(u16, uint16_t, MOST_16, 0)
+NONZERO(i32, uint32_t, MOST_32, 0)
+NONZERO(u32, uint32_t, MOST_32, 0)
+NONZERO(i64, uint64_t, MOST_64, 0)
+NONZERO(u64, uint64_t, MOST_64, 0)
+NONZERO(f16, uint16_t, MOST_16, 1)
+NONZERO(bf16, uint16_t, MOST_16, 1)
+NONZERO(f32, uint32_t, MOST_32, 1)
+NONZERO(f64, uint64_t, MOST_64, 1)

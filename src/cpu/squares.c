@@ -1,0 +1,33 @@
+/*
+ * squares.c - the exact sums of x^2 of one instruction set, of floats. As products.c, of an element with itself.
+ */
+#include "cpu/multiply.h"
+#include "cpu/parts.h"
+
+#define NAME   squares_f64
+#define PAIRED 0
+#include "cpu/in_two_f64.h"
+
+#define NAME           squares_f32
+#define ELEMENT        loose_f32
+#define PAIRED         0
+#define TERM(p, q)     square_f64(f64_from_f32(p))
+#define TERM_ONE(p, q) ((double)*(p) * *(p))
+#define MAX_LEVELS     3
+#include "cpu/in_f64.h"
+
+#define NAME           squares_f16
+#define ELEMENT        loose_u16
+#define PAIRED         0
+#define TERM(p, q)     square_f32(LOAD_F16(p))
+#define TERM_ONE(p, q) (f32_from_f16(p) * f32_from_f16(p))
+#define MAX_LEVELS     3
+#include "cpu/in_f32.h"
+
+#define NAME           squares_bf16
+#define ELEMENT        loose_u16
+#define PAIRED         0
+#define TERM(p, q)     square_f64(f64_from_bf16(p))
+#define TERM_ONE(p, q) ((double)f32_from_bf16(p) * f32_from_bf16(p))
+#define MAX_LEVELS     3
+#include "cpu/in_f64.h"

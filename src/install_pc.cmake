@@ -1,0 +1,11 @@
+# Run at installation: writes tally.pc for the prefix that it is going to.
+foreach(name libdir includedir)
+  string(TOUPPER ${name} NAME)
+  if(IS_ABSOLUTE "${${NAME}}")
+    set(${name} "${${NAME}}")
+  else()
+    set(${name} "\${prefix}/${${NAME}}")
+  endif()
+endforeach()
+list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE dl)
+configure_file("${PC_IN}" "${PC}" @ONLY)
