@@ -71,26 +71,27 @@ static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) 
     }
 }
 
-/* Whether the limbs hold a number that n terms can add up to. */
+/* Whether the limbs hold a number that n terms can add up to: below n * 2^highest in magnitude, and a
+ * multiple of 2^lowest. What two such numbers add up to is one of as many terms as they have together. */
 static int is_reachable(const struct superacc *a, struct reach r, uint64_t n) {
+    const int edge = (r.highest - SUPERACC_LOWEST) / 32; /* the limb of 2^highest */
     struct superacc magnitude = *a;
     if (a->low == a->high) return 1;
     if (a->limb[a->high - 1] < 0) {
         superacc_negate(&magnitude);
         superacc_normalise(&magnitude);
     }
-    int top = magnitude.high - 1, bottom = magnitude.low;
-    while (top >= bottom && magnitude.limb[top] == 0)
-        top--;
-    while (bottom <= top && magnitude.limb[bottom] == 0)
+    int bottom = magnitude.low;
+    while (bottom < magnitude.high && magnitude.limb[bottom] == 0)
         bottom++;
-    if (top < bottom) return 1;
-    if (n == 0) return 0;
-    const int high =
-        SUPERACC_LOWEST + 32 * top + 64 - __builtin_clzll((uint64_t)magnitude.limb[top]);
+    if (bottom == magnitude.high) return 1;
+    for (int i = edge + 2; i < magnitude.high; i++)
+        if (magnitude.limb[i] != 0) return 0;
+    const uint64_t below = (uint64_t)superacc_limb(&magnitude, edge),
+                   above = (uint64_t)superacc_limb(&magnitude, edge + 1);
     const int low =
         SUPERACC_LOWEST + 32 * bottom + __builtin_ctzll((uint64_t)magnitude.limb[bottom]);
-    return low >= r.lowest && high <= r.highest + 64 - __builtin_clzll(n);
+    return (above << 32 | below) < n && below >> 32 == 0 && above >> 32 == 0 && low >= r.lowest;
 }
 
 static int unpack_sum(const uint64_t *word, struct reach r, uint64_t n, struct exact_sum *s) {
@@ -133,8 +134,24 @@ static int sum_unpack(const struct problem *p, const uint64_t *word, uint64_t n,
     return unpack_sum(word, reach_of(p, 1), n, state);
 }
 
-static int square_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
+/* Terms that are not negative, and +0 at the least, do not add up to anything else. */
+static int is_positive(const struct exact_sum *s, uint64_t n) {
+    const struct superacc *a = &s->limbs;
+    return s->minus == 0 && (n == 0 || s->mixed) &&
+           (a->low == a->high || a->limb[a->high - 1] >= 0);
+}
+
+static int magnitude_unpack(const struct problem *p, const uint64_t *word, uint64_t n,
+                            void *state) {
+    return sum_unpack(p, word, n, state) && is_positive(state, n);
+}
+
+static int product_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
     return unpack_sum(word, reach_of(p, 2), n, state);
+}
+
+static int square_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
+    return product_unpack(p, word, n, state) && is_positive(state, n);
 }
 
 /* ---- Words of their own: a fast sum, bits, a count ------------------------------------------ */
@@ -244,7 +261,7 @@ static void factors_pack(const struct problem *p, const void *state, uint64_t *w
     const struct factors *a = state;
     (void)p;
     word[0] = a->zero || a->overflow ? 0 : a->magnitude;
-    word[1] = a->zero ? ZERO : (a->negative ? NEGATIVE : 0u) | (a->overflow ? OVERFLOW : 0u);
+    word[1] = a->zero ? ZERO : a->overflow ? OVERFLOW : a->negative ? NEGATIVE : 0u;
 }
 
 static int factors_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
@@ -254,7 +271,7 @@ static int factors_unpack(const struct problem *p, const uint64_t *word, uint64_
                           .negative = flags & NEGATIVE,
                           .zero = (flags & ZERO) != 0,
                           .overflow = (flags & OVERFLOW) != 0};
-    if (flags > 7 || (flags & ZERO && flags != ZERO)) return 0;
+    if (flags != 0 && flags != NEGATIVE && flags != ZERO && flags != OVERFLOW) return 0;
     if ((flags & (ZERO | OVERFLOW)) != 0 ? word[0] != 0 : word[0] == 0) return 0;
     if (flags & NEGATIVE && !type_is_signed(p->type)) return 0;
     return n != 0 || (word[0] == 1 && flags == 0);
@@ -402,9 +419,9 @@ const struct monoid monoids[PART_TREE] = {
     [PART_SQUARES] = {"squares", AT(squares), sum_clear, sum_merge, sum_subtract, NULL,
                       square_words, 1, square_pack, square_unpack},
     [PART_PRODUCTS] = {"products", AT(products), sum_clear, sum_merge, sum_subtract, sum_negate,
-                       square_words, 1, square_pack, square_unpack},
+                       square_words, 1, square_pack, product_unpack},
     [PART_MAGNITUDES] = {"magnitudes", AT(magnitudes), sum_clear, sum_merge, sum_subtract, NULL,
-                         sum_words, 1, sum_pack, sum_unpack},
+                         sum_words, 1, sum_pack, magnitude_unpack},
     [PART_FAST] = {"fast", AT(fast), fast_clear, fast_merge, NULL, NULL, one_word, 0, word_pack,
                    fast_unpack},
     [PART_FACTORS] = {"factors", AT(factors), factors_clear, factors_merge, NULL, NULL,
@@ -435,4 +452,28 @@ void state_settle(const struct problem *p, struct state *s) {
     const int any = problem_asks(p, TALLY_ANY), all = problem_asks(p, TALLY_ALL);
     if (s->nonzero == s->n && all) return;
     s->nonzero = any && s->nonzero > 0;
+}
+
+/* Whether the monoids speak of the same NaNs and infinities. */
+static int parts_agree(const struct problem *p, const struct state *s) {
+    static const enum part sums[] = {PART_SUM, PART_SQUARES, PART_MAGNITUDES};
+    const struct exact_sum *first = NULL;
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        if (!problem_has(p, sums[i])) continue;
+        const struct exact_sum *each = state_part_of(s, sums[i]);
+        if (!first) first = each;
+        if (each->nans != first->nans) return 0;
+        if (each->plus + each->minus != first->plus + first->minus) return 0;
+    }
+    return !first || !problem_has(p, PART_EXTREMES) || (first->nans != 0) == s->extremes.nan;
+}
+
+int state_is_possible(const struct problem *p, const struct state *s) {
+    uint64_t word[STATE_WORDS_MAX];
+    struct state copy;
+    for_parts(part, p) {
+        monoids[part].pack(p, state_part_of(s, part), word);
+        if (!monoids[part].unpack(p, word, s->n, state_part(&copy, part))) return 0;
+    }
+    return parts_agree(p, s);
 }

@@ -81,6 +81,9 @@ static inline const void *state_part_of(const struct state *s, enum part part) {
          part##_left && (part = (unsigned)__builtin_ctz(part##_left), 1);                          \
          part##_left &= part##_left - 1)
 
+/* The most words of all monoids together. */
+#define STATE_WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 6 + 1 + 1)
+
 /* The state of no elements. */
 void state_clear(const struct problem *p, struct state *s);
 /* into += from, whose indices count from `shift`. */
@@ -89,6 +92,10 @@ void state_merge(const struct problem *p, struct state *into, const struct state
 /* After elements have been folded: makes equal what stands for equal answers. A count of nonzero elements
  * that is asked for only as any or all may have been left off early. */
 void state_settle(const struct problem *p, struct state *s);
+
+/* Whether some s->n elements can have this state: of each monoid by itself, and of all of them together.
+ * What is loaded has to be such, and what is left where something has been taken away. */
+int state_is_possible(const struct problem *p, const struct state *s);
 
 /* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0, and NaNs beyond
  * the infinities; and the bits again. */

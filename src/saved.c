@@ -48,12 +48,9 @@ enum {
 _Static_assert(AT_ALSO + ALSO == AT_USER, "a byte for each operator");
 _Static_assert(TALLY_USER < 256, "an operator is a byte");
 
-/* The most words of all monoids together. */
-#define WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 6 + 1 + 1)
-
 /* No saved state is longer: a caller's size that is can be refused unread. */
 #define SAVED_MAX                                                                                  \
-    (AT_WORDS + 8 * WORDS_MAX + 8 * TREE_NODES + 2 * TREE_LEAF * sizeof(union tree_value) +        \
+    (AT_WORDS + 8 * STATE_WORDS_MAX + 8 * TREE_NODES + 2 * TREE_LEAF * sizeof(union tree_value) +  \
      HASH_BYTES)
 
 static const unsigned char magic[8] = {'T', 'A', 'L', 'L', 'Y', 'S', 'T', 'A'};
@@ -194,7 +191,7 @@ static void save_problem(const tally_problem *p, unsigned char *bytes) {
 
 tally_status tally_state_save(const tally_state *state, void *bytes, size_t size) {
     unsigned char *at = bytes;
-    uint64_t word[WORDS_MAX];
+    uint64_t word[STATE_WORDS_MAX];
     if (!state || !bytes) return fail(TALLY_EINVAL, "tally_state_save: an argument is NULL");
     const size_t needs = tally_state_size(state), words = count_words(&state->plan);
     if (size < needs)
@@ -260,7 +257,7 @@ static tally_status find_problem(const unsigned char *bytes, const tally_problem
 }
 
 static tally_status load_rest(tally_state *s, const unsigned char *bytes, size_t size) {
-    uint64_t word[WORDS_MAX];
+    uint64_t word[STATE_WORDS_MAX];
     const uint64_t n = get(bytes + AT_N, 8), first = get(bytes + AT_FIRST, 8);
     const size_t words = count_words(&s->plan);
     struct state settled;
@@ -272,7 +269,8 @@ static tally_status load_rest(tally_state *s, const unsigned char *bytes, size_t
     if (status != TALLY_OK) return status;
     for (size_t i = 0; i < words; i++)
         word[i] = get(bytes + AT_WORDS + 8 * i, 8);
-    if (!unpack(&s->plan, word, n, &s->state)) return impossible();
+    if (!unpack(&s->plan, word, n, &s->state) || !state_is_possible(&s->plan, &s->state))
+        return impossible();
     settled = s->state;
     state_settle(&s->plan, &settled);
     if (problem_has(&s->plan, PART_NONZERO) && settled.nonzero != s->state.nonzero)
@@ -332,7 +330,7 @@ static tally_status check_words(const tally_state *state, const void *words) {
 }
 
 tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
-    uint64_t word[WORDS_MAX];
+    uint64_t word[STATE_WORDS_MAX];
     tally_status s = check_words(state, words);
     if (s != TALLY_OK) return s;
     if (state->state.n > INT64_MAX)
@@ -345,13 +343,14 @@ tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
 }
 
 tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
-    uint64_t word[WORDS_MAX];
+    uint64_t word[STATE_WORDS_MAX];
     struct state loaded;
     tally_status s = check_words(state, words);
     if (s != TALLY_OK) return s;
     for (size_t i = 0; i < count_words(&state->plan); i++)
         word[i] = (uint64_t)words[1 + i];
-    if (words[0] < 0 || !unpack(&state->plan, word, (uint64_t)words[0], &loaded))
+    if (words[0] < 0 || !unpack(&state->plan, word, (uint64_t)words[0], &loaded) ||
+        !state_is_possible(&state->plan, &loaded))
         return fail(TALLY_EFORMAT, "these words are no sum of states of %s",
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);

@@ -258,6 +258,15 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     return s;
 }
 
+/* What is left of a sum that has no terms any more is not even a zero. */
+static void forget_zeros(const struct problem *p, struct state *s) {
+    const unsigned sums = EXACT_PARTS & ~PART_BIT(PART_NONZERO);
+    for_parts(part, p) {
+        struct exact_sum *sum = state_part(s, part);
+        if (PART_BIT(part) & sums) sum->mixed = 0;
+    }
+}
+
 tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
     tally_status s = check_pair(state, part);
     if (s != TALLY_OK) return s;
@@ -276,10 +285,11 @@ tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
     for_parts(each, p) possible =
         possible &&
         monoids[each].subtract(p, state_part(&left, each), state_part_of(&part->state, each));
-    if (!possible)
+    left.n -= part->state.n;
+    if (left.n == 0) forget_zeros(p, &left);
+    if (!possible || !state_is_possible(p, &left))
         return fail(TALLY_EINVAL,
                     "these elements cannot be taken away: they are not all in the state");
-    left.n -= part->state.n;
     state->state = left;
     if (left.n == 0) state_clear(p, &state->state);
     return TALLY_OK;
