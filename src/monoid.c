@@ -256,7 +256,8 @@ static unsigned factors_words(const struct problem *p) {
     return 2;
 }
 
-/* What no longer matters is packed as 0. */
+/* What no longer matters is packed as 0: so is the sign of what has overflowed, which whoever multiplies
+ * need not keep. */
 static void factors_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct factors *a = state;
     (void)p;

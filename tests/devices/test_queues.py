@@ -272,3 +272,36 @@ def test_in_a_graph(place):
                 place.machine.write(place.queue, place.array, raw)
             again()
             assert place.outcome() == tally.reduce_array(NOBODY, op, type_, raw)
+
+
+# ---- Statistics -----------------------------------------------------------------------------------
+
+def singly(op, type_, raw, y=None, **kw):
+    """What the results must be: each value by itself, or why there is none."""
+    made = [tally.reduce_array(NOBODY, each, type_, raw, y, **kw)
+            for each in tally.LISTS.get(op, [op])]
+    return made if len(made) > 1 else made[0]
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("op", tally.STATISTICS)
+def test_statistics_like_the_cpu(place, op, type_):
+    g = data.rng(f"queues statistics {op} {type_}")
+    kinds = ["normal", "bits", "specials", "zeros"] if type_ in FLOATS else ["full", "small", "extremes"]
+    for n in (0, 1, 2, 31, 257, 4097, 70001):
+        for kind in kinds:
+            raw = data.make(g, kind, type_, n)
+            y = data.make(g, str(g.choice(kinds)), type_, n) if op == "dot" else None
+            assert place.reduce(op, type_, raw, y) == singly(op, type_, raw, y), f"{op} of {n} {type_} ({kind})"
+
+
+def test_several_results(place):
+    """A result for each value, in the problem's order, and not one byte behind them."""
+    g = data.rng("queues several")
+    for type_ in ("f32", "f64", "i64", "u8"):
+        for ops in (["mean", "var"], ["minmax", "argmin"], ["describe", "norm2"], ["count", "any", "all"]):
+            for n in (0, 5, 5000):
+                raw = data.make(g, "normal" if type_ in FLOATS else "full", type_, n)
+                want = [v for op in ops for each in tally.LISTS.get(op, [op])
+                        for v in [tally.reduce_array(NOBODY, each, type_, raw, ddof=1.0)]]
+                assert place.reduce(ops[0], type_, raw, also=ops[1:], ddof=1.0) == want, (ops, type_, n)

@@ -329,7 +329,8 @@ def answer(op, type_, raw, out=None):
     values = to_f64(type_, raw)
     if np.isnan(values).any():
         return type_, NAN[type_]
-    value = float(values.min() if op == "min" else values.max())
+    with np.errstate(all="ignore"):
+        value = float(values.min() if op == "min" else values.max())
     if value == 0:
         minus = bool((unsigned == SIGN[type_]).any())
         plus = bool((unsigned == 0).any())

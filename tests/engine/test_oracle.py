@@ -5,14 +5,16 @@ None of this calls the library; it is what lets the other tests be believed.
 
 import fractions
 import math
+import statistics
 import struct
 
+import gmpy2
 import numpy as np
 import pytest
 
 import data
 import oracle
-from tally import FLOATS, SIZE
+from tally import FLOATS, INTS, SIZE
 
 F = fractions.Fraction
 
@@ -139,3 +141,90 @@ def test_integer_oracles():
             low, high = oracle.integer_range("i64" if type_[0] == "i" else "u64")
             got = oracle.integer_product(raw)
             assert got == want or not (low <= want <= high or low <= got <= high)
+
+
+# ---- Quotients and roots --------------------------------------------------------------------------
+
+def some_fractions(g, type_):
+    """Values of a type, half-way and a hair beside, and fractions of every size."""
+    for bits in data.finite_bits(g, type_, 100).tolist() + [1, 2, oracle.INF[type_] - 1, oracle.INF[type_] - 2]:
+        here = oracle.units_of_bits(type_, bits)
+        step = oracle.units_of_bits(type_, (bits & oracle.SIGN[type_] - 1) - 1) - abs(here) if bits & \
+            oracle.SIGN[type_] - 1 else -1
+        for change in (0, F(step, 2), F(step, 4), -F(step, 2), F(1, 10 ** 400), -F(1, 10 ** 400)):
+            for hair in (0, F(1, 3 ** 800), -F(1, 3 ** 800)):
+                yield (F(here) + change + hair) / (1 << oracle.UNIT)
+    for _ in range(200):
+        yield F(int(g.integers(-(1 << 62), 1 << 62)), int(g.integers(1, 1 << 62))) * \
+            F(2) ** int(g.integers(-1300, 1100))
+
+
+@pytest.mark.parametrize("type_", FLOATS)
+def test_quotients_round_as_mpfr_and_fractions_do(type_):
+    g = data.rng("quotients " + type_)
+    for value in some_fractions(g, type_):
+        got = oracle.round_ratio(type_, value.numerator, value.denominator)
+        want = gmpy2.mpfr(gmpy2.mpq(value), 0, oracle._context(type_))
+        assert got & oracle.SIGN[type_] - 1 == oracle.bits_of_double(type_, abs(float(want))), value
+        assert got & oracle.SIGN[type_] == (oracle.SIGN[type_] if value < 0 else 0)
+        if type_ == "f64" and abs(value) < F(2) ** 1023:
+            assert got & (1 << 63) - 1 == struct.unpack("<Q", struct.pack("<d", abs(float(value))))[0]
+
+
+@pytest.mark.parametrize("type_", FLOATS)
+def test_roots_are_the_nearest(type_):
+    """By squares alone: no root is taken here."""
+    g = data.rng("roots " + type_)
+    for value in some_fractions(g, type_):
+        value = abs(value)
+        for square in (value, value * value):
+            bits = oracle.round_root(type_, square.numerator, square.denominator)
+            if bits in (0, oracle.INF[type_]):
+                if bits == 0:
+                    assert square <= F(oracle.units_of_bits(type_, 1), 2 << oracle.UNIT) ** 2
+                else:
+                    top = oracle.units_of_bits(type_, oracle.INF[type_] - 1)
+                    half = (top - oracle.units_of_bits(type_, oracle.INF[type_] - 2)) // 2
+                    assert square >= F(top + half, 1 << oracle.UNIT) ** 2
+                continue
+            below, here = (oracle.units_of_bits(type_, b) for b in (bits - 1, bits))
+            above = oracle.units_of_bits(type_, bits + 1) if bits + 1 < oracle.INF[type_] else 2 * here - below
+            low, high = (F(here + other, 2 << oracle.UNIT) ** 2 for other in (below, above))
+            assert low < square < high or (bits % 2 == 0 and square in (low, high)), (value, hex(bits))
+
+
+def test_statistics_are_those_of_the_module():
+    """Its mean and variances are exact, and its deviations rounded once."""
+    g = data.rng("module")
+    for _ in range(60):
+        raw = data.make(g, str(g.choice(["normal", "loguniform", "cancel", "subnormal"])), "f64",
+                        int(g.integers(2, 30)))
+        if int(np.isfinite(raw.view(np.float64)).all()) and abs(raw.view(np.float64)).max() < 1e100:
+            values = [F(v) for v in raw.view(np.float64).tolist()]
+            for op, ddof, f in (("var", 0, statistics.pvariance), ("var", 1, statistics.variance),
+                                ("std", 0, statistics.pstdev), ("std", 1, statistics.stdev)):
+                want = struct.unpack("<Q", struct.pack("<d", float(f(values))))[0]
+                assert oracle.statistic(op, "f64", raw, ddof=ddof) == ("f64", want), (op, ddof)
+    for type_ in INTS:
+        raw = data.make(g, "full", type_, 20)
+        want = float(statistics.pvariance([F(v) for v in raw.tolist()]))
+        assert oracle.statistic("var", type_, raw)[1] == struct.unpack("<Q", struct.pack("<d", want))[0]
+
+
+def test_positions_by_looking():
+    def less(a, b):
+        return (a, math.copysign(1, a)) < (b, math.copysign(1, b))
+
+    g = data.rng("looking")
+    for kind in ("zeros", "specials", "normal", "bits"):
+        for n in (1, 2, 10, 60):
+            raw = data.make(g, kind, "f32", n)
+            values = oracle.to_f64("f32", raw).tolist()
+            for op in ("argmin", "argmax"):
+                at = 0
+                for i, v in enumerate(values):
+                    if math.isnan(values[at]):
+                        break
+                    if math.isnan(v) or (less(v, values[at]) if op == "argmin" else less(values[at], v)):
+                        at = i
+                assert oracle.position(op, "f32", raw) == ("u64", at)
