@@ -149,6 +149,19 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
     }
 }
 
+/* All parts of a slice. Sums of elements and of squares are one pass where there is a kernel for it. */
+static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
+                       const char *y, size_t n, uint64_t first, struct state *s) {
+    const unsigned both = PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES);
+    unsigned done = 0;
+    if ((p->parts & both) == both && k->moments[p->type]) {
+        struct moments moments = {&s->sum, &s->squares};
+        k->moments[p->type](x, n, &moments);
+        done = both;
+    }
+    for_parts(part, p) if (!(done & PART_BIT(part))) fold_part(k, p, part, x, y, n, first, s);
+}
+
 /* Whether more elements cannot change the values: any and all are known. `seen` elements have been folded. */
 static int is_decided(const struct problem *p, const struct state *s, uint64_t seen) {
     for (unsigned i = 0; i < p->values; i++) {
@@ -234,7 +247,7 @@ static void fold_range(struct job *job, size_t from, size_t n, struct state *s) 
         const char *y = job->y ? job->y + from * job->element : NULL;
         m = at_most(n, most);
         if (job->may_decide && __atomic_load_n(&job->decided, __ATOMIC_RELAXED)) return;
-        for_parts(part, p) fold_part(k, p, part, x, y, m, job->first + from, s);
+        fold_parts(k, p, x, y, m, job->first + from, s);
         s->n += m;
         if (job->may_decide && is_decided(p, s, s->n))
             __atomic_store_n(&job->decided, 1, __ATOMIC_RELAXED);

@@ -14,7 +14,7 @@
 #define MAX_PATIENCE 256
 
 struct PROGRESS {
-    struct exact_sum *sum;
+    STATE *sum;
     struct WINDOW window;
     unsigned deep;     /* chunks still to be done with all levels at once */
     unsigned binned;   /* chunks still to be binned untried, */
@@ -81,16 +81,16 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, 
 }
 
 #if PAIRED
-void CONCAT(NAME, TALLY_ISA)(const void *first, const void *second, size_t n, void *state) {
+void ISA_NAME(NAME)(const void *first, const void *second, size_t n, void *state) {
     const ELEMENT *x = first, *y = second;
 #else
-void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, void *state) {
+void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     const ELEMENT *x = array, *y = x;
 #endif
     struct PROGRESS progress;
-    struct exact_sum *s = progress.sum = state;
+    STATE *s = progress.sum = state;
     if (n == 0) return;
-#ifndef TAIL
+#ifdef FEW_MAX
     if (n <= FEW_MAX && PART(few)(x, y, n, s)) return;
 #endif
     progress.window.open = 0;

@@ -13,6 +13,7 @@
 #define VWORD    vu64
 #define MANTISSA 52
 #define LOWEST   (-1074)
+#define STATE    struct exact_sum
 #define HIGHEST  1023
 
 #include "cpu/extract.h"

@@ -8,8 +8,7 @@
 #include "cpu/multiply.h"
 #include "cpu/parts.h"
 
-#define NAME   products_f64
-#define PAIRED 1
+#define NAME products_f64
 #include "cpu/in_two_f64.h"
 
 #define NAME           products_f32

@@ -1,12 +1,17 @@
 /*
- * squares.c - the exact sums of x^2 of one instruction set, of floats. As products.c, of an element with itself.
+ * squares.c - the exact sums of x^2 of one instruction set, of floats: those of f64 by digits (digits.h), the others
+ * as products are summed (products.c).
  */
 #include "cpu/multiply.h"
 #include "cpu/parts.h"
 
-#define NAME   squares_f64
-#define PAIRED 0
-#include "cpu/in_two_f64.h"
+#define NAME           squares_f64
+#define ELEMENT        loose_f64
+#define TERM(p, q)     LOAD_F64(p)
+#define TERM_ONE(p, q) *(p)
+#define MAX_LEVELS     4
+#define SUMS           0
+#include "cpu/in_digits.h"
 
 #define NAME           squares_f32
 #define ELEMENT        loose_f32

@@ -14,3 +14,15 @@
 #undef MANTISSA
 #undef LOWEST
 #undef HIGHEST
+#undef SUMS
+#undef STATE
+#undef SQUARES_OF
+#undef SUM_OF
+#undef FACTOR
+#undef FACTOR_ONE
+#undef FEW_MAX
+#undef STREAMS
+#undef CHUNK_VECTORS
+#undef CHUNK
+#undef MAX_DIGITS
+#undef LEAST_E
