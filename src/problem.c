@@ -177,7 +177,6 @@ static tally_status check_user(const tally_problem *asked, const struct problem 
 }
 
 tally_status problem_plan(const tally_problem *asked, struct problem *out) {
-    struct problem p;
     int chosen = 0;
     if (!asked) return fail(TALLY_EINVAL, "the problem is NULL");
     if (!known(asked->op)) return fail(TALLY_EINVAL, "%d is no operator", (int)asked->op);
@@ -187,24 +186,23 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
         return fail(TALLY_ETYPE, "%d is no result type", (int)asked->out);
     if (!(asked->ddof >= 0) || !isfinite(asked->ddof))
         return fail(TALLY_EINVAL, "ddof is %g; it is a finite number from 0 up", asked->ddof);
-    p.type = asked->type;
-    p.fast = asked->fast != 0;
-    p.ddof = asked->ddof;
-    p.bits_op = 0;
-    p.user = NULL;
-    p.parts = p.extremes = p.values = 0;
+    out->type = asked->type;
+    out->fast = asked->fast != 0;
+    out->ddof = asked->ddof;
+    out->bits_op = 0;
+    out->user = NULL;
+    out->parts = out->extremes = out->values = 0;
 
-    tally_status s = add_op(&p, asked->op, asked->out, &chosen);
+    tally_status s = add_op(out, asked->op, asked->out, &chosen);
     for (size_t i = 0; i < sizeof asked->also / sizeof asked->also[0] && asked->also[i]; i++)
-        if (s == TALLY_OK) s = add_op(&p, asked->also[i], asked->out, &chosen);
-    if (s == TALLY_OK) s = check_user(asked, &p);
+        if (s == TALLY_OK) s = add_op(out, asked->also[i], asked->out, &chosen);
+    if (s == TALLY_OK) s = check_user(asked, out);
     if (s != TALLY_OK) return s;
     if (asked->out && !chosen)
         return fail(TALLY_ETYPE, "%s of %s comes back as %s, not as %s", tally_op_name(asked->op),
-                    tally_type_name(p.type), tally_type_name(p.value[0].type),
+                    tally_type_name(out->type), tally_type_name(out->value[0].type),
                     tally_type_name(asked->out));
-    p.user = asked->user;
-    *out = p;
+    out->user = asked->user;
     return TALLY_OK;
 }
 

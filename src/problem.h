@@ -45,8 +45,8 @@ struct problem {
     } value[TALLY_VALUES_MAX];
 };
 
-/* Plans a problem, or says with TALLY_EINVAL or TALLY_ETYPE why it makes no sense. The plan borrows the
- * user's operator. */
+/* Plans a problem, or says with TALLY_EINVAL or TALLY_ETYPE why it makes no sense, and leaves *out
+ * undefined. The plan borrows the user's operator. */
 tally_status problem_plan(const tally_problem *asked, struct problem *out);
 
 static inline int problem_has(const struct problem *p, enum part part) {
