@@ -98,7 +98,7 @@ static void note_zeros(const struct problem *p, const char *x, const char *y, si
 #define SEARCH_BYTES 16384
 /* Bytes that each part of a problem takes in turn, where there are several: they stay in the second-level
  * cache. */
-#define SHARED_BYTES ((size_t)128 << 10)
+#define SHARED_BYTES ((size_t)256 << 10)
 
 static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct problem *p) {
     switch (p->extremes & (WANT_LEAST | WANT_GREATEST)) {
@@ -197,16 +197,27 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
     }
 }
 
+#define MOMENTS (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES))
+
+/* Whether the sums of elements and of squares are both wanted, and there is a kernel that makes them at once. */
+static int has_moments(const struct cpu_kernels *k, const struct problem *p) {
+    return (p->parts & MOMENTS) == MOMENTS && k->moments[p->type] != NULL;
+}
+
+/* How often the elements are gone through. */
+static int passes(const struct cpu_kernels *k, const struct problem *p) {
+    return __builtin_popcount(p->parts & (PART_BIT(PART_TREE) - 1)) - has_moments(k, p);
+}
+
 /* All parts of a slice. Sums of elements and of squares are one pass where there is a kernel for it. */
 static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
                        const char *y, size_t n, uint64_t first, struct state *s) {
-    const unsigned both = PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES);
     unsigned done = 0;
     note_zeros(p, x, y, n, s);
-    if ((p->parts & both) == both && k->moments[p->type]) {
+    if (has_moments(k, p)) {
         struct moments moments = {&s->sum, &s->squares};
         k->moments[p->type](x, n, &moments);
-        done = both;
+        done = MOMENTS;
     }
     for_parts(part, p) if (!(done & PART_BIT(part))) fold_part(k, p, part, x, y, n, first, s);
 }
@@ -241,7 +252,7 @@ static size_t at_most(size_t a, size_t b) {
 static void fold_range(struct job *job, size_t from, size_t n, struct state *s) {
     const struct problem *p = job->p;
     const struct cpu_kernels *k = job->device->kernels;
-    const int several = (p->parts & (p->parts - 1)) != 0;
+    const int several = passes(k, p) > 1;
     const size_t most = several || job->may_decide ? SHARED_BYTES / job->element : n;
     for (size_t m; n > 0; n -= m, from += m) {
         const char *x = job->x + from * job->element;

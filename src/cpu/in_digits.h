@@ -2,7 +2,7 @@
  * in_digits.h - makes one kernel that sums squares, or elements and squares, from the templates digits.h,
  * product_bins.h and exact_sum.h.
  *
- * A template: the includer defines NAME, ELEMENT, TERM, TERM_ONE (of p alone), SUMS, and MAX_LEVELS, the most
+ * A template: the includer defines NAME, ELEMENT, TERM, TERM_ONE (of p alone), SUMS, and LEVELS and MAX_LEVELS, here
  * digits of an element (digits.h).
  */
 #define PAIRED        0

@@ -22,6 +22,7 @@
 #define MANTISSA   52
 #define LOWEST     (-968)
 #define HIGHEST    1023
+#define LEVELS     3
 #define MAX_LEVELS 4
 
 #define PAIRED        1

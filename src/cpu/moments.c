@@ -10,7 +10,8 @@
 #define ELEMENT        loose_f64
 #define TERM(p, q)     LOAD_F64(p)
 #define TERM_ONE(p, q) *(p)
-#define MAX_LEVELS     4
+#define LEVELS         3
+#define MAX_LEVELS     5
 #define SUMS           1
 #include "cpu/in_digits.h"
 
@@ -18,6 +19,7 @@
 #define ELEMENT        loose_f32
 #define TERM(p, q)     f64_from_f32(p)
 #define TERM_ONE(p, q) *(p)
-#define MAX_LEVELS     3
+#define LEVELS         2
+#define MAX_LEVELS     4
 #define SUMS           1
 #include "cpu/in_digits.h"

@@ -9,7 +9,8 @@
 #define ELEMENT        loose_f64
 #define TERM(p, q)     LOAD_F64(p)
 #define TERM_ONE(p, q) *(p)
-#define MAX_LEVELS     4
+#define LEVELS         3
+#define MAX_LEVELS     5
 #define SUMS           0
 #include "cpu/in_digits.h"
 
@@ -18,6 +19,7 @@
 #define PAIRED         0
 #define TERM(p, q)     square_f64(f64_from_f32(p))
 #define TERM_ONE(p, q) ((double)*(p) * *(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f64.h"
 
@@ -26,6 +28,7 @@
 #define PAIRED         0
 #define TERM(p, q)     square_f32(LOAD_F16(p))
 #define TERM_ONE(p, q) (f32_from_f16(p) * f32_from_f16(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"
 
@@ -34,5 +37,6 @@
 #define PAIRED         0
 #define TERM(p, q)     square_f64(f64_from_bf16(p))
 #define TERM_ONE(p, q) ((double)f32_from_bf16(p) * f32_from_bf16(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f64.h"

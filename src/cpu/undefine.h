@@ -4,6 +4,7 @@
 #undef PAIRED
 #undef TERM
 #undef TERM_ONE
+#undef LEVELS
 #undef MAX_LEVELS
 #undef REAL
 #undef INT
