@@ -43,6 +43,54 @@ struct cpu_device {
     struct slot *slots; /* one a thread; belongs to whoever runs in the pool */
 };
 
+/* ---- Signs of zeros ----------------------------------------------------------------------- */
+
+/* The bits of the element of `size` bytes at p, shifted up so that the sign is the top bit. */
+static inline uint64_t top_bits(const char *p, size_t size) {
+    uint64_t bits = 0;
+    switch (size) {
+    case 8:
+        memcpy(&bits, p, 8);
+        return bits;
+    case 4:
+        memcpy(&bits, p, 4);
+        return bits << 32;
+    default:
+        memcpy(&bits, p, 2);
+        return bits << 48;
+    }
+}
+
+#define SIGN (UINT64_C(1) << 63)
+
+/* A sum is -0 only if every term is: whether some term of the slice is anything else. All are -0 if the first
+ * is, and each is as the one before it. */
+static int is_mixed(size_t size, const char *x, size_t n) {
+    return n > 0 && (top_bits(x, size) != SIGN || memcmp(x, x + size, (n - 1) * size) != 0);
+}
+
+/* The same of products: one is -0 where a factor is 0 and the signs differ, but for 0 times infinity, which
+ * is NaN and decides the sum anyway. */
+static int are_products_mixed(size_t size, const char *x, const char *y, size_t n) {
+    for (; n > 0; n--, x += size, y += size) {
+        const uint64_t a = top_bits(x, size), b = top_bits(y, size);
+        if (!((a ^ b) & SIGN) || (a << 1 != 0 && b << 1 != 0)) return 1;
+    }
+    return 0;
+}
+
+/* Notes of a slice whether all terms are -0; there is nothing to look at once some term was not. */
+static void note_zeros(const struct problem *p, const char *x, const char *y, size_t n,
+                       struct state *s) {
+    const size_t size = tally_type_size(p->type);
+    const int floats = type_is_float(p->type);
+    if (problem_has(p, PART_SUM) && !s->sum.mixed) s->sum.mixed = !floats || is_mixed(size, x, n);
+    if (problem_has(p, PART_PRODUCTS) && !s->products.mixed)
+        s->products.mixed = !floats || are_products_mixed(size, x, y, n);
+    if (problem_has(p, PART_SQUARES)) s->squares.mixed = 1;
+    if (problem_has(p, PART_MAGNITUDES)) s->magnitudes.mixed = 1;
+}
+
 /* ---- One thread's part -------------------------------------------------------------------- */
 
 /* Bytes that are looked through for an extreme at a time: few, as a block that has a new one is gone through
@@ -50,7 +98,7 @@ struct cpu_device {
 #define SEARCH_BYTES 16384
 /* Bytes that each part of a problem takes in turn, where there are several: they stay in the second-level
  * cache. */
-#define SHARED_BYTES ((size_t)128 << 10)
+#define SHARED_BYTES ((size_t)256 << 10)
 
 static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct problem *p) {
     switch (p->extremes & (WANT_LEAST | WANT_GREATEST)) {
@@ -149,6 +197,31 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
     }
 }
 
+#define MOMENTS (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES))
+
+/* Whether the sums of elements and of squares are both wanted, and there is a kernel that makes them at once. */
+static int has_moments(const struct cpu_kernels *k, const struct problem *p) {
+    return (p->parts & MOMENTS) == MOMENTS && k->moments[p->type] != NULL;
+}
+
+/* How often the elements are gone through. */
+static int passes(const struct cpu_kernels *k, const struct problem *p) {
+    return __builtin_popcount(p->parts & (PART_BIT(PART_TREE) - 1)) - has_moments(k, p);
+}
+
+/* All parts of a slice. Sums of elements and of squares are one pass where there is a kernel for it. */
+static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
+                       const char *y, size_t n, uint64_t first, struct state *s) {
+    unsigned done = 0;
+    note_zeros(p, x, y, n, s);
+    if (has_moments(k, p)) {
+        struct moments moments = {&s->sum, &s->squares};
+        k->moments[p->type](x, n, &moments);
+        done = MOMENTS;
+    }
+    for_parts(part, p) if (!(done & PART_BIT(part))) fold_part(k, p, part, x, y, n, first, s);
+}
+
 /* Whether more elements cannot change the values: any and all are known. `seen` elements have been folded. */
 static int is_decided(const struct problem *p, const struct state *s, uint64_t seen) {
     for (unsigned i = 0; i < p->values; i++) {
@@ -156,54 +229,6 @@ static int is_decided(const struct problem *p, const struct state *s, uint64_t s
         if (op == TALLY_ANY ? s->nonzero == 0 : op != TALLY_ALL || s->nonzero == seen) return 0;
     }
     return 1;
-}
-
-/* ---- Signs of zeros ----------------------------------------------------------------------- */
-
-/* The bits of the element of `size` bytes at p, shifted up so that the sign is the top bit. */
-static inline uint64_t top_bits(const char *p, size_t size) {
-    uint64_t bits = 0;
-    switch (size) {
-    case 8:
-        memcpy(&bits, p, 8);
-        return bits;
-    case 4:
-        memcpy(&bits, p, 4);
-        return bits << 32;
-    default:
-        memcpy(&bits, p, 2);
-        return bits << 48;
-    }
-}
-
-#define SIGN (UINT64_C(1) << 63)
-
-/* A sum is -0 only if every term is: whether some term of the slice is anything else. */
-static int is_mixed(size_t size, const char *x, size_t n) {
-    for (; n > 0; n--, x += size)
-        if (top_bits(x, size) != SIGN) return 1;
-    return 0;
-}
-
-/* The same of products: one is -0 where a factor is 0 and the signs differ, but for 0 times infinity, which
- * is NaN and decides the sum anyway. */
-static int are_products_mixed(size_t size, const char *x, const char *y, size_t n) {
-    for (; n > 0; n--, x += size, y += size) {
-        const uint64_t a = top_bits(x, size), b = top_bits(y, size);
-        if (!((a ^ b) & SIGN) || (a << 1 != 0 && b << 1 != 0)) return 1;
-    }
-    return 0;
-}
-
-static void note_zeros(const struct problem *p, const struct slice *in, struct state *s) {
-    const size_t size = tally_type_size(p->type);
-    const int floats = type_is_float(p->type);
-    if (problem_has(p, PART_SUM) && !s->sum.mixed)
-        s->sum.mixed = !floats || is_mixed(size, in->x, in->n);
-    if (problem_has(p, PART_PRODUCTS) && !s->products.mixed)
-        s->products.mixed = !floats || are_products_mixed(size, in->x, in->y, in->n);
-    if (problem_has(p, PART_SQUARES)) s->squares.mixed = 1;
-    if (problem_has(p, PART_MAGNITUDES)) s->magnitudes.mixed = 1;
 }
 
 /* ---- Sharing the work --------------------------------------------------------------------- */
@@ -227,14 +252,14 @@ static size_t at_most(size_t a, size_t b) {
 static void fold_range(struct job *job, size_t from, size_t n, struct state *s) {
     const struct problem *p = job->p;
     const struct cpu_kernels *k = job->device->kernels;
-    const int several = (p->parts & (p->parts - 1)) != 0;
+    const int several = passes(k, p) > 1;
     const size_t most = several || job->may_decide ? SHARED_BYTES / job->element : n;
     for (size_t m; n > 0; n -= m, from += m) {
         const char *x = job->x + from * job->element;
         const char *y = job->y ? job->y + from * job->element : NULL;
         m = at_most(n, most);
         if (job->may_decide && __atomic_load_n(&job->decided, __ATOMIC_RELAXED)) return;
-        for_parts(part, p) fold_part(k, p, part, x, y, m, job->first + from, s);
+        fold_parts(k, p, x, y, m, job->first + from, s);
         s->n += m;
         if (job->may_decide && is_decided(p, s, s->n))
             __atomic_store_n(&job->decided, 1, __ATOMIC_RELAXED);
@@ -273,7 +298,6 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
     job.may_decide =
         problem_has(p, PART_NONZERO) && (p->parts & ~PART_BIT(PART_TREE)) == PART_BIT(PART_NONZERO);
     if (job.may_decide && is_decided(p, into, into->n)) job.decided = 1;
-    note_zeros(p, in, into);
     if (claim_threads(d, in->n, job.element)) {
         for (unsigned i = 0; i < d->threads; i++)
             state_clear(p, &d->slots[i].state);

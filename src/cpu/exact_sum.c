@@ -9,6 +9,7 @@
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F64(p)
 #define TERM_ONE(p, q) *(p)
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f64.h"
 
@@ -17,6 +18,7 @@
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F32(p)
 #define TERM_ONE(p, q) *(p)
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"
 
@@ -25,6 +27,7 @@
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F16(p)
 #define TERM_ONE(p, q) f32_from_f16(p)
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"
 
@@ -33,5 +36,6 @@
 #define PAIRED         0
 #define TERM(p, q)     LOAD_BF16(p)
 #define TERM_ONE(p, q) f32_from_bf16(p)
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"

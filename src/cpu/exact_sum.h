@@ -4,19 +4,21 @@
  * A template with the parameters of extract.h; it makes the function NAME: a pair_kernel where PAIRED, else a
  * fold_kernel. The array is taken in chunks
  * that stay in the first-level cache while they are tried:
- *   1. extract with the open window, at the number of levels that has served so far;
- *   2. else once more with all levels;
+ *   1. extract with the open window, with LEVELS levels, which the usual data need;
+ *   2. else with MAX_LEVELS, and so for the next few chunks too, more of them each time in a row;
  *   3. else with a window of the chunk's own;
- *   4. else into bins, and so for the next few chunks too, more of them each time in a row, so that wild
- *      data does not pay for trying.
+ *   4. else into bins, and so for more and more chunks in the same way, so that wild data does not pay for
+ *      trying.
  */
 
 #define MAX_PATIENCE 256
+#define MAX_DEPTH    64
 
 struct PROGRESS {
-    struct exact_sum *sum;
+    STATE *sum;
     struct WINDOW window;
-    unsigned deep;     /* chunks still to be done with all levels at once */
+    unsigned deep;     /* chunks still to be done with all levels at once, */
+    unsigned depth;    /* and how many the next time */
     unsigned binned;   /* chunks still to be binned untried, */
     unsigned patience; /* and how many the next time */
     struct BINS bins;
@@ -24,7 +26,7 @@ struct PROGRESS {
 
 static __attribute__((noinline)) int PART(shallow)(struct WINDOW *w, const ELEMENT *x,
                                                    const ELEMENT *y, size_t n, size_t apart) {
-    return PART(extract)(w, MAX_LEVELS - 1, x, y, n, apart);
+    return PART(extract)(w, LEVELS, x, y, n, apart);
 }
 
 static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT *x,
@@ -62,9 +64,17 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, 
         return;
     }
     if (w->open) {
-        if (p->deep == 0 && PART(shallow)(w, x, y, n, apart)) return;
+        if (p->deep == 0 && PART(shallow)(w, x, y, n, apart)) {
+            p->depth = 1;
+            return;
+        }
         if (PART(deep)(w, x, y, n, apart)) {
-            p->deep = p->deep > 0 ? p->deep - 1 : 64;
+            if (p->deep > 0)
+                p->deep--;
+            else {
+                p->deep = p->depth - 1;
+                p->depth = p->depth < MAX_DEPTH ? 2 * p->depth : MAX_DEPTH;
+            }
             return;
         }
         PART(close)(w, p->sum);
@@ -81,20 +91,21 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, 
 }
 
 #if PAIRED
-void CONCAT(NAME, TALLY_ISA)(const void *first, const void *second, size_t n, void *state) {
+void ISA_NAME(NAME)(const void *first, const void *second, size_t n, void *state) {
     const ELEMENT *x = first, *y = second;
 #else
-void CONCAT(NAME, TALLY_ISA)(const void *array, size_t n, void *state) {
+void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     const ELEMENT *x = array, *y = x;
 #endif
     struct PROGRESS progress;
-    struct exact_sum *s = progress.sum = state;
+    STATE *s = progress.sum = state;
     if (n == 0) return;
-#ifndef TAIL
+#ifdef FEW_MAX
     if (n <= FEW_MAX && PART(few)(x, y, n, s)) return;
 #endif
     progress.window.open = 0;
     progress.deep = progress.binned = 0;
+    progress.depth = 1;
     progress.patience = 4;
     progress.bins.used = 0;
 

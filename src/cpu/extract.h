@@ -16,7 +16,8 @@
  *   LOWEST          no unit of a window is below 2^LOWEST: the smallest subnormal's exponent, -149 or -1074,
  *                   or more where a term's tail needs that
  *   HIGHEST         largest exponent of a finite REAL: 127 or 1023
- *   MAX_LEVELS      the most levels: as many as the usual data need and one more
+ *   LEVELS          how many levels the usual data need
+ *   MAX_LEVELS      the most levels
  *
  * The idea (Rump, Ogita, Oishi 2008, "Accurate floating-point summation"). Choose E so that every
  * |x| <= 2^(E-1), and sigma = 1.5 * 2^E. Then t = x + sigma stays in [2^E, 2^(E+1)), where floats
@@ -24,7 +25,7 @@
  *     q = t - sigma,   r = x - q
  * are exact, and |r| <= 2^(E-MANTISSA-1). Seen as integers, the bits of t are the bits of sigma plus
  * q / 2^(E-MANTISSA): so q is added exactly by adding t's bits with one integer addition. r meets the
- * next sigma, 2^MANTISSA smaller, and so on for LEVELS levels. A tail is at most 2^(E-MANTISSA-2), so it joins at
+ * next sigma, 2^MANTISSA smaller, and so on for some levels. A tail is at most 2^(E-MANTISSA-2), so it joins at
  * the second level, as a number of its own.
  *
  * Two checks make it exact rather than hopeful, both or'ed up lane by lane and read once a chunk:

@@ -9,6 +9,7 @@
 #define VWORD    vu32
 #define MANTISSA 23
 #define LOWEST   (-149)
+#define STATE    struct exact_sum
 #define HIGHEST  127
 
 #include "cpu/extract.h"

@@ -2,7 +2,7 @@
  * in_f64.h - makes one exact sum kernel whose terms are doubles, from the templates extract.h, bins.h, few.h
  * and exact_sum.h.
  *
- * A template: the includer defines NAME, ELEMENT, PAIRED, TERM, TERM_ONE and MAX_LEVELS (extract.h), which are
+ * A template: the includer defines NAME, ELEMENT, PAIRED, TERM, TERM_ONE, LEVELS and MAX_LEVELS (extract.h), which are
  * undefined again here.
  */
 #define REAL     double
@@ -13,6 +13,7 @@
 #define VWORD    vu64
 #define MANTISSA 52
 #define LOWEST   (-1074)
+#define STATE    struct exact_sum
 #define HIGHEST  1023
 
 #include "cpu/extract.h"

@@ -2,7 +2,7 @@
  * in_two_f64.h - makes one exact sum kernel whose terms are products of two doubles: each is two doubles, the
  * rounded product h and its error, the tail (Dekker 1971).
  *
- * A template: the includer defines NAME and PAIRED; TAIL is multiply_error().
+ * A template: the includer defines NAME. TAIL is multiply_error().
  *
  * When the tail is exact. The product of x and y is a multiple of the product of their last bits, and so is
  * its error, which is at most half of h's last bit. So the error is a double where that last bit's product is
@@ -22,20 +22,21 @@
 #define MANTISSA   52
 #define LOWEST     (-968)
 #define HIGHEST    1023
+#define LEVELS     3
 #define MAX_LEVELS 4
 
-#define ELEMENT loose_f64
-#if PAIRED
-#define TERM(p, q)     (LOAD_F64(p) * LOAD_F64(q))
-#define TERM_ONE(p, q) (*(p) * *(q))
-#define OTHER(p, q)    LOAD_F64(q)
-#else
-#define TERM(p, q)     (LOAD_F64(p) * LOAD_F64(p))
-#define TERM_ONE(p, q) (*(p) * *(p))
-#define OTHER(p, q)    LOAD_F64(p)
-#endif
-#define TAIL(p, q, h)                  multiply_error(LOAD_F64(p), OTHER(p, q), h)
-#define TAIL_LOST(lost, p, q, h, tail) note_lost(lost, LOAD_F64(p), OTHER(p, q), h, tail)
+#define PAIRED        1
+#define SUMS          0
+#define STATE         struct exact_sum
+#define SQUARES_OF(s) (s)
+
+#define ELEMENT                        loose_f64
+#define FACTOR(p)                      LOAD_F64(p)
+#define FACTOR_ONE(p)                  (*(p))
+#define TERM(p, q)                     (LOAD_F64(p) * LOAD_F64(q))
+#define TERM_ONE(p, q)                 (*(p) * *(q))
+#define TAIL(p, q, h)                  multiply_error(LOAD_F64(p), LOAD_F64(q), h)
+#define TAIL_LOST(lost, p, q, h, tail) note_lost(lost, LOAD_F64(p), LOAD_F64(q), h, tail)
 
 #include "cpu/extract.h"
 
@@ -43,7 +44,6 @@
 
 #include "cpu/exact_sum.h"
 
-#undef OTHER
 #undef TAIL
 #undef TAIL_LOST
 #include "cpu/undefine.h"

@@ -14,6 +14,12 @@
 /* The most elements of one fold: lets kernels count in 32 bits and bound what their lanes hold. */
 #define FOLD_MAX ((size_t)1 << 30)
 
+/* Where to add elements, and where their squares. */
+struct exact_sum;
+struct moments {
+    struct exact_sum *sum, *squares;
+};
+
 typedef void fold_kernel(const void *x, size_t n, void *state);
 typedef void pair_kernel(const void *x, const void *y, size_t n, void *state);
 /* The index of the first element with these bits, or for NaNs of the first one; n where there is none. */
@@ -26,6 +32,8 @@ struct cpu_kernels {
     /* To a struct exact_sum: leave n, and of floats whether all terms were -0, to the caller. */
     fold_kernel *sum[TYPES], *squares[TYPES], *magnitudes[TYPES];
     pair_kernel *products[TYPES];
+    /* To a struct moments, in one pass; NULL for types where two are as fast. */
+    fold_kernel *moments[TYPES];
     fold_kernel *fast[TYPES];    /* to a double */
     fold_kernel *factors[TYPES]; /* to a struct factors */
     /* To a struct extremes, but for its indices: the least, the greatest, both. */

@@ -13,6 +13,7 @@
 #define PAIRED         0
 #define TERM(p, q)     ABSOLUTE_F64(LOAD_F64(p))
 #define TERM_ONE(p, q) __builtin_fabs(*(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f64.h"
 
@@ -21,6 +22,7 @@
 #define PAIRED         0
 #define TERM(p, q)     ABSOLUTE_F32(LOAD_F32(p))
 #define TERM_ONE(p, q) __builtin_fabsf(*(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"
 
@@ -29,6 +31,7 @@
 #define PAIRED         0
 #define TERM(p, q)     ABSOLUTE_F32(LOAD_F16(p))
 #define TERM_ONE(p, q) __builtin_fabsf(f32_from_f16(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"
 
@@ -37,5 +40,6 @@
 #define PAIRED         0
 #define TERM(p, q)     ABSOLUTE_F32(LOAD_BF16(p))
 #define TERM_ONE(p, q) __builtin_fabsf(f32_from_bf16(p))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"

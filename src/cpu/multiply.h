@@ -10,6 +10,19 @@
 #include <arm_neon.h>
 #endif
 
+/* x * y + z, where x * y is a double. */
+ALWAYS_INLINE vf64 multiply_add(vf64 x, vf64 y, vf64 z) {
+#if defined(__AVX512F__)
+    return (vf64)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)z);
+#elif defined(__FMA__)
+    return (vf64)_mm256_fmadd_pd((__m256d)x, (__m256d)y, (__m256d)z);
+#elif defined(__aarch64__)
+    return (vf64)vfmaq_f64((float64x2_t)z, (float64x2_t)x, (float64x2_t)y);
+#else
+    return x * y + z;
+#endif
+}
+
 ALWAYS_INLINE vf64 square_f64(vf64 v) {
     return v * v;
 }

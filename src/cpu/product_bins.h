@@ -1,7 +1,8 @@
 /*
  * product_bins.h - exact sums of products of any two doubles: integers in one bin for every four exponents.
  *
- * A template with the parameters of extract.h; the place of bins.h where terms have tails. A finite double is a
+ * A template with the parameters of extract.h; the place of bins.h for products of doubles. Where SUMS is 1 the
+ * elements themselves are summed too, in bins of their own. A finite double is a
  * signed integer mantissa below 2^53 times a power of two. The product of two mantissas is an integer below
  * 2^106, which nothing can round, overflow or lose; it goes to the bin of its exponent, a signed 128-bit
  * integer. A bin takes four exponents, which makes the product at most 2^3 times as large and all bins
@@ -14,20 +15,29 @@
 #define BIN_BLOCK    256
 #define PRODUCTS_MAX ((size_t)1 << 17)
 #define PRODUCT_BINS ((2 * 2046 >> 2) + 1)
+#define SUM_BINS     ((2046 >> 2) + 1)
 _Static_assert(53 + 53 + 3 + 17 < 127, "a bin does not overflow");
 #endif
 
 struct BINS {
     size_t used; /* products since they were emptied */
     __int128
-        sum[PRODUCT_BINS]; /* by the sum of the exponent fields over 4; a subnormal's field is 1 */
+        product[PRODUCT_BINS]; /* by the sum of the exponent fields over 4; a subnormal's is 1 */
+#if SUMS
+    __int128 sum[SUM_BINS]; /* by the exponent field over 4 */
+#endif
 };
 
-static void PART(empty)(struct BINS *b, struct exact_sum *s) {
+static void PART(empty)(struct BINS *b, STATE *s) {
     if (!b->used) return;
-    struct superacc *limbs = exact_sum_limbs(s);
+    struct superacc *limbs = exact_sum_limbs(SQUARES_OF(s));
     for (int e = 0; e < PRODUCT_BINS; e++)
-        if (b->sum[e] != 0) superacc_add(limbs, b->sum[e], 4 * e - 2 * 1075);
+        if (b->product[e] != 0) superacc_add(limbs, b->product[e], 4 * e - 2 * 1075);
+#if SUMS
+    limbs = exact_sum_limbs(SUM_OF(s));
+    for (int e = 0; e < SUM_BINS; e++)
+        if (b->sum[e] != 0) superacc_add(limbs, b->sum[e], 4 * e - 1075);
+#endif
     b->used = 0;
 }
 
@@ -41,68 +51,102 @@ ALWAYS_INLINE vu64 PART(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
     return (vu64)(field == 2047);
 }
 
-/* Splits a vector of products: bin, and two integers whose product goes there. */
-ALWAYS_INLINE vu64 PART(split_product)(vf64 x, vf64 y, uint64_t *bin, int64_t *a, int64_t *b) {
+/* A block of products: bin by bin, and two integers whose product goes there. Of squares, the bins of the
+ * elements and what goes there. */
+struct PART(block) {
+    uint64_t bin[BIN_BLOCK];
+    int64_t a[BIN_BLOCK], b[BIN_BLOCK];
+#if SUMS
+    uint64_t sum_bin[BIN_BLOCK];
+    int64_t part[BIN_BLOCK];
+#endif
+};
+
+/* Splits a vector of products, which are number i and on; says which are of numbers that are not finite. */
+ALWAYS_INLINE vu64 PART(split_product)(const ELEMENT *p, const ELEMENT *q, struct PART(block) * to,
+                                       size_t i) {
     vu64 e, f;
-    vi64 m, n;
-    vu64 special = PART(split)(x, &e, &m);
-    if (PAIRED)
-        special |= PART(split)(y, &f, &n);
-    else {
-        f = e;
-        n = m;
-    }
+    vi64 a, b;
+    vu64 special = PART(split)(FACTOR(p), &e, &a);
+#if PAIRED
+    special |= PART(split)(FACTOR(q), &f, &b);
+#else
+    (void)q;
+    f = e;
+    b = a;
+#endif
+#if SUMS
+    const vu64 sum_bin = e >> 2;
+    const vi64 part = a << (vi64)(e & 3);
+    memcpy(to->sum_bin + i, &sum_bin, sizeof sum_bin);
+    memcpy(to->part + i, &part, sizeof part);
+#endif
     e += f;
-    n <<= (vi64)(e & 3);
+    b <<= (vi64)(e & 3);
     e >>= 2;
-    memcpy(bin, &e, sizeof e);
-    memcpy(a, &m, sizeof m);
-    memcpy(b, &n, sizeof n);
+    memcpy(to->bin + i, &e, sizeof e);
+    memcpy(to->a + i, &a, sizeof a);
+    memcpy(to->b + i, &b, sizeof b);
     return special;
 }
 
-/* Counts the infinite and NaN products among n and makes them add nothing. */
-static void PART(take_out_specials)(const ELEMENT *x, const ELEMENT *y, int64_t *a, size_t n,
-                                    struct exact_sum *s) {
+/* Counts a number that is not finite. */
+static inline void PART(count)(double special, struct exact_sum *s) {
+    if (special != special)
+        s->nans++;
+    else if (special > 0)
+        s->plus++;
+    else
+        s->minus++;
+}
+
+/* Counts what is infinite or NaN among n products, and elements, and makes it add nothing. */
+static void PART(take_out_specials)(const ELEMENT *x, const ELEMENT *y, struct PART(block) * block,
+                                    size_t n, STATE *s) {
     for (size_t i = 0; i < n; i++) {
-        const double v = x[i], w = y[i], product = v * w;
+        const double v = FACTOR_ONE(x + i), w = PAIRED ? FACTOR_ONE(y + i) : v;
         if (v - v == 0 && w - w == 0) continue; /* both are finite */
-        a[i] = 0;
-        if (product != product)
-            s->nans++;
-        else if (product > 0)
-            s->plus++;
-        else
-            s->minus++;
+        PART(count)(v * w, SQUARES_OF(s));
+        block->a[i] = 0;
+#if SUMS
+        PART(count)(v, SUM_OF(s));
+        block->part[i] = 0;
+#endif
     }
 }
 
 static __attribute__((noinline)) void PART(bin)(struct BINS *bins, const ELEMENT *x,
-                                                const ELEMENT *y, size_t n, struct exact_sum *s) {
-    uint64_t bin[BIN_BLOCK];
-    int64_t a[BIN_BLOCK], b[BIN_BLOCK];
+                                                const ELEMENT *y, size_t n, STATE *s) {
+    struct PART(block) block;
     for (size_t m; n > 0; x += m, y += m, n -= m) {
         m = n < BIN_BLOCK ? n : BIN_BLOCK;
         if (bins->used + m > PRODUCTS_MAX) PART(empty)(bins, s);
-        if (!bins->used) memset(bins->sum, 0, sizeof bins->sum);
+        if (!bins->used) {
+            memset(bins->product, 0, sizeof bins->product);
+#if SUMS
+            memset(bins->sum, 0, sizeof bins->sum);
+#endif
+        }
         bins->used += m;
         PREFETCH_AHEAD(x, m * sizeof *x);
         if (PAIRED) PREFETCH_AHEAD(y, m * sizeof *y);
         vu64 special = {0};
         size_t i = 0;
         for (; i + LANES(double) <= m; i += LANES(double))
-            special |=
-                PART(split_product)(LOAD_F64(x + i), OTHER(x + i, y + i), bin + i, a + i, b + i);
+            special |= PART(split_product)(x + i, y + i, &block, i);
         if (i < m) {
             ELEMENT padded[2][LANES(double)] = {{0}};
             memcpy(padded[0], x + i, (m - i) * sizeof *x);
             if (PAIRED) memcpy(padded[1], y + i, (m - i) * sizeof *y);
-            special |= PART(split_product)(LOAD_F64(padded[0]), LOAD_F64(padded[PAIRED]), bin + i,
-                                           a + i, b + i);
+            special |= PART(split_product)(padded[0], padded[PAIRED], &block, i);
         }
-        if (any_set(special)) PART(take_out_specials)(x, y, a, m, s);
+        if (any_set(special)) PART(take_out_specials)(x, y, &block, m, s);
 #pragma GCC unroll 4
-        for (i = 0; i < m; i++)
-            bins->sum[bin[i]] += (__int128)a[i] * b[i];
+        for (i = 0; i < m; i++) {
+            bins->product[block.bin[i]] += (__int128)block.a[i] * block.b[i];
+#if SUMS
+            bins->sum[block.sum_bin[i]] += block.part[i];
+#endif
+        }
     }
 }

@@ -8,8 +8,7 @@
 #include "cpu/multiply.h"
 #include "cpu/parts.h"
 
-#define NAME   products_f64
-#define PAIRED 1
+#define NAME products_f64
 #include "cpu/in_two_f64.h"
 
 #define NAME           products_f32
@@ -17,6 +16,7 @@
 #define PAIRED         1
 #define TERM(p, q)     (f64_from_f32(p) * f64_from_f32(q))
 #define TERM_ONE(p, q) ((double)*(p) * *(q))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f64.h"
 
@@ -25,6 +25,7 @@
 #define PAIRED         1
 #define TERM(p, q)     (LOAD_F16(p) * LOAD_F16(q))
 #define TERM_ONE(p, q) (f32_from_f16(p) * f32_from_f16(q))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f32.h"
 
@@ -33,5 +34,6 @@
 #define PAIRED         1
 #define TERM(p, q)     (f64_from_bf16(p) * f64_from_bf16(q))
 #define TERM_ONE(p, q) ((double)f32_from_bf16(p) * f32_from_bf16(q))
+#define LEVELS         2
 #define MAX_LEVELS     3
 #include "cpu/in_f64.h"

@@ -4,6 +4,7 @@
 #undef PAIRED
 #undef TERM
 #undef TERM_ONE
+#undef LEVELS
 #undef MAX_LEVELS
 #undef REAL
 #undef INT
@@ -14,3 +15,15 @@
 #undef MANTISSA
 #undef LOWEST
 #undef HIGHEST
+#undef SUMS
+#undef STATE
+#undef SQUARES_OF
+#undef SUM_OF
+#undef FACTOR
+#undef FACTOR_ONE
+#undef FEW_MAX
+#undef STREAMS
+#undef CHUNK_VECTORS
+#undef CHUNK
+#undef MAX_DIGITS
+#undef LEAST_E

@@ -1,0 +1,25 @@
+/*
+ * moments.c - the exact sums of x and of x^2 at once, of one instruction set: what mean and variance are made of.
+ * All floats are widened to doubles, exactly.
+ */
+#include "cpu/kernels.h"
+#include "cpu/multiply.h"
+#include "cpu/parts.h"
+
+#define NAME           moments_f64
+#define ELEMENT        loose_f64
+#define TERM(p, q)     LOAD_F64(p)
+#define TERM_ONE(p, q) *(p)
+#define LEVELS         3
+#define MAX_LEVELS     5
+#define SUMS           1
+#include "cpu/in_digits.h"
+
+#define NAME           moments_f32
+#define ELEMENT        loose_f32
+#define TERM(p, q)     f64_from_f32(p)
+#define TERM_ONE(p, q) *(p)
+#define LEVELS         2
+#define MAX_LEVELS     4
+#define SUMS           1
+#include "cpu/in_digits.h"
