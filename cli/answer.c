@@ -66,7 +66,7 @@ static void print_values(const struct reduction *r, const struct answer *a) {
 static int print_json(const struct reduction *r, const struct answer *a) {
     tally_device_info device;
     if (tally_device_describe(r->device, &device) != TALLY_OK) return failed("%s", tally_error());
-    struct json_object *object = json_object_new_object();
+    struct json_object *object = json_new_object();
     json_text(object, "op", r->asked);
     if (a->count > 1) json_ops(object, "ops", a->op, a->count);
     json_text(object, "dtype", tally_type_name(r->problem.type));

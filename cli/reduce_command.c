@@ -26,11 +26,14 @@ const char reduce_help[] =
     "  any all                  1 if some (every) element is not 0, else 0\n"
     "  describe                 count nans min max argmin argmax sum mean std\n"
     "\n"
-    "Without a FILE, or where it is -, standard input is read. A .npy file is recognised.\n"
+    "Without a FILE, or where it is -, standard input is read. A .npy file and text are\n"
+    "recognised. Text is numbers with blanks or line ends between them; lines that start with #\n"
+    "are left out.\n"
     "\n"
     "  --dtype TYPE    the elements' type: needed for raw data; f64 where it is text\n"
-    "  --text          numbers as text, one a line; blank lines and lines that start with # are\n"
-    "                  left out\n"
+    "  --text          the input is text: needed beside --dtype\n"
+    "  --raw           the input is raw elements, whatever it looks like\n"
+    "  --skip-na       text: leave out NA, N/A, nan, null, none and -\n"
     "  --out TYPE      round the exact value to this floating type: sum, mean, var, std, norm1,\n"
     "                  norm2, sumsq, dot\n"
     "  --ddof C        var and std divide by n - C; 0 is the default, 1 is for a sample\n"
@@ -59,6 +62,12 @@ static bool set_option(struct reduction *r, int option) {
     case 't':
         r->how.is_text = true;
         return true;
+    case 'r':
+        r->how.is_raw = true;
+        return true;
+    case 's':
+        r->how.skip_na = true;
+        return true;
     case 'o':
         return argument_type("--out", optarg, &r->problem.out);
     case 'c':
@@ -84,6 +93,7 @@ static bool set_option(struct reduction *r, int option) {
 static int read_options(struct reduction *r, int argc, char **argv) {
     static const struct option options[] = {
         {"dtype", required_argument, NULL, 'd'},   {"text", no_argument, NULL, 't'},
+        {"raw", no_argument, NULL, 'r'},           {"skip-na", no_argument, NULL, 's'},
         {"out", required_argument, NULL, 'o'},     {"ddof", required_argument, NULL, 'c'},
         {"fast", no_argument, NULL, 'f'},          {"device", required_argument, NULL, 'D'},
         {"threads", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'j'},
@@ -99,6 +109,8 @@ static int read_options(struct reduction *r, int argc, char **argv) {
 
 /* What only some operators take is told at once where none of these is asked for. */
 static int check_options(const struct reduction *r) {
+    if (r->how.is_text && r->how.is_raw)
+        return misused("--text and --raw exclude each other; leave one out");
     if (r->has_ddof && !reduction_asks(r, TALLY_VAR) && !reduction_asks(r, TALLY_STD))
         return misused("--ddof goes with var, std and describe, not with %s", r->asked);
     return STATUS_OK;

@@ -19,6 +19,8 @@
 struct reading {
     tally_type said; /* what their elements are, or 0 */
     bool is_text;
+    bool is_raw;  /* they are raw elements, whatever they look like */
+    bool skip_na; /* text: what says that a value is missing is left out */
 };
 
 struct source {

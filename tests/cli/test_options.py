@@ -1,6 +1,7 @@
 """The command line: what is printed, the JSON object, devices, bench, help, and usage errors."""
 
 import json
+import os
 import subprocess
 from fractions import Fraction
 
@@ -55,6 +56,80 @@ def test_json_values(tally):
     assert str(zero["value"]) == "-0.0" and zero["bits"] == "0x8000000000000000"
     assert value("sum", "f64", "0.1")["value"] == 0.1
     assert value("sum", "i8", "-1")["bits"] == "0x" + "f" * 16
+
+
+MALLOC = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static long left = -1;
+static int fails(void) {
+    if (left < 0) left = atol(getenv("MALLOC_FAILS_AFTER"));
+    return left == 0 || !--left;
+}
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void *malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t m) { return fails() ? NULL : __libc_calloc(n, m); }
+void *realloc(void *p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
+"""
+
+
+def test_json_without_memory(tally, tmp_path):
+    """From the k-th malloc on all fail: a whole object, or a line and no output; for every k."""
+    (tmp_path / "malloc.c").write_text(MALLOC)
+    library = tmp_path / "malloc.so"
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "malloc.c"]).returncode:
+        pytest.skip("no compiler")
+    good = 0
+    for k in range(1, 2000):
+        env = {**os.environ, "LD_PRELOAD": str(library), "MALLOC_FAILS_AFTER": str(k)}
+        done = tally.run("minmax", "--device", "cpu:threads=1", "--dtype", "f32", "--json", stdin=F32, env=env)
+        if b"libgomp" in done.stderr:
+            continue  # before main()
+        assert done.returncode in (0, 1), (k, done)
+        if done.returncode == 0:
+            assert json.loads(done.stdout)["ops"] == ["min", "max"], k
+            good += 1
+        else:
+            assert done.stdout == b"" and done.stderr.startswith(b"tally: "), (k, done)
+        if good == 3:
+            return
+    assert False
+
+
+BROKEN_DRIVER = r"""
+#include <stdlib.h>
+__attribute__((visibility("default"))) int clIcdGetPlatformIDsKHR(unsigned n, void *p, unsigned *m) { abort(); }
+__attribute__((visibility("default"))) void *clGetExtensionFunctionAddress(const char *name) {
+    extern int strcmp(const char *, const char *);
+    return strcmp(name, "clIcdGetPlatformIDsKHR") ? 0 : (void *)clIcdGetPlatformIDsKHR;
+}
+"""
+
+
+def test_driver_that_aborts(tally, tmp_path):
+    """It is named and left out, and the others are listed."""
+    (tmp_path / "broken.c").write_text(BROKEN_DRIVER)
+    library = tmp_path / "libbroken.so"
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "broken.c"]).returncode:
+        pytest.skip("no compiler")
+    (tmp_path / "broken.icd").write_text(f"{library}\n")
+    env = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path)}
+    done = tally.run("devices", "--json", env=env)
+    assert done.returncode == 0
+    if not done.stderr:
+        pytest.skip("no OpenCL loader here that reads OCL_ICD_VENDORS")
+    assert done.stderr.decode() == (
+        f"tally: the OpenCL driver that {tmp_path}/broken.icd names breaks down (Aborted); "
+        "it is left out, and OpenCL with it\n")
+    assert json.loads(done.stdout)[0]["spec"] == "cpu"
+    done = tally.run("ladder", "-n", "1000", env=env)
+    assert done.returncode == 0 and b"broken.icd" in done.stderr
+    done = tally.run("ladder", "--device", "opencl", "-n", "1000", env=env)
+    assert (done.returncode, done.stdout) == (1, b"") and b"broken.icd" in done.stderr
 
 
 def test_json_is_one_line(tally):
@@ -171,6 +246,7 @@ def test_help_and_version(tally):
         assert tally("help", command) == tally(command, "--help")
         assert tally("help", command).startswith(f"Usage: tally {command}")
     assert tally("--version").startswith("tally ")
+    assert tally("--version") == tally("-V") == tally("version")
 
 
 def test_help_names_every_option(tally):
