@@ -139,8 +139,7 @@ static bool reads_back(const char *text) {
 
 int json_print(struct json_object *object) {
     const char *text = NULL;
-    if (!lost)
-        text = json_object_to_json_string_ext(object, STYLE);
+    if (!lost) text = json_object_to_json_string_ext(object, STYLE);
     if (text && !reads_back(text)) text = NULL;
     const bool printed = text != NULL;
     if (printed) puts(text);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -165,7 +166,7 @@ static bool recognise_raw(struct source *s, uint64_t size, tally_type said) {
 
 static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
     if (npy_recognise(s->ahead, s->ahead_end))
-        return failed("%s is a .npy file; leave --text out", s->name), false;
+        return failed("%s is a .npy file; leave %s out", s->name, s->how.text_option), false;
     s->type = said ? said : TALLY_F64;
     s->bytes = size;
     s->is_text = true;
@@ -197,7 +198,9 @@ static bool recognise(struct source *s) {
         s->can_map = false; /* a file of /sys: it promises a page, and holds a line */
         size = SOURCE_UNKNOWN;
     }
-    if (s->how.is_text) return recognise_text(s, size, s->how.said);
+    if (s->how.is_text)
+        return (guess_text(s->ahead, s->ahead_end) || check_unpacked(s)) &&
+               recognise_text(s, size, s->how.said);
     if (s->how.is_raw) return recognise_raw(s, size, s->how.said);
     if (npy_recognise(s->ahead, s->ahead_end)) return recognise_npy(s, size, s->how.said);
     if (!check_unpacked(s)) return false;
@@ -212,6 +215,8 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
         .name = is_stdin ? "standard input" : name, .how = *how, .file = STDIN_FILENO};
     if (!is_stdin) s->file = open(name, O_RDONLY | O_CLOEXEC);
     if (s->file < 0) return failed("%s cannot be opened: %s", name, strerror(errno)), false;
+    if (is_stdin && isatty(s->file) && isatty(STDERR_FILENO))
+        fputs("tally: numbers are read from the terminal; Ctrl-D ends them\n", stderr);
     if (recognise(s)) return true;
     source_close(s);
     return false;

@@ -45,7 +45,7 @@ static bool ends_word(char c) {
 }
 
 /* What is written where there is no value. */
-static bool is_missing(const char *word) {
+bool text_is_missing(const char *word) {
     static const char *const words[] = {"NA", "N/A", "nan", "+nan", "-nan", "null", "none", "-"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcasecmp(word, words[i]) == 0) return true;
@@ -55,7 +55,7 @@ static bool is_missing(const char *word) {
 /* How a word that is no number of the type may be mended. */
 static const char *hint(const struct source *s, const char *word) {
     double x;
-    if (is_missing(word)) return "--skip-na leaves such words out";
+    if (text_is_missing(word)) return "--skip-na leaves such words out";
     if (!type_is_floating(s->type) && decimal_read(TALLY_F64, word, &x) == DECIMAL_OK)
         return "choose --dtype f64";
     if (strchr(word, ',') || strchr(word, ';'))
@@ -70,19 +70,26 @@ static bool read_word(struct text_reader *r, char *word, size_t length) {
     enum decimal_result result = DECIMAL_MALFORMED;
     word[length] = 0;
     const bool is_text = !memchr(word, 0, length);
-    if (is_text && s->how.skip_na && is_missing(word)) return word[length] = after, true;
-    if (is_text) result = decimal_read(s->type, word, r->element + r->elements);
+    if (is_text && s->how.skip_na && text_is_missing(word)) return word[length] = after, true;
+    if (is_text && s->money)
+        result = money_add(s->money, word);
+    else if (is_text)
+        result = decimal_read(s->type, word, r->element + r->elements);
     if (result == DECIMAL_OK) {
-        r->elements += tally_type_size(s->type);
+        if (s->money)
+            r->source->elements++;
+        else
+            r->elements += tally_type_size(s->type);
         return word[length] = after, true;
     }
+    const char *type = s->money ? "decimal" : tally_type_name(s->type);
     quoted(word, length, shown);
     if (result == DECIMAL_RANGE)
         return failed("%s:%" PRIu64 ": %s does not fit %s; choose a wider --dtype", s->name,
-                      r->line, shown, tally_type_name(s->type)),
+                      r->line, shown, type),
                false;
-    return failed("%s:%" PRIu64 ": '%s' is no %s number; %s", s->name, r->line, shown,
-                  tally_type_name(s->type), hint(s, is_text ? word : "")),
+    return failed("%s:%" PRIu64 ": '%s' is no %s number; %s", s->name, r->line, shown, type,
+                  hint(s, is_text ? word : "")),
            false;
 }
 
@@ -105,7 +112,8 @@ static bool read_words(struct text_reader *r) {
             continue;
         }
         r->in_line = true;
-        const char *next = decimal_quick(type, at, r->element + r->elements);
+        const char *next =
+            r->source->money ? NULL : decimal_quick(type, at, r->element + r->elements);
         if (next && ends_word(*next)) {
             r->elements += size;
             at += next - at;
