@@ -1,59 +1,100 @@
 /*
  * answer.c - what a reduction prints: one value alone; several as name, tab, value; describe as an
- * aligned table; or a JSON object.
+ * aligned table; groups as key, tab, values; or a JSON object.
  */
 #include "reduction.h"
 
 #include "json.h"
 #include "message.h"
+#include "wide.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 struct answer {
+    uint64_t n;
     size_t count;
     tally_value value[TALLY_VALUES_MAX];
     tally_op op[TALLY_VALUES_MAX];
+    char whole[MONEY_TEXT]; /* the one value, where it is of no element type; else "" */
 };
 
+/* ---- Lowering ---- */
+
 /* Why there is no one value. */
-static int tell_range(const struct reduction *r) {
+static int tell_range(const struct reduction *r, const tally_state *state) {
     const tally_op op = r->problem.op;
     const bool rounds =
         op == TALLY_SUM || op == TALLY_NORM1 || op == TALLY_SUMSQ || op == TALLY_DOT;
     const char *type = tally_type_name(r->problem.type);
     return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; %s", r->asked,
-                  tally_state_count(r->state), type, *type == 'u' ? "u64" : "i64",
+                  tally_state_count(state), type, *type == 'u' ? "u64" : "i64",
                   rounds ? "--out f64 rounds it"
                          : "reduce parts of the data, or convert them to f64");
 }
 
-static bool lower(struct reduction *r, struct answer *a) {
+static bool lower(const struct reduction *r, const tally_state *state, struct answer *a) {
+    *a->whole = 0;
+    a->n = tally_state_count(state);
     tally_status status = tally_problem_values(&r->problem, &a->count);
-    if (status == TALLY_OK) status = tally_state_value(r->state, a->value);
-    if (status == TALLY_ERANGE) return tell_range(r), false;
-    if (status == TALLY_EINVAL && tally_state_count(r->state) == 0)
+    if (status == TALLY_OK) status = tally_state_value(state, a->value);
+    if (status == TALLY_ERANGE) {
+        if (!wide_print(&r->problem, state, a->whole)) return tell_range(r, state), false;
+        a->value[0].type = 0;
+    } else if (status == TALLY_EINVAL && a->n == 0) {
         return failed("there is no %s of nothing: the input holds no number", r->asked), false;
-    if (status != TALLY_OK) return failed("%s", tally_error()), false;
+    } else if (status != TALLY_OK) {
+        return failed("%s", tally_error()), false;
+    }
     for (size_t i = 0; i < a->count; i++)
         a->op[i] = tally_problem_value_op(&r->problem, i);
     return true;
 }
 
+static void lower_money(const struct money *money, struct answer *a) {
+    *a = (struct answer){.count = 1, .op = {TALLY_SUM}};
+    money_print(money, a->whole);
+}
+
+static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
+    if (!group->money) return lower(r, group->state, a);
+    lower_money(group->money, a);
+    return true;
+}
+
+/* The answer to all of it, where there is one. */
+static bool lower_all(const struct reduction *r, struct answer *a) {
+    if (r->columns.value) {
+        if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
+        if (!r->is_decimal) return lower(r, r->state, a); /* a table without rows */
+    }
+    if (!r->is_decimal) return lower(r, r->state, a);
+    lower_money(&r->money, a);
+    return true;
+}
+
+/* ---- Text ---- */
+
+static const char *value_text(const struct answer *a, size_t i, char text[32]) {
+    if (*a->whole) return a->whole;
+    tally_value_print(&a->value[i], text, 32);
+    return text;
+}
+
 /* Why the i-th of several values is none; "" where it is one. */
 static const char *reason(const struct reduction *r, const struct answer *a, size_t i) {
-    if (a->value[i].type) return "";
-    if (tally_state_count(r->state) == 0) return "of nothing";
+    if (a->value[i].type || *a->whole) return "";
+    if (a->n == 0) return "of nothing";
     return *tally_type_name(r->problem.type) == 'u' ? "it does not fit u64" : "it does not fit i64";
 }
 
 static void print_values(const struct reduction *r, const struct answer *a) {
     const bool is_table = r->problem.op == TALLY_DESCRIBE && r->op_count == 1;
     for (size_t i = 0; i < a->count; i++) {
-        char text[32];
+        char buffer[32];
         const char *name = tally_op_name(a->op[i]), *why = reason(r, a, i);
-        tally_value_print(&a->value[i], text, sizeof text);
+        const char *text = value_text(a, i, buffer);
         if (a->count == 1)
             puts(text);
         else if (!is_table)
@@ -63,15 +104,117 @@ static void print_values(const struct reduction *r, const struct answer *a) {
     }
 }
 
-static int print_json(const struct reduction *r, const struct answer *a) {
+/* A key on its line: what would break the line is written out. */
+static void print_key(const char *key, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        const char *escaped = key[i] == '\t'   ? "\\t"
+                              : key[i] == '\n' ? "\\n"
+                              : key[i] == '\r' ? "\\r"
+                                               : NULL;
+        if (escaped)
+            fputs(escaped, stdout);
+        else
+            putchar(key[i]);
+    }
+}
+
+/* Several values have a line of their names above them. */
+static void print_names(const char *key, const struct answer *a) {
+    if (a->count == 1) return;
+    fputs(key, stdout);
+    for (size_t i = 0; i < a->count; i++)
+        printf("\t%s", tally_op_name(a->op[i]));
+    putchar('\n');
+}
+
+static void print_line(const char *key, size_t length, const struct answer *a) {
+    char buffer[32];
+    print_key(key, length);
+    for (size_t i = 0; i < a->count; i++)
+        printf("\t%s", value_text(a, i, buffer));
+    putchar('\n');
+}
+
+/* Nothing is printed before every group has a value. */
+static bool check_groups(const struct reduction *r) {
+    struct answer a;
+    for (size_t i = 0; i < r->groups.count; i++)
+        if (!lower_group(r, &r->groups.list[i], &a)) return false;
+    return true;
+}
+
+static bool print_groups(const struct reduction *r, const char *key) {
+    struct answer a;
+    if (!check_groups(r)) return false;
+    for (size_t i = 0; i < r->groups.count; i++) {
+        const struct group *group = &r->groups.list[i];
+        if (!lower_group(r, group, &a)) return false;
+        if (i == 0) print_names(key, &a);
+        print_line(group->key, group->key_bytes, &a);
+    }
+    return true;
+}
+
+static int print_text(const struct reduction *r) {
+    struct answer a;
+    if (r->columns.by) return print_groups(r, r->columns.by) ? finish_output() : STATUS_FAILED;
+    if (!lower_all(r, &a)) return STATUS_FAILED;
+    if (r->by_file) {
+        if (!print_groups(r, "file")) return STATUS_FAILED;
+        print_line("total", 5, &a);
+    } else {
+        print_values(r, &a);
+    }
+    return finish_output();
+}
+
+/* ---- JSON ---- */
+
+static void json_answer(struct json_object *object, const struct answer *a) {
+    if (*a->whole) {
+        json_text(object, "value", a->whole);
+        json_null(object, "bits");
+    } else {
+        json_results(object, a->value, a->count);
+    }
+}
+
+static bool json_groups(const struct reduction *r, struct json_object *object, const char *name) {
+    struct json_object *list = json_new_list();
+    struct answer a;
+    json_member(object, "groups", list);
+    for (size_t i = 0; i < r->groups.count; i++) {
+        const struct group *group = &r->groups.list[i];
+        struct json_object *item = json_new_object();
+        json_item(list, item);
+        if (!lower_group(r, group, &a)) return false;
+        json_text(item, name, group->key);
+        if (!group->money) json_count(item, "n", a.n);
+        json_answer(item, &a);
+    }
+    return true;
+}
+
+static int print_json(const struct reduction *r) {
     tally_device_info device;
+    struct answer a;
     if (tally_device_describe(r->device, &device) != TALLY_OK) return failed("%s", tally_error());
-    struct json_object *object = json_object_new_object();
+    if (!r->columns.by && !lower_all(r, &a)) return STATUS_FAILED;
+    struct json_object *object = json_new_object();
     json_text(object, "op", r->asked);
-    if (a->count > 1) json_ops(object, "ops", a->op, a->count);
-    json_text(object, "dtype", tally_type_name(r->problem.type));
-    json_count(object, "n", tally_state_count(r->state));
-    json_results(object, a->value, a->count);
+    size_t count = 0;
+    tally_op ops[TALLY_VALUES_MAX];
+    tally_problem_values(&r->problem, &count);
+    for (size_t i = 0; i < count; i++)
+        ops[i] = tally_problem_value_op(&r->problem, i);
+    if (count > 1) json_ops(object, "ops", ops, count);
+    json_text(object, "dtype", r->is_decimal ? "decimal" : tally_type_name(r->problem.type));
+    json_count(object, "n", r->numbers);
+    if (!r->columns.by) json_answer(object, &a);
+    if ((r->columns.by || r->by_file) && !json_groups(r, object, r->by_file ? "file" : "key")) {
+        json_object_put(object);
+        return STATUS_FAILED;
+    }
     json_text(object, "device", device.spec);
     json_measure(object, "seconds", r->seconds);
     json_measure(object, "gbps", (double)r->bytes * 1e-9 / r->seconds);
@@ -79,9 +222,6 @@ static int print_json(const struct reduction *r, const struct answer *a) {
 }
 
 int answer_print(struct reduction *r) {
-    struct answer a;
-    if (!lower(r, &a)) return STATUS_FAILED;
-    if (r->as_json) return print_json(r, &a);
-    print_values(r, &a);
-    return finish_output();
+    if (r->sorted) groups_sort(&r->groups);
+    return r->as_json ? print_json(r) : print_text(r);
 }

@@ -6,6 +6,7 @@
 #include "message.h"
 #include "names.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -88,8 +89,44 @@ bool argument_count(const char *option, const char *text, uint64_t *out) {
 
 /* ---- Types ---- */
 
+/* What others call the types: NumPy's codes (but for i8 and u8, which are Tally's own names of other
+ * types, unless a byte order stands before them), NumPy's and C's names. */
+static const struct {
+    const char *name;
+    tally_type type;
+} aliases[] = {
+    {"f2", TALLY_F16},     {"f4", TALLY_F32},      {"f8", TALLY_F64},        {"i1", TALLY_I8},
+    {"i2", TALLY_I16},     {"i4", TALLY_I32},      {"u1", TALLY_U8},         {"u2", TALLY_U16},
+    {"u4", TALLY_U32},     {"int8", TALLY_I8},     {"int16", TALLY_I16},     {"int32", TALLY_I32},
+    {"int64", TALLY_I64},  {"uint8", TALLY_U8},    {"uint16", TALLY_U16},    {"uint32", TALLY_U32},
+    {"uint64", TALLY_U64}, {"float16", TALLY_F16}, {"float32", TALLY_F32},   {"float64", TALLY_F64},
+    {"half", TALLY_F16},   {"float", TALLY_F32},   {"single", TALLY_F32},    {"double", TALLY_F64},
+    {"bool", TALLY_U8},    {"byte", TALLY_U8},     {"bfloat16", TALLY_BF16},
+};
+
+static bool parse_type(const char *text, tally_type *out) {
+    const char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
+    const bool has_order = *text && (*text == native || *text == '=' || *text == '|');
+    char name[16];
+    if (strlen(text) >= sizeof name) return false;
+    for (size_t i = 0; i <= strlen(text); i++)
+        name[i] = (char)tolower((unsigned char)text[i]);
+    if (has_order && strcmp(name + 1, "i8") == 0) return *out = TALLY_I64, true;
+    if (has_order && strcmp(name + 1, "u8") == 0) return *out = TALLY_U64, true;
+    if (!has_order && tally_type_parse(name, out) == TALLY_OK) return true;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(name + has_order, aliases[i].name) == 0) return *out = aliases[i].type, true;
+    return false;
+}
+
 bool argument_type(const char *option, const char *text, tally_type *out) {
-    if (tally_type_parse(text, out) == TALLY_OK) return true;
+    if (parse_type(text, out)) return true;
+    const char foreign = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<';
+    if (*text == foreign && parse_type(text + 1, out))
+        return misused("%s %s: raw elements have this machine's byte order; a .npy file may have "
+                       "the other",
+                       option, text),
+               false;
     misused("%s takes one of %s; '%s' is none", option, names_of_types(), text);
     return false;
 }

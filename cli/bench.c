@@ -321,7 +321,7 @@ static double roof_seconds(const struct bench *b) {
 
 static int print_json(const struct bench *b) {
     double roof = roof_seconds(b), ours = b->median[OURS];
-    struct json_object *object = json_object_new_object();
+    struct json_object *object = json_new_object();
     json_text(object, "op", tally_op_name(b->problem.op));
     json_text(object, "dtype", tally_type_name(b->problem.type));
     json_count(object, "n", b->n);
@@ -330,7 +330,7 @@ static int print_json(const struct bench *b) {
     json_text(object, "isa", b->info.isa);
     json_count(object, "openmp_threads", (uint64_t)b->loop_threads);
     json_text(object, "data", bench_data_name(b->data));
-    json_object_object_add(object, "fast", json_object_new_boolean(b->problem.fast));
+    json_flag(object, "fast", b->problem.fast);
     json_count(object, "rounds", b->rounds);
     json_measure(object, "median_ms", ours * 1e3);
     json_measure(object, "gbps", gbps(b, ours));

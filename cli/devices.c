@@ -7,6 +7,7 @@
 #include "command.h"
 
 #include "arguments.h"
+#include "guard.h"
 #include "json.h"
 #include "memory.h"
 #include "message.h"
@@ -80,9 +81,9 @@ static void print_table(const tally_device_info *infos, const double *gbps, size
 }
 
 static int print_json(const tally_device_info *infos, const double *gbps, size_t count) {
-    struct json_object *list = json_object_new_array();
+    struct json_object *list = json_new_list();
     for (size_t i = 0; i < count; i++) {
-        struct json_object *object = json_object_new_object();
+        struct json_object *object = json_new_object();
         json_text(object, "spec", infos[i].spec);
         json_text(object, "name", infos[i].name);
         json_text(object, "isa", infos[i].isa);
@@ -90,7 +91,7 @@ static int print_json(const tally_device_info *infos, const double *gbps, size_t
         json_count(object, "threads", infos[i].threads);
         json_count(object, "memory_bytes", infos[i].memory_bytes);
         json_measure(object, "read_gbps", gbps[i]);
-        json_object_array_add(list, object);
+        json_item(list, object);
     }
     return json_print(list);
 }
@@ -106,7 +107,8 @@ static int list(tally_device_info *infos, double *gbps, size_t count, bool as_js
     return finish_output();
 }
 
-static int list_all(bool as_json) {
+static int list_all(void *argument) {
+    const bool as_json = *(const bool *)argument;
     size_t count, room;
     if (tally_device_list(NULL, 0, &count) != TALLY_OK) return failed("%s", tally_error());
     tally_device_info *infos = calloc(count, sizeof *infos);
@@ -135,5 +137,5 @@ int devices_command(int argc, char **argv) {
         as_json = true;
     }
     if (optind < argc) return misused("devices takes no argument such as '%s'", argv[optind]);
-    return list_all(as_json);
+    return guarded(list_all, &as_json);
 }

@@ -234,7 +234,7 @@ static int print_text(const struct explanation *e, const struct formula *formula
 /* ---- JSON ---- */
 
 static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number) {
-    struct json_object *object = json_object_new_object();
+    struct json_object *object = json_new_object();
     char mask[16];
     snprintf(mask, sizeof mask, "0x%08" PRIx32, w->lanes);
     json_count(object, "warp", number);
@@ -250,13 +250,13 @@ static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number
 
 static struct json_object *json_step(const tally_ladder_step *s) {
     const struct step_sums sums = sum_step(s);
-    struct json_object *object = json_object_new_object();
-    struct json_object *warps = json_object_new_array();
+    struct json_object *object = json_new_object();
+    struct json_object *warps = json_new_list();
     json_count(object, "launch", s->launch);
     json_count(object, "block", s->block);
     json_count(object, "step", s->step + 1);
     json_count(object, "stride", s->stride);
-    json_object_object_add(object, "barrier", json_object_new_boolean(s->barrier));
+    json_flag(object, "barrier", s->barrier);
     json_count(object, "active_warps", sums.active);
     json_count(object, "operations", sums.operations);
     json_count(object, "divergent", sums.divergent);
@@ -264,28 +264,28 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     json_count(object, "fewest_transactions", sums.fewest_lines);
     json_count(object, "bank_conflicts", sums.conflicts);
     for (unsigned w = 0; w < s->warps; w++)
-        json_object_array_add(warps, json_warp(&s->warp[w], w));
-    json_object_object_add(object, "warps", warps);
+        json_item(warps, json_warp(&s->warp[w], w));
+    json_member(object, "warps", warps);
     return object;
 }
 
 static struct json_object *json_steps(const struct explanation *e) {
-    struct json_object *steps = json_object_new_array();
+    struct json_object *steps = json_new_list();
     for (size_t i = 0; i < e->launch_count; i++) {
         const struct seen_launch *l = &e->launches[i];
         for (size_t s = 0; s < l->first_count; s++)
-            json_object_array_add(steps, json_step(&l->first[s].step));
+            json_item(steps, json_step(&l->first[s].step));
         for (size_t s = 0; s < l->last_count; s++)
-            json_object_array_add(steps, json_step(&l->last[s].step));
+            json_item(steps, json_step(&l->last[s].step));
     }
     return steps;
 }
 
 static struct json_object *json_formulas(const struct formula *formulas, int count) {
-    struct json_object *list = json_object_new_array();
+    struct json_object *list = json_new_list();
     for (int i = 0; i < count; i++) {
         const struct formula *f = &formulas[i];
-        struct json_object *object = json_object_new_object();
+        struct json_object *object = json_new_object();
         json_text(object, "what", f->what);
         json_text(object, "formula", f->formula);
         json_measure(object, "value", f->value);
@@ -295,14 +295,14 @@ static struct json_object *json_formulas(const struct formula *formulas, int cou
             json_measure(object, "counted_efficiency", f->counted_efficiency);
         }
         json_text(object, "difference", f->difference);
-        json_object_array_add(list, object);
+        json_item(list, object);
     }
     return list;
 }
 
 static int print_json(const struct explanation *e, const struct formula *formulas, int count) {
     char sentence[512];
-    struct json_object *object = json_object_new_object();
+    struct json_object *object = json_new_object();
     json_text(object, "rung", e->rung->name);
     json_text(object, "idea", e->rung->idea);
     json_text(object, "device", "model");
@@ -312,11 +312,11 @@ static int print_json(const struct explanation *e, const struct formula *formula
     json_count(object, "block", e->options.run.block);
     json_count(object, "coarsen", e->options.run.coarsen);
     json_text(object, "finish", tally_finish_name(e->options.run.finish));
-    json_object_object_add(object, "correct", json_object_new_boolean(e->row.correct));
+    json_flag(object, "correct", e->row.correct);
     json_count(object, "launches", e->row.launches);
-    json_object_object_add(object, "steps", json_steps(e));
-    json_object_object_add(object, "counts", json_ladder_counts(&e->row.counts));
-    json_object_object_add(object, "formulas", json_formulas(formulas, count));
+    json_member(object, "steps", json_steps(e));
+    json_member(object, "counts", json_ladder_counts(&e->row.counts));
+    json_member(object, "formulas", json_formulas(formulas, count));
     json_text(object, "waste", e->rung->waste);
     json_text(object, "mended_by", e->rung->mends);
     waste_sentence(e, sentence, sizeof sentence);

@@ -7,6 +7,16 @@
 #include "tally.h"
 
 #include <json-c/json.h>
+#include <stdbool.h>
+
+/* None of these fails: where there is no memory, json_print() says so and prints nothing. */
+struct json_object *json_new_object(void);
+struct json_object *json_new_list(void);
+/* Puts `value`, which is owned from then on, into an object or at the end of a list. */
+void json_member(struct json_object *object, const char *key, struct json_object *value);
+void json_item(struct json_object *list, struct json_object *value);
+void json_flag(struct json_object *object, const char *key, bool value);
+void json_null(struct json_object *object, const char *key);
 
 void json_text(struct json_object *object, const char *key, const char *text);
 void json_count(struct json_object *object, const char *key, uint64_t count);

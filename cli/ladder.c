@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include "arguments.h"
+#include "guard.h"
 #include "json.h"
 #include "ladder_counts.h"
 #include "ladder_options.h"
@@ -127,7 +128,7 @@ static void measure(struct json_object *object, const char *key, double value) {
     if (isfinite(value))
         json_measure(object, key, value);
     else
-        json_object_object_add(object, key, NULL);
+        json_null(object, key);
 }
 
 static void json_published(const struct ladder *l, struct json_object *object, const char *rung) {
@@ -138,11 +139,11 @@ static void json_published(const struct ladder *l, struct json_object *object, c
 
 static struct json_object *json_row(const struct ladder *l, size_t i) {
     const tally_ladder_row *row = &l->report.rows[i];
-    struct json_object *object = json_object_new_object();
+    struct json_object *object = json_new_object();
     json_text(object, "name", row->name);
-    json_object_object_add(object, "correct", json_object_new_boolean(row->correct));
+    json_flag(object, "correct", row->correct);
     measure(object, "ulp_error", row->ulp_error);
-    json_object_object_add(object, "exact", json_object_new_boolean(row->ulp_error == 0));
+    json_flag(object, "exact", row->ulp_error == 0);
     measure(object, "median_ms", row->seconds * 1e3);
     measure(object, "with_copy_ms", with_copy(l, row) * 1e3);
     measure(object, "mflops", mflops(l, row->seconds));
@@ -152,15 +153,15 @@ static struct json_object *json_row(const struct ladder *l, size_t i) {
     measure(object, "over_sequential", l->report.sequential_seconds / row->seconds);
     json_count(object, "launches", row->launches);
     json_result(object, &row->value);
-    if (l->counts) json_object_object_add(object, "counts", json_ladder_counts(&row->counts));
+    if (l->counts) json_member(object, "counts", json_ladder_counts(&row->counts));
     json_published(l, object, row->name);
     return object;
 }
 
 static int print_json(const struct ladder *l) {
     const tally_ladder_report *r = &l->report;
-    struct json_object *object = json_object_new_object();
-    struct json_object *kernels = json_object_new_array();
+    struct json_object *object = json_new_object();
+    struct json_object *kernels = json_new_list();
     json_text(object, "device", r->device);
     json_text(object, "name", r->name);
     json_count(object, "n", l->options.n);
@@ -174,8 +175,8 @@ static int print_json(const struct ladder *l) {
     measure(object, "copy_ms", l->counts ? (double)NAN : r->copy_seconds * 1e3);
     measure(object, "sequential_ms", r->sequential_seconds * 1e3);
     for (size_t i = 0; i < r->count; i++)
-        json_object_array_add(kernels, json_row(l, i));
-    json_object_object_add(object, "kernels", kernels);
+        json_item(kernels, json_row(l, i));
+    json_member(object, "kernels", kernels);
     return json_print(object);
 }
 
@@ -301,19 +302,26 @@ static int climb(struct ladder *l) {
     return status;
 }
 
+static int run(void *argument) {
+    struct ladder *l = argument;
+    if (!l->device || strcmp(l->device, "auto") == 0) l->device = tally_ladder_device();
+    if (!l->options.has_n) l->options.n = default_n(l->device);
+    l->counts = is_kind(l->device, "model");
+    l->on_cpu = is_kind(l->device, "cpu");
+    if (tally_ladder_check(l->device, &l->options.run) != TALLY_OK)
+        return failed("%s", tally_error());
+    if (!ladder_fill(&l->options)) return STATUS_FAILED;
+    int status = climb(l);
+    ladder_release(&l->options);
+    return status;
+}
+
 int ladder_command(int argc, char **argv) {
     struct ladder l = {.options.run = {.op = TALLY_SUM, .type = TALLY_F32}};
     int status = read_options(&l, argc, argv);
     if (status != STATUS_OK) return status;
     if (l.options.help) return fputs(ladder_help, stdout), finish_output();
-    if (!l.device || strcmp(l.device, "auto") == 0) l.device = tally_ladder_device();
-    if (!l.options.has_n) l.options.n = default_n(l.device);
-    l.counts = is_kind(l.device, "model");
-    l.on_cpu = is_kind(l.device, "cpu");
-    if (tally_ladder_check(l.device, &l.options.run) != TALLY_OK)
-        return failed("%s", tally_error());
-    if (!ladder_fill(&l.options)) return STATUS_FAILED;
-    status = climb(&l);
-    ladder_release(&l.options);
-    return status;
+    const bool needs_driver =
+        !l.device || (!is_kind(l.device, "model") && !is_kind(l.device, "cpu"));
+    return needs_driver ? guarded(run, &l) : run(&l);
 }

@@ -8,7 +8,7 @@ double ladder_efficiency(const tally_ladder_counts *c) {
 }
 
 struct json_object *json_ladder_counts(const tally_ladder_counts *c) {
-    struct json_object *object = json_object_new_object();
+    struct json_object *object = json_new_object();
     json_count(object, "steps", c->steps);
     json_count(object, "barriers", c->barriers);
     json_count(object, "operations", c->operations);

@@ -8,8 +8,11 @@
 #include "names.h"
 #include "tally.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
     const char *name;
@@ -19,6 +22,9 @@ struct command {
 };
 
 static int help_command(int argc, char **argv);
+static int version_command(int argc, char **argv);
+static const char version_help[] = "Usage: tally version\n"
+                                   "Says which version this is, as does tally -V.\n";
 static const char help_help[] = "Usage: tally help [COMMAND]\n"
                                 "Says what the command does and which options it takes.\n";
 
@@ -55,6 +61,7 @@ static const struct command commands[] = {
     {"explain", explain_command, explain_help, "one of these kernels, step by step"},
 #endif
     {"help", help_command, help_help, "explains a command"},
+    {"version", version_command, version_help, "says which version this is"},
 };
 /* clang-format on */
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -84,7 +91,7 @@ static int print_overview(void) {
          "\n"
          "  tally sum a.npy              the exact sum of an array, rounded once\n"
          "  tally max --dtype f32 a.raw  raw elements need their type\n"
-         "  seq 10 | tally sum --text    numbers as text, one a line\n"
+         "  seq 10 | tally sum           numbers as text\n"
          "\n"
          "Commands:");
     for (size_t i = 0; i < COMMANDS; i++)
@@ -108,11 +115,30 @@ static int print_version(void) {
     return finish_output();
 }
 
+static int version_command(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--help") == 0)
+        return fputs(version_help, stdout), finish_output();
+    if (argc > 1) return misused("version takes no argument such as '%s'", argv[1]);
+    return print_version();
+}
+
+/* Where standard input, output or error are closed, the next file that is opened would take their place:
+ * `-` would read it, and messages be written to it. So something else does, which can neither be read
+ * (0), nor written (1). */
+static bool reserve_descriptors(void) {
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
+        if (fcntl(file, F_GETFD) < 0 &&
+            open("/dev/null", file == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != file)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv) {
+    if (!reserve_descriptors()) return STATUS_FAILED;
     if (argc < 2) return misused("no command is given; 'tally help' lists them");
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_overview();
-    if (strcmp(name, "--version") == 0) return print_version();
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return print_version();
     const struct command *command = find(name);
     if (!command) return unknown_command(name);
     return command->run(argc - 1, argv + 1);

@@ -154,16 +154,17 @@ static const struct {
     tally_type type; /* 0: two bytes that only the user can name */
     size_t bytes;
 } types[] = {
-    {"i1", TALLY_I8, 1},  {"i2", TALLY_I16, 2}, {"i4", TALLY_I32, 4}, {"i8", TALLY_I64, 8},
-    {"u1", TALLY_U8, 1},  {"u2", TALLY_U16, 2}, {"u4", TALLY_U32, 4}, {"u8", TALLY_U64, 8},
-    {"f2", TALLY_F16, 2}, {"f4", TALLY_F32, 4}, {"f8", TALLY_F64, 8}, {"V2", 0, 2},
+    {"i1", TALLY_I8, 1}, {"i2", TALLY_I16, 2}, {"i4", TALLY_I32, 4}, {"i8", TALLY_I64, 8},
+    {"u1", TALLY_U8, 1}, {"u2", TALLY_U16, 2}, {"u4", TALLY_U32, 4}, {"u8", TALLY_U64, 8},
+    {"b1", TALLY_U8, 1}, {"f2", TALLY_F16, 2}, {"f4", TALLY_F32, 4}, {"f8", TALLY_F64, 8},
+    {"V2", 0, 2},
 };
 
 /* What a dtype that is not reduced is called, and how its owner gets on. */
 static const char *unsupported(const char *code) {
+    if (code[0] && strspn(code + 1, "0123456789") != strcspn(code + 1, "["))
+        return "not a number type of Tally; convert it with astype()";
     switch (code[0]) {
-    case 'b':
-        return "booleans; save a.view('u1') instead";
     case 'c':
         return "complex numbers; save a.real and a.imag instead";
     case 'O':
@@ -183,13 +184,13 @@ static const char *unsupported(const char *code) {
 }
 
 static bool read_descr(const char *descr, struct npy_header *out) {
-    if (strcmp(descr, "bfloat16") == 0) {
+    bool has_order = descr[0] && strchr("<>|=", descr[0]);
+    const char *code = descr + has_order;
+    if (strcmp(code, "bfloat16") == 0 && descr[0] != '>') {
         out->type = TALLY_BF16;
         out->element = 2;
         return true;
     }
-    bool has_order = descr[0] && strchr("<>|=", descr[0]);
-    const char *code = descr + has_order;
     bool opaque = strcmp(code, "V2") == 0;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(code, types[i].code) != 0 || (opaque && descr[0] == '>')) continue;

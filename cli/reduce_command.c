@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char reduce_help[] =
     "Usage: tally OP[,OP...] [OPTION...] [FILE...]\n"
@@ -26,11 +27,24 @@ const char reduce_help[] =
     "  any all                  1 if some (every) element is not 0, else 0\n"
     "  describe                 count nans min max argmin argmax sum mean std\n"
     "\n"
-    "Without a FILE, or where it is -, standard input is read. A .npy file is recognised.\n"
+    "Without a FILE, or where it is -, standard input is read. A .npy file and text are\n"
+    "recognised. Text is numbers with blanks or line ends between them; lines that start with #\n"
+    "are left out.\n"
     "\n"
     "  --dtype TYPE    the elements' type: needed for raw data; f64 where it is text\n"
-    "  --text          numbers as text, one a line; blank lines and lines that start with # are\n"
-    "                  left out\n"
+    "  --text          the input is text: needed beside --dtype\n"
+    "  --raw           the input is raw elements, whatever it looks like\n"
+    "  --skip-na       text: leave out NA, N/A, nan, null, none and -, and empty fields\n"
+    "  --decimal       sum: the exact decimal sum of the decimals as written, whole\n"
+    "  --each          a line for each file, its name before the value, and one for the total\n"
+    "\n"
+    "  -c, --column C  a table's column C: a number from 1, or a name of the first line\n"
+    "  --by K          a value for each key in column K: key, tab, value, in order of appearance\n"
+    "  --sort          in order of the keys instead\n"
+    "  --header        the first line has names, also where columns are given by number\n"
+    "  -F, --delimiter CHAR   what parts the fields; else the comma, or the tab or semicolon that\n"
+    "                  the first line has instead. Fields may stand in double quotes\n"
+    "\n"
     "  --out TYPE      round the exact value to this floating type: sum, mean, var, std, norm1,\n"
     "                  norm2, sumsq, dot\n"
     "  --ddof C        var and std divide by n - C; 0 is the default, 1 is for a sample\n"
@@ -41,9 +55,10 @@ const char reduce_help[] =
     "                  several values ops, value and bits are lists\n"
     "  --help          this text\n"
     "\n"
-    "TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64.\n"
-    "A floating value is the exact one, rounded once. The sum or product of integers is exact, as\n"
-    "i64 or u64, or an error where it does not fit.\n";
+    "TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64,\n"
+    "or a name that NumPy or C has for it: float32, double, <f4.\n"
+    "A floating value is the exact one, rounded once. Those of integers are exact; a sum or dot\n"
+    "beyond 64 bits is printed whole, and any other value that does not fit is an error.\n";
 
 static bool set_ddof(struct reduction *r, const char *text) {
     char *end;
@@ -52,16 +67,51 @@ static bool set_ddof(struct reduction *r, const char *text) {
     return misused("--ddof takes a finite number from 0 up; '%s' is none", text), false;
 }
 
+static bool set_delimiter(struct reduction *r, const char *text) {
+    const bool is_tab = strcmp(text, "\\t") == 0 || strcmp(text, "tab") == 0;
+    if (!is_tab && (strlen(text) != 1 || strchr("\"\r\n", *text)))
+        return misused("-F takes one character, or tab; '%s' is neither", text), false;
+    r->columns.delimiter = is_tab ? '\t' : *text;
+    return true;
+}
+
 static bool set_option(struct reduction *r, int option) {
     switch (option) {
     case 'd':
         return argument_type("--dtype", optarg, &r->how.said);
     case 't':
         r->how.is_text = true;
+        r->how.text_option = "--text";
+        return true;
+    case 'r':
+        r->how.is_raw = true;
+        return true;
+    case 's':
+        r->how.skip_na = true;
+        return true;
+    case 'C':
+        r->columns.value = optarg;
+        return true;
+    case 'B':
+        r->columns.by = optarg;
+        return true;
+    case 'H':
+        r->columns.has_header = true;
+        return true;
+    case 'F':
+        return set_delimiter(r, optarg);
+    case 'S':
+        r->sorted = true;
+        return true;
+    case 'e':
+        r->by_file = true;
+        return true;
+    case 'm':
+        r->is_decimal = true;
         return true;
     case 'o':
         return argument_type("--out", optarg, &r->problem.out);
-    case 'c':
+    case 'x':
         r->has_ddof = true;
         return set_ddof(r, optarg);
     case 'f':
@@ -83,14 +133,29 @@ static bool set_option(struct reduction *r, int option) {
 
 static int read_options(struct reduction *r, int argc, char **argv) {
     static const struct option options[] = {
-        {"dtype", required_argument, NULL, 'd'},   {"text", no_argument, NULL, 't'},
-        {"out", required_argument, NULL, 'o'},     {"ddof", required_argument, NULL, 'c'},
-        {"fast", no_argument, NULL, 'f'},          {"device", required_argument, NULL, 'D'},
-        {"threads", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"dtype", required_argument, NULL, 'd'},
+        {"text", no_argument, NULL, 't'},
+        {"raw", no_argument, NULL, 'r'},
+        {"skip-na", no_argument, NULL, 's'},
+        {"column", required_argument, NULL, 'C'},
+        {"by", required_argument, NULL, 'B'},
+        {"header", no_argument, NULL, 'H'},
+        {"delimiter", required_argument, NULL, 'F'},
+        {"sort", no_argument, NULL, 'S'},
+        {"each", no_argument, NULL, 'e'},
+        {"decimal", no_argument, NULL, 'm'},
+        {"out", required_argument, NULL, 'o'},
+        {"ddof", required_argument, NULL, 'x'},
+        {"fast", no_argument, NULL, 'f'},
+        {"device", required_argument, NULL, 'D'},
+        {"threads", required_argument, NULL, 'T'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":hc:F:", options, NULL)) != -1;) {
+        if (c == 'c') c = 'C';
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(r, c)) return STATUS_USAGE;
     }
@@ -99,6 +164,25 @@ static int read_options(struct reduction *r, int argc, char **argv) {
 
 /* What only some operators take is told at once where none of these is asked for. */
 static int check_options(const struct reduction *r) {
+    const struct columns *c = &r->columns;
+    if (!c->value && (c->by || c->has_header || c->delimiter))
+        return misused("%s goes with a table's column; name it, as in -c 2 or -c price",
+                       c->by           ? "--by"
+                       : c->has_header ? "--header"
+                                       : "-F");
+    if (r->sorted && !c->by) return misused("--sort goes with --by");
+    if (r->by_file && (c->value || r->is_decimal))
+        return misused("--each and %s exclude each other; leave one out",
+                       c->value ? "-c" : "--decimal");
+    if ((c->value || r->is_decimal || r->by_file) && reduction_asks(r, TALLY_DOT))
+        return misused("dot takes two arrays, and neither -c, --each nor --decimal");
+    if (r->is_decimal &&
+        (r->op_count != 1 || r->problem.op != TALLY_SUM || r->how.said || r->problem.out))
+        return misused("--decimal goes with sum alone, and without --dtype and --out");
+    if ((c->value || r->is_decimal) && r->how.is_raw)
+        return misused("%s reads text; leave --raw out", c->value ? "-c" : "--decimal");
+    if (r->how.is_text && r->how.is_raw)
+        return misused("--text and --raw exclude each other; leave one out");
     if (r->has_ddof && !reduction_asks(r, TALLY_VAR) && !reduction_asks(r, TALLY_STD))
         return misused("--ddof goes with var, std and describe, not with %s", r->asked);
     return STATUS_OK;
@@ -113,10 +197,15 @@ int reduce_command(int argc, char **argv) {
     if (r.help) return fputs(reduce_help, stdout), finish_output();
     status = check_options(&r);
     if (status != STATUS_OK) return status;
+    if (r.columns.value || r.is_decimal) {
+        r.how.is_text = true;
+        r.how.text_option = r.columns.value ? "-c" : "--decimal";
+    }
     if (!argument_device(r.device_text, r.threads, &r.device, &status)) return status;
     bool named = optind < argc;
     status = reduction_run(&r, named ? argv + optind : standard_input, named ? argc - optind : 1);
     tally_state_destroy(r.state);
+    groups_free(&r.groups);
     tally_close(r.device);
     return status;
 }

@@ -114,12 +114,24 @@ static bool feed(struct reduction *r, const char *name, const void *x, const voi
     return true;
 }
 
+static void prepare_groups(struct reduction *r) {
+    r->groups.problem = &r->problem;
+    r->groups.device = r->device;
+    r->groups.is_decimal = r->is_decimal;
+}
+
 static bool feed_source(struct reduction *r, struct source *s) {
     const void *x;
     size_t n;
     if (!check_type(r, s) || !create_state(r)) return false;
+    prepare_groups(r);
+    if (r->columns.value) return columns_feed(&r->columns, s, &r->groups);
+    if (r->is_decimal) s->money = &r->money;
+    struct group *own = r->by_file ? groups_append(&r->groups, s->name) : NULL;
+    if (r->by_file && !own) return false;
     do {
         if (!source_next(s, &x, &n) || !feed(r, s->name, x, NULL, n)) return false;
+        if (own && !group_feed(&r->groups, own, x, NULL, n)) return false;
     } while (n);
     return true;
 }
@@ -129,10 +141,13 @@ static bool feed_all(struct reduction *r, char **names, int count) {
         struct source s;
         if (!source_open(&s, names[i], &r->how)) return false;
         bool fed = feed_source(r, &s);
+        r->numbers += s.elements;
+        if (r->columns.value || r->is_decimal)
+            r->bytes += s.elements * tally_type_size(r->problem.type);
         source_close(&s);
         if (!fed) return false;
     }
-    return true;
+    return !r->columns.value || groups_flush(&r->groups);
 }
 
 /* ---- Two inputs in step ---- */
@@ -192,6 +207,7 @@ static bool feed_two(struct reduction *r, char **names) {
     if (source_open(&b.source, names[1], &r->how)) {
         fed = check_type(r, &a.source) && check_type(r, &b.source) && create_state(r) &&
               feed_in_step(r, &a, &b);
+        r->numbers = a.source.elements;
         source_close(&b.source);
     }
     source_close(&a.source);

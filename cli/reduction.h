@@ -4,6 +4,8 @@
 #ifndef TALLY_CLI_REDUCTION_H
 #define TALLY_CLI_REDUCTION_H
 
+#include "columns.h"
+#include "groups.h"
 #include "source.h"
 #include "tally.h"
 
@@ -16,16 +18,21 @@ struct reduction {
     tally_problem problem; /* its type is 0 until the first input tells it */
     size_t op_count;       /* how many operators were typed */
     struct reading how;
+    struct columns columns; /* its value is NULL where the input is no table */
+    bool by_file, sorted, is_decimal;
     bool as_json, help, has_ddof;
     const char *device_text; /* what --device says, or NULL */
     uint64_t threads;        /* what --threads says, or 0 */
 
     /* As found. */
     tally_device *device;
-    tally_state *state;     /* made when the first input tells its type */
+    tally_state *state;     /* of all elements; made when the first input tells its type */
+    struct groups groups;   /* of --by, of --each, and of tables and exact decimals */
+    struct money money;     /* of all numbers, for exact decimals without a table */
     const char *type_owner; /* the input that told it */
     uint64_t total;         /* bytes in all inputs together, 0 where that is not known */
     uint64_t bytes;         /* of the elements that have been fed */
+    uint64_t numbers;       /* that have been read */
     double seconds;
 };
 

@@ -6,6 +6,7 @@
  */
 #include "source.h"
 
+#include "guess.h"
 #include "message.h"
 #include "npy.h"
 #include "text.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -114,15 +116,43 @@ static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     return true;
 }
 
+/* What programs that pack files open theirs with, and how the packed file is got at. */
+static const struct {
+    const char *magic;
+    size_t bytes;
+    const char *what, *mend;
+} packed[] = {
+    {"PK\3\4", 4, "a .npz or zip archive", "unpack it, and reduce the .npy files in it"},
+    {"\x1f\x8b\x08", 3, "compressed by gzip", "unpack it: zcat FILE | tally ..."},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd", "unpack it: zstdcat FILE | tally ..."},
+    {"\xfd"
+     "7zXZ",
+     5, "compressed by xz", "unpack it: xzcat FILE | tally ..."},
+    {"BZh", 3, "compressed by bzip2", "unpack it: bzcat FILE | tally ..."},
+    {"\x89HDF", 4, "a HDF5 file", "save the data set as a .npy file"},
+    {"PAR1", 4, "a Parquet file", "save the column as a .npy file"},
+    {"ARROW1", 6, "an Arrow file", "save the column as a .npy file"},
+};
+
+static bool check_unpacked(const struct source *s) {
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (s->ahead_end >= packed[i].bytes &&
+            memcmp(s->ahead, packed[i].magic, packed[i].bytes) == 0)
+            return failed("%s is %s; %s", s->name, packed[i].what, packed[i].mend), false;
+    return true;
+}
+
 static bool recognise_raw(struct source *s, uint64_t size, tally_type said) {
-    if (!said && s->ahead_end >= 4 && memcmp(s->ahead, "PK\3\4", 4) == 0)
-        return failed("%s is a .npz or zip archive; unpack it, and reduce the .npy files in it",
+    if (!said && s->how.is_raw)
+        return failed("%s: --raw needs the elements' type, as in --dtype f64", s->name), false;
+    if (!said)
+        return failed("%s is neither text nor a .npy file; for raw elements say their type, as in "
+                      "--dtype f64",
                       s->name),
                false;
-    if (!said)
-        return failed("%s is no .npy file; say what it holds: --dtype f64 for raw f64 elements, "
-                      "--text for numbers as text",
-                      s->name),
+    if (!s->how.is_raw && guess_numbers(s->ahead, s->ahead_end, s->ahead_end == FIRST_LOOK))
+        return failed("%s looks like numbers as text, not like raw %s; say --text or --raw",
+                      s->name, tally_type_name(said)),
                false;
     s->type = said;
     s->bytes = size;
@@ -136,7 +166,7 @@ static bool recognise_raw(struct source *s, uint64_t size, tally_type said) {
 
 static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
     if (npy_recognise(s->ahead, s->ahead_end))
-        return failed("%s is a .npy file; leave --text out", s->name), false;
+        return failed("%s is a .npy file; leave %s out", s->name, s->how.text_option), false;
     s->type = said ? said : TALLY_F64;
     s->bytes = size;
     s->is_text = true;
@@ -164,8 +194,18 @@ static bool measure(struct source *s, uint64_t *size) {
 static bool recognise(struct source *s) {
     uint64_t size;
     if (!measure(s, &size) || !look_ahead(s, FIRST_LOOK)) return false;
-    if (s->how.is_text) return recognise_text(s, size, s->how.said);
+    if (size != SOURCE_UNKNOWN && s->ahead_end < FIRST_LOOK && s->ahead_end < size) {
+        s->can_map = false; /* a file of /sys: it promises a page, and holds a line */
+        size = SOURCE_UNKNOWN;
+    }
+    if (s->how.is_text)
+        return (guess_text(s->ahead, s->ahead_end) || check_unpacked(s)) &&
+               recognise_text(s, size, s->how.said);
+    if (s->how.is_raw) return recognise_raw(s, size, s->how.said);
     if (npy_recognise(s->ahead, s->ahead_end)) return recognise_npy(s, size, s->how.said);
+    if (!check_unpacked(s)) return false;
+    if (!s->how.said && guess_text(s->ahead, s->ahead_end))
+        return recognise_text(s, size, s->how.said);
     return recognise_raw(s, size, s->how.said);
 }
 
@@ -175,6 +215,8 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
         .name = is_stdin ? "standard input" : name, .how = *how, .file = STDIN_FILENO};
     if (!is_stdin) s->file = open(name, O_RDONLY | O_CLOEXEC);
     if (s->file < 0) return failed("%s cannot be opened: %s", name, strerror(errno)), false;
+    if (is_stdin && isatty(s->file) && isatty(STDERR_FILENO))
+        fputs("tally: numbers are read from the terminal; Ctrl-D ends them\n", stderr);
     if (recognise(s)) return true;
     source_close(s);
     return false;

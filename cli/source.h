@@ -7,6 +7,7 @@
 #ifndef TALLY_CLI_SOURCE_H
 #define TALLY_CLI_SOURCE_H
 
+#include "money.h"
 #include "tally.h"
 
 #include <stdbool.h>
@@ -19,6 +20,9 @@
 struct reading {
     tally_type said; /* what their elements are, or 0 */
     bool is_text;
+    const char *text_option; /* by what option, as messages call it */
+    bool is_raw;             /* they are raw elements, whatever they look like */
+    bool skip_na;            /* text: what says that a value is missing is left out */
 };
 
 struct source {
@@ -44,6 +48,7 @@ struct source {
     unsigned char *buffer;    /* what is read of it; owned */
     unsigned char *piece;     /* elements with their bytes turned; owned */
     struct text_reader *text; /* owned */
+    struct money *money;      /* of text: its numbers are added to this, and no elements given */
     bool ended;
 };
 

@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import pathlib
 import pty
 import subprocess
 import threading
@@ -56,11 +57,53 @@ def test_empty_input_gives_the_identity(tally, tmp_path):
 
 def test_raw_needs_a_type(tally, tmp_path):
     path = tmp_path / "a.raw"
-    path.write_bytes(b"12345678")
-    words = " is no .npy file; say what it holds: --dtype f64 for raw f64 elements, --text for numbers as text"
+    path.write_bytes(b"1234567\x01")
+    words = " is neither text nor a .npy file; for raw elements say their type, as in --dtype f64"
     assert tally.fails("sum", path) == f"{path}{words}"
-    assert tally.fails("sum", stdin=b"123") == f"standard input{words}"
-    assert tally.fails("sum") == f"standard input{words}"
+    assert tally.fails("sum", stdin=b"123\0") == f"standard input{words}"
+
+
+PACKED = [(b"PK\3\4", "is a .npz or zip archive; unpack it"), (b"\x1f\x8b\x08", "is compressed by gzip; unpack it: zcat"),
+          (b"\x28\xb5\x2f\xfd", "is compressed by zstd"), (b"\xfd7zXZ\0", "is compressed by xz"),
+          (b"BZh9", "is compressed by bzip2"), (b"PAR1", "is a Parquet file")]
+
+
+@pytest.mark.parametrize("magic, words", PACKED, ids=[w.split()[-1] for _, w in PACKED])
+def test_packed_files_are_no_numbers(tally, magic, words):
+    data = magic + bytes(20)
+    for args in ((), ("--dtype", "u8")):
+        assert words in tally.fails("sum", *args, stdin=data)
+    assert tally("sum", "--dtype", "u8", "--raw", stdin=data) == str(sum(data))
+
+
+def test_files_that_promise_more_than_they_hold(tally):
+    """Those of /sys say that they have a page."""
+    path = pathlib.Path("/sys/devices/system/cpu/possible")
+    try:
+        data = path.read_bytes()
+    except OSError:
+        pytest.skip("no /sys here")
+    assert tally("sum", "--dtype", "u8", "--raw", path) == str(sum(data))
+
+
+def test_closed_descriptors(tally, tmp_path):
+    """No file that is opened may take the place of standard input, output or error."""
+    path = tmp_path / "numbers"
+    path.write_text("1\n" * 100_000)
+    raw = tmp_path / "raw"
+    raw.write_bytes(bytes(range(200)) * 1000)
+    run = lambda text: subprocess.run(["sh", "-c", text, "sh", tally.binary, path, raw], capture_output=True)
+    for text in ('exec 0<&-; "$1" sum --text "$2" -', 'exec 0<&-; "$1" sum --dtype u8 "$3" -'):
+        done = run(text)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert done.stderr == b"tally: standard input cannot be read: Bad file descriptor\n"
+    done = run('exec 1>&-; "$1" sum "$2"')
+    assert done.returncode == 1
+    assert done.stderr == b"tally: cannot write to standard output: Bad file descriptor\n"
+    done = run('exec 2>&-; "$1" sum "$2"')
+    assert (done.returncode, done.stdout) == (0, b"100000\n")
+    assert run('exec 0<&- 1>&- 2>&-; "$1" sum "$2"').returncode == 1
+    assert path.read_text() == "1\n" * 100_000
 
 
 def test_raw_of_a_broken_size(tally, tmp_path):
@@ -130,6 +173,8 @@ def test_files_that_cannot_be_read(tally, tmp_path):
 def test_names_cannot_break_the_line(tally, tmp_path):
     path = tmp_path / "a\nb\x1b[31m"
     assert "a?b?[31m cannot be opened" in tally.fails("sum", path)
+    line = tally.run("sum", os.fsdecode(os.fsencode(tmp_path) + b"/\xc2\x9b\xff\xe2\x80\xae\xc3\xa9")).stderr
+    assert line.endswith("/???é cannot be opened: No such file or directory\n".encode())
 
 
 def test_closed_standard_input(tally):
@@ -281,8 +326,9 @@ def test_progress_line(tally):
 
 def test_progress_line_knows_the_size(tally, tmp_path):
     path = tmp_path / "numbers"
-    path.write_text("1\n" * 30_000_000)
-    seen, out, status = run_under_terminal([tally.binary, "sum", "--text", str(path)])
+    path.write_text("1.0\n" * 30_000_000)
+    seen, out, status = run_under_terminal(
+        [tally.binary, "count", "--text", "--dtype", "f16", str(path)])
     assert (out, status) == (b"30000000\n", 0)
     assert b"%" in seen and seen.endswith(ERASE)
 

@@ -107,6 +107,7 @@ def test_bfloat16(tally, write):
     data = array.astype("<u2").tobytes()
     named = write(with_header(header("'bfloat16'", shape="(1000,)"), data), "named.npy")
     check(tally, "sum", "bf16", array, named)
+    check(tally, "sum", "bf16", array, write(with_header(header("'<bfloat16'", shape="(1000,)"), data)))
     for descr in ("'<V2'", "'|V2'"):
         opaque = write(with_header(header(descr, shape="(1000,)"), data), "opaque.npy")
         check(tally, "sum", "bf16", array, opaque, "--dtype", "bf16")
@@ -115,6 +116,11 @@ def test_bfloat16(tally, write):
                 f"{opaque} holds two-byte elements without a type (dtype 'V2'); "
                 "if they are bfloat16, add --dtype bf16"
             )
+
+
+def test_bool(tally, write):
+    path = write(npy_bytes(np.array([True, False, True])))
+    assert tally("sum,any,all,nonzero", path) == "sum\t2\nany\t1\nall\t0\nnonzero\t2"
 
 
 def test_dtype_may_repeat_the_header(tally, write):
@@ -128,7 +134,9 @@ def test_dtype_may_repeat_the_header(tally, write):
 @pytest.mark.parametrize(
     "descr, words",
     [
-        ("'|b1'", "dtype '|b1' is not supported: booleans; save a.view('u1') instead"),
+        ("'float64'", "dtype 'float64' is not supported: not a number type of Tally"),
+        ("'bool'", "not a number type of Tally"),
+        ("'>bfloat16'", "not a number type of Tally"),
         ("'<c8'", "complex numbers"),
         ("'|O'", "Python objects"),
         ("'<U3'", "strings"),

@@ -1,6 +1,7 @@
 """The command line: what is printed, the JSON object, devices, bench, help, and usage errors."""
 
 import json
+import os
 import subprocess
 from fractions import Fraction
 
@@ -57,6 +58,81 @@ def test_json_values(tally):
     assert value("sum", "i8", "-1")["bits"] == "0x" + "f" * 16
 
 
+MALLOC = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static long left = -1;
+static int fails(void) {
+    if (left < 0) left = atol(getenv("MALLOC_FAILS_AFTER"));
+    return left == 0 || !--left;
+}
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void *malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t m) { return fails() ? NULL : __libc_calloc(n, m); }
+void *realloc(void *p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
+"""
+
+
+def test_json_without_memory(tally, tmp_path):
+    """From the k-th malloc on all fail: a whole object, or a line and no output; for every k."""
+    (tmp_path / "malloc.c").write_text(MALLOC)
+    library = tmp_path / "malloc.so"
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "malloc.c"]).returncode:
+        pytest.skip("no compiler")
+    good = 0
+    for k in range(1, 2000):
+        env = {**os.environ, "LD_PRELOAD": str(library), "MALLOC_FAILS_AFTER": str(k)}
+        done = tally.run("minmax", "--device", "cpu:threads=1", "--dtype", "f32", "--json", stdin=F32, env=env)
+        if b"libgomp" in done.stderr:
+            continue  # before main()
+        assert done.returncode in (0, 1), (k, done)
+        if done.returncode == 0:
+            assert json.loads(done.stdout)["ops"] == ["min", "max"], k
+            good += 1
+        else:
+            assert done.stdout == b"" and done.stderr.startswith(b"tally: "), (k, done)
+        if good == 3:
+            return
+    assert False
+
+
+BROKEN_DRIVER = r"""
+#include <stdlib.h>
+int clGetPlatformInfo(void) { return 0; }
+int clIcdGetPlatformIDsKHR(unsigned n, void *p, unsigned *m) { abort(); }
+void *clGetExtensionFunctionAddress(const char *name) {
+    extern int strcmp(const char *, const char *);
+    return strcmp(name, "clIcdGetPlatformIDsKHR") ? 0 : (void *)clIcdGetPlatformIDsKHR;
+}
+"""
+
+
+def test_driver_that_aborts(tally, tmp_path):
+    """It is named and left out, and the others are listed."""
+    (tmp_path / "broken.c").write_text(BROKEN_DRIVER)
+    library = tmp_path / "libbroken.so"
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "broken.c"]).returncode:
+        pytest.skip("no compiler")
+    (tmp_path / "broken.icd").write_text(f"{library}\n")
+    env = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path)}
+    done = tally.run("devices", "--json", env=env)
+    assert done.returncode == 0
+    if not done.stderr:
+        pytest.skip("no OpenCL loader here that reads OCL_ICD_VENDORS")
+    assert done.stderr.decode() == (
+        f"tally: the OpenCL driver that {tmp_path}/broken.icd names breaks down (Aborted); "
+        "it is left out, and OpenCL with it\n")
+    assert json.loads(done.stdout)[0]["spec"] == "cpu"
+    done = tally.run("ladder", "-n", "1000", env=env)
+    assert done.returncode == 0 and b"broken.icd" in done.stderr
+    done = tally.run("ladder", "--device", "opencl", "-n", "1000", env=env)
+    assert (done.returncode, done.stdout) == (1, b"") and b"broken.icd" in done.stderr
+
+
 def test_json_is_one_line(tally):
     done = tally.run("sum", "--json", "--dtype", "f32", stdin=F32)
     assert done.stdout.count(b"\n") == 1
@@ -99,8 +175,8 @@ def test_options_after_files(tally, tmp_path):
 def test_range_error(tally):
     for name, x, wide in (("i64", 2**62, "i64"), ("u64", 2**63, "u64")):
         data = np.array([x, x], exact.dtype(name)).tobytes()
-        assert tally.fails("sum", "--dtype", name, stdin=data) == (
-            f"the exact sum of these 2 {name} numbers does not fit {wide}; --out f64 rounds it"
+        assert tally.fails("norm1", "--dtype", name, stdin=data) == (
+            f"the exact norm1 of these 2 {name} numbers does not fit {wide}; --out f64 rounds it"
         )
         assert tally.fails("prod", "--dtype", name, stdin=data).startswith(
             f"the exact prod of these 2 {name} numbers does not fit {wide}"
@@ -171,10 +247,11 @@ def test_help_and_version(tally):
         assert tally("help", command) == tally(command, "--help")
         assert tally("help", command).startswith(f"Usage: tally {command}")
     assert tally("--version").startswith("tally ")
+    assert tally("--version") == tally("-V") == tally("version")
 
 
 def test_help_names_every_option(tally):
-    for option in ("dtype", "text", "out", "fast", "device", "threads", "json"):
+    for option in ("dtype", "text", "raw", "skip-na", "decimal", "each", "column", "by", "sort", "header", "delimiter", "out", "ddof", "fast", "device", "threads", "json"):
         assert f"--{option}" in tally("help", "sum")
     for option in ("dtype", "n", "data", "fast", "device", "threads", "repeat", "json"):
         assert f"--{option}" in tally("help", "bench")

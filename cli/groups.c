@@ -1,0 +1,150 @@
+/*
+ * groups.c - see groups.h.
+ */
+#include "groups.h"
+
+#include "message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 256, MOST_ROOM = 64 << 10 }; /* bytes of elements that a group collects */
+
+static bool no_memory(const struct groups *g) {
+    return failed("no memory for more than %zu groups; reduce parts of the data", g->count), false;
+}
+
+/* Fowler, Noll and Vo's hash. */
+static uint64_t hash(const char *key, size_t length) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ (unsigned char)key[i]) * 0x100000001b3u;
+    return h ^ h >> 29;
+}
+
+/* The slot of the key: where it is, or where it may go. */
+static size_t *find_slot(const struct groups *g, const char *key, size_t length) {
+    size_t i = (size_t)hash(key, length) & (g->slot_count - 1);
+    for (;; i = (i + 1) & (g->slot_count - 1)) {
+        if (!g->slots[i]) return &g->slots[i];
+        const struct group *found = &g->list[g->slots[i] - 1];
+        if (found->key_bytes == length && memcmp(found->key, key, length) == 0) return &g->slots[i];
+    }
+}
+
+/* Makes room for one more; slots are at most half full. */
+static bool grow(struct groups *g) {
+    if (g->count < g->room) return true;
+    size_t room = g->room ? 2 * g->room : 16;
+    struct group *list = realloc(g->list, room * sizeof *list);
+    if (!list) return no_memory(g);
+    g->list = list;
+    size_t *slots = calloc(2 * room, sizeof *slots);
+    if (!slots) return no_memory(g);
+    free(g->slots);
+    g->slots = slots;
+    g->slot_count = 2 * room;
+    g->room = room;
+    for (size_t i = 0; i < g->count; i++)
+        *find_slot(g, list[i].key, list[i].key_bytes) = i + 1;
+    return true;
+}
+
+static void release(struct group *group) {
+    tally_state_destroy(group->state);
+    free(group->money);
+    free(group->key);
+    free(group->element);
+}
+
+static bool make(struct groups *g, const char *key, size_t length) {
+    struct group *group = &g->list[g->count];
+    *group = (struct group){.key = malloc(length + 1), .key_bytes = length};
+    if (g->is_decimal) group->money = calloc(1, sizeof *group->money);
+    if (!group->key || (g->is_decimal && !group->money)) return release(group), no_memory(g);
+    memcpy(group->key, key, length);
+    group->key[length] = 0;
+    if (!g->is_decimal && tally_state_create(g->problem, &group->state) != TALLY_OK)
+        return failed("%s", tally_error()), release(group), false;
+    g->count++;
+    return true;
+}
+
+struct group *groups_find(struct groups *g, const char *key, size_t length) {
+    if (!grow(g)) return NULL;
+    size_t *slot = find_slot(g, key, length);
+    if (!*slot) {
+        if (!make(g, key, length)) return NULL;
+        *slot = g->count;
+    }
+    return &g->list[*slot - 1];
+}
+
+struct group *groups_append(struct groups *g, const char *key) {
+    return grow(g) && make(g, key, strlen(key)) ? &g->list[g->count - 1] : NULL;
+}
+
+bool group_feed(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
+    if (tally_state_feed(group->state, g->device, x, y, n) == TALLY_OK) return true;
+    return failed("%s", tally_error()), false;
+}
+
+static bool flush(struct groups *g, struct group *group) {
+    const size_t n = group->used / tally_type_size(g->problem->type);
+    group->used = 0;
+    return !n || group_feed(g, group, group->element, NULL, n);
+}
+
+bool group_add(struct groups *g, struct group *group, const void *element) {
+    const size_t size = tally_type_size(g->problem->type);
+    if (group->used == group->room && group->room < MOST_ROOM) {
+        const size_t room = group->room ? 4 * group->room : FIRST_ROOM;
+        unsigned char *grown = realloc(group->element, room);
+        if (!grown) return no_memory(g);
+        group->element = grown;
+        group->room = room;
+    }
+    if (group->used == group->room && !flush(g, group)) return false;
+    memcpy(group->element + group->used, element, size);
+    group->used += size;
+    return true;
+}
+
+bool groups_flush(struct groups *g) {
+    for (size_t i = 0; i < g->count; i++)
+        if (!flush(g, &g->list[i])) return false;
+    return true;
+}
+
+static bool as_number(const struct group *group, double *out) {
+    char *end;
+    *out = strtod(group->key, &end);
+    return end != group->key && !*end && *out == *out;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(((const struct group *)a)->key, ((const struct group *)b)->key);
+}
+
+static int by_number(const void *a, const void *b) {
+    double x = 0, y = 0;
+    as_number(a, &x);
+    as_number(b, &y);
+    return x < y ? -1 : x > y ? 1 : by_bytes(a, b);
+}
+
+void groups_sort(struct groups *g) {
+    bool all = true;
+    double x;
+    for (size_t i = 0; i < g->count && all; i++)
+        all = as_number(&g->list[i], &x);
+    if (g->count) qsort(g->list, g->count, sizeof *g->list, all ? by_number : by_bytes);
+}
+
+void groups_free(struct groups *g) {
+    for (size_t i = 0; i < g->count; i++)
+        release(&g->list[i]);
+    free(g->list);
+    free(g->slots);
+    *g = (struct groups){.problem = NULL};
+}

@@ -1,0 +1,46 @@
+/*
+ * groups.h - states that elements are shared out to: one for each key of --by, or each file of --each.
+ *
+ * Every function that returns false or NULL has already written the line that says why.
+ */
+#ifndef TALLY_CLI_GROUPS_H
+#define TALLY_CLI_GROUPS_H
+
+#include "money.h"
+#include "tally.h"
+
+#include <stdbool.h>
+
+struct group {
+    char *key; /* owned */
+    size_t key_bytes;
+    tally_state *state;     /* owned; NULL where `money` is used */
+    struct money *money;    /* owned; the exact decimal sum, or NULL */
+    unsigned char *element; /* owned: elements that have not been fed yet */
+    size_t used, room;      /* bytes */
+};
+
+struct groups {
+    const tally_problem *problem;
+    tally_device *device;
+    bool is_decimal;
+    struct group *list; /* in order of first appearance; owned */
+    size_t count, room;
+    size_t *slots; /* a hash table of indices into the list, plus 1; owned */
+    size_t slot_count;
+};
+
+/* The group of this key, made if it is new. It may move with the next call. */
+struct group *groups_find(struct groups *groups, const char *key, size_t length);
+/* A new one at the end, which groups_find() does not find. */
+struct group *groups_append(struct groups *groups, const char *key);
+/* Adds an element, or many. */
+bool group_add(struct groups *groups, struct group *group, const void *element);
+bool group_feed(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
+/* Feeds what has been added to all of them; to be called at the end. */
+bool groups_flush(struct groups *groups);
+/* By key: as numbers if all are, else by their bytes. */
+void groups_sort(struct groups *groups);
+void groups_free(struct groups *groups);
+
+#endif

@@ -1,0 +1,195 @@
+"""Columns of tables, groups by key, exact decimals, files apart, and sums beyond 64 bits."""
+
+import csv
+import io
+from decimal import Decimal
+from fractions import Fraction
+
+import exact
+import numpy as np
+import pytest
+
+SALES = b'''city,price,qty
+Rome,0.10,3
+"New, York",1.25,4
+Rome,0.20,1
+"New, York","2.50",2
+
+Oslo,-3.1,10
+'''
+
+
+@pytest.fixture
+def sales(tmp_path):
+    path = tmp_path / "sales.csv"
+    path.write_bytes(SALES)
+    return path
+
+
+def test_column_by_name_and_number(tally, sales):
+    assert tally("sum", "-c", "qty", sales) == tally("sum", "--column", "3", "--header", sales) == "20"
+    assert tally("sum", "-c", "qty", stdin=SALES) == "20"
+    assert tally("sum", "-c", "qty", sales, sales, "-", stdin=SALES) == "60"
+    assert tally("count,min,max", "-c2", stdin=b"a,1\nb,2\n") == "count\t2\nmin\t1\nmax\t2"
+    assert tally("argmax", "-c", "qty", "--text", "--dtype", "i16", sales) == "4"
+    got = tally.json("sum", "-c", "qty", sales)
+    assert (got["n"], got["value"], got["dtype"]) == (5, 20.0, "f64")
+
+
+def test_by_key(tally, sales):
+    run = lambda op, *args: tally(op, "-c", "qty", "--by", "city", *args, sales).splitlines()
+    assert run("sum") == ["Rome\t4", "New, York\t6", "Oslo\t10"]
+    assert run("sum", "--sort") == ["New, York\t6", "Oslo\t10", "Rome\t4"]
+    assert run("count,max", "--sort") == ["city\tcount\tmax", "New, York\t2\t4", "Oslo\t1\t10", "Rome\t2\t3"]
+    assert run("minmax")[1] == "Rome\t1\t3"
+    assert run("describe")[0].split("\t") == ["city", "count", "nans", "min", "max", "argmin", "argmax", "sum",
+                                              "mean", "std"]
+    assert tally("sum", "-c", "2", "--by", "1", "--sort", stdin=b"10,1\n9,2\n10,3\n1e1,4\n") == "9\t2\n10\t4\n1e1\t4"
+    got = tally.json("mean", "-c", "qty", "--by", "city", sales)
+    assert [(g["key"], g["n"], g["value"]) for g in got["groups"]] == [
+        ("Rome", 2, 2.0), ("New, York", 2, 3.0), ("Oslo", 1, 10.0)]
+    assert tally("sum", "-c", "2", "--by", "1", stdin=b'"a\tb\nc",1\n') == "a\\tb\\nc\t1"
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "xor", "mean", "std", "norminf", "argmax", "nonzero", "all"])
+def test_every_group_is_reduced_as_if_alone(tally, tmp_path, op):
+    """Many keys, so that the table of them grows; few elements and many."""
+    rng = np.random.default_rng(4)
+    keys = np.concatenate([rng.integers(0, 300, 20_000), np.full(30_000, 7)])
+    rng.shuffle(keys)
+    x = rng.normal(size=keys.size)
+    out = io.StringIO()
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows((f"k{k}", repr(float(v))) for k, v in zip(keys, x))
+    lines = tally(op, "-c", 2, "--by", 1, stdin=out.getvalue().encode()).splitlines()
+    order = list(dict.fromkeys(f"k{k}" for k in keys))
+    assert [line.split("\t")[0] for line in lines] == order
+    for key in ("k7", "k0", "k299"):
+        want = tally(op, "--dtype", "f64", stdin=x[keys == int(key[1:])].tobytes())
+        assert f"{key}\t{want}" in lines
+
+
+def test_delimiters(tally):
+    for data, args in ((b"a\tb\n1\t2\n", ()), (b"a;b\n1;2\n", ()), (b"a|b\n1|2\n", ("-F", "|")),
+                       (b"a\tb\n1\t2\n", ("-F", "tab")), (b"a\tb\n1\t2\n", ("--delimiter=\\t",)),
+                       (b"\xef\xbb\xbfb,a\r\n2,1\r\n", ()), (b"b\n2", ())):
+        assert tally("sum", "-c", "b", *args, stdin=data) == "2"
+    assert tally("sum", "-c", "2", stdin=b"a\t1\n\t2\n") == "3"
+    assert "-F takes one character, or tab; 'xy' is neither" in tally.fails("sum", "-c1", "-F", "xy", status=2)
+
+
+TABLES = [
+    (("-c", "prise"), SALES, "standard input has no column prise; did you mean price?"),
+    (("-c", "x"), SALES, "standard input has no column x; its columns are city price qty"),
+    (("-c", "qty", "--by", "town"), SALES, "standard input has no column town; its columns are city price qty"),
+    (("-c", "2"), SALES, "standard input:1: 'price' is no f64 number; where the first line has names, add --header"),
+    (("-c", "b"), b"a,b\n1,2\n3\n", "standard input:3: the line has 1 field, and no column b"),
+    (("-c", "b"), b"a,b\n1,2\n\n3,\n", "standard input:4: column b has no number, but ''; --skip-na leaves such rows out"),
+    (("-c", "b"), b"a,b\n1,NA\n", "standard input:2: column b has no number, but 'NA'; --skip-na leaves such rows out"),
+    (("-c", "b"), b'a,b\n"1\n1",2\n3,x y\n', "standard input:4: 'x y' in column b is no f64 number"),
+    (("-c", "b"), b'a,b\n1,2\n"3,4\n', "standard input:3: a quote is opened in this line and not closed"),
+    (("-c", "b"), b"", "standard input is empty: it has no line with the columns' names"),
+    (("-c", "b", "--text", "--dtype", "i8"), b"b\n200\n", "standard input:2: 200 does not fit i8"),
+    (("-c", "b", "--decimal"), b"b\n1.5x\n", "standard input:2: '1.5x' in column b is no decimal number"),
+]
+
+
+@pytest.mark.parametrize("args, data, words", TABLES, ids=range(len(TABLES)))
+def test_broken_tables(tally, args, data, words):
+    assert tally.fails("sum", *args, stdin=data) == words
+
+
+def test_no_table(tally, tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(3.0))
+    assert tally.fails("sum", "-c", "1", path) == f"{path} is a .npy file; leave -c out"
+    assert tally.fails("sum", "--decimal", path) == f"{path} is a .npy file; leave --decimal out"
+    assert tally.fails("sum", "-c", "1", stdin=bytes(100)) == "standard input is no text, but -c wants a table"
+    assert "compressed by gzip" in tally.fails("sum", "-c", "1", stdin=b"\x1f\x8b\x08" + bytes(20))
+
+
+def test_rows_without_a_number(tally):
+    data = b"a,b\nx,1\nx,\ny,NA\ny,4\n"
+    assert tally("count,sum", "-c", "b", "--skip-na", stdin=data) == "count\t2\nsum\t5"
+    assert tally("sum", "-c", "b", "--by", "a", "--skip-na", stdin=data) == "x\t1\ny\t4"
+
+
+@pytest.mark.parametrize("args, words", [
+    (("--by", "x"), "--by goes with a table's column; name it, as in -c 2 or -c price"),
+    (("--header",), "--header goes with a table's column"),
+    (("-F", ","), "-F goes with a table's column"),
+    (("--sort",), "--sort goes with --by"),
+    (("-c", "1", "--each"), "--each and -c exclude each other; leave one out"),
+    (("-c", "1", "--raw"), "-c reads text; leave --raw out"),
+    (("--decimal", "--dtype", "f64"), "--decimal goes with sum alone"),
+])
+def test_options_that_do_not_go_together(tally, args, words):
+    assert tally.fails("sum", *args, status=2).startswith(words)
+    assert "dot takes two arrays" in tally.fails("dot", "-c", "1", "a", "b", status=2)
+    assert "--decimal goes with sum alone" in tally.fails("mean", "--decimal", status=2)
+
+
+def test_decimal(tally, sales):
+    assert tally("sum", "-c", "price", "--decimal", sales) == "0.95"
+    assert tally("sum", "-c", "price", "--by", "city", "--decimal", sales) == "Rome\t0.30\nNew, York\t3.75\nOslo\t-3.1"
+    assert tally("sum", "--decimal", stdin=b"1.10 2.20\n-0.05\n") == "3.25"
+    assert tally("sum", "--decimal", stdin=b"0.10\n-0.10\n") == "0.00"
+    assert tally("sum", "--decimal", stdin=b"") == "0"
+    assert tally("sum", "--decimal", stdin=b"1e30\n1e-30\n") == f"1{'0' * 30}.{'0' * 29}1"
+    assert tally("sum", "--decimal", "--skip-na", stdin=b"1.5 NA\n") == "1.5"
+    got = tally.json("sum", "--decimal", stdin=b"0.1\n0.2\n")
+    assert (got["value"], got["bits"], got["dtype"], got["n"]) == ("0.3", None, "decimal", 2)
+    assert "1e999 does not fit decimal" in tally.fails("sum", "--decimal", stdin=b"1e999\n")
+
+
+def test_decimal_of_many(tally):
+    rng = np.random.default_rng(6)
+    words = [f"{'-' if rng.random() < 0.5 else ''}{rng.integers(0, 10**15)}.{rng.integers(0, 10**9):09d}"[: rng.integers(3, 27)]
+             for _ in range(5000)]
+    words = [w for w in words if w[-1] != "-"]
+    want = sum(map(Fraction, words))
+    got = tally("sum", "--decimal", stdin=" ".join(words).encode())
+    assert Fraction(got) == want and "e" not in got.lower()
+    assert len(got.split(".")[1]) == max(len(w.partition(".")[2]) for w in words)
+    assert Decimal(got) == Decimal(got)
+
+
+def test_each_file(tally, tmp_path):
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    a.write_text("1 2 3\n")
+    b.write_text("4\n")
+    assert tally("sum", "--each", a, b) == f"{a}\t6\n{b}\t4\ntotal\t10"
+    assert tally("min,max", "--each", a, a) == f"file\tmin\tmax\n{a}\t1\t3\n{a}\t1\t3\ntotal\t1\t3"
+    got = tally.json("prod", "--each", a, "-", stdin=b.read_bytes())
+    assert got["value"] == 24.0 and got["n"] == 4
+    assert [(g["file"], g["n"], g["value"]) for g in got["groups"]] == [(str(a), 3, 6.0), ("standard input", 1, 4.0)]
+
+
+@pytest.mark.parametrize("name", ["i32", "u32", "i64", "u64"])
+def test_sums_beyond_64_bits(tally, tmp_path, name):
+    """By dot products where the sum of short integers could not get there."""
+    info = np.iinfo(exact.dtype(name))
+    rng = np.random.default_rng(3)
+    for low, high, n in ((info.max - 99, info.max, 4000), (info.min, info.max, 5), (info.min, info.min // 2, 4000)):
+        x = rng.integers(low, high, n, exact.dtype(name), endpoint=True)
+        path = tmp_path / "x.npy"
+        np.save(path, x)
+        assert int(tally("sum", path)) == sum(x.tolist())
+        if exact.BYTES[name] == 4:
+            assert int(tally("dot", path, path)) == sum(v * v for v in x.tolist())
+    assert tally("sum", "--text", "--dtype", "u64", "--out", "f64", stdin=b"18446744073709551615 18446744073709551615") == (
+        "3.6893488147419103e+19")
+    got = tally.json("sum", "--text", "--dtype", "i64", stdin=b"9223372036854775807 1")
+    assert (got["value"], got["bits"]) == ("9223372036854775808", None)
+
+
+@pytest.mark.parametrize("alias, name", [
+    ("float32", "f32"), ("double", "f64"), ("<f4", "f32"), ("F32", "f32"), ("<i8", "i64"), ("i8", "i8"), ("uint16", "u16"),
+    ("=u8", "u64"), ("half", "f16"), ("bfloat16", "bf16"), ("INT64", "i64"), ("|u1", "u8"), ("f8", "f64")])
+def test_type_aliases(tally, alias, name):
+    assert tally.json("count", "--raw", "--dtype", alias, stdin=b"")["dtype"] == name
+
+
+def test_types_that_are_none(tally):
+    assert "raw elements have this machine's byte order" in tally.fails("sum", "--dtype", ">f4", status=2)
+    for text in ("", "f", "f65", "complex64", "<bf16x", "x" * 100):
+        assert "--dtype takes one of i8 i16" in tally.fails("sum", "--dtype", text, status=2)
