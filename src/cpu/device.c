@@ -80,15 +80,15 @@ static int are_products_mixed(size_t size, const char *x, const char *y, size_t 
 }
 
 /* Notes of a slice whether all terms are -0; there is nothing to look at once some term was not. */
-static void note_zeros(const struct problem *p, const char *x, const char *y, size_t n,
-                       struct state *s) {
-    const size_t size = tally_type_size(p->type);
-    const int floats = type_is_float(p->type);
-    if (problem_has(p, PART_SUM) && !s->sum.mixed) s->sum.mixed = !floats || is_mixed(size, x, n);
-    if (problem_has(p, PART_PRODUCTS) && !s->products.mixed)
-        s->products.mixed = !floats || are_products_mixed(size, x, y, n);
-    if (problem_has(p, PART_SQUARES)) s->squares.mixed = 1;
-    if (problem_has(p, PART_MAGNITUDES)) s->magnitudes.mixed = 1;
+/* Notes whether some term is anything but -0, unless that is known. Integers have no -0. */
+static void note_sum(const struct problem *p, const char *x, size_t n, struct exact_sum *s) {
+    if (!s->mixed) s->mixed = !type_is_float(p->type) || is_mixed(type_size(p->type), x, n);
+}
+
+static void note_products(const struct problem *p, const char *x, const char *y, size_t n,
+                          struct exact_sum *s) {
+    if (!s->mixed)
+        s->mixed = !type_is_float(p->type) || are_products_mixed(type_size(p->type), x, y, n);
 }
 
 /* ---- One thread's part -------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static void fold_extremes(const struct cpu_kernels *k, const struct problem *p, 
         extremes_kernel(k, p)(x, n, e);
         return;
     }
-    const size_t element = tally_type_size(p->type), most = SEARCH_BYTES / element;
+    const size_t element = type_size(p->type), most = SEARCH_BYTES / element;
     for (size_t m; n > 0; n -= m, x += m * element, first += m) {
         m = n < most ? n : most;
         search_block(k, p, x, m, first, e);
@@ -165,15 +165,19 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
                       const char *x, const char *y, size_t n, uint64_t first, struct state *s) {
     switch (part) {
     case PART_SUM:
+        note_sum(p, x, n, &s->sum);
         k->sum[p->type](x, n, &s->sum);
         break;
     case PART_SQUARES:
+        s->squares.mixed = 1;
         k->squares[p->type](x, n, &s->squares);
         break;
     case PART_PRODUCTS:
+        note_products(p, x, y, n, &s->products);
         k->products[p->type](x, y, n, &s->products);
         break;
     case PART_MAGNITUDES:
+        s->magnitudes.mixed = 1;
         k->magnitudes[p->type](x, n, &s->magnitudes);
         break;
     case PART_FAST:
@@ -204,22 +208,27 @@ static int has_moments(const struct cpu_kernels *k, const struct problem *p) {
     return (p->parts & MOMENTS) == MOMENTS && k->moments[p->type] != NULL;
 }
 
-/* How often the elements are gone through. */
-static int passes(const struct cpu_kernels *k, const struct problem *p) {
-    return __builtin_popcount(p->parts & (PART_BIT(PART_TREE) - 1)) - has_moments(k, p);
+/* Whether the elements are gone through more than once. */
+static int has_several_passes(const struct cpu_kernels *k, const struct problem *p) {
+    unsigned parts = p->parts & (PART_BIT(PART_TREE) - 1);
+    if ((parts & (parts - 1)) == 0) return 0;
+    if (has_moments(k, p)) parts &= ~PART_BIT(PART_SQUARES);
+    return (parts & (parts - 1)) != 0;
 }
 
 /* All parts of a slice. Sums of elements and of squares are one pass where there is a kernel for it. */
 static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
                        const char *y, size_t n, uint64_t first, struct state *s) {
-    unsigned done = 0;
-    note_zeros(p, x, y, n, s);
+    unsigned left = p->parts & (PART_BIT(PART_TREE) - 1);
     if (has_moments(k, p)) {
         struct moments moments = {&s->sum, &s->squares};
+        note_sum(p, x, n, &s->sum);
+        s->squares.mixed = 1;
         k->moments[p->type](x, n, &moments);
-        done = MOMENTS;
+        left &= ~MOMENTS;
     }
-    for_parts(part, p) if (!(done & PART_BIT(part))) fold_part(k, p, part, x, y, n, first, s);
+    for (; left; left &= left - 1)
+        fold_part(k, p, (enum part)__builtin_ctz(left), x, y, n, first, s);
 }
 
 /* Whether more elements cannot change the values: any and all are known. `seen` elements have been folded. */
@@ -252,8 +261,8 @@ static size_t at_most(size_t a, size_t b) {
 static void fold_range(struct job *job, size_t from, size_t n, struct state *s) {
     const struct problem *p = job->p;
     const struct cpu_kernels *k = job->device->kernels;
-    const int several = passes(k, p) > 1;
-    const size_t most = several || job->may_decide ? SHARED_BYTES / job->element : n;
+    const int in_blocks = job->may_decide || has_several_passes(k, p);
+    const size_t most = in_blocks ? SHARED_BYTES / job->element : n;
     for (size_t m; n > 0; n -= m, from += m) {
         const char *x = job->x + from * job->element;
         const char *y = job->y ? job->y + from * job->element : NULL;
@@ -294,7 +303,7 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
     struct cpu_device *d = (struct cpu_device *)device;
     const uint64_t before = into->n;
     struct job job = {.device = d, .p = p, .x = in->x, .y = in->y, .n = in->n, .first = before};
-    job.element = tally_type_size(p->type);
+    job.element = type_size(p->type);
     job.may_decide =
         problem_has(p, PART_NONZERO) && (p->parts & ~PART_BIT(PART_TREE)) == PART_BIT(PART_NONZERO);
     if (job.may_decide && is_decided(p, into, into->n)) job.decided = 1;
@@ -339,7 +348,7 @@ static tally_status cpu_leaves(tally_device *device, const struct problem *p, co
     (void)level;
     struct cpu_device *d = (struct cpu_device *)device;
     struct job job = {.device = d, .p = p, .values = out, .x = x, .n = n};
-    job.element = tally_type_size(p->type);
+    job.element = type_size(p->type);
     if (!claim_threads(d, n, job.element)) {
         evaluate_leaves(&job, x, n, out);
         return TALLY_OK;
