@@ -1,0 +1,33 @@
+/*
+ * invariant.h - assertions of what the code relies on: a lock that is held, a range that is valid, a state
+ * that is normal.
+ *
+ * TALLY_ASSERT(condition) ends the program with a line that names the condition and its place where the
+ * condition is false. Builds that define TALLY_DEBUG have it; in all others it is nothing, and the
+ * condition is compiled but never evaluated. It is for faults of the library's own: what a caller can get
+ * wrong is a status code.
+ */
+#ifndef TALLY_INVARIANT_H
+#define TALLY_INVARIANT_H
+
+#if defined(TALLY_DEBUG)
+
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((cold, unused)) static _Noreturn void invariant_broken(const char *condition,
+                                                                     const char *file, int line) {
+    fprintf(stderr, "tally: %s:%d: this does not hold: %s\n", file, line, condition);
+    abort();
+}
+
+#define TALLY_ASSERT(condition)                                                                    \
+    ((condition) ? (void)0 : invariant_broken(#condition, __FILE__, __LINE__))
+
+#else
+
+#define TALLY_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
+
+#endif
+
+#endif
