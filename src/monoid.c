@@ -2,6 +2,7 @@
 #include "monoid.h"
 
 #include "exact/round.h"
+#include "invariant.h"
 #include "types.h"
 
 #include <string.h>
@@ -443,6 +444,7 @@ void state_clear(const struct problem *p, struct state *s) {
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift) {
     const uint64_t more = from->n;
+    TALLY_ASSERT(into->n + more >= more);
     for_parts(part, p) monoids[part].merge(p, state_part(into, part), state_part_of(from, part),
                                            shift);
     into->n += more;

@@ -3,6 +3,7 @@
  */
 #include "fold.h"
 #include "fpenv.h"
+#include "invariant.h"
 #include "lower.h"
 #include "status.h"
 
@@ -16,6 +17,7 @@ static tally_status reduce(tally_device *device, const struct problem *p, const 
     tally_value root = {.type = 0};
     state_clear(p, &state);
     tally_status s = fold_slice(device, p, in, &state);
+    TALLY_ASSERT(s != TALLY_OK || state_is_possible(p, &state));
     if (s == TALLY_OK && problem_has(p, PART_TREE)) {
         tree_clear(&tree, 0);
         s = fold_leaves(device, p, in->x, in->n, &tree);

@@ -5,6 +5,7 @@
 
 #include "exact/lower.h"
 #include "fpenv.h"
+#include "invariant.h"
 #include "lower.h"
 #include "status.h"
 #include "types.h"
@@ -101,6 +102,23 @@ tally_status tally_state_begin_at(tally_state *state, uint64_t first) {
     return TALLY_OK;
 }
 
+/* Whether the elements of the stretch are those that the state counts: the head, whole leaves, the tail. */
+static int stretch_is_valid(const tally_state *s) {
+    const struct stretch *t = s->stretch;
+    const uint64_t leaves = t->tree.next - stretch_first_leaf(s->first);
+    uint64_t known = 0;
+    if (!tree_is_valid(&t->tree)) return 0;
+    for (int i = 0; i < t->tree.count; i++)
+        known += UINT64_C(1) << t->tree.node[i].level;
+    if (known != leaves || t->tail >= TREE_LEAF || t->head > stretch_head_room(s->first)) return 0;
+    if (t->head < stretch_head_room(s->first) && (leaves > 0 || t->tail > 0)) return 0;
+    return t->head + leaves * TREE_LEAF + t->tail == s->state.n;
+}
+
+static int is_valid(const tally_state *s) {
+    return state_is_possible(&s->plan, &s->state) && (!s->stretch || stretch_is_valid(s));
+}
+
 /* ---- Fed ----------------------------------------------------------------------------------- */
 
 static tally_status too_many(void) {
@@ -183,6 +201,7 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
     s = state->stretch ? feed_all(state, device, &in)
                        : fold_slice(device, &state->plan, &in, &state->state);
     fp_env_leave(caller);
+    TALLY_ASSERT(is_valid(state));
     return s;
 }
 
@@ -255,6 +274,7 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
         state_settle(&left->plan, &left->state);
     }
     fp_env_leave(caller);
+    TALLY_ASSERT(is_valid(left));
     return s;
 }
 
@@ -292,6 +312,7 @@ tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
                     "these elements cannot be taken away: they are not all in the state");
     state->state = left;
     if (left.n == 0) state_clear(p, &state->state);
+    TALLY_ASSERT(is_valid(state));
     return TALLY_OK;
 }
 
@@ -308,6 +329,7 @@ tally_status tally_state_negate(tally_state *state) {
                     tally_op_name(state->asked.op));
     if (state->state.n == 0) return TALLY_OK;
     for_parts(part, &state->plan) monoids[part].negate(state_part(&state->state, part));
+    TALLY_ASSERT(is_valid(state));
     return TALLY_OK;
 }
 
@@ -335,6 +357,7 @@ tally_status tally_state_value(const tally_state *state, tally_value *out) {
     tally_value root = {.type = 0};
     tally_status s = TALLY_OK;
     if (!state || !out) return fail(TALLY_EINVAL, "tally_state_value: an argument is NULL");
+    TALLY_ASSERT(is_valid(state));
     struct fp_env caller = fp_env_enter();
     if (state->stretch) s = root_of(state, &root);
     if (s == TALLY_OK) s = lower_values(&state->plan, &state->state, &root, out);

@@ -2,6 +2,7 @@
 #include "tree.h"
 
 #include "exact/round.h"
+#include "invariant.h"
 #include "types.h"
 
 #include <math.h>
@@ -27,8 +28,23 @@ void tree_clear(struct tree *t, uint64_t first) {
     t->count = 0;
 }
 
+int tree_is_valid(const struct tree *t) {
+    uint64_t begins = t->next;
+    if (t->count < 0 || t->count > TREE_NODES) return 0;
+    for (int i = t->count - 1; i >= 0; i--) {
+        const unsigned level = t->node[i].level;
+        if (level > 63) return 0;
+        begins -= UINT64_C(1) << level;
+        if (begins % (UINT64_C(1) << level) != 0) return 0;
+        /* two neighbours that make a whole node have become one */
+        if (i > 0 && t->node[i - 1].level == level && begins >> level & 1) return 0;
+    }
+    return 1;
+}
+
 void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level) {
     struct tree_node node = {.level = level};
+    TALLY_ASSERT(level < 64 && t->next % (UINT64_C(1) << level) == 0);
     memcpy(&node.value, value, tree_value_size(p));
     t->next += UINT64_C(1) << level;
     /* It completes its parent where it ends at a multiple of the parent's leaves, and the left half is here:
@@ -41,7 +57,9 @@ void tree_append(const struct problem *p, struct tree *t, const void *value, uns
         node.value = left;
         node.level++;
     }
+    TALLY_ASSERT(t->count < TREE_NODES);
     t->node[t->count++] = node;
+    TALLY_ASSERT(tree_is_valid(t));
 }
 
 /* A user's result, or the identity, as a value of the element type with NaNs made canonical. */
@@ -53,6 +71,7 @@ static tally_value element_value(tally_type type, const void *element) {
 }
 
 tally_value tree_value(const struct problem *p, const struct tree *t) {
+    TALLY_ASSERT(tree_is_valid(t));
     if (t->count == 0) {
         if (p->user) return element_value(p->type, p->user->identity);
         return round_scaled(p->type, 1, 0);

@@ -53,6 +53,8 @@ size_t tree_value_size(const struct problem *p);
 void tree_clear(struct tree *t, uint64_t first);
 /* Appends the value of the next 2^level leaves; t->next is a multiple of as many. */
 void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level);
+/* Whether the nodes are the fewest that cover a run which ends at t->next, each where one of its level begins. */
+int tree_is_valid(const struct tree *t);
 /* The value of the whole tree, of a run that begins at leaf 0; the identity where there are no leaves. */
 tally_value tree_value(const struct problem *p, const struct tree *t);
 

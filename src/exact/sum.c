@@ -1,6 +1,8 @@
 /* sum.c - see sum.h. */
 #include "exact/sum.h"
 
+#include "invariant.h"
+
 void exact_sum_clear(struct exact_sum *s) {
     s->pending = 0;
     s->pending_exponent = 0;
@@ -15,6 +17,7 @@ struct superacc *exact_sum_limbs(struct exact_sum *s) {
         if (s->pending != 0) superacc_add(&s->limbs, s->pending, s->pending_exponent);
         s->spread = 1;
     }
+    TALLY_ASSERT(superacc_is_valid(&s->limbs));
     return &s->limbs;
 }
 
@@ -40,6 +43,9 @@ void exact_sum_merge(struct exact_sum *s, const struct exact_sum *from) {
         superacc_merge(exact_sum_limbs(s), &from->limbs);
     else
         exact_sum_add(s, from->pending, from->pending_exponent);
+    TALLY_ASSERT(s->mixed <= 1 && from->mixed <= 1);
+    TALLY_ASSERT(s->nans + from->nans >= from->nans);
+    TALLY_ASSERT(s->plus + from->plus >= from->plus && s->minus + from->minus >= from->minus);
     s->mixed |= from->mixed;
     s->nans += from->nans;
     s->plus += from->plus;

@@ -1,6 +1,8 @@
 /* superacc.c - see superacc.h. */
 #include "exact/superacc.h"
 
+#include "invariant.h"
+
 #include <string.h>
 
 void superacc_clear(struct superacc *a) {
@@ -37,6 +39,7 @@ void superacc_normalise(struct superacc *a) {
         carry = sum >> 32; /* floor: arithmetic shift */
     }
     a->used = 1;
+    TALLY_ASSERT(superacc_is_valid(a));
 }
 
 /* Makes room for `more` further additions. */
@@ -47,6 +50,7 @@ static void make_room(struct superacc *a, uint32_t more) {
 
 void superacc_add(struct superacc *a, __int128 value, int exponent) {
     if (value == 0) return;
+    TALLY_ASSERT(exponent >= SUPERACC_LOWEST);
     make_room(a, 1);
     const unsigned offset = (unsigned)(exponent - SUPERACC_LOWEST);
     const int first = (int)(offset / 32);
@@ -60,13 +64,16 @@ void superacc_add(struct superacc *a, __int128 value, int exponent) {
     digit[0] = (int64_t)((uint32_t)rest << shift);
     for (rest >>= 32 - shift; rest != 0; rest >>= 32)
         digit[digits++] = (int64_t)(uint32_t)rest;
+    TALLY_ASSERT(first + digits <= SUPERACC_LIMBS);
     touch(a, first, first + digits);
     for (int i = 0; i < digits; i++)
         a->limb[first + i] += sign * digit[i];
+    TALLY_ASSERT(superacc_is_valid(a));
 }
 
 void superacc_merge(struct superacc *a, const struct superacc *b) {
     const uint32_t more = b->used;
+    TALLY_ASSERT(superacc_is_valid(a) && superacc_is_valid(b));
     if (b->low == b->high) return;
     if (a == b || a->used > SUPERACC_USED_MAX - more) {
         /* The two are one, or nearly full: a settled copy of b is neither. */
@@ -80,6 +87,7 @@ void superacc_merge(struct superacc *a, const struct superacc *b) {
     for (int i = b->low; i < b->high; i++)
         a->limb[i] += b->limb[i];
     a->used += more;
+    TALLY_ASSERT(superacc_is_valid(a));
 }
 
 void superacc_negate(struct superacc *a) {

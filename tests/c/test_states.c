@@ -1155,6 +1155,7 @@ static void save_and_load(const tally_problem *p) {
             check_bytes(back, &bytes, "loaded without a problem", p);
             tally_state_destroy(back);
         }
+        tally_state_destroy(s);
         if (n != 2 && n != 0) continue;
         for (size_t i = 0; i < bytes.size; i++) { /* every single byte matters */
             other = bytes;
@@ -1171,13 +1172,10 @@ static void save_and_load(const tally_problem *p) {
             assert_error(TALLY_EFORMAT, load(&other, p, &back));
             if (size >= 56) refused(&other, p, "cut off");
         }
-        tally_state_destroy(s);
-        s = NULL;
         other = bytes;
         memset(other.bytes + other.size - 8, 0, 16);
         other.size += 8;
         refused(&other, p, "eight bytes more");
-        continue;
     }
 }
 
