@@ -34,7 +34,7 @@
 #define NAME           sum_bf16
 #define ELEMENT        loose_u16
 #define PAIRED         0
-#define TERM(p, q)     LOAD_BF16(p)
+#define TERM(p, q)     f32s_from_bf16(p)
 #define TERM_ONE(p, q) f32_from_bf16(p)
 #define LEVELS         2
 #define MAX_LEVELS     3

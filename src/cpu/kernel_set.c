@@ -44,7 +44,7 @@
 INTEGER_TYPES(DECLARE_INTEGER)
 FLOAT_TYPES(DECLARE_FLOAT)
 ALL_TYPES(DECLARE_ANY)
-fold_kernel ISA_NAME(moments_f64), ISA_NAME(moments_f32);
+fold_kernel ISA_NAME(moments_f64), ISA_NAME(moments_f32), ISA_NAME(moments_bf16);
 DECLARE_BITS(8)
 DECLARE_BITS(16)
 DECLARE_BITS(32)
@@ -77,7 +77,7 @@ const struct cpu_kernels ISA_NAME(cpu_kernels) = {
     .squares = {ALL_TYPES(SQUARES)},
     .magnitudes = {ALL_TYPES(MAGNITUDES)},
     .products = {ALL_TYPES(PRODUCTS)},
-    .moments = {ENTRY(moments, F64, f64) ENTRY(moments, F32, f32)},
+    .moments = {ENTRY(moments, F64, f64) ENTRY(moments, F32, f32) ENTRY(moments, BF16, bf16)},
     .fast = {FLOAT_TYPES(FAST)},
     .factors = {INTEGER_TYPES(FACTORS)},
     .least = {ALL_TYPES(LEAST)},

@@ -38,7 +38,7 @@
 #define NAME           magnitudes_bf16
 #define ELEMENT        loose_u16
 #define PAIRED         0
-#define TERM(p, q)     ABSOLUTE_F32(LOAD_BF16(p))
+#define TERM(p, q)     ABSOLUTE_F32(f32s_from_bf16(p))
 #define TERM_ONE(p, q) __builtin_fabsf(f32_from_bf16(p))
 #define LEVELS         2
 #define MAX_LEVELS     3

@@ -23,3 +23,12 @@
 #define MAX_LEVELS     4
 #define SUMS           1
 #include "cpu/in_digits.h"
+
+#define NAME           moments_bf16
+#define ELEMENT        loose_u16
+#define TERM(p, q)     f64_from_bf16(p)
+#define TERM_ONE(p, q) f32_from_bf16(p)
+#define LEVELS         2
+#define MAX_LEVELS     4
+#define SUMS           1
+#include "cpu/in_digits.h"
