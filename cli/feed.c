@@ -14,6 +14,7 @@
 #include "message.h"
 #include "progress.h"
 #include "text.h"
+#include "unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -239,9 +240,12 @@ bool source_next(struct source *s, const void **x, size_t *n) {
 void source_close(struct source *s) {
     unmap(s);
     text_close(s);
-    if (s->file != STDIN_FILENO) close(s->file);
+    unpack_close(s->unpacker);
+    if (s->file > STDIN_FILENO) close(s->file);
     free(s->ahead);
+    free(s->before);
     free(s->buffer);
     free(s->piece);
-    s->ahead = s->buffer = s->piece = NULL;
+    s->ahead = s->before = s->buffer = s->piece = NULL;
+    s->unpacker = NULL;
 }

@@ -10,6 +10,7 @@
 #include "message.h"
 #include "npy.h"
 #include "text.h"
+#include "unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ bool source_is_stdin(const char *name) {
 
 /* ---- Reading ---- */
 
-static bool read_file(struct source *s, unsigned char *bytes, size_t size, size_t *got) {
+static bool read_plain(struct source *s, unsigned char *bytes, size_t size, size_t *got) {
     *got = 0;
     while (*got < size) {
         ssize_t n = read(s->file, bytes + *got, size - *got);
@@ -40,6 +41,23 @@ static bool read_file(struct source *s, unsigned char *bytes, size_t size, size_
             return failed("%s cannot be read: %s", s->name, strerror(errno)), false;
     }
     return true;
+}
+
+/* Packed bytes, for the unpacker. */
+static bool read_packed(void *context, unsigned char *bytes, size_t size, size_t *got) {
+    struct source *s = context;
+    size_t first = s->before_end - s->before_next;
+    if (first > size) first = size;
+    if (first) memcpy(bytes, s->before + s->before_next, first);
+    s->before_next += first;
+    if (!read_plain(s, bytes + first, size - first, got)) return false;
+    *got += first;
+    return true;
+}
+
+static bool read_file(struct source *s, unsigned char *bytes, size_t size, size_t *got) {
+    return s->unpacker ? unpack_read(s->unpacker, bytes, size, got)
+                       : read_plain(s, bytes, size, got);
 }
 
 bool source_read(struct source *s, void *bytes, size_t size, size_t *got) {
@@ -123,8 +141,6 @@ static const struct {
     const char *what, *mend;
 } packed[] = {
     {"PK\3\4", 4, "a .npz or zip archive", "unpack it, and reduce the .npy files in it"},
-    {"\x1f\x8b\x08", 3, "compressed by gzip", "unpack it: zcat FILE | tally ..."},
-    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd", "unpack it: zstdcat FILE | tally ..."},
     {"\xfd"
      "7zXZ",
      5, "compressed by xz", "unpack it: xzcat FILE | tally ..."},
@@ -191,9 +207,30 @@ static bool measure(struct source *s, uint64_t *size) {
     return true;
 }
 
+/* Makes `ahead` the first bytes of what a compressed file or an archive holds. */
+static bool unpack(struct source *s, uint64_t *size) {
+    const bool is_archive = s->ahead_end >= 4 && memcmp(s->ahead, "PK\3\4", 4) == 0;
+    if (s->how.is_raw || s->unpacker) return true;
+    if (is_archive && s->can_map) {
+        if (!unpack_member(s->name, NULL, &s->unpacker)) return false;
+    } else if (!unpack_open(s->name, s->ahead, s->ahead_end, read_packed, s, &s->unpacker)) {
+        return false;
+    }
+    if (!s->unpacker) return true;
+    s->before = s->ahead;
+    s->before_end = s->ahead_end;
+    s->ahead = NULL;
+    s->ahead_end = 0;
+    s->can_map = false;
+    s->data = 0;
+    *size = SOURCE_UNKNOWN;
+    return look_ahead(s, FIRST_LOOK);
+}
+
 static bool recognise(struct source *s) {
-    uint64_t size;
-    if (!measure(s, &size) || !look_ahead(s, FIRST_LOOK)) return false;
+    uint64_t size = SOURCE_UNKNOWN;
+    if (!s->unpacker && !measure(s, &size)) return false;
+    if (!look_ahead(s, FIRST_LOOK) || !unpack(s, &size)) return false;
     if (size != SOURCE_UNKNOWN && s->ahead_end < FIRST_LOOK && s->ahead_end < size) {
         s->can_map = false; /* a file of /sys: it promises a page, and holds a line */
         size = SOURCE_UNKNOWN;
@@ -209,12 +246,27 @@ static bool recognise(struct source *s) {
     return recognise_raw(s, size, s->how.said);
 }
 
+/* Opens "a.npz:x", where there is no file of that name. */
+static bool open_member(struct source *s, bool *is_member) {
+    const char *colon = strstr(s->name, ".npz:");
+    *is_member = colon && colon[5] && access(s->name, F_OK) != 0;
+    if (!*is_member) return true;
+    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon + 4 - s->name), s->name);
+    return unpack_member(s->path, colon + 5, &s->unpacker);
+}
+
 bool source_open(struct source *s, const char *name, const struct reading *how) {
+    bool is_member;
     bool is_stdin = source_is_stdin(name);
     *s = (struct source){
         .name = is_stdin ? "standard input" : name, .how = *how, .file = STDIN_FILENO};
-    if (!is_stdin) s->file = open(name, O_RDONLY | O_CLOEXEC);
-    if (s->file < 0) return failed("%s cannot be opened: %s", name, strerror(errno)), false;
+    if (!open_member(s, &is_member)) return false;
+    if (is_member)
+        s->file = -1;
+    else if (!is_stdin)
+        s->file = open(name, O_RDONLY | O_CLOEXEC);
+    if (s->file < 0 && !is_member)
+        return failed("%s cannot be opened: %s", name, strerror(errno)), false;
     if (is_stdin && isatty(s->file) && isatty(STDERR_FILENO))
         fputs("tally: numbers are read from the terminal; Ctrl-D ends them\n", stderr);
     if (recognise(s)) return true;

@@ -39,6 +39,11 @@ struct source {
     unsigned char *ahead; /* bytes read while the header was looked for; owned */
     size_t ahead_next, ahead_end; /* of those, the ones not yet handed on are [next, end) */
 
+    struct unpacker *unpacker; /* of a compressed file, whose bytes the above then are; owned */
+    unsigned char *before;     /* packed bytes that were read first; owned */
+    size_t before_next, before_end;
+    char path[1024]; /* of an archive whose member it is */
+
     /* How far source_next() has come. */
     uint64_t done;               /* bytes of data that have been in a window */
     const unsigned char *window; /* whole elements, as they lie in the file: not yet handed on */
@@ -54,7 +59,7 @@ struct source {
 
 /* Whether the name stands for standard input. */
 bool source_is_stdin(const char *name);
-/* Opens a file ("-": standard input) and recognises it. Close with source_close(). */
+/* Opens a file ("-": standard input; a.npz:x: a member of an archive) and recognises it. Close with source_close(). */
 bool source_open(struct source *source, const char *name, const struct reading *how);
 void source_close(struct source *source);
 

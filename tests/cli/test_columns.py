@@ -104,7 +104,7 @@ def test_no_table(tally, tmp_path):
     assert tally.fails("sum", "-c", "1", path) == f"{path} is a .npy file; leave -c out"
     assert tally.fails("sum", "--decimal", path) == f"{path} is a .npy file; leave --decimal out"
     assert tally.fails("sum", "-c", "1", stdin=bytes(100)) == "standard input is no text, but -c wants a table"
-    assert "compressed by gzip" in tally.fails("sum", "-c", "1", stdin=b"\x1f\x8b\x08" + bytes(20))
+    assert "compressed by xz" in tally.fails("sum", "-c", "1", stdin=b"\xfd7zXZ\0" + bytes(20))
 
 
 def test_rows_without_a_number(tally):

@@ -1,7 +1,10 @@
 """Every .npy file NumPy can write of our types, and every one that is refused."""
 
+import gzip
 import io
+import shutil
 import struct
+import subprocess
 
 import exact
 import numpy as np
@@ -227,5 +230,46 @@ def test_trailing_bytes(tally, write):
 
 def test_archive(tally, tmp_path):
     path = tmp_path / "a.npz"
-    np.savez(path, x=np.arange(3))
-    assert "is a .npz or zip archive; unpack it" in tally.fails("sum", path)
+    for save in (np.savez, np.savez_compressed):
+        save(path, x=np.arange(4))
+        assert tally("sum", path) == tally("sum", f"{path}:x") == tally("sum", f"{path}:x.npy") == "6"
+        save(path, x=np.arange(4), y=np.arange(1_000_000.0))
+        assert tally("sum", f"{path}:y") == str(sum(range(1_000_000)))
+        assert tally("dot", f"{path}:x", f"{path}:x") == "14"
+        assert tally.fails("sum", path) == (
+            f"{path} is an archive; name one of its members, as in {path}:NAME: x.npy y.npy")
+        assert tally.fails("sum", f"{path}:z") == f"{path} has no member z; its members are x.npy y.npy"
+    assert "cannot be opened" in tally.fails("sum", tmp_path / "b.npz")
+    assert "is no archive that can be read" in tally.fails("sum", f"{tmp_path}/b.npz:x")
+    path.write_bytes(path.read_bytes()[:-30])
+    assert "is no archive that can be read" in tally.fails("sum", path)
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+@pytest.mark.parametrize("pack", ["gzip", "zstd"])
+def test_compressed(tally, write, pack):
+    if pack == "zstd" and not shutil.which("zstd"):
+        pytest.skip("no zstd")
+    pack = gzip.compress if pack == "gzip" else zstd
+    array = np.arange(1_000_000.0)
+    want = str(int(array.sum()))
+    for data, args in ((npy_bytes(array), ()), (array.tobytes(), ("--dtype", "f64")),
+                       ("\n".join(map(repr, array.tolist())).encode(), ())):
+        packed = pack(data)
+        assert tally("sum", *args, write(packed)) == tally("sum", *args, stdin=packed) == want
+        half = len(data) // 2
+        if args:
+            assert tally("sum", *args, stdin=pack(data[: half - half % 8]) + pack(data[half - half % 8 :])) == want
+        for cut in (1, len(packed) // 2, len(packed) - 30):
+            line = tally.fails("sum", *args, stdin=packed[:-cut])
+            assert "truncated" in line or "cannot be unpacked" in line
+        broken = bytearray(packed)
+        broken[len(packed) // 2] ^= 0x55
+        assert tally.run("sum", *args, stdin=bytes(broken)).returncode == 1
+    assert tally("sum", stdin=pack(b"")) == "0"
+    assert tally("sum", "-c", "b", stdin=pack(b"a,b\n1,2\n")) == "2"
+    data = pack(bytes(100))
+    assert tally("sum", "--dtype", "u8", "--raw", stdin=data) == str(sum(data))
