@@ -6,7 +6,7 @@
 
 #include "model/lane.h"
 
-MODEL_KERNEL5(reduce, const element *, u64, u64 *, u32, u64 *);
+MODEL_KERNEL8(reduce, const element *, const element *, u64, u64, u64 *, u64, u32, u64 *);
 
 extern const struct simulated_program PROGRAM;
 const struct simulated_program PROGRAM = {PROGRAM_NAME, {&reduce_kernel, NULL}};

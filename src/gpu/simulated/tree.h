@@ -5,7 +5,7 @@
 
 #include "model/lane.h"
 
-MODEL_KERNEL6(leaves, const element *, u64, accumulator *, u64, u32, u64 *);
+MODEL_KERNEL7(leaves, const element *, u64, accumulator *, u64, u64, u32, u64 *);
 MODEL_KERNEL7(nodes, accumulator *, u64, u64, u32, u64, u32, u64 *);
 
 extern const struct simulated_program PROGRAM;
