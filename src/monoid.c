@@ -246,7 +246,7 @@ static void factors_pack(const struct problem *p, const void *state, uint64_t *w
     const struct factors *a = state;
     (void)p;
     word[0] = a->zero || a->overflow ? 0 : a->magnitude;
-    word[1] = a->zero ? ZERO : (a->negative ? NEGATIVE : 0u) | (a->overflow ? OVERFLOW : 0u);
+    word[1] = a->zero ? ZERO : a->overflow ? OVERFLOW : a->negative ? NEGATIVE : 0u;
 }
 
 static int factors_unpack(const struct problem *p, const uint64_t *word, uint64_t n, void *state) {
@@ -256,7 +256,7 @@ static int factors_unpack(const struct problem *p, const uint64_t *word, uint64_
                           .negative = flags & NEGATIVE,
                           .zero = (flags & ZERO) != 0,
                           .overflow = (flags & OVERFLOW) != 0};
-    if (flags > 7 || (flags & ZERO && flags != ZERO)) return 0;
+    if (flags > OVERFLOW || flags == (NEGATIVE | ZERO)) return 0; /* one of the three, or none */
     if ((flags & (ZERO | OVERFLOW)) != 0 ? word[0] != 0 : word[0] == 0) return 0;
     if (flags & NEGATIVE && !type_is_signed(p->type)) return 0;
     return n != 0 || (word[0] == 1 && flags == 0);

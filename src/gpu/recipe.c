@@ -74,7 +74,7 @@ int recipe_has_limbs(const struct recipe *r) {
 }
 
 int recipe_has_products(const struct recipe *r, const struct problem *p) {
-    return recipe_has_limbs(r) && p->type == TALLY_F64 && (r->parts & (SQUARES | PRODUCTS)) != 0;
+    return recipe_has_limbs(r) && p->type != TALLY_F16 && (r->parts & (SQUARES | PRODUCTS)) != 0;
 }
 
 /* ---- Compiling ---------------------------------------------------------------------------- */

@@ -32,6 +32,12 @@ typedef u64 key;
 #else
 typedef u32 key;
 #endif
+#if defined(TYPE_I8) || defined(TYPE_U8) || defined(TYPE_I16) || defined(TYPE_U16) ||              \
+    defined(TYPE_F16) || defined(TYPE_BF16)
+#define KEY_NARROW 1
+#else
+#define KEY_NARROW 0
+#endif
 #define KEY_BITS (8 * (u32)sizeof(element))
 #define KEY_MASK (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
 
@@ -52,6 +58,7 @@ PURE key key_of(element e) {
     return key_of_bits((key)e, KEY_BITS, KIND);
 }
 
+#if defined(FLOATING) || defined(INDEXED)
 /* Whether the greatest or the least key of some elements is a NaN's. */
 PURE u32 is_beyond(key most, key least) {
 #if defined(FLOATING)
@@ -60,6 +67,7 @@ PURE u32 is_beyond(key most, key least) {
     return 0;
 #endif
 }
+#endif
 
 #if defined(INDEXED)
 
@@ -85,24 +93,44 @@ PURE void add_at(element e, u64 *record, u64 index) {
     merge(record, other);
 }
 
-/* The number of the tile's first element with this key. */
-PURE u32 find_key(const tile *t, key wanted) {
-    u32 found = 0;
+/* A tile has many elements of 8 or 16 bits: these are searched one after another, in a copy for an index to pick
+ * from, so that the tile itself stays in registers. */
+#if KEY_NARROW
+#define UNROLL_SEARCH UNROLL_NOT
+#else
+#define UNROLL_SEARCH
+#endif
+
+PURE tile copy_apart(const tile *t) {
+#if KEY_NARROW
+    tile apart;
     UNROLL
-    for (u32 i = 0; i < TILE; i++)
-        found = key_of(t->e[TILE - 1 - i]) == wanted ? TILE - 1 - i : found;
-    return found;
+    for (u32 i = 0; i < TILE_WORDS; i++)
+        apart.word[i] = anew(t->word[i]);
+    return apart;
+#else
+    return *t;
+#endif
 }
 
-/* The number of the tile's first NaN. */
+/* The number of the tile's first element with this key, which it has. */
+PURE u32 find_key(const tile *t, key wanted) {
+    const tile apart = copy_apart(t);
+    u32 i = 0;
+    UNROLL_SEARCH
+    while (i < TILE - 1 && key_of(apart.e[i]) != wanted)
+        i++;
+    return i;
+}
+
+/* The number of the tile's first NaN, which it has. */
 PURE u32 find_nan(const tile *t) {
-    u32 found = 0;
-    UNROLL
-    for (u32 i = 0; i < TILE; i++) {
-        const key k = key_of(t->e[TILE - 1 - i]);
-        found = is_beyond(k, k) ? TILE - 1 - i : found;
-    }
-    return found;
+    const tile apart = copy_apart(t);
+    u32 i = 0;
+    UNROLL_SEARCH
+    while (i < TILE - 1 && !is_beyond(key_of(apart.e[i]), key_of(apart.e[i])))
+        i++;
+    return i;
 }
 
 /* A thread's tiles come in the order of their indices, so an equal key of a later tile changes nothing. */
@@ -132,7 +160,8 @@ __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
 PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
     *status = n == 0 ? RESULT_NONE : RESULT_OK;
     if (n == 0) return 0;
-    return ~total[total[AT_NAN] ? AT_NAN : request & REQUEST_LEAST ? AT_LEAST : AT_GREATEST];
+    if (total[AT_NAN]) return ~total[AT_NAN];
+    return request & REQUEST_LEAST ? ~total[AT_LEAST] : ~total[AT_GREATEST];
 }
 
 #else

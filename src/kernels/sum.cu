@@ -15,11 +15,13 @@
 #if defined(LIFT_PRODUCT)
 #define PAIRS
 #endif
-#if defined(TYPE_F64) && (defined(LIFT_SQUARE) || defined(LIFT_PRODUCT))
+#if (defined(LIFT_SQUARE) || defined(LIFT_PRODUCT)) && !defined(TYPE_F16)
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
-#define WIDE_LIMBS
 #else
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
+#endif
+#if (defined(LIFT_SQUARE) || defined(LIFT_PRODUCT)) && defined(TYPE_F64)
+#define WIDE_LIMBS
 #endif
 
 #include "window.h"
@@ -50,9 +52,14 @@ __device__ void flush(u64 *record, i32 exponent, SHARED u64 *limbs) {
     record[SEEN] |= SEEN_LIMBS;
 }
 
-/* Counts a term that is an infinity or a NaN. */
+/* Counts a term that is an infinity or a NaN. A block has fewer than 2^28 of them: 32 bits do. */
 __device__ void add_special(u32 nan, u32 negative, SHARED u64 *limbs) {
-    add_limb(limbs, nan ? COUNT_NANS : negative ? COUNT_MINUS : COUNT_PLUS, 1);
+    SHARED u64 *count = &limbs[nan ? COUNT_NANS : negative ? COUNT_MINUS : COUNT_PLUS];
+#if BLOCK == 1
+    *count += 1;
+#else
+    atomicAdd((SHARED u32 *)count, 1u); /* the low half */
+#endif
 }
 
 #if TWO_PARTS

@@ -20,7 +20,7 @@
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
 /* The same for exact sums, which need 80 registers a thread. */
 #define GPU_SUM_BLOCKS_A_UNIT 3
-/* The same for exact sums of products of f64, whose tiles go through six levels: 128 registers a thread. */
+/* The same for exact sums of products, most of which go through levels of doubles: 128 registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
 #define GPU_TILE                  4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
