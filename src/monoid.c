@@ -1,6 +1,7 @@
 /* monoid.c - see monoid.h. */
 #include "monoid.h"
 
+#include "exact/kernel_words.h"
 #include "exact/round.h"
 #include "invariant.h"
 #include "types.h"
@@ -281,18 +282,18 @@ static int factors_unpack(const struct problem *p, const uint64_t *word, uint64_
 
 /* ---- Extremes ------------------------------------------------------------------------------ */
 
+ORDER_KEYS(u64)
+
+static unsigned order_kind(tally_type type) {
+    return type_is_float(type) ? ORDER_FLOAT : type_is_signed(type) ? ORDER_SIGNED : ORDER_UNSIGNED;
+}
+
 uint64_t order_key(tally_type type, uint64_t bits) {
-    const unsigned width = type_bits(type);
-    const uint64_t top = UINT64_C(1) << (width - 1);
-    if (type_is_float(type)) return bits & top ? ~bits & low_bits(width) : bits | top;
-    return type_is_signed(type) ? (bits ^ top) & low_bits(width) : bits;
+    return key_of_bits(bits, type_bits(type), order_kind(type));
 }
 
 uint64_t order_bits(tally_type type, uint64_t key) {
-    const unsigned width = type_bits(type);
-    const uint64_t top = UINT64_C(1) << (width - 1);
-    if (type_is_float(type)) return key & top ? key ^ top : key ^ low_bits(width);
-    return type_is_signed(type) ? key ^ top : key;
+    return bits_of_key(key, type_bits(type), order_kind(type));
 }
 
 /* The far end of the type: what the least element starts from, or the greatest. */

@@ -14,6 +14,7 @@ typedef uint64_t u64;
 #define PURE             static inline
 #define leading_zeros(u) ((u32)__builtin_clz(u))
 
+#include "kernels/keys.h"
 #include "kernels/rounding.h"
 
 #endif

@@ -60,6 +60,7 @@ tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, 
     tally_value v;
     if (is_special(s, negative, type, &v)) return v;
     number a, b;
+    number_scratch scratch;
     number_of_sum(s, &a);
     if (a.count == 0) {
         const int minus = (n != 0 && !s->mixed) != (negative != 0);
@@ -67,16 +68,17 @@ tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, 
     }
     a.negative ^= (u32)(negative != 0);
     number_of(divisor, 0, &b);
-    return float_from_bits(type, round_quotient(format_of(type), &a, &b, 0));
+    return float_from_bits(type, round_quotient(format_of(type), &a, &b, 0, &scratch));
 }
 
 tally_value exact_root(const struct exact_sum *s, tally_type type) {
     tally_value v;
     if (is_special(s, 0, type, &v)) return v;
     number a, one;
+    number_scratch scratch;
     number_of_sum(s, &a);
     number_of(1, 0, &one);
-    return float_from_bits(type, round_quotient(format_of(type), &a, &one, 1));
+    return float_from_bits(type, round_quotient(format_of(type), &a, &one, 1, &scratch));
 }
 
 /* ddof = mantissa * 2^exponent. */
@@ -92,12 +94,13 @@ tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *
                            double ddof, int root, tally_type type) {
     if (n == 0 || sum->nans || sum->plus || sum->minus) return float_nan(type);
     number a, b;
+    number_scratch scratch;
     i32 exponent;
     const u64 mantissa = split(ddof, &exponent);
     number_of_sum(sum, &a);
     number_of_sum(squares, &b);
     return float_from_bits(
-        type, round_variance(format_of(type), &a, &b, n, mantissa, exponent, (u32)root));
+        type, round_variance(format_of(type), &a, &b, n, mantissa, exponent, (u32)root, &scratch));
 }
 
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out) {

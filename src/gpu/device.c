@@ -1,8 +1,8 @@
 /*
  * device.c - a GPU as a device of the engine: CUDA, OpenCL and the model by one text.
  *
- * An array goes to the device in chunks; each chunk is one launch of a production kernel for each part of
- * the problem, which adds it to a record in the device's memory (kernels/records.h). The records are
+ * Arrays go to the device in chunks; each chunk is one launch of a production kernel for each recipe of
+ * the problem (recipe.h), which adds it to records in the device's memory (kernels/records.h). The records are
  * read back once, at the end, and become the states of monoids. So an array may be larger than the device's
  * memory. Chunks go to two queues in turn: one's copy is under way while the other's kernel runs. A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
@@ -10,7 +10,8 @@
  * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value.
  *
  * One call at a time uses the device; others wait. A device that fails is dropped and opened again by the
- * next call.
+ * next call. tally_enqueue() has a queue and a lock of its own, which nobody holds while work is under way: it
+ * waits for no reduction. After a failure it fails, too, until another call has opened that queue again.
  */
 #include "device.h"
 
@@ -46,6 +47,11 @@ struct gpu_device {
 
     pthread_mutex_t lock;       /* held by whoever uses what follows */
     struct queue queue[QUEUES]; /* closed after a failure; the second one until it is needed */
+
+    pthread_mutex_t
+        theirs_lock;     /* the same, for a moment; taken after `lock` by whoever takes both */
+    struct queue theirs; /* launches for queues of the caller's; closed until it is needed */
+    bool theirs_lost;    /* and closed, after a failure */
 };
 
 static struct gpu_device *own(const tally_device *device) {
@@ -64,9 +70,26 @@ static tally_status open_queue(struct gpu_device *d, struct queue *queue) {
     return queue_open(queue, d->api, d->index, d->context, d->block);
 }
 
+/* Opens the queue for tally_enqueue() where it is closed; its lock is held. */
+static tally_status open_theirs(struct gpu_device *d) {
+    if (d->theirs.gpu) return TALLY_OK;
+    tally_status s = queue_open_bare(&d->theirs, d->api, d->index, d->context, d->block);
+    if (s == TALLY_OK) d->theirs_lost = false;
+    return s;
+}
+
+/* The same after a failure: any call but tally_enqueue() does it. */
+static tally_status reopen_theirs(struct gpu_device *d) {
+    pthread_mutex_lock(&d->theirs_lock);
+    tally_status s = d->theirs_lost ? open_theirs(d) : TALLY_OK;
+    pthread_mutex_unlock(&d->theirs_lock);
+    return s;
+}
+
 static tally_status enter(struct gpu_device *d) {
     pthread_mutex_lock(&d->lock);
     tally_status s = open_queue(d, &d->queue[0]);
+    if (s == TALLY_OK) s = reopen_theirs(d);
     if (s != TALLY_OK) pthread_mutex_unlock(&d->lock);
     return s;
 }
@@ -98,13 +121,14 @@ static tally_status leave(struct gpu_device *d, tally_status s) {
 
 /* ---- Chunks ------------------------------------------------------------------------------- */
 
-/* The array's way to the device: chunk by chunk, to the queues in turn. */
+/* The arrays' way to the device: chunk by chunk, to the queues in turn. */
 struct feed {
     struct gpu_device *d;
-    const char *x;
+    const char *x, *y; /* y is NULL where there is one array */
     size_t n, element;
-    size_t chunk; /* elements at a time */
-    bool adopts;  /* the array itself is handed over */
+    uint64_t first; /* the index of the next chunk's first element */
+    size_t chunk;   /* elements at a time */
+    bool adopts;    /* the arrays themselves are handed over */
     unsigned queues, turn;
 };
 
@@ -113,18 +137,20 @@ static size_t at_most(uint64_t limit, size_t value) {
 }
 
 /* Chunks are multiples of `grain` elements. */
-static tally_status feed_start(struct gpu_device *d, struct feed *f, const void *x, size_t n,
+static tally_status feed_start(struct gpu_device *d, struct feed *f, const struct slice *in,
                                size_t element, size_t grain) {
-    *f = (struct feed){.d = d, .x = x, .n = n, .element = element, .queues = 1};
-    f->adopts = d->facts.reads_host_memory && (uintptr_t)x % element == 0;
+    const unsigned arrays = in->y ? 2 : 1;
+    *f = (struct feed){.d = d, .x = in->x, .y = in->y, .n = in->n, .element = element, .queues = 1};
+    f->adopts = d->facts.reads_host_memory && (uintptr_t)in->x % element == 0 &&
+                (uintptr_t)in->y % element == 0;
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
-                  : at_most(d->memory / 4, at_most(d->facts.allocation_max, STAGING_MAX));
+                  : at_most(d->memory / 4 / arrays, at_most(d->facts.allocation_max, STAGING_MAX));
     f->chunk = at_most(queue_launch_max(&d->queue[0]), bytes / element) / grain * grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
                     d->api->name, d->index, grain);
-    if (!f->adopts && n > f->chunk) f->queues = QUEUES;
+    if (!f->adopts && in->n > f->chunk) f->queues = QUEUES;
     for (unsigned i = 1; i < f->queues; i++) {
         tally_status s = open_queue(d, &d->queue[i]);
         if (s != TALLY_OK) return s;
@@ -137,73 +163,70 @@ static struct queue *feed_queue(struct feed *f) {
     return &f->d->queue[f->turn % f->queues];
 }
 
-/* The next chunk, on its way to that queue: *m elements at the start of *piece; 0 at the end. */
-static tally_status feed_next(struct feed *f, struct gpu_memory **piece, size_t *m) {
+/* One array's part of a chunk, as a piece of the device's memory: the array itself, or a copy that is on its way to
+ * the queue's staging piece number i. */
+static tally_status feed_piece(struct feed *f, struct queue *queue, const char *from, size_t bytes,
+                               int i, struct gpu_memory **piece) {
+    const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
+    if (f->adopts) return queue->api->adopt(queue->gpu, (void *)(uintptr_t)from, bytes, piece);
+    tally_status s = queue_reserve(queue, &queue->staging[i], &queue->staging_bytes[i], room);
+    if (s != TALLY_OK) return s;
+    *piece = queue->staging[i];
+    return queue->api->write(queue->gpu, *piece, 0, from, bytes);
+}
+
+/* Gives back what a chunk was handed over by. */
+static void feed_release(struct feed *f, struct inputs *in) {
     struct queue *queue = feed_queue(f);
-    const struct gpu_api *api = queue->api;
-    tally_status s = TALLY_OK;
-    *m = f->n < f->chunk ? f->n : f->chunk;
-    if (*m == 0) return s;
-    const size_t bytes = *m * f->element;
     if (f->adopts) {
-        s = api->adopt(queue->gpu, (void *)(uintptr_t)f->x, bytes, piece);
-    } else {
-        const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
-        s = queue_reserve(queue, &queue->staging, &queue->staging_bytes, room);
-        *piece = queue->staging;
-        if (s == TALLY_OK) s = api->write(queue->gpu, *piece, 0, f->x, bytes);
+        queue->api->release(queue->gpu, in->x);
+        queue->api->release(queue->gpu, in->y);
+    }
+    in->x = in->y = NULL;
+}
+
+/* The next chunk, on its way to its queue; in->n is 0 at the end. */
+static tally_status feed_next(struct feed *f, struct inputs *in) {
+    struct queue *queue = feed_queue(f);
+    *in = (struct inputs){.first = f->first, .n = f->n < f->chunk ? f->n : f->chunk};
+    if (in->n == 0) return TALLY_OK;
+    const size_t bytes = (size_t)in->n * f->element;
+    tally_status s = feed_piece(f, queue, f->x, bytes, 0, &in->x);
+    if (s == TALLY_OK && f->y) s = feed_piece(f, queue, f->y, bytes, 1, &in->y);
+    if (s != TALLY_OK) {
+        feed_release(f, in);
+        return s;
     }
     f->x += bytes;
-    f->n -= *m;
+    if (f->y) f->y += bytes;
+    f->first += in->n;
+    f->n -= (size_t)in->n;
     return s;
 }
 
 /* The chunk's launches have been put under way; the next one's turn. */
-static void feed_done(struct feed *f, struct gpu_memory *piece) {
-    struct queue *queue = feed_queue(f);
-    if (f->adopts) queue->api->release(queue->gpu, piece);
+static void feed_done(struct feed *f, struct inputs *in) {
+    feed_release(f, in);
     f->turn++;
 }
 
 /* ---- The engine's calls ------------------------------------------------------------------- */
 
-/* A record of nothing for each part. */
-static tally_status clear_records(struct queue *queue, const struct problem *p) {
-    tally_status s = TALLY_OK;
-    for_parts(part, p) if (s == TALLY_OK) s = queue_clear(queue, p, part);
-    return s;
-}
-
-static tally_status take_records(struct queue *queue, const struct problem *p, struct state *into) {
-    tally_status s = TALLY_OK;
-    for_parts(part, p) if (s == TALLY_OK) s = queue_take(queue, p, part, into);
-    return s;
-}
-
-/* The n elements at the start of x into every record. */
-static tally_status fold_piece(struct queue *queue, const struct problem *p, struct gpu_memory *x,
-                               size_t n) {
-    tally_status s = TALLY_OK;
-    for_parts(part, p) if (s == TALLY_OK) s = queue_fold(queue, p, part, x, n);
-    return s;
-}
-
 static tally_status fold(struct gpu_device *d, const struct problem *p, const struct slice *in,
                          struct state *into) {
-    struct gpu_memory *piece = NULL;
+    struct inputs chunk;
     struct feed f = {0};
-    size_t m;
     struct state all;
     state_clear(p, &all);
-    tally_status s = feed_start(d, &f, in->x, in->n, tally_type_size(p->type), 1);
+    tally_status s = feed_start(d, &f, in, tally_type_size(p->type), 1);
     for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
-        s = clear_records(&d->queue[i], p);
-    while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        s = fold_piece(feed_queue(&f), p, piece, m);
-        feed_done(&f, piece);
+        s = queue_clear(&d->queue[i], p);
+    while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
+        s = queue_fold(feed_queue(&f), p, &chunk);
+        feed_done(&f, &chunk);
     }
     for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
-        s = take_records(&d->queue[i], p, &all);
+        s = queue_take(&d->queue[i], p, &all);
     all.n = in->n;
     if (s == TALLY_OK) state_merge(p, into, &all, into->n);
     return s;
@@ -230,27 +253,65 @@ static tally_status collect(struct queue *queue, struct owed *owed) {
     return s;
 }
 
-static tally_status leaves(struct gpu_device *d, const struct problem *p, const void *x, size_t n,
-                           unsigned level, char *out) {
+/* Whole chunks to subtrees of one level. */
+static tally_status whole_leaves(struct feed *f, const struct problem *p, unsigned level,
+                                 char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(p);
-    struct gpu_memory *piece = NULL;
+    struct gpu_device *d = f->d;
     struct owed owed[QUEUES] = {{0}};
-    struct feed f = {0};
-    size_t m;
-    tally_status s = feed_start(d, &f, x, n, tally_type_size(p->type), grain);
-    while (s == TALLY_OK && (s = feed_next(&f, &piece, &m)) == TALLY_OK && m > 0) {
-        struct queue *queue = feed_queue(&f);
-        struct owed *mine = &owed[f.turn % f.queues];
+    struct inputs chunk;
+    tally_status s = TALLY_OK;
+    while (s == TALLY_OK && (s = feed_next(f, &chunk)) == TALLY_OK && chunk.n > 0) {
+        struct queue *queue = feed_queue(f);
+        struct owed *mine = &owed[f->turn % f->queues];
         s = collect(queue, mine);
-        if (s == TALLY_OK) s = queue_leaves(queue, p, piece, m, level, &mine->at);
+        if (s == TALLY_OK) s = queue_leaves(queue, p, chunk.x, chunk.n, level, &mine->at);
         mine->out = out;
-        mine->bytes = (m + grain - 1) / grain * size;
+        mine->bytes = (chunk.n + grain - 1) / grain * size;
         out += mine->bytes;
-        feed_done(&f, piece);
+        feed_done(f, &chunk);
     }
-    for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
+    for (unsigned i = 0; i < f->queues && s == TALLY_OK; i++)
         s = collect(&d->queue[i], &owed[i]);
     return s;
+}
+
+/* The same where a chunk has no room for a subtree of that level: smaller ones, which the host joins. n is a
+ * multiple of the larger subtree. */
+static tally_status joined_leaves(struct gpu_device *d, const struct problem *p, const char *x,
+                                  size_t n, unsigned level, unsigned fitting, char *out) {
+    const size_t grain = (size_t)TREE_LEAF << level, parts = (size_t)1 << (level - fitting);
+    const size_t size = tree_value_size(p), element = tally_type_size(p->type);
+    char *values = malloc(parts * size);
+    tally_status s = TALLY_OK;
+    if (!values) return fail(TALLY_ENOMEM, "no memory for %zu values of a tree", parts);
+    for (; n > 0 && s == TALLY_OK; n -= grain, x += grain * element, out += size) {
+        const struct slice in = {x, NULL, grain};
+        struct feed f;
+        struct tree t;
+        s = feed_start(d, &f, &in, element, (size_t)TREE_LEAF << fitting);
+        if (s == TALLY_OK) s = whole_leaves(&f, p, fitting, values);
+        tree_clear(&t, 0);
+        for (size_t i = 0; i < parts && s == TALLY_OK; i++)
+            tree_append(p, &t, values + i * size, fitting);
+        if (s == TALLY_OK) memcpy(out, &t.node[0].value, size);
+    }
+    free(values);
+    return s;
+}
+
+static tally_status leaves(struct gpu_device *d, const struct problem *p, const void *x, size_t n,
+                           unsigned level, char *out) {
+    const struct slice in = {x, NULL, n};
+    const size_t element = tally_type_size(p->type);
+    unsigned fitting = level;
+    struct feed f;
+    tally_status s = feed_start(d, &f, &in, element, TREE_LEAF);
+    while (s == TALLY_OK && fitting > 0 && f.chunk < (size_t)TREE_LEAF << fitting)
+        fitting--;
+    if (s == TALLY_OK && fitting < level) return joined_leaves(d, p, x, n, level, fitting, out);
+    if (s == TALLY_OK) s = feed_start(d, &f, &in, element, (size_t)TREE_LEAF << level);
+    return s == TALLY_OK ? whole_leaves(&f, p, level, out) : s;
 }
 
 static tally_status gpu_leaves(tally_device *device, const struct problem *p, const void *x,
@@ -283,42 +344,49 @@ static struct problem tree_problem(const struct problem *p) {
     return tree;
 }
 
-/* Reduces the n > 0 elements at the start of pieces of the device's memory: by the kernel that gives the
- * value, or by records from which the host lowers the values. Where `seconds` is not NULL, it is given the
- * device's time for the launches. */
+/* Reduces elements that lie in the device's memory: by the kernel that gives the value, or by records from which
+ * the host lowers the values. Where `seconds` is not NULL, it is given the device's time for the launches. */
 static tally_status reduce_pieces(struct queue *queue, const struct problem *p,
-                                  struct gpu_memory *x, size_t n, tally_value *out,
-                                  double *seconds) {
+                                  const struct inputs *in, tally_value *out, double *seconds) {
     struct state state;
     tally_value root = {.type = 0};
+    double tree_took = 0;
     tally_status s = TALLY_OK;
-    if (recipe_gives_value(p)) return queue_reduce(queue, p, x, n, out, seconds);
+    if (recipe_gives_value(p)) return queue_reduce(queue, p, in, out, seconds);
     state_clear(p, &state);
     if (problem_has(p, PART_TREE)) {
         const struct problem tree = tree_problem(p);
-        s = queue_reduce(queue, &tree, x, n, &root, NULL);
+        s = queue_reduce(queue, &tree, in, &root, seconds ? &tree_took : NULL);
     }
-    if (s == TALLY_OK) s = clear_records(queue, p);
+    if (s == TALLY_OK) s = queue_clear(queue, p);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 0);
-    if (s == TALLY_OK) s = fold_piece(queue, p, x, n);
+    if (s == TALLY_OK) s = queue_fold(queue, p, in);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
-    if (s == TALLY_OK) s = take_records(queue, p, &state);
+    if (s == TALLY_OK) s = queue_take(queue, p, &state);
     if (s == TALLY_OK && seconds) s = queue->api->elapsed(queue->gpu, seconds);
-    state.n = n;
-    return s == TALLY_OK ? lower_values(p, &state, &root, out) : s;
+    if (s != TALLY_OK) return s;
+    if (seconds) *seconds += tree_took;
+    state.n = in->n;
+    return lower_values(p, &state, &root, out);
+}
+
+static void release_inputs(struct gpu_device *d, struct inputs *in) {
+    d->api->release(d->queue[0].gpu, in->x);
+    d->api->release(d->queue[0].gpu, in->y);
 }
 
 static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
                                     const struct slice *in, tally_value *out) {
-    const size_t element = tally_type_size(p->type);
+    const size_t element = tally_type_size(p->type), bytes = in->n * element;
     struct queue *queue = &d->queue[0];
-    struct gpu_memory *piece;
+    struct inputs pieces = {.n = in->n};
     tally_status s = check_alignment(d, in->x, element);
-    if (s == TALLY_OK)
-        s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->x, in->n * element, &piece);
-    if (s != TALLY_OK) return s;
-    s = reduce_pieces(queue, p, piece, in->n, out, NULL);
-    d->api->release(queue->gpu, piece);
+    if (s == TALLY_OK) s = check_alignment(d, in->y, element);
+    if (s == TALLY_OK) s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->x, bytes, &pieces.x);
+    if (s == TALLY_OK && in->y)
+        s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->y, bytes, &pieces.y);
+    if (s == TALLY_OK) s = reduce_pieces(queue, p, &pieces, out, NULL);
+    release_inputs(d, &pieces);
     return s;
 }
 
@@ -337,73 +405,92 @@ static tally_status gpu_resident(tally_device *device, const struct problem *p,
     return s;
 }
 
-/* Whether the device can bring a problem to its values without the host. */
-static tally_status check_enqueued(const struct gpu_device *d, const struct problem *p) {
-    if (recipe_gives_value(p)) return TALLY_OK;
-    return fail(TALLY_EUNSUPPORTED, "%s:%zu: %s has no kernel that gives its value", d->api->name,
-                d->index, tally_op_name(p->value[0].op));
+/* The call for the queue that tally_enqueue() uses came to `s`. Nothing of ours is under way there, and the caller's
+ * queue may be one that is being captured: nothing is waited for, as leave() would. */
+static tally_status leave_theirs(struct gpu_device *d, tally_status s) {
+    if (s == TALLY_ELOST) {
+        queue_close(&d->theirs);
+        d->theirs_lost = true;
+    }
+    pthread_mutex_unlock(&d->theirs_lock);
+    return s;
 }
 
 /* Bytes of workspace; the kernels are ready afterwards. */
 static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
-    struct kernels k;
-    const enum part part = (enum part)__builtin_ctz(p->parts | 1u << PARTS);
-    tally_status s = check_enqueued(d, p);
-    if (s == TALLY_OK) s = enter(d);
-    if (s != TALLY_OK) return s;
-    s = queue_kernels(&d->queue[0], p, part, &k);
-    if (s == TALLY_OK) *bytes = queue_workspace(&d->queue[0], p, part, n);
-    return leave(d, s);
+    pthread_mutex_lock(&d->theirs_lock);
+    tally_status s = open_theirs(d);
+    if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
+    return leave_theirs(d, s);
 }
 
-/* The caller's memory as pieces: array, workspace, results. */
-static tally_status wrap(struct gpu_device *d, const tally_call *call, size_t element,
-                         struct gpu_memory *piece[3]) {
-    struct gpu *gpu = d->queue[0].gpu;
+/* The caller's memory as pieces of the device's. Each of them is looked at anew in every call: a kernel that is
+ * handed memory which is no longer there would take the device's context with it. */
+struct their_memory {
+    struct inputs in;
+    struct gpu_memory *work, *results;
+};
+
+static tally_status wrap(struct gpu_device *d, const struct problem *p, const tally_call *call,
+                         struct their_memory *m) {
+    struct gpu *gpu = d->theirs.gpu;
+    const size_t bytes = call->n * tally_type_size(p->type);
     tally_status s = TALLY_OK;
-    if (call->n > 0) s = d->api->wrap(gpu, call->x, call->n * element, &piece[0]);
-    if (s == TALLY_OK) s = d->api->wrap(gpu, call->workspace, call->workspace_bytes, &piece[1]);
-    if (s == TALLY_OK) s = d->api->wrap(gpu, call->results, sizeof(tally_result), &piece[2]);
+    *m = (struct their_memory){.in.n = call->n};
+    if (call->n > 0) s = d->api->wrap(gpu, call->x, bytes, &m->in.x);
+    if (s == TALLY_OK && call->n > 0 && call->y) s = d->api->wrap(gpu, call->y, bytes, &m->in.y);
+    if (s == TALLY_OK) s = d->api->wrap(gpu, call->workspace, call->workspace_bytes, &m->work);
+    if (s == TALLY_OK)
+        s = d->api->wrap(gpu, call->results, p->values * sizeof(tally_result), &m->results);
     return s;
 }
 
+static void unwrap(struct gpu_device *d, struct their_memory *m) {
+    struct gpu_memory *all[] = {m->in.x, m->in.y, m->work, m->results};
+    for (int i = 0; i < 4; i++)
+        d->api->release(d->theirs.gpu, all[i]);
+}
+
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
-    struct queue *queue = &d->queue[0];
-    struct gpu_memory *piece[3] = {NULL};
-    const enum part part = (enum part)__builtin_ctz(p->parts | 1u << PARTS);
-    const size_t element = tally_type_size(p->type),
-                 needs = queue_workspace(queue, p, part, call->n);
+    struct queue *queue = &d->theirs;
+    struct their_memory m;
+    const size_t needs = queue_workspace(queue, p, call->n);
     if (call->workspace_bytes < needs)
         return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
                     d->api->name, d->index, call->workspace_bytes, needs);
-    tally_status s = wrap(d, call, element, piece);
+    tally_status s = wrap(d, p, call, &m);
     d->api->use(queue->gpu, true, call->queue);
-    if (s == TALLY_OK) s = queue_start(queue, p, piece[0], call->n, piece[1], false, piece[2]);
+    if (s == TALLY_OK) s = queue_enqueue(queue, p, &m.in, m.work, m.results);
     d->api->use(queue->gpu, false, NULL);
-    for (int i = 0; i < 3; i++)
-        d->api->release(queue->gpu, piece[i]);
+    unwrap(d, &m);
+    return s;
+}
+
+static tally_status check_call(const struct gpu_device *d, const struct problem *p,
+                               const tally_call *call) {
+    if (!d->facts.has_addresses) return TALLY_OK;
+    tally_status s = check_alignment(d, call->x, tally_type_size(p->type));
+    if (s == TALLY_OK) s = check_alignment(d, call->y, tally_type_size(p->type));
+    if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
+    if (s == TALLY_OK) s = check_alignment(d, call->results, 8);
     return s;
 }
 
 static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
                                 const tally_call *call) {
     struct gpu_device *d = own(device);
-    tally_status s = check_enqueued(d, p);
-    if (s == TALLY_OK && d->facts.has_addresses) {
-        s = check_alignment(d, call->x, tally_type_size(p->type));
-        if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
-        if (s == TALLY_OK) s = check_alignment(d, call->results, 8);
-    }
-    if (s == TALLY_OK) s = enter(d);
+    tally_status s = check_call(d, p, call);
     if (s != TALLY_OK) return s;
-    /* Nothing of ours is under way, and the caller's queue may be one that is being captured: no waiting,
-     * as leave() would. */
-    s = enqueue(d, p, call);
-    if (s == TALLY_ELOST) drop(d);
-    pthread_mutex_unlock(&d->lock);
-    return s;
+    pthread_mutex_lock(&d->theirs_lock);
+    if (d->theirs_lost)
+        s = fail(TALLY_ELOST, "%s:%zu was lost; tally_workspace() opens it again", d->api->name,
+                 d->index);
+    else
+        s = open_theirs(d);
+    if (s == TALLY_OK) s = enqueue(d, p, call);
+    return leave_theirs(d, s);
 }
 
 /* ---- Times in the device's memory ---------------------------------------------------------- */
@@ -430,14 +517,15 @@ static int ascending(const void *a, const void *b) {
 
 static tally_status time_reduction(struct gpu_device *d, const struct problem *p,
                                    const struct slice *in, tally_value *out, double *seconds) {
-    const size_t element = tally_type_size(p->type);
-    struct gpu_memory *piece = NULL;
+    const size_t element = tally_type_size(p->type), bytes = in->n * element;
+    struct inputs pieces = {.n = in->n};
     double took[TIMES];
-    tally_status s = bring(d, in->x, in->n * element, element, &piece);
-    if (s == TALLY_OK) s = reduce_pieces(&d->queue[0], p, piece, in->n, out, NULL); /* warms up */
+    tally_status s = bring(d, in->x, bytes, element, &pieces.x);
+    if (s == TALLY_OK && in->y) s = bring(d, in->y, bytes, element, &pieces.y);
+    if (s == TALLY_OK) s = reduce_pieces(&d->queue[0], p, &pieces, out, NULL); /* warms up */
     for (int i = 0; i < TIMES && s == TALLY_OK; i++)
-        s = reduce_pieces(&d->queue[0], p, piece, in->n, out, &took[i]);
-    d->api->release(d->queue[0].gpu, piece);
+        s = reduce_pieces(&d->queue[0], p, &pieces, out, &took[i]);
+    release_inputs(d, &pieces);
     if (s != TALLY_OK) return s;
     qsort(took, TIMES, sizeof *took, ascending);
     *seconds = took[TIMES / 2];
@@ -466,8 +554,9 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     tally_status s = problem_plan(&words, &ors);
     if (s == TALLY_OK) s = roof_measure(d->api, d->queue[0].gpu, x, bytes, best);
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
+        const struct inputs in = {.x = x, .n = bytes / 4};
         double seconds = *best;
-        s = queue_reduce(&d->queue[0], &ors, x, bytes / 4, &value, &seconds);
+        s = queue_reduce(&d->queue[0], &ors, &in, &value, &seconds);
         if (seconds < *best) *best = seconds;
     }
     return s;
@@ -543,7 +632,9 @@ static tally_status parse_options(const char *options, struct gpu_device *d, boo
 static void gpu_close(tally_device *device) {
     struct gpu_device *d = own(device);
     drop(d);
+    queue_close(&d->theirs);
     pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->theirs_lock);
     free(d);
 }
 
@@ -576,6 +667,7 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
         return s;
     }
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->theirs_lock, NULL);
     *out = &d->base;
     return TALLY_OK;
 }

@@ -1,9 +1,12 @@
 /* queue.c - see queue.h. */
 #include "gpu/queue.h"
 
+#include "exact/kernel_words.h"
+#include "exact/round.h"
+#include "gpu/cache.h"
 #include "gpu/piece.h"
-#include "gpu/recipe.h"
 #include "gpu/record.h"
+#include "kernels/plan.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
 #include "lower.h"
@@ -12,24 +15,43 @@
 #include "types.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NODES_LEVELS 5         /* that one launch of `nodes` combines */
 #define PATIENCE     (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
 
-_Static_assert(BOARD == 1 + RECORD_MAX, "request.h");
-_Static_assert(RESULT_OK == TALLY_OK && RESULT_RANGE == TALLY_ERANGE && TALLY_F64 == 12,
+_Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL && RESULT_RANGE == TALLY_ERANGE,
                "request.h");
+_Static_assert(TALLY_F64 == 12 && TALLY_SUM == 1 && TALLY_MEAN == 8 && TALLY_ARGMIN == 16 &&
+                   TALLY_USER == 25,
+               "lower.cu");
+_Static_assert((int)PLAN_PARTS == (int)PARTS && (int)PLAN_SUM == (int)PART_SUM &&
+                   (int)PLAN_EXTREMES == (int)PART_EXTREMES && (int)PLAN_TREE == (int)PART_TREE,
+               "plan.h");
+_Static_assert(PLAN_VALUES == TALLY_VALUES_MAX, "plan.h");
+_Static_assert(sizeof(tally_result) == 16, "two words");
+
+/* Four sums of floats, two of them wide, and all parts else have a record in the head, with a counter each. */
+_Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS) + 1 + 2 + 5 +
+                                1 + 1 + PARTS,
+               "queue.h");
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
+
+tally_status queue_open_bare(struct queue *queue, const struct gpu_api *api, size_t index,
+                             void *context, unsigned block) {
+    *queue = (struct queue){.api = api, .block = block};
+    tally_status s = api->open(index, context, &queue->gpu);
+    if (s == TALLY_OK) queue->facts = api->facts(queue->gpu);
+    return s;
+}
 
 tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t index, void *context,
                         unsigned block) {
     volatile void *seen = NULL;
-    *queue = (struct queue){.api = api, .block = block};
-    tally_status s = api->open(index, context, &queue->gpu);
+    tally_status s = queue_open_bare(queue, api, index, context, block);
     if (s != TALLY_OK) return s;
-    queue->facts = api->facts(queue->gpu);
     s = api->allocate_visible(queue->gpu, 16, &queue->result, &seen);
     queue->seen = s == TALLY_OK ? seen : NULL;
     if (s != TALLY_OK) s = api->allocate(queue->gpu, 16, &queue->result);
@@ -37,8 +59,14 @@ tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t i
     return s;
 }
 
+static void forget_users(struct queue *queue) {
+    for (int i = 0; i < KNOWN_USERS; i++)
+        free(queue->users[i].source);
+}
+
 void queue_close(struct queue *queue) {
     if (queue->gpu) queue->api->close(queue->gpu); /* and with it its memory and programs */
+    forget_users(queue);
     *queue = (struct queue){0};
 }
 
@@ -53,30 +81,73 @@ tally_status queue_reserve(struct queue *queue, struct gpu_memory **piece, size_
     return s;
 }
 
-static tally_status find_kernels(struct queue *queue, const struct problem *p, enum part part,
-                                 struct kernels *out) {
+/* ---- Kernels ------------------------------------------------------------------------------ */
+
+static bool is_tree(const struct recipe *r) {
+    return r->parts == PART_BIT(PART_TREE);
+}
+
+static tally_status find_kernels(struct queue *queue, const struct problem *p,
+                                 const struct recipe *r, struct kernels *out) {
     struct gpu_program *program = NULL;
-    const bool tree = part == PART_TREE;
-    tally_status s = recipe_build(queue->api, queue->gpu, queue->block, p, part, &program);
+    tally_status s = recipe_build(queue->api, queue->gpu, queue->block, p, r, &program);
     if (s == TALLY_OK)
-        s = queue->api->kernel(queue->gpu, program, tree ? "leaves" : "reduce", &out->first);
-    if (s == TALLY_OK && tree) s = queue->api->kernel(queue->gpu, program, "nodes", &out->second);
+        s = queue->api->kernel(queue->gpu, program, is_tree(r) ? "leaves" : "reduce", &out->first);
+    if (s == TALLY_OK && is_tree(r))
+        s = queue->api->kernel(queue->gpu, program, "nodes", &out->second);
     return s;
 }
 
-tally_status queue_kernels(struct queue *queue, const struct problem *p, enum part part,
-                           struct kernels *out) {
-    if (part == PART_TREE && p->user) return find_kernels(queue, p, part, out);
-    const int bits_op = part == PART_BITS ? (int)p->bits_op - TALLY_AND : 0;
-    struct kernels *known = &queue->known[part][bits_op][p->type];
+static bool is_user(const struct known_user *known, const struct problem *p) {
+    return known->source && known->type == p->type &&
+           !known->commutative == !p->user->commutative &&
+           strcmp(known->source, p->user->source) == 0;
+}
+
+/* Whatever is remembered was among the last KNOWN_USERS programs with a prelude that this struct gpu built, and
+ * those are in its cache. */
+_Static_assert(KNOWN_USERS <= GPU_CACHE_USERS, "cache.h");
+
+/* The kernels of a user's operator; the last few are remembered by their source. */
+static tally_status user_kernels(struct queue *queue, const struct problem *p,
+                                 const struct recipe *r, struct kernels *out) {
+    struct kernels found = {0};
+    for (int i = 0; i < KNOWN_USERS && p->user->source; i++)
+        if (is_user(&queue->users[i], p)) {
+            *out = queue->users[i].kernels;
+            return TALLY_OK;
+        }
+    tally_status s = find_kernels(queue, p, r, &found);
+    if (s != TALLY_OK) return s;
+    *out = found;
+    char *source = strdup(p->user->source);
+    if (!source) return TALLY_OK; /* then it is not remembered */
+    struct known_user *slot = &queue->users[queue->next_user++ % KNOWN_USERS];
+    free(slot->source);
+    *slot = (struct known_user){source, p->user->commutative, p->type, found};
+    return TALLY_OK;
+}
+
+static tally_status queue_kernels(struct queue *queue, const struct problem *p,
+                                  const struct recipe *r, struct kernels *out) {
+    if (is_tree(r) && p->user) return user_kernels(queue, p, r, out);
+    struct kernels *known = &queue->known[recipe_number(r)][p->type];
     if (!known->first) {
         struct kernels found = {0};
-        tally_status s = find_kernels(queue, p, part, &found);
+        tally_status s = find_kernels(queue, p, r, &found);
         if (s != TALLY_OK) return s;
         *known = found;
     }
     *out = *known;
     return TALLY_OK;
+}
+
+static tally_status find_lower(struct queue *queue) {
+    struct gpu_program *program = NULL;
+    if (queue->lower) return TALLY_OK;
+    tally_status s = recipe_build_lower(queue->api, queue->gpu, queue->block, &program);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "lower", &queue->lower);
+    return s;
 }
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
@@ -86,14 +157,15 @@ static unsigned units(const struct queue *queue) {
 }
 
 /* Blocks that the device has at once. */
-/* Whether the part is an exact sum of floats, whose blocks are large and meet limb by limb. */
-static bool is_float_sum(const struct problem *p, enum part part) {
-    return part == PART_SUM && type_is_float(p->type);
-}
-
-static unsigned blocks_at_once(const struct queue *queue, const struct problem *p, enum part part) {
-    if (CPU_SHAPED(queue->block)) return units(queue) * CPU_BLOCKS_A_UNIT;
-    const unsigned each = is_float_sum(p, part) ? GPU_SUM_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
+static unsigned blocks_at_once(const struct queue *queue, const struct problem *p,
+                               const struct recipe *r) {
+    unsigned each = GPU_BLOCKS_A_UNIT;
+    if (CPU_SHAPED(queue->block))
+        each = CPU_BLOCKS_A_UNIT;
+    else if (recipe_has_products(r, p))
+        each = GPU_PRODUCT_BLOCKS_A_UNIT;
+    else if (recipe_has_limbs(r))
+        each = GPU_SUM_BLOCKS_A_UNIT;
     return units(queue) * each;
 }
 
@@ -103,11 +175,11 @@ static size_t tile_elements(const struct queue *queue, size_t element) {
                                     : queue->block * GPU_TILE * 16 / element;
 }
 
-static unsigned grid_for(const struct queue *queue, const struct problem *p, enum part part,
+static unsigned grid_for(const struct queue *queue, const struct problem *p, const struct recipe *r,
                          uint64_t n) {
     const uint64_t tiles = n / tile_elements(queue, tally_type_size(p->type));
-    uint64_t most = blocks_at_once(queue, p, part);
-    if (!CPU_SHAPED(queue->block) && is_float_sum(p, part)) /* so many rounds of them */
+    uint64_t most = blocks_at_once(queue, p, r);
+    if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r)) /* so many rounds of them */
         most *= tiles / GPU_TILES_A_BLOCK / most + 1;
     return tiles == 0 ? 1 : tiles < most ? (unsigned)tiles : (unsigned)most;
 }
@@ -119,7 +191,7 @@ static unsigned tree_grid(const struct queue *queue, uint64_t blocks) {
 }
 
 uint64_t queue_launch_max(const struct queue *queue) {
-    const unsigned each = CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT;
+    const unsigned each = CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_PRODUCT_BLOCKS_A_UNIT;
     return (uint64_t)units(queue) * each << (PER_BLOCK_BITS - 1);
 }
 
@@ -132,12 +204,27 @@ static size_t values_bytes(const struct problem *p, uint64_t n) {
     return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(p);
 }
 
-size_t queue_workspace(const struct queue *queue, const struct problem *p, enum part part,
-                       uint64_t n) {
-    if (part == PART_TREE) return values_bytes(p, n);
-    const size_t words = record_words(p, part);
-    const size_t board = is_float_sum(p, part) ? 0 : blocks_at_once(queue, p, part);
-    return 8 * (BOARD + words * board);
+/* Lays out the work for n elements or fewer; the tree's values with it or, for 0, without. */
+static void lay_out(const struct queue *queue, const struct problem *p, uint64_t tree_n,
+                    struct layout *out) {
+    uint64_t behind = WORK_HEAD;
+    out->head = 0;
+    out->launches = recipe_choose(p, out->recipe);
+    for (unsigned i = 0; i < out->launches; i++) {
+        const struct recipe *r = out->recipe[i];
+        uint64_t words = 0;
+        if (is_tree(r)) continue;
+        out->place[i] = out->head | behind << 32;
+        for (unsigned part = 0; part < PART_TREE; part++)
+            if (r->parts & PART_BIT(part)) {
+                out->at[part] = out->head + 1 + (uint32_t)words;
+                words += record_words(p, (enum part)part);
+            }
+        out->head += 1 + (uint32_t)words;
+        if (!recipe_has_limbs(r)) behind += words * blocks_at_once(queue, p, r);
+    }
+    out->tree = 8 * behind;
+    out->bytes = out->tree + (tree_n > 0 ? values_bytes(p, tree_n) : 0);
 }
 
 /* ---- Launches ----------------------------------------------------------------------------- */
@@ -149,34 +236,42 @@ static void *const nothing = NULL;
 #define PIECE(m)                                                                                   \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
-static tally_status launch_fold(struct queue *queue, const struct problem *p, enum part part,
-                                struct gpu_memory *x, uint64_t n, struct gpu_memory *work,
-                                uint32_t request, struct gpu_memory *result) {
+static tally_status launch_fold(struct queue *queue, const struct problem *p,
+                                const struct recipe *r, const struct inputs *in,
+                                struct gpu_memory *work, uint64_t place, uint32_t request,
+                                struct gpu_memory *result) {
     struct kernels k;
-    const struct gpu_argument arguments[] = {PIECE(x), VALUE(n), PIECE(work), VALUE(request),
-                                             PIECE(result)};
-    tally_status s = queue_kernels(queue, p, part, &k);
+    const uint64_t n = in->n, first = in->first;
+    const struct gpu_argument arguments[] = {PIECE(in->x),   PIECE(in->y), VALUE(n),
+                                             VALUE(first),   PIECE(work),  VALUE(place),
+                                             VALUE(request), PIECE(result)};
+    tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
-    return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, part, n), queue->block,
-                              arguments, 5);
+    return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, r, n), queue->block,
+                              arguments, 8);
 }
 
-/* Leaves, and subtrees of 2^level of them, to `values`; *at is where, in nodes. The last launch has the
- * request. */
+/* Leaves, and subtrees of 2^level of them, to `values`, from node number *at on; *at becomes the number of the
+ * first one of that level. The last launch has the request. */
 static tally_status launch_tree(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                                 uint64_t n, unsigned level, struct gpu_memory *values,
                                 uint32_t request, struct gpu_memory *result, uint64_t *at) {
+    struct problem alone = *p;
+    const struct recipe *recipe[PARTS];
     struct kernels k;
     const unsigned warps = (queue->block + TREE_LANES - 1) / TREE_LANES;
-    uint64_t count = leaf_count(n), from = 0, identity = 0;
+    uint64_t count = leaf_count(n), from = *at, identity = 0;
     uint32_t asked = level == 0 ? request : 0;
+    alone.parts = PART_BIT(PART_TREE);
+    recipe_choose(&alone, recipe);
     if (n == 0) identity = tree_identity_bits(p);
-    const struct gpu_argument to_leaves[] = {PIECE(x),        VALUE(n),     PIECE(values),
-                                             VALUE(identity), VALUE(asked), PIECE(result)};
-    tally_status s = queue_kernels(queue, p, PART_TREE, &k);
+    const struct gpu_argument to_leaves[] = {PIECE(x),     VALUE(n),        PIECE(values),
+                                             VALUE(from),  VALUE(identity), VALUE(asked),
+                                             PIECE(result)};
+    tally_status s = queue_kernels(queue, p, recipe[0], &k);
     if (s != TALLY_OK) return s;
     s = queue->api->launch(queue->gpu, k.first, tree_grid(queue, (count + warps - 1) / warps),
-                           queue->block, to_leaves, 6);
+                           queue->block, to_leaves, 7);
     while (s == TALLY_OK && level > 0) {
         const uint32_t levels = level < NODES_LEVELS ? level : NODES_LEVELS;
         const uint64_t to = from + count, parts = count / (warps * TREE_LANES) + 1;
@@ -194,41 +289,64 @@ static tally_status launch_tree(struct queue *queue, const struct problem *p, st
     return s;
 }
 
-/* ---- Adding to a record -------------------------------------------------------------------- */
-
-static tally_status zero(struct queue *queue, const struct problem *p, enum part part,
-                         struct gpu_memory *work) {
-    return queue->api->fill(queue->gpu, work, 0, 0, 8 * (1 + record_words(p, part)));
+/* The level at which all leaves of n elements are one tree. */
+static unsigned root_level(uint64_t n) {
+    const uint64_t leaves = leaf_count(n);
+    return leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
 }
 
-/* Room to work in that holds nothing but 0 where it matters. */
-static tally_status clean_work(struct queue *queue, const struct problem *p, enum part part) {
-    struct work *work = &queue->work[part];
-    const size_t bytes = queue_workspace(queue, p, part, 0);
-    if (work->clean && work->bytes >= bytes) return TALLY_OK;
-    tally_status s = queue_reserve(queue, &work->memory, &work->bytes, bytes);
-    if (s == TALLY_OK) s = queue->api->fill(queue->gpu, work->memory, 0, 0, 8 * BOARD);
-    work->clean = s == TALLY_OK;
+static tally_status check_length(const struct queue *queue, uint64_t n) {
+    if (n <= queue_launch_max(queue)) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED, "%llu elements are more than one launch can take",
+                (unsigned long long)n);
+}
+
+/* ---- Records ------------------------------------------------------------------------------- */
+
+static tally_status zero_head(struct queue *queue, const struct layout *l,
+                              struct gpu_memory *work) {
+    return l->head ? queue->api->fill(queue->gpu, work, 0, 0, 8 * (size_t)l->head) : TALLY_OK;
+}
+
+/* The queue's own work, with a head that is 0. */
+static tally_status clean_work(struct queue *queue, const struct layout *l) {
+    if (queue->clean && queue->work_bytes >= l->bytes) return TALLY_OK;
+    tally_status s = queue_reserve(queue, &queue->work, &queue->work_bytes, l->bytes);
+    if (s == TALLY_OK) s = queue->api->fill(queue->gpu, queue->work, 0, 0, 8 * WORK_HEAD);
+    queue->clean = s == TALLY_OK;
     return s;
 }
 
-tally_status queue_clear(struct queue *queue, const struct problem *p, enum part part) {
-    tally_status s = clean_work(queue, p, part);
-    queue->work[part].clean = false;
+tally_status queue_clear(struct queue *queue, const struct problem *p) {
+    struct layout l;
+    lay_out(queue, p, 0, &l);
+    tally_status s = clean_work(queue, &l);
+    queue->clean = false;
     return s;
 }
 
-tally_status queue_fold(struct queue *queue, const struct problem *p, enum part part,
-                        struct gpu_memory *x, uint64_t n) {
-    return launch_fold(queue, p, part, x, n, queue->work[part].memory, 0, NULL);
+static tally_status fold_all(struct queue *queue, const struct problem *p, const struct layout *l,
+                             const struct inputs *in, struct gpu_memory *work) {
+    tally_status s = TALLY_OK;
+    for (unsigned i = 0; i < l->launches && s == TALLY_OK; i++)
+        if (!is_tree(l->recipe[i]))
+            s = launch_fold(queue, p, l->recipe[i], in, work, l->place[i], 0, NULL);
+    return s;
 }
 
-tally_status queue_take(struct queue *queue, const struct problem *p, enum part part,
-                        struct state *into) {
-    uint64_t record[RECORD_MAX];
-    tally_status s = queue->api->read(queue->gpu, record, queue->work[part].memory, 8,
-                                      8 * record_words(p, part));
-    if (s == TALLY_OK) record_merge(p, part, record, into);
+tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in) {
+    struct layout l;
+    lay_out(queue, p, 0, &l);
+    return fold_all(queue, p, &l, in, queue->work);
+}
+
+tally_status queue_take(struct queue *queue, const struct problem *p, struct state *into) {
+    struct layout l;
+    uint64_t head[WORK_HEAD];
+    lay_out(queue, p, 0, &l);
+    if (l.head == 0) return TALLY_OK;
+    tally_status s = queue->api->read(queue->gpu, head, queue->work, 0, 8 * (size_t)l.head);
+    if (s == TALLY_OK) for_parts(part, p) record_merge(p, (enum part)part, head + l.at[part], into);
     return s;
 }
 
@@ -237,8 +355,7 @@ tally_status queue_take(struct queue *queue, const struct problem *p, enum part 
 tally_status queue_leaves(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                           uint64_t n, unsigned level, size_t *at) {
     uint64_t first = 0;
-    tally_status s = queue_reserve(queue, &queue->values, &queue->values_bytes,
-                                   queue_workspace(queue, p, PART_TREE, n));
+    tally_status s = queue_reserve(queue, &queue->values, &queue->values_bytes, values_bytes(p, n));
     if (s == TALLY_OK) s = launch_tree(queue, p, x, n, level, queue->values, 0, NULL, &first);
     *at = (size_t)first * tree_value_size(p);
     return s;
@@ -246,29 +363,22 @@ tally_status queue_leaves(struct queue *queue, const struct problem *p, struct g
 
 /* ---- From memory of the device to a value -------------------------------------------------- */
 
-/* The one part of a problem whose kernel gives its value. */
-static enum part only_part(const struct problem *p) {
-    return (enum part)__builtin_ctz(p->parts);
-}
-
-tally_status queue_start(struct queue *queue, const struct problem *p, struct gpu_memory *x,
-                         uint64_t n, struct gpu_memory *work, bool clean,
-                         struct gpu_memory *result) {
-    const enum part part = only_part(p);
+/* Puts the launches for the only value of a problem under way. `clean`: the work's head is 0, and is again
+ * afterwards. */
+static tally_status start_value(struct queue *queue, const struct problem *p,
+                                const struct layout *l, const struct inputs *in,
+                                struct gpu_memory *work, bool clean, struct gpu_memory *result) {
     uint32_t request = recipe_request(p);
-    if (n > queue_launch_max(queue))
-        return fail(TALLY_EUNSUPPORTED, "%llu elements are more than one launch can take",
-                    (unsigned long long)n);
-    if (part == PART_TREE) {
-        uint64_t at;
-        const uint64_t leaves = leaf_count(n);
-        const unsigned level = leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
-        return launch_tree(queue, p, x, n, level, work, request, result, &at);
+    const struct recipe *r = l->recipe[0];
+    if (is_tree(r)) {
+        uint64_t at = l->tree / tree_value_size(p);
+        return launch_tree(queue, p, in->x, in->n, root_level(in->n), work, request, result, &at);
     }
-    if (queue->facts->has_uniform_branches && grid_for(queue, p, part, n) == 1)
+    if (queue->facts->has_uniform_branches && grid_for(queue, p, r, in->n) == 1)
         request |= REQUEST_ALONE;
-    tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero(queue, p, part, work);
-    return s == TALLY_OK ? launch_fold(queue, p, part, x, n, work, request, result) : s;
+    tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero_head(queue, l, work);
+    if (s != TALLY_OK) return s;
+    return launch_fold(queue, p, r, in, work, l->place[0], request, result);
 }
 
 /* The result as soon as it is there, without asking the driver; or else with it. */
@@ -289,46 +399,120 @@ static tally_status wait_for(struct queue *queue, uint64_t word[2]) {
     return s;
 }
 
-static tally_status own_work(struct queue *queue, const struct problem *p, uint64_t n,
-                             struct gpu_memory **out) {
-    const enum part part = only_part(p);
-    tally_status s = part == PART_TREE ? queue_reserve(queue, &queue->values, &queue->values_bytes,
-                                                       queue_workspace(queue, p, part, n))
-                                       : clean_work(queue, p, part);
-    *out = part == PART_TREE ? queue->values : queue->work[part].memory;
-    return s;
-}
-
-tally_status queue_reduce(struct queue *queue, const struct problem *p, struct gpu_memory *x,
-                          uint64_t n, tally_value *out, double *seconds) {
-    struct gpu_memory *work;
+tally_status queue_reduce(struct queue *queue, const struct problem *p, const struct inputs *in,
+                          tally_value *out, double *seconds) {
+    struct layout l;
     uint64_t word[2];
-    bool *clean = &queue->work[only_part(p)].clean;
-    tally_status s = own_work(queue, p, n, &work);
+    lay_out(queue, p, in->n, &l);
+    const bool records = !is_tree(l.recipe[0]);
+    tally_status s = check_length(queue, in->n);
+    if (!records) l.tree = 0; /* in memory of its own */
+    if (s == TALLY_OK)
+        s = records ? clean_work(queue, &l)
+                    : queue_reserve(queue, &queue->values, &queue->values_bytes,
+                                    values_bytes(p, in->n));
     if (s != TALLY_OK) return s;
-    *clean = false; /* until the launch has come to its end */
+    if (records) queue->clean = false; /* until the launch has come to its end */
     if (queue->seen) queue->seen[1] = RESULT_PENDING;
     if (seconds) s = queue->api->mark(queue->gpu, 0);
-    if (s == TALLY_OK) s = queue_start(queue, p, x, n, work, true, queue->result);
+    if (s == TALLY_OK)
+        s = start_value(queue, p, &l, in, records ? queue->work : queue->values, true,
+                        queue->result);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
     if (s == TALLY_OK) s = wait_for(queue, word);
     if (s == TALLY_OK && seconds) s = queue->api->elapsed(queue->gpu, seconds);
     if (s != TALLY_OK) return s;
-    *clean = true;
-    if ((uint32_t)word[1] != RESULT_OK) return lower_absence(p, TALLY_ERANGE);
+    if (records) queue->clean = true;
+    if ((uint32_t)word[1] != RESULT_OK) return lower_absence(p, (tally_status)(uint32_t)word[1]);
     *out = value_of_bits(p->value[0].type, word[0]);
     return TALLY_OK;
 }
 
+/* ---- Without the host ----------------------------------------------------------------------- */
+
+size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
+    struct layout l;
+    lay_out(queue, p, problem_has(p, PART_TREE) ? n + 1 : 0, &l);
+    return l.bytes;
+}
+
+tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_t n,
+                           size_t *bytes) {
+    struct layout l;
+    struct kernels k;
+    lay_out(queue, p, 0, &l);
+    tally_status s = recipe_gives_value(p) ? TALLY_OK : find_lower(queue);
+    for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
+        s = queue_kernels(queue, p, l.recipe[i], &k);
+    if (s == TALLY_OK) *bytes = queue_workspace(queue, p, n);
+    return s;
+}
+
+/* ddof = mantissa * 2^exponent. */
+static void split(double ddof, struct lower_plan *plan) {
+    uint64_t bits;
+    memcpy(&bits, &ddof, sizeof bits);
+    const int field = (int)(bits >> 52 & 2047);
+    plan->exponent = (field ? field : 1) - 1075;
+    plan->ddof = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t)(field != 0) << 52;
+}
+
+static struct lower_plan make_plan(const struct problem *p, const struct layout *l, uint64_t n,
+                                   uint64_t root) {
+    struct lower_plan plan = {.n = n,
+                              .type = (uint32_t)p->type,
+                              .indexed = (p->extremes & WANT_INDEX) != 0,
+                              .complemented = p->bits_op == TALLY_AND,
+                              .user = p->user != NULL,
+                              .values = p->values};
+    if (problem_has(p, PART_TREE)) plan.identity = tree_identity_bits(p);
+    split(p->ddof, &plan);
+    for (unsigned part = 0; part < PART_TREE; part++)
+        plan.at[part] = p->parts & PART_BIT(part) ? l->at[part] : PLAN_NONE;
+    plan.at[PART_TREE] = (uint32_t)root;
+    for (unsigned i = 0; i < p->values; i++)
+        plan.value[i] = (uint32_t)p->value[i].op | (uint32_t)p->value[i].type << 8;
+    return plan;
+}
+
+/* Records of all parts, and the values out of them. */
+static tally_status start_all(struct queue *queue, const struct problem *p, const struct layout *l,
+                              const struct inputs *in, struct gpu_memory *work,
+                              struct gpu_memory *results) {
+    uint64_t root = problem_has(p, PART_TREE) ? l->tree / tree_value_size(p) : 0;
+    tally_status s = find_lower(queue);
+    if (s == TALLY_OK) s = zero_head(queue, l, work);
+    if (s == TALLY_OK && in->n > 0) s = fold_all(queue, p, l, in, work);
+    if (s == TALLY_OK && in->n > 0 && problem_has(p, PART_TREE))
+        s = launch_tree(queue, p, in->x, in->n, root_level(in->n), work, 0, NULL, &root);
+    if (s != TALLY_OK) return s;
+    const struct lower_plan plan = make_plan(p, l, in->n, root);
+    const struct gpu_argument arguments[] = {PIECE(work), VALUE(plan), PIECE(results)};
+    return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 3);
+}
+
+tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
+                           struct gpu_memory *work, struct gpu_memory *results) {
+    struct layout l;
+    lay_out(queue, p, 0, &l);
+    tally_status s = check_length(queue, in->n);
+    if (s != TALLY_OK) return s;
+    return recipe_gives_value(p) ? start_value(queue, p, &l, in, work, false, results)
+                                 : start_all(queue, p, &l, in, work, results);
+}
+
+/* ---- For the ladder -------------------------------------------------------------------------- */
+
 tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds) {
     struct queue queue = {.api = api, .gpu = gpu, .facts = api->facts(gpu)};
+    const struct inputs in = {.x = x, .n = n};
     queue.block = queue.facts->is_cpu ? 1 : GPU_BLOCK;
     tally_status s = api->allocate(gpu, 16, &queue.result);
-    if (s == TALLY_OK) s = queue_reduce(&queue, p, x, n, out, seconds);
+    if (s == TALLY_OK) s = queue_reduce(&queue, p, &in, out, seconds);
     api->release(gpu, queue.result);
-    for (int part = 0; part < PARTS; part++)
-        api->release(gpu, queue.work[part].memory);
+    api->release(gpu, queue.work);
     api->release(gpu, queue.values);
+    forget_users(&queue);
     return s;
 }

@@ -1,20 +1,55 @@
 /*
  * queue.h - one queue of a device, with all that a reduction on it needs: kernels, the memory that they work
- * in, a piece for data that has to be brought, and the place where results arrive.
+ * in, pieces for data that has to be brought, and the place where results arrive.
  *
- * A device has one queue, and a second one when copies and kernels are to overlap. A queue is one thread's
- * at a time.
+ * A device has a queue, a second one when copies and kernels are to overlap, and one whose launches go to queues of
+ * the caller's. A struct queue is one thread's at a time.
+ *
+ * Work. The launches of a reduction share one piece of memory, in words:
+ *     [0, WORK_HEAD)   for each launch its counter and the records of the parts that it is for
+ *     behind           a board for each launch whose blocks meet on one, and the values of a tree's nodes
+ * What the head holds must be 0 at first. struct layout says where everything is.
  */
 #ifndef TALLY_GPU_QUEUE_H
 #define TALLY_GPU_QUEUE_H
 
 #include "gpu/gpu.h"
+#include "gpu/recipe.h"
 #include "monoid.h"
 
 #include <stdbool.h>
 
-struct kernels { /* of a reduction: `reduce`, or `leaves` and `nodes` */
+/* Words of the head: more than one of each recipe's need (queue.c). */
+#define WORK_HEAD 448
+
+struct layout {
+    unsigned launches;
+    const struct recipe *recipe[PARTS]; /* of each launch */
+    uint64_t place[PARTS];              /* of each launch, as kernels/request.h has it */
+    uint32_t at[PARTS];                 /* where each part's record begins */
+    uint32_t head;                      /* words of counters and records */
+    uint64_t tree;                      /* the byte where the tree's values begin */
+    size_t bytes;                       /* of all */
+};
+
+struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *first, *second;
+};
+
+/* A user's operator whose kernels have been found before. */
+struct known_user {
+    char *source;
+    int commutative;
+    tally_type type;
+    struct kernels kernels;
+};
+#define KNOWN_USERS 8
+
+/* A reduction's elements, in memory of the device's. */
+struct inputs {
+    struct gpu_memory *x, *y; /* y is NULL but for products */
+    uint64_t first;           /* the index of x's first element in the whole slice */
+    uint64_t n;
 };
 
 struct queue {
@@ -23,52 +58,45 @@ struct queue {
     const struct gpu_facts *facts;
     unsigned block; /* threads of a block */
 
-    struct work {
-        struct gpu_memory *memory; /* counter, record, board: kernels/records.h */
-        size_t bytes;
-        bool clean; /* counter and record are 0 */
-    } work[PARTS];
+    struct gpu_memory *work;
+    size_t work_bytes;
+    bool clean;                /* the head of `work` is 0 */
     struct gpu_memory *values; /* of a tree's nodes */
     size_t values_bytes;
-    struct gpu_memory *staging; /* a chunk of an array */
-    size_t staging_bytes;
+    struct gpu_memory *staging[2]; /* chunks of arrays: of x, and of y */
+    size_t staging_bytes[2];
     struct gpu_memory *result; /* two words, ... */
     volatile uint64_t *seen;   /* ... here, where the host can see them; or NULL */
 
-    struct kernels known[PARTS][3]
-                        [TALLY_F64 + 1]; /* found before: by part, operator on bits, type */
+    struct kernels known[RECIPES_MAX][TALLY_F64 + 1]; /* found before: by recipe and type */
+    struct known_user users[KNOWN_USERS];
+    unsigned next_user; /* the one to be forgotten next */
+    struct gpu_kernel *lower;
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */
 tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t index, void *context,
                         unsigned block);
+/* The same of one that only queue_prepare() and queue_enqueue() are called for: it has no memory. */
+tally_status queue_open_bare(struct queue *queue, const struct gpu_api *api, size_t index,
+                             void *context, unsigned block);
 void queue_close(struct queue *queue); /* also one that was never opened */
 
 /* Makes *piece one of at least `bytes` bytes; what it held is lost. */
 tally_status queue_reserve(struct queue *queue, struct gpu_memory **piece, size_t *has,
                            size_t bytes);
 
-/* The kernels of a part of a problem: compiled, loaded, ready to be launched. */
-tally_status queue_kernels(struct queue *queue, const struct problem *p, enum part part,
-                           struct kernels *out);
-
 /* The most elements that one launch may be given. */
 uint64_t queue_launch_max(const struct queue *queue);
 
-/* Bytes of memory that the fold of n elements into a part works in. */
-size_t queue_workspace(const struct queue *queue, const struct problem *p, enum part part,
-                       uint64_t n);
+/* ---- Records: clear, fold any number of times, take ---- */
 
-/* ---- Adding to a record ---- */
-
-/* Begins a record of nothing in queue->work[part]. */
-tally_status queue_clear(struct queue *queue, const struct problem *p, enum part part);
-/* Adds the n elements at the start of x to it. */
-tally_status queue_fold(struct queue *queue, const struct problem *p, enum part part,
-                        struct gpu_memory *x, uint64_t n);
-/* Waits, and merges it into a state. */
-tally_status queue_take(struct queue *queue, const struct problem *p, enum part part,
-                        struct state *into);
+/* Begins records of nothing in queue->work, for all parts but PART_TREE. */
+tally_status queue_clear(struct queue *queue, const struct problem *p);
+/* Adds elements to them. */
+tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in);
+/* Waits, and merges them into a state, whose indices count from where those of the inputs do. */
+tally_status queue_take(struct queue *queue, const struct problem *p, struct state *into);
 
 /* ---- Trees ---- */
 
@@ -79,16 +107,20 @@ tally_status queue_leaves(struct queue *queue, const struct problem *p, struct g
 
 /* ---- From memory of the device to a value ---- */
 
-/* Puts the reduction of the n elements at the start of x under way, working in `work` (of
- * queue_workspace() bytes), its value to come in `result` (kernels/request.h). `clean`: the work is known
- * to be 0 where that matters, and is again afterwards. */
-tally_status queue_start(struct queue *queue, const struct problem *p, struct gpu_memory *x,
-                         uint64_t n, struct gpu_memory *work, bool clean,
-                         struct gpu_memory *result);
+/* Reduces n > 0 elements to the only value of a problem for which recipe_gives_value(), and waits for it. Where
+ * `seconds` is not NULL, it is given the device's time for the launches. */
+tally_status queue_reduce(struct queue *queue, const struct problem *p, const struct inputs *in,
+                          tally_value *out, double *seconds);
 
-/* The same in memory of the queue's own, and waits for the value. Where `seconds` is not NULL, it is given
- * the device's time for the launches. */
-tally_status queue_reduce(struct queue *queue, const struct problem *p, struct gpu_memory *x,
-                          uint64_t n, tally_value *out, double *seconds);
+/* ---- Without the host ---- */
+
+/* Finds all kernels that queue_enqueue() needs, and says how many bytes it works in for n elements or fewer. */
+tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_t n, size_t *bytes);
+/* How many bytes these are. */
+size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n);
+/* Puts the reduction of any problem under way, in memory `work` of any content; its values go to `results`, a
+ * tally_result each. */
+tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
+                           struct gpu_memory *work, struct gpu_memory *results);
 
 #endif

@@ -10,95 +10,165 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DEFINES_MAX 6
+/* ---- The table ---------------------------------------------------------------------------- */
 
-struct recipe {
-    const char *file;
-    char text[DEFINES_MAX][24];
-    const char *define[DEFINES_MAX];
-    size_t defines;
+enum { FLOATS = 1, SIGNED = 2, UNSIGNED = 4, INTEGERS = SIGNED | UNSIGNED, ALL_TYPES = 7 };
+
+#define SUM        PART_BIT(PART_SUM)
+#define SQUARES    PART_BIT(PART_SQUARES)
+#define PRODUCTS   PART_BIT(PART_PRODUCTS)
+#define MAGNITUDES PART_BIT(PART_MAGNITUDES)
+
+/* The first row that fits is taken, so rows for several parts come before those for one of them. */
+static const struct recipe recipes[] = {
+    {SUM, FLOATS, 0, 0, "sum.cu", NULL, "sum"},
+    {SQUARES, FLOATS, 0, 0, "sum.cu", "LIFT_SQUARE", "sum"},
+    {PRODUCTS, FLOATS, 0, 0, "sum.cu", "LIFT_PRODUCT", "sum"},
+    {MAGNITUDES, FLOATS, 0, 0, "sum.cu", "LIFT_MAGNITUDE", "sum"},
+    {SUM, INTEGERS, 0, 0, "integer_sum.cu", NULL, "sum"},
+    {SQUARES, INTEGERS, 0, 0, "integer_sum.cu", "LIFT_SQUARE", "sum"},
+    {PRODUCTS, INTEGERS, 0, 0, "integer_sum.cu", "LIFT_PRODUCT", "sum"},
+    {MAGNITUDES, SIGNED, 0, 0, "integer_sum.cu", "LIFT_MAGNITUDE", "sum"},
+    {MAGNITUDES, UNSIGNED, 0, 0, "integer_sum.cu", NULL, "sum"},
+    {PART_BIT(PART_FAST), FLOATS, 0, 0, "fast_sum.cu", NULL, "sum"},
+    {PART_BIT(PART_FACTORS), INTEGERS, 0, 0, "integer_product.cu", NULL, "prod"},
+    {PART_BIT(PART_EXTREMES), ALL_TYPES, 0, 0, "order.cu", NULL, "min"}, /* and max */
+    {PART_BIT(PART_EXTREMES), ALL_TYPES, WANT_INDEX, 0, "order.cu", "INDEXED", "min"},
+    {PART_BIT(PART_BITS), INTEGERS, 0, TALLY_AND, "bits.cu", NULL, "and"},
+    {PART_BIT(PART_BITS), INTEGERS, 0, TALLY_OR, "bits.cu", NULL, "or"},
+    {PART_BIT(PART_BITS), INTEGERS, 0, TALLY_XOR, "bits.cu", NULL, "xor"},
+    {PART_BIT(PART_NONZERO), ALL_TYPES, 0, 0, "nonzero.cu", NULL, "or"},
+    {PART_BIT(PART_TREE), ALL_TYPES, 0, 0, "tree.cu", NULL, NULL},
 };
+#define RECIPES (sizeof recipes / sizeof recipes[0])
+_Static_assert(RECIPES <= RECIPES_MAX, "recipe.h");
 
-static void define(struct recipe *c, const char *format, const char *name) {
-    char *text = c->text[c->defines], *at = text;
-    snprintf(text, sizeof c->text[0], format, name);
-    for (; *at && *at != '='; at++)
-        if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
-    c->define[c->defines++] = text;
+static int kind_of(tally_type type) {
+    return type_is_float(type) ? FLOATS : type_is_signed(type) ? SIGNED : UNSIGNED;
 }
 
-/* What to compile for a part: in the order in which compiled kernels are listed, alphabetical. NULL where
- * there is no kernel for it. */
-static void find_recipe(const struct problem *p, enum part part, unsigned block_size,
-                        struct recipe *c) {
+static int fits(const struct recipe *r, const struct problem *p, unsigned parts) {
+    const unsigned extremes = PART_BIT(PART_EXTREMES), bits = PART_BIT(PART_BITS);
+    if ((r->parts & ~parts) != 0) return 0;
+    if (r->parts & extremes && r->index != (p->extremes & WANT_INDEX)) return 0;
+    if (r->parts & bits) return r->bits == p->bits_op; /* of floats, too: by their size */
+    return (r->types & kind_of(p->type)) != 0;
+}
+
+unsigned recipe_choose(const struct problem *p, const struct recipe *out[PARTS]) {
+    unsigned parts = p->parts, count = 0;
+    for (size_t i = 0; i < RECIPES && parts != 0; i++)
+        if (fits(&recipes[i], p, parts)) {
+            out[count++] = &recipes[i];
+            parts &= ~recipes[i].parts;
+        }
+    return count;
+}
+
+unsigned recipe_number(const struct recipe *r) {
+    return (unsigned)(r - recipes);
+}
+
+int recipe_has_limbs(const struct recipe *r) {
+    return r->types == FLOATS && (r->parts & (SUM | SQUARES | PRODUCTS | MAGNITUDES)) != 0;
+}
+
+int recipe_has_products(const struct recipe *r, const struct problem *p) {
+    return recipe_has_limbs(r) && p->type != TALLY_F16 && (r->parts & (SQUARES | PRODUCTS)) != 0;
+}
+
+/* ---- Compiling ---------------------------------------------------------------------------- */
+
+#define DEFINES_MAX 6
+
+struct defines {
+    char text[DEFINES_MAX][24];
+    const char *define[DEFINES_MAX];
+    size_t count;
+};
+
+static void define(struct defines *d, const char *format, const char *name) {
+    char *text = d->text[d->count], *at = text;
+    snprintf(text, sizeof d->text[0], format, name);
+    for (; *at && *at != '='; at++)
+        if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
+    d->define[d->count++] = text;
+}
+
+static void define_block(struct defines *d, unsigned block) {
+    char text[12];
+    if (block == GPU_BLOCK) return;
+    snprintf(text, sizeof text, "%u", block);
+    define(d, "BLOCK=%s", text);
+}
+
+/* The element type as the kernel is to know it: where only an integer's size counts, the unsigned one. */
+static const char *type_of(const struct problem *p, const struct recipe *r) {
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
-    const int floats = type_is_float(p->type);
-    const char *type = tally_type_name(p->type), *op = "sum";
-    c->file = NULL;
-    c->defines = 0;
-    if (block_size != GPU_BLOCK) {
-        char block[12];
-        snprintf(block, sizeof block, "%u", block_size);
-        define(c, "BLOCK=%s", block);
-    }
-    switch (part) {
-    case PART_SUM:
-        c->file = floats ? "sum.cu" : "integer_sum.cu";
-        break;
-    case PART_FAST:
-        c->file = "fast_sum.cu";
-        break;
-    case PART_FACTORS:
-        c->file = "integer_product.cu";
-        op = "prod";
-        break;
-    case PART_EXTREMES:
-        if (!(p->extremes & WANT_INDEX)) c->file = "order.cu";
-        op = "min"; /* min and max are one kernel */
-        break;
-    case PART_BITS:
-        c->file = "bits.cu";
-        op = tally_op_name(p->bits_op);
-        type = words[tally_type_size(p->type)]; /* only the size counts */
-        break;
-    case PART_TREE:
-        /* For a user's operator: something whose partial results are elements. */
-        c->file = "tree.cu";
-        op = !p->user ? "prod" : floats ? "sum" : "and";
-        break;
-    default:
-        break;
-    }
-    define(c, "OP_%s", op);
-    if (part == PART_TREE && p->user && !p->user->commutative) define(c, "%s", "ORDERED");
-    define(c, "TYPE_%s", type);
-    if (part == PART_TREE && p->user) define(c, "%s", "USER_OPERATOR");
+    const unsigned by_size = PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
+    if ((r->parts & by_size && !type_is_float(p->type)) || r->parts == PART_BIT(PART_BITS))
+        return words[tally_type_size(p->type)];
+    return tally_type_name(p->type);
+}
+
+/* What to compile with: in the order in which compiled kernels are listed, alphabetical. */
+static void find_defines(const struct problem *p, const struct recipe *r, unsigned block,
+                         struct defines *d) {
+    const int user = r->parts == PART_BIT(PART_TREE) && p->user;
+    const char *op = r->op;
+    /* For a user's operator: something whose partial results are elements. */
+    if (!op) op = !p->user ? "prod" : type_is_float(p->type) ? "sum" : "and";
+    d->count = 0;
+    define_block(d, block);
+    if (r->define) define(d, "%s", r->define);
+    define(d, "OP_%s", op);
+    if (user && !p->user->commutative) define(d, "%s", "ORDERED");
+    define(d, "TYPE_%s", type_of(p, r));
+    if (user) define(d, "%s", "USER_OPERATOR");
+}
+
+/* Whether the kernel computes with doubles. */
+static int needs_doubles(const struct problem *p, const struct recipe *r) {
+    const unsigned by_bits = PART_BIT(PART_EXTREMES) | PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
+    if (r->parts & (SQUARES | PRODUCTS) && type_is_float(p->type)) return p->type != TALLY_F16;
+    return p->type == TALLY_F64 && !(r->parts & by_bits);
 }
 
 tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned block,
-                          const struct problem *p, enum part part, struct gpu_program **out) {
+                          const struct problem *p, const struct recipe *r,
+                          struct gpu_program **out) {
     const struct gpu_facts *facts = api->facts(gpu);
-    const int user = part == PART_TREE && p->user;
-    struct recipe c;
+    const int user = r->parts == PART_BIT(PART_TREE) && p->user;
+    struct defines d;
     char *prelude = NULL;
     tally_status s = TALLY_OK;
-    find_recipe(p, part, block, &c);
-    if (!c.file)
-        return fail(TALLY_EUNSUPPORTED, "%s has no kernel for this reduction", facts->name);
-    if (p->type == TALLY_F64 && part != PART_EXTREMES && part != PART_BITS && !facts->doubles)
+    if (needs_doubles(p, r) && !facts->doubles)
         return fail(TALLY_EUNSUPPORTED, "%s has no f64 arithmetic", facts->name);
     if (!facts->atomics64) return fail(TALLY_EUNSUPPORTED, "%s has no 64-bit atomics", facts->name);
     if (user) s = source_check(p);
     if (s == TALLY_OK && user) s = source_prelude(p, &prelude);
-    if (s == TALLY_OK) s = api->build(gpu, c.file, prelude, c.define, c.defines, out);
+    find_defines(p, r, block, &d);
+    if (s == TALLY_OK) s = api->build(gpu, r->file, prelude, d.define, d.count, out);
     free(prelude);
     return s;
 }
 
+tally_status recipe_build_lower(const struct gpu_api *api, struct gpu *gpu, unsigned block,
+                                struct gpu_program **out) {
+    struct defines d = {.count = 0};
+    define_block(&d, block);
+    return api->build(gpu, "lower.cu", NULL, d.define, d.count, out);
+}
+
+/* ---- Values ------------------------------------------------------------------------------- */
+
 int recipe_gives_value(const struct problem *p) {
     if (p->values != 1) return 0;
     switch (p->value[0].op) {
-    case TALLY_SUM: /* an integer sum only as an integer */
+    case TALLY_SUM: /* sums of integers only as integers */
+    case TALLY_NORM1:
+    case TALLY_SUMSQ:
+    case TALLY_DOT:
         return type_is_float(p->type) || !type_is_float(p->value[0].type);
     case TALLY_PROD:
     case TALLY_MIN:
@@ -106,6 +176,11 @@ int recipe_gives_value(const struct problem *p) {
     case TALLY_AND:
     case TALLY_OR:
     case TALLY_XOR:
+    case TALLY_ARGMIN:
+    case TALLY_ARGMAX:
+    case TALLY_NONZERO:
+    case TALLY_ANY:
+    case TALLY_ALL:
     case TALLY_USER:
         return 1;
     default:
@@ -130,5 +205,8 @@ static uint32_t request_type(tally_type type) {
 }
 
 uint32_t recipe_request(const struct problem *p) {
-    return request_type(p->value[0].type) | (p->value[0].op == TALLY_MIN ? REQUEST_LEAST : 0);
+    const tally_op op = p->value[0].op;
+    return request_type(p->value[0].type) |
+           (op == TALLY_MIN || op == TALLY_ARGMIN ? REQUEST_LEAST : 0) |
+           (op == TALLY_ANY ? REQUEST_ANY : 0) | (op == TALLY_ALL ? REQUEST_ALL : 0);
 }

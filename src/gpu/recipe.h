@@ -1,6 +1,6 @@
 /*
- * recipe.h - which kernel file, with which defines, folds a part of a problem; and what is asked of its
- * kernels.
+ * recipe.h - which kernel, with which defines, makes the records of which parts of a problem; and what is asked of
+ * its kernels.
  */
 #ifndef TALLY_GPU_RECIPE_H
 #define TALLY_GPU_RECIPE_H
@@ -8,12 +8,37 @@
 #include "gpu/gpu.h"
 #include "problem.h"
 
-/* Compiles what folds a part of the problem, for blocks of `block` threads. TALLY_EUNSUPPORTED where the
- * device cannot do it. */
-tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned block,
-                          const struct problem *p, enum part part, struct gpu_program **out);
+#define RECIPES_MAX 32 /* rows of the table, at most */
 
-/* Whether the kernel of the problem's only part can give the problem's only value. */
+/* A row of the table: one launch. */
+struct recipe {
+    unsigned parts; /* PART_BIT()s: whose records it makes, one behind the other */
+    int types;      /* the elements that it is for: recipe.c */
+    unsigned index; /* WANT_INDEX: where that is wanted; 0: where not */
+    tally_op bits;  /* PART_BITS: the operator; else 0 */
+    const char *file;
+    const char *define; /* INDEXED, LIFT_...; or NULL */
+    const char *op;     /* OP_...; NULL: see recipe.c */
+};
+
+/* The launches that make the records of all parts of a problem: how many they are, and out[]. */
+unsigned recipe_choose(const struct problem *p, const struct recipe *out[PARTS]);
+/* The row's number. */
+unsigned recipe_number(const struct recipe *r);
+/* Whether its blocks meet limb by limb in one record, and not on a board (kernels/records.h). */
+int recipe_has_limbs(const struct recipe *r);
+/* The same, and its terms are products that are computed with as doubles (kernels/lift.h). */
+int recipe_has_products(const struct recipe *r, const struct problem *p);
+
+/* Compiles it for blocks of `block` threads. TALLY_EUNSUPPORTED where the device cannot do it. */
+tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned block,
+                          const struct problem *p, const struct recipe *r,
+                          struct gpu_program **out);
+/* The same of the kernel that turns records into values. */
+tally_status recipe_build_lower(const struct gpu_api *api, struct gpu *gpu, unsigned block,
+                                struct gpu_program **out);
+
+/* Whether one launch (or, for a tree, the last of a few) can give the problem's only value. */
 int recipe_gives_value(const struct problem *p);
 /* The request (kernels/request.h) for that value. */
 uint32_t recipe_request(const struct problem *p);

@@ -2,58 +2,78 @@
 #include "gpu/record.h"
 
 #include "exact/round.h"
+#include "kernels/plan.h"
 #include "types.h"
 
 #include <string.h>
 
-#define SUM_LIMBS 68 /* kernels/limbs.h */
-_Static_assert(RECORD_MAX == SUM_LIMBS + 1, "limbs, and what was seen");
+/* The limbs of a sum, of which limb i weighs 2^(32 i + lowest); floats have FLOAT_COUNTS counts behind them. */
+struct shape {
+    int lowest, limbs;
+};
+
+static struct shape shape_of(const struct problem *p, enum part part) {
+    const int two = part == PART_SQUARES || part == PART_PRODUCTS;
+    if (p->type == TALLY_F64 && two) return (struct shape){-2176, WIDE_FLOAT_LIMBS};
+    if (type_is_float(p->type)) return (struct shape){-1088, FLOAT_LIMBS};
+    return (struct shape){0, !two ? 3 : type_bits(p->type) == 64 ? 6 : 4};
+}
 
 size_t record_words(const struct problem *p, enum part part) {
     switch (part) {
     case PART_SUM:
-        return type_is_float(p->type) ? RECORD_MAX : 3;
-    case PART_FACTORS:
+    case PART_SQUARES:
+    case PART_PRODUCTS:
+    case PART_MAGNITUDES:
+        return (size_t)shape_of(p, part).limbs + (type_is_float(p->type) ? FLOAT_COUNTS : 0);
     case PART_EXTREMES:
+        return p->extremes & WANT_INDEX ? 5 : 2;
+    case PART_FACTORS:
         return 2;
     default:
         return 1;
     }
 }
 
-/* The limbs of a floating sum, and flags of what was seen. */
-static void decode_floats(const uint64_t *word, struct exact_sum *s) {
-    enum { NAN_SEEN = 1, PLUS_SEEN = 2, MINUS_SEEN = 4, MIXED_SEEN = 8 }; /* kernels/window.h */
-    const uint64_t seen = word[SUM_LIMBS];
-    struct superacc *a = exact_sum_limbs(s);
-    a->low = (-1088 - SUPERACC_LOWEST) / 32;
-    a->high = a->low + SUM_LIMBS;
-    memcpy(&a->limb[a->low], word, SUM_LIMBS * sizeof *word);
-    superacc_normalise(a);
-    s->nans = (seen & NAN_SEEN) != 0;
-    s->plus = (seen & PLUS_SEEN) != 0;
-    s->minus = (seen & MINUS_SEEN) != 0;
-    s->mixed = (seen & MIXED_SEEN) != 0;
-}
-
-static void decode_integers(const uint64_t *word, struct exact_sum *s) {
-    exact_sum_add(s,
-                  (__int128)((unsigned __int128)word[2] << 64) +
-                      ((__int128)(int64_t)word[1] * ((__int128)1 << 32)) + (int64_t)word[0],
-                  0);
+static void decode_sum(const struct problem *p, enum part part, const uint64_t *word,
+                       struct exact_sum *s) {
+    const struct shape shape = shape_of(p, part);
+    exact_sum_clear(s);
     s->mixed = 1;
+    if (!type_is_float(p->type)) {
+        for (int i = 0; i < shape.limbs; i++)
+            exact_sum_add(s, (int64_t)word[i], shape.lowest + 32 * i);
+        return;
+    }
+    struct superacc *a = exact_sum_limbs(s);
+    a->low = (shape.lowest - SUPERACC_LOWEST) / 32;
+    a->high = a->low + shape.limbs;
+    a->used = SUPERACC_USED_MAX; /* |limb| < 2^61, as each block left it below 2^33 */
+    memcpy(&a->limb[a->low], word, (size_t)shape.limbs * sizeof *word);
+    superacc_normalise(a);
+    word += shape.limbs;
+    s->nans = word[0];
+    s->plus = word[1];
+    s->minus = word[2];
+    s->mixed = word[3] != 0;
 }
 
 static void decode_extremes(const struct problem *p, const uint64_t *word, struct extremes *e) {
     const uint64_t all = low_bits(type_bits(p->type)), most = word[0], least = all ^ word[1];
+    const int indexed = (p->extremes & WANT_INDEX) != 0;
     if (type_is_float(p->type)) {
         const tally_value up = float_infinity(p->type, 0), down = float_infinity(p->type, 1);
-        e->nan = most > order_key(p->type, tally_value_bits(&up)) ||
-                 least < order_key(p->type, tally_value_bits(&down));
+        e->nan = indexed ? word[4] != 0
+                         : most > order_key(p->type, tally_value_bits(&up)) ||
+                               least < order_key(p->type, tally_value_bits(&down));
+        if (indexed) e->at_nan = ~word[4];
         if (e->nan) return;
     }
     e->least = order_bits(p->type, least);
     e->greatest = order_bits(p->type, most);
+    if (!indexed) return;
+    e->at_greatest = ~word[2];
+    e->at_least = ~word[3];
 }
 
 static double fast_value(tally_type type, uint64_t bits) {
@@ -67,10 +87,10 @@ void record_merge(const struct problem *p, enum part part, const uint64_t *word,
     monoids[part].clear(p, state_part(&mine, part));
     switch (part) {
     case PART_SUM:
-        if (type_is_float(p->type))
-            decode_floats(word, &mine.sum);
-        else
-            decode_integers(word, &mine.sum);
+    case PART_SQUARES:
+    case PART_PRODUCTS:
+    case PART_MAGNITUDES:
+        decode_sum(p, part, word, state_part(&mine, part));
         break;
     case PART_FAST:
         mine.fast = fast_value(p->type, word[0]);
@@ -86,6 +106,9 @@ void record_merge(const struct problem *p, enum part part, const uint64_t *word,
         break;
     case PART_BITS:
         mine.bits = p->bits_op == TALLY_AND ? mine.bits & ~word[0] : word[0];
+        break;
+    case PART_NONZERO:
+        mine.nonzero = word[0];
         break;
     default:
         break;

@@ -7,12 +7,10 @@
 
 #include "monoid.h"
 
-#define RECORD_MAX 69 /* words, of an exact floating sum's */
-
 /* Words of a part's record; every part but PART_TREE. */
 size_t record_words(const struct problem *p, enum part part);
 
-/* Merges the record of a part, which knows n elements, into the state. */
+/* Merges the record of a part, whose indices count from where those of *into do, into the state. */
 void record_merge(const struct problem *p, enum part part, const uint64_t *word,
                   struct state *into);
 

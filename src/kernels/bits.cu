@@ -9,6 +9,8 @@
 #include "operators.h"
 
 #define WORDS 1
+#include "grid.h"
+
 #include "result.h"
 
 #define PAD (element) neutral()

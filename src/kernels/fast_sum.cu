@@ -1,5 +1,6 @@
 /*
- * fast_sum - floats added as they come, in f32, or f64 for f64: what somebody has to ask for.
+ * fast_sum - the sum of floats with a rounding after each addition, in f64 for f64 and else in f32. It serves
+ * problems with `fast` only: its result depends on the grid.
  *
  * A thread keeps WAYS sums side by side, so that one addition need not wait for another. The record is
  * the sum's bits.

@@ -2,14 +2,48 @@
  * fold.h - the kernel of the simpler reductions: every tile is added to the thread's record, and records
  * meet (records.h).
  *
- * A kernel file defines WORDS, merge(), PAD - an element that changes nothing -, add_tile(tile, record)
- * and value_of(total, n, request, status): the value's bits, and RESULT_OK or RESULT_RANGE. Then it
- * includes this.
+ * A kernel file defines WORDS, merge(), PAD - an element that changes nothing -, and
+ *     add_tile(tile, record)
+ *     value_of(total, n, request, status)   the value's bits, and RESULT_OK or another status
+ * and includes this. Where it defines PAIRS, add_tile() has a second tile, of y; PAD_BESIDE is what that is filled
+ * up with. Where it defines INDEXED, it has two functions more:
+ *     add_tile_at(tile, record, start)      the thread's element k has the index start + INDEX_IN_TILE(k)
+ *     add_at(element, record, index)        one element
  */
 #include "records.h"
 
-/* A GPU's thread has its next tile on the way while it adds one. */
-__device__ void add_tiles(share s, u64 *record) {
+#if defined(PAIRS)
+
+/* Both tiles that begin at an index. */
+#define LOAD_PAIR(at)                                                                              \
+    load_tile(&next, s.packs + (u64)(at) * (BLOCK * IN_FLIGHT));                                   \
+    load_anywhere(&beside, y + s.start + (u64)(at) * (BLOCK * TILE))
+
+__device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
+                        u64 *record) {
+    tile next, beside;
+    UNROLL_NOT
+    for (u32 i = 0; i < s.tiles; i++) {
+        LOAD_PAIR(i);
+        add_tile(&next, &beside, record);
+    }
+    for (u32 i = 0; i < s.loose; i += BLOCK * TILE) {
+        load_loose(&next, x, s, i, PAD);
+        load_loose(&beside, y, s, i, PAD_BESIDE);
+        add_tile(&next, &beside, record);
+    }
+}
+
+#else
+
+#if defined(INDEXED)
+#define ADD_TILE(t, i) add_tile_at(t, record, first + s.start + (u64)(i) * (BLOCK * TILE))
+#else
+#define ADD_TILE(t, i) add_tile(t, record)
+#endif
+
+/* On a GPU a thread has its next tile on the way while it adds one. */
+__device__ void add_tiles(u64 first, share s, u64 *record) {
 #if BLOCK > 1
     const u64 step = BLOCK * IN_FLIGHT;
     if (s.tiles == 0) return;
@@ -19,19 +53,37 @@ __device__ void add_tiles(share s, u64 *record) {
     for (u32 i = 1; i < s.tiles; i++) {
         const tile t = next;
         load_tile(&next, s.packs + i * step);
-        add_tile(&t, record);
+        ADD_TILE(&t, i - 1);
     }
-    add_tile(&next, record);
+    ADD_TILE(&next, s.tiles - 1);
 #else
     for (u32 i = 0; i < s.tiles; i++) {
         tile t;
         load_tile(&t, s.packs + (u64)i * IN_FLIGHT);
+        ADD_TILE(&t, i);
+    }
+#endif
+}
+
+__device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
+                        u64 *record) {
+    add_tiles(first, s, record);
+#if defined(INDEXED)
+    for (u32 i = threadIdx.x; i < s.loose; i += BLOCK)
+        add_at(x[loose_index(s, i)], record, first + loose_index(s, i));
+#else
+    for (u32 i = 0; i < s.loose; i += BLOCK * TILE) {
+        tile t;
+        load_loose(&t, x, s, i, PAD);
         add_tile(&t, record);
     }
 #endif
 }
 
-KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work, u32 request, GLOBAL u64 *result) {
+#endif
+
+KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first, GLOBAL u64 *work,
+              u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 number;
@@ -42,14 +94,10 @@ KERNEL reduce(const GLOBAL element *x, u64 n, GLOBAL u64 *work, u32 request, GLO
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
 
-    add_tiles(s, record);
-    for (u32 i = 0; i < s.loose; i += BLOCK * TILE) {
-        tile t;
-        load_loose(&t, x, s, i, PAD);
-        add_tile(&t, record);
-    }
+    add_all(x, y, first, s, record);
     merge_block(record, warps, exchange);
-    const u32 last = merge_grid(record, work, request, warps, exchange, &number);
+    const u32 last = merge_grid(record, work + (u32)place, work + (place >> 32), request, warps,
+                                exchange, &number);
     if (last && request && threadIdx.x == 0) {
         u32 status = RESULT_OK;
         const u64 bits = value_of(record, n, request, &status);

@@ -1,5 +1,5 @@
 /*
- * grid.h - what all production reductions have in common: who reads what.
+ * grid.h - what all production reductions have in common: which thread reads which elements.
  *
  * Thread. The array is cut into packs of 16 bytes, from its first multiple of 16 on. A thread's tile is
  * IN_FLIGHT packs, loaded before the first is looked at.
@@ -8,54 +8,19 @@
  * packs. Each block has a run of these; the runs differ by at most one. The elements that belong to no
  * tile - before the first pack, and after the last whole tile - are loose; the last block takes them, one
  * element a load.
+ *
+ * A reduction of two arrays cuts both at the same indices. The packs of the second one then need not lie at
+ * multiples of 16 bytes; its elements are loaded one by one where they do not.
  */
 #ifndef TALLY_GRID_H
 #define TALLY_GRID_H
 
 #include "tuning.h"
 
-#include "dialect.h"
+#include "kernel.h"
 
-#if defined(__CUDACC__)
-#define UNROLL     _Pragma("unroll")
-#define UNROLL_NOT _Pragma("unroll 1")
-#ifndef BLOCKS_A_UNIT
-#define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
-#endif
-#define BOUNDED          __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
-#define KERNEL           extern "C" __global__ void BOUNDED
-#define read_word(p)     (*(volatile const u64 *)(p))
-#define write_word(p, v) ((void)(*(volatile u64 *)(p) = (v)))
-#elif defined(__OPENCL_VERSION__)
-/* PoCL 3.1 loses what a function that is not inlined writes to shared memory. */
-#undef __device__
-#define __device__ static inline __attribute__((always_inline))
-#define UNROLL
-#define UNROLL_NOT
-#define KERNEL           __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
-#define read_word(p)     atomicLoad(p)
-#define write_word(p, v) atomicStore(p, v)
-OVERLOADED u32 atomicAdd(__local u32 *p, u32 v) {
-    return atomic_add(p, v);
-}
-#else
-#define UNROLL
-#define UNROLL_NOT
-#define KERNEL           __global__ void
-#define read_word(p)     atomicLoad(p)
-#define write_word(p, v) atomicStore(p, v)
-#endif
-
-/* A word that the compiler cannot know to be the same: it is not to keep, in registers that are not there,
- * what it has worked out from it before. */
-PURE u32 anew(u32 w) {
-#if defined(__CUDACC__)
-    asm volatile("" : "+r"(w));
-#endif
-    return w;
-}
-
-/* As many loads of a byte each, with an address each, would not fit into registers. */
+/* A thread's loose elements would need as many loads, with an address each, as a tile has elements. For elements
+ * of one byte these do not fit into registers, and the loop stays a loop. */
 #if defined(__CUDACC__) && (defined(TYPE_I8) || defined(TYPE_U8))
 #define UNROLL_LOOSE _Pragma("unroll 1")
 #else
@@ -77,7 +42,8 @@ typedef union tile {
 /* ---- Who reads what ----------------------------------------------------------------------------- */
 
 typedef struct share {
-    const GLOBAL uint4 *packs; /* where this block's tiles begin */
+    const GLOBAL uint4 *packs; /* where this block's tiles begin ... */
+    u64 start;                 /* ... and the index of the element there */
     u32 tiles;                 /* how many they are */
     u64 head, end;             /* loose are the elements [0, head) and [end, n) ... */
     u32 loose;                 /* ... so many of them, where they are this block's; else 0 */
@@ -90,9 +56,10 @@ __device__ share find_share(const GLOBAL element *x, u64 n) {
 
     const u32 tiles = (u32)((n - s.head) / (BLOCK * TILE)); /* of a kilobyte or more: 2^32 do */
     const u32 each = tiles / gridDim.x, more = tiles % gridDim.x, b = blockIdx.x;
+    const u64 before = (u64)(each * b + (b < more ? b : more));
     s.end = s.head + (u64)tiles * (BLOCK * TILE);
-    s.packs = (const GLOBAL uint4 *)(x + s.head) +
-              (u64)(each * b + (b < more ? b : more)) * (BLOCK * IN_FLIGHT);
+    s.packs = (const GLOBAL uint4 *)(x + s.head) + before * (BLOCK * IN_FLIGHT);
+    s.start = s.head + before * (BLOCK * TILE);
     s.tiles = each + (b < more);
     s.loose = b == gridDim.x - 1 ? (u32)(s.head + (n - s.end)) : 0;
     return s;
@@ -103,6 +70,25 @@ __device__ void load_tile(tile *t, const GLOBAL uint4 *packs) {
     UNROLL
     for (u32 k = 0; k < IN_FLIGHT; k++)
         t->pack[k] = packs[k * BLOCK + threadIdx.x];
+}
+
+/* The index, within the block's tile, of the thread's element k; it rises with k. */
+#define INDEX_IN_TILE(k) (((k) / PACK * BLOCK + threadIdx.x) * PACK + (k) % PACK)
+
+/* This thread's part of the block's tile that begins at y, wherever that lies. */
+__device__ void load_anywhere(tile *t, const GLOBAL element *y) {
+    if ((size_t)y % 16 == 0) {
+        load_tile(t, (const GLOBAL uint4 *)y);
+    } else {
+        UNROLL_LOOSE
+        for (u32 k = 0; k < TILE; k++)
+            t->e[k] = y[INDEX_IN_TILE(k)];
+    }
+}
+
+/* The index of the i-th loose element. */
+PURE u64 loose_index(share s, u32 i) {
+    return i < s.head ? i : s.end + (i - (u32)s.head);
 }
 
 /* This thread's part of the loose elements from number `first` on, filled up with `pad`. */

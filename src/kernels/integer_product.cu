@@ -13,6 +13,8 @@
 #include "operators.h"
 
 #define WORDS 2
+#include "grid.h"
+
 #include "result.h"
 
 #define PAD 1

@@ -1,14 +1,17 @@
 /*
  * limbs.h - the superaccumulator on a GPU: the same limbs as on the host, in a block's shared memory.
  *
- * Limb i weighs 2^(32 i - 1088) and is worth 32 bits of a signed 64-bit integer, so additions do not
+ * Limb i weighs 2^(32 i + LIMB_LOWEST) and is worth 32 bits of a signed 64-bit integer, so additions do not
  * carry (src/exact/superacc.h). All threads of a block add to one accumulator by atomic additions, which
  * commute: of 32 bits, as GPUs have no others in shared memory that are quick. At the end the limbs are
- * added to those in global memory, limb by limb, by as many threads.
+ * added to those in global memory, limb by limb, by as many threads. Behind the limbs stand counts: how many
+ * terms were NaN, +infinity and -infinity.
  *
- * Bounds. One addition changes a limb by less than 2^32. A block makes at most 3 for an element and 3
- * for each of a handful of totals a tile, and is given fewer than 2^28 elements (the host sees to that):
- * a limb stays below 2^62. Before it goes to global memory it hands its carry to the next limb, which
+ * WIDE_LIMBS is defined for sums of products of two f64, which reach from 2^-2148 to 2^2048.
+ *
+ * Bounds. One addition changes a limb by less than 2^32. A block adds to one limb at most twice for an element
+ * and a few times for each of a handful of totals, and is given fewer than 2^28 elements (the host sees to
+ * that): a limb stays below 2^62. Before it goes to global memory it hands its carry to the next limb, which
  * leaves it below 2^32 + 2^31; so global limbs have room for 2^29 blocks.
  */
 #ifndef TALLY_LIMBS_H
@@ -16,8 +19,20 @@
 
 #include "result.h"
 
+#if defined(WIDE_LIMBS)
+#define LIMBS       136
+#define LIMB_LOWEST (-2176) /* exponent of limb 0's lowest bit */
+#else
 #define LIMBS       68
-#define LIMB_LOWEST (-1088) /* exponent of limb 0's lowest bit */
+#define LIMB_LOWEST (-1088)
+#endif
+
+/* Counts, as they follow the limbs; and in a record, then, whether some term was not -0. */
+#define COUNT_NANS  LIMBS
+#define COUNT_PLUS  (LIMBS + 1)
+#define COUNT_MINUS (LIMBS + 2)
+#define LIMB_WORDS  (LIMBS + 3)
+#define MIXED       LIMB_WORDS
 
 /* limbs[i] += amount, |amount| < 2^32: its low word, and to the high one the sign and the low one's carry,
  * which most often make 0. Sums are modulo 2^64, so the order does not matter. */
@@ -47,7 +62,7 @@ __device__ void add_limbs(SHARED u64 *limbs, i64 value, i32 exponent) {
 }
 
 __device__ void clear_limbs(SHARED u64 *limbs) {
-    for (u32 i = threadIdx.x; i < LIMBS; i += BLOCK)
+    for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK)
         limbs[i] = 0;
 }
 
@@ -118,17 +133,17 @@ __device__ u64 round_limbs(SHARED u64 *limbs, float_format f) {
                       LIMB_LOWEST + 32 * (i - 1) - (i32)shift, sticky);
 }
 
-/* total += limbs, by all threads of the block. */
+/* total += limbs and counts, by all threads of the block. */
 __device__ void deliver_limbs(const SHARED u64 *limbs, GLOBAL u64 *total) {
-    for (u32 i = threadIdx.x; i < LIMBS; i += BLOCK) {
-        const u64 limb = carried(limbs[i], i > 0 ? limbs[i - 1] : 0, i);
+    for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK) {
+        const u64 limb = i < LIMBS ? carried(limbs[i], i > 0 ? limbs[i - 1] : 0, i) : limbs[i];
         if (limb != 0) atomicAdd(&total[i], limb);
     }
 }
 
-/* The reverse: limbs = total, which becomes 0. */
+/* The reverse: limbs and counts = total, which becomes 0. */
 __device__ void collect_limbs(SHARED u64 *limbs, GLOBAL u64 *total) {
-    for (u32 i = threadIdx.x; i < LIMBS; i += BLOCK) {
+    for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK) {
         limbs[i] = read_word(&total[i]);
         write_word(&total[i], (u64)0);
     }

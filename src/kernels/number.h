@@ -134,6 +134,12 @@ PURE void number_subtract(const number *a, const number *b, number *out) {
 #define QUOTIENT_DIGITS 6  /* at most */
 #define DIVISOR_DIGITS  44 /* n (n - ddof) has 2 + 2 + 1074 / 32 */
 
+/* Room to work in, whose content means nothing before or after. The caller says where it lies. */
+typedef struct number_scratch {
+    number a, b, c, d;
+    u32 u[DIVISOR_DIGITS + QUOTIENT_DIGITS + 1], v[DIVISOR_DIGITS], q[QUOTIENT_DIGITS], r[3];
+} number_scratch;
+
 /* Divides u by v, both of 32-bit digits, v normalised: its highest bit is set (Knuth, The Art of Computer
  * Programming, volume 2, algorithm D). u has n + digits + 1 digits of which the highest is below v's; the
  * quotient's `digits` + 1 digits go to q, the remainder to u. n >= 2. */
@@ -222,8 +228,9 @@ PURE u64 round_number(float_format f, const number *a) {
  * then has 65 bits at least (129 where a root is to be taken, and the root 65), rounded down; what was cut off
  * or is left over only matters as being there or not, since floor(floor(x) / b) = floor(x / b) and
  * floor(sqrt(floor(x))) = floor(sqrt(x)). */
-PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 root) {
-    u32 u[DIVISOR_DIGITS + QUOTIENT_DIGITS + 1], v[DIVISOR_DIGITS], q[QUOTIENT_DIGITS], r[3];
+PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 root,
+                        number_scratch *scratch) {
+    u32 *u = scratch->u, *v = scratch->v, *q = scratch->q, *r = scratch->r;
     const i32 digits = root ? QUOTIENT_DIGITS - 1 : 3;
     const i32 low_zero = b->count == 1; /* algorithm D wants two digits */
     const i32 n = b->count + low_zero;
@@ -260,19 +267,19 @@ PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 ro
  * deviation: (n squares - sum^2) / (n (n - ddof)), rounded once. ddof = mantissa * 2^exponent, finite and
  * not negative; NaN where n <= ddof. By Cauchy and Schwarz the numerator is not negative. */
 PURE u64 round_variance(float_format f, const number *sum, const number *squares, u64 n,
-                        u64 mantissa, i32 exponent, u32 root) {
-    number count, a, b, c;
-    number_of(n, 0, &count);
-    number_of(mantissa, exponent, &a);
-    if (a.count > 0 && a.exponent + 32 * a.count > 96)
-        return float_nan_bits(f);    /* ddof >= 2^64 > n */
-    number_subtract(&count, &a, &b); /* n - ddof: at most 2 + 35 digits */
-    if (b.count == 0 || b.negative) return float_nan_bits(f);
-    number_multiply(&count, &b, &c); /* n (n - ddof) */
-    number_multiply(&count, squares, &a);
-    number_multiply(sum, sum, &b);
-    number_subtract(&a, &b, &count);
-    return round_quotient(f, &count, &c, root);
+                        u64 mantissa, i32 exponent, u32 root, number_scratch *scratch) {
+    number *count = &scratch->a, *a = &scratch->b, *b = &scratch->c, *c = &scratch->d;
+    number_of(n, 0, count);
+    number_of(mantissa, exponent, a);
+    if (a->count > 0 && a->exponent + 32 * a->count > 96)
+        return float_nan_bits(f); /* ddof >= 2^64 > n */
+    number_subtract(count, a, b); /* n - ddof: at most 2 + 35 digits */
+    if (b->count == 0 || b->negative) return float_nan_bits(f);
+    number_multiply(count, b, c); /* n (n - ddof) */
+    number_multiply(count, squares, a);
+    number_multiply(sum, sum, b);
+    number_subtract(a, b, count);
+    return round_quotient(f, count, c, root, scratch);
 }
 
 #endif

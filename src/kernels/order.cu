@@ -1,42 +1,174 @@
 /*
- * order - the least and the greatest element at once: min and max.
+ * order - the least and the greatest element at once; and, where INDEXED is defined, the lowest indices at which
+ * they stand, and that of the first NaN.
  *
- * Elements become unsigned keys that sort like them: floats with their negative ones reversed, so that
- * -0 comes just below +0, and NaNs beyond the infinities, where the host sees them. The record holds the
- * greatest key, and the greatest complement of a key: 0 is then what has seen nothing. Elements of 16
- * bits and fewer are compared in 32 bits.
+ * Elements become keys that sort like them (keys.h). The record holds the greatest key, and the greatest
+ * complement of a key: 0 is then what has seen nothing. Elements of 16 bits and fewer are compared in 32 bits.
+ * Without indices a NaN is seen by its key, which lies beyond those of the infinities.
+ *
+ * An index is kept complemented, too, so that the lower of two is the greater word, and 0 is none. Within a tile
+ * only keys are compared; the tile is searched for the index where it has an extreme. A tile with a NaN
+ * gives that one's index and no extremes, since none of them matters any more.
  */
 #include "tuning.h"
 
 #include "operators.h"
 
-#define WORDS 2
+#include "keys.h"
+
+#include "grid.h"
+
 #include "result.h"
+
+enum { GREATEST, LEAST, AT_GREATEST, AT_LEAST, AT_NAN };
+#if defined(INDEXED)
+#define WORDS 5
+#else
+#define WORDS 2
+#endif
 
 #if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
 typedef u64 key;
 #else
 typedef u32 key;
 #endif
+#if defined(TYPE_I8) || defined(TYPE_U8) || defined(TYPE_I16) || defined(TYPE_U16) ||              \
+    defined(TYPE_F16) || defined(TYPE_BF16)
+#define KEY_NARROW 1
+#else
+#define KEY_NARROW 0
+#endif
 #define KEY_BITS (8 * (u32)sizeof(element))
 #define KEY_MASK (~(key)0 >> (8 * sizeof(key) - KEY_BITS))
-#define KEY_SIGN ((key)1 << (KEY_BITS - 1))
 
 /* operators.h has floats by their bits where the operator is min or max. */
-PURE key key_of(element e) {
 #if defined(FLOATING)
-    const key bits = (key)e;
-    return bits & KEY_SIGN ? bits ^ KEY_MASK : bits | KEY_SIGN;
+#define KIND ORDER_FLOAT
+#define KEY_LIMITS                                                                                 \
+    ((key)INFINITE | (key)SIGN) /* the key of +infinity; its complement is -infinity's */
 #elif defined(SIGNED_TYPE)
-    return ((key)e & KEY_MASK) ^ KEY_SIGN;
+#define KIND ORDER_SIGNED
 #else
-    return (key)e;
+#define KIND ORDER_UNSIGNED
 #endif
+
+ORDER_KEYS(key)
+
+PURE key key_of(element e) {
+    return key_of_bits((key)e, KEY_BITS, KIND);
+}
+
+#if defined(FLOATING) || defined(INDEXED)
+/* Whether the greatest or the least key of some elements is a NaN's. */
+PURE u32 is_beyond(key most, key least) {
+#if defined(FLOATING)
+    return most > KEY_LIMITS || least < (KEY_MASK ^ KEY_LIMITS);
+#else
+    return 0;
+#endif
+}
+#endif
+
+#if defined(INDEXED)
+
+/* The better of two extremes, each with its index. */
+PURE void merge_extreme(u64 *a, const u64 *b, u32 extreme, u32 at) {
+    if (b[extreme] > a[extreme] || (b[extreme] == a[extreme] && b[at] > a[at])) {
+        a[extreme] = b[extreme];
+        a[at] = b[at];
+    }
 }
 
 PURE void merge(u64 *a, const u64 *b) {
-    a[0] = b[0] > a[0] ? b[0] : a[0];
-    a[1] = b[1] > a[1] ? b[1] : a[1];
+    merge_extreme(a, b, GREATEST, AT_GREATEST);
+    merge_extreme(a, b, LEAST, AT_LEAST);
+    a[AT_NAN] = b[AT_NAN] > a[AT_NAN] ? b[AT_NAN] : a[AT_NAN];
+}
+
+PURE void add_at(element e, u64 *record, u64 index) {
+    const key k = key_of(e);
+    const u32 nan = is_beyond(k, k);
+    const u64 other[WORDS] = {nan ? 0 : k, nan ? 0 : KEY_MASK ^ k, nan ? 0 : ~index,
+                              nan ? 0 : ~index, nan ? ~index : 0};
+    merge(record, other);
+}
+
+/* A tile has many elements of 8 or 16 bits: these are searched one after another, in a copy for an index to pick
+ * from, so that the tile itself stays in registers. */
+#if KEY_NARROW
+#define UNROLL_SEARCH UNROLL_NOT
+#else
+#define UNROLL_SEARCH
+#endif
+
+PURE tile copy_apart(const tile *t) {
+#if KEY_NARROW
+    tile apart;
+    UNROLL
+    for (u32 i = 0; i < TILE_WORDS; i++)
+        apart.word[i] = anew(t->word[i]);
+    return apart;
+#else
+    return *t;
+#endif
+}
+
+/* The number of the tile's first element with this key, which it has. */
+PURE u32 find_key(const tile *t, key wanted) {
+    const tile apart = copy_apart(t);
+    u32 i = 0;
+    UNROLL_SEARCH
+    while (i < TILE - 1 && key_of(apart.e[i]) != wanted)
+        i++;
+    return i;
+}
+
+/* The number of the tile's first NaN, which it has. */
+PURE u32 find_nan(const tile *t) {
+    const tile apart = copy_apart(t);
+    u32 i = 0;
+    UNROLL_SEARCH
+    while (i < TILE - 1 && !is_beyond(key_of(apart.e[i]), key_of(apart.e[i])))
+        i++;
+    return i;
+}
+
+/* A thread's tiles come in the order of their indices, so an equal key of a later tile changes nothing. */
+__device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
+    key most = 0, least = KEY_MASK;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const key k = key_of(t->e[i]);
+        most = k > most ? k : most;
+        least = k < least ? k : least;
+    }
+    if (is_beyond(most, least)) {
+        const u64 at = ~(start + INDEX_IN_TILE(find_nan(t)));
+        record[AT_NAN] = at > record[AT_NAN] ? at : record[AT_NAN];
+        return;
+    }
+    if (most > record[GREATEST] || record[AT_GREATEST] == 0) {
+        record[GREATEST] = most;
+        record[AT_GREATEST] = ~(start + INDEX_IN_TILE(find_key(t, most)));
+    }
+    if ((KEY_MASK ^ least) > record[LEAST] || record[AT_LEAST] == 0) {
+        record[LEAST] = KEY_MASK ^ least;
+        record[AT_LEAST] = ~(start + INDEX_IN_TILE(find_key(t, least)));
+    }
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+    *status = n == 0 ? RESULT_NONE : RESULT_OK;
+    if (n == 0) return 0;
+    if (total[AT_NAN]) return ~total[AT_NAN];
+    return request & REQUEST_LEAST ? ~total[AT_LEAST] : ~total[AT_GREATEST];
+}
+
+#else
+
+PURE void merge(u64 *a, const u64 *b) {
+    a[GREATEST] = b[GREATEST] > a[GREATEST] ? b[GREATEST] : a[GREATEST];
+    a[LEAST] = b[LEAST] > a[LEAST] ? b[LEAST] : a[LEAST];
 }
 
 PURE void add_tile(const tile *t, u64 *record) {
@@ -51,28 +183,17 @@ PURE void add_tile(const tile *t, u64 *record) {
     merge(record, other);
 }
 
-/* The inverse. */
-PURE u64 bits_of(key k) {
-#if defined(FLOATING)
-    return k & KEY_SIGN ? k ^ KEY_SIGN : k ^ KEY_MASK;
-#elif defined(SIGNED_TYPE)
-    return k ^ KEY_SIGN;
-#else
-    return k;
-#endif
-}
-
 PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
-    const key most = (key)total[0], least = KEY_MASK ^ (key)total[1];
+    const key most = (key)total[GREATEST], least = KEY_MASK ^ (key)total[LEAST];
 #if defined(FLOATING)
     const float_format f = requested_format(request);
-    const u64 infinity = float_infinity_bits(f, 0);
     if (n == 0) return float_infinity_bits(f, !(request & REQUEST_LEAST));
-    if (most > (infinity ^ KEY_SIGN) || least < (KEY_MASK ^ (infinity ^ KEY_SIGN)))
-        return float_nan_bits(f);
+    if (is_beyond(most, least)) return float_nan_bits(f);
 #endif
-    return bits_of(request & REQUEST_LEAST ? least : most);
+    return bits_of_key(request & REQUEST_LEAST ? least : most, KEY_BITS, KIND);
 }
+
+#endif
 
 #define PAD x[0] /* an element that is there: it changes nothing */
 #include "fold.h"

@@ -4,22 +4,24 @@
  * What a thread, block or grid knows is a record: WORDS u64 words, all 0 where nothing has been seen.
  * Threads' records meet by shuffles, in each warp and then among the warps' first lanes.
  *
- * Grid. `work` is memory of the host's that is zero at first:
+ * Grid. A launch has words in global memory; counter and total are zero at first:
  *     work[0]             blocks that are done; 0 again at the end
  *     work[1 ... WORDS]   the total: the record of all launches since it was zero
- *     work[BOARD ...]     the board: a record a block
- * A block puts its record on the board and draws a number; whoever draws the last one merges all of the
- * board into the total. The fence keeps the record ahead of the number. A block that is ALONE has the
- * total already.
+ *     board[0 ...]        a record a block
+ * A block writes its record to the board and then adds one to the counter. The block that finds all others
+ * counted merges all of the board into the total. The fence makes other blocks see the record before the new
+ * count. A block that is ALONE has the total already.
  *
  * Whoever includes this defines WORDS and merge().
  */
 #ifndef TALLY_RECORDS_H
 #define TALLY_RECORDS_H
 
+#include "grid.h"
+
 #include "result.h"
 
-/* a becomes what both know; the kernel file's. */
+/* Makes a the record of what both know. The kernel file defines it. */
 PURE void merge(u64 *a, const u64 *b);
 
 #if BLOCK > 1
@@ -55,8 +57,8 @@ __device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange
 #endif
 }
 
-/* Draws a number once all that this block has written is there; whether it is the last one. For all
- * threads of the block; `last` is a word of theirs. */
+/* Counts this block as done, once all blocks can see what it has written; returns whether all blocks are done.
+ * All threads of the block call this; `last` is a word that they share. */
 __device__ u32 is_last_block(GLOBAL u64 *work, SHARED u32 *last) {
     __threadfence();
     __syncthreads();
@@ -69,12 +71,11 @@ __device__ u32 is_last_block(GLOBAL u64 *work, SHARED u32 *last) {
     return *last;
 }
 
-/* The block's record, thread 0's, goes to the board, and at last all of the board to the total. Whether
- * this is the last block, whose thread 0 then has the total; `work` has it only where that was asked. */
-__device__ u32 merge_grid(u64 *record, GLOBAL u64 *work, u32 request, SHARED u64 *warps,
-                          SHARED u64 *exchange, SHARED u32 *number) {
-    GLOBAL u64 *board = work + BOARD;
-
+/* Writes the block's record, which thread 0 has, to the board; the last block merges the board into the total.
+ * Returns whether this is the last block. Its thread 0 then has the total; `work` has it only where no value
+ * was asked for. */
+__device__ u32 merge_grid(u64 *record, GLOBAL u64 *work, GLOBAL u64 *board, u32 request,
+                          SHARED u64 *warps, SHARED u64 *exchange, SHARED u32 *number) {
     if (!UNIFORM(!(request & REQUEST_ALONE))) return 1;
     if (threadIdx.x == 0)
         for (u32 k = 0; k < WORDS; k++)

@@ -1,14 +1,25 @@
 /*
- * request.h - what a launch of a production kernel is asked to leave behind. Kernels and the host read it
- * alike.
+ * request.h - the arguments of a launch of a production kernel. Kernels and the host read them alike.
+ *
+ * Every kernel `reduce` has the same arguments:
+ *
+ *   x, y     the elements x[0..n), and for sums of products y[0..n); other kernels do not look at y
+ *   n        how many they are
+ *   first    the index of x[0]: where a result is an index, it counts from there
+ *   work     memory of 64-bit words
+ *   place    where in `work` the launch has its words: the counter at place % 2^32, the record right behind it,
+ *            the board at place / 2^32 (records.h)
+ *   request  what is to be left behind
+ *   result   where a value goes
  *
  * A request is one word. 0: the total stays in `work`, as a record, and further launches add to it.
- * Otherwise the last block turns the total into a value, writes that to `result` and leaves `work` as it
- * found it, all zero. Then the word says what the value is to be:
+ * Otherwise the last block turns the total into a value, writes that to `result` and leaves counter and record
+ * as it found them, all zero. Then the word says what the value is to be:
  *
  *   bits 0-3    the tally_type of the result
- *   bit 4       LEAST: min and not max, which are one kernel
+ *   bit 4       LEAST: the least element, or its index, and not the greatest's, which are one kernel
  *   bit 5       ALONE: a grid of one block, which adds to nothing: `work` is not looked at
+ *   bits 6-7    of a count of nonzero elements: the count itself, or ANY, or ALL
  *   bits 8-15   for floats, the bits of mantissa behind the implicit one ...
  *   bits 16-26  ... and the exponent's bias
  *
@@ -20,6 +31,8 @@
 
 #define REQUEST_LEAST (1u << 4)
 #define REQUEST_ALONE (1u << 5)
+#define REQUEST_ANY   (1u << 6)
+#define REQUEST_ALL   (2u << 6)
 #define REQUEST_FLOAT(type, mantissa, bias)                                                        \
     ((unsigned)(type) | (unsigned)(mantissa) << 8 | (unsigned)(bias) << 16)
 
@@ -27,10 +40,8 @@
 #define REQUEST_MANTISSA(r) ((r) >> 8 & 255u)
 #define REQUEST_BIAS(r)     ((r) >> 16 & 2047u)
 
-#define BOARD                                                                                      \
-    70 /* work[BOARD ...]: records of blocks; before it the counter and the widest record */
-
 #define RESULT_OK      0u /* TALLY_OK */
+#define RESULT_NONE    1u /* TALLY_EINVAL: the index of an extreme of no elements */
 #define RESULT_RANGE   5u /* TALLY_ERANGE: an exact integer does not fit its type */
 #define RESULT_PENDING (~0u)
 

@@ -4,7 +4,7 @@
 #ifndef TALLY_RESULT_H
 #define TALLY_RESULT_H
 
-#include "grid.h"
+#include "kernel.h"
 
 #include "request.h"
 

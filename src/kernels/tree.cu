@@ -14,6 +14,8 @@
 
 #include "operators.h"
 
+#include "grid.h"
+
 #include "result.h"
 
 #define LEAF 4096u
@@ -36,7 +38,7 @@
 #define VALUE(e)   load(e)
 #endif
 
-/* v[j] takes the value of lane `stride` further on, for those lanes that `takes` says. */
+/* Combines v[j] with the value of the lane `stride` further on, in those lanes for which `takes` holds. */
 #define LANES_MEET(takes, stride)                                                                  \
     do {                                                                                           \
         for (u32 j_ = 0; j_ < MINE; j_++) {                                                        \
@@ -54,7 +56,8 @@ __device__ accumulator from_lane(const accumulator *v, u32 j, u32 stride, SHARED
 #endif
 }
 
-/* Lanes 0 ... lanes - 1 have a value; lane 0 gets that of all: by halves, */
+/* Gives lane 0 the value of lanes 0 ... lanes - 1, by halves: lane j takes lane j + 16, then j + 8, and so on. Lanes
+ * from `lanes` on have no value. */
 __device__ void meet_halves(accumulator *v, u32 lanes, SHARED word *exchange) {
     for (u32 h = WARP / 2; h > 0; h /= 2) {
         LANES_MEET(lane < h && lane + h < lanes, h);
@@ -62,7 +65,8 @@ __device__ void meet_halves(accumulator *v, u32 lanes, SHARED word *exchange) {
     }
 }
 
-/* or neighbour with neighbour, `levels` times; every 2^levels-th lane gets its part's. */
+/* Gives every 2^levels-th lane the value of itself and the 2^levels - 1 lanes behind it, neighbour taking
+ * neighbour. Lanes from `lanes` on have no value. */
 __device__ void meet_neighbours(accumulator *v, u32 lanes, u32 levels, SHARED word *exchange) {
     for (u32 s = 1; s < 1u << levels; s *= 2)
         LANES_MEET(lane % (2 * s) == 0 && lane + s < lanes, s);
@@ -125,9 +129,9 @@ PURE u64 value_of(word node, u32 request) {
 #endif
 }
 
-/* values[i] = leaf i. Where there is but one leaf, or none, the value is asked for. */
-KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 identity, u32 request,
-              GLOBAL u64 *result) {
+/* values[to + i] = leaf i. Where there is but one leaf, or none, the value is asked for. */
+KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to, u64 identity,
+              u32 request, GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];
     const u64 count = (n + LEAF - 1) / LEAF;
 
@@ -141,7 +145,7 @@ KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 id
             v[j] = (accumulator)0;
         leaf(x + at, size, v, exchange);
         if (LANE0 == 0 && size > 0) {
-            values[i] = v[0];
+            values[to + i] = v[0];
             if (request) put_result(result, request, value_of(to_word(v[0]), request), RESULT_OK);
         }
     }

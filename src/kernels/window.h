@@ -12,52 +12,50 @@
  * it may fit the window right below, with totals of its own; or the tile gets another window, or goes
  * element by element to the superaccumulator (sum.cu).
  *
- * Bounds. |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a tile has at most 2^8 elements: its sums stay
- * below 2^30 in 32 bits, 2^59 in 64. A thread is given fewer than 2^28 elements. Totals of f32 are
- * 64-bit integers below 2^50. Totals of f64 are kept as a low part, the tiles' low 32 bits, below
- * 2^60, and a high part in units of 2^32 of those, below 2^47. A block of 2^10 threads has no more
+ * Where a term has two parts (lift.h), the second one begins at the window's second level: |x y - fl(x y)| <=
+ * 2^-53 |fl(x y)| <= 2^(E-54), which the first level would round to 0, and which is less than the second one takes.
+ *
+ * Bounds. |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a tile has at most 2^8 elements of at most two parts: its sums
+ * stay below 2^30 in 32 bits (where terms have one part), 2^60 in 64. A thread is given fewer than 2^28 elements.
+ * Totals of float terms are 64-bit integers below 2^50. Totals of double ones are kept as a low part, the tiles' low
+ * 32 bits, below 2^60, and a high part in units of 2^32 of those, below 2^48. A block of 2^10 threads has no more
  * elements than that in all, and so the same bounds.
  *
  * f16 and bf16 are widened to f32, exactly. What f16 holds spans 40 bits and always fits a window of two
- * levels; bf16 has so few bits that two are enough, too.
+ * levels (ONE_WINDOW).
  */
 #ifndef TALLY_WINDOW_H
 #define TALLY_WINDOW_H
 
-#include "widen.h"
-
-#include "grid.h"
+#include "lift.h"
 
 enum {
-    SEEN_NAN = 1,
-    SEEN_PLUS_INF = 2,
-    SEEN_MINUS_INF = 4,
-    SEEN_MIXED = 8, /* something that is not -0 */
-    SEEN_LIMBS = 16 /* something has gone to the superaccumulator */
+    SEEN_MIXED = 1, /* a term that is not -0 */
+    SEEN_LIMBS = 2  /* something has gone to the superaccumulator */
 };
 
-#if defined(TYPE_F64)
-typedef u64 raw; /* the bits of a real */
+#if TERM_F64
+typedef u64 raw; /* the bits of a term */
 typedef i64 signed_raw;
 #define MANTISSA     52
-#define HIGHEST      1023 /* the largest exponent of a finite number */
-#define LEVELS       2
+#define HIGHEST      1023         /* the largest exponent of a finite number */
 #define TOTALS       (2 * LEVELS) /* low and high parts in turn */
 #define REAL_BITS(x) double_bits(x)
 #define REAL_FROM(u) double_from(u)
 #else
 typedef u32 raw;
 typedef i32 signed_raw;
-#define MANTISSA 23
-#define HIGHEST  127
-#if defined(TYPE_F32)
-#define LEVELS 3
-#else
-#define LEVELS 2
-#endif
+#define MANTISSA     23
+#define HIGHEST      127
 #define TOTALS       LEVELS
 #define REAL_BITS(x) float_bits(x)
 #define REAL_FROM(u) float_from(u)
+#endif
+
+#if defined(TYPE_F16) && !MULTIPLIES
+#define ONE_WINDOW 1
+#else
+#define ONE_WINDOW 0
 #endif
 
 #define REAL_SIGN  (((raw)1) << (8 * sizeof(raw) - 1))
@@ -84,7 +82,7 @@ PURE window choose_window(raw magnitude) {
     window w = {0, 0};
     i32 exponent = (i32)(magnitude >> MANTISSA) - HIGHEST + 2; /* |x| < 2^(field - HIGHEST + 1) */
     if (exponent > HIGHEST) return w;
-#if defined(TYPE_F16)
+#if ONE_WINDOW
     w.exponent = 2 * MANTISSA - 24; /* from 2^-24 up to beyond 2^16: all there is */
 #else
     exponent = exponent + ROOM < HIGHEST ? exponent + ROOM : HIGHEST;
@@ -96,7 +94,7 @@ PURE window choose_window(raw magnitude) {
 
 /* What the k-th total counts: multiples of 2 to this. */
 PURE i32 total_exponent(i32 exponent, u32 k) {
-#if defined(TYPE_F64)
+#if TERM_F64
     return exponent - (i32)(k / 2 + 1) * MANTISSA + (k % 2 ? 32 : 0);
 #else
     return exponent - (i32)(k + 1) * MANTISSA;
@@ -109,12 +107,12 @@ PURE i32 total_exponent(i32 exponent, u32 k) {
     q = moved - sigma##k;                                                                          \
     sum##k += REAL_BITS(moved)
 
-/* A level's sum over a tile, as a multiple of its unit. */
-#define UNITS(k) ((signed_raw)(sum##k - TILE * REAL_BITS(sigma##k)))
+/* A level's sum over so many terms, as a multiple of its unit. */
+#define UNITS(k, terms) ((signed_raw)(sum##k - (raw)(terms)*REAL_BITS(sigma##k)))
 
 /* Adds so many units to the k-th level's total. */
 PURE void add_units(u64 *totals, u32 k, signed_raw units) {
-#if defined(TYPE_F64)
+#if TERM_F64
     totals[2 * k] += (u64)units & 0xffffffffu;
     totals[2 * k + 1] += (u64)(units >> 32);
 #else
@@ -131,7 +129,10 @@ PURE window window_below(window w) {
     return below;
 }
 
-/* The levels of a window, for x; leaves the last level's q in q, and what that was taken from in rest. */
+/* The levels of a window, for x; leaves the last level's q in q, and what that was taken from in rest.
+ * KEEP_LEVELS adds up levels that met `terms` terms each, but for the first one, which met so many as TILE
+ * in the window itself, and in the one below as many as the others. */
+#define SIGMA(w, level) REAL_FROM((w).sigma - ((raw)((level)*MANTISSA) << MANTISSA))
 #if LEVELS == 3
 #define ALL_LEVELS(a, b, c)                                                                        \
     LEVEL(a);                                                                                      \
@@ -140,95 +141,131 @@ PURE window window_below(window w) {
     rest -= q;                                                                                     \
     LEVEL(c)
 #define DECLARE_LEVELS(a, b, c, w)                                                                 \
-    const real sigma##a = REAL_FROM((w).sigma);                                                    \
-    const real sigma##b = REAL_FROM((w).sigma - ((raw)MANTISSA << MANTISSA));                      \
-    const real sigma##c = REAL_FROM((w).sigma - ((raw)(2 * MANTISSA) << MANTISSA));                \
+    const term sigma##a = REAL_FROM((w).sigma);                                                    \
+    const term sigma##b = SIGMA(w, 1), sigma##c = SIGMA(w, 2);                                     \
     raw sum##a = 0, sum##b = 0, sum##c = 0
-#define KEEP_LEVELS(a, b, c, totals)                                                               \
-    add_units(totals, 0, UNITS(a));                                                                \
-    add_units(totals, 1, UNITS(b));                                                                \
-    add_units(totals, 2, UNITS(c))
-#else
+#define KEEP_LEVELS(a, b, c, totals, first, terms)                                                 \
+    add_units(totals, 0, UNITS(a, first));                                                         \
+    add_units(totals, 1, UNITS(b, terms));                                                         \
+    add_units(totals, 2, UNITS(c, terms))
+#elif LEVELS == 2
 #define ALL_LEVELS(a, b, c)                                                                        \
     LEVEL(a);                                                                                      \
     rest -= q;                                                                                     \
     LEVEL(b)
 #define DECLARE_LEVELS(a, b, c, w)                                                                 \
-    const real sigma##a = REAL_FROM((w).sigma);                                                    \
-    const real sigma##b = REAL_FROM((w).sigma - ((raw)MANTISSA << MANTISSA));                      \
+    const term sigma##a = REAL_FROM((w).sigma);                                                    \
+    const term sigma##b = SIGMA(w, 1);                                                             \
     raw sum##a = 0, sum##b = 0
-#define KEEP_LEVELS(a, b, c, totals)                                                               \
-    add_units(totals, 0, UNITS(a));                                                                \
-    add_units(totals, 1, UNITS(b))
+#define KEEP_LEVELS(a, b, c, totals, first, terms)                                                 \
+    add_units(totals, 0, UNITS(a, first));                                                         \
+    add_units(totals, 1, UNITS(b, terms))
+#else
+#define ALL_LEVELS(a, b, c) LEVEL(a)
+#define DECLARE_LEVELS(a, b, c, w)                                                                 \
+    const term sigma##a = REAL_FROM((w).sigma);                                                    \
+    raw sum##a = 0
+#define KEEP_LEVELS(a, b, c, totals, first, terms) add_units(totals, 0, UNITS(a, first))
 #endif
+#define TERMS (TILE * (1 + TWO_PARTS))
 
-/* Adds a tile to the totals, and says so; or changes nothing where the window does not fit it. The
+/* Adds a tile to the totals and returns 1; or returns 0 and changes nothing where the window does not fit it. The
  * levels are written out, as some compilers do not unroll loops. */
-PURE u32 extract(const tile *t, window w, u64 *totals) {
+PURE u32 extract(const input *t, window w, u64 *totals) {
     DECLARE_LEVELS(0, 1, 2, w);
     raw outside = 0;
     u32 left = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
-        const real x = widen(t->e[i]);
-        real rest = x, moved, q;
+        const term x = TERM(t, i);
+        term rest = x, moved, q;
         ALL_LEVELS(0, 1, 2);
         outside |= REAL_BITS(x + sigma0) ^ w.sigma;
         left |= q != rest;
+#if TWO_PARTS
+        rest = LOW_PART(t, i, x);
+        LEVEL(1);
+        rest -= q;
+        LEVEL(2);
+        left |= q != rest;
+        left |= is_vague(x, FIRST(t, i), SECOND(t, i));
+#endif
     }
     if (outside >> MANTISSA != 0 || left) return 0;
-    KEEP_LEVELS(0, 1, 2, totals);
+    KEEP_LEVELS(0, 1, 2, totals, TILE, TERMS);
     return 1;
 }
 
 /* The same with what the window leaves going to the one below, whose totals are `low`. */
-PURE u32 extract_twice(const tile *t, window w, u64 *totals, u64 *low) {
+PURE u32 extract_twice(const input *t, window w, u64 *totals, u64 *low) {
     DECLARE_LEVELS(0, 1, 2, w);
     DECLARE_LEVELS(3, 4, 5, window_below(w));
     raw outside = 0;
     u32 left = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
-        const real x = widen(t->e[i]);
-        real rest = x, moved, q;
+        const term x = TERM(t, i);
+        term rest = x, moved, q;
         ALL_LEVELS(0, 1, 2);
         outside |= REAL_BITS(x + sigma0) ^ w.sigma;
         rest -= q;
         ALL_LEVELS(3, 4, 5);
         left |= q != rest;
+#if TWO_PARTS
+        rest = LOW_PART(t, i, x);
+        LEVEL(1);
+        rest -= q;
+        LEVEL(2);
+        rest -= q;
+        ALL_LEVELS(3, 4, 5);
+        left |= q != rest;
+        left |= is_vague(x, FIRST(t, i), SECOND(t, i));
+#endif
     }
     if (outside >> MANTISSA != 0 || left) return 0;
-    KEEP_LEVELS(0, 1, 2, totals);
-    KEEP_LEVELS(3, 4, 5, low);
+    KEEP_LEVELS(0, 1, 2, totals, TILE, TERMS);
+    KEEP_LEVELS(3, 4, 5, low, TERMS, TERMS);
     return 1;
 }
 
-PURE raw magnitude_bits(real x) {
+PURE raw magnitude_bits(term x) {
     return REAL_BITS(x) & ~REAL_SIGN;
 }
 
 /* The bits of a tile's largest magnitude: they sort like it, infinities and NaNs on top. */
-PURE raw largest(const tile *t) {
+PURE raw largest(const input *t) {
     raw most = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
-        const raw m = magnitude_bits(widen(t->e[i]));
+        const raw m = magnitude_bits(TERM(t, i));
         most = m > most ? m : most;
     }
     return most;
 }
 
-/* Whether some element is anything but -0: word by word, whatever the element's size. */
-PURE u32 any_not_minus_zero(const tile *t) {
+/* Whether some term is anything but -0. A square or magnitude always is. Elements by themselves are looked at word
+ * by word, whatever their size. */
+PURE u32 any_not_minus_zero(const input *t) {
     u32 other = 0;
+#if defined(LIFT_PRODUCT)
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const term x = TERM(t, i);
+        other |= REAL_BITS(x) != REAL_SIGN;
+#if TWO_PARTS
+        other |= is_vague(x, FIRST(t, i), SECOND(t, i)); /* which may have become -0 */
+#endif
+    }
+#else
     UNROLL
     for (u32 i = 0; i < TILE_WORDS; i++)
 #if defined(TYPE_F64)
-        other |= t->word[i] ^ (i % 2 ? 0x80000000u : 0);
+        other |= t->x.word[i] ^ (i % 2 ? 0x80000000u : 0);
 #elif defined(TYPE_F32)
-        other |= t->word[i] ^ 0x80000000u;
+        other |= t->x.word[i] ^ 0x80000000u;
 #else
-        other |= t->word[i] ^ 0x80008000u;
+        other |= t->x.word[i] ^ 0x80008000u;
+#endif
 #endif
     return other != 0;
 }

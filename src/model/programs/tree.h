@@ -3,7 +3,7 @@
  */
 #include "model/programs/programs.h"
 
-MODEL_KERNEL6(leaves, const element *, u64, accumulator *, u64, u32, u64 *);
+MODEL_KERNEL7(leaves, const element *, u64, accumulator *, u64, u64, u32, u64 *);
 MODEL_KERNEL7(nodes, accumulator *, u64, u64, u32, u64, u32, u64 *);
 
 static const model_kernel *const kernels[] = {&leaves_kernel, &nodes_kernel, NULL};

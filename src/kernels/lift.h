@@ -1,0 +1,92 @@
+/*
+ * lift.h - what elements add to an exact sum of floats, their term: themselves, or, where one of these is
+ * defined, with LIFT_MAGNITUDE their magnitude, with LIFT_SQUARE their square, with LIFT_PRODUCT (and then PAIRS)
+ * the product of an element of x and one of y.
+ *
+ * A term is a float or a double and exact. Products of f16 have 22 bits between 2^-48 and 2^32, which are floats;
+ * those of bf16 and f32 are doubles. A product of f64 is two doubles (TWO_PARTS), x y rounded and what that leaves,
+ * x y - fl(x y), which is a double, too, where |x y| >= 2^VAGUE and x y does not overflow: the product of two
+ * mantissas has 106 bits, so its lowest one then is 2^(VAGUE - 105) at least, above 2^-1074. Other products are
+ * vague, and are for the slow path.
+ *
+ * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more.
+ */
+#ifndef TALLY_LIFT_H
+#define TALLY_LIFT_H
+
+#include "widen.h"
+
+#include "grid.h"
+
+#if defined(LIFT_SQUARE) || defined(LIFT_PRODUCT)
+#define MULTIPLIES 1
+#else
+#define MULTIPLIES 0
+#endif
+
+#if defined(TYPE_F64) || (MULTIPLIES && !defined(TYPE_F16))
+typedef double term;
+#define TERM_F64 1
+#else
+typedef float term;
+#define TERM_F64 0
+#endif
+
+#if defined(TYPE_F64) && MULTIPLIES
+#define TWO_PARTS 1
+#define LEVELS    3
+#elif defined(TYPE_F64)
+#define TWO_PARTS 0
+#define LEVELS    2
+#elif defined(TYPE_F32)
+#define TWO_PARTS 0
+#define LEVELS    (MULTIPLIES ? 2 : 3)
+#elif defined(TYPE_F16)
+#define TWO_PARTS 0
+#define LEVELS    (MULTIPLIES ? 3 : 2)
+#else
+#define TWO_PARTS 0
+#define LEVELS    (MULTIPLIES ? 1 : 2)
+#endif
+
+#define VAGUE (-960)
+
+/* A thread's tile of the inputs. */
+#if defined(PAIRS)
+typedef struct input {
+    tile x, y;
+} input;
+#define FIRST(t, i)  widen((t)->x.e[i])
+#define SECOND(t, i) widen((t)->y.e[i])
+#else
+typedef struct input {
+    tile x;
+} input;
+#define FIRST(t, i)  widen((t)->x.e[i])
+#define SECOND(t, i) widen((t)->x.e[i])
+#endif
+
+PURE term lift(real x, real y) {
+#if MULTIPLIES
+    return (term)x * (term)y;
+#elif defined(LIFT_MAGNITUDE) && TERM_F64
+    return double_from(double_bits(x) & ~((u64)1 << 63));
+#elif defined(LIFT_MAGNITUDE)
+    return float_from(float_bits(x) & 0x7fffffffu);
+#else
+    return x;
+#endif
+}
+#define TERM(t, i) lift(FIRST(t, i), SECOND(t, i))
+
+#if TWO_PARTS
+/* What the product leaves. */
+#define LOW_PART(t, i, x) fused(FIRST(t, i), SECOND(t, i), -(x))
+
+PURE u32 is_vague(double product, double x, double y) {
+    const u64 least = (u64)(1023 + VAGUE) << 52;
+    return (double_bits(product) & ~((u64)1 << 63)) < least && x != 0 && y != 0;
+}
+#endif
+
+#endif

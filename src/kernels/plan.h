@@ -1,0 +1,50 @@
+/*
+ * plan.h - the argument that tells the kernel `lower` (lower.cu) which values it is to work out of which records.
+ * Kernels and the host read it alike. Types and operators are numbered as in include/tally.h.
+ *
+ * Whoever includes this has defined u32, i32 and u64.
+ */
+#ifndef TALLY_PLAN_H
+#define TALLY_PLAN_H
+
+/* Parts of a problem, as src/problem.h numbers them. */
+enum {
+    PLAN_SUM,
+    PLAN_SQUARES,
+    PLAN_PRODUCTS,
+    PLAN_MAGNITUDES,
+    PLAN_FAST,
+    PLAN_FACTORS,
+    PLAN_EXTREMES,
+    PLAN_BITS,
+    PLAN_NONZERO,
+    PLAN_TREE,
+    PLAN_PARTS
+};
+
+#define PLAN_VALUES 32
+#define PLAN_NONE   (~0u)
+
+typedef struct lower_plan {
+    u64 n;
+    u64 identity;     /* the tree's value where n is 0 */
+    u64 ddof;         /* the correction: this times ... */
+    i32 exponent;     /* ... 2 to this */
+    u32 type;         /* of the elements */
+    u32 indexed;      /* the record of extremes has indices */
+    u32 complemented; /* the record of bits is the complement of what is asked for */
+    u32 user;         /* the tree is a user's operator's: its values are elements */
+    u32 values;       /* how many there are */
+    u32 at
+        [PLAN_PARTS]; /* the word at which each part's record begins, PLAN_NONE for other parts. The tree's: its
+                          * root, counted in tree values */
+    u32 value[PLAN_VALUES]; /* each value's operator, and from bit 8 on its type */
+} lower_plan;
+
+/* Words of records. */
+#define FLOAT_LIMBS      68  /* sums of floats: limbs from 2^-1088 on, */
+#define WIDE_FLOAT_LIMBS 136 /* of products of f64 from 2^-2176 on, */
+#define FLOAT_COUNTS                                                                               \
+    4 /* and four counts behind them: NaNs, +infinities, -infinities, and whether mixed */
+
+#endif

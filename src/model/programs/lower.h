@@ -1,0 +1,10 @@
+/*
+ * lower.h - after lower.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL3(lower, const u64 *, lower_plan, u64 *);
+
+static const model_kernel *const kernels[] = {&lower_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
