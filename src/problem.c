@@ -7,7 +7,6 @@
 #include "table.h"
 #include "types.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The natural type of a value. */
@@ -176,6 +175,22 @@ static tally_status check_user(const tally_problem *asked, const struct problem 
     return TALLY_OK;
 }
 
+/* Whether it is finite and not negative. By its bits: the caller's floating environment is not ours here, and a
+ * comparison could raise its flags, or trap, or take a subnormal for 0. */
+static int is_ddof(double ddof) {
+    uint64_t bits;
+    memcpy(&bits, &ddof, sizeof bits);
+    return bits < UINT64_C(0x7ff) << 52 || bits == UINT64_C(1) << 63;
+}
+
+static tally_status bad_ddof(double ddof) {
+    tally_value value = {.type = TALLY_F64};
+    char text[32];
+    memcpy(&value.as.f64, &ddof, sizeof ddof);
+    tally_value_print(&value, text, sizeof text);
+    return fail(TALLY_EINVAL, "ddof is %s; it is a finite number from 0 up", text);
+}
+
 tally_status problem_plan(const tally_problem *asked, struct problem *out) {
     struct problem p;
     int chosen = 0;
@@ -185,8 +200,7 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
         return fail(TALLY_ETYPE, "%d is no element type", (int)asked->type);
     if (asked->out && !tally_type_name(asked->out))
         return fail(TALLY_ETYPE, "%d is no result type", (int)asked->out);
-    if (!(asked->ddof >= 0) || !isfinite(asked->ddof))
-        return fail(TALLY_EINVAL, "ddof is %g; it is a finite number from 0 up", asked->ddof);
+    if (!is_ddof(asked->ddof)) return bad_ddof(asked->ddof);
     p.type = asked->type;
     p.fast = asked->fast != 0;
     p.ddof = asked->ddof;
