@@ -7,7 +7,6 @@
 #include "table.h"
 #include "types.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The natural type of a value. */
@@ -178,6 +177,22 @@ static tally_status check_user(const tally_problem *asked, const struct problem 
     return TALLY_OK;
 }
 
+/* Whether it is finite and not negative. By its bits: the caller's floating environment is not ours here, and a
+ * comparison could raise its flags, or trap, or take a subnormal for 0. */
+static int is_ddof(double ddof) {
+    uint64_t bits;
+    memcpy(&bits, &ddof, sizeof bits);
+    return bits < UINT64_C(0x7ff) << 52 || bits == UINT64_C(1) << 63;
+}
+
+static tally_status bad_ddof(double ddof) {
+    tally_value value = {.type = TALLY_F64};
+    char text[32];
+    memcpy(&value.as.f64, &ddof, sizeof ddof);
+    tally_value_print(&value, text, sizeof text);
+    return fail(TALLY_EINVAL, "ddof is %s; it is a finite number from 0 up", text);
+}
+
 /* Whether what is asked for is possible, whatever the operators. */
 static tally_status check_words(const tally_problem *asked) {
     if (!asked) return fail(TALLY_EINVAL, "the problem is NULL");
@@ -186,8 +201,7 @@ static tally_status check_words(const tally_problem *asked) {
         return fail(TALLY_ETYPE, "%d is no element type", (int)asked->type);
     if (asked->out && !type_is_known(asked->out))
         return fail(TALLY_ETYPE, "%d is no result type", (int)asked->out);
-    if (!(asked->ddof >= 0) || !isfinite(asked->ddof))
-        return fail(TALLY_EINVAL, "ddof is %g; it is a finite number from 0 up", asked->ddof);
+    if (!is_ddof(asked->ddof)) return bad_ddof(asked->ddof);
     return TALLY_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "testing.h"
 
 #include <fenv.h>
+#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -294,12 +295,32 @@ static void values(void) {
         }
 }
 
+/* A ddof is looked at before anything is reduced; and what is wrong with it is said. */
+static void ddofs(void) {
+    static const double all[] = {0,        1,   0.1,  0x1p-1074, -0x1p-1074, 1e300,     -1,
+                                 INFINITY, NAN, -0.0, 1e-320,    -INFINITY,  123.456789};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        static tally_problem problem = {.op = TALLY_VAR, .type = TALLY_F64};
+        tally_value value = {TALLY_U8, {0}};
+        tally_status status;
+        memcpy(&problem.ddof, &all[i], sizeof all[i]);
+        CALL(status = tally_reduce(NULL, &problem, numbers, NULL, 200, &value));
+        result(status, "ddof");
+        if (status == TALLY_OK) result(bits_of(&value), "ddof");
+        uint64_t hash = 0;
+        for (const char *c = tally_error(); status != TALLY_OK && *c; c++)
+            hash = hash * 131 + (unsigned char)*c;
+        result(hash, "the text about a ddof");
+    }
+}
+
 static tally_device *devices[4]; /* NULL, then some that were opened in the default environment */
 
 static void everything(void) {
     for (int i = 0; i < 3; i++)
         one_device(devices[i], i == 0);
     values();
+    ddofs();
     tally_device *device;
     tally_device_info info;
     size_t count;
