@@ -216,6 +216,25 @@ def test_user_operators_that_fail(device):
     assert tally.reduce_array(device, "sum", "u32", raw) == ("u64", 5), "the device works afterwards"
 
 
+def test_a_feed_that_fails_half_way(device):
+    """The device cannot run this operator, which it finds out when some elements lie in the state already."""
+    raw = np.arange(20000, dtype=np.uint16)
+    operator = tally.UserOperator(lambda a, b: a * np.uint16(3) + b, "f16", 7, False)
+    for first, before in ((4090, 3), (4090, 0), (4090, 6), (4090, 4000), (0, 0), (0, 100), (0, 4096), (4096, 4000)):
+        state = tally.State(operator, "f16", also=["sum"])
+        assert state.begin_at(first) == "OK"
+        state.feed(raw[:before])
+        saved = state.save()
+        for n in (5000, 16000):
+            address = raw.ctypes.data + 2 * before
+            assert state.feed_at(device, address, n) == "EUNSUPPORTED"
+            assert state.save() == saved and state.count() == before, (first, before, n)
+        state.feed(raw[before:12000])
+        whole = tally.State(operator, "f16", also=["sum"])
+        whole.begin_at(first)
+        assert whole.feed(raw[:12000]).save() == state.save(), (first, before)
+
+
 # ---- Devices ------------------------------------------------------------------------------------
 
 def test_larger_than_memory(device, large_arena):

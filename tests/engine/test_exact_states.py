@@ -229,6 +229,30 @@ def test_a_million_merges():
     assert acc.round("f64") == ("f64", exact.add("f64", raw).round("f64"))
 
 
+def test_two_states_merged_into_each_other():
+    """Each takes the other in turn: additions nobody settles grow as Fibonacci's numbers do, past what a limb
+    holds of them."""
+    g = data.rng("fibonacci")
+    for op, type_ in (("sum", "f64"), ("norm1", "f32"), ("sumsq", "f64"), ("sum", "i64"), ("sumsq", "u64")):
+        for sign in (0, 1) if op == "sum" and type_ == "f64" else (0,):
+            if type_ in FLOATS:
+                raw = data.finite_bits(g, type_, 60) | DTYPE[type_]((1 << 20) - 1)  # full digits
+                raw = raw & DTYPE[type_](oracle.SIGN[type_] - 1) | DTYPE[type_](sign * oracle.SIGN[type_])
+            else:
+                raw = np.full(3, -1 if type_ == "u64" else 1, np.int64).astype(DTYPE[type_])
+            left, right = State(op, type_).feed(raw[:40]), State(op, type_).feed(raw[20:])
+            total = [oracle.sum_of(op, type_, part)[1] for part in (raw[:40], raw[20:])]
+            unit = oracle.sum_of(op, type_, raw)[2]
+            for _ in range(42):
+                for a, b, i in ((left, right, 0), (right, left, 1)):
+                    a.merge(b)
+                    total[i] += total[1 - i]
+                    for divisor in (1, -3):
+                        want = oracle.quotient("f64", (None, total[i], unit, False), divisor)
+                        assert a.divided(divisor, "f64") == want, (op, type_, data.SEED)
+            assert left.load(left.save()).save() == left.save()
+
+
 def test_alternating_adds_and_rounds():
     """round(), count() and save() change nothing."""
     g = data.rng("alternate")

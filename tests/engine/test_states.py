@@ -198,7 +198,7 @@ def test_exact_states_of_different_floats_merge():
             for other in FLOATS:
                 x, y = data.finite_bits(g, type_, 40), data.finite_bits(g, other, 30)
                 left = State(op, type_, ddof=0.5).feed(x)
-                left.merge(State(op, other, ddof=3).feed(y))  # whose ddof is its own affair
+                left.merge(State(op, other, ddof=0.5).feed(y))
                 wide = np.concatenate([oracle.to_f64(type_, x), oracle.to_f64(other, y)]).view(np.uint64)
                 want = oracle.statistic(op, "f64", wide, ddof=0.5, out=type_ if op in ANY_FLOAT else None)
                 assert left.value() == want, (op, type_, other, data.SEED)
@@ -733,6 +733,7 @@ def test_impossible_states_are_refused():
     taken(low, (at[0], word(0x7f800000)))
     taken(low, (at[0], word(0xff800000)))
     refused(low, (at[4], word(1)))
+    refused(low, (at[4], word(3)))
     refused(low, (at[4], word(none - 1)))
     refused(low, (at[5], word(1)))
     refused(low, (at[5], word(2)))
