@@ -93,9 +93,9 @@ static void note_products(const struct problem *p, const char *x, const char *y,
 
 /* ---- One thread's part -------------------------------------------------------------------- */
 
-/* Bytes that are looked through for an extreme at a time: few, as a block that has a new one is gone through
- * again to find where. */
-#define SEARCH_BYTES 16384
+/* Bytes that are looked through for an extreme at a time: they stay in the second-level cache, as a block that
+ * has a new one is gone through again to find where. */
+#define SEARCH_BYTES ((size_t)256 << 10)
 /* Bytes that each part of a problem takes in turn, where there are several: they stay in the second-level
  * cache. */
 #define SHARED_BYTES ((size_t)256 << 10)

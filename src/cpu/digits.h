@@ -31,7 +31,7 @@ _Static_assert(2 * DIGIT <= 52, "the product of two digits keeps tau's exponent"
 #define STREAMS       4
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(double))
-#define MAX_DIGITS    MAX_LEVELS
+#define MAX_DIGITS    MAX_LEVELS /* at most 5: see close() */
 #define LEAST_E       ((2 * DIGIT * MAX_DIGITS - 1074) / 2)
 
 /* Sums of integers: of mi mj for i <= j in [i][j], of mk in [MAX_DIGITS][k]. In lanes, by the lower and upper
@@ -166,29 +166,34 @@ static __int128 PART(total)(const struct WINDOW *w, int i, int j) {
     return (__int128)(low + ((unsigned __int128)high << 32) - surplus);
 }
 
-/* Hands a window's totals to the sums and closes it. Those of pairs of one weight are added first, and with
- * them those of the next greater: |total| < 2^(50 + 30), 4 of one weight, 2^26 between the two. */
-static void PART(close)(struct WINDOW *w, STATE *s) {
-    const int unit = w->exponent - DIGIT;
-    __int128 weight[2 * MAX_DIGITS] = {0}; /* the last one stays 0 */
-    for (int i = 0; i < MAX_DIGITS; i++)
-        for (int j = i; j < MAX_DIGITS; j++)
-            weight[i + j] += PART(total)(w, i, j) * (i == j ? 1 : 2);
-    for (int k = 0; k < 2 * MAX_DIGITS; k += 2)
-        exact_sum_add(SQUARES_OF(s), weight[k] * (1 << DIGIT) + weight[k + 1],
-                      2 * unit - (k + 1) * DIGIT);
-#if SUMS
-    /* |total| < 2^(25 + 30): two digits make one integer, and four do where the first are small. */
-    const __int128 small = (__int128)1 << (124 - DIGIT * (MAX_DIGITS - 1));
-    __int128 sum = PART(total)(w, MAX_DIGITS, 0);
-    for (int k = 1; k < MAX_DIGITS; k++) {
-        if (k > 1 && (sum >= small || sum <= -small)) {
-            exact_sum_add(SUM_OF(s), sum, unit - (k - 1) * DIGIT);
+/* Adds total[k] * 2^(unit - k DIGIT) for k < count: as one integer where they fit one, so that the sum of a
+ * short array is rounded without a superaccumulator. |total[k]| < 2^83: see close(). */
+static void PART(hand_over)(const __int128 *total, int count, int unit, struct exact_sum *s) {
+    const __int128 small = (__int128)1 << 98; /* so that small * 2^DIGIT + 2^83 < 2^125 */
+    __int128 sum = total[0];
+    for (int k = 1; k < count; k++) {
+        if (sum >= small || sum <= -small) {
+            exact_sum_add(s, sum, unit - (k - 1) * DIGIT);
             sum = 0;
         }
-        sum = sum * (1 << DIGIT) + PART(total)(w, MAX_DIGITS, k);
+        sum = sum * (1 << DIGIT) + total[k];
     }
-    exact_sum_add(SUM_OF(s), sum, unit - (MAX_DIGITS - 1) * DIGIT);
+    exact_sum_add(s, sum, unit - (count - 1) * DIGIT);
+}
+
+/* Hands a window's totals to the sums and closes it. Bounds: a fold's 2^30 elements make |total| <= 2^(50 + 30)
+ * of a pair, at most three pairs have one weight, and each counts twice: less than 2^83. */
+static void PART(close)(struct WINDOW *w, STATE *s) {
+    const int unit = w->exponent - DIGIT;
+    __int128 total[2 * MAX_DIGITS - 1] = {0};
+    for (int i = 0; i < MAX_DIGITS; i++)
+        for (int j = i; j < MAX_DIGITS; j++)
+            total[i + j] += PART(total)(w, i, j) * (i == j ? 1 : 2);
+    PART(hand_over)(total, 2 * MAX_DIGITS - 1, 2 * unit, SQUARES_OF(s));
+#if SUMS
+    for (int k = 0; k < MAX_DIGITS; k++)
+        total[k] = PART(total)(w, MAX_DIGITS, k);
+    PART(hand_over)(total, MAX_DIGITS, unit, SUM_OF(s));
 #endif
     w->open = 0;
 }

@@ -2,39 +2,42 @@
  * nonzero.c - how many elements are not zero, of one instruction set.
  *
  * Zeros are counted, lane by lane, each lane as wide as an element: a comparison gives -1 there. A lane of 8
- * bits takes 255 of these, one of 16 bits 65535; then lanes are added up. What an element means does not
+ * bits takes 255 of these, one of 16 bits 65535, wider ones a fold's; then lanes are added up. What an element means does not
  * matter but for its size, and for whether its sign makes no difference: -0 is a zero, and NaN is none.
  */
 #include "cpu/vector.h"
 
-/* up: 1 for floats, whose sign bit is shifted out. */
-#define NONZERO(name, type, round, up)                                                             \
+/* up: 1 for floats, whose sign bit is shifted out. Four streams, as memory likes them (read.c). */
+#define STREAMS 4
+#define NONZERO(name, type, most, up)                                                              \
     void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \
         typedef VECTOR_OF(type) vector;                                                            \
         typedef type LOOSE loose;                                                                  \
         const loose *x = array;                                                                    \
+        const size_t rows = n / (STREAMS * LANES(type)), apart = rows * LANES(type);               \
         uint64_t zeros = 0;                                                                        \
-        const size_t count = n;                                                                    \
-        for (size_t m; n >= 2 * LANES(type); n -= m * 2 * LANES(type)) {                           \
-            m = n / (2 * LANES(type)) < (round) ? n / (2 * LANES(type)) : (round);                 \
-            vector even = {0}, odd = {0};                                                          \
-            for (size_t i = 0; i < m; i++, x += 2 * LANES(type)) {                                 \
-                const vector v = VECTOR_LOAD(vector, x), w = VECTOR_LOAD(vector, x + LANES(type)); \
-                PREFETCH_AHEAD(x, 2 * TALLY_VECTOR);                                               \
-                even -= (vector)((v << (up)) == 0);                                                \
-                odd -= (vector)((w << (up)) == 0);                                                 \
-            }                                                                                      \
-            for (size_t j = 0; j < LANES(type); j++)                                               \
-                zeros += (uint64_t)even[j] + odd[j];                                               \
+        for (size_t round, done = 0; done < rows; done += round) {                                 \
+            vector count[STREAMS] = {{0}};                                                         \
+            round = rows - done < (most) ? rows - done : (most);                                   \
+            for (size_t i = 0; i < round; i++, x += LANES(type))                                   \
+                for (int k = 0; k < STREAMS; k++) {                                                \
+                    const vector v = VECTOR_LOAD(vector, x + k * apart);                           \
+                    PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);                                \
+                    count[k] -= (vector)((v << (up)) == 0);                                        \
+                }                                                                                  \
+            for (int k = 0; k < STREAMS; k++)                                                      \
+                for (size_t j = 0; j < LANES(type); j++)                                           \
+                    zeros += count[k][j];                                                          \
         }                                                                                          \
-        for (size_t i = 0; i < n; i++)                                                             \
+        x += (STREAMS - 1) * apart;                                                                \
+        for (size_t i = 0; i < n - STREAMS * apart; i++)                                           \
             zeros += (type)((uint64_t)x[i] << (up)) == 0;                                          \
-        *(uint64_t *)state += count - zeros;                                                       \
+        *(uint64_t *)state += n - zeros;                                                           \
     }
 
 #define MOST_8  255
 #define MOST_16 65535
-#define MOST_32 ((size_t)1 << 30) /* a fold's worth */
+#define MOST_32 ((size_t)1 << 30)
 #define MOST_64 ((size_t)1 << 30)
 
 NONZERO(i8, uint8_t, MOST_8, 0)

@@ -8,8 +8,8 @@
  * greatest is one, it is -0 where all signs are set.
  *
  * For each type there is one loop, of which min, max and extremes leave out what they do not want: `want` is a
- * constant at each call. A few vectors are compared at a time, each with a best of its own, because a comparison
- * takes longer to answer than to start.
+ * constant at each call. An array is taken as AT_ONCE streams, each with a best of its own: a comparison takes
+ * longer to answer than to start, and so does memory (see read.c).
  */
 #include "cpu/vector.h"
 #include "monoid.h"
@@ -47,13 +47,16 @@
             low[k] = (vector){0} + least;                                                          \
             high[k] = (vector){0} + most;                                                          \
         }                                                                                          \
-        for (; n >= STEP; n -= STEP, x += STEP)                                                    \
+        const size_t rows = n / STEP, apart = rows * LANES(type);                                  \
+        for (size_t i = 0; i < rows; i++, x += LANES(type))                                        \
             for (int k = 0; k < AT_ONCE; k++) {                                                    \
-                const vector v = VECTOR_LOAD(vector, x + k * LANES(type));                         \
-                PREFETCH_AHEAD(x + k * LANES(type), TALLY_VECTOR);                                 \
+                const vector v = VECTOR_LOAD(vector, x + k * apart);                               \
+                PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);                                    \
                 if (want & WANT_LEAST) low[k] = SELECT(vector, v, <, low[k]);                      \
                 if (want & WANT_GREATEST) high[k] = SELECT(vector, v, >, high[k]);                 \
             }                                                                                      \
+        x += (AT_ONCE - 1) * apart;                                                                \
+        n -= rows * STEP;                                                                          \
         for (int k = 1; k < AT_ONCE; k++) {                                                        \
             low[0] = SELECT(vector, low[k], <, low[0]);                                            \
             high[0] = SELECT(vector, high[k], >, high[0]);                                         \
@@ -89,21 +92,29 @@ static inline int16_t sortable(uint16_t bits) {
 
 /* Both ends are tracked in any case. What either is after a NaN does not matter. */
 ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, struct extremes *e) {
-    enum { STEP = 2 * LANES(int16_t) };
+    enum { STEP = AT_ONCE * LANES(int16_t) };
     const loose_u16 *x = array;
     int16_t least = sortable((uint16_t)e->least), most = sortable((uint16_t)e->greatest);
-    vi16 low[2] = {(vi16){0} + least, (vi16){0} + least};
-    vi16 high[2] = {(vi16){0} + most, (vi16){0} + most};
-    for (; n >= STEP; n -= STEP, x += STEP)
-        for (int k = 0; k < 2; k++) {
-            const vi16 bits = VECTOR_LOAD(vi16, x + k * LANES(int16_t));
+    vi16 low[AT_ONCE], high[AT_ONCE];
+    for (int k = 0; k < AT_ONCE; k++) {
+        low[k] = (vi16){0} + least;
+        high[k] = (vi16){0} + most;
+    }
+    const size_t rows = n / STEP, apart = rows * LANES(int16_t);
+    for (size_t i = 0; i < rows; i++, x += LANES(int16_t))
+        for (int k = 0; k < AT_ONCE; k++) {
+            const vi16 bits = VECTOR_LOAD(vi16, x + k * apart);
             const vi16 key = bits ^ ((bits >> 15) & 0x7fff);
-            PREFETCH_AHEAD(x + k * LANES(int16_t), TALLY_VECTOR);
+            PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);
             low[k] = SELECT(vi16, key, <, low[k]);
             high[k] = SELECT(vi16, key, >, high[k]);
         }
-    low[0] = SELECT(vi16, low[1], <, low[0]);
-    high[0] = SELECT(vi16, high[1], >, high[0]);
+    x += (AT_ONCE - 1) * apart;
+    n -= rows * STEP;
+    for (int k = 1; k < AT_ONCE; k++) {
+        low[0] = SELECT(vi16, low[k], <, low[0]);
+        high[0] = SELECT(vi16, high[k], >, high[0]);
+    }
     for (size_t i = 0; i < LANES(int16_t); i++) {
         least = low[0][i] < least ? low[0][i] : least;
         most = high[0][i] > most ? high[0][i] : most;
@@ -129,19 +140,23 @@ HALF_ORDER(bf16, 0x7f80)
 
 #define FLOAT_ORDER(name, type, word, vector, vword)                                               \
     ALWAYS_INLINE void order_##name(const void *array, size_t n, int want, struct extremes *e) {   \
-        enum { STEP = 2 * LANES(type) };                                                           \
+        enum { STEP = AT_ONCE * LANES(type) };                                                     \
         const loose_##name *x = array;                                                             \
         const word start[2] = {(word)e->least, (word)e->greatest};                                 \
         type least, most;                                                                          \
         memcpy(&least, &start[0], sizeof least);                                                   \
         memcpy(&most, &start[1], sizeof most);                                                     \
-        vector low[2] = {(vector){0} + least, (vector){0} + least};                                \
-        vector high[2] = {(vector){0} + most, (vector){0} + most};                                 \
+        vector low[AT_ONCE], high[AT_ONCE];                                                        \
+        for (int k = 0; k < AT_ONCE; k++) {                                                        \
+            low[k] = (vector){0} + least;                                                          \
+            high[k] = (vector){0} + most;                                                          \
+        }                                                                                          \
         vword some = (vword){0} + start[0], every = (vword){0} + start[1], nan = {0};              \
-        for (; n >= STEP; n -= STEP, x += STEP)                                                    \
-            for (int k = 0; k < 2; k++) {                                                          \
-                const vector v = VECTOR_LOAD(vector, x + k * LANES(type));                         \
-                PREFETCH_AHEAD(x + k * LANES(type), TALLY_VECTOR);                                 \
+        const size_t rows = n / STEP, apart = rows * LANES(type);                                  \
+        for (size_t i = 0; i < rows; i++, x += LANES(type))                                        \
+            for (int k = 0; k < AT_ONCE; k++) {                                                    \
+                const vector v = VECTOR_LOAD(vector, x + k * apart);                               \
+                PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);                                    \
                 if (want & WANT_LEAST) {                                                           \
                     low[k] = lower_##name(v, low[k]);                                              \
                     some |= (vword)v;                                                              \
@@ -154,8 +169,12 @@ HALF_ORDER(bf16, 0x7f80)
             }                                                                                      \
         int any_nan = any_set((vu64)nan);                                                          \
         word some_sign = 0, every_sign = (word)-1;                                                 \
-        low[0] = lower_##name(low[1], low[0]);                                                     \
-        high[0] = higher_##name(high[1], high[0]);                                                 \
+        x += (AT_ONCE - 1) * apart;                                                                \
+        n -= rows * STEP;                                                                          \
+        for (int k = 1; k < AT_ONCE; k++) {                                                        \
+            low[0] = lower_##name(low[k], low[0]);                                                 \
+            high[0] = higher_##name(high[k], high[0]);                                             \
+        }                                                                                          \
         for (size_t j = 0; j < LANES(type); j++) {                                                 \
             some_sign |= some[j];                                                                  \
             every_sign &= every[j];                                                                \
