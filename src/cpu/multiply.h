@@ -12,9 +12,9 @@
 
 /* x * y + z, where x * y is a double. */
 ALWAYS_INLINE vf64 multiply_add(vf64 x, vf64 y, vf64 z) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)z);
-#elif defined(__FMA__)
+#elif TALLY_VECTOR == 32
     return (vf64)_mm256_fmadd_pd((__m256d)x, (__m256d)y, (__m256d)z);
 #elif defined(__aarch64__)
     return (vf64)vfmaq_f64((float64x2_t)z, (float64x2_t)x, (float64x2_t)y);
@@ -33,9 +33,9 @@ ALWAYS_INLINE vf32 square_f32(vf32 v) {
 
 /* The products of the lower halves of 64-bit lanes. */
 ALWAYS_INLINE vu64 multiply_low(vu64 a, vu64 b) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vu64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
+#elif TALLY_VECTOR == 32
     return (vu64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
     return (vu64)_mm_mul_epu32((__m128i)a, (__m128i)b);
@@ -46,7 +46,7 @@ ALWAYS_INLINE vu64 multiply_low(vu64 a, vu64 b) {
 #endif
 }
 
-#if !defined(__FMA__) && !defined(__aarch64__)
+#if TALLY_VECTOR == 16 && !defined(__aarch64__)
 #define NO_FMA 1
 /* v to its upper 26 bits, rounded; what is left has 26 bits and a sign. Infinite where that overflows. */
 ALWAYS_INLINE vf64 upper_half(vf64 v) {
@@ -56,9 +56,9 @@ ALWAYS_INLINE vf64 upper_half(vf64 v) {
 
 /* x * y - h, where h is x * y rounded and that difference is a double (in_two_f64.h says when). */
 ALWAYS_INLINE vf64 multiply_error(vf64 x, vf64 y, vf64 h) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_fmsub_pd((__m512d)x, (__m512d)y, (__m512d)h);
-#elif defined(__FMA__)
+#elif TALLY_VECTOR == 32
     return (vf64)_mm256_fmsub_pd((__m256d)x, (__m256d)y, (__m256d)h);
 #elif defined(__aarch64__)
     return (vf64)vfmaq_f64((float64x2_t)-h, (float64x2_t)x, (float64x2_t)y);
@@ -74,7 +74,7 @@ ALWAYS_INLINE vf64 multiply_error(vf64 x, vf64 y, vf64 h) {
  * there is no FMA, tails that are not finite because a half of a finite number was not. */
 ALWAYS_INLINE vu64 note_lost(vu64 lost, vf64 x, vf64 y, vf64 h, vf64 tail) {
     const vf64 zero = {0};
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     (void)tail;
     __mmask8 gone = _mm512_cmp_pd_mask((__m512d)h, (__m512d)zero, _CMP_EQ_OQ);
     gone = _mm512_mask_cmp_pd_mask(gone, (__m512d)x, (__m512d)zero, _CMP_NEQ_UQ);

@@ -20,9 +20,9 @@ typedef float vf32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias))
 /* (GCC 12 converts half vectors piece by piece where it is not told the instruction.) */
 ALWAYS_INLINE vf64 f64_from_f32(const loose_f32 *p) {
     const vf32half v = VECTOR_LOAD(vf32half, p);
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_cvtps_pd((__m256)v);
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return (vf64)_mm256_cvtps_pd((__m128)v);
 #else
     return __builtin_convertvector(v, vf64);
@@ -30,10 +30,10 @@ ALWAYS_INLINE vf64 f64_from_f32(const loose_f32 *p) {
 }
 
 ALWAYS_INLINE vf64 f64_from_bf16(const loose_u16 *p) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
     return (vf64)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm256_slli_epi32(bits, 16)));
-#elif defined(__AVX2__)
+#elif TALLY_VECTOR == 32
     const __m128i bits = _mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)p));
     return (vf64)_mm256_cvtps_pd(_mm_castsi128_ps(_mm_slli_epi32(bits, 16)));
 #else
@@ -45,10 +45,10 @@ ALWAYS_INLINE vf64 f64_from_bf16(const loose_u16 *p) {
 }
 
 ALWAYS_INLINE vf32 f32s_from_bf16(const loose_u16 *p) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     const __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
     return (vf32)_mm512_slli_epi32(bits, 16);
-#elif defined(__AVX2__)
+#elif TALLY_VECTOR == 32
     const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
     return (vf32)_mm256_slli_epi32(bits, 16);
 #else
