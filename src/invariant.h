@@ -26,7 +26,7 @@ __attribute__((cold, unused)) static _Noreturn void invariant_broken(const char 
 
 #else
 
-#define TALLY_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
+#define TALLY_ASSERT(condition) ((void)(0 && (condition)))
 
 #endif
 
