@@ -3,6 +3,7 @@
  */
 #include "exact/round.h"
 #include "fpenv.h"
+#include "kernels/half.h"
 #include "types.h"
 
 #include <fenv.h>
@@ -32,13 +33,10 @@ uint64_t tally_value_bits(const tally_value *value) {
 }
 
 static double half_to_double(uint16_t h) {
-    int field = h >> 10 & 31, mantissa = h & 1023;
-    double magnitude;
-    if (field == 31)
-        magnitude = mantissa ? (double)NAN : (double)INFINITY;
-    else
-        magnitude = field ? ldexp(1024 + mantissa, field - 25) : ldexp(mantissa, -24);
-    return h >> 15 ? -magnitude : magnitude;
+    const u32 word = half_bits_widened(h);
+    float f;
+    memcpy(&f, &word, sizeof f);
+    return f;
 }
 
 static double bfloat_to_double(uint16_t h) {

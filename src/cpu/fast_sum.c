@@ -1,5 +1,5 @@
 /*
- * fast_sum.c - the sums somebody asked to be fast: plain additions, in whatever order suits the vectors.
+ * fast_sum.c - fast sums of one instruction set: additions that round, in the order that suits the vectors.
  *
  * Elements are added in f32 (f64 for f64) in eight vectors, enough to hide the latency of an addition;
  * every FAST_BLOCK elements these go to a double, which bounds the error a little for nothing.

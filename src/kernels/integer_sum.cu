@@ -55,7 +55,7 @@ PURE void merge(u64 *a, const u64 *b) {
     }
 }
 
-#if defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE)
+#if BITS >= 32 && (defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE))
 PURE u64 magnitude(element e) {
 #if defined(SIGNED_TYPE)
     return e < 0 ? 0 - (u64)e : (u64)e;

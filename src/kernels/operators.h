@@ -29,6 +29,8 @@
 
 #include "dialect.h"
 
+#include "half.h"
+
 #undef ARITHMETIC
 #undef FLOATING
 #undef SIGNED_TYPE
@@ -124,14 +126,8 @@ PURE accumulator load(element e) {
     return e;
 #elif defined(TYPE_BF16) /* the upper half of a float */
     return float_from((u32)e << 16);
-#else                    /* f16: the sign apart, 5 bits of exponent, 10 of fraction */
-    const u32 sign = (u32)(e & SIGN) << 16;
-    const u32 rest = e & (SIGN - 1);
-    if (rest >= INFINITE) /* infinity and NaN: the largest exponent here and there */
-        return float_from(sign | 0x7f800000u | (rest & 0x3ff) << 13);
-    if (rest < 0x400) /* zero and subnormal: so many times 2^-24 */
-        return float_from(sign | float_bits((float)rest * 0x1p-24f));
-    return float_from(sign | ((rest << 13) + ((127u - 15u) << 23))); /* the other exponent's bias */
+#else
+    return float_from(half_bits_widened(e));
 #endif
 }
 PURE word to_word(accumulator a) {

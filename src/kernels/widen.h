@@ -19,11 +19,8 @@ PURE real widen(element e) {
     real f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(e));
     return f;
-#elif defined(                                                                                     \
-    TYPE_F16) /* 2^-112 times too small, and then not: exact; infinity and NaN stay such */
-    const u32 magnitude = e & 0x7fffu;
-    const u32 bits = float_bits(float_from(magnitude << 13) * 0x1p112f);
-    return float_from(bits | (magnitude >= 0x7c00u ? 0x7f800000u : 0) | (u32)(e & 0x8000u) << 16);
+#elif defined(TYPE_F16)
+    return half_widened(e);
 #elif defined(TYPE_BF16)
     return float_from((u32)e << 16);
 #else
