@@ -531,7 +531,8 @@ def statistic(op, type_, raw, y=None, out=None, ddof=0.0):
     if op == "nonzero":
         return out, int(np.count_nonzero(values))
     if op in ("any", "all"):
-        return out, int((np.any if op == "any" else np.all)(values))
+        with np.errstate(all="ignore"):
+            return out, int((np.any if op == "any" else np.all)(values))
     return answer(op, type_, raw)
 
 

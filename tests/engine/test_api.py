@@ -232,6 +232,27 @@ def test_default_device_uses_every_core():
     device.close()
 
 
+def test_only_the_cores_that_are_allowed():
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        device = tally.Device("cpu")
+        assert device.info().threads == device.info().units == 1
+        device.close()
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_describing_leaves_no_file_open():
+    device = tally.Device("cpu")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        device.info()
+        assert tally.device_list(None, 0, ctypes.c_size_t()) == tally.OK
+    device.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_list():
     count = ctypes.c_size_t(12345)
     assert tally.device_list(None, 0, count) == tally.OK

@@ -931,6 +931,8 @@ def test_as_numpy_says(devices):
                 if op[:3] == "arg" and (values == 0).any():
                     continue  # NumPy takes -0 and +0 for the same
                 got = tally.reduce_array(devices[int(g.integers(0, len(devices)))], op, type_, raw)
-                assert got[1] == int(f(values)), (op, type_, n, data.SEED)
+                with np.errstate(all="ignore"):
+                    want = int(f(values))
+                assert got[1] == want, (op, type_, n, data.SEED)
             if type_ in FLOATS:
                 assert tally.reduce_array(NOBODY, "nans", type_, raw)[1] == np.isnan(values).sum()
