@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#define MOST_F64 0x1.fffffffffffffp1023
+
 enum { N = 20000, BYTES = 100000 };
 
 /* ---- Elements ------------------------------------------------------------------------------ */
@@ -1610,6 +1612,37 @@ static void test_doublings(void **state) {
     }
 }
 
+/* Two states merged into each other in turn: what they have added up since their carries were settled grows
+ * as fast as their counts, far beyond what limbs hold. */
+static void test_in_turns(void **state) {
+    (void)state;
+    static const double numbers[] = {MOST_F64, -MOST_F64, 0x1p-1074, -0x1.23456789abcdep300,
+                                     0x1.8p-600};
+    for (size_t c = 0; c < sizeof numbers / sizeof *numbers; c++) {
+        const tally_problem *p =
+            ASK(TALLY_MEAN, TALLY_F64, .also = {TALLY_VAR, TALLY_NORM2, TALLY_SUMSQ, TALLY_NORM1});
+        const double two[2] = {numbers[c], numbers[c]};
+        tally_state *a = made(p), *b = made(p);
+        tally_value value[5];
+        assert_ok(tally_state_feed(a, NULL, two, NULL, 1));
+        assert_ok(tally_state_feed(b, NULL, two, NULL, 2));
+        int merges = 0;
+        for (; tally_state_merge(merges % 2 ? b : a, merges % 2 ? a : b) == TALLY_OK; merges++) {
+            assert_ok(tally_state_value(merges % 2 ? b : a, value));
+            if (value[0].as.f64 != two[0] || value[1].as.f64 != 0)
+                fail_msg("%a, %d merges: the mean is %a, the variance %a", two[0], merges,
+                         value[0].as.f64, value[1].as.f64);
+        }
+        assert_in_range(merges, 85, 95); /* F(93) is the last Fibonacci number below 2^64 */
+        static struct saved bytes;
+        save(a, &bytes);
+        tally_state *back = loaded(&bytes, p);
+        tally_state_destroy(back);
+        tally_state_destroy(a);
+        tally_state_destroy(b);
+    }
+}
+
 /* ---- Words that additions combine ------------------------------------------------------------ */
 
 static void add_words(const tally_problem *p) {
@@ -1779,6 +1812,7 @@ int main(void) {
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_counts_end),
         cmocka_unit_test(test_doublings),
+        cmocka_unit_test(test_in_turns),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_many_words),
         cmocka_unit_test(test_wrong_words),
