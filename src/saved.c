@@ -159,7 +159,8 @@ static void save_stretch(const tally_state *s, unsigned char *bytes) {
     memcpy(bytes + t->head * element, t->tail_at, t->tail * element);
 }
 
-/* Whether the nodes' unused bytes are 0, as they are saved; the rest can be anything. */
+/* Whether the nodes' NaNs are canonical and their unused bytes 0, as they are saved; the rest can be
+ * anything. */
 static int load_stretch(tally_state *s, const unsigned char *bytes) {
     struct stretch *t = s->stretch;
     struct shape shape;
@@ -171,6 +172,8 @@ static int load_stretch(tally_state *s, const unsigned char *bytes) {
         node->level = shape.level[i];
         memcpy(&node->value, bytes, size);
         t->tree.next += UINT64_C(1) << node->level;
+        tree_settle(&s->plan, &node->value);
+        if (memcmp(&node->value, bytes, size) != 0) return 0;
         for (size_t k = size; k < 8; k++)
             if (bytes[k] != 0) return 0;
     }

@@ -23,6 +23,24 @@ static void combine(const struct problem *p, const union tree_value *left,
         out->f32 = left->f32 * right->f32;
 }
 
+/* The floating type of the problem's tree values, or 0. */
+static tally_type float_of(const struct problem *p) {
+    if (!type_is_float(p->type)) return 0;
+    return p->user || p->type == TALLY_F64 ? p->type : TALLY_F32;
+}
+
+void tree_settle(const struct problem *p, union tree_value *value) {
+    const tally_type type = float_of(p);
+    const size_t size = tree_value_size(p);
+    tally_value v = {.type = type};
+    if (!type) return;
+    memcpy(&v.as, value, size);
+    const float_format f = format_of(type);
+    if ((tally_value_bits(&v) & (float_sign(f) - 1)) <= float_infinity_bits(f, 0)) return;
+    v = float_nan(type);
+    memcpy(value, &v.as, size);
+}
+
 void tree_clear(struct tree *t, uint64_t first) {
     t->next = first;
     t->count = 0;
@@ -46,6 +64,7 @@ void tree_append(const struct problem *p, struct tree *t, const void *value, uns
     struct tree_node node = {.level = level};
     TALLY_ASSERT(level < 64 && t->next % (UINT64_C(1) << level) == 0);
     memcpy(&node.value, value, tree_value_size(p));
+    tree_settle(p, &node.value);
     t->next += UINT64_C(1) << level;
     /* It completes its parent where it ends at a multiple of the parent's leaves, and the left half is here:
      * not before the run's start. */
@@ -54,6 +73,7 @@ void tree_append(const struct problem *p, struct tree *t, const void *value, uns
         union tree_value left = t->node[--t->count].value;
         combine(p, &left, &node.value,
                 &left); /* a user's combine() may write to its left operand */
+        tree_settle(p, &left);
         node.value = left;
         node.level++;
     }

@@ -49,9 +49,12 @@ struct tree {
 /* Bytes of a tree value of this problem. */
 size_t tree_value_size(const struct problem *p);
 
+/* Makes a NaN the canonical one: which sign and payload arithmetic gives it depends on the machine. */
+void tree_settle(const struct problem *p, union tree_value *value);
 /* The run of no leaves before leaf `first`. */
 void tree_clear(struct tree *t, uint64_t first);
-/* Appends the value of the next 2^level leaves; t->next is a multiple of as many. */
+/* Appends the value of the next 2^level leaves; t->next is a multiple of as many. The values of nodes are
+ * settled ones. */
 void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level);
 /* Whether the nodes are the fewest that cover a run which ends at t->next, each where one of its level begins. */
 int tree_is_valid(const struct tree *t);

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#define MOST_F64 0x1.fffffffffffffp1023
+
 enum { N = 20000, BYTES = 100000 };
 
 /* ---- Elements ------------------------------------------------------------------------------ */
@@ -97,6 +99,13 @@ OPERATOR(mix_2, uint16_t, (a ^ (a >> 5)) * 40503u + b * 7u)
 OPERATOR(mix_4, uint32_t, (a ^ (a >> 7)) * 2654435769u + b * 7u)
 OPERATOR(mix_8, uint64_t, (a ^ (a >> 9)) * 0x9e3779b97f4a7c15u + b * 7u)
 OPERATOR(add_8, uint64_t, a + b)
+
+/* The first of all: its operand, bit for bit. */
+static void first(void *context, const void *left, const void *right, void *out, size_t count) {
+    const size_t size = context ? 8 : 4;
+    (void)right;
+    memmove(out, left, count * size);
+}
 
 static const uint64_t nothing = 0x2bcdef0123456789u;
 static const tally_operator mixes[2][4] = {
@@ -657,6 +666,41 @@ static void test_tree_of_ones(void **state) {
         tally_state_destroy(many);
         tally_state_destroy(right);
     }
+}
+
+/* NaNs differ from machine to machine in sign and payload: the nodes that are saved have canonical ones. */
+static void test_tree_of_nans(void **state) {
+    (void)state;
+    static struct saved s;
+    static const struct {
+        tally_type type;
+        uint64_t nan, canonical;
+    } types[] = {{TALLY_F64, UINT64_C(0xfff4000000000001), UINT64_C(0x7ff8000000000000)},
+                 {TALLY_F32, 0xffa00001, 0x7fc00000},
+                 {TALLY_BF16, 0xffa1, 0x7fc00000}, /* (is evaluated in f32) */
+                 {TALLY_F16, 0xfd01, 0x7fc00000}};
+    seed = 17;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int user = 0; user < 2; user++) {
+            const tally_type type = types[t].type;
+            const tally_operator left_one = {first, type == TALLY_F64 ? &seed : NULL, &nothing, 0,
+                                             NULL};
+            if (user && tally_type_size(type) < 4) continue;
+            const tally_problem *p =
+                user ? ASK(TALLY_USER, type, .user = &left_one) : ASK(TALLY_PROD, type);
+            fill(type, MODERATE, 3 * 4096);
+            put(array_x, type, 0, types[t].nan);
+            tally_state *all = state_of(p, 0, 3 * 4096), *back;
+            save(all, &s);
+            assert_true(get64(&s, AT_WORDS) == types[t].canonical);
+            check_values(all, p, 0, 3 * 4096, "a NaN");
+            back = loaded(&s, p);
+            check_values(back, p, 0, 3 * 4096, "a NaN, loaded");
+            tally_state_destroy(all);
+            tally_state_destroy(back);
+            put64(&s, AT_WORDS, types[t].canonical + 1);
+            refused(&s, p, "a NaN that is not canonical");
+        }
 }
 
 /* ---- Taken apart ---------------------------------------------------------------------------- */
@@ -1568,6 +1612,37 @@ static void test_doublings(void **state) {
     }
 }
 
+/* Two states merged into each other in turn: what they have added up since their carries were settled grows
+ * as fast as their counts, far beyond what limbs hold. */
+static void test_in_turns(void **state) {
+    (void)state;
+    static const double numbers[] = {MOST_F64, -MOST_F64, 0x1p-1074, -0x1.23456789abcdep300,
+                                     0x1.8p-600};
+    for (size_t c = 0; c < sizeof numbers / sizeof *numbers; c++) {
+        const tally_problem *p =
+            ASK(TALLY_MEAN, TALLY_F64, .also = {TALLY_VAR, TALLY_NORM2, TALLY_SUMSQ, TALLY_NORM1});
+        const double two[2] = {numbers[c], numbers[c]};
+        tally_state *a = made(p), *b = made(p);
+        tally_value value[5];
+        assert_ok(tally_state_feed(a, NULL, two, NULL, 1));
+        assert_ok(tally_state_feed(b, NULL, two, NULL, 2));
+        int merges = 0;
+        for (; tally_state_merge(merges % 2 ? b : a, merges % 2 ? a : b) == TALLY_OK; merges++) {
+            assert_ok(tally_state_value(merges % 2 ? b : a, value));
+            if (value[0].as.f64 != two[0] || value[1].as.f64 != 0)
+                fail_msg("%a, %d merges: the mean is %a, the variance %a", two[0], merges,
+                         value[0].as.f64, value[1].as.f64);
+        }
+        assert_in_range(merges, 85, 95); /* F(93) is the last Fibonacci number below 2^64 */
+        static struct saved bytes;
+        save(a, &bytes);
+        tally_state *back = loaded(&bytes, p);
+        tally_state_destroy(back);
+        tally_state_destroy(a);
+        tally_state_destroy(b);
+    }
+}
+
 /* ---- Words that additions combine ------------------------------------------------------------ */
 
 static void add_words(const tally_problem *p) {
@@ -1723,6 +1798,7 @@ int main(void) {
         cmocka_unit_test(test_tree_far),
         cmocka_unit_test(test_no_neighbours),
         cmocka_unit_test(test_tree_of_ones),
+        cmocka_unit_test(test_tree_of_nans),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_subtract_refused),
         cmocka_unit_test(test_subtract_strangers),
@@ -1736,6 +1812,7 @@ int main(void) {
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_counts_end),
         cmocka_unit_test(test_doublings),
+        cmocka_unit_test(test_in_turns),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_many_words),
         cmocka_unit_test(test_wrong_words),
