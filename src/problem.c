@@ -214,6 +214,7 @@ tally_status problem_plan(const tally_problem *asked, struct problem *out) {
     out->ddof = asked->ddof;
     out->bits_op = 0;
     out->user = asked->user;
+    out->value[0].type = asked->type;
     out->parts = out->extremes = out->values = 0;
     s = add_op(out, asked->op, asked->out, &chosen);
     for (size_t i = 0; i < ALSO_MAX && asked->also[i] && s == TALLY_OK; i++)

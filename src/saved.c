@@ -70,6 +70,12 @@ static uint64_t get(const unsigned char *bytes, int size) {
     return word;
 }
 
+static uint64_t bits_of(double d) {
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
+
 /* FNV-1a: notices any single changed byte. */
 static uint64_t hash(const unsigned char *bytes, size_t size) {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -191,8 +197,6 @@ size_t tally_state_size(const tally_state *state) {
 }
 
 static void save_problem(const tally_problem *p, unsigned char *bytes) {
-    uint64_t ddof;
-    memcpy(&ddof, &p->ddof, sizeof ddof);
     bytes[AT_TYPE] = (unsigned char)p->type;
     bytes[AT_OUT] = (unsigned char)p->out;
     bytes[AT_FAST] = p->fast != 0;
@@ -200,7 +204,7 @@ static void save_problem(const tally_problem *p, unsigned char *bytes) {
     for (size_t i = 0; i < ALSO && p->also[i]; i++)
         bytes[AT_ALSO + i] = (unsigned char)p->also[i];
     bytes[AT_USER] = p->user ? 1 + (p->user->commutative != 0) : 0;
-    put(bytes + AT_DDOF, ddof, 8);
+    put(bytes + AT_DDOF, bits_of(p->ddof), 8);
 }
 
 tally_status tally_state_save(const tally_state *state, void *bytes, size_t size) {
@@ -246,7 +250,7 @@ static int same_question(const tally_problem *a, const tally_problem *b) {
     for (size_t i = 0; i < ALSO && (a->also[i] || b->also[i]); i++)
         if (a->also[i] != b->also[i]) return 0;
     return a->op == b->op && a->type == b->type && a->out == b->out && !a->fast == !b->fast &&
-           memcmp(&a->ddof, &b->ddof, sizeof a->ddof) == 0;
+           bits_of(a->ddof) == bits_of(b->ddof);
 }
 
 /* The problem of a saved state; the caller's, where that is the same. */
@@ -344,15 +348,12 @@ static tally_status check_words(const tally_state *state, const void *words) {
 }
 
 tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
-    uint64_t word[STATE_WORDS_MAX];
     tally_status s = check_words(state, words);
     if (s != TALLY_OK) return s;
     if (state->state.n > INT64_MAX)
         return fail(TALLY_ERANGE, "more than 2^63 - 1 elements do not fit a word");
-    pack(&state->plan, &state->state, word);
     words[0] = (int64_t)state->state.n;
-    for (size_t i = 0; i < count_words(&state->plan); i++)
-        words[1 + i] = (int64_t)word[i];
+    pack(&state->plan, &state->state, (uint64_t *)(words + 1));
     return TALLY_OK;
 }
 

@@ -82,7 +82,7 @@ void tally_state_clear(tally_state *state) {
 }
 
 tally_status tally_state_copy(const tally_state *state, tally_state **out) {
-    tally_state *s;
+    tally_state *s = NULL;
     if (!state || !out) return fail(TALLY_EINVAL, "tally_state_copy: an argument is NULL");
     tally_status status = tally_state_create(&state->asked, &s);
     if (status != TALLY_OK) return status;
@@ -251,12 +251,12 @@ static tally_status stretch_merge(tally_state *left, const tally_state *right) {
 }
 
 static tally_status merge_stretches(tally_state *left, const tally_state *right) {
-    if (left->first + left->state.n != right->first)
+    const uint64_t end = left->first + left->state.n;
+    if (end != right->first)
         return fail(TALLY_EINVAL,
                     "over the canonical tree only neighbours can be merged: the left state ends at "
                     "element %llu, and the right one begins at %llu",
-                    (unsigned long long)(left->first + left->state.n),
-                    (unsigned long long)right->first);
+                    (unsigned long long)end, (unsigned long long)right->first);
     const struct before before = remember(left->stretch);
     tally_status s = stretch_merge(left, right);
     if (s != TALLY_OK) put_back(left->stretch, &before);

@@ -3,7 +3,6 @@
  */
 #include "exact/round.h"
 #include "fpenv.h"
-#include "kernels/half.h"
 #include "types.h"
 
 #include <fenv.h>
@@ -32,13 +31,6 @@ uint64_t tally_value_bits(const tally_value *value) {
     }
 }
 
-static double half_to_double(uint16_t h) {
-    const u32 word = half_bits_widened(h);
-    float f;
-    memcpy(&f, &word, sizeof f);
-    return f;
-}
-
 static double bfloat_to_double(uint16_t h) {
     uint32_t word = (uint32_t)h << 16;
     float f;
@@ -65,7 +57,7 @@ static double nearest_double(const tally_value *value) {
     case TALLY_U64:
         return (double)value->as.u64;
     case TALLY_F16:
-        return half_to_double(value->as.f16);
+        return half_to_float(value->as.f16);
     case TALLY_BF16:
         return bfloat_to_double(value->as.bf16);
     case TALLY_F32:

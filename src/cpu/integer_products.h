@@ -157,7 +157,11 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
     }
     const __int128 total[4] = {PART(lanes)(sum[0]), PART(lanes)(sum[1]), PART(lanes)(sum[2]),
                                PART(lanes)(sum[3])};
-    const __int128 l = PART(lanes)(low), h = PART(lanes)(high);
+    __int128 l = 0, h = 0;
+    if (biased || (BITS == 64 && !paired)) {
+        l = PART(lanes)(low);
+        h = PART(lanes)(high);
+    }
     const size_t elements = vectors * LANES(WORD);
     w->low += total[0] + (total[1] << 32);
     w->high += total[2] + (total[3] << 32);

@@ -96,7 +96,7 @@ ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
     __int128 sum = (__int128)(PART(total)(low) + (PART(total)(high) << 32));
     if (biased) sum -= (__int128)taken << (BITS - 1);
     for (; taken < n; taken++) {
-        const __int128 v = x[taken];
+        const __int128 v = SIGNED ? (__int128)(int64_t)x[taken] : (__int128)(uint64_t)x[taken];
         sum += magnitudes && v < 0 ? -v : v;
     }
     exact_sum_add(into, sum, 0);

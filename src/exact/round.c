@@ -1,6 +1,8 @@
 /* round.c - see round.h. */
 #include "exact/round.h"
 
+#include "kernels/half.h"
+
 #include <string.h>
 
 float_format format_of(tally_type type) {
@@ -72,4 +74,11 @@ tally_value round_double(tally_type type, double d) {
     uint64_t bits;
     memcpy(&bits, &d, sizeof bits);
     return float_from_bits(type, round_float(format_of(type), format_of(TALLY_F64), bits));
+}
+
+float half_to_float(uint16_t bits) {
+    const uint32_t word = half_bits_widened(bits);
+    float f;
+    memcpy(&f, &word, sizeof f);
+    return f;
 }

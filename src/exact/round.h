@@ -21,6 +21,9 @@ float_format format_of(tally_type type);
 /* A double, NaN and infinities included, as the nearest value of a floating type. */
 tally_value round_double(tally_type type, double d);
 
+/* The f32 that equals an f16, from its bits; a NaN stays one. */
+float half_to_float(uint16_t bits);
+
 /* The canonical quiet NaN, and the infinities. */
 tally_value float_nan(tally_type type);
 tally_value float_infinity(tally_type type, int negative);

@@ -59,9 +59,9 @@ void superacc_add(struct superacc *a, __int128 value, int exponent) {
     unsigned __int128 rest = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
 
     /* The lowest digit holds what the shift leaves of 32 bits; the others follow whole. */
-    int64_t digit[5];
+    const uint32_t lowest = (uint32_t)rest << shift;
+    int64_t digit[5] = {lowest};
     int digits = 1;
-    digit[0] = (int64_t)((uint32_t)rest << shift);
     for (rest >>= 32 - shift; rest != 0; rest >>= 32)
         digit[digits++] = (int64_t)(uint32_t)rest;
     TALLY_ASSERT(first + digits <= SUPERACC_LIMBS);

@@ -24,6 +24,7 @@
 #include "lower.h"
 #include "status.h"
 #include "tree.h"
+#include "types.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -218,7 +219,7 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     struct feed f = {0};
     struct state all;
     state_clear(p, &all);
-    tally_status s = feed_start(d, &f, in, tally_type_size(p->type), 1);
+    tally_status s = feed_start(d, &f, in, type_size(p->type), 1);
     for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
         s = queue_clear(&d->queue[i], p);
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
@@ -281,7 +282,7 @@ static tally_status whole_leaves(struct feed *f, const struct problem *p, unsign
 static tally_status joined_leaves(struct gpu_device *d, const struct problem *p, const char *x,
                                   size_t n, unsigned level, unsigned fitting, char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, parts = (size_t)1 << (level - fitting);
-    const size_t size = tree_value_size(p), element = tally_type_size(p->type);
+    const size_t size = tree_value_size(p), element = type_size(p->type);
     char *values = malloc(parts * size);
     tally_status s = TALLY_OK;
     if (!values) return fail(TALLY_ENOMEM, "no memory for %zu values of a tree", parts);
@@ -303,7 +304,7 @@ static tally_status joined_leaves(struct gpu_device *d, const struct problem *p,
 static tally_status leaves(struct gpu_device *d, const struct problem *p, const void *x, size_t n,
                            unsigned level, char *out) {
     const struct slice in = {x, NULL, n};
-    const size_t element = tally_type_size(p->type);
+    const size_t element = type_size(p->type);
     unsigned fitting = level;
     struct feed f;
     tally_status s = feed_start(d, &f, &in, element, TREE_LEAF);
@@ -377,7 +378,7 @@ static void release_inputs(struct gpu_device *d, struct inputs *in) {
 
 static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
                                     const struct slice *in, tally_value *out) {
-    const size_t element = tally_type_size(p->type), bytes = in->n * element;
+    const size_t element = type_size(p->type), bytes = in->n * element;
     struct queue *queue = &d->queue[0];
     struct inputs pieces = {.n = in->n};
     tally_status s = check_alignment(d, in->x, element);
@@ -436,7 +437,7 @@ struct their_memory {
 static tally_status wrap(struct gpu_device *d, const struct problem *p, const tally_call *call,
                          struct their_memory *m) {
     struct gpu *gpu = d->theirs.gpu;
-    const size_t bytes = call->n * tally_type_size(p->type);
+    const size_t bytes = call->n * type_size(p->type);
     tally_status s = TALLY_OK;
     *m = (struct their_memory){.in.n = call->n};
     if (call->n > 0) s = d->api->wrap(gpu, call->x, bytes, &m->in.x);
@@ -471,8 +472,8 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
 static tally_status check_call(const struct gpu_device *d, const struct problem *p,
                                const tally_call *call) {
     if (!d->facts.has_addresses) return TALLY_OK;
-    tally_status s = check_alignment(d, call->x, tally_type_size(p->type));
-    if (s == TALLY_OK) s = check_alignment(d, call->y, tally_type_size(p->type));
+    tally_status s = check_alignment(d, call->x, type_size(p->type));
+    if (s == TALLY_OK) s = check_alignment(d, call->y, type_size(p->type));
     if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
     if (s == TALLY_OK) s = check_alignment(d, call->results, 8);
     return s;
@@ -517,7 +518,7 @@ static int ascending(const void *a, const void *b) {
 
 static tally_status time_reduction(struct gpu_device *d, const struct problem *p,
                                    const struct slice *in, tally_value *out, double *seconds) {
-    const size_t element = tally_type_size(p->type), bytes = in->n * element;
+    const size_t element = type_size(p->type), bytes = in->n * element;
     struct inputs pieces = {.n = in->n};
     double took[TIMES];
     tally_status s = bring(d, in->x, bytes, element, &pieces.x);

@@ -120,7 +120,7 @@ static tally_status user_kernels(struct queue *queue, const struct problem *p,
     tally_status s = find_kernels(queue, p, r, &found);
     if (s != TALLY_OK) return s;
     *out = found;
-    char *source = strdup(p->user->source);
+    char *source = p->user->source ? strdup(p->user->source) : NULL;
     if (!source) return TALLY_OK; /* then it is not remembered */
     struct known_user *slot = &queue->users[queue->next_user++ % KNOWN_USERS];
     free(slot->source);
@@ -177,7 +177,7 @@ static size_t tile_elements(const struct queue *queue, size_t element) {
 
 static unsigned grid_for(const struct queue *queue, const struct problem *p, const struct recipe *r,
                          uint64_t n) {
-    const uint64_t tiles = n / tile_elements(queue, tally_type_size(p->type));
+    const uint64_t tiles = n / tile_elements(queue, type_size(p->type));
     uint64_t most = blocks_at_once(queue, p, r);
     if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r)) /* so many rounds of them */
         most *= tiles / GPU_TILES_A_BLOCK / most + 1;

@@ -107,7 +107,7 @@ static const char *type_of(const struct problem *p, const struct recipe *r) {
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
     const unsigned by_size = PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
     if ((r->parts & by_size && !type_is_float(p->type)) || r->parts == PART_BIT(PART_BITS))
-        return words[tally_type_size(p->type)];
+        return words[type_size(p->type)];
     return tally_type_name(p->type);
 }
 

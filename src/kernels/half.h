@@ -1,5 +1,5 @@
 /*
- * half.h - f16 as f32, which holds it exactly: for hosts (src/value.c) and kernels alike.
+ * half.h - f16 as f32, which holds it exactly: for hosts (src/exact/round.c) and kernels alike.
  *
  * Whoever includes this has defined u32 and PURE.
  */
