@@ -85,7 +85,7 @@ tally_status tally_state_copy(const tally_state *state, tally_state **out) {
     tally_state *s = NULL;
     if (!state || !out) return fail(TALLY_EINVAL, "tally_state_copy: an argument is NULL");
     tally_status status = tally_state_create(&state->asked, &s);
-    if (status != TALLY_OK) return status;
+    if (status != TALLY_OK || !s) return status;
     s->first = state->first;
     s->state = state->state;
     if (s->stretch) *s->stretch = *state->stretch;

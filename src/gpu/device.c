@@ -147,7 +147,8 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const struc
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
                   : at_most(d->memory / 4 / arrays, at_most(d->facts.allocation_max, STAGING_MAX));
-    f->chunk = at_most(queue_launch_max(&d->queue[0]), bytes / element) / grain * grain;
+    f->chunk = at_most(queue_launch_max(&d->queue[0]), bytes / element);
+    if (grain > 1) f->chunk -= f->chunk % grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
                     d->api->name, d->index, grain);
