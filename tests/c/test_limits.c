@@ -286,6 +286,19 @@ static const struct row of_f64[] = {
     {TALLY_MEAN, 0, MIN64, 3, {MIN64, MIN64, 0}, {0}},
     {TALLY_MEAN, 0, -0.0, 2, {-MIN64, 0}, {0}},
     {TALLY_MEAN, 0, 0x1.5555555555555p-2, 3, {1, 0, 0}, {0}},
+    {TALLY_MEAN,
+     0,
+     1,
+     3,
+     {3, 0x1.8p-52, 0},
+     {0}}, /* 1 + 2^-53, a tie; a trace more; a trace less */
+    {TALLY_MEAN, 0, 0x1.0000000000001p0, 3, {3, 0x1.8p-52, 0x1p-300}, {0}},
+    {TALLY_MEAN, 0, 1, 3, {3, 0x1.8p-52, -0x1p-300}, {0}},
+    {TALLY_NORM2, 0, 1, 3, {1, 0x1p-26, 0x1p-53}, {0}}, /* the root of (1 + 2^-53)^2 */
+    {TALLY_NORM2, 0, 0x1.0000000000001p0, 4, {1, 0x1p-26, 0x1p-53, 0x1p-500}, {0}},
+    {TALLY_SUM, 0, 1, 2, {1, 0x1p-53}, {0}},
+    {TALLY_SUM, 0, 0x1.0000000000001p0, 3, {1, 0x1p-53, MIN64}, {0}},
+    {TALLY_SUM, 0, 1, 3, {1, 0x1p-53, -MIN64}, {0}},
     /* Counts. */
     {TALLY_COUNT, 0, 3, 3, {NAN, 0, 1}, {0}},
     {TALLY_NANS, 0, 2, 4, {NAN, 0, NAN, INFINITY}, {0}},
@@ -307,6 +320,8 @@ static const struct row of_f64[] = {
     {TALLY_ARGMIN, 0, 0, 2, {INFINITY, INFINITY}, {0}},
     {TALLY_ARGMAX, 0, 0, 2, {-INFINITY, -INFINITY}, {0}},
     {TALLY_ARGMIN, 0, 1, 3, {INFINITY, MAX64, INFINITY}, {0}},
+    {TALLY_ARGMIN, 0, 0, 1, {INFINITY}, {0}}, /* (as a state: behind one of nothing) */
+    {TALLY_ARGMAX, 0, 0, 1, {-INFINITY}, {0}},
 };
 
 static tally_type result_type(tally_op op, tally_type type) {
@@ -564,6 +579,8 @@ static void test_integers(void **state) {
         {TALLY_ARGMIN, TALLY_U8, 0, 0, is(TALLY_U64, 0), 4, {255, 255, 255, 255}, {0}},
         {TALLY_ARGMAX, TALLY_I8, 0, 0, is(TALLY_U64, 0), 3, {-128, -128, -128}, {0}},
         {TALLY_ARGMIN, TALLY_I16, 0, 0, is(TALLY_U64, 0), 3, {32767, 32767, 32767}, {0}},
+        {TALLY_ARGMAX, TALLY_U8, 0, 0, is(TALLY_U64, 0), 1, {0}, {0}},
+        {TALLY_ARGMIN, TALLY_I16, 0, 0, is(TALLY_U64, 0), 1, {32767}, {0}},
         {TALLY_NANS, TALLY_I32, 0, 0, is(TALLY_U64, 0), 2, {1, 2}, {0}},
         {TALLY_NONZERO, TALLY_I64, 0, 0, is(TALLY_U64, 2), 3, {0, -P63, 1}, {0}},
         {TALLY_ALL, TALLY_U16, 0, 0, is(TALLY_U8, 0), 3, {1, 0, 256}, {0}},

@@ -703,6 +703,23 @@ static void test_tree_of_nans(void **state) {
         }
 }
 
+/* The same of a NaN that comes up between two leaves: infinity * 0. */
+static void test_nan_between_leaves(void **state) {
+    (void)state;
+    static struct saved s;
+    const tally_problem *p = ASK(TALLY_PROD, TALLY_F64);
+    fill(TALLY_F64, FEW, 2 * 4096);
+    for (size_t i = 0; i < 2 * 4096; i++)
+        put(array_x, TALLY_F64, i,
+            i == 7      ? UINT64_C(0x7ff0000000000000)
+            : i == 5000 ? 0
+                        : UINT64_C(0x3ff0000000000000));
+    tally_state *all = state_of(p, 0, 2 * 4096);
+    save(all, &s);
+    assert_true(s.size == AT_WORDS + 8 + 8 && get64(&s, AT_WORDS) == UINT64_C(0x7ff8000000000000));
+    tally_state_destroy(all);
+}
+
 /* ---- Taken apart ---------------------------------------------------------------------------- */
 
 /* Once something has been taken away, sums come back as +0 where the elements left are all -0. */
@@ -1785,6 +1802,11 @@ static void test_wrong_words(void **state) {
     assert_int_equal(tally_state_count(s), 0);
     check_values(s, p, 0, 0, "no words");
     tally_state_destroy(s);
+    s = made(p); /* wherever it stood, it stands at 0 then */
+    assert_ok(tally_state_begin_at(s, 5));
+    assert_ok(tally_state_from_words(s, good));
+    check_bytes(s, &before, "words", p);
+    tally_state_destroy(s);
 }
 
 int main(void) {
@@ -1799,6 +1821,7 @@ int main(void) {
         cmocka_unit_test(test_no_neighbours),
         cmocka_unit_test(test_tree_of_ones),
         cmocka_unit_test(test_tree_of_nans),
+        cmocka_unit_test(test_nan_between_leaves),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_subtract_refused),
         cmocka_unit_test(test_subtract_strangers),
