@@ -1,11 +1,12 @@
 /*
  * shaped.c - reductions in parts on the CPU: which way suits a shape.
  */
+#include "cpu/across.h"
 #include "cpu/groups.h"
 #include "cpu/rows.h"
 #include "status.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 /* ---- Offsets -------------------------------------------------------------------------------- */
 
@@ -74,6 +75,12 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
     if (s->cut == TALLY_GROUPS)
         status = cpu_groups(d, s, &absence);
     else {
+        unsigned char *todo = NULL;
+        if (s->cut == TALLY_AXES) {
+            if (cpu_across(d, s, &todo, &absence, &status) && !todo)
+                return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
+            rows.only = todo;
+        }
         if (s->cut == TALLY_SEGMENTS) {
             status = check_offsets(d, s);
             rows.start = s->offsets;
@@ -83,6 +90,7 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
             rows.mask = s->mask;
         }
         if (status == TALLY_OK) status = cpu_rows(d, &rows, &absence);
+        free(todo);
     }
     return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
 }
