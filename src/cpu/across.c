@@ -46,15 +46,15 @@ struct across {
     struct extent inner_kept, inner; /* the innermost of both kinds; length 1 where there is none */
     unsigned outer_kept, outer;      /* how many are outside of them */
     size_t width;                    /* columns of a block */
-    size_t fold;        /* FOLDED: rows side by side, of `unit` columns: a power of two */
-    size_t unit;        /* results that lie side by side and are folded together */
-    size_t blocks;      /* of the innermost kept dimension */
-    size_t total;       /* blocks in all */
-    size_t parts, each; /* of the outermost reduced dimension; its elements a part */
-    uint64_t *kept;     /* the planes of all parts, where there are several */
-    unsigned char *todo;
+    size_t fold;         /* FOLDED: rows side by side, of `unit` columns: a power of two */
+    size_t unit;         /* results that lie side by side and are folded together */
+    size_t blocks;       /* of the innermost kept dimension */
+    size_t total;        /* blocks in all */
+    size_t parts, each;  /* of the outermost reduced dimension; its elements a part */
+    uint64_t *kept;      /* the planes of all parts, where there are several */
+    unsigned char *todo; /* results that are left, if any */
     struct hand *hands;
-    int left; /* some result was left */
+    int failed; /* there was no memory to mark a result */
 };
 
 /* What a thread works with. */
@@ -62,9 +62,10 @@ struct hand {
     struct absence absence;
     uint64_t *planes, *fold; /* of a block; of what is being folded */
     char *tile, *tile2;
-    double *value[6];
-    uint64_t bits[WIDTH];
-    unsigned char ok[WIDTH];
+    double *value[4]; /* s, e, b; n */
+    uint64_t bits[WIDTH + COLUMN_STEP];
+    unsigned char ok[WIDTH + COLUMN_STEP];
+    int certain; /* all are */
 };
 
 /* ---- What is needed ------------------------------------------------------------------------- */
@@ -347,31 +348,32 @@ static uint64_t lane_of(const uint64_t *plane, unsigned lane, size_t i) {
     return lane == 4 ? (uint64_t)(int64_t)((const int32_t *)plane)[i] : plane[i];
 }
 
-/* The bits of an element from its key. */
-static uint64_t bits_of_key(tally_type type, int64_t key) {
-    const uint64_t all = low_bits(type_bits(type)), top = UINT64_C(1) << (type_bits(type) - 1);
-    if (type_is_float(type)) return (uint64_t)(key < 0 ? key ^ (int64_t)(top - 1) : key) & all;
-    if (type == TALLY_U32 || type == TALLY_U64) return ((uint64_t)key ^ top) & all;
-    return (uint64_t)key & all;
-}
-
 static void lower_order(const struct across *a, struct hand *h, const uint64_t *planes,
                         size_t stride, size_t width, int greatest) {
     const tally_type type = a->p->type;
-    const unsigned lane = form_of(a, FORM_ORDER)->lane;
+    const uint64_t all = low_bits(type_bits(type)), top = UINT64_C(1) << (type_bits(type) - 1);
+    const int floating = type_is_float(type);
+    const int64_t flip = floating ? (int64_t)(top - 1) : 0; /* keys of negative floats */
+    const int64_t turn = type == TALLY_U32 || type == TALLY_U64 ? (int64_t)top : 0;
     const uint64_t *low = planes + a->plane_of[FORM_ORDER] * stride, *high = low + stride;
     int64_t infinity = INT64_MAX;
     uint64_t nan = 0;
-    if (type_is_float(type)) {
+    if (floating) {
         const tally_value inf = float_infinity(type, 0), quiet = float_nan(type);
         infinity = (int64_t)tally_value_bits(&inf);
         nan = tally_value_bits(&quiet);
     }
-    for (size_t i = 0; i < width; i++) {
-        const int64_t l = (int64_t)lane_of(low, lane, i), g = (int64_t)lane_of(high, lane, i);
-        h->bits[i] = bits_of_key(type, greatest ? g : l);
-        if (g > infinity || l < ~infinity) h->bits[i] = nan;
+#define LOWER_ORDER(lane)                                                                          \
+    for (size_t i = 0; i < width; i++) {                                                           \
+        const int64_t l = ((const lane *)low)[i], g = ((const lane *)high)[i];                     \
+        const int64_t key = greatest ? g : l;                                                      \
+        const uint64_t bits = (uint64_t)(key ^ ((key >> 63) & flip) ^ turn) & all;                 \
+        h->bits[i] = (g > infinity) | (l < ~infinity) ? nan : bits;                                \
     }
+    if (form_of(a, FORM_ORDER)->lane == 4)
+        LOWER_ORDER(int32_t)
+    else
+        LOWER_ORDER(int64_t)
 }
 
 /* Sums of 64-bit integers. */
@@ -402,6 +404,7 @@ static void lower_wide(const struct across *a, struct hand *h, const uint64_t *p
 /* Exact sums of integers, kept as doubles. Some too large or not exact are left. */
 static void lower_integers(struct hand *h, const double *s, const double *e, const double *b,
                            size_t width, int is_signed) {
+    h->certain = 0; /* to be looked at one by one */
     for (size_t i = 0; i < width; i++) {
         h->ok[i] = b[i] == 0 && s[i] < 0x1p62 && s[i] > -0x1p62 && (is_signed || s[i] >= 0);
         h->bits[i] = h->ok[i] ? (uint64_t)((int64_t)s[i] + (int64_t)e[i]) : 0;
@@ -436,7 +439,7 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
         e = h->value[1];
         b = h->value[2];
     }
-    a->k->round(s, e, b, width, out, h->bits, h->ok);
+    h->certain = a->k->round(s, e, b, width, out, h->bits, h->ok);
     if (!type_is_float(a->p->type)) /* sums of integers have no negative zeros */
         for (size_t i = 0; i < width; i++)
             if (h->bits[i] == UINT64_C(1) << (type_bits(out) - 1)) h->bits[i] = 0;
@@ -448,7 +451,7 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
     const tally_op op = a->p->value[v].op;
     const tally_type out = a->p->value[v].type;
     const size_t width = at->width;
-    memset(h->ok, 1, width);
+    h->certain = 1;
     switch (op) {
     case TALLY_MIN:
     case TALLY_MAX:
@@ -488,10 +491,32 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
 
 #define PUT(type)                                                                                  \
     do {                                                                                           \
-        type *to = (type *)a->s->out[v] + at->out;                                                 \
-        for (size_t i = 0; i < at->width; i++)                                                     \
-            to[(ptrdiff_t)i * a->inner_kept.out] = (type)h->bits[i];                               \
+        typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
+        loose *to = (loose *)a->s->out[v] + at->out;                                               \
+        if (a->inner_kept.out == 1)                                                                \
+            for (size_t i = 0; i < at->width; i++)                                                 \
+                to[i] = (type)h->bits[i];                                                          \
+        else                                                                                       \
+            for (size_t i = 0; i < at->width; i++)                                                 \
+                to[(ptrdiff_t)i * a->inner_kept.out] = (type)h->bits[i];                           \
     } while (0)
+
+/* Marks the results that are not certain. */
+static void leave(struct across *a, const struct hand *h, const struct place *at) {
+    unsigned char *todo = __atomic_load_n(&a->todo, __ATOMIC_ACQUIRE);
+    if (!todo) { /* the first of all */
+        unsigned char *mine = calloc(a->s->results, 1);
+        if (!mine)
+            __atomic_store_n(&a->failed, 1, __ATOMIC_RELAXED);
+        else if (__atomic_compare_exchange_n(&a->todo, &todo, mine, 0, __ATOMIC_ACQ_REL,
+                                             __ATOMIC_ACQUIRE))
+            todo = mine;
+        else
+            free(mine);
+    }
+    for (size_t i = 0; i < at->width && todo; i++)
+        if (!h->ok[i]) todo[at->row + i] = 1;
+}
 
 static void lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
                         const struct place *at) {
@@ -510,10 +535,8 @@ static void lower_block(struct across *a, struct hand *h, const uint64_t *planes
         default:
             PUT(uint64_t);
         }
-        if (memchr(h->ok, 0, at->width) == NULL) continue;
-        for (size_t i = 0; i < at->width; i++)
-            if (!h->ok[i]) a->todo[at->row + i] = 1;
-        __atomic_store_n(&a->left, 1, __ATOMIC_RELAXED);
+        if (h->certain || memchr(h->ok, 0, at->width) == NULL) continue;
+        leave(a, h, at);
     }
 }
 
@@ -573,7 +596,8 @@ static int make_hands(struct across *a, unsigned threads) {
                  tile =
                      a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
     const size_t bytes =
-        (planes + fold + 2 * tile + 6 * WIDTH * sizeof(double) + 63) / 64 * 64 + 256;
+        (planes + fold + 2 * tile + 4 * (WIDTH + COLUMN_STEP) * sizeof(double) + 63) / 64 * 64 +
+        256;
     a->hands = calloc(threads, sizeof *a->hands);
     if (!a->hands) return 0;
     for (unsigned i = 0; i < threads; i++) {
@@ -586,9 +610,9 @@ static int make_hands(struct across *a, unsigned threads) {
         h->fold = (uint64_t *)(void *)(at + planes);
         h->tile = at + planes + fold;
         h->tile2 = h->tile + tile;
-        for (int k = 0; k < 6; k++)
-            h->value[k] = (double *)(void *)(h->tile2 + tile) + k * WIDTH;
-        for (size_t k = 0; k < WIDTH; k++)
+        for (int k = 0; k < 4; k++)
+            h->value[k] = (double *)(void *)(h->tile2 + tile) + k * (WIDTH + COLUMN_STEP);
+        for (size_t k = 0; k < WIDTH + COLUMN_STEP; k++)
             h->value[3][k] = (double)a->s->each;
     }
     return 1;
@@ -625,11 +649,10 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     for (unsigned k = 0; k < a.outer_kept; k++)
         a.total *= s->kept[k].length;
     plan_parts(&a, d->threads);
-    a.todo = calloc(s->results, 1);
     if (a.parts > 1)
         a.kept = aligned_alloc(64, (a.total * a.parts * block_words(&a) * 8 + 63) / 64 * 64);
     *status = TALLY_OK;
-    if (!a.todo || (a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
+    if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
         cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
@@ -644,10 +667,8 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
         free(a.hands[i].planes);
     free(a.hands);
     free(a.kept);
-    if (a.left && *status == TALLY_OK)
-        *todo = a.todo;
-    else
-        free(a.todo);
+    if (a.failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+    *todo = a.todo;
     return 1;
 }
 

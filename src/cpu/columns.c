@@ -90,13 +90,18 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
 #define NARROW_BYTES 1024
 #define ROWS_NARROW  256
 
-/* Stores a step's planes: of the last one only the columns that are there. */
+/* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
+ * are there are stored. */
+#define FETCH(into, from, type)                                                                    \
+    for (size_t k = 0; k < sizeof into / sizeof into[0]; k++)                                      \
+    memcpy(&into[k], (const type *)(from) + k * LANES(type), TALLY_VECTOR)
 #define STORE(to, from, type)                                                                      \
     do {                                                                                           \
-        if (width - c >= STEP)                                                                     \
-            memcpy(to, from, sizeof from);                                                         \
-        else                                                                                       \
-            memcpy(to, from, (width - c) * sizeof(type));                                          \
+        type some_[STEP];                                                                          \
+        type *into_ = width - c >= STEP ? (type *)(to) : some_;                                    \
+        for (size_t k = 0; k < sizeof from / sizeof from[0]; k++)                                  \
+            memcpy(into_ + k * LANES(type), &from[k], TALLY_VECTOR);                               \
+        if (width - c < STEP) memcpy(to, some_, (width - c) * sizeof(type));                       \
     } while (0)
 
 #define EACH_ROW_BLOCK(element)                                                                    \
@@ -105,17 +110,20 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
         for (size_t c = 0; c < width; c += STEP)
 
 /* Of the step at column c, rows [r0, r0 + block): `p` is the row's elements, of which the last may be a
- * copy that is filled up. */
+ * copy that is filled up. What is asked for ahead: the same columns of the next rows; where there are none, the
+ * next columns. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < block ? in->rows : r0 + block;                           \
-        const size_t ahead = (size_t)(r1 - r0) * (size_t)(pitch);                                  \
+        const ptrdiff_t ahead = block == ROWS_NARROW ? 4096                                        \
+                                : r1 < in->rows      ? (pitch)*ROWS_AT_ONCE                        \
+                                                     : 1024;                                            \
         const int whole = width - c >= STEP;                                                       \
         for (size_t r = r0; r < r1; r++) {                                                         \
             const element *p = (const element *)(base + (ptrdiff_t)r * (pitch)) + c;               \
             element some[STEP];                                                                    \
             if (whole)                                                                             \
-                __builtin_prefetch((const char *)p + (block == ROWS_AT_ONCE ? 512 : ahead));       \
+                PREFETCH(p, STEP * sizeof(element), ahead, 2);                                     \
             else {                                                                                 \
                 memset(some, 0, sizeof some);                                                      \
                 memcpy(some, p, (width - c) * sizeof *p);                                          \
@@ -193,9 +201,9 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
         EACH_ROW_BLOCK(element) {                                                                  \
             double *at = (double *)planes + c;                                                     \
             vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            memcpy(s, at, sizeof s);                                                               \
-            memcpy(e, at + stride, sizeof e);                                                      \
-            memcpy(b, at + 2 * stride, sizeof b);                                                  \
+            FETCH(s, at, double);                                                                  \
+            FETCH(e, at + stride, double);                                                         \
+            FETCH(b, at + 2 * stride, double);                                                     \
             EACH_ROW(                                                                              \
                 element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
                     const vf64 v = DOUBLE_##name(p, k);                                            \
@@ -213,9 +221,9 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
         EACH_ROW_BLOCK(element) {                                                                  \
             double *at = (double *)planes + c;                                                     \
             vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            memcpy(s, at, sizeof s);                                                               \
-            memcpy(e, at + stride, sizeof e);                                                      \
-            memcpy(b, at + 2 * stride, sizeof b);                                                  \
+            FETCH(s, at, double);                                                                  \
+            FETCH(e, at + stride, double);                                                         \
+            FETCH(b, at + 2 * stride, double);                                                     \
             EACH_ROW(element, in->x, in->x_row, {                                                  \
                 const element *q = (const element *)(in->y + (ptrdiff_t)r * in->y_row) + c;        \
                 element others[STEP];                                                              \
@@ -253,20 +261,21 @@ SUM_KERNELS(bf16, loose_u16, short)
 SUM_KERNELS(f32, loose_f32, short)
 SUM_KERNELS(f64, loose_f64, long)
 
+/* Whole vectors, also behind the last column: what is there is of no use any more. */
 static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
-    double *s = (double *)into + to, *e = s + stride, *b = e + stride;
-    const double *s2 = (const double *)other + from, *e2 = s2 + stride, *b2 = e2 + stride;
-    for (size_t c = 0; c < width; c++) {
-        const double t = s[c] + s2[c], z = t - s[c], error = (s[c] - (t - z)) + (s2[c] - z);
-        double u = e[c] + e2[c], y = u - e[c], rest = (e[c] - (u - y)) + (e2[c] - y);
-        double bound = b[c] + b2[c] + __builtin_fabs(rest);
-        const double w = u + error;
-        y = w - u;
-        rest = (u - (w - y)) + (error - y);
-        s[c] = t;
-        e[c] = w;
-        b[c] = bound + __builtin_fabs(rest);
+    double *at = (double *)into + to;
+    const double *at2 = (const double *)other + from;
+    for (size_t c = 0; c < width; c += LANES(double), at += LANES(double), at2 += LANES(double)) {
+        vf64 s = VECTOR_LOAD(vf64, at), e = VECTOR_LOAD(vf64, at + stride);
+        const vf64 error = two_sum(s, VECTOR_LOAD(vf64, at2), &s);
+        const vf64 rest = two_sum(e, VECTOR_LOAD(vf64, at2 + stride), &e);
+        const vf64 rest2 = two_sum(e, error, &e);
+        const vf64 b = VECTOR_LOAD(vf64, at + 2 * stride) + VECTOR_LOAD(vf64, at2 + 2 * stride) +
+                       absolute(rest) + absolute(rest2);
+        memcpy(at, &s, sizeof s);
+        memcpy(at + stride, &e, sizeof e);
+        memcpy(at + 2 * stride, &b, sizeof b);
     }
 }
 
@@ -283,8 +292,8 @@ static void ISA_NAME(clear_words)(uint64_t *planes, size_t stride, size_t width,
                                                const struct column_rows *in, size_t width) {       \
         EACH_ROW_BLOCK(element) {                                                                  \
             vi64 low[DOUBLES], high[DOUBLES];                                                      \
-            memcpy(low, planes + c, sizeof low);                                                   \
-            memcpy(high, planes + stride + c, sizeof high);                                        \
+            FETCH(low, planes + c, uint64_t);                                                      \
+            FETCH(high, planes + stride + c, uint64_t);                                            \
             EACH_ROW(                                                                              \
                 element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
                     const vector v = (vector)BITS_i64(p, k);                                       \
@@ -327,9 +336,13 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
         type *low = (type *)into + to, *high = (type *)(into + stride) + to;                       \
         const type *low2 = (const type *)other + from,                                             \
                    *high2 = (const type *)(other + stride) + from;                                 \
-        for (size_t c = 0; c < width; c++) {                                                       \
-            low[c] = low2[c] < low[c] ? low2[c] : low[c];                                          \
-            high[c] = high2[c] > high[c] ? high2[c] : high[c];                                     \
+        for (size_t c = 0; c < width; c += LANES(type)) {                                          \
+            vector l = VECTOR_LOAD(vector, low + c), g = VECTOR_LOAD(vector, high + c);            \
+            const vector l2 = VECTOR_LOAD(vector, low2 + c), g2 = VECTOR_LOAD(vector, high2 + c);  \
+            l = PICK((vector)(l2 < l), l2, l);                                                     \
+            g = PICK((vector)(g2 > g), g2, g);                                                     \
+            memcpy(low + c, &l, sizeof l);                                                         \
+            memcpy(high + c, &g, sizeof g);                                                        \
         }                                                                                          \
     }                                                                                              \
     static void CONCAT(clear_index_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,            \
@@ -346,10 +359,14 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
         type *key = (type *)into + to, *index = (type *)(into + stride) + to;                      \
         const type *key2 = (const type *)other + from,                                             \
                    *index2 = (const type *)(other + stride) + from;                                \
-        for (size_t c = 0; c < width; c++) {                                                       \
-            const int better = key2[c] < key[c] || (key2[c] == key[c] && index2[c] < index[c]);    \
-            key[c] = better ? key2[c] : key[c];                                                    \
-            index[c] = better ? index2[c] : index[c];                                              \
+        for (size_t c = 0; c < width; c += LANES(type)) {                                          \
+            vector a = VECTOR_LOAD(vector, key + c), i = VECTOR_LOAD(vector, index + c);           \
+            const vector b = VECTOR_LOAD(vector, key2 + c), j = VECTOR_LOAD(vector, index2 + c);   \
+            const vector better = (vector)(b < a) | ((vector)(b == a) & (vector)(j < i));          \
+            a = PICK(better, b, a);                                                                \
+            i = PICK(better, j, i);                                                                \
+            memcpy(key + c, &a, sizeof a);                                                         \
+            memcpy(index + c, &i, sizeof i);                                                       \
         }                                                                                          \
     }                                                                                              \
     static void CONCAT(clear_zero_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,             \
@@ -383,8 +400,8 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
                                                 const struct column_rows *in, size_t width) {      \
         EACH_ROW_BLOCK(element) {                                                                  \
             vector low[VECTORS], high[VECTORS];                                                    \
-            memcpy(low, (type *)planes + c, sizeof low);                                           \
-            memcpy(high, (type *)(planes + stride) + c, sizeof high);                              \
+            FETCH(low, (type *)planes + c, type);                                                  \
+            FETCH(high, (type *)(planes + stride) + c, type);                                      \
             EACH_ROW(                                                                              \
                 element, in->x, in->x_row, for (size_t k = 0; k < VECTORS; k++) {                  \
                     const vector v = BITS_##name(p, k), key = KEY_##name(v);                       \
@@ -401,8 +418,8 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
                                                const struct column_rows *in, size_t width) {       \
         EACH_ROW_BLOCK(element) {                                                                  \
             vector best[VECTORS], at[VECTORS];                                                     \
-            memcpy(best, (type *)planes + c, sizeof best);                                         \
-            memcpy(at, (type *)(planes + stride) + c, sizeof at);                                  \
+            FETCH(best, (type *)planes + c, type);                                                 \
+            FETCH(at, (type *)(planes + stride) + c, type);                                        \
             EACH_ROW(element, in->x, in->x_row, {                                                  \
                 const vector index = (vector){0} + (type)(in->first + r * in->step);               \
                 for (size_t k = 0; k < VECTORS; k++) {                                             \
@@ -429,7 +446,7 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
         (void)stride;                                                                              \
         EACH_ROW_BLOCK(element) {                                                                  \
             vector word[VECTORS];                                                                  \
-            memcpy(word, (type *)planes + c, sizeof word);                                         \
+            FETCH(word, (type *)planes + c, type);                                                 \
             EACH_ROW(                                                                              \
                 element, in->x, in->x_row, for (size_t k = 0; k < VECTORS; k++) {                  \
                     const vector v = BITS_##name(p, k);                                            \
@@ -511,12 +528,16 @@ static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, siz
                                   size_t width, char *to) {
     uint64_t *out = (uint64_t *)(void *)to;
     size_t r = 0;
-    for (; r + 8 <= rows; r += 8)
+    const ptrdiff_t ahead = row >= 128 ? 8 * row : 2048;
+    for (; r + 8 <= rows; r += 8) {
+        for (ptrdiff_t i = 0; i < 8; i++)
+            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 8, ahead, 2);
         for (size_t c = 0; c < columns; c += 8) {
             const size_t m = columns - c < 8 ? columns - c : 8;
             block_64(x + (ptrdiff_t)r * row + c * 8, row, (__mmask8)((1u << m) - 1), m, width,
                      out + c * width + r);
         }
+    }
     for (; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 8, 8);
@@ -556,12 +577,16 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
                                   size_t width, char *to) {
     uint32_t *out = (uint32_t *)(void *)to;
     size_t r = 0;
-    for (; r + 16 <= rows; r += 16)
+    const ptrdiff_t ahead = row >= 128 ? 16 * row : 2048;
+    for (; r + 16 <= rows; r += 16) {
+        for (ptrdiff_t i = 0; i < 16; i += row >= 64 ? 1 : 4)
+            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 4, ahead, 2);
         for (size_t c = 0; c < columns; c += 16) {
             const size_t m = columns - c < 16 ? columns - c : 16;
             block_32(x + (ptrdiff_t)r * row + c * 4, row, (__mmask16)((1u << m) - 1), m, width,
                      out + c * width + r);
         }
+    }
     for (; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 4, 4);
@@ -575,105 +600,141 @@ TRANSPOSE(8, loose_u64, vu64)
 
 /* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
  * a type of two bits less or fewer, it gives what s + e does. */
-ALWAYS_INLINE double to_odd(double s, double e) {
-    const double t = s + e, z = t - s, rest = (s - (t - z)) + (e - z);
-    int64_t bits;
-    memcpy(&bits, &t, sizeof bits);
-    const int64_t away = (rest > 0) == (t > 0) ? 1 : -1;
-    bits += rest != 0 && !(bits & 1) ? away : 0;
-    double odd;
-    memcpy(&odd, &bits, sizeof odd);
-    return e == 0 ? s : odd;
+ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
+    vf64 t;
+    const vf64 rest = two_sum(s, e, &t);
+    const vi64 inexact = (vi64)(rest != 0) & (((vi64)t & 1) - 1);
+    const vi64 away = ((vi64)(rest > 0) ^ (vi64)(t > 0)) | 1;
+    const vi64 odd = (vi64)t + (inexact & away), exact = (vi64)(e == 0);
+    return (vf64)PICK(exact, (vi64)s, odd);
 }
 
 /* How far s + e may be off, and what adding that to e may be off. */
-ALWAYS_INLINE double reach(double e, double b) {
-    return b == 0 ? 0 : 2 * b + __builtin_fabs(e) * 0x1p-51;
+ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
+    return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
 }
 
-static void ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
-                            tally_type type, uint64_t *bits, unsigned char *ok) {
-    if (type == TALLY_F64) {
-        for (size_t i = 0; i < count; i++) {
-            const double d = reach(e[i], b[i]), low = s[i] + (e[i] - d), high = s[i] + (e[i] + d);
-            const double value = e[i] == 0 && d == 0 ? s[i] : low;
-            memcpy(&bits[i], &value, sizeof value);
-            ok[i] = low == high;
+/* Whole vectors are read and written: there is room for them. */
+static int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
+                           tally_type type, uint64_t *bits, unsigned char *ok) {
+    vi64 all = (vi64){0} - 1;
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        const vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i);
+        const vf64 d = reach(low, VECTOR_LOAD(vf64, b + i));
+        vi64 certain;
+        if (type == TALLY_F64) {
+            const vf64 x = high + (low - d), y = high + (low + d);
+            const vi64 exact = (vi64)(low == 0) & (vi64)(d == 0);
+            const vi64 value = PICK(exact, (vi64)high, (vi64)x);
+            certain = (vi64)(x == y);
+            memcpy(bits + i, &value, sizeof value);
+        } else {
+            const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
+            if (type == TALLY_F32) {
+                const vf32half f = __builtin_convertvector(x, vf32half),
+                               g = __builtin_convertvector(y, vf32half);
+                const vu64 value = __builtin_convertvector((vu32half)f, vu64);
+                certain = __builtin_convertvector((vi32half)(f == g), vi64);
+                memcpy(bits + i, &value, sizeof value);
+            } else {
+                for (size_t k = 0; k < LANES(double); k++) {
+                    const tally_value v = round_double(type, x[k]);
+                    bits[i + k] = v.as.f16;
+                    certain[k] = 0 - (int64_t)(round_double(type, y[k]).as.f16 == v.as.f16 &&
+                                               x[k] - x[k] == 0);
+                }
+            }
         }
-        return;
+        for (size_t k = 0; k < LANES(double) && i + LANES(double) > count; k++)
+            if (i + k >= count) certain[k] = -1;
+        all &= certain;
+        if (!any_set((vu64)~certain))
+            memset(ok + i, 1, LANES(double));
+        else
+            for (size_t k = 0; k < LANES(double); k++)
+                ok[i + k] = (unsigned char)certain[k];
     }
-    if (type == TALLY_F32) {
-        for (size_t i = 0; i < count; i++) {
-            const double d = reach(e[i], b[i]);
-            const float low = (float)to_odd(s[i], e[i] - d), high = (float)to_odd(s[i], e[i] + d);
-            uint32_t word;
-            memcpy(&word, &low, sizeof word);
-            bits[i] = word;
-            ok[i] = low == high;
-        }
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const double d = reach(e[i], b[i]);
-        const tally_value low = round_double(type, to_odd(s[i], e[i] - d));
-        bits[i] = low.as.f16;
-        ok[i] = s[i] + d < __builtin_inf() && s[i] - d > -__builtin_inf();
-        if (d != 0) ok[i] &= round_double(type, to_odd(s[i], e[i] + d)).as.f16 == low.as.f16;
-    }
+    return !any_set((vu64)~all);
 }
 
-/* s + e +- b divided by n, as s + e +- b. Not finite where some step may have underflowed. */
-ALWAYS_INLINE void divide(double *s, double *e, double *b, double n) {
-    const double t = *e == 0 ? *s : *s + *e, z = t - *s;
-    const double rest = *e == 0 ? 0 : (*s - (t - z)) + (*e - z);
-    const double q = t / n, r = __builtin_fma(-q, n, t) + rest, more = r / n;
-    const int small = __builtin_fabs(t) < 0x1p-900 && t != 0;
+/* s + e +- b divided by n, as s + e +- b. Infinite where some step may have underflowed. */
+ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
+    const vi64 plain = (vi64)(*e == 0);
+    vf64 t;
+    vf64 rest = two_sum(*s, *e, &t);
+    t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
+    rest = (vf64)((vi64)rest & ~plain);
+    const vf64 q = t / n, r = rest - fused(q, n, t), more = r / n;
+    const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
+    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)(absolute(more) * 0x1p-51)) + 2 * (*b / n);
     *s = q;
     *e = more;
-    *b = small ? __builtin_inf() : (r == 0 ? 0 : __builtin_fabs(more) * 0x1p-51) + 2 * (*b / n);
+    *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));
 }
 
 static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const double *n) {
-    for (size_t i = 0; i < count; i++) {
-        int64_t bits;
-        memcpy(&bits, &n[i], sizeof bits);
-        if ((bits & ((INT64_C(1) << 52) - 1)) == 0 && __builtin_fabs(s[i]) > 0x1p-800 &&
-            (e[i] == 0 || __builtin_fabs(e[i]) > 0x1p-900)) { /* a power of two */
-            s[i] /= n[i];
-            e[i] /= n[i];
-            b[i] = b[i] == 0 ? 0 : b[i] / n[i] + 0x1p-1000;
-        } else
-            divide(&s[i], &e[i], &b[i], n[i]);
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i),
+             bound = VECTOR_LOAD(vf64, b + i);
+        const vf64 by = VECTOR_LOAD(vf64, n + i);
+        /* A power of two divides exactly, far enough from underflow. */
+        const vi64 power = (vi64)(((vi64)by & ((INT64_C(1) << 52) - 1)) == 0) &
+                           (vi64)(absolute(high) > 0x1p-800) &
+                           ((vi64)(low == 0) | (vi64)(absolute(low) > 0x1p-900));
+        const vf64 x = high / by, y = low / by;
+        const vf64 z = (vf64)((vi64)(bound != 0) & (vi64)(bound / by + 0x1p-1000));
+        divide(&high, &low, &bound, by);
+        high = (vf64)PICK(power, (vi64)x, (vi64)high);
+        low = (vf64)PICK(power, (vi64)y, (vi64)low);
+        bound = (vf64)PICK(power, (vi64)z, (vi64)bound);
+        memcpy(s + i, &high, sizeof high);
+        memcpy(e + i, &low, sizeof low);
+        memcpy(b + i, &bound, sizeof bound);
     }
 }
 
+ALWAYS_INLINE vf64 root_of(vf64 v) {
+#if defined(__AVX512F__)
+    return (vf64)_mm512_sqrt_pd((__m512d)v);
+#elif defined(__AVX__)
+    return (vf64)_mm256_sqrt_pd((__m256d)v);
+#else
+    for (size_t i = 0; i < LANES(double); i++)
+        v[i] = __builtin_sqrt(v[i]);
+    return v;
+#endif
+}
+
+/* The bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
+ * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
 static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,
                                const double *qb, size_t count, const double *n, double ddof,
                                int root) {
-    for (size_t i = 0; i < count; i++) {
-        /* t + u is the sum, v + w that of the squares */
-        const double t = s[i] + e[i], z = t - s[i], u = (s[i] - (t - z)) + (e[i] - z);
-        const double v = q[i] + qe[i], y = v - q[i], w = (q[i] - (v - y)) + (qe[i] - y);
-        const double t2 = t * t, low2 = __builtin_fma(t, t, -t2) + 2 * (t * u);
-        const double nv = n[i] * v, low = __builtin_fma(n[i], v, -nv) + n[i] * w;
-        const double d = nv - t2, x = d - nv, error = (nv - (d - x)) + (-t2 - x);
-        double bound =
-            0x1p-98 * (nv + t2) + 2 * n[i] * qb[i] + 4 * __builtin_fabs(t) * b[i] + 2 * b[i] * b[i];
-        double high = d, rest = error + (low - low2);
-        const double divisor = n[i] * (n[i] - ddof);
-        const int fits = t2 > 0x1p-700 && nv < 0x1p900 && n[i] < 0x1p26 && n[i] > ddof;
-        divide(&high, &rest, &bound, divisor);
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        const vf64 by = VECTOR_LOAD(vf64, n + i), off = VECTOR_LOAD(vf64, b + i);
+        vf64 t, v; /* t + u is the sum, v + w that of the squares */
+        const vf64 u = two_sum(VECTOR_LOAD(vf64, s + i), VECTOR_LOAD(vf64, e + i), &t);
+        const vf64 w = two_sum(VECTOR_LOAD(vf64, q + i), VECTOR_LOAD(vf64, qe + i), &v);
+        const vf64 t2 = t * t, low2 = fused(t, t, t2) + 2 * (t * u);
+        const vf64 nv = by * v, low = fused(by, v, nv) + by * w;
+        vf64 high, rest = two_sum(nv, -t2, &high) + (low - low2);
+        vf64 bound = 0x1p-98 * (nv + t2) + 2 * by * VECTOR_LOAD(vf64, qb + i) +
+                     4 * absolute(t) * off + 2 * off * off;
+        const vi64 fits =
+            (vi64)(t2 > 0x1p-700) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
+        divide(&high, &rest, &bound, by * (by - ddof));
         if (root) {
-            const double whole = high + rest, first = __builtin_sqrt(whole);
-            const double left = __builtin_fma(-first, first, high) + rest;
-            const double more = left / (2 * first);
-            bound = bound / first + __builtin_fabs(first) * 0x1p-98;
+            const vf64 first = root_of(high + rest);
+            const vf64 left = rest - fused(first, first, high);
+            bound = bound / first + first * 0x1p-98;
+            rest = left / (2 * first);
             high = first;
-            rest = more;
         }
-        s[i] = high;
-        e[i] = rest;
-        b[i] = fits && high > 0 ? bound : __builtin_inf();
+        const vi64 good = fits & (vi64)(high > 0);
+        bound = (vf64)((vi64)bound | (~good & INT64_C(0x7ff0000000000000)));
+        memcpy(s + i, &high, sizeof high);
+        memcpy(e + i, &rest, sizeof rest);
+        memcpy(b + i, &bound, sizeof bound);
     }
 }
 

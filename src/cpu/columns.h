@@ -63,10 +63,11 @@ struct column_kernels {
      * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
     void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
                          char *out);
-    /* Rounds s + e +- b, divided by n (or n[i]) where `mean`, to bits of the type; ok[i] says whether that is
-     * certain. */
-    void (*round)(const double *s, const double *e, const double *b, size_t count, tally_type type,
-                  uint64_t *bits, unsigned char *ok);
+    /* Whole vectors of the following arrays are read and written, also behind `count`. */
+    /* Rounds s + e +- b to bits of the type; ok[i] says whether that is certain, the result whether all are. */
+    int (*round)(const double *s, const double *e, const double *b, size_t count, tally_type type,
+                 uint64_t *bits, unsigned char *ok);
+    /* s + e +- b divided by n[i], in place. */
     void (*mean)(double *s, double *e, double *b, size_t count, const double *n);
     /* The variance of n elements, or where `root` its square root, from their sums and those of their
      * squares; to s, e, b of the sums. */

@@ -77,8 +77,10 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
     else {
         unsigned char *todo = NULL;
         if (s->cut == TALLY_AXES) {
-            if (cpu_across(d, s, &todo, &absence, &status) && !todo)
+            if (cpu_across(d, s, &todo, &absence, &status) && (!todo || status != TALLY_OK)) {
+                free(todo);
                 return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
+            }
             rows.only = todo;
         }
         if (s->cut == TALLY_SEGMENTS) {
