@@ -154,7 +154,7 @@ static int plan_way(struct across *a) {
         return 0;
     if (r->x == 1 && r->length >= FOLD_LEAST) {
         a->way = FOLDED;
-        a->fold = r->length < 4 * FOLD_COLS ? FOLD_COLS / 2 : FOLD_COLS;
+        a->fold = r->length <= 4 * FOLD_COLS ? FOLD_COLS / 2 : FOLD_COLS;
         a->width = 128;
     } else if (k->x == 1 && k->length < FOLD_COLS && r->x == (ptrdiff_t)k->length &&
                r->length > 8) {

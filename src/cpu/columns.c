@@ -59,16 +59,34 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define INF_f32  0x7f800000
 #define INF_f64  INT64_C(0x7ff0000000000000)
 
+/* Where compilers take __builtin_convertvector() apart into halves, it is spelled out. */
+#if defined(__AVX512F__)
+#define DOUBLES_OF_FLOATS(h) (vf64) _mm512_cvtps_pd((__m256)(h))
+#define DOUBLES_OF_INTS(h)   (vf64) _mm512_cvtepi32_pd((__m256i)(h))
+#define DOUBLES_OF_WORDS(h)  (vf64) _mm512_cvtepu32_pd((__m256i)(h))
+#define FLOATS_OF_DOUBLES(v) (vf32half) _mm512_cvtpd_ps((__m512d)(v))
+#elif defined(__AVX__)
+#define DOUBLES_OF_FLOATS(h) (vf64) _mm256_cvtps_pd((__m128)(h))
+#define DOUBLES_OF_INTS(h)   (vf64) _mm256_cvtepi32_pd((__m128i)(h))
+#define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
+#define FLOATS_OF_DOUBLES(v) (vf32half) _mm256_cvtpd_ps((__m256d)(v))
+#else
+#define DOUBLES_OF_FLOATS(h) __builtin_convertvector(h, vf64)
+#define DOUBLES_OF_INTS(h)   __builtin_convertvector(h, vf64)
+#define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
+#define FLOATS_OF_DOUBLES(v) __builtin_convertvector(v, vf32half)
+#endif
+
 /* The k-th vector of doubles. */
 ALWAYS_INLINE vf64 half_of(vf32 v, size_t k) {
     vf32half h;
     memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
-    return __builtin_convertvector(h, vf64);
+    return DOUBLES_OF_FLOATS(h);
 }
 ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
     vi32half h;
     memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
-    return __builtin_convertvector(h, vf64);
+    return DOUBLES_OF_INTS(h);
 }
 #define DOUBLE_f64(p, k) VECTOR_LOAD(vf64, (p) + (k)*LANES(double))
 #define DOUBLE_f32(p, k)                                                                           \
@@ -86,10 +104,6 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
 
 /* Rows that are taken together: a column's planes are loaded and stored once for them. */
 #define ROWS_AT_ONCE 8
-/* A row of fewer bytes leaves the cache so late that it is better to keep its planes in registers. */
-#define NARROW_BYTES 1024
-#define ROWS_NARROW  256
-
 /* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
  * are there are stored. */
 #define FETCH(into, from, type)                                                                    \
@@ -105,19 +119,17 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
     } while (0)
 
 #define EACH_ROW_BLOCK(element)                                                                    \
-    const size_t block = width * sizeof(element) <= NARROW_BYTES ? ROWS_NARROW : ROWS_AT_ONCE;     \
-    for (size_t r0 = 0; r0 < in->rows; r0 += block)                                                \
+    for (size_t r0 = 0; r0 < in->rows; r0 += ROWS_AT_ONCE)                                         \
         for (size_t c = 0; c < width; c += STEP)
 
-/* Of the step at column c, rows [r0, r0 + block): `p` is the row's elements, of which the last may be a
+/* Of the step at column c, rows [r0, r1): `p` is the row's elements, of which the last may be a
  * copy that is filled up. What is asked for ahead: the same columns of the next rows; where there are none, the
  * next columns. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
-        const size_t r1 = in->rows - r0 < block ? in->rows : r0 + block;                           \
-        const ptrdiff_t ahead = block == ROWS_NARROW ? 4096                                        \
-                                : r1 < in->rows      ? (pitch)*ROWS_AT_ONCE                        \
-                                                     : 1024;                                            \
+        const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
+        const int dense = (pitch) == (ptrdiff_t)(width * sizeof(element));                         \
+        const ptrdiff_t ahead = dense || r1 < in->rows ? (pitch)*ROWS_AT_ONCE : 1024;              \
         const int whole = width - c >= STEP;                                                       \
         for (size_t r = r0; r < r1; r++) {                                                         \
             const element *p = (const element *)(base + (ptrdiff_t)r * (pitch)) + c;               \
@@ -275,6 +287,20 @@ static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other
                        absolute(rest) + absolute(rest2);
         memcpy(at, &s, sizeof s);
         memcpy(at + stride, &e, sizeof e);
+        memcpy(at + 2 * stride, &b, sizeof b);
+    }
+}
+
+/* Where e is not used. */
+static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
+                                size_t stride, size_t width) {
+    double *at = (double *)into + to;
+    const double *at2 = (const double *)other + from;
+    for (size_t c = 0; c < width; c += LANES(double), at += LANES(double), at2 += LANES(double)) {
+        vf64 s = VECTOR_LOAD(vf64, at), b = VECTOR_LOAD(vf64, at + 2 * stride);
+        const vf64 error = two_sum(s, VECTOR_LOAD(vf64, at2), &s);
+        b += VECTOR_LOAD(vf64, at2 + 2 * stride) + absolute(error);
+        memcpy(at, &s, sizeof s);
         memcpy(at + 2 * stride, &b, sizeof b);
     }
 }
@@ -620,8 +646,22 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
     vi64 all = (vi64){0} - 1;
     for (size_t i = 0; i < count; i += LANES(double)) {
         const vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i);
-        const vf64 d = reach(low, VECTOR_LOAD(vf64, b + i));
+        const vf64 bound = VECTOR_LOAD(vf64, b + i), d = reach(low, bound);
         vi64 certain;
+        if (!any_set((vu64)(bound != 0)) && (type == TALLY_F64 || type == TALLY_F32)) { /* exact */
+            const vi64 plain = (vi64)(low == 0);
+            if (type == TALLY_F64) {
+                const vi64 value = PICK(plain, (vi64)high, (vi64)(high + low));
+                memcpy(bits + i, &value, sizeof value);
+            } else {
+                const vf64 odd = any_set((vu64)~plain) ? to_odd(high, low) : high;
+                const vf32half f = FLOATS_OF_DOUBLES(odd);
+                const vu64 value = __builtin_convertvector((vu32half)f, vu64);
+                memcpy(bits + i, &value, sizeof value);
+            }
+            memset(ok + i, 1, LANES(double));
+            continue;
+        }
         if (type == TALLY_F64) {
             const vf64 x = high + (low - d), y = high + (low + d);
             const vi64 exact = (vi64)(low == 0) & (vi64)(d == 0);
@@ -631,8 +671,7 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
         } else {
             const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
             if (type == TALLY_F32) {
-                const vf32half f = __builtin_convertvector(x, vf32half),
-                               g = __builtin_convertvector(y, vf32half);
+                const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
                 const vu64 value = __builtin_convertvector((vu32half)f, vu64);
                 certain = __builtin_convertvector((vi32half)(f == g), vi64);
                 memcpy(bits + i, &value, sizeof value);
@@ -767,7 +806,9 @@ static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q,
     SHORT(X)                                                                                       \
     LONG(X)
 
-#define ONE(NAME, name)        [TALLY_##NAME] = SUM_FORM(one, name),
+#define ONE(NAME, name)                                                                            \
+    [TALLY_##                                                                                      \
+        NAME] = {3, 8, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
 #define TWO(NAME, name)        [TALLY_##NAME] = SUM_FORM(two, name),
 #define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
 #define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),

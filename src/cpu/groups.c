@@ -1,6 +1,8 @@
 /* cpu/groups.c - see groups.h. */
 #include "cpu/groups.h"
 
+#include "cpu/columns.h"
+#include "cpu/kernels.h"
 #include "cpu/rows.h"
 #include "status.h"
 #include "types.h"
@@ -153,11 +155,252 @@ tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorte
     return status;
 }
 
+/* ---- Few groups, of sums -------------------------------------------------------------------- */
+
+/* The sum of a group as in columns.h: s + e +- b. */
+struct group_sum {
+    double s, e, b;
+    uint64_t n;
+};
+
+/* So many sums stay in a core's cache. */
+#define FEW_GROUPS 32768
+#define CHUNK      1024
+
+struct sums_job {
+    const struct shaped *s;
+    size_t part, element;
+    struct group_sum *sums; /* [threads][room] */
+    size_t room;            /* groups, and one for elements that are not there */
+    size_t bad;             /* the first id outside; SIZE_MAX */
+};
+
+#define WIDEN_ALL(type, from, to)                                                                  \
+    for (size_t i = 0; i < n; i++) {                                                               \
+        type v;                                                                                    \
+        memcpy(&v, (const char *)(from) + i * sizeof v, sizeof v);                                 \
+        (to)[i] = v;                                                                               \
+    }                                                                                              \
+    break
+
+static void widen_elements(tally_type type, const char *x, size_t n, double *out) {
+    switch (type) {
+    case TALLY_I8:
+        WIDEN_ALL(int8_t, x, out);
+    case TALLY_I16:
+        WIDEN_ALL(int16_t, x, out);
+    case TALLY_I32:
+        WIDEN_ALL(int32_t, x, out);
+    case TALLY_U8:
+        WIDEN_ALL(uint8_t, x, out);
+    case TALLY_U16:
+        WIDEN_ALL(uint16_t, x, out);
+    case TALLY_U32:
+        WIDEN_ALL(uint32_t, x, out);
+    case TALLY_F32:
+        WIDEN_ALL(float, x, out);
+    default:
+        memcpy(out, x, n * sizeof *out);
+    }
+}
+
+/* Negative ids become ones of 2^31 and more, and so do all that are as large. */
+#define NARROW_ALL(type)                                                                           \
+    do {                                                                                           \
+        const type *from = (const type *)s->ids + first;                                           \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const uint32_t beyond = from[i] != (type)(int32_t)from[i];                             \
+            out[i] = (uint32_t)from[i] | (0 - beyond);                                             \
+        }                                                                                          \
+    } while (0);                                                                                   \
+    break
+
+static void narrow_ids(const struct shaped *s, size_t first, size_t n, uint32_t *out) {
+    switch (s->ids_type) {
+    case TALLY_I8:
+        NARROW_ALL(int8_t);
+    case TALLY_I16:
+        NARROW_ALL(int16_t);
+    case TALLY_I32:
+        NARROW_ALL(int32_t);
+    case TALLY_U8:
+        NARROW_ALL(uint8_t);
+    case TALLY_U16:
+        NARROW_ALL(uint16_t);
+    case TALLY_U32:
+        NARROW_ALL(uint32_t);
+    case TALLY_U64:
+        NARROW_ALL(uint64_t);
+    default:
+        NARROW_ALL(int64_t);
+    }
+}
+
+static void add_sums(struct group_sum *sums, const uint32_t *id, const double *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct group_sum *g = &sums[id[i]];
+        const double s = g->s, t = s + x[i], z = t - s, error = (s - (t - z)) + (x[i] - z);
+        const double e = g->e, u = e + error, y = u - e, rest = (e - (u - y)) + (error - y);
+        g->s = t;
+        g->e = u;
+        g->b += rest < 0 ? -rest : rest;
+        g->n++;
+    }
+}
+
+static void sums_task(void *context, size_t task, unsigned worker) {
+    struct sums_job *job = context;
+    const struct shaped *s = job->s;
+    struct group_sum *sums = job->sums + worker * job->room;
+    const uint32_t groups = (uint32_t)s->results;
+    uint32_t id[CHUNK];
+    double x[CHUNK];
+    const size_t begin = task * job->part,
+                 end = s->n - begin < job->part ? s->n : begin + job->part;
+    for (size_t m, at = begin; at < end; at += m) {
+        m = end - at < CHUNK ? end - at : CHUNK;
+        narrow_ids(s, at, m, id);
+        widen_elements(s->p->type, s->x + at * job->element, m, x);
+        uint32_t outside = 0;
+        for (size_t i = 0; i < m; i++)
+            outside |= id[i] >= groups;
+        if (outside || s->mask)
+            for (size_t i = 0; i < m; i++) {
+                if (s->mask && !s->mask[at + i])
+                    id[i] = groups;
+                else if (id[i] >= groups) {
+                    size_t known = __atomic_load_n(&job->bad, __ATOMIC_RELAXED);
+                    while (at + i < known &&
+                           !__atomic_compare_exchange_n(&job->bad, &known, at + i, 0,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                    }
+                    id[i] = groups;
+                }
+            }
+        add_sums(sums, id, x, m);
+    }
+}
+
+/* Whether the ids begin as sorted ones do. */
+static int look_sorted(const struct shaped *s) {
+    for (size_t i = 1; i < s->n && i < 4096; i++)
+        if (id_at(s->ids, s->ids_type, i) < id_at(s->ids, s->ids_type, i - 1)) return 0;
+    return 1;
+}
+
+static int are_sums(const struct problem *p) {
+    if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
+        p->type == TALLY_BF16)
+        return 0;
+    for (unsigned v = 0; v < p->values; v++)
+        if (p->value[v].op != TALLY_SUM && p->value[v].op != TALLY_MEAN &&
+            p->value[v].op != TALLY_COUNT)
+            return 0;
+    return 1;
+}
+
+static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const double t = a[i].s + b[i].s, z = t - a[i].s, error = (a[i].s - (t - z)) + (b[i].s - z);
+        const double u = a[i].e + b[i].e, y = u - a[i].e, rest = (a[i].e - (u - y)) + (b[i].e - y);
+        const double w = u + error, q = w - u, more = (u - (w - q)) + (error - q);
+        a[i].s = t;
+        a[i].e = w;
+        a[i].b += b[i].b + (rest < 0 ? -rest : rest) + (more < 0 ? -more : more);
+        a[i].n += b[i].n;
+    }
+}
+
+/* Lowers the sums; marks in left[] those that are not certain, and says whether there are any. */
+static int lower_sums(const struct shaped *s, const struct column_kernels *k,
+                      const struct group_sum *sums, unsigned char *left) {
+    const int floating = type_is_float(s->p->type);
+    int any = 0;
+    for (size_t first = 0; first < s->results; first += CHUNK) {
+        double a[CHUNK], e[CHUNK], b[CHUNK], n[CHUNK];
+        uint64_t bits[CHUNK];
+        unsigned char ok[CHUNK];
+        const size_t m = s->results - first < CHUNK ? s->results - first : CHUNK;
+        for (unsigned v = 0; v < s->p->values; v++) {
+            const tally_op op = s->p->value[v].op;
+            const tally_type out = s->p->value[v].type;
+            memset(a, 0, sizeof a);
+            memset(e, 0, sizeof e);
+            memset(b, 0, sizeof b);
+            memset(ok, 1, sizeof ok);
+            for (size_t i = 0; i < CHUNK; i++)
+                n[i] = 1;
+            for (size_t i = 0; i < m; i++) {
+                const struct group_sum *g = &sums[first + i];
+                a[i] = g->s == 0 && !floating ? 0 : g->s;
+                e[i] = g->e;
+                b[i] = g->b;
+                n[i] = g->n ? (double)g->n : 1;
+                bits[i] = g->n;
+            }
+            if (op == TALLY_MEAN) k->mean(a, e, b, m, n);
+            if (op != TALLY_COUNT && type_is_float(out)) k->round(a, e, b, m, out, bits, ok);
+            for (size_t i = 0; i < m; i++) {
+                if (op == TALLY_SUM && !type_is_float(out)) {
+                    ok[i] = b[i] == 0 && a[i] < 0x1p62 && a[i] > -0x1p62 &&
+                            (a[i] >= 0 || out == TALLY_I64);
+                    bits[i] = ok[i] ? (uint64_t)((int64_t)a[i] + (int64_t)e[i]) : 0;
+                }
+                if (op != TALLY_COUNT && sums[first + i].n == 0) ok[i] = 0;
+                left[first + i] |= !ok[i];
+                any |= !ok[i];
+                shaped_put(s, v, (ptrdiff_t)(first + i), bits[i]);
+            }
+        }
+    }
+    return any;
+}
+
+/* Sums of few groups, whose ids come in any order, and says so; or returns 0 where there is no memory or that is
+ * better done in another way. */
+static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
+                    tally_status *status) {
+    struct sums_job job = {
+        .s = s, .element = type_size(s->p->type), .room = s->results + 1, .bad = SIZE_MAX};
+    if (!are_sums(s->p) || s->results > FEW_GROUPS || s->sorted || look_sorted(s)) return 0;
+    job.sums = malloc(d->threads * job.room * sizeof *job.sums);
+    if (!job.sums) return 0;
+    for (size_t i = 0; i < d->threads * job.room; i++)
+        job.sums[i] = (struct group_sum){.s = -0.0};
+    job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
+    cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
+    if (job.bad != SIZE_MAX && !s->skip_outside)
+        *status = shape_bad_id(s, job.bad);
+    else {
+        for (unsigned i = 1; i < d->threads; i++)
+            merge_sums(job.sums, job.sums + i * job.room, s->results);
+        *any = lower_sums(s, cpu_columns_named(d->kernels->isa), job.sums, left);
+    }
+    free(job.sums);
+    return 1;
+}
+
 tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct absence *absence) {
     struct sorted sorted;
     struct shaped segments = *s;
-    tally_status status = cpu_sort(&d->base, s, &sorted);
-    if (status != TALLY_OK) return status;
+    tally_status status = TALLY_OK;
+    unsigned char *left = calloc(s->results + 1, 1);
+    int any = 0;
+    if (!left) return no_memory();
+    if (few_sums(d, s, left, &any, &status)) {
+        if (status != TALLY_OK || !any) {
+            free(left);
+            return status;
+        }
+    } else {
+        free(left);
+        left = NULL;
+    }
+    status = cpu_sort(&d->base, s, &sorted);
+    if (status != TALLY_OK) {
+        free(left);
+        return status;
+    }
     segments.cut = TALLY_SEGMENTS;
     segments.mask = NULL; /* the others are gone */
     segments.offsets = sorted.start;
@@ -168,8 +411,10 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
                               .x = sorted.x,
                               .y = sorted.y,
                               .absolute = 1,
-                              .position = sorted.position};
+                              .position = sorted.position,
+                              .only = left};
     status = cpu_rows(d, &rows, absence);
     sorted_free(&sorted);
+    free(left);
     return status;
 }
