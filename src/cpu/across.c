@@ -26,7 +26,7 @@
 #define WIDTH      1024 /* columns of a block, at most */
 #define TILE_ROWS  16
 #define FOLD_COLS  64
-#define FOLD_LEAST 96                  /* elements: shorter rows are transposed */
+#define FOLD_LEAST 33                  /* elements: shorter rows are transposed */
 #define LONG_BYTES ((size_t)32 << 10)  /* longer rows are left to the kernels for whole arrays */
 #define PART_BYTES ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
 
@@ -65,7 +65,8 @@ struct hand {
     double *value[4]; /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
-    int certain; /* all are */
+    int certain;          /* all are */
+    const size_t *length; /* segments: how many elements each has; else NULL */
 };
 
 /* ---- What is needed ------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ static int plan_way(struct across *a) {
         return 0;
     if (r->x == 1 && r->length >= FOLD_LEAST) {
         a->way = FOLDED;
-        a->fold = r->length <= 4 * FOLD_COLS ? FOLD_COLS / 2 : FOLD_COLS;
+        a->fold = COLUMN_STEP;
         a->width = 128;
     } else if (k->x == 1 && k->length < FOLD_COLS && r->x == (ptrdiff_t)k->length &&
                r->length > 8) {
@@ -193,12 +194,20 @@ static void add_rows(const struct across *a, uint64_t *planes, size_t stride,
 
 /* Columns [at, at + width) of one block become those from `to` on of another. */
 static void copy_columns(const struct across *a, uint64_t *into, size_t into_stride, size_t to,
-                         const uint64_t *from, size_t stride, size_t width) {
+                         const uint64_t *from, size_t stride, size_t at, size_t width) {
     for_forms(f, a) {
         const struct column_form *form = form_of(a, f);
-        for (unsigned k = a->plane_of[f]; k < a->plane_of[f] + form->planes; k++)
-            memcpy((char *)(into + k * into_stride) + to * form->lane, from + k * stride,
-                   width * form->lane);
+        const size_t lane = form->lane;
+        for (unsigned k = a->plane_of[f]; k < a->plane_of[f] + form->planes; k++) {
+            char *x = (char *)(into + k * into_stride) + to * lane;
+            const char *y = (const char *)(from + k * stride) + at * lane;
+            if (width > 1)
+                memcpy(x, y, width * lane);
+            else if (lane == 4)
+                memcpy(x, y, 4);
+            else
+                memcpy(x, y, 8);
+        }
     }
 }
 
@@ -515,7 +524,7 @@ static void leave(struct across *a, const struct hand *h, const struct place *at
             free(mine);
     }
     for (size_t i = 0; i < at->width && todo; i++)
-        if (!h->ok[i]) todo[at->row + i] = 1;
+        if (!h->ok[i] && !(h->length && h->length[i] == 0)) todo[at->row + i] = 1;
 }
 
 static void lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
@@ -558,7 +567,7 @@ static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
         add_part(a, h, h->fold, FOLD_STRIDE, at->x + move, at->y ? at->y + move : NULL, a->unit,
                  from, to);
         merge_folded(a, h->fold);
-        copy_columns(a, planes, stride, i, h->fold, FOLD_STRIDE, a->unit);
+        copy_columns(a, planes, stride, i, h->fold, FOLD_STRIDE, 0, a->unit);
     }
 }
 
@@ -618,6 +627,18 @@ static int make_hands(struct across *a, unsigned threads) {
     return 1;
 }
 
+static void finish_hands(struct across *a, unsigned threads, struct absence *absence,
+                         tally_status *status) {
+    for (unsigned i = 0; i < threads && a->hands; i++) {
+        const struct absence *found = &a->hands[i].absence;
+        if (a->hands[i].planes && found->number != UINT64_MAX)
+            shaped_absent(absence, found->number, found->status, found->value);
+        free(a->hands[i].planes);
+    }
+    free(a->hands);
+    if (a->failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+}
+
 static void plan_parts(struct across *a, unsigned threads) {
     const size_t length = a->outer ? a->s->reduced[0].length : a->inner.length;
     const size_t bytes = a->width * a->s->each * a->element, wanted = (size_t)threads * 8;
@@ -657,17 +678,200 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     else {
         cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
         if (a.parts > 1) cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
-        for (unsigned i = 0; i < d->threads; i++) {
-            const struct absence *found = &a.hands[i].absence;
-            if (found->number != UINT64_MAX)
-                shaped_absent(absence, found->number, found->status, found->value);
+    }
+    free(a.kept);
+    finish_hands(&a, d->threads, absence, status);
+    *todo = a.todo;
+    return 1;
+}
+
+/* ---- Segments ------------------------------------------------------------------------------- */
+
+/* Segments are columns of a block, too. Short ones are copied, sixteen at a time, and filled up to the longest of
+ * them with what adds nothing; longer ones are folded one by one. */
+#define SEGMENTS_BLOCK 128
+#define SEGMENTS_TASK  (4 * SEGMENTS_BLOCK)
+#define SHORT          32
+#define SUM_FORMS                                                                                  \
+    (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
+     FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
+#define KEY_FORMS (FORM_BIT(FORM_ORDER) | FORM_BIT(FORM_LEAST) | FORM_BIT(FORM_GREATEST))
+
+/* Whether segments can be filled up: sums by zeros, keys by what is there already. */
+static int can_fill(const struct across *a) {
+    for (unsigned v = 0; v < a->p->values; v++) {
+        const tally_op op = a->p->value[v].op;
+        if (op == TALLY_COUNT || (op == TALLY_MEAN && a->forms & FORM_BIT(FORM_WIDE))) return 0;
+    }
+    return (a->forms & ~SUM_FORMS) == 0 || (a->forms & ~KEY_FORMS) == 0;
+}
+
+#define FILL(type, nothing)                                                                        \
+    do {                                                                                           \
+        typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
+        type *tile = (type *)(void *)h->tile;                                                      \
+        for (size_t c = 0; c < count; c++) {                                                       \
+            const loose *x = (const loose *)a->s->x + start[c];                                    \
+            const size_t n = length[c] <= SHORT ? length[c] : 0;                                   \
+            const type fill = keys && n ? x[0] : (type)(nothing);                                  \
+            for (size_t r = 0; r < n; r++)                                                         \
+                tile[r * COLUMN_STEP + c] = x[r];                                                  \
+            for (size_t r = n; r < longest; r++)                                                   \
+                tile[r * COLUMN_STEP + c] = fill;                                                  \
+        }                                                                                          \
+    } while (0)
+
+/* Adds up to COLUMN_STEP segments to as many columns. */
+static void add_step(const struct across *a, struct hand *h, uint64_t *planes, const size_t *start,
+                     const size_t *length, size_t count, size_t longest) {
+    const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
+    const ptrdiff_t pitch = (ptrdiff_t)(COLUMN_STEP * a->element);
+    switch (a->element) {
+    case 1:
+        FILL(uint8_t, 0);
+        break;
+    case 2:
+        FILL(uint16_t, floating ? 0x8000 : 0);
+        break;
+    case 4:
+        FILL(uint32_t, floating ? UINT32_C(1) << 31 : 0);
+        break;
+    default:
+        FILL(uint64_t, floating ? UINT64_C(1) << 63 : 0);
+    }
+    const struct column_rows in = {h->tile, NULL, pitch, pitch, longest, 0, 1};
+    add_rows(a, planes, FOLD_STRIDE, &in, COLUMN_STEP);
+}
+
+/* Adds segments of one length that lie one behind another: rows that are turned. */
+static void add_equal(const struct across *a, struct hand *h, const char *x, size_t n,
+                      size_t count) {
+    const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
+    for (size_t m, at = 0; at < n; at += m) {
+        m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        a->k->transpose[a->element](x + at * a->element, (ptrdiff_t)(n * a->element), count, m,
+                                    a->width, h->tile);
+        const struct column_rows in = {h->tile, NULL, pitch, pitch, m, at, 1};
+        add_rows(a, h->planes, a->width + COLUMN_STEP, &in, count);
+    }
+}
+
+/* The short segments by length, so that those that are added together are about as long; how many. */
+static size_t sort_short(const size_t *length, size_t count, unsigned char *order) {
+    unsigned char at[SHORT + 2] = {0};
+    for (size_t i = 0; i < count; i++)
+        if (length[i] > 0 && length[i] <= SHORT) at[length[i] + 1]++;
+    for (size_t n = 1; n < SHORT + 2; n++)
+        at[n] = (unsigned char)(at[n] + at[n - 1]);
+    const size_t all = at[SHORT + 1];
+    for (size_t i = 0; i < count; i++)
+        if (length[i] > 0 && length[i] <= SHORT) order[at[length[i]]++] = (unsigned char)i;
+    return all;
+}
+
+static void add_segments(const struct across *a, struct hand *h, const size_t *start,
+                         const size_t *length, size_t count) {
+    const size_t stride = a->width + COLUMN_STEP;
+    unsigned char order[SEGMENTS_BLOCK];
+    size_t different = 0;
+    clear_planes(a, h->planes, stride, a->width, 0);
+    for (size_t i = 1; i < count; i++)
+        different |= length[i] ^ length[0];
+    if (!different && length[0] <= SHORT) {
+        add_equal(a, h, a->s->x + start[0] * a->element, length[0], count);
+        return;
+    }
+    const size_t shorts = sort_short(length, count, order);
+    for (size_t c = 0; c < shorts; c += COLUMN_STEP) {
+        const size_t m = shorts - c < COLUMN_STEP ? shorts - c : COLUMN_STEP;
+        size_t from[COLUMN_STEP], n[COLUMN_STEP];
+        for (size_t i = 0; i < m; i++) {
+            from[i] = start[order[c + i]];
+            n[i] = length[order[c + i]];
+        }
+        clear_planes(a, h->fold, FOLD_STRIDE, COLUMN_STEP, 0);
+        add_step(a, h, h->fold, from, n, m, n[m - 1]);
+        for (size_t i = 0; i < m; i++)
+            copy_columns(a, h->planes, stride, order[c + i], h->fold, FOLD_STRIDE, i, 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (length[i] <= SHORT || length[i] * a->element >= LONG_BYTES) continue;
+        clear_planes(a, h->fold, FOLD_STRIDE, a->fold, 0);
+        add_folded(a, h->fold, a->s->x + start[i] * a->element, NULL, length[i], 0);
+        merge_folded(a, h->fold);
+        copy_columns(a, h->planes, stride, i, h->fold, FOLD_STRIDE, 0, 1);
+    }
+}
+
+/* Writes the results of segments without elements. */
+static void lower_empty(const struct across *a, struct hand *h, size_t first, const size_t *length,
+                        size_t count) {
+    struct state nothing;
+    const tally_value root = {.type = 0};
+    for (size_t i = 0; i < count; i++) {
+        if (length[i] != 0) continue;
+        state_clear(a->p, &nothing);
+        shaped_lower(a->s, &nothing, &root, (ptrdiff_t)(first + i), first + i, &h->absence);
+    }
+}
+
+static void segments_task(void *context, size_t task, unsigned worker) {
+    struct across *a = context;
+    struct hand *h = &a->hands[worker];
+    const struct shaped *s = a->s;
+    const size_t end =
+        s->results - task * SEGMENTS_TASK < SEGMENTS_TASK ? s->results : (task + 1) * SEGMENTS_TASK;
+    for (size_t at = task * SEGMENTS_TASK; at < end; at += SEGMENTS_BLOCK) {
+        size_t start[SEGMENTS_BLOCK], length[SEGMENTS_BLOCK], empty = 0, giants = 0;
+        struct place place = {s->x, NULL, (ptrdiff_t)at, at, at, 0, 0};
+        place.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
+        for (size_t i = 0; i < place.width; i++) {
+            start[i] = (size_t)offset_at(s->offsets, s->offsets_type, at + i);
+            length[i] = (size_t)offset_at(s->offsets, s->offsets_type, at + i + 1) - start[i];
+            empty += length[i] == 0;
+            giants += length[i] * a->element >= LONG_BYTES;
+            h->value[3][i] = length[i] ? (double)length[i] : 1;
+        }
+        if (empty < place.width) {
+            add_segments(a, h, start, length, place.width);
+            h->length = length;
+            lower_block(a, h, h->planes, a->width + COLUMN_STEP, &place);
+        }
+        if (empty > 0) lower_empty(a, h, at, length, place.width);
+        if (giants > 0) {
+            for (size_t i = 0; i < place.width; i++)
+                h->ok[i] = length[i] * a->element < LONG_BYTES;
+            leave(a, h, &place);
         }
     }
-    for (unsigned i = 0; i < d->threads && a.hands; i++)
-        free(a.hands[i].planes);
-    free(a.hands);
-    free(a.kept);
-    if (a.failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+}
+
+int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
+                 struct absence *absence, tally_status *status) {
+    struct across a = {.s = s,
+                       .p = s->p,
+                       .k = cpu_columns_named(d->kernels->isa),
+                       .way = FOLDED,
+                       .element = type_size(s->p->type),
+                       .width = SEGMENTS_BLOCK,
+                       .fold = COLUMN_STEP,
+                       .unit = 1,
+                       .parts = 1};
+    *todo = NULL;
+    if (s->mask || s->y || problem_has(s->p, PART_TREE)) return 0;
+    if (s->n / s->results * a.element >= LONG_BYTES) return 0;
+    if (!plan_forms(&a) || !can_fill(&a)) return 0;
+    a.inner_kept = (struct extent){.length = s->results, .out = 1, .number = 1};
+    a.way = COPIED; /* a tile is needed */
+    *status = TALLY_OK;
+    if (!make_hands(&a, d->threads))
+        *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+    else {
+        a.way = FOLDED;
+        cpu_share(d, s->n * a.element + s->results * 8,
+                  (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
+    }
+    finish_hands(&a, d->threads, absence, status);
     *todo = a.todo;
     return 1;
 }

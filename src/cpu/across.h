@@ -12,4 +12,8 @@
 int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                struct absence *absence, tally_status *status);
 
+/* The same for segments, whose offsets have been checked. */
+int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
+                 struct absence *absence, tally_status *status);
+
 #endif

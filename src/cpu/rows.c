@@ -53,8 +53,8 @@ struct job {
     const struct rows *rows;
     const struct problem *p;
     size_t element, count;
-    int tree, whole; /* `whole`: rows cannot be cut */
-    size_t task;     /* weight of one */
+    int tree, whole;     /* `whole`: rows cannot be cut */
+    size_t weight, task; /* of all, and of one */
     struct worker *workers;
     struct share *shares; /* two a task: of the row it begins in, of the row it ends in */
     tally_status failed;
@@ -322,12 +322,19 @@ static void rows_task(void *context, size_t task, unsigned worker) {
     struct worker *w = &job->workers[worker];
     struct share *shares = job->shares ? job->shares + 2 * task : NULL;
     const size_t begin = task * job->task, end = begin + job->task;
+    const unsigned char *only = job->rows->only;
     tally_status s = TALLY_OK;
-    for (size_t row = find_row(job, begin); row < job->count && s == TALLY_OK; row++) {
+    size_t row = find_row(job, begin);
+    const size_t last = only ? find_row(job, end < job->weight ? end : job->weight - 1) : 0;
+    for (; row < job->count && s == TALLY_OK; row++) {
+        if (only) { /* few of many, mostly */
+            const unsigned char *next = row <= last ? memchr(only + row, 1, last - row + 1) : NULL;
+            if (!next) break;
+            row = (size_t)(next - only);
+        }
         const size_t at = row_weight(job, row);
         const size_t length = row_weight(job, row + 1) - at - ROW_WEIGHT;
         if (at >= end) break;
-        if (job->rows->only && !job->rows->only[row]) continue;
         size_t from = 0, to = length;
         if (job->whole) {
             if (at < begin) continue;
@@ -376,7 +383,7 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
     job.tree = problem_has(s->p, PART_TREE);
     job.whole = job.tree && (s->mask || rows->mask);
     if (job.count == 0) return TALLY_OK;
-    const size_t weight = row_weight(&job, job.count);
+    const size_t weight = job.weight = row_weight(&job, job.count);
     job.task = weight / d->threads / 16 + 1;
     if (job.task < TASK_WEIGHT) job.task = TASK_WEIGHT;
     if (job.task < weight / TASKS_MAX + 1) job.task = weight / TASKS_MAX + 1;

@@ -76,13 +76,7 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
         status = cpu_groups(d, s, &absence);
     else {
         unsigned char *todo = NULL;
-        if (s->cut == TALLY_AXES) {
-            if (cpu_across(d, s, &todo, &absence, &status) && (!todo || status != TALLY_OK)) {
-                free(todo);
-                return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
-            }
-            rows.only = todo;
-        }
+        int done = 0;
         if (s->cut == TALLY_SEGMENTS) {
             status = check_offsets(d, s);
             rows.start = s->offsets;
@@ -90,8 +84,11 @@ tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
             rows.x = s->x;
             rows.y = s->y;
             rows.mask = s->mask;
-        }
-        if (status == TALLY_OK) status = cpu_rows(d, &rows, &absence);
+            if (status == TALLY_OK) done = cpu_segments(d, s, &todo, &absence, &status);
+        } else
+            done = cpu_across(d, s, &todo, &absence, &status);
+        rows.only = todo;
+        if (status == TALLY_OK && (!done || todo)) status = cpu_rows(d, &rows, &absence);
         free(todo);
     }
     return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
