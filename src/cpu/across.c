@@ -706,39 +706,13 @@ static int can_fill(const struct across *a) {
     return (a->forms & ~SUM_FORMS) == 0 || (a->forms & ~KEY_FORMS) == 0;
 }
 
-#define FILL(type, nothing)                                                                        \
-    do {                                                                                           \
-        typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
-        type *tile = (type *)(void *)h->tile;                                                      \
-        for (size_t c = 0; c < count; c++) {                                                       \
-            const loose *x = (const loose *)a->s->x + start[c];                                    \
-            const size_t n = length[c] <= SHORT ? length[c] : 0;                                   \
-            const type fill = keys && n ? x[0] : (type)(nothing);                                  \
-            for (size_t r = 0; r < n; r++)                                                         \
-                tile[r * COLUMN_STEP + c] = x[r];                                                  \
-            for (size_t r = n; r < longest; r++)                                                   \
-                tile[r * COLUMN_STEP + c] = fill;                                                  \
-        }                                                                                          \
-    } while (0)
-
-/* Adds up to COLUMN_STEP segments to as many columns. */
+/* Adds up to COLUMN_STEP segments, none of them empty, to as many columns. */
 static void add_step(const struct across *a, struct hand *h, uint64_t *planes, const size_t *start,
                      const size_t *length, size_t count, size_t longest) {
     const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
     const ptrdiff_t pitch = (ptrdiff_t)(COLUMN_STEP * a->element);
-    switch (a->element) {
-    case 1:
-        FILL(uint8_t, 0);
-        break;
-    case 2:
-        FILL(uint16_t, floating ? 0x8000 : 0);
-        break;
-    case 4:
-        FILL(uint32_t, floating ? UINT32_C(1) << 31 : 0);
-        break;
-    default:
-        FILL(uint64_t, floating ? UINT64_C(1) << 63 : 0);
-    }
+    const uint64_t zero = floating ? UINT64_C(1) << (8 * a->element - 1) : 0; /* adds nothing */
+    a->k->gather[a->element](a->s->x, start, length, count, longest, keys, zero, h->tile);
     const struct column_rows in = {h->tile, NULL, pitch, pitch, longest, 0, 1};
     add_rows(a, planes, FOLD_STRIDE, &in, COLUMN_STEP);
 }
@@ -808,10 +782,20 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
                         size_t count) {
     struct state nothing;
     const tally_value root = {.type = 0};
+    size_t known = SIZE_MAX; /* one that has been written */
     for (size_t i = 0; i < count; i++) {
         if (length[i] != 0) continue;
-        state_clear(a->p, &nothing);
-        shaped_lower(a->s, &nothing, &root, (ptrdiff_t)(first + i), first + i, &h->absence);
+        if (known == SIZE_MAX) {
+            known = first + i;
+            state_clear(a->p, &nothing);
+            shaped_lower(a->s, &nothing, &root, (ptrdiff_t)known, known, &h->absence);
+            continue;
+        }
+        for (unsigned v = 0; v < a->p->values; v++) {
+            const size_t size = type_size(a->p->value[v].type);
+            char *out = a->s->out[v];
+            memcpy(out + (first + i) * size, out + known * size, size);
+        }
     }
 }
 
@@ -832,6 +816,11 @@ static void segments_task(void *context, size_t task, unsigned worker) {
             giants += length[i] * a->element >= LONG_BYTES;
             h->value[3][i] = length[i] ? (double)length[i] : 1;
         }
+        /* The next block's elements are asked for while this one's are looked at in another order. */
+        const char *next = s->x + (start[place.width - 1] + length[place.width - 1]) * a->element;
+        const size_t bytes = (size_t)(next - s->x) - start[0] * a->element;
+        for (size_t b = 0; b < bytes && b < 32768; b += 64)
+            __builtin_prefetch(next + b, 0, 2);
         if (empty < place.width) {
             add_segments(a, h, start, length, place.width);
             h->length = length;

@@ -527,11 +527,8 @@ TRANSPOSE(2, loose_u16, vu16)
 
 #if defined(__AVX512F__)
 /* Blocks of 8 x 8 by three rounds of exchanges. */
-ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t columns,
-                            size_t width, uint64_t *out) {
-    __m512i a[8], b[8];
-    for (int i = 0; i < 8; i++)
-        a[i] = _mm512_maskz_loadu_epi64(there, x + i * row);
+ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *out) {
+    __m512i b[8];
     for (int i = 0; i < 8; i += 2) {
         b[i] = _mm512_unpacklo_epi64(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 1]);
@@ -548,6 +545,14 @@ ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t
         if (j + 4 < columns)
             _mm512_storeu_si512(out + (j + 4) * width, _mm512_shuffle_i64x2(a[j], a[j + 4], 0xdd));
     }
+}
+
+ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t columns,
+                            size_t width, uint64_t *out) {
+    __m512i a[8];
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm512_maskz_loadu_epi64(there, x + i * row);
+    turn_64(a, columns, width, out);
 }
 
 static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, size_t columns,
@@ -570,11 +575,8 @@ static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, siz
 }
 
 /* Blocks of 16 rows and 16 columns. */
-ALWAYS_INLINE void block_32(const char *x, ptrdiff_t row, __mmask16 there, size_t columns,
-                            size_t width, uint32_t *out) {
-    __m512i a[16], b[16];
-    for (int i = 0; i < 16; i++)
-        a[i] = _mm512_maskz_loadu_epi32(there, x + i * row);
+ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *out) {
+    __m512i b[16];
     for (int i = 0; i < 16; i += 2) {
         b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
@@ -599,6 +601,14 @@ ALWAYS_INLINE void block_32(const char *x, ptrdiff_t row, __mmask16 there, size_
     }
 }
 
+ALWAYS_INLINE void block_32(const char *x, ptrdiff_t row, __mmask16 there, size_t columns,
+                            size_t width, uint32_t *out) {
+    __m512i a[16];
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm512_maskz_loadu_epi32(there, x + i * row);
+    turn_32(a, columns, width, out);
+}
+
 static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, size_t columns,
                                   size_t width, char *to) {
     uint32_t *out = (uint32_t *)(void *)to;
@@ -620,6 +630,65 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
 #else
 TRANSPOSE(4, loose_u32, vu32)
 TRANSPOSE(8, loose_u64, vu64)
+#endif
+
+/* ---- Segments as columns -------------------------------------------------------------------- */
+
+#define GATHER(bytes, element)                                                                     \
+    static void CONCAT(gather_##bytes, TALLY_ISA)(                                                 \
+        const char *x, const size_t *start, const size_t *length, size_t count, size_t longest,    \
+        int again, uint64_t fill, char *to) {                                                      \
+        element *out = (element *)to;                                                              \
+        for (size_t c = 0; c < STEP; c++) {                                                        \
+            const element *from = (const element *)x + (c < count ? start[c] : 0);                 \
+            const size_t n = c < count ? length[c] : 0;                                            \
+            for (size_t r = 0; r < n; r++)                                                         \
+                out[r * STEP + c] = from[r];                                                       \
+            for (size_t r = n; r < longest; r++)                                                   \
+                out[r * STEP + c] = again && n ? from[0] : (element)fill;                          \
+        }                                                                                          \
+    }
+GATHER(1, loose_u8)
+GATHER(2, loose_u16)
+#if defined(__AVX512F__)
+/* Rows of eight elements of each segment, by a mask those that are there, are turned. */
+static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
+                               size_t count, size_t longest, int again, uint64_t fill, char *to) {
+    uint64_t *out = (uint64_t *)(void *)to;
+    const loose_u64 *from = (const loose_u64 *)x;
+    for (size_t r = 0; r < longest; r += 8)
+        for (size_t c = 0; c < STEP; c += 8) {
+            __m512i a[8];
+            for (size_t i = 0; i < 8; i++) {
+                const size_t n = c + i < count ? length[c + i] : 0, at = n ? start[c + i] : 0;
+                const uint64_t other = again && n ? from[at] : fill;
+                const size_t here = n > r ? (n - r < 8 ? n - r : 8) : 0;
+                a[i] = _mm512_mask_loadu_epi64(_mm512_set1_epi64((int64_t)other),
+                                               (__mmask8)((1u << here) - 1), from + at + r);
+            }
+            turn_64(a, 8, STEP, out + r * STEP + c);
+        }
+}
+
+static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length,
+                               size_t count, size_t longest, int again, uint64_t fill, char *to) {
+    uint32_t *out = (uint32_t *)(void *)to;
+    const loose_u32 *from = (const loose_u32 *)x;
+    for (size_t r = 0; r < longest; r += 16) {
+        __m512i a[16];
+        for (size_t i = 0; i < 16; i++) {
+            const size_t n = i < count ? length[i] : 0, at = n ? start[i] : 0;
+            const uint32_t other = again && n ? from[at] : (uint32_t)fill;
+            const size_t here = n > r ? (n - r < 16 ? n - r : 16) : 0;
+            a[i] = _mm512_mask_loadu_epi32(_mm512_set1_epi32((int32_t)other),
+                                           (__mmask16)((1u << here) - 1), from + at + r);
+        }
+        turn_32(a, 16, STEP, out + r * STEP);
+    }
+}
+#else
+GATHER(4, loose_u32)
+GATHER(8, loose_u64)
 #endif
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
@@ -845,6 +914,10 @@ const struct column_kernels ISA_NAME(column_kernels) = {
              [FORM_XOR] = {ALL(XOR)},
              [FORM_NONZERO] = {ALL(NONZERO)},
              [FORM_NANS] = {ALL(NANS)}},
+    .gather = {[1] = ISA_NAME(gather_1),
+               [2] = ISA_NAME(gather_2),
+               [4] = ISA_NAME(gather_4),
+               [8] = ISA_NAME(gather_8)},
     .transpose = {[1] = ISA_NAME(transpose_1),
                   [2] = ISA_NAME(transpose_2),
                   [4] = ISA_NAME(transpose_4),

@@ -63,6 +63,12 @@ struct column_kernels {
      * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
     void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
                          char *out);
+    /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
+     * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
+     * their first element where `again`, else with `fill`. There is room for eight rows, or sixteen of 4 bytes,
+     * more. */
+    void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
+                      size_t longest, int again, uint64_t fill, char *out);
     /* Whole vectors of the following arrays are read and written, also behind `count`. */
     /* Rounds s + e +- b to bits of the type; ok[i] says whether that is certain, the result whether all are. */
     int (*round)(const double *s, const double *e, const double *b, size_t count, tally_type type,
