@@ -277,19 +277,21 @@ typedef struct tally_shape {
     const ptrdiff_t *x_stride; /* [dims]; NULL: C order, the last dimension side by side */
     const ptrdiff_t *y_stride; /* the same of y */
     uint32_t axes;             /* bit d: dimension d is reduced; the others are kept */
-    const ptrdiff_t *out_stride; /* [dims], those of reduced ones are not looked at. NULL: results lie in
+    const ptrdiff_t
+        *out_stride; /* [dims], those of reduced ones are not looked at. NULL: results lie in
                                     C order of the kept dimensions */
 
     /* TALLY_SEGMENTS, TALLY_GROUPS: of x[0..n), side by side */
     size_t n;
     size_t count; /* how many results there are */
-    const void *offsets; /* segments: count + 1 of them; segment i is x[offsets[i]..offsets[i + 1]). They
+    const void
+        *offsets; /* segments: count + 1 of them; segment i is x[offsets[i]..offsets[i + 1]). They
                             never fall, and lie in [0, n]. NULL: equal lengths, n / count, without a rest */
     tally_type offsets_type; /* TALLY_I32 or TALLY_I64 (0) */
     const void *ids;         /* groups: of each element a number in [0, count) */
     tally_type ids_type;     /* any integer type; 0: i64 */
-    int skip_outside;        /* not 0: elements whose id lies outside are not there; else an error */
-    int sorted;              /* not 0: the ids never fall. (An error where they do.) */
+    int skip_outside; /* not 0: elements whose id lies outside are not there; else an error */
+    int sorted;       /* not 0: the ids never fall. (An error where they do.) */
 
     /* All: bytes, one an element; elements with 0 are not there. NULL: all are. */
     const unsigned char *mask;
@@ -312,7 +314,7 @@ TALLY_API tally_status tally_shape_results(const tally_shape *shape, size_t *cou
  * (TALLY_EINVAL) - all others are written, it is 0, and the line names the first such result; but of
  * several values the argmin and argmax of nothing are UINT64_MAX, and no error.
  *
- * device NULL is the calling thread alone. Needs memory: some 100 KiB a thread; for groups that do not come
+ * device NULL is the calling thread alone. Needs memory: some 400 KiB a thread; for groups that do not come
  * sorted up to twice that of x and its ids. TALLY_ENOMEM, TALLY_ETYPE, TALLY_EUNSUPPORTED (a device that does
  * whole arrays only). */
 TALLY_API tally_status tally_reduce_shaped(tally_device *device, const tally_problem *problem,
