@@ -846,6 +846,28 @@ static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q,
     }
 }
 
+/* ---- Windows of integers -------------------------------------------------------------------- */
+
+/* Added to 1.5 * 2^(52 + u), a number becomes one whose last bit weighs 2^u: see extract.h. */
+static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low) {
+    const int64_t word = ((int64_t)(exponent - 40 + 52 + 1023) << 52) | INT64_C(1) << 51;
+    const int64_t word2 = word - (INT64_C(40) << 52);
+    const vi64 bits = (vi64){0} + word, bits2 = (vi64){0} + word2;
+    const vf64 sigma = (vf64)bits, sigma2 = (vf64)bits2;
+    const vf64 limit = (vf64)((vi64){0} + ((int64_t)(exponent - 1 + 1023) << 52));
+    vi64 wrong = {0};
+    for (size_t i = 0; i < n; i += LANES(double)) {
+        const vf64 v = VECTOR_LOAD(vf64, x + i), t = v + sigma, rest = v - (t - sigma),
+                   t2 = rest + sigma2;
+        const vi64 up = (vi64)t - bits, down = (vi64)t2 - bits2;
+        wrong |= ~(vi64)(absolute(v) < limit) | (vi64)(rest != t2 - sigma2) |
+                 (vi64)((vi64)v == INT64_MIN);
+        memcpy(high + i, &up, sizeof up);
+        memcpy(low + i, &down, sizeof down);
+    }
+    return !any_set((vu64)wrong);
+}
+
 /* ---- The table ------------------------------------------------------------------------------ */
 
 #define SUM_FORM(kernel, name)                                                                     \
@@ -922,6 +944,7 @@ const struct column_kernels ISA_NAME(column_kernels) = {
                   [2] = ISA_NAME(transpose_2),
                   [4] = ISA_NAME(transpose_4),
                   [8] = ISA_NAME(transpose_8)},
+    .split = ISA_NAME(split),
     .round = ISA_NAME(round),
     .mean = ISA_NAME(mean),
     .variance = ISA_NAME(variance),

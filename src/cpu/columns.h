@@ -69,6 +69,10 @@ struct column_kernels {
      * more. */
     void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
                       size_t longest, int again, uint64_t fill, char *out);
+    /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
+     * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Says whether that was exact, and
+     * no element is -0. Whole vectors are read and written. */
+    int (*split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low);
     /* Whole vectors of the following arrays are read and written, also behind `count`. */
     /* Rounds s + e +- b to bits of the type; ok[i] says whether that is certain, the result whether all are. */
     int (*round)(const double *s, const double *e, const double *b, size_t count, tally_type type,

@@ -167,8 +167,25 @@ struct group_sum {
 #define FEW_GROUPS 32768
 #define CHUNK      1024
 
+/* What has been added to a group in integers: high 2^(E - 40) + low 2^(E - 80). */
+struct group_window {
+    int64_t high, low;
+    uint64_t n, seen; /* elements; how many of them are in the group's sum already */
+};
+
+/* A thread's window. 2^22 elements leave its integers below 2^61. */
+struct window {
+    int open, exponent;
+    unsigned failed, pause; /* chunks that did not fit, in a row; chunks not to be tried */
+    size_t left;            /* elements until the integers have to be emptied */
+};
+#define WINDOW_ELEMENTS ((size_t)1 << 22)
+
 struct sums_job {
     const struct shaped *s;
+    const struct column_kernels *k;
+    struct group_window *windows; /* [threads][room] */
+    struct window *window;        /* [threads] */
     size_t part, element;
     struct group_sum *sums; /* [threads][room] */
     size_t room;            /* groups, and one for elements that are not there */
@@ -248,19 +265,95 @@ static void add_sums(struct group_sum *sums, const uint32_t *id, const double *x
     }
 }
 
+/* Adds a number to a sum that counts it already. */
+static void add_number(struct group_sum *g, double x) {
+    const uint32_t only = 0;
+    g->n--;
+    add_sums(g, &only, &x, 1);
+}
+
+static void empty_windows(const struct window *w, struct group_window *windows,
+                          struct group_sum *sums, size_t groups) {
+    const double unit = __builtin_ldexp(1, w->exponent - 40),
+                 unit2 = __builtin_ldexp(1, w->exponent - 80);
+    if (!w->open) return;
+    for (size_t g = 0; g < groups; g++) {
+        struct group_window *from = &windows[g];
+        if (from->n == from->seen) continue;
+        sums[g].n += from->n - from->seen;
+        add_number(&sums[g], (double)(from->high >> 32) * 0x1p32 * unit);
+        add_number(&sums[g], (double)(from->high & 0xffffffff) * unit);
+        add_number(&sums[g], (double)(from->low >> 32) * 0x1p32 * unit2);
+        add_number(&sums[g], (double)(from->low & 0xffffffff) * unit2);
+        from->high = from->low = 0;
+        from->seen = from->n;
+    }
+}
+
+/* Opens a window with some room above the largest of the elements. */
+static void open_window(struct window *w, const double *x, size_t n) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double magnitude = __builtin_fabs(x[i]);
+        most = magnitude > most ? magnitude : most;
+    }
+    w->open = most > 0x1p-800 && most < 0x1p800;
+    if (!w->open) return;
+    (void)__builtin_frexp(most, &w->exponent);
+    w->exponent += 4;
+    w->left = WINDOW_ELEMENTS;
+}
+
+/* Adds a chunk in integers where that is exact; else in doubles. */
+static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id, const double *x,
+                      size_t n) {
+    struct group_sum *sums = job->sums + worker * job->room;
+    struct group_window *windows = job->windows + worker * job->room;
+    struct window *w = &job->window[worker];
+    int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
+    if (w->pause > 0) {
+        w->pause--;
+        add_sums(sums, id, x, n);
+        return;
+    }
+    if (!w->open || w->left < n) {
+        empty_windows(w, windows, sums, job->room);
+        if (!w->open)
+            open_window(w, x, n);
+        else
+            w->left = WINDOW_ELEMENTS;
+    }
+    if (!w->open || !job->k->split(x, n, w->exponent, high, low)) {
+        add_sums(sums, id, x, n);
+        if (++w->failed < 3) return;
+        empty_windows(w, windows, sums, job->room); /* the next chunk opens another */
+        w->open = 0;
+        w->pause = w->failed < 64 ? w->failed : 64;
+        return;
+    }
+    w->failed = 0;
+    w->left -= n;
+    for (size_t i = 0; i < n; i++) {
+        struct group_window *g = &windows[id[i]];
+        g->high += high[i];
+        g->low += low[i];
+        g->n++;
+    }
+}
+
 static void sums_task(void *context, size_t task, unsigned worker) {
     struct sums_job *job = context;
     const struct shaped *s = job->s;
-    struct group_sum *sums = job->sums + worker * job->room;
     const uint32_t groups = (uint32_t)s->results;
     uint32_t id[CHUNK];
-    double x[CHUNK];
+    double x[CHUNK + COLUMN_STEP] = {0};
     const size_t begin = task * job->part,
                  end = s->n - begin < job->part ? s->n : begin + job->part;
     for (size_t m, at = begin; at < end; at += m) {
         m = end - at < CHUNK ? end - at : CHUNK;
         narrow_ids(s, at, m, id);
         widen_elements(s->p->type, s->x + at * job->element, m, x);
+        memset(x + m, 0, COLUMN_STEP * sizeof *x);
         uint32_t outside = 0;
         for (size_t i = 0; i < m; i++)
             outside |= id[i] >= groups;
@@ -277,7 +370,7 @@ static void sums_task(void *context, size_t task, unsigned worker) {
                     id[i] = groups;
                 }
             }
-        add_sums(sums, id, x, m);
+        add_chunk(job, worker, id, x, m);
     }
 }
 
@@ -360,11 +453,21 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
  * better done in another way. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
-    struct sums_job job = {
-        .s = s, .element = type_size(s->p->type), .room = s->results + 1, .bad = SIZE_MAX};
+    struct sums_job job = {.k = cpu_columns_named(d->kernels->isa),
+                           .s = s,
+                           .element = type_size(s->p->type),
+                           .room = s->results + 1,
+                           .bad = SIZE_MAX};
     if (!are_sums(s->p) || s->results > FEW_GROUPS || s->sorted || look_sorted(s)) return 0;
     job.sums = malloc(d->threads * job.room * sizeof *job.sums);
-    if (!job.sums) return 0;
+    job.windows = calloc(d->threads * job.room, sizeof *job.windows);
+    job.window = calloc(d->threads, sizeof *job.window);
+    if (!job.sums || !job.windows || !job.window) {
+        free(job.sums);
+        free(job.windows);
+        free(job.window);
+        return 0;
+    }
     for (size_t i = 0; i < d->threads * job.room; i++)
         job.sums[i] = (struct group_sum){.s = -0.0};
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
@@ -372,11 +475,16 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
     if (job.bad != SIZE_MAX && !s->skip_outside)
         *status = shape_bad_id(s, job.bad);
     else {
+        for (unsigned i = 0; i < d->threads; i++)
+            empty_windows(&job.window[i], job.windows + i * job.room, job.sums + i * job.room,
+                          job.room);
         for (unsigned i = 1; i < d->threads; i++)
             merge_sums(job.sums, job.sums + i * job.room, s->results);
-        *any = lower_sums(s, cpu_columns_named(d->kernels->isa), job.sums, left);
+        *any = lower_sums(s, job.k, job.sums, left);
     }
     free(job.sums);
+    free(job.windows);
+    free(job.window);
     return 1;
 }
 
