@@ -848,6 +848,14 @@ static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q,
 
 /* ---- Windows of integers -------------------------------------------------------------------- */
 
+static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) {
+    const uint64_t *from = ids;
+    for (size_t i = 0; i < n; i += 8)
+        __builtin_prefetch((const char *)(from + i + n), 0, 2);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint32_t)from[i] | (0 - (uint32_t)(from[i] >> 31 != 0));
+}
+
 /* Added to 1.5 * 2^(52 + u), a number becomes one whose last bit weighs 2^u: see extract.h. */
 static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low) {
     const int64_t word = ((int64_t)(exponent - 40 + 52 + 1023) << 52) | INT64_C(1) << 51;
@@ -857,6 +865,7 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
     const vf64 limit = (vf64)((vi64){0} + ((int64_t)(exponent - 1 + 1023) << 52));
     vi64 wrong = {0};
     for (size_t i = 0; i < n; i += LANES(double)) {
+        PREFETCH(x + i, TALLY_VECTOR, 8192, 2);
         const vf64 v = VECTOR_LOAD(vf64, x + i), t = v + sigma, rest = v - (t - sigma),
                    t2 = rest + sigma2;
         const vi64 up = (vi64)t - bits, down = (vi64)t2 - bits2;
@@ -944,6 +953,7 @@ const struct column_kernels ISA_NAME(column_kernels) = {
                   [2] = ISA_NAME(transpose_2),
                   [4] = ISA_NAME(transpose_4),
                   [8] = ISA_NAME(transpose_8)},
+    .narrow = ISA_NAME(narrow),
     .split = ISA_NAME(split),
     .round = ISA_NAME(round),
     .mean = ISA_NAME(mean),

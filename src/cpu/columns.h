@@ -69,6 +69,8 @@ struct column_kernels {
      * more. */
     void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
                       size_t longest, int again, uint64_t fill, char *out);
+    /* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
+    void (*narrow)(const void *ids, size_t n, uint32_t *out);
     /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
      * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Says whether that was exact, and
      * no element is -0. Whole vectors are read and written. */

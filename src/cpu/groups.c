@@ -163,8 +163,8 @@ struct group_sum {
     uint64_t n;
 };
 
-/* So many sums stay in a core's cache. */
-#define FEW_GROUPS 32768
+/* Up to so many sums are added up where they are, in the caches. */
+#define FEW_GROUPS ((size_t)1 << 18)
 #define CHUNK      1024
 
 /* What has been added to a group in integers: high 2^(E - 40) + low 2^(E - 80). */
@@ -232,7 +232,8 @@ static void widen_elements(tally_type type, const char *x, size_t n, double *out
     } while (0);                                                                                   \
     break
 
-static void narrow_ids(const struct shaped *s, size_t first, size_t n, uint32_t *out) {
+static void narrow_ids(const struct shaped *s, const struct column_kernels *k, size_t first,
+                       size_t n, uint32_t *out) {
     switch (s->ids_type) {
     case TALLY_I8:
         NARROW_ALL(int8_t);
@@ -246,10 +247,8 @@ static void narrow_ids(const struct shaped *s, size_t first, size_t n, uint32_t 
         NARROW_ALL(uint16_t);
     case TALLY_U32:
         NARROW_ALL(uint32_t);
-    case TALLY_U64:
-        NARROW_ALL(uint64_t);
     default:
-        NARROW_ALL(int64_t);
+        k->narrow((const uint64_t *)s->ids + first, n, out);
     }
 }
 
@@ -351,9 +350,15 @@ static void sums_task(void *context, size_t task, unsigned worker) {
                  end = s->n - begin < job->part ? s->n : begin + job->part;
     for (size_t m, at = begin; at < end; at += m) {
         m = end - at < CHUNK ? end - at : CHUNK;
-        narrow_ids(s, at, m, id);
-        widen_elements(s->p->type, s->x + at * job->element, m, x);
-        memset(x + m, 0, COLUMN_STEP * sizeof *x);
+        narrow_ids(s, job->k, at, m, id);
+        const char *from = s->x + at * job->element;
+        const double *values = x;
+        if (s->p->type == TALLY_F64 && m == CHUNK && (uintptr_t)from % sizeof *x == 0)
+            values = (const double *)(const void *)from; /* as they lie */
+        else {
+            widen_elements(s->p->type, from, m, x);
+            memset(x + m, 0, COLUMN_STEP * sizeof *x);
+        }
         uint32_t outside = 0;
         for (size_t i = 0; i < m; i++)
             outside |= id[i] >= groups;
@@ -370,7 +375,7 @@ static void sums_task(void *context, size_t task, unsigned worker) {
                     id[i] = groups;
                 }
             }
-        add_chunk(job, worker, id, x, m);
+        add_chunk(job, worker, id, values, m);
     }
 }
 
@@ -458,7 +463,9 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
                            .element = type_size(s->p->type),
                            .room = s->results + 1,
                            .bad = SIZE_MAX};
-    if (!are_sums(s->p) || s->results > FEW_GROUPS || s->sorted || look_sorted(s)) return 0;
+    if (!are_sums(s->p) || s->results > FEW_GROUPS || s->results > s->n || s->sorted ||
+        look_sorted(s))
+        return 0;
     job.sums = malloc(d->threads * job.room * sizeof *job.sums);
     job.windows = calloc(d->threads * job.room, sizeof *job.windows);
     job.window = calloc(d->threads, sizeof *job.window);
