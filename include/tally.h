@@ -250,6 +250,105 @@ TALLY_API tally_op tally_problem_value_op(const tally_problem *problem, size_t i
 TALLY_API tally_status tally_reduce(tally_device *device, const tally_problem *problem,
                                     const void *x, const void *y, size_t n, tally_value *out);
 
+/* ---- Reducing in parts: along axes, by segment, by group ------------------------------------ */
+
+/* A shape says which elements belong to which result. Each result has the bits that tally_reduce() gives
+ * for its elements alone, in their order: a part is reduced as the whole is. */
+typedef enum tally_cut {
+    TALLY_AXES = 1, /* an array of several dimensions, reduced over some of them */
+    TALLY_SEGMENTS, /* runs of neighbours: of equal length, or between offsets */
+    TALLY_GROUPS    /* each element says by a number which result it belongs to */
+} tally_cut;
+
+#define TALLY_DIMS_MAX 16
+
+/* All that is left 0 has its default, so that these are whole shapes:
+ *     {.cut = TALLY_AXES, .dims = 2, .length = (size_t[]){1000, 4}, .axes = 1 << 1}    1000 rows of 4
+ *     {.cut = TALLY_SEGMENTS, .n = n, .count = count, .offsets = offsets}
+ *     {.cut = TALLY_GROUPS, .n = n, .count = groups, .ids = ids, .ids_type = TALLY_I32}
+ * Everything that it points to stays the caller's and is only read. Strides are in elements; they may be 0
+ * (the same elements over again) or negative. */
+typedef struct tally_shape {
+    tally_cut cut;
+
+    /* TALLY_AXES. x and y point to the element whose indices are all 0. */
+    unsigned dims;             /* 0 to TALLY_DIMS_MAX */
+    const size_t *length;      /* [dims] */
+    const ptrdiff_t *x_stride; /* [dims]; NULL: C order, the last dimension side by side */
+    const ptrdiff_t *y_stride; /* the same of y */
+    uint32_t axes;             /* bit d: dimension d is reduced; the others are kept */
+    const ptrdiff_t
+        *out_stride; /* [dims], those of reduced ones are not looked at. NULL: results lie in
+                                    C order of the kept dimensions */
+
+    /* TALLY_SEGMENTS, TALLY_GROUPS: of x[0..n), side by side */
+    size_t n;
+    size_t count; /* how many results there are */
+    const void
+        *offsets; /* segments: count + 1 of them; segment i is x[offsets[i]..offsets[i + 1]). They
+                            never fall, and lie in [0, n]. NULL: equal lengths, n / count, without a rest */
+    tally_type offsets_type; /* TALLY_I32 or TALLY_I64 (0) */
+    const void *ids;         /* groups: of each element a number in [0, count) */
+    tally_type ids_type;     /* any integer type; 0: i64 */
+    int skip_outside; /* not 0: elements whose id lies outside are not there; else an error */
+    int sorted;       /* not 0: the ids never fall. (An error where they do.) */
+
+    /* All: bytes, one an element; elements with 0 are not there. NULL: all are. */
+    const unsigned char *mask;
+    const ptrdiff_t *mask_stride; /* TALLY_AXES: [dims]; NULL: C order */
+} tally_shape;
+
+/* How many results the shape has. TALLY_EINVAL: the shape makes no sense, and tally_error() says why. */
+TALLY_API tally_status tally_shape_results(const tally_shape *shape, size_t *count);
+
+/* Reduces each part of x (and for dot, of y) to the problem's values: out[v] is an array of the v-th value's
+ * type (tally_problem_value_type()) with a place for each result, and must overlap no input.
+ *
+ * The index of argmin and argmax counts where the elements stand, whether or not a mask leaves some out:
+ * within the reduced axes, in C order; from the segment's start; for groups, within x. A result without
+ * elements is the identity.
+ *
+ * Where an argument is wrong nothing is written, except that an id outside may be found late: TALLY_EINVAL,
+ * and the line names the first offset that falls or lies outside, or the first id outside. Where a
+ * result does not exist - an exact integer that does not fit (TALLY_ERANGE), the argmin of nothing
+ * (TALLY_EINVAL) - all others are written, it is 0, and the line names the first such result; but of
+ * several values the argmin and argmax of nothing are UINT64_MAX, and no error.
+ *
+ * device NULL is the calling thread alone. Needs memory: some 400 KiB a thread; for groups that do not come
+ * sorted up to twice that of x and its ids. TALLY_ENOMEM, TALLY_ETYPE, TALLY_EUNSUPPORTED (a device that does
+ * whole arrays only). */
+TALLY_API tally_status tally_reduce_shaped(tally_device *device, const tally_problem *problem,
+                                           const tally_shape *shape, const void *x, const void *y,
+                                           void *const out[]);
+
+/* The type of the i-th value of a problem; 0 where there is none. */
+TALLY_API tally_type tally_problem_value_type(const tally_problem *problem, size_t i);
+
+/* The states of all groups of a grouped reduction: fed, merged, saved, loaded and lowered together, for
+ * elements that come in pieces. The values are those of tally_reduce_shaped() for all elements in one array,
+ * however they were cut. One thread's at a time. */
+typedef struct tally_groups tally_groups;
+
+TALLY_API tally_status tally_groups_create(const tally_problem *problem, size_t count,
+                                           tally_groups **out);
+TALLY_API void tally_groups_destroy(tally_groups *groups); /* NULL is allowed */
+/* Adds x[0..shape->n) behind the elements that are there. `shape` is a TALLY_GROUPS one, of the same count.
+ * On an error nothing has been fed. */
+TALLY_API tally_status tally_groups_feed(tally_groups *groups, tally_device *device,
+                                         const tally_shape *shape, const void *x, const void *y);
+/* Adds all that `right` knows, as if its elements came behind those of `left`. The two are of the same
+ * problem and count. Exact states merge in any order; indices count from the start of `left`. Over the
+ * canonical tree (floating products, user operators): TALLY_EUNSUPPORTED, as a group's elements need not
+ * end where a leaf does; feed the pieces to one state instead. */
+TALLY_API tally_status tally_groups_merge(tally_groups *left, const tally_groups *right);
+/* Lowers all groups, as tally_reduce_shaped() does. */
+TALLY_API tally_status tally_groups_values(const tally_groups *groups, void *const out[]);
+/* Saved, as single states are: the same bytes for the same elements (docs/shapes.md has the format). */
+TALLY_API size_t tally_groups_size(const tally_groups *groups);
+TALLY_API tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size);
+TALLY_API tally_status tally_groups_load(const void *bytes, size_t size,
+                                         const tally_problem *problem, tally_groups **out);
+
 /* ---- States ------------------------------------------------------------------------------- */
 
 /* What is known of a reduction after some of its elements. A state is fed in pieces, merged with others,

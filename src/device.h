@@ -9,6 +9,7 @@
 #define TALLY_DEVICE_H
 
 #include "monoid.h"
+#include "shape.h"
 #include "tally.h"
 #include <stddef.h>
 
@@ -38,6 +39,10 @@ struct device_kind {
     tally_status (*leaves)(tally_device *device, const struct problem *p, const void *x, size_t n,
                            unsigned level, void *out);
     unsigned tree_level; /* of the subtrees that this device evaluates best; at most 20 */
+    /* Reduces in parts, down to the results, in host memory. NULL where a device does whole arrays only. */
+    tally_status (*shaped)(tally_device *device, const struct shaped *s);
+    /* Brings the elements of TALLY_GROUPS that are there into the order of their groups. Goes with shaped(). */
+    tally_status (*sort)(tally_device *device, const struct shaped *s, struct sorted *out);
     /* Reduces n > 0 elements that already lie on the device to the problem's values. NULL where that is
      * host memory. */
     tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "device.h"
 
+#include "cpu/cpu.h"
 #include "cpu/kernels.h"
 #include "cpu/pool.h"
 #include "fpenv.h"
@@ -33,14 +34,6 @@ _Static_assert(ALONE_TASK_BYTES <= FOLD_MAX, "kernels are promised no more eleme
 
 struct slot { /* a thread's own state, on cache lines of its own */
     _Alignas(64) struct state state;
-};
-
-struct cpu_device {
-    tally_device base;
-    const struct cpu_kernels *kernels;
-    unsigned threads;
-    struct pool *pool;  /* NULL where threads is 1 */
-    struct slot *slots; /* one a thread; belongs to whoever runs in the pool */
 };
 
 /* ---- Signs of zeros ----------------------------------------------------------------------- */
@@ -79,7 +72,6 @@ static int are_products_mixed(size_t size, const char *x, const char *y, size_t 
     return 0;
 }
 
-/* Notes of a slice whether all terms are -0; there is nothing to look at once some term was not. */
 /* Notes whether some term is anything but -0, unless that is known. Integers have no -0. */
 static void note_sum(const struct problem *p, const char *x, size_t n, struct exact_sum *s) {
     if (!s->mixed) s->mixed = !type_is_float(p->type) || is_mixed(type_size(p->type), x, n);
@@ -532,6 +524,8 @@ const struct device_kind cpu_device_kind = {
     .leaves = cpu_leaves,
     .tree_level = 0,
     .read = cpu_read,
+    .shaped = cpu_shaped,
+    .sort = cpu_sort,
 };
 
 tally_device *cpu_calling_thread(void) {

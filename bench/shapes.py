@@ -1,0 +1,103 @@
+"""Reductions in parts, beside NumPy's, in GB/s of the bytes that have to be read.
+
+    /usr/bin/python3 bench/shapes.py [--n LOG2] [--runs R] [--only TEXT]
+"""
+
+import argparse
+import ctypes
+import os
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "engine"))
+import shapes as t  # noqa: E402
+
+options = argparse.ArgumentParser()
+options.add_argument("--n", type=int, default=26)
+options.add_argument("--runs", type=int, default=5)
+options.add_argument("--only", default="")
+options.add_argument("--no-numpy", action="store_true")
+options.add_argument("--cpu", action="store_true", help="one thread, by its own clock: on a machine that is busy")
+options = options.parse_args()
+clock = time.process_time if options.cpu else time.perf_counter
+N = 1 << options.n
+device = t.open_device("cpu:threads=1" if options.cpu else "cpu")
+rng = np.random.default_rng(1)
+
+
+def best(call):
+    times = []
+    for _ in range(options.runs):
+        before = clock()
+        call()
+        times.append(clock() - before)
+    return sorted(times)[len(times) // 2]
+
+
+def roof(array):
+    seconds, least = ctypes.c_double(), 1e9
+    for _ in range(options.runs):
+        t.check(t.lib.tally_device_read(device, ctypes.c_void_p(t.address(array)), ctypes.c_size_t(array.nbytes),
+                                        ctypes.byref(seconds)))
+        least = min(least, seconds.value)
+    return array.nbytes / least / 1e9
+
+
+def shaped(problem, shape, x, count, y=None):
+    out, pointers = t.outputs(problem, count)
+    for o in out:
+        o[:] = 0
+    return lambda keep=out: t.check(
+        t.lib.tally_reduce_shaped(device, problem.c, shape, t.address(x), t.address(y), pointers))
+
+
+def row(name, bytes_, call, numpy_call, top):
+    if options.only not in name:
+        return
+    ours = bytes_ / best(call) / 1e9
+    theirs = bytes_ / best(numpy_call) / 1e9 if numpy_call and not options.no_numpy else float("nan")
+    print(f"{name:44s} {ours:7.1f} {ours / top:6.2f} {theirs:8.1f}", flush=True)
+
+
+print(f"{'':44s} {'GB/s':>7s} {'roof':>6s} {'NumPy':>8s}")
+half = options.n // 2
+DIMS = [(N // 4, 4), (4, N // 4), (1 << half, N >> half), (N >> 8, 256), (256, N >> 8)]
+NUMPY = dict(sum=np.sum, mean=np.mean, var=np.var, argmax=np.argmax, max=np.max, argmin=np.argmin)
+for type in ("f64", "f32"):
+    x = rng.random(N).astype(t.DTYPE[type])
+    top = roof(x)
+    print(f"{type}: read roof {top:.1f} GB/s")
+    for dims in DIMS:
+        a = x.reshape(dims)
+        for axis in (0, 1):
+            for op in ("sum", "mean", "max", "argmax", "var"):
+                problem = t.Problem(op, type)
+                row(f"{type} {op} {dims} axis {axis}", a.nbytes,
+                    shaped(problem, t.axes_shape(a, [axis]), a, dims[1 - axis]),
+                    lambda: NUMPY[op](a, axis=axis), top)
+    for length in (4, 16, 64, 256, 4096, 65536, 1 << 20):
+        offsets = np.arange(0, N + 1, length)
+        row(f"{type} sum segments of {length}", x.nbytes + offsets.nbytes,
+            shaped(t.Problem("sum", type), t.segments_shape(N, offsets), x, len(offsets) - 1),
+            lambda: np.add.reduceat(x, offsets[:-1]), top)
+    skews = {"random, mean 16": np.sort(rng.integers(0, N, N // 16)),
+             "zipf": np.cumsum(np.minimum(rng.zipf(1.5, N // 64), 1 << 16)),
+             "giant": np.concatenate([np.arange(0, 1000), [N // 2], N - np.arange(1000)[::-1]]),
+             "empty": np.repeat(np.arange(0, N + 1, N // 64), N // 1024)}
+    for name, offsets in skews.items():
+        offsets = np.unique(offsets) if name == "zipf" else offsets
+        offsets = np.ascontiguousarray(np.concatenate([[0], offsets[offsets <= N], [N]]).astype(np.int64))
+        row(f"{type} sum segments, {name}", x.nbytes + offsets.nbytes,
+            shaped(t.Problem("sum", type), t.segments_shape(N, offsets), x, len(offsets) - 1), None, top)
+    for groups in (10, 1000, 100000):
+        ids = rng.integers(0, groups, N)
+        for op in ("sum", "max"):
+            row(f"{type} {op} by {groups} random ids", x.nbytes + ids.nbytes,
+                shaped(t.Problem(op, type), t.groups_shape(N, ids, groups), x, groups),
+                (lambda: np.bincount(ids, x, groups)) if op == "sum" else None, top)
+        if groups == 1000:
+            ids.sort()
+            row(f"{type} sum by {groups} sorted ids", x.nbytes + ids.nbytes,
+                shaped(t.Problem("sum", type), t.groups_shape(N, ids, groups), x, groups), None, top)

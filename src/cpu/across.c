@@ -1,0 +1,891 @@
+/*
+ * across.c - see across.h.
+ *
+ * Results are taken in blocks, whose states are planes of columns (columns.h). How a block's elements become
+ * rows of columns:
+ *   DIRECT   results lie side by side in memory: rows are read where they are.
+ *   FOLDED   the elements of one result, or of few results together, lie side by side: they are read as an
+ *            array of some dozens of columns, which are merged at the end.
+ *   TURNED   as FOLDED, but rows are short: blocks of them are transposed in the cache.
+ *   COPIED   any strides: the same, element by element.
+ * A block with many elements is cut into parts for several threads.
+ */
+#include "cpu/across.h"
+
+#include "cpu/columns.h"
+#include "cpu/kernels.h"
+#include "cpu/rows.h"
+#include "exact/lower.h"
+#include "exact/round.h"
+#include "status.h"
+#include "types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH      1024 /* columns of a block, at most */
+#define TILE_ROWS  16
+#define FOLD_COLS  64
+#define FOLD_LEAST 33                  /* elements: shorter rows are transposed */
+#define LONG_BYTES ((size_t)32 << 10)  /* longer rows are left to the kernels for whole arrays */
+#define PART_BYTES ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
+
+#define FORM_BIT(form) (1u << (form))
+
+enum way { DIRECT, FOLDED, TURNED, COPIED };
+
+struct across {
+    const struct shaped *s;
+    const struct problem *p;
+    const struct column_kernels *k;
+    enum way way;
+    size_t element;
+    unsigned forms;           /* FORM_BIT()s */
+    unsigned plane_of[FORMS]; /* where a form's planes begin in a block */
+    unsigned planes;
+    struct extent inner_kept, inner; /* the innermost of both kinds; length 1 where there is none */
+    unsigned outer_kept, outer;      /* how many are outside of them */
+    size_t width;                    /* columns of a block */
+    size_t fold;         /* FOLDED: rows side by side, of `unit` columns: a power of two */
+    size_t unit;         /* results that lie side by side and are folded together */
+    size_t blocks;       /* of the innermost kept dimension */
+    size_t total;        /* blocks in all */
+    size_t parts, each;  /* of the outermost reduced dimension; its elements a part */
+    uint64_t *kept;      /* the planes of all parts, where there are several */
+    unsigned char *todo; /* results that are left, if any */
+    struct hand *hands;
+    int failed; /* there was no memory to mark a result */
+};
+
+/* What a thread works with. */
+struct hand {
+    struct absence absence;
+    uint64_t *planes, *fold; /* of a block; of what is being folded */
+    char *tile, *tile2;
+    double *value[4]; /* s, e, b; n */
+    uint64_t bits[WIDTH + COLUMN_STEP];
+    unsigned char ok[WIDTH + COLUMN_STEP];
+    int certain;          /* all are */
+    const size_t *length; /* segments: how many elements each has; else NULL */
+};
+
+/* ---- What is needed ------------------------------------------------------------------------- */
+
+/* The forms for a value; 0: there are none, and it is done row by row. */
+static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
+    const tally_type type = p->type;
+    const int wide = type == TALLY_I64 || type == TALLY_U64;
+    const int narrow =
+        type_is_float(type) ? type != TALLY_F64 && out != TALLY_F64 : type_size(type) < 4;
+    const unsigned sum = wide ? FORM_WIDE : narrow ? FORM_SUM1 : FORM_SUM2;
+    switch (op) {
+    case TALLY_SUM:
+    case TALLY_MEAN:
+        return FORM_BIT(sum);
+    case TALLY_VAR:
+    case TALLY_STD:
+        if (wide || p->ddof > 0x1p20 || p->ddof != (double)(uint64_t)p->ddof) return 0;
+        return FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_SQUARES);
+    case TALLY_NORM1:
+        return wide ? 0 : FORM_BIT(FORM_MAGNITUDES);
+    case TALLY_SUMSQ:
+        return wide ? 0 : FORM_BIT(FORM_SQUARES);
+    case TALLY_DOT:
+        return wide ? 0 : FORM_BIT(FORM_PRODUCTS);
+    case TALLY_MIN:
+    case TALLY_MAX:
+        return FORM_BIT(FORM_ORDER);
+    case TALLY_ARGMIN:
+        return FORM_BIT(FORM_LEAST);
+    case TALLY_ARGMAX:
+        return FORM_BIT(FORM_GREATEST);
+    case TALLY_AND:
+        return FORM_BIT(FORM_AND);
+    case TALLY_OR:
+        return FORM_BIT(FORM_OR);
+    case TALLY_XOR:
+        return FORM_BIT(FORM_XOR);
+    case TALLY_NONZERO:
+    case TALLY_ANY:
+    case TALLY_ALL:
+        return FORM_BIT(FORM_NONZERO);
+    case TALLY_NANS:
+    case TALLY_COUNT:
+        return FORM_BIT(FORM_NANS);
+    default:
+        return 0;
+    }
+}
+
+static int plan_forms(struct across *a) {
+    const struct problem *p = a->p;
+    for (unsigned v = 0; v < p->values; v++) {
+        const unsigned forms = forms_of(p, p->value[v].op, p->value[v].type);
+        if (forms == 0) return 0;
+        a->forms |= forms;
+    }
+    if (a->forms & FORM_BIT(FORM_SUM2)) a->forms &= ~FORM_BIT(FORM_SUM1);
+    for (unsigned f = 0; f < FORMS; f++) {
+        if (!(a->forms & FORM_BIT(f))) continue;
+        a->plane_of[f] = a->planes;
+        a->planes += a->k->form[f][p->type].planes;
+    }
+    return 1;
+}
+
+/* for_forms(f, a) ...: each form of a problem. */
+#define for_forms(f, a)                                                                            \
+    for (unsigned f##_left = (a)->forms, f;                                                        \
+         f##_left && (f = (unsigned)__builtin_ctz(f##_left), 1); f##_left &= f##_left - 1)
+
+static const struct column_form *form_of(const struct across *a, unsigned f) {
+    return &a->k->form[f][a->p->type];
+}
+
+/* Chooses the way; 0 where rows are better. */
+static int plan_way(struct across *a) {
+    const struct shaped *s = a->s;
+    const struct extent *k = &a->inner_kept, *r = &a->inner;
+    const int indexed = (a->p->extremes & WANT_INDEX) != 0;
+    const unsigned simple = PART_BIT(PART_SUM) | PART_BIT(PART_BITS) | PART_BIT(PART_EXTREMES);
+    if (s->each >= (size_t)1 << 31) return 0;
+    a->unit = 1;
+    a->fold = 1;
+    if (r->x == 1 && r->length * a->element >= LONG_BYTES && !(a->p->parts & ~simple) && !indexed)
+        return 0;
+    if (r->x == 1 && r->length >= FOLD_LEAST) {
+        a->way = FOLDED;
+        a->fold = COLUMN_STEP;
+        a->width = 128;
+    } else if (k->x == 1 && k->length < FOLD_COLS && r->x == (ptrdiff_t)k->length &&
+               r->length > 8) {
+        a->way = FOLDED;
+        a->unit = k->length;
+        while (a->fold * a->unit < FOLD_COLS)
+            a->fold *= 2;
+        a->width = a->unit;
+    } else if (k->x == 1 && k->length > 1) {
+        a->way = DIRECT;
+        a->width = 4096 / a->element < WIDTH ? 4096 / a->element : WIDTH;
+    } else {
+        a->way = r->x == 1 && !s->y ? TURNED : COPIED;
+        a->width = a->element == 8 ? 128 : 256;
+        if (k->length < COLUMN_STEP / 2 && s->each > 4096) return 0; /* few long rows */
+    }
+    if (s->y) /* both arrays have to lie alike */
+        for (unsigned i = 0; i < s->keeps + s->reduces; i++) {
+            const struct extent *e = i < s->keeps ? &s->kept[i] : &s->reduced[i - s->keeps];
+            if (e->x != e->y) return 0;
+        }
+    return 1;
+}
+
+/* ---- Adding --------------------------------------------------------------------------------- */
+
+static void clear_planes(const struct across *a, uint64_t *planes, size_t stride, size_t width,
+                         uint64_t first) {
+    for_forms(f, a) form_of(a, f)->clear(planes + a->plane_of[f] * stride, stride, width, first);
+}
+
+static void add_rows(const struct across *a, uint64_t *planes, size_t stride,
+                     const struct column_rows *in, size_t width) {
+    for_forms(f, a) form_of(a, f)->add(planes + a->plane_of[f] * stride, stride, in, width);
+}
+
+/* Columns [at, at + width) of one block become those from `to` on of another. */
+static void copy_columns(const struct across *a, uint64_t *into, size_t into_stride, size_t to,
+                         const uint64_t *from, size_t stride, size_t at, size_t width) {
+    for_forms(f, a) {
+        const struct column_form *form = form_of(a, f);
+        const size_t lane = form->lane;
+        for (unsigned k = a->plane_of[f]; k < a->plane_of[f] + form->planes; k++) {
+            char *x = (char *)(into + k * into_stride) + to * lane;
+            const char *y = (const char *)(from + k * stride) + at * lane;
+            if (width > 1)
+                memcpy(x, y, width * lane);
+            else if (lane == 4)
+                memcpy(x, y, 4);
+            else
+                memcpy(x, y, 8);
+        }
+    }
+}
+
+/* Adds n elements of the innermost reduced dimension from x on, of each of `width` results. */
+static void add_run(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
+                    const char *x, const char *y, size_t n, size_t width, uint64_t first) {
+    const ptrdiff_t element = (ptrdiff_t)a->element;
+    const ptrdiff_t row = a->inner.x * element, column = a->inner_kept.x * element;
+    if (a->way == DIRECT) {
+        const struct column_rows in = {x, y, row, row, n, first, 1};
+        add_rows(a, planes, stride, &in, width);
+        return;
+    }
+    for (size_t m, at = 0; at < n; at += m) {
+        m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        if (a->way == TURNED)
+            a->k->transpose[a->element](x + (ptrdiff_t)at * row, column, width, m, a->width,
+                                        h->tile);
+        else
+            for (size_t r = 0; r < m; r++)
+                for (size_t c = 0; c < width; c++) {
+                    const ptrdiff_t from = (ptrdiff_t)(at + r) * row + (ptrdiff_t)c * column;
+                    const size_t to = (r * a->width + c) * a->element;
+                    switch (a->element) {
+                    case 1:
+                        h->tile[to] = x[from];
+                        break;
+                    case 2:
+                        memcpy(h->tile + to, x + from, 2);
+                        break;
+                    case 4:
+                        memcpy(h->tile + to, x + from, 4);
+                        break;
+                    default:
+                        memcpy(h->tile + to, x + from, 8);
+                    }
+                    if (y) memcpy(h->tile2 + to, y + from, a->element);
+                }
+        const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
+        const struct column_rows in = {h->tile, h->tile2, pitch, pitch, m, first + at, 1};
+        add_rows(a, planes, stride, &in, width);
+    }
+}
+
+#define FOLD_STRIDE (2 * FOLD_COLS)
+
+/* Adds n elements that lie side by side, of each of `unit` results, to the columns that are folded. */
+static void add_folded(const struct across *a, uint64_t *planes, const char *x, const char *y,
+                       size_t n, uint64_t first) {
+    const size_t width = a->fold * a->unit, rows = n / a->fold, rest = n % a->fold;
+    const ptrdiff_t pitch = (ptrdiff_t)(width * a->element), done = pitch * (ptrdiff_t)rows;
+    struct column_rows in = {x, y, pitch, pitch, rows, first, a->fold};
+    if (rows > 0) add_rows(a, planes, FOLD_STRIDE, &in, width);
+    if (rest == 0) return;
+    in = (struct column_rows){x + done, y ? y + done : NULL,    pitch, pitch,
+                              1,        first + rows * a->fold, 1};
+    add_rows(a, planes, FOLD_STRIDE, &in, rest * a->unit);
+}
+
+/* Merges the folded columns into the first `unit`. */
+static void merge_folded(const struct across *a, uint64_t *planes) {
+    for (unsigned f = FORM_LEAST; f <= FORM_GREATEST;
+         f++) { /* the index within a row of the fold */
+        if (!(a->forms & FORM_BIT(f))) continue;
+        uint64_t *index = planes + (a->plane_of[f] + 1) * FOLD_STRIDE;
+        for (size_t c = 0; c < a->fold * a->unit; c++) {
+            if (form_of(a, f)->lane == 4)
+                ((int32_t *)index)[c] += (int32_t)(c / a->unit);
+            else
+                index[c] += c / a->unit;
+        }
+    }
+    for (size_t half = a->fold / 2; half > 0; half /= 2)
+        for_forms(f, a) {
+            uint64_t *at = planes + a->plane_of[f] * FOLD_STRIDE;
+            form_of(a, f)->merge(at, 0, at, half * a->unit, FOLD_STRIDE, half * a->unit);
+        }
+}
+
+/* Where the kept dimensions outside the innermost put a block. */
+struct place {
+    const char *x, *y;
+    ptrdiff_t out;
+    size_t number, row; /* row: in the order of rows.h */
+    size_t first, width;
+};
+
+static struct place place_of(const struct across *a, size_t block) {
+    const struct shaped *s = a->s;
+    const ptrdiff_t element = (ptrdiff_t)a->element;
+    size_t outer = block / a->blocks;
+    struct place at = {s->x, s->y, s->out_first, s->number_first, 0, block % a->blocks * a->width,
+                       0};
+    at.row = outer * a->inner_kept.length + at.first;
+    at.width =
+        a->inner_kept.length - at.first < a->width ? a->inner_kept.length - at.first : a->width;
+    for (unsigned k = a->outer_kept; k-- > 0;) {
+        const struct extent *e = &s->kept[k];
+        const size_t i = outer % e->length;
+        outer /= e->length;
+        at.x += (ptrdiff_t)i * e->x * element;
+        at.out += (ptrdiff_t)i * e->out;
+        at.number += i * e->number;
+    }
+    at.x += (ptrdiff_t)at.first * a->inner_kept.x * element;
+    if (s->y) at.y = s->y + (at.x - s->x);
+    at.out += (ptrdiff_t)at.first * a->inner_kept.out;
+    at.number += at.first * a->inner_kept.number;
+    return at;
+}
+
+/* Adds a part of all elements of a block, or of one unit of it, to planes that have been cleared. */
+static void add_part(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
+                     const char *x, const char *y, size_t width, size_t from, size_t to) {
+    const struct shaped *s = a->s;
+    const ptrdiff_t element = (ptrdiff_t)a->element;
+    size_t begin = 0, end = a->inner.length, runs = 1, first_run = 0;
+    for (unsigned k = 0; k < a->outer; k++)
+        runs *= s->reduced[k].length;
+    if (a->outer == 0) {
+        begin = from;
+        end = to;
+    } else { /* the outermost dimension is cut */
+        const size_t inside = runs / s->reduced[0].length;
+        first_run = from * inside;
+        runs = to * inside;
+    }
+    for (size_t run = first_run; run < runs; run++) {
+        ptrdiff_t move = (ptrdiff_t)begin * a->inner.x;
+        size_t outer = run;
+        for (unsigned k = a->outer; k-- > 0;) {
+            move += (ptrdiff_t)(outer % s->reduced[k].length) * s->reduced[k].x;
+            outer /= s->reduced[k].length;
+        }
+        const char *x2 = x + move * element, *y2 = y ? y + move * element : NULL;
+        const uint64_t first = run * a->inner.length + begin;
+        if (a->way == FOLDED)
+            add_folded(a, planes, x2, y2, end - begin, first);
+        else
+            add_run(a, h, planes, stride, x2, y2, end - begin, width, first);
+    }
+}
+
+/* ---- Lowering ------------------------------------------------------------------------------- */
+
+static uint64_t lane_of(const uint64_t *plane, unsigned lane, size_t i) {
+    return lane == 4 ? (uint64_t)(int64_t)((const int32_t *)plane)[i] : plane[i];
+}
+
+static void lower_order(const struct across *a, struct hand *h, const uint64_t *planes,
+                        size_t stride, size_t width, int greatest) {
+    const tally_type type = a->p->type;
+    const uint64_t all = low_bits(type_bits(type)), top = UINT64_C(1) << (type_bits(type) - 1);
+    const int floating = type_is_float(type);
+    const int64_t flip = floating ? (int64_t)(top - 1) : 0; /* keys of negative floats */
+    const int64_t turn = type == TALLY_U32 || type == TALLY_U64 ? (int64_t)top : 0;
+    const uint64_t *low = planes + a->plane_of[FORM_ORDER] * stride, *high = low + stride;
+    int64_t infinity = INT64_MAX;
+    uint64_t nan = 0;
+    if (floating) {
+        const tally_value inf = float_infinity(type, 0), quiet = float_nan(type);
+        infinity = (int64_t)tally_value_bits(&inf);
+        nan = tally_value_bits(&quiet);
+    }
+#define LOWER_ORDER(lane)                                                                          \
+    for (size_t i = 0; i < width; i++) {                                                           \
+        const int64_t l = ((const lane *)low)[i], g = ((const lane *)high)[i];                     \
+        const int64_t key = greatest ? g : l;                                                      \
+        const uint64_t bits = (uint64_t)(key ^ ((key >> 63) & flip) ^ turn) & all;                 \
+        h->bits[i] = (g > infinity) | (l < ~infinity) ? nan : bits;                                \
+    }
+    if (form_of(a, FORM_ORDER)->lane == 4)
+        LOWER_ORDER(int32_t)
+    else
+        LOWER_ORDER(int64_t)
+}
+
+/* Sums of 64-bit integers. */
+static void lower_wide(const struct across *a, struct hand *h, const uint64_t *planes,
+                       size_t stride, size_t width, tally_type out, int mean,
+                       const struct place *at, unsigned v) {
+    const uint64_t *low = planes + a->plane_of[FORM_WIDE] * stride, *high = low + stride;
+    const int is_signed = a->p->type == TALLY_I64;
+    for (size_t i = 0; i < width; i++) {
+        const __int128 upper = is_signed ? (__int128)(int64_t)high[i] : (__int128)high[i];
+        struct exact_sum sum;
+        exact_sum_clear(&sum);
+        sum.mixed = 1;
+        exact_sum_add(&sum, upper * ((__int128)1 << 32) + (__int128)low[i], 0);
+        tally_value value;
+        if (mean)
+            value = exact_quotient(&sum, a->s->each, 0, a->s->each, out);
+        else if (type_is_float(out))
+            value = exact_round(&sum, a->s->each, out);
+        else if (!exact_integer(&sum, out, &value)) {
+            value = value_of_bits(out, 0);
+            shaped_absent(&h->absence, at->number + i * a->inner_kept.number, TALLY_ERANGE, v);
+        }
+        h->bits[i] = tally_value_bits(&value);
+    }
+}
+
+/* Exact sums of integers, kept as doubles. Some too large or not exact are left. */
+static void lower_integers(struct hand *h, const double *s, const double *e, const double *b,
+                           size_t width, int is_signed) {
+    h->certain = 0; /* to be looked at one by one */
+    for (size_t i = 0; i < width; i++) {
+        h->ok[i] = b[i] == 0 && s[i] < 0x1p62 && s[i] > -0x1p62 && (is_signed || s[i] >= 0);
+        h->bits[i] = h->ok[i] ? (uint64_t)((int64_t)s[i] + (int64_t)e[i]) : 0;
+    }
+}
+
+static void lower_real(const struct across *a, struct hand *h, const uint64_t *planes,
+                       size_t stride, size_t width, tally_op op, tally_type out) {
+    const enum form form = op == TALLY_NORM1                ? FORM_MAGNITUDES
+                           : op == TALLY_SUMSQ              ? FORM_SQUARES
+                           : op == TALLY_DOT                ? FORM_PRODUCTS
+                           : a->forms & FORM_BIT(FORM_SUM2) ? FORM_SUM2
+                                                            : FORM_SUM1;
+    const double *s = (const double *)planes + a->plane_of[form] * stride, *e = s + stride,
+                 *b = e + stride;
+    if (!type_is_float(out)) {
+        lower_integers(h, s, e, b, width, out == TALLY_I64);
+        return;
+    }
+    if (op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD) {
+        const double *q = (const double *)planes + a->plane_of[FORM_SQUARES] * stride;
+        const size_t bytes = width * sizeof(double);
+        memcpy(h->value[0], s, bytes);
+        memcpy(h->value[1], e, bytes);
+        memcpy(h->value[2], b, bytes);
+        if (op == TALLY_MEAN)
+            a->k->mean(h->value[0], h->value[1], h->value[2], width, h->value[3]);
+        else
+            a->k->variance(h->value[0], h->value[1], h->value[2], q, q + stride, q + 2 * stride,
+                           width, h->value[3], a->p->ddof, op == TALLY_STD);
+        s = h->value[0];
+        e = h->value[1];
+        b = h->value[2];
+    }
+    h->certain = a->k->round(s, e, b, width, out, h->bits, h->ok);
+    if (!type_is_float(a->p->type)) /* sums of integers have no negative zeros */
+        for (size_t i = 0; i < width; i++)
+            if (h->bits[i] == UINT64_C(1) << (type_bits(out) - 1)) h->bits[i] = 0;
+}
+
+/* The bits of one value of all columns; h->ok says which are certain. */
+static void lower_value(const struct across *a, struct hand *h, const uint64_t *planes,
+                        size_t stride, const struct place *at, unsigned v) {
+    const tally_op op = a->p->value[v].op;
+    const tally_type out = a->p->value[v].type;
+    const size_t width = at->width;
+    h->certain = 1;
+    switch (op) {
+    case TALLY_MIN:
+    case TALLY_MAX:
+        lower_order(a, h, planes, stride, width, op == TALLY_MAX);
+        return;
+    case TALLY_ARGMIN:
+    case TALLY_ARGMAX:
+    case TALLY_NONZERO:
+    case TALLY_ANY:
+    case TALLY_ALL:
+    case TALLY_NANS:
+    case TALLY_AND:
+    case TALLY_OR:
+    case TALLY_XOR: {
+        const unsigned f = (unsigned)__builtin_ctz(forms_of(a->p, op, out)),
+                       lane = form_of(a, f)->lane;
+        const int index = op == TALLY_ARGMIN || op == TALLY_ARGMAX;
+        const uint64_t *plane = planes + (a->plane_of[f] + (unsigned)index) * stride;
+        for (size_t i = 0; i < width; i++) {
+            h->bits[i] = lane_of(plane, lane, i);
+            if (op == TALLY_ANY) h->bits[i] = h->bits[i] != 0;
+            if (op == TALLY_ALL) h->bits[i] = h->bits[i] == a->s->each;
+        }
+        return;
+    }
+    case TALLY_COUNT:
+        for (size_t i = 0; i < width; i++)
+            h->bits[i] = a->s->each;
+        return;
+    default:
+        if (a->forms & FORM_BIT(FORM_WIDE))
+            lower_wide(a, h, planes, stride, width, out, op == TALLY_MEAN, at, v);
+        else
+            lower_real(a, h, planes, stride, width, op, out);
+    }
+}
+
+#define PUT(type)                                                                                  \
+    do {                                                                                           \
+        typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
+        loose *to = (loose *)a->s->out[v] + at->out;                                               \
+        if (a->inner_kept.out == 1)                                                                \
+            for (size_t i = 0; i < at->width; i++)                                                 \
+                to[i] = (type)h->bits[i];                                                          \
+        else                                                                                       \
+            for (size_t i = 0; i < at->width; i++)                                                 \
+                to[(ptrdiff_t)i * a->inner_kept.out] = (type)h->bits[i];                           \
+    } while (0)
+
+/* Marks the results that are not certain. */
+static void leave(struct across *a, const struct hand *h, const struct place *at) {
+    unsigned char *todo = __atomic_load_n(&a->todo, __ATOMIC_ACQUIRE);
+    if (!todo) { /* the first of all */
+        unsigned char *mine = calloc(a->s->results, 1);
+        if (!mine)
+            __atomic_store_n(&a->failed, 1, __ATOMIC_RELAXED);
+        else if (__atomic_compare_exchange_n(&a->todo, &todo, mine, 0, __ATOMIC_ACQ_REL,
+                                             __ATOMIC_ACQUIRE))
+            todo = mine;
+        else
+            free(mine);
+    }
+    for (size_t i = 0; i < at->width && todo; i++)
+        if (!h->ok[i] && !(h->length && h->length[i] == 0)) todo[at->row + i] = 1;
+}
+
+static void lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
+                        const struct place *at) {
+    for (unsigned v = 0; v < a->p->values; v++) {
+        lower_value(a, h, planes, stride, at, v);
+        switch (type_size(a->p->value[v].type)) {
+        case 1:
+            PUT(uint8_t);
+            break;
+        case 2:
+            PUT(uint16_t);
+            break;
+        case 4:
+            PUT(uint32_t);
+            break;
+        default:
+            PUT(uint64_t);
+        }
+        if (h->certain || memchr(h->ok, 0, at->width) == NULL) continue;
+        leave(a, h, at);
+    }
+}
+
+/* ---- Tasks ---------------------------------------------------------------------------------- */
+
+static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
+                      const struct place *at, size_t from, size_t to) {
+    const size_t stride = a->width + COLUMN_STEP;
+    const uint64_t first =
+        from * (a->outer == 0 ? 1 : a->s->each / a->s->reduced[0].length); /* the first index */
+    if (a->way != FOLDED) {
+        clear_planes(a, planes, stride, at->width, first);
+        add_part(a, h, planes, stride, at->x, at->y, at->width, from, to);
+        return;
+    }
+    for (size_t i = 0; i < at->width; i += a->unit) {
+        const ptrdiff_t move = (ptrdiff_t)i * a->inner_kept.x * (ptrdiff_t)a->element;
+        clear_planes(a, h->fold, FOLD_STRIDE, a->fold * a->unit, first);
+        add_part(a, h, h->fold, FOLD_STRIDE, at->x + move, at->y ? at->y + move : NULL, a->unit,
+                 from, to);
+        merge_folded(a, h->fold);
+        copy_columns(a, planes, stride, i, h->fold, FOLD_STRIDE, 0, a->unit);
+    }
+}
+
+static size_t block_words(const struct across *a) {
+    return (a->width + COLUMN_STEP) * a->planes;
+}
+
+static void across_task(void *context, size_t task, unsigned worker) {
+    struct across *a = context;
+    struct hand *h = &a->hands[worker];
+    const struct place at = place_of(a, task / a->parts);
+    const size_t part = task % a->parts,
+                 length = a->outer ? a->s->reduced[0].length : a->inner.length;
+    const size_t from = part * a->each, to = from + a->each < length ? from + a->each : length;
+    uint64_t *planes = a->kept ? a->kept + task * block_words(a) : h->planes;
+    add_block(a, h, planes, &at, from, to);
+    if (a->parts == 1) lower_block(a, h, planes, a->width + COLUMN_STEP, &at);
+}
+
+static void merge_task(void *context, size_t block, unsigned worker) {
+    struct across *a = context;
+    const struct place at = place_of(a, block);
+    const size_t stride = a->width + COLUMN_STEP;
+    uint64_t *first = a->kept + block * a->parts * block_words(a);
+    for (size_t part = 1; part < a->parts; part++)
+        for_forms(f, a) {
+            uint64_t *into = first + a->plane_of[f] * stride;
+            form_of(a, f)->merge(into, 0, into + part * block_words(a), 0, stride, at.width);
+        }
+    lower_block(a, &a->hands[worker], first, stride, &at);
+}
+
+static int make_hands(struct across *a, unsigned threads) {
+    const size_t planes = block_words(a) * 8, fold = FOLD_STRIDE * a->planes * 8,
+                 tile =
+                     a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
+    const size_t bytes =
+        (planes + fold + 2 * tile + 4 * (WIDTH + COLUMN_STEP) * sizeof(double) + 63) / 64 * 64 +
+        256;
+    a->hands = calloc(threads, sizeof *a->hands);
+    if (!a->hands) return 0;
+    for (unsigned i = 0; i < threads; i++) {
+        struct hand *h = &a->hands[i];
+        char *at = aligned_alloc(64, bytes);
+        if (!at) return 0;
+        memset(at, 0, bytes);
+        h->absence.number = UINT64_MAX;
+        h->planes = (uint64_t *)(void *)at;
+        h->fold = (uint64_t *)(void *)(at + planes);
+        h->tile = at + planes + fold;
+        h->tile2 = h->tile + tile;
+        for (int k = 0; k < 4; k++)
+            h->value[k] = (double *)(void *)(h->tile2 + tile) + k * (WIDTH + COLUMN_STEP);
+        for (size_t k = 0; k < WIDTH + COLUMN_STEP; k++)
+            h->value[3][k] = (double)a->s->each;
+    }
+    return 1;
+}
+
+static void finish_hands(struct across *a, unsigned threads, struct absence *absence,
+                         tally_status *status) {
+    for (unsigned i = 0; i < threads && a->hands; i++) {
+        const struct absence *found = &a->hands[i].absence;
+        if (a->hands[i].planes && found->number != UINT64_MAX)
+            shaped_absent(absence, found->number, found->status, found->value);
+        free(a->hands[i].planes);
+    }
+    free(a->hands);
+    if (a->failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+}
+
+static void plan_parts(struct across *a, unsigned threads) {
+    const size_t length = a->outer ? a->s->reduced[0].length : a->inner.length;
+    const size_t bytes = a->width * a->s->each * a->element, wanted = (size_t)threads * 8;
+    size_t parts = 1;
+    if (threads > 1 && a->total < wanted) parts = (wanted + a->total - 1) / a->total;
+    if (parts > bytes / PART_BYTES) parts = bytes / PART_BYTES;
+    if (parts > length) parts = length;
+    if (parts < 1) parts = 1;
+    a->each = (length + parts - 1) / parts;
+    a->parts = (length + a->each - 1) / a->each;
+}
+
+int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
+               struct absence *absence, tally_status *status) {
+    const struct extent one = {.length = 1};
+    struct across a = {.s = s, .p = s->p, .k = cpu_columns_named(d->kernels->isa)};
+    *todo = NULL;
+    a.element = type_size(s->p->type);
+    if (s->each == 0 || s->results == 0 || s->mask || problem_has(s->p, PART_TREE)) return 0;
+    a.outer_kept = s->keeps > 0 ? s->keeps - 1 : 0;
+    a.outer = s->reduces > 0 ? s->reduces - 1 : 0;
+    a.inner_kept = s->keeps ? s->kept[a.outer_kept] : one;
+    a.inner = s->reduces ? s->reduced[a.outer] : one;
+    if (!plan_way(&a) || !plan_forms(&a)) return 0;
+    if (a.width > a.inner_kept.length) /* a multiple of what is added at once */
+        a.width = (a.inner_kept.length + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
+    a.blocks = (a.inner_kept.length + a.width - 1) / a.width;
+    a.total = a.blocks;
+    for (unsigned k = 0; k < a.outer_kept; k++)
+        a.total *= s->kept[k].length;
+    plan_parts(&a, d->threads);
+    if (a.parts > 1)
+        a.kept = aligned_alloc(64, (a.total * a.parts * block_words(&a) * 8 + 63) / 64 * 64);
+    *status = TALLY_OK;
+    if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
+        *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+    else {
+        cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
+        if (a.parts > 1) cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
+    }
+    free(a.kept);
+    finish_hands(&a, d->threads, absence, status);
+    *todo = a.todo;
+    return 1;
+}
+
+/* ---- Segments ------------------------------------------------------------------------------- */
+
+/* Segments are columns of a block, too. Short ones are copied, sixteen at a time, and filled up to the longest of
+ * them with what adds nothing; longer ones are folded one by one. */
+#define SEGMENTS_BLOCK 128
+#define SEGMENTS_TASK  (4 * SEGMENTS_BLOCK)
+#define SHORT          32
+#define SUM_FORMS                                                                                  \
+    (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
+     FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
+#define KEY_FORMS (FORM_BIT(FORM_ORDER) | FORM_BIT(FORM_LEAST) | FORM_BIT(FORM_GREATEST))
+
+/* Whether segments can be filled up: sums by zeros, keys by what is there already. */
+static int can_fill(const struct across *a) {
+    for (unsigned v = 0; v < a->p->values; v++) {
+        const tally_op op = a->p->value[v].op;
+        if (op == TALLY_COUNT || (op == TALLY_MEAN && a->forms & FORM_BIT(FORM_WIDE))) return 0;
+    }
+    return (a->forms & ~SUM_FORMS) == 0 || (a->forms & ~KEY_FORMS) == 0;
+}
+
+/* Adds up to COLUMN_STEP segments, none of them empty, to as many columns. */
+static void add_step(const struct across *a, struct hand *h, uint64_t *planes, const size_t *start,
+                     const size_t *length, size_t count, size_t longest) {
+    const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
+    const ptrdiff_t pitch = (ptrdiff_t)(COLUMN_STEP * a->element);
+    const uint64_t zero = floating ? UINT64_C(1) << (8 * a->element - 1) : 0; /* adds nothing */
+    a->k->gather[a->element](a->s->x, start, length, count, longest, keys, zero, h->tile);
+    const struct column_rows in = {h->tile, NULL, pitch, pitch, longest, 0, 1};
+    add_rows(a, planes, FOLD_STRIDE, &in, COLUMN_STEP);
+}
+
+/* Adds segments of one length that lie one behind another: rows that are turned. */
+static void add_equal(const struct across *a, struct hand *h, const char *x, size_t n,
+                      size_t count) {
+    const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
+    for (size_t m, at = 0; at < n; at += m) {
+        m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        a->k->transpose[a->element](x + at * a->element, (ptrdiff_t)(n * a->element), count, m,
+                                    a->width, h->tile);
+        const struct column_rows in = {h->tile, NULL, pitch, pitch, m, at, 1};
+        add_rows(a, h->planes, a->width + COLUMN_STEP, &in, count);
+    }
+}
+
+/* The short segments by length, so that those that are added together are about as long; how many. */
+static size_t sort_short(const size_t *length, size_t count, unsigned char *order) {
+    unsigned char at[SHORT + 2] = {0};
+    for (size_t i = 0; i < count; i++)
+        if (length[i] > 0 && length[i] <= SHORT) at[length[i] + 1]++;
+    for (size_t n = 1; n < SHORT + 2; n++)
+        at[n] = (unsigned char)(at[n] + at[n - 1]);
+    const size_t all = at[SHORT + 1];
+    for (size_t i = 0; i < count; i++)
+        if (length[i] > 0 && length[i] <= SHORT) order[at[length[i]]++] = (unsigned char)i;
+    return all;
+}
+
+static void add_segments(const struct across *a, struct hand *h, const size_t *start,
+                         const size_t *length, size_t count) {
+    const size_t stride = a->width + COLUMN_STEP;
+    unsigned char order[SEGMENTS_BLOCK];
+    size_t different = 0;
+    clear_planes(a, h->planes, stride, a->width, 0);
+    for (size_t i = 1; i < count; i++)
+        different |= length[i] ^ length[0];
+    if (!different && length[0] <= SHORT) {
+        add_equal(a, h, a->s->x + start[0] * a->element, length[0], count);
+        return;
+    }
+    const size_t shorts = sort_short(length, count, order);
+    for (size_t c = 0; c < shorts; c += COLUMN_STEP) {
+        const size_t m = shorts - c < COLUMN_STEP ? shorts - c : COLUMN_STEP;
+        size_t from[COLUMN_STEP], n[COLUMN_STEP];
+        for (size_t i = 0; i < m; i++) {
+            from[i] = start[order[c + i]];
+            n[i] = length[order[c + i]];
+        }
+        clear_planes(a, h->fold, FOLD_STRIDE, COLUMN_STEP, 0);
+        add_step(a, h, h->fold, from, n, m, n[m - 1]);
+        for (size_t i = 0; i < m; i++)
+            copy_columns(a, h->planes, stride, order[c + i], h->fold, FOLD_STRIDE, i, 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (length[i] <= SHORT || length[i] * a->element >= LONG_BYTES) continue;
+        clear_planes(a, h->fold, FOLD_STRIDE, a->fold, 0);
+        add_folded(a, h->fold, a->s->x + start[i] * a->element, NULL, length[i], 0);
+        merge_folded(a, h->fold);
+        copy_columns(a, h->planes, stride, i, h->fold, FOLD_STRIDE, 0, 1);
+    }
+}
+
+/* Writes the results of segments without elements. */
+static void lower_empty(const struct across *a, struct hand *h, size_t first, const size_t *length,
+                        size_t count) {
+    struct state nothing;
+    const tally_value root = {.type = 0};
+    size_t known = SIZE_MAX; /* one that has been written */
+    for (size_t i = 0; i < count; i++) {
+        if (length[i] != 0) continue;
+        if (known == SIZE_MAX) {
+            known = first + i;
+            state_clear(a->p, &nothing);
+            shaped_lower(a->s, &nothing, &root, (ptrdiff_t)known, known, &h->absence);
+            continue;
+        }
+        for (unsigned v = 0; v < a->p->values; v++) {
+            const size_t size = type_size(a->p->value[v].type);
+            char *out = a->s->out[v];
+            memcpy(out + (first + i) * size, out + known * size, size);
+        }
+    }
+}
+
+static void segments_task(void *context, size_t task, unsigned worker) {
+    struct across *a = context;
+    struct hand *h = &a->hands[worker];
+    const struct shaped *s = a->s;
+    const size_t end =
+        s->results - task * SEGMENTS_TASK < SEGMENTS_TASK ? s->results : (task + 1) * SEGMENTS_TASK;
+    for (size_t at = task * SEGMENTS_TASK; at < end; at += SEGMENTS_BLOCK) {
+        size_t start[SEGMENTS_BLOCK], length[SEGMENTS_BLOCK], empty = 0, giants = 0;
+        struct place place = {s->x, NULL, (ptrdiff_t)at, at, at, 0, 0};
+        place.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
+        for (size_t i = 0; i < place.width; i++) {
+            start[i] = (size_t)offset_at(s->offsets, s->offsets_type, at + i);
+            length[i] = (size_t)offset_at(s->offsets, s->offsets_type, at + i + 1) - start[i];
+            empty += length[i] == 0;
+            giants += length[i] * a->element >= LONG_BYTES;
+            h->value[3][i] = length[i] ? (double)length[i] : 1;
+        }
+        /* The next block's elements are asked for while this one's are looked at in another order. */
+        const char *next = s->x + (start[place.width - 1] + length[place.width - 1]) * a->element;
+        const size_t bytes = (size_t)(next - s->x) - start[0] * a->element;
+        for (size_t b = 0; b < bytes && b < 32768; b += 64)
+            __builtin_prefetch(next + b, 0, 2);
+        if (empty < place.width) {
+            add_segments(a, h, start, length, place.width);
+            h->length = length;
+            lower_block(a, h, h->planes, a->width + COLUMN_STEP, &place);
+        }
+        if (empty > 0) lower_empty(a, h, at, length, place.width);
+        if (giants > 0) {
+            for (size_t i = 0; i < place.width; i++)
+                h->ok[i] = length[i] * a->element < LONG_BYTES;
+            leave(a, h, &place);
+        }
+    }
+}
+
+int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
+                 struct absence *absence, tally_status *status) {
+    struct across a = {.s = s,
+                       .p = s->p,
+                       .k = cpu_columns_named(d->kernels->isa),
+                       .way = FOLDED,
+                       .element = type_size(s->p->type),
+                       .width = SEGMENTS_BLOCK,
+                       .fold = COLUMN_STEP,
+                       .unit = 1,
+                       .parts = 1};
+    *todo = NULL;
+    if (s->mask || s->y || problem_has(s->p, PART_TREE)) return 0;
+    if (s->n / s->results * a.element >= LONG_BYTES) return 0;
+    if (!plan_forms(&a) || !can_fill(&a)) return 0;
+    a.inner_kept = (struct extent){.length = s->results, .out = 1, .number = 1};
+    a.way = COPIED; /* a tile is needed */
+    *status = TALLY_OK;
+    if (!make_hands(&a, d->threads))
+        *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+    else {
+        a.way = FOLDED;
+        cpu_share(d, s->n * a.element + s->results * 8,
+                  (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
+    }
+    finish_hands(&a, d->threads, absence, status);
+    *todo = a.todo;
+    return 1;
+}
+
+/* ---- Instruction sets ----------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+extern const struct column_kernels column_kernels_baseline, column_kernels_avx2,
+    column_kernels_avx512;
+#elif defined(__aarch64__)
+extern const struct column_kernels column_kernels_neon;
+#else
+extern const struct column_kernels column_kernels_baseline;
+#endif
+
+const struct column_kernels *cpu_columns_named(const char *isa) {
+#if defined(__x86_64__)
+    if (strcmp(isa, "avx512") == 0) return &column_kernels_avx512;
+    if (strcmp(isa, "avx2") == 0) return &column_kernels_avx2;
+    return &column_kernels_baseline;
+#elif defined(__aarch64__)
+    (void)isa;
+    return &column_kernels_neon;
+#else
+    (void)isa;
+    return &column_kernels_baseline;
+#endif
+}

@@ -1,0 +1,961 @@
+/* columns.c - the kernels of columns.h, of one instruction set. */
+#include "cpu/columns.h"
+#include "cpu/vector.h"
+#include "exact/round.h"
+
+/* ---- Loads: COLUMN_STEP elements as doubles, as keys, as bits ------------------------------- */
+
+#define STEP    COLUMN_STEP
+#define DOUBLES (STEP / LANES(double)) /* vectors of a step */
+#define INTS    (STEP / LANES(int32_t))
+
+typedef float vf32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
+typedef int32_t vi32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
+typedef uint32_t vu32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
+typedef int16_t vi16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
+typedef int16_t vi16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
+typedef uint16_t vu16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
+typedef int8_t vi8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
+typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
+
+/* The k-th vector of 32-bit lanes. */
+#define BITS_i8(p, k)   __builtin_convertvector(VECTOR_LOAD(vi8quarter, (p) + (k)*LANES(float)), vi32)
+#define BITS_u8(p, k)   __builtin_convertvector(VECTOR_LOAD(vu8quarter, (p) + (k)*LANES(float)), vi32)
+#define BITS_i16(p, k)  __builtin_convertvector(VECTOR_LOAD(vi16half, (p) + (k)*LANES(float)), vi32)
+#define BITS_u16(p, k)  __builtin_convertvector(VECTOR_LOAD(vu16half, (p) + (k)*LANES(float)), vi32)
+#define BITS_i32(p, k)  VECTOR_LOAD(vi32, (p) + (k)*LANES(float))
+#define BITS_u32(p, k)  BITS_i32(p, k)
+#define BITS_f16(p, k)  BITS_i16(p, k)
+#define BITS_bf16(p, k) BITS_i16(p, k)
+#define BITS_f32(p, k)  BITS_i32(p, k)
+#define BITS_i64(p, k)  VECTOR_LOAD(vi64, (p) + (k)*LANES(double))
+#define BITS_u64(p, k)  BITS_i64(p, k)
+#define BITS_f64(p, k)  BITS_i64(p, k)
+
+/* Keys from bits. */
+#define KEY_i8(v)   (v)
+#define KEY_u8(v)   (v)
+#define KEY_i16(v)  (v)
+#define KEY_u16(v)  (v)
+#define KEY_i32(v)  (v)
+#define KEY_i64(v)  (v)
+#define KEY_u32(v)  ((v) ^ INT32_MIN)
+#define KEY_u64(v)  ((v) ^ INT64_MIN)
+#define KEY_f16(v)  ((v) ^ (((v) >> 31) & 0x7fff))
+#define KEY_bf16(v) KEY_f16(v)
+#define KEY_f32(v)  ((v) ^ (((v) >> 31) & INT32_MAX))
+#define KEY_f64(v)  ((v) ^ (((v) >> 63) & INT64_MAX))
+/* Of +inf; of integers none is above it. */
+#define INF_i8   INT32_MAX
+#define INF_u8   INT32_MAX
+#define INF_i16  INT32_MAX
+#define INF_u16  INT32_MAX
+#define INF_i32  INT32_MAX
+#define INF_u32  INT32_MAX
+#define INF_i64  INT64_MAX
+#define INF_u64  INT64_MAX
+#define INF_f16  0x7c00
+#define INF_bf16 0x7f80
+#define INF_f32  0x7f800000
+#define INF_f64  INT64_C(0x7ff0000000000000)
+
+/* Where compilers take __builtin_convertvector() apart into halves, it is spelled out. */
+#if defined(__AVX512F__)
+#define DOUBLES_OF_FLOATS(h) (vf64) _mm512_cvtps_pd((__m256)(h))
+#define DOUBLES_OF_INTS(h)   (vf64) _mm512_cvtepi32_pd((__m256i)(h))
+#define DOUBLES_OF_WORDS(h)  (vf64) _mm512_cvtepu32_pd((__m256i)(h))
+#define FLOATS_OF_DOUBLES(v) (vf32half) _mm512_cvtpd_ps((__m512d)(v))
+#elif defined(__AVX__)
+#define DOUBLES_OF_FLOATS(h) (vf64) _mm256_cvtps_pd((__m128)(h))
+#define DOUBLES_OF_INTS(h)   (vf64) _mm256_cvtepi32_pd((__m128i)(h))
+#define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
+#define FLOATS_OF_DOUBLES(v) (vf32half) _mm256_cvtpd_ps((__m256d)(v))
+#else
+#define DOUBLES_OF_FLOATS(h) __builtin_convertvector(h, vf64)
+#define DOUBLES_OF_INTS(h)   __builtin_convertvector(h, vf64)
+#define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
+#define FLOATS_OF_DOUBLES(v) __builtin_convertvector(v, vf32half)
+#endif
+
+/* The k-th vector of doubles. */
+ALWAYS_INLINE vf64 half_of(vf32 v, size_t k) {
+    vf32half h;
+    memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
+    return DOUBLES_OF_FLOATS(h);
+}
+ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
+    vi32half h;
+    memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
+    return DOUBLES_OF_INTS(h);
+}
+#define DOUBLE_f64(p, k) VECTOR_LOAD(vf64, (p) + (k)*LANES(double))
+#define DOUBLE_f32(p, k)                                                                           \
+    __builtin_convertvector(VECTOR_LOAD(vf32half, (p) + (k)*LANES(double)), vf64)
+#define DOUBLE_f16(p, k)  half_of(LOAD_F16((p) + (k) / 2 * LANES(float)), (k) % 2)
+#define DOUBLE_bf16(p, k) half_of(LOAD_BF16((p) + (k) / 2 * LANES(float)), (k) % 2)
+#define DOUBLE_i8(p, k)   half_of_ints(BITS_i8(p, (k) / 2), (k) % 2)
+#define DOUBLE_u8(p, k)   half_of_ints(BITS_u8(p, (k) / 2), (k) % 2)
+#define DOUBLE_i16(p, k)  half_of_ints(BITS_i16(p, (k) / 2), (k) % 2)
+#define DOUBLE_u16(p, k)  half_of_ints(BITS_u16(p, (k) / 2), (k) % 2)
+#define DOUBLE_i32(p, k)                                                                           \
+    __builtin_convertvector(VECTOR_LOAD(vi32half, (p) + (k)*LANES(double)), vf64)
+#define DOUBLE_u32(p, k)                                                                           \
+    __builtin_convertvector(VECTOR_LOAD(vu32half, (p) + (k)*LANES(double)), vf64)
+
+/* Rows that are taken together: a column's planes are loaded and stored once for them. */
+#define ROWS_AT_ONCE 8
+/* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
+ * are there are stored. */
+#define FETCH(into, from, type)                                                                    \
+    for (size_t k = 0; k < sizeof into / sizeof into[0]; k++)                                      \
+    memcpy(&into[k], (const type *)(from) + k * LANES(type), TALLY_VECTOR)
+#define STORE(to, from, type)                                                                      \
+    do {                                                                                           \
+        type some_[STEP];                                                                          \
+        type *into_ = width - c >= STEP ? (type *)(to) : some_;                                    \
+        for (size_t k = 0; k < sizeof from / sizeof from[0]; k++)                                  \
+            memcpy(into_ + k * LANES(type), &from[k], TALLY_VECTOR);                               \
+        if (width - c < STEP) memcpy(to, some_, (width - c) * sizeof(type));                       \
+    } while (0)
+
+#define EACH_ROW_BLOCK(element)                                                                    \
+    for (size_t r0 = 0; r0 < in->rows; r0 += ROWS_AT_ONCE)                                         \
+        for (size_t c = 0; c < width; c += STEP)
+
+/* Of the step at column c, rows [r0, r1): `p` is the row's elements, of which the last may be a
+ * copy that is filled up. What is asked for ahead: the same columns of the next rows; where there are none, the
+ * next columns. */
+#define EACH_ROW(element, base, pitch, ...)                                                        \
+    do {                                                                                           \
+        const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
+        const int dense = (pitch) == (ptrdiff_t)(width * sizeof(element));                         \
+        const ptrdiff_t ahead = dense || r1 < in->rows ? (pitch)*ROWS_AT_ONCE : 1024;              \
+        const int whole = width - c >= STEP;                                                       \
+        for (size_t r = r0; r < r1; r++) {                                                         \
+            const element *p = (const element *)(base + (ptrdiff_t)r * (pitch)) + c;               \
+            element some[STEP];                                                                    \
+            if (whole)                                                                             \
+                PREFETCH(p, STEP * sizeof(element), ahead, 2);                                     \
+            else {                                                                                 \
+                memset(some, 0, sizeof some);                                                      \
+                memcpy(some, p, (width - c) * sizeof *p);                                          \
+                p = some;                                                                          \
+            }                                                                                      \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    } while (0)
+
+/* ---- Sums ----------------------------------------------------------------------------------- */
+
+static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, uint64_t first) {
+    double *s = (double *)planes;
+    (void)first;
+    for (size_t c = 0; c < width; c++) {
+        s[c] = -0.0; /* adds nothing, not even a sign */
+        s[stride + c] = s[2 * stride + c] = 0;
+    }
+}
+
+ALWAYS_INLINE vf64 absolute(vf64 v) {
+    return (vf64)((vi64)v & INT64_MAX);
+}
+
+/* a + b = *sum + the result. */
+ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
+    const vf64 t = a + b, z = t - a, error = (a - (t - z)) + (b - z);
+    *sum = t;
+    return error;
+}
+
+/* a * b - p, rounded once. */
+ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
+#if defined(__AVX512F__)
+    return (vf64)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)p);
+#elif defined(__FMA__)
+    return (vf64)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)p);
+#else
+    for (size_t i = 0; i < LANES(double); i++)
+        p[i] = __builtin_fma(a[i], b[i], -p[i]);
+    return p;
+#endif
+}
+
+/* Below this the error of a product may have been rounded. */
+#define PRODUCT_LEAST 0x1p-960
+
+#define ADD_ONE(v) b[k] += absolute(two_sum(s[k], v, &s[k]))
+#define ADD_TWO(v)                                                                                 \
+    do {                                                                                           \
+        const vf64 error = two_sum(s[k], v, &s[k]);                                                \
+        b[k] += absolute(two_sum(e[k], error, &e[k]));                                             \
+    } while (0)
+#define ADD_MAGNITUDE(v) ADD_TWO(absolute(v))
+/* The product of floats with 26 bits or fewer is exact; else its error is one more term. */
+#define ADD_SHORT_PRODUCT(v, w) ADD_TWO((v) * (w))
+#define ADD_PRODUCT(v, w)                                                                          \
+    do {                                                                                           \
+        const vf64 product = (v) * (w), rest = fused(v, w, product);                               \
+        const vi64 small =                                                                         \
+            (vi64)(absolute(product) < PRODUCT_LEAST) & (vi64)((v) != 0) & (vi64)((w) != 0);       \
+        const vf64 error = two_sum(s[k], product, &s[k]);                                          \
+        b[k] += absolute(two_sum(e[k], error, &e[k]));                                             \
+        b[k] += absolute(two_sum(e[k], rest, &e[k]));                                              \
+        b[k] = (vf64)((vi64)b[k] | (small & INT64_C(0x7ff0000000000000)));                         \
+    } while (0)
+#define SQUARE_short(v) ADD_SHORT_PRODUCT(v, v)
+#define SQUARE_long(v)  ADD_PRODUCT(v, v)
+#define PRODUCT_short   ADD_SHORT_PRODUCT
+#define PRODUCT_long    ADD_PRODUCT
+
+#define SUM_KERNEL(op, name, element, ADD)                                                         \
+    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
+                                               const struct column_rows *in, size_t width) {       \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            double *at = (double *)planes + c;                                                     \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            FETCH(s, at, double);                                                                  \
+            FETCH(e, at + stride, double);                                                         \
+            FETCH(b, at + 2 * stride, double);                                                     \
+            EACH_ROW(                                                                              \
+                element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
+                    const vf64 v = DOUBLE_##name(p, k);                                            \
+                    ADD(v);                                                                        \
+                });                                                                                \
+            STORE(at, s, double);                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
+        }                                                                                          \
+    }
+
+#define PAIR_KERNEL(name, element, ADD)                                                            \
+    static void CONCAT(products_##name, TALLY_ISA)(uint64_t * planes, size_t stride,               \
+                                                   const struct column_rows *in, size_t width) {   \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            double *at = (double *)planes + c;                                                     \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            FETCH(s, at, double);                                                                  \
+            FETCH(e, at + stride, double);                                                         \
+            FETCH(b, at + 2 * stride, double);                                                     \
+            EACH_ROW(element, in->x, in->x_row, {                                                  \
+                const element *q = (const element *)(in->y + (ptrdiff_t)r * in->y_row) + c;        \
+                element others[STEP];                                                              \
+                if (!whole) {                                                                      \
+                    memset(others, 0, sizeof others);                                              \
+                    memcpy(others, q, (width - c) * sizeof *q);                                    \
+                    q = others;                                                                    \
+                }                                                                                  \
+                for (size_t k = 0; k < DOUBLES; k++) {                                             \
+                    const vf64 v = DOUBLE_##name(p, k), w = DOUBLE_##name(q, k);                   \
+                    ADD(v, w);                                                                     \
+                }                                                                                  \
+            });                                                                                    \
+            STORE(at, s, double);                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
+        }                                                                                          \
+    }
+
+#define SUM_KERNELS(name, element, length)                                                         \
+    SUM_KERNEL(one, name, element, ADD_ONE)                                                        \
+    SUM_KERNEL(two, name, element, ADD_TWO)                                                        \
+    SUM_KERNEL(magnitudes, name, element, ADD_MAGNITUDE)                                           \
+    SUM_KERNEL(squares, name, element, SQUARE_##length)                                            \
+    PAIR_KERNEL(name, element, PRODUCT_##length)
+
+SUM_KERNELS(i8, loose_i8, short)
+SUM_KERNELS(i16, loose_i16, short)
+SUM_KERNELS(i32, loose_i32, long)
+SUM_KERNELS(u8, loose_u8, short)
+SUM_KERNELS(u16, loose_u16, short)
+SUM_KERNELS(u32, loose_u32, long)
+SUM_KERNELS(f16, loose_u16, short)
+SUM_KERNELS(bf16, loose_u16, short)
+SUM_KERNELS(f32, loose_f32, short)
+SUM_KERNELS(f64, loose_f64, long)
+
+/* Whole vectors, also behind the last column: what is there is of no use any more. */
+static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
+                                size_t stride, size_t width) {
+    double *at = (double *)into + to;
+    const double *at2 = (const double *)other + from;
+    for (size_t c = 0; c < width; c += LANES(double), at += LANES(double), at2 += LANES(double)) {
+        vf64 s = VECTOR_LOAD(vf64, at), e = VECTOR_LOAD(vf64, at + stride);
+        const vf64 error = two_sum(s, VECTOR_LOAD(vf64, at2), &s);
+        const vf64 rest = two_sum(e, VECTOR_LOAD(vf64, at2 + stride), &e);
+        const vf64 rest2 = two_sum(e, error, &e);
+        const vf64 b = VECTOR_LOAD(vf64, at + 2 * stride) + VECTOR_LOAD(vf64, at2 + 2 * stride) +
+                       absolute(rest) + absolute(rest2);
+        memcpy(at, &s, sizeof s);
+        memcpy(at + stride, &e, sizeof e);
+        memcpy(at + 2 * stride, &b, sizeof b);
+    }
+}
+
+/* Where e is not used. */
+static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
+                                size_t stride, size_t width) {
+    double *at = (double *)into + to;
+    const double *at2 = (const double *)other + from;
+    for (size_t c = 0; c < width; c += LANES(double), at += LANES(double), at2 += LANES(double)) {
+        vf64 s = VECTOR_LOAD(vf64, at), b = VECTOR_LOAD(vf64, at + 2 * stride);
+        const vf64 error = two_sum(s, VECTOR_LOAD(vf64, at2), &s);
+        b += VECTOR_LOAD(vf64, at2 + 2 * stride) + absolute(error);
+        memcpy(at, &s, sizeof s);
+        memcpy(at + 2 * stride, &b, sizeof b);
+    }
+}
+
+/* ---- 64-bit integers ------------------------------------------------------------------------ */
+
+static void ISA_NAME(clear_words)(uint64_t *planes, size_t stride, size_t width, uint64_t first) {
+    (void)first;
+    for (size_t c = 0; c < width; c++)
+        planes[c] = planes[stride + c] = 0;
+}
+
+#define WIDE_KERNEL(name, element, vector)                                                         \
+    static void CONCAT(wide_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
+                                               const struct column_rows *in, size_t width) {       \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            vi64 low[DOUBLES], high[DOUBLES];                                                      \
+            FETCH(low, planes + c, uint64_t);                                                      \
+            FETCH(high, planes + stride + c, uint64_t);                                            \
+            EACH_ROW(                                                                              \
+                element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
+                    const vector v = (vector)BITS_i64(p, k);                                       \
+                    low[k] += (vi64)(v & 0xffffffff);                                              \
+                    high[k] += (vi64)(v >> 32);                                                    \
+                });                                                                                \
+            STORE(planes + c, low, uint64_t);                                                      \
+            STORE(planes + stride + c, high, uint64_t);                                            \
+        }                                                                                          \
+    }
+WIDE_KERNEL(i64, loose_i64, vi64)
+WIDE_KERNEL(u64, loose_u64, vu64)
+
+static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
+                                 size_t stride, size_t width) {
+    for (size_t c = 0; c < width; c++) {
+        into[to + c] += other[from + c];
+        into[stride + to + c] += other[stride + from + c];
+    }
+}
+
+/* ---- Keys ----------------------------------------------------------------------------------- */
+
+#define PICK(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
+
+/* of `lane` bits: int32_t or int64_t lanes. Planes are blocks of 8 bytes a column in any case. */
+#define KEY_FORMS(lane, type, vector, VECTORS, MOST)                                               \
+    static void CONCAT(clear_order_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,            \
+                                                      size_t width, uint64_t first) {              \
+        type *low = (type *)planes, *high = (type *)(planes + stride);                             \
+        (void)first;                                                                               \
+        for (size_t c = 0; c < width; c++) {                                                       \
+            low[c] = MOST;                                                                         \
+            high[c] = -MOST - 1;                                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    static void CONCAT(merge_order_##lane, TALLY_ISA)(uint64_t * into, size_t to,                  \
+                                                      const uint64_t *other, size_t from,          \
+                                                      size_t stride, size_t width) {               \
+        type *low = (type *)into + to, *high = (type *)(into + stride) + to;                       \
+        const type *low2 = (const type *)other + from,                                             \
+                   *high2 = (const type *)(other + stride) + from;                                 \
+        for (size_t c = 0; c < width; c += LANES(type)) {                                          \
+            vector l = VECTOR_LOAD(vector, low + c), g = VECTOR_LOAD(vector, high + c);            \
+            const vector l2 = VECTOR_LOAD(vector, low2 + c), g2 = VECTOR_LOAD(vector, high2 + c);  \
+            l = PICK((vector)(l2 < l), l2, l);                                                     \
+            g = PICK((vector)(g2 > g), g2, g);                                                     \
+            memcpy(low + c, &l, sizeof l);                                                         \
+            memcpy(high + c, &g, sizeof g);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void CONCAT(clear_index_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,            \
+                                                      size_t width, uint64_t first) {              \
+        type *key = (type *)planes, *index = (type *)(planes + stride);                            \
+        for (size_t c = 0; c < width; c++) {                                                       \
+            key[c] = MOST;                                                                         \
+            index[c] = (type)first;                                                                \
+        }                                                                                          \
+    }                                                                                              \
+    static void CONCAT(merge_index_##lane, TALLY_ISA)(uint64_t * into, size_t to,                  \
+                                                      const uint64_t *other, size_t from,          \
+                                                      size_t stride, size_t width) {               \
+        type *key = (type *)into + to, *index = (type *)(into + stride) + to;                      \
+        const type *key2 = (const type *)other + from,                                             \
+                   *index2 = (const type *)(other + stride) + from;                                \
+        for (size_t c = 0; c < width; c += LANES(type)) {                                          \
+            vector a = VECTOR_LOAD(vector, key + c), i = VECTOR_LOAD(vector, index + c);           \
+            const vector b = VECTOR_LOAD(vector, key2 + c), j = VECTOR_LOAD(vector, index2 + c);   \
+            const vector better = (vector)(b < a) | ((vector)(b == a) & (vector)(j < i));          \
+            a = PICK(better, b, a);                                                                \
+            i = PICK(better, j, i);                                                                \
+            memcpy(key + c, &a, sizeof a);                                                         \
+            memcpy(index + c, &i, sizeof i);                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void CONCAT(clear_zero_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,             \
+                                                     size_t width, uint64_t first) {               \
+        (void)stride, (void)first;                                                                 \
+        memset(planes, 0, width * sizeof(type));                                                   \
+    }                                                                                              \
+    static void CONCAT(clear_ones_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,             \
+                                                     size_t width, uint64_t first) {               \
+        (void)stride, (void)first;                                                                 \
+        memset(planes, 255, width * sizeof(type));                                                 \
+    }                                                                                              \
+    MERGE_WORDS(and_##lane, type, &=)                                                              \
+    MERGE_WORDS(or_##lane, type, |=)                                                               \
+    MERGE_WORDS(xor_##lane, type, ^=)                                                              \
+    MERGE_WORDS(count_##lane, type, +=)
+#define MERGE_WORDS(op, type, combine)                                                             \
+    static void CONCAT(merge_##op, TALLY_ISA)(uint64_t * into, size_t to, const uint64_t *other,   \
+                                              size_t from, size_t stride, size_t width) {          \
+        (void)stride;                                                                              \
+        for (size_t c = 0; c < width; c++)                                                         \
+            ((type *)into)[to + c] combine((const type *)other)[from + c];                         \
+    }
+KEY_FORMS(32, int32_t, vi32, INTS, INT32_MAX)
+KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
+
+#define IS_NAN(name, key) (((key) > INF_##name) | ((key) < ~INF_##name))
+
+#define ORDER_KERNEL(name, element, type, vector, VECTORS)                                         \
+    static void CONCAT(order_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                  \
+                                                const struct column_rows *in, size_t width) {      \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            vector low[VECTORS], high[VECTORS];                                                    \
+            FETCH(low, (type *)planes + c, type);                                                  \
+            FETCH(high, (type *)(planes + stride) + c, type);                                      \
+            EACH_ROW(                                                                              \
+                element, in->x, in->x_row, for (size_t k = 0; k < VECTORS; k++) {                  \
+                    const vector v = BITS_##name(p, k), key = KEY_##name(v);                       \
+                    low[k] = PICK((vector)(key < low[k]), key, low[k]);                            \
+                    high[k] = PICK((vector)(key > high[k]), key, high[k]);                         \
+                });                                                                                \
+            STORE((type *)planes + c, low, type);                                                  \
+            STORE((type *)(planes + stride) + c, high, type);                                      \
+        }                                                                                          \
+    }
+
+#define INDEX_KERNEL(op, name, element, type, vector, VECTORS, FLOATING, FLIP)                     \
+    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
+                                               const struct column_rows *in, size_t width) {       \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            vector best[VECTORS], at[VECTORS];                                                     \
+            FETCH(best, (type *)planes + c, type);                                                 \
+            FETCH(at, (type *)(planes + stride) + c, type);                                        \
+            EACH_ROW(element, in->x, in->x_row, {                                                  \
+                const vector index = (vector){0} + (type)(in->first + r * in->step);               \
+                for (size_t k = 0; k < VECTORS; k++) {                                             \
+                    const vector v = BITS_##name(p, k), plain = KEY_##name(v);                     \
+                    vector key = plain ^ FLIP;                                                     \
+                    if (FLOATING) {                                                                \
+                        const vector nan = (vector)IS_NAN(name, plain);                            \
+                        key = PICK(nan, (vector){0} - INF_MOST(type) - 1, key);                    \
+                    }                                                                              \
+                    const vector better = (vector)(key < best[k]);                                 \
+                    best[k] = PICK(better, key, best[k]);                                          \
+                    at[k] = PICK(better, index, at[k]);                                            \
+                }                                                                                  \
+            });                                                                                    \
+            STORE((type *)planes + c, best, type);                                                 \
+            STORE((type *)(planes + stride) + c, at, type);                                        \
+        }                                                                                          \
+    }
+#define INF_MOST(type) (sizeof(type) == 4 ? (type)INT32_MAX : (type)INT64_MAX)
+
+#define WORD_KERNEL(op, name, element, type, vector, VECTORS, TAKE)                                \
+    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
+                                               const struct column_rows *in, size_t width) {       \
+        (void)stride;                                                                              \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            vector word[VECTORS];                                                                  \
+            FETCH(word, (type *)planes + c, type);                                                 \
+            EACH_ROW(                                                                              \
+                element, in->x, in->x_row, for (size_t k = 0; k < VECTORS; k++) {                  \
+                    const vector v = BITS_##name(p, k);                                            \
+                    TAKE;                                                                          \
+                });                                                                                \
+            STORE((type *)planes + c, word, type);                                                 \
+        }                                                                                          \
+    }
+
+#define KEY_KERNELS(name, element, type, vector, VECTORS, FLOATING)                                \
+    ORDER_KERNEL(name, element, type, vector, VECTORS)                                             \
+    INDEX_KERNEL(least, name, element, type, vector, VECTORS, FLOATING, 0)                         \
+    INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)                     \
+    WORD_KERNEL(and, name, element, type, vector, VECTORS, word[k] &= v)                           \
+    WORD_KERNEL(or, name, element, type, vector, VECTORS, word[k] |= v)                            \
+    WORD_KERNEL(xor, name, element, type, vector, VECTORS, word[k] ^= v)                           \
+    WORD_KERNEL(                                                                                   \
+        nonzero, name, element, type, vector, VECTORS, if (FLOATING) {                             \
+            const vector key = KEY_##name(v);                                                      \
+            word[k] -= (key != 0) & (key != -1);                                                   \
+        } else word[k] -= v != 0)                                                                  \
+    WORD_KERNEL(nans, name, element, type, vector, VECTORS, const vector key = KEY_##name(v);      \
+                if (FLOATING) word[k] -= IS_NAN(name, key))
+
+KEY_KERNELS(i8, loose_i8, int32_t, vi32, INTS, 0)
+KEY_KERNELS(u8, loose_u8, int32_t, vi32, INTS, 0)
+KEY_KERNELS(i16, loose_i16, int32_t, vi32, INTS, 0)
+KEY_KERNELS(u16, loose_u16, int32_t, vi32, INTS, 0)
+KEY_KERNELS(i32, loose_i32, int32_t, vi32, INTS, 0)
+KEY_KERNELS(u32, loose_u32, int32_t, vi32, INTS, 0)
+KEY_KERNELS(f16, loose_u16, int32_t, vi32, INTS, 1)
+KEY_KERNELS(bf16, loose_u16, int32_t, vi32, INTS, 1)
+KEY_KERNELS(f32, loose_f32, int32_t, vi32, INTS, 1)
+KEY_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES, 0)
+KEY_KERNELS(u64, loose_u64, int64_t, vi64, DOUBLES, 0)
+KEY_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES, 1)
+
+/* ---- Rows as columns ------------------------------------------------------------------------ */
+
+#define TRANSPOSE(bytes, element, vector)                                                          \
+    static void CONCAT(transpose_##bytes, TALLY_ISA)(const char *x, ptrdiff_t row, size_t rows,    \
+                                                     size_t columns, size_t width, char *to) {     \
+        element *out = (element *)to;                                                              \
+        for (size_t r = 0; r < rows; r++) {                                                        \
+            const element *from = (const element *)(x + (ptrdiff_t)r * row);                       \
+            for (size_t c = 0; c < columns; c++)                                                   \
+                out[c * width + r] = from[c];                                                      \
+        }                                                                                          \
+    }
+TRANSPOSE(1, loose_u8, vu8)
+TRANSPOSE(2, loose_u16, vu16)
+
+#if defined(__AVX512F__)
+/* Blocks of 8 x 8 by three rounds of exchanges. */
+ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *out) {
+    __m512i b[8];
+    for (int i = 0; i < 8; i += 2) {
+        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 1]);
+    }
+    /* b[i]: lanes of columns 0 2 4 6 (or 1 3 5 7) of two rows */
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            a[i + j] = _mm512_shuffle_i64x2(b[i + j], b[i + j + 2], 0x88); /* columns j, j + 4 */
+            a[i + j + 2] = _mm512_shuffle_i64x2(b[i + j], b[i + j + 2], 0xdd); /* j + 2, j + 6 */
+        }
+    for (size_t j = 0; j < 4; j++) {
+        if (j < columns)
+            _mm512_storeu_si512(out + j * width, _mm512_shuffle_i64x2(a[j], a[j + 4], 0x88));
+        if (j + 4 < columns)
+            _mm512_storeu_si512(out + (j + 4) * width, _mm512_shuffle_i64x2(a[j], a[j + 4], 0xdd));
+    }
+}
+
+ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t columns,
+                            size_t width, uint64_t *out) {
+    __m512i a[8];
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm512_maskz_loadu_epi64(there, x + i * row);
+    turn_64(a, columns, width, out);
+}
+
+static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, size_t columns,
+                                  size_t width, char *to) {
+    uint64_t *out = (uint64_t *)(void *)to;
+    size_t r = 0;
+    const ptrdiff_t ahead = row >= 128 ? 8 * row : 2048;
+    for (; r + 8 <= rows; r += 8) {
+        for (ptrdiff_t i = 0; i < 8; i++)
+            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 8, ahead, 2);
+        for (size_t c = 0; c < columns; c += 8) {
+            const size_t m = columns - c < 8 ? columns - c : 8;
+            block_64(x + (ptrdiff_t)r * row + c * 8, row, (__mmask8)((1u << m) - 1), m, width,
+                     out + c * width + r);
+        }
+    }
+    for (; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 8, 8);
+}
+
+/* Blocks of 16 rows and 16 columns. */
+ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *out) {
+    __m512i b[16];
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) { /* a[i + q]: column q of each quarter, of four rows */
+            a[i + 2 * j] = _mm512_unpacklo_epi64(b[i + j], b[i + j + 2]);
+            a[i + 2 * j + 1] = _mm512_unpackhi_epi64(b[i + j], b[i + j + 2]);
+        }
+    for (int q = 0; q < 4; q++) {
+        const __m512i even = _mm512_shuffle_i32x4(a[q], a[4 + q], 0x88),
+                      odd = _mm512_shuffle_i32x4(a[q], a[4 + q], 0xdd),
+                      even2 = _mm512_shuffle_i32x4(a[8 + q], a[12 + q], 0x88),
+                      odd2 = _mm512_shuffle_i32x4(a[8 + q], a[12 + q], 0xdd);
+        const __m512i column[4] = {
+            _mm512_shuffle_i32x4(even, even2, 0x88), _mm512_shuffle_i32x4(odd, odd2, 0x88),
+            _mm512_shuffle_i32x4(even, even2, 0xdd), _mm512_shuffle_i32x4(odd, odd2, 0xdd)};
+        for (int j = 0; j < 4; j++) {
+            const size_t c = (size_t)(4 * j + q);
+            if (c < columns) _mm512_storeu_si512(out + c * width, column[j]);
+        }
+    }
+}
+
+ALWAYS_INLINE void block_32(const char *x, ptrdiff_t row, __mmask16 there, size_t columns,
+                            size_t width, uint32_t *out) {
+    __m512i a[16];
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm512_maskz_loadu_epi32(there, x + i * row);
+    turn_32(a, columns, width, out);
+}
+
+static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, size_t columns,
+                                  size_t width, char *to) {
+    uint32_t *out = (uint32_t *)(void *)to;
+    size_t r = 0;
+    const ptrdiff_t ahead = row >= 128 ? 16 * row : 2048;
+    for (; r + 16 <= rows; r += 16) {
+        for (ptrdiff_t i = 0; i < 16; i += row >= 64 ? 1 : 4)
+            PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 4, ahead, 2);
+        for (size_t c = 0; c < columns; c += 16) {
+            const size_t m = columns - c < 16 ? columns - c : 16;
+            block_32(x + (ptrdiff_t)r * row + c * 4, row, (__mmask16)((1u << m) - 1), m, width,
+                     out + c * width + r);
+        }
+    }
+    for (; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 4, 4);
+}
+#else
+TRANSPOSE(4, loose_u32, vu32)
+TRANSPOSE(8, loose_u64, vu64)
+#endif
+
+/* ---- Segments as columns -------------------------------------------------------------------- */
+
+#define GATHER(bytes, element)                                                                     \
+    static void CONCAT(gather_##bytes, TALLY_ISA)(                                                 \
+        const char *x, const size_t *start, const size_t *length, size_t count, size_t longest,    \
+        int again, uint64_t fill, char *to) {                                                      \
+        element *out = (element *)to;                                                              \
+        for (size_t c = 0; c < STEP; c++) {                                                        \
+            const element *from = (const element *)x + (c < count ? start[c] : 0);                 \
+            const size_t n = c < count ? length[c] : 0;                                            \
+            for (size_t r = 0; r < n; r++)                                                         \
+                out[r * STEP + c] = from[r];                                                       \
+            for (size_t r = n; r < longest; r++)                                                   \
+                out[r * STEP + c] = again && n ? from[0] : (element)fill;                          \
+        }                                                                                          \
+    }
+GATHER(1, loose_u8)
+GATHER(2, loose_u16)
+#if defined(__AVX512F__)
+/* Rows of eight elements of each segment, by a mask those that are there, are turned. */
+static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
+                               size_t count, size_t longest, int again, uint64_t fill, char *to) {
+    uint64_t *out = (uint64_t *)(void *)to;
+    const loose_u64 *from = (const loose_u64 *)x;
+    for (size_t r = 0; r < longest; r += 8)
+        for (size_t c = 0; c < STEP; c += 8) {
+            __m512i a[8];
+            for (size_t i = 0; i < 8; i++) {
+                const size_t n = c + i < count ? length[c + i] : 0, at = n ? start[c + i] : 0;
+                const uint64_t other = again && n ? from[at] : fill;
+                const size_t here = n > r ? (n - r < 8 ? n - r : 8) : 0;
+                a[i] = _mm512_mask_loadu_epi64(_mm512_set1_epi64((int64_t)other),
+                                               (__mmask8)((1u << here) - 1), from + at + r);
+            }
+            turn_64(a, 8, STEP, out + r * STEP + c);
+        }
+}
+
+static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length,
+                               size_t count, size_t longest, int again, uint64_t fill, char *to) {
+    uint32_t *out = (uint32_t *)(void *)to;
+    const loose_u32 *from = (const loose_u32 *)x;
+    for (size_t r = 0; r < longest; r += 16) {
+        __m512i a[16];
+        for (size_t i = 0; i < 16; i++) {
+            const size_t n = i < count ? length[i] : 0, at = n ? start[i] : 0;
+            const uint32_t other = again && n ? from[at] : (uint32_t)fill;
+            const size_t here = n > r ? (n - r < 16 ? n - r : 16) : 0;
+            a[i] = _mm512_mask_loadu_epi32(_mm512_set1_epi32((int32_t)other),
+                                           (__mmask16)((1u << here) - 1), from + at + r);
+        }
+        turn_32(a, 16, STEP, out + r * STEP);
+    }
+}
+#else
+GATHER(4, loose_u32)
+GATHER(8, loose_u64)
+#endif
+
+/* ---- Rounding ------------------------------------------------------------------------------- */
+
+/* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
+ * a type of two bits less or fewer, it gives what s + e does. */
+ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
+    vf64 t;
+    const vf64 rest = two_sum(s, e, &t);
+    const vi64 inexact = (vi64)(rest != 0) & (((vi64)t & 1) - 1);
+    const vi64 away = ((vi64)(rest > 0) ^ (vi64)(t > 0)) | 1;
+    const vi64 odd = (vi64)t + (inexact & away), exact = (vi64)(e == 0);
+    return (vf64)PICK(exact, (vi64)s, odd);
+}
+
+/* How far s + e may be off, and what adding that to e may be off. */
+ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
+    return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
+}
+
+/* Whole vectors are read and written: there is room for them. */
+static int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
+                           tally_type type, uint64_t *bits, unsigned char *ok) {
+    vi64 all = (vi64){0} - 1;
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        const vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i);
+        const vf64 bound = VECTOR_LOAD(vf64, b + i), d = reach(low, bound);
+        vi64 certain;
+        if (!any_set((vu64)(bound != 0)) && (type == TALLY_F64 || type == TALLY_F32)) { /* exact */
+            const vi64 plain = (vi64)(low == 0);
+            if (type == TALLY_F64) {
+                const vi64 value = PICK(plain, (vi64)high, (vi64)(high + low));
+                memcpy(bits + i, &value, sizeof value);
+            } else {
+                const vf64 odd = any_set((vu64)~plain) ? to_odd(high, low) : high;
+                const vf32half f = FLOATS_OF_DOUBLES(odd);
+                const vu64 value = __builtin_convertvector((vu32half)f, vu64);
+                memcpy(bits + i, &value, sizeof value);
+            }
+            memset(ok + i, 1, LANES(double));
+            continue;
+        }
+        if (type == TALLY_F64) {
+            const vf64 x = high + (low - d), y = high + (low + d);
+            const vi64 exact = (vi64)(low == 0) & (vi64)(d == 0);
+            const vi64 value = PICK(exact, (vi64)high, (vi64)x);
+            certain = (vi64)(x == y);
+            memcpy(bits + i, &value, sizeof value);
+        } else {
+            const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
+            if (type == TALLY_F32) {
+                const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
+                const vu64 value = __builtin_convertvector((vu32half)f, vu64);
+                certain = __builtin_convertvector((vi32half)(f == g), vi64);
+                memcpy(bits + i, &value, sizeof value);
+            } else {
+                for (size_t k = 0; k < LANES(double); k++) {
+                    const tally_value v = round_double(type, x[k]);
+                    bits[i + k] = v.as.f16;
+                    certain[k] = 0 - (int64_t)(round_double(type, y[k]).as.f16 == v.as.f16 &&
+                                               x[k] - x[k] == 0);
+                }
+            }
+        }
+        for (size_t k = 0; k < LANES(double) && i + LANES(double) > count; k++)
+            if (i + k >= count) certain[k] = -1;
+        all &= certain;
+        if (!any_set((vu64)~certain))
+            memset(ok + i, 1, LANES(double));
+        else
+            for (size_t k = 0; k < LANES(double); k++)
+                ok[i + k] = (unsigned char)certain[k];
+    }
+    return !any_set((vu64)~all);
+}
+
+/* s + e +- b divided by n, as s + e +- b. Infinite where some step may have underflowed. */
+ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
+    const vi64 plain = (vi64)(*e == 0);
+    vf64 t;
+    vf64 rest = two_sum(*s, *e, &t);
+    t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
+    rest = (vf64)((vi64)rest & ~plain);
+    const vf64 q = t / n, r = rest - fused(q, n, t), more = r / n;
+    const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
+    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)(absolute(more) * 0x1p-51)) + 2 * (*b / n);
+    *s = q;
+    *e = more;
+    *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));
+}
+
+static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const double *n) {
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i),
+             bound = VECTOR_LOAD(vf64, b + i);
+        const vf64 by = VECTOR_LOAD(vf64, n + i);
+        /* A power of two divides exactly, far enough from underflow. */
+        const vi64 power = (vi64)(((vi64)by & ((INT64_C(1) << 52) - 1)) == 0) &
+                           (vi64)(absolute(high) > 0x1p-800) &
+                           ((vi64)(low == 0) | (vi64)(absolute(low) > 0x1p-900));
+        const vf64 x = high / by, y = low / by;
+        const vf64 z = (vf64)((vi64)(bound != 0) & (vi64)(bound / by + 0x1p-1000));
+        divide(&high, &low, &bound, by);
+        high = (vf64)PICK(power, (vi64)x, (vi64)high);
+        low = (vf64)PICK(power, (vi64)y, (vi64)low);
+        bound = (vf64)PICK(power, (vi64)z, (vi64)bound);
+        memcpy(s + i, &high, sizeof high);
+        memcpy(e + i, &low, sizeof low);
+        memcpy(b + i, &bound, sizeof bound);
+    }
+}
+
+ALWAYS_INLINE vf64 root_of(vf64 v) {
+#if defined(__AVX512F__)
+    return (vf64)_mm512_sqrt_pd((__m512d)v);
+#elif defined(__AVX__)
+    return (vf64)_mm256_sqrt_pd((__m256d)v);
+#else
+    for (size_t i = 0; i < LANES(double); i++)
+        v[i] = __builtin_sqrt(v[i]);
+    return v;
+#endif
+}
+
+/* The bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
+ * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
+static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,
+                               const double *qb, size_t count, const double *n, double ddof,
+                               int root) {
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        const vf64 by = VECTOR_LOAD(vf64, n + i), off = VECTOR_LOAD(vf64, b + i);
+        vf64 t, v; /* t + u is the sum, v + w that of the squares */
+        const vf64 u = two_sum(VECTOR_LOAD(vf64, s + i), VECTOR_LOAD(vf64, e + i), &t);
+        const vf64 w = two_sum(VECTOR_LOAD(vf64, q + i), VECTOR_LOAD(vf64, qe + i), &v);
+        const vf64 t2 = t * t, low2 = fused(t, t, t2) + 2 * (t * u);
+        const vf64 nv = by * v, low = fused(by, v, nv) + by * w;
+        vf64 high, rest = two_sum(nv, -t2, &high) + (low - low2);
+        vf64 bound = 0x1p-98 * (nv + t2) + 2 * by * VECTOR_LOAD(vf64, qb + i) +
+                     4 * absolute(t) * off + 2 * off * off;
+        const vi64 fits =
+            (vi64)(t2 > 0x1p-700) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
+        divide(&high, &rest, &bound, by * (by - ddof));
+        if (root) {
+            const vf64 first = root_of(high + rest);
+            const vf64 left = rest - fused(first, first, high);
+            bound = bound / first + first * 0x1p-98;
+            rest = left / (2 * first);
+            high = first;
+        }
+        const vi64 good = fits & (vi64)(high > 0);
+        bound = (vf64)((vi64)bound | (~good & INT64_C(0x7ff0000000000000)));
+        memcpy(s + i, &high, sizeof high);
+        memcpy(e + i, &rest, sizeof rest);
+        memcpy(b + i, &bound, sizeof bound);
+    }
+}
+
+/* ---- Windows of integers -------------------------------------------------------------------- */
+
+static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) {
+    const uint64_t *from = ids;
+    for (size_t i = 0; i < n; i += 8)
+        __builtin_prefetch((const char *)(from + i + n), 0, 2);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint32_t)from[i] | (0 - (uint32_t)(from[i] >> 31 != 0));
+}
+
+/* Added to 1.5 * 2^(52 + u), a number becomes one whose last bit weighs 2^u: see extract.h. */
+static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low) {
+    const int64_t word = ((int64_t)(exponent - 40 + 52 + 1023) << 52) | INT64_C(1) << 51;
+    const int64_t word2 = word - (INT64_C(40) << 52);
+    const vi64 bits = (vi64){0} + word, bits2 = (vi64){0} + word2;
+    const vf64 sigma = (vf64)bits, sigma2 = (vf64)bits2;
+    const vf64 limit = (vf64)((vi64){0} + ((int64_t)(exponent - 1 + 1023) << 52));
+    vi64 wrong = {0};
+    for (size_t i = 0; i < n; i += LANES(double)) {
+        PREFETCH(x + i, TALLY_VECTOR, 8192, 2);
+        const vf64 v = VECTOR_LOAD(vf64, x + i), t = v + sigma, rest = v - (t - sigma),
+                   t2 = rest + sigma2;
+        const vi64 up = (vi64)t - bits, down = (vi64)t2 - bits2;
+        wrong |= ~(vi64)(absolute(v) < limit) | (vi64)(rest != t2 - sigma2) |
+                 (vi64)((vi64)v == INT64_MIN);
+        memcpy(high + i, &up, sizeof up);
+        memcpy(low + i, &down, sizeof down);
+    }
+    return !any_set((vu64)wrong);
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+#define SUM_FORM(kernel, name)                                                                     \
+    { 3, 8, ISA_NAME(clear_sum), CONCAT(kernel##_##name, TALLY_ISA), ISA_NAME(merge_sum) }
+#define KEY_FORM(planes, lane, clear, kernel, name, merge)                                         \
+    {                                                                                              \
+        planes, lane / 8, CONCAT(clear##_##lane, TALLY_ISA), CONCAT(kernel##_##name, TALLY_ISA),   \
+            CONCAT(merge##_##lane, TALLY_ISA)                                                      \
+    }
+
+#define FLOATS(X)                                                                                  \
+    X(I8, i8)                                                                                      \
+    X(I16, i16)                                                                                    \
+    X(I32, i32)                                                                                    \
+    X(U8, u8)                                                                                      \
+    X(U16, u16) X(U32, u32) X(F16, f16) X(BF16, bf16) X(F32, f32) X(F64, f64)
+#define SHORT(X)                                                                                   \
+    X(I8, i8, 32)                                                                                  \
+    X(I16, i16, 32)                                                                                \
+    X(I32, i32, 32)                                                                                \
+    X(U8, u8, 32) X(U16, u16, 32) X(U32, u32, 32) X(F16, f16, 32) X(BF16, bf16, 32) X(F32, f32, 32)
+#define LONG(X)                                                                                    \
+    X(I64, i64, 64)                                                                                \
+    X(U64, u64, 64)                                                                                \
+    X(F64, f64, 64)
+#define ALL(X)                                                                                     \
+    SHORT(X)                                                                                       \
+    LONG(X)
+
+#define ONE(NAME, name)                                                                            \
+    [TALLY_##                                                                                      \
+        NAME] = {3, 8, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
+#define TWO(NAME, name)        [TALLY_##NAME] = SUM_FORM(two, name),
+#define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
+#define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
+#define PRODUCTS(NAME, name)   [TALLY_##NAME] = SUM_FORM(products, name),
+#define ORDER(NAME, name, lane)                                                                    \
+    [TALLY_##NAME] = KEY_FORM(2, lane, clear_order, order, name, merge_order),
+#define LEAST(NAME, name, lane)                                                                    \
+    [TALLY_##NAME] = KEY_FORM(2, lane, clear_index, least, name, merge_index),
+#define GREATEST(NAME, name, lane)                                                                 \
+    [TALLY_##NAME] = KEY_FORM(2, lane, clear_index, greatest, name, merge_index),
+#define AND(NAME, name, lane) [TALLY_##NAME] = KEY_FORM(1, lane, clear_ones, and, name, merge_and),
+#define OR(NAME, name, lane)  [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, or, name, merge_or),
+#define XOR(NAME, name, lane) [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, xor, name, merge_xor),
+#define NONZERO(NAME, name, lane)                                                                  \
+    [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, nonzero, name, merge_count),
+#define NANS(NAME, name, lane)                                                                     \
+    [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, nans, name, merge_count),
+
+const struct column_kernels ISA_NAME(column_kernels) = {
+    .form = {[FORM_SUM1] = {FLOATS(ONE)},
+             [FORM_SUM2] = {FLOATS(TWO)},
+             [FORM_MAGNITUDES] = {FLOATS(MAGNITUDES)},
+             [FORM_SQUARES] = {FLOATS(SQUARES)},
+             [FORM_PRODUCTS] = {FLOATS(PRODUCTS)},
+             [FORM_WIDE] = {[TALLY_I64] = {2, 8, ISA_NAME(clear_words), ISA_NAME(wide_i64),
+                                           ISA_NAME(merge_wide)},
+                            [TALLY_U64] = {2, 8, ISA_NAME(clear_words), ISA_NAME(wide_u64),
+                                           ISA_NAME(merge_wide)}},
+             [FORM_ORDER] = {ALL(ORDER)},
+             [FORM_LEAST] = {ALL(LEAST)},
+             [FORM_GREATEST] = {ALL(GREATEST)},
+             [FORM_AND] = {ALL(AND)},
+             [FORM_OR] = {ALL(OR)},
+             [FORM_XOR] = {ALL(XOR)},
+             [FORM_NONZERO] = {ALL(NONZERO)},
+             [FORM_NANS] = {ALL(NANS)}},
+    .gather = {[1] = ISA_NAME(gather_1),
+               [2] = ISA_NAME(gather_2),
+               [4] = ISA_NAME(gather_4),
+               [8] = ISA_NAME(gather_8)},
+    .transpose = {[1] = ISA_NAME(transpose_1),
+                  [2] = ISA_NAME(transpose_2),
+                  [4] = ISA_NAME(transpose_4),
+                  [8] = ISA_NAME(transpose_8)},
+    .narrow = ISA_NAME(narrow),
+    .split = ISA_NAME(split),
+    .round = ISA_NAME(round),
+    .mean = ISA_NAME(mean),
+    .variance = ISA_NAME(variance),
+};

@@ -1,0 +1,92 @@
+/*
+ * columns.h - many results side by side: kernels that keep the state of each column of an array in a lane.
+ *
+ * A form is one part of a state, small enough to be kept for hundreds of columns in the first-level cache. It has
+ * a few planes: plane k of column c is a lane of `lane` bytes at plane k of a block of them. Exact sums are
+ * kept as two doubles, s + e, and a bound b on the error of that: additions are error-free (TwoSum), what does
+ * not go into s goes into e, and what does not go into e is added to b. Where b is 0, s + e is the exact sum.
+ * Where not, it is so near that rounding s + e - b and s + e + b almost always gives the same value, and if so
+ * that is the right one. Only columns for which not even that holds are done again the long way.
+ */
+#ifndef TALLY_CPU_COLUMNS_H
+#define TALLY_CPU_COLUMNS_H
+
+#include "problem.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Columns are added in steps of this many; blocks of planes have room for a multiple of it. */
+#define COLUMN_STEP   16
+#define COLUMN_PLANES 3
+#define COLUMN_TYPES  (TALLY_F64 + 1)
+
+enum form {
+    FORM_SUM1, /* s, b: of what is added in one double; e is 0 */
+    FORM_SUM2,
+    FORM_MAGNITUDES, /* these are s, e, b, too */
+    FORM_SQUARES,
+    FORM_PRODUCTS,
+    FORM_WIDE,     /* 64-bit integers: the sums of their lower and of their upper halves */
+    FORM_ORDER,    /* the least and the greatest, as keys that sort as signed integers */
+    FORM_LEAST,    /* the least key, NaNs first, and its index */
+    FORM_GREATEST, /* the same of inverted keys */
+    FORM_AND,
+    FORM_OR,
+    FORM_XOR,
+    FORM_NONZERO, /* how many */
+    FORM_NANS,
+    FORMS
+};
+
+/* Rows of columns in memory. Row r has the index first + r * step. */
+struct column_rows {
+    const char *x, *y;
+    ptrdiff_t x_row, y_row; /* bytes */
+    size_t rows;
+    uint64_t first, step;
+};
+
+struct column_form {
+    unsigned planes, lane; /* 0 where there is no such form */
+    /* Makes columns [0, width) know nothing; indices start at `first`. */
+    void (*clear)(uint64_t *planes, size_t stride, size_t width, uint64_t first);
+    void (*add)(uint64_t *planes, size_t stride, const struct column_rows *in, size_t width);
+    /* Columns [to, to + width) of `into` take columns [from, from + width) of `other`. */
+    void (*merge)(uint64_t *into, size_t to, const uint64_t *other, size_t from, size_t stride,
+                  size_t width);
+};
+
+struct column_kernels {
+    struct column_form form[FORMS][COLUMN_TYPES];
+    /* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
+     * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
+    void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
+                         char *out);
+    /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
+     * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
+     * their first element where `again`, else with `fill`. There is room for eight rows, or sixteen of 4 bytes,
+     * more. */
+    void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
+                      size_t longest, int again, uint64_t fill, char *out);
+    /* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
+    void (*narrow)(const void *ids, size_t n, uint32_t *out);
+    /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
+     * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Says whether that was exact, and
+     * no element is -0. Whole vectors are read and written. */
+    int (*split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low);
+    /* Whole vectors of the following arrays are read and written, also behind `count`. */
+    /* Rounds s + e +- b to bits of the type; ok[i] says whether that is certain, the result whether all are. */
+    int (*round)(const double *s, const double *e, const double *b, size_t count, tally_type type,
+                 uint64_t *bits, unsigned char *ok);
+    /* s + e +- b divided by n[i], in place. */
+    void (*mean)(double *s, double *e, double *b, size_t count, const double *n);
+    /* The variance of n elements, or where `root` its square root, from their sums and those of their
+     * squares; to s, e, b of the sums. */
+    void (*variance)(double *s, double *e, double *b, const double *q, const double *qe,
+                     const double *qb, size_t count, const double *n, double ddof, int root);
+};
+
+extern const struct column_kernels *cpu_columns_named(const char *isa);
+
+#endif

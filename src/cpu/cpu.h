@@ -1,0 +1,25 @@
+/*
+ * cpu/cpu.h - what the files of the CPU device share.
+ */
+#ifndef TALLY_CPU_CPU_H
+#define TALLY_CPU_CPU_H
+
+#include "device.h"
+
+struct cpu_kernels;
+struct pool;
+struct slot;
+
+struct cpu_device {
+    tally_device base;
+    const struct cpu_kernels *kernels;
+    unsigned threads;
+    struct pool *pool;  /* NULL where threads is 1 */
+    struct slot *slots; /* one a thread; belongs to whoever runs in the pool */
+};
+
+/* Reductions in parts: shaped.c, groups.c. */
+tally_status cpu_shaped(tally_device *device, const struct shaped *s);
+tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);
+
+#endif

@@ -1,0 +1,535 @@
+/* cpu/groups.c - see groups.h. */
+#include "cpu/groups.h"
+
+#include "cpu/columns.h"
+#include "cpu/kernels.h"
+#include "cpu/rows.h"
+#include "status.h"
+#include "types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements whose groups are counted before threads are asked to help. */
+#define PART_MIN ((size_t)1 << 16)
+
+struct sort_job {
+    const struct shaped *s;
+    size_t parts, part; /* how many, and the elements of each but the last */
+    int64_t *count;     /* [parts][groups]: how many elements, then where the next one goes */
+    size_t *bad;        /* [parts]: the first id that is wrong; SIZE_MAX */
+    size_t *fall;       /* [parts]: the first id below the one before it, or that is not there */
+    char *x, *y;
+    uint64_t *position;
+    size_t element;
+};
+
+static size_t part_end(const struct sort_job *job, size_t part) {
+    return part + 1 == job->parts ? job->s->n : (part + 1) * job->part;
+}
+
+static void count_task(void *context, size_t part, unsigned worker) {
+    struct sort_job *job = context;
+    const struct shaped *s = job->s;
+    const size_t groups = s->results, begin = part * job->part, end = part_end(job, part);
+    int64_t *count = job->count + part * groups;
+    size_t bad = SIZE_MAX, fall = SIZE_MAX;
+    (void)worker;
+    memset(count, 0, groups * sizeof *count);
+    uint64_t before = begin > 0 ? id_at(s->ids, s->ids_type, begin - 1) : 0;
+    for (size_t i = begin; i < end; i++) {
+        const uint64_t id = id_at(s->ids, s->ids_type, i);
+        if (fall == SIZE_MAX && (id < before || id >= groups || (s->mask && !s->mask[i]))) fall = i;
+        before = id;
+        if (s->mask && !s->mask[i]) continue;
+        if (id < groups)
+            count[id]++;
+        else if (!s->skip_outside && bad == SIZE_MAX)
+            bad = i;
+    }
+    job->bad[part] = bad;
+    job->fall[part] = fall;
+}
+
+#define SCATTER(type)                                                                              \
+    do {                                                                                           \
+        type *to = (type *)(void *)job->x;                                                         \
+        for (size_t i = begin; i < end; i++) {                                                     \
+            const uint64_t id = id_at(s->ids, s->ids_type, i);                                     \
+            if ((s->mask && !s->mask[i]) || id >= groups) continue;                                \
+            const int64_t at = next[id]++;                                                         \
+            memcpy(to + at, s->x + i * sizeof(type), sizeof(type));                                \
+            if (job->y)                                                                            \
+                memcpy((type *)(void *)job->y + at, s->y + i * sizeof(type), sizeof(type));        \
+            if (job->position) job->position[at] = i;                                              \
+        }                                                                                          \
+    } while (0)
+
+static void scatter_task(void *context, size_t part, unsigned worker) {
+    struct sort_job *job = context;
+    const struct shaped *s = job->s;
+    const size_t groups = s->results, begin = part * job->part, end = part_end(job, part);
+    int64_t *next = job->count + part * groups;
+    (void)worker;
+    switch (job->element) {
+    case 1:
+        SCATTER(uint8_t);
+        break;
+    case 2:
+        SCATTER(uint16_t);
+        break;
+    case 4:
+        SCATTER(uint32_t);
+        break;
+    default:
+        SCATTER(uint64_t);
+    }
+}
+
+/* The first element that something is wrong with. */
+static size_t first_of(const size_t *found, size_t parts) {
+    for (size_t i = 0; i < parts; i++)
+        if (found[i] != SIZE_MAX) return found[i];
+    return SIZE_MAX;
+}
+
+static tally_status no_memory(void) {
+    return fail(TALLY_ENOMEM, "no memory to bring elements into the order of their groups");
+}
+
+/* Where each group begins, and where each part's elements of it go. */
+static void place_groups(struct sort_job *job, int64_t *start) {
+    const size_t groups = job->s->results;
+    int64_t at = 0;
+    for (size_t g = 0; g < groups; g++) {
+        start[g] = at;
+        for (size_t p = 0; p < job->parts; p++) {
+            const int64_t n = job->count[p * groups + g];
+            job->count[p * groups + g] = at;
+            at += n;
+        }
+    }
+    start[groups] = at;
+}
+
+static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sorted *out) {
+    const struct shaped *s = job->s;
+    const size_t id_bytes = s->n * type_size(s->ids_type);
+    const int index = (s->p->extremes & WANT_INDEX) != 0;
+    cpu_share(d, id_bytes, job->parts, count_task, job);
+    const size_t bad = first_of(job->bad, job->parts), fall = first_of(job->fall, job->parts);
+    if (bad != SIZE_MAX) return shape_bad_id(s, bad);
+    if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
+    place_groups(job, out->start);
+    if (fall == SIZE_MAX) { /* they come so */
+        out->x = s->x;
+        out->y = s->y;
+        return TALLY_OK;
+    }
+    const size_t bytes = (size_t)out->start[s->results] * job->element,
+                 room = (bytes + 63) / 64 * 64;
+    out->owned = aligned_alloc(64, (s->y ? 2 : 1) * room + 64);
+    if (index) out->position = malloc((size_t)out->start[s->results] * sizeof(uint64_t) + 1);
+    if (!out->owned || (index && !out->position)) return no_memory();
+    out->x = job->x = out->owned;
+    out->y = job->y = s->y ? job->x + room : NULL;
+    job->position = out->position;
+    cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
+    return TALLY_OK;
+}
+
+tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
+    struct cpu_device *d = (struct cpu_device *)device;
+    struct sort_job job = {.s = s, .parts = 1, .element = type_size(s->p->type)};
+    if (d->threads > 1 && s->n / PART_MIN > 1 && s->results <= s->n / 4)
+        job.parts = s->n / PART_MIN < d->threads ? s->n / PART_MIN : d->threads;
+    job.part = s->n / job.parts;
+    *out = (struct sorted){.start = malloc((s->results + 1) * sizeof *out->start)};
+    job.count = malloc(job.parts * s->results * sizeof *job.count + 1);
+    job.bad = malloc(2 * job.parts * sizeof *job.bad);
+    job.fall = job.bad + job.parts;
+    tally_status status = out->start && job.count && job.bad ? sort(d, &job, out) : no_memory();
+    free(job.count);
+    free(job.bad);
+    if (status != TALLY_OK) sorted_free(out);
+    return status;
+}
+
+/* ---- Few groups, of sums -------------------------------------------------------------------- */
+
+/* The sum of a group as in columns.h: s + e +- b. */
+struct group_sum {
+    double s, e, b;
+    uint64_t n;
+};
+
+/* Up to so many sums are added up where they are, in the caches. */
+#define FEW_GROUPS ((size_t)1 << 18)
+#define CHUNK      1024
+
+/* What has been added to a group in integers: high 2^(E - 40) + low 2^(E - 80). */
+struct group_window {
+    int64_t high, low;
+    uint64_t n, seen; /* elements; how many of them are in the group's sum already */
+};
+
+/* A thread's window. 2^22 elements leave its integers below 2^61. */
+struct window {
+    int open, exponent;
+    unsigned failed, pause; /* chunks that did not fit, in a row; chunks not to be tried */
+    size_t left;            /* elements until the integers have to be emptied */
+};
+#define WINDOW_ELEMENTS ((size_t)1 << 22)
+
+struct sums_job {
+    const struct shaped *s;
+    const struct column_kernels *k;
+    struct group_window *windows; /* [threads][room] */
+    struct window *window;        /* [threads] */
+    size_t part, element;
+    struct group_sum *sums; /* [threads][room] */
+    size_t room;            /* groups, and one for elements that are not there */
+    size_t bad;             /* the first id outside; SIZE_MAX */
+};
+
+#define WIDEN_ALL(type, from, to)                                                                  \
+    for (size_t i = 0; i < n; i++) {                                                               \
+        type v;                                                                                    \
+        memcpy(&v, (const char *)(from) + i * sizeof v, sizeof v);                                 \
+        (to)[i] = v;                                                                               \
+    }                                                                                              \
+    break
+
+static void widen_elements(tally_type type, const char *x, size_t n, double *out) {
+    switch (type) {
+    case TALLY_I8:
+        WIDEN_ALL(int8_t, x, out);
+    case TALLY_I16:
+        WIDEN_ALL(int16_t, x, out);
+    case TALLY_I32:
+        WIDEN_ALL(int32_t, x, out);
+    case TALLY_U8:
+        WIDEN_ALL(uint8_t, x, out);
+    case TALLY_U16:
+        WIDEN_ALL(uint16_t, x, out);
+    case TALLY_U32:
+        WIDEN_ALL(uint32_t, x, out);
+    case TALLY_F32:
+        WIDEN_ALL(float, x, out);
+    default:
+        memcpy(out, x, n * sizeof *out);
+    }
+}
+
+/* Negative ids become ones of 2^31 and more, and so do all that are as large. */
+#define NARROW_ALL(type)                                                                           \
+    do {                                                                                           \
+        const type *from = (const type *)s->ids + first;                                           \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const uint32_t beyond = from[i] != (type)(int32_t)from[i];                             \
+            out[i] = (uint32_t)from[i] | (0 - beyond);                                             \
+        }                                                                                          \
+    } while (0);                                                                                   \
+    break
+
+static void narrow_ids(const struct shaped *s, const struct column_kernels *k, size_t first,
+                       size_t n, uint32_t *out) {
+    switch (s->ids_type) {
+    case TALLY_I8:
+        NARROW_ALL(int8_t);
+    case TALLY_I16:
+        NARROW_ALL(int16_t);
+    case TALLY_I32:
+        NARROW_ALL(int32_t);
+    case TALLY_U8:
+        NARROW_ALL(uint8_t);
+    case TALLY_U16:
+        NARROW_ALL(uint16_t);
+    case TALLY_U32:
+        NARROW_ALL(uint32_t);
+    default:
+        k->narrow((const uint64_t *)s->ids + first, n, out);
+    }
+}
+
+static void add_sums(struct group_sum *sums, const uint32_t *id, const double *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct group_sum *g = &sums[id[i]];
+        const double s = g->s, t = s + x[i], z = t - s, error = (s - (t - z)) + (x[i] - z);
+        const double e = g->e, u = e + error, y = u - e, rest = (e - (u - y)) + (error - y);
+        g->s = t;
+        g->e = u;
+        g->b += rest < 0 ? -rest : rest;
+        g->n++;
+    }
+}
+
+/* Adds a number to a sum that counts it already. */
+static void add_number(struct group_sum *g, double x) {
+    const uint32_t only = 0;
+    g->n--;
+    add_sums(g, &only, &x, 1);
+}
+
+static void empty_windows(const struct window *w, struct group_window *windows,
+                          struct group_sum *sums, size_t groups) {
+    const double unit = __builtin_ldexp(1, w->exponent - 40),
+                 unit2 = __builtin_ldexp(1, w->exponent - 80);
+    if (!w->open) return;
+    for (size_t g = 0; g < groups; g++) {
+        struct group_window *from = &windows[g];
+        if (from->n == from->seen) continue;
+        sums[g].n += from->n - from->seen;
+        add_number(&sums[g], (double)(from->high >> 32) * 0x1p32 * unit);
+        add_number(&sums[g], (double)(from->high & 0xffffffff) * unit);
+        add_number(&sums[g], (double)(from->low >> 32) * 0x1p32 * unit2);
+        add_number(&sums[g], (double)(from->low & 0xffffffff) * unit2);
+        from->high = from->low = 0;
+        from->seen = from->n;
+    }
+}
+
+/* Opens a window with some room above the largest of the elements. */
+static void open_window(struct window *w, const double *x, size_t n) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double magnitude = __builtin_fabs(x[i]);
+        most = magnitude > most ? magnitude : most;
+    }
+    w->open = most > 0x1p-800 && most < 0x1p800;
+    if (!w->open) return;
+    (void)__builtin_frexp(most, &w->exponent);
+    w->exponent += 4;
+    w->left = WINDOW_ELEMENTS;
+}
+
+/* Adds a chunk in integers where that is exact; else in doubles. */
+static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id, const double *x,
+                      size_t n) {
+    struct group_sum *sums = job->sums + worker * job->room;
+    struct group_window *windows = job->windows + worker * job->room;
+    struct window *w = &job->window[worker];
+    int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
+    if (w->pause > 0) {
+        w->pause--;
+        add_sums(sums, id, x, n);
+        return;
+    }
+    if (!w->open || w->left < n) {
+        empty_windows(w, windows, sums, job->room);
+        if (!w->open)
+            open_window(w, x, n);
+        else
+            w->left = WINDOW_ELEMENTS;
+    }
+    if (!w->open || !job->k->split(x, n, w->exponent, high, low)) {
+        add_sums(sums, id, x, n);
+        if (++w->failed < 3) return;
+        empty_windows(w, windows, sums, job->room); /* the next chunk opens another */
+        w->open = 0;
+        w->pause = w->failed < 64 ? w->failed : 64;
+        return;
+    }
+    w->failed = 0;
+    w->left -= n;
+    for (size_t i = 0; i < n; i++) {
+        struct group_window *g = &windows[id[i]];
+        g->high += high[i];
+        g->low += low[i];
+        g->n++;
+    }
+}
+
+static void sums_task(void *context, size_t task, unsigned worker) {
+    struct sums_job *job = context;
+    const struct shaped *s = job->s;
+    const uint32_t groups = (uint32_t)s->results;
+    uint32_t id[CHUNK];
+    double x[CHUNK + COLUMN_STEP] = {0};
+    const size_t begin = task * job->part,
+                 end = s->n - begin < job->part ? s->n : begin + job->part;
+    for (size_t m, at = begin; at < end; at += m) {
+        m = end - at < CHUNK ? end - at : CHUNK;
+        narrow_ids(s, job->k, at, m, id);
+        const char *from = s->x + at * job->element;
+        const double *values = x;
+        if (s->p->type == TALLY_F64 && m == CHUNK && (uintptr_t)from % sizeof *x == 0)
+            values = (const double *)(const void *)from; /* as they lie */
+        else {
+            widen_elements(s->p->type, from, m, x);
+            memset(x + m, 0, COLUMN_STEP * sizeof *x);
+        }
+        uint32_t outside = 0;
+        for (size_t i = 0; i < m; i++)
+            outside |= id[i] >= groups;
+        if (outside || s->mask)
+            for (size_t i = 0; i < m; i++) {
+                if (s->mask && !s->mask[at + i])
+                    id[i] = groups;
+                else if (id[i] >= groups) {
+                    size_t known = __atomic_load_n(&job->bad, __ATOMIC_RELAXED);
+                    while (at + i < known &&
+                           !__atomic_compare_exchange_n(&job->bad, &known, at + i, 0,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                    }
+                    id[i] = groups;
+                }
+            }
+        add_chunk(job, worker, id, values, m);
+    }
+}
+
+/* Whether the ids begin as sorted ones do. */
+static int look_sorted(const struct shaped *s) {
+    for (size_t i = 1; i < s->n && i < 4096; i++)
+        if (id_at(s->ids, s->ids_type, i) < id_at(s->ids, s->ids_type, i - 1)) return 0;
+    return 1;
+}
+
+static int are_sums(const struct problem *p) {
+    if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
+        p->type == TALLY_BF16)
+        return 0;
+    for (unsigned v = 0; v < p->values; v++)
+        if (p->value[v].op != TALLY_SUM && p->value[v].op != TALLY_MEAN &&
+            p->value[v].op != TALLY_COUNT)
+            return 0;
+    return 1;
+}
+
+static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const double t = a[i].s + b[i].s, z = t - a[i].s, error = (a[i].s - (t - z)) + (b[i].s - z);
+        const double u = a[i].e + b[i].e, y = u - a[i].e, rest = (a[i].e - (u - y)) + (b[i].e - y);
+        const double w = u + error, q = w - u, more = (u - (w - q)) + (error - q);
+        a[i].s = t;
+        a[i].e = w;
+        a[i].b += b[i].b + (rest < 0 ? -rest : rest) + (more < 0 ? -more : more);
+        a[i].n += b[i].n;
+    }
+}
+
+/* Lowers the sums; marks in left[] those that are not certain, and says whether there are any. */
+static int lower_sums(const struct shaped *s, const struct column_kernels *k,
+                      const struct group_sum *sums, unsigned char *left) {
+    const int floating = type_is_float(s->p->type);
+    int any = 0;
+    for (size_t first = 0; first < s->results; first += CHUNK) {
+        double a[CHUNK], e[CHUNK], b[CHUNK], n[CHUNK];
+        uint64_t bits[CHUNK];
+        unsigned char ok[CHUNK];
+        const size_t m = s->results - first < CHUNK ? s->results - first : CHUNK;
+        for (unsigned v = 0; v < s->p->values; v++) {
+            const tally_op op = s->p->value[v].op;
+            const tally_type out = s->p->value[v].type;
+            memset(a, 0, sizeof a);
+            memset(e, 0, sizeof e);
+            memset(b, 0, sizeof b);
+            memset(ok, 1, sizeof ok);
+            for (size_t i = 0; i < CHUNK; i++)
+                n[i] = 1;
+            for (size_t i = 0; i < m; i++) {
+                const struct group_sum *g = &sums[first + i];
+                a[i] = g->s == 0 && !floating ? 0 : g->s;
+                e[i] = g->e;
+                b[i] = g->b;
+                n[i] = g->n ? (double)g->n : 1;
+                bits[i] = g->n;
+            }
+            if (op == TALLY_MEAN) k->mean(a, e, b, m, n);
+            if (op != TALLY_COUNT && type_is_float(out)) k->round(a, e, b, m, out, bits, ok);
+            for (size_t i = 0; i < m; i++) {
+                if (op == TALLY_SUM && !type_is_float(out)) {
+                    ok[i] = b[i] == 0 && a[i] < 0x1p62 && a[i] > -0x1p62 &&
+                            (a[i] >= 0 || out == TALLY_I64);
+                    bits[i] = ok[i] ? (uint64_t)((int64_t)a[i] + (int64_t)e[i]) : 0;
+                }
+                if (op != TALLY_COUNT && sums[first + i].n == 0) ok[i] = 0;
+                left[first + i] |= !ok[i];
+                any |= !ok[i];
+                shaped_put(s, v, (ptrdiff_t)(first + i), bits[i]);
+            }
+        }
+    }
+    return any;
+}
+
+/* Sums of few groups, whose ids come in any order, and says so; or returns 0 where there is no memory or that is
+ * better done in another way. */
+static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
+                    tally_status *status) {
+    struct sums_job job = {.k = cpu_columns_named(d->kernels->isa),
+                           .s = s,
+                           .element = type_size(s->p->type),
+                           .room = s->results + 1,
+                           .bad = SIZE_MAX};
+    if (!are_sums(s->p) || s->results > FEW_GROUPS || s->results > s->n || s->sorted ||
+        look_sorted(s))
+        return 0;
+    job.sums = malloc(d->threads * job.room * sizeof *job.sums);
+    job.windows = calloc(d->threads * job.room, sizeof *job.windows);
+    job.window = calloc(d->threads, sizeof *job.window);
+    if (!job.sums || !job.windows || !job.window) {
+        free(job.sums);
+        free(job.windows);
+        free(job.window);
+        return 0;
+    }
+    for (size_t i = 0; i < d->threads * job.room; i++)
+        job.sums[i] = (struct group_sum){.s = -0.0};
+    job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
+    cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
+    if (job.bad != SIZE_MAX && !s->skip_outside)
+        *status = shape_bad_id(s, job.bad);
+    else {
+        for (unsigned i = 0; i < d->threads; i++)
+            empty_windows(&job.window[i], job.windows + i * job.room, job.sums + i * job.room,
+                          job.room);
+        for (unsigned i = 1; i < d->threads; i++)
+            merge_sums(job.sums, job.sums + i * job.room, s->results);
+        *any = lower_sums(s, job.k, job.sums, left);
+    }
+    free(job.sums);
+    free(job.windows);
+    free(job.window);
+    return 1;
+}
+
+tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct absence *absence) {
+    struct sorted sorted;
+    struct shaped segments = *s;
+    tally_status status = TALLY_OK;
+    unsigned char *left = calloc(s->results + 1, 1);
+    int any = 0;
+    if (!left) return no_memory();
+    if (few_sums(d, s, left, &any, &status)) {
+        if (status != TALLY_OK || !any) {
+            free(left);
+            return status;
+        }
+    } else {
+        free(left);
+        left = NULL;
+    }
+    status = cpu_sort(&d->base, s, &sorted);
+    if (status != TALLY_OK) {
+        free(left);
+        return status;
+    }
+    segments.cut = TALLY_SEGMENTS;
+    segments.mask = NULL; /* the others are gone */
+    segments.offsets = sorted.start;
+    segments.offsets_type = TALLY_I64;
+    const struct rows rows = {.s = &segments,
+                              .start = sorted.start,
+                              .start_type = TALLY_I64,
+                              .x = sorted.x,
+                              .y = sorted.y,
+                              .absolute = 1,
+                              .position = sorted.position,
+                              .only = left};
+    status = cpu_rows(d, &rows, absence);
+    sorted_free(&sorted);
+    free(left);
+    return status;
+}

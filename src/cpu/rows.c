@@ -1,0 +1,416 @@
+/* rows.c - see rows.h. */
+#include "cpu/rows.h"
+
+#include "cpu/pool.h"
+#include "fold.h"
+#include "status.h"
+#include "types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements that are gathered before they are folded: a leaf of the canonical tree. */
+#define PIECE TREE_LEAF
+/* What a row costs besides its elements, in elements. */
+#define ROW_WEIGHT 64
+/* Below this many bytes one core is done before another has woken up. */
+#define ALONE_BYTES ((size_t)1 << 19)
+/* A run of fewer bytes is gathered with its neighbours rather than folded where it lies. */
+#define DIRECT_BYTES 2048
+#define TASKS_MAX    512
+#define TASK_WEIGHT  ((size_t)1 << 15)
+
+void cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
+               void (*body)(void *context, size_t task, unsigned worker), void *context) {
+    if (d->threads > 1 && tasks > 1 && bytes >= ALONE_BYTES && pool_claim(d->pool)) {
+        pool_loop(d->pool, tasks, body, context);
+        pool_release(d->pool);
+    } else
+        for (size_t t = 0; t < tasks; t++)
+            body(context, t, 0);
+}
+
+/* What a thread works with. */
+struct worker {
+    struct cpu_device alone; /* the thread as a device of its own */
+    struct absence absence;
+    struct state state, piece;
+    struct tree tree;
+    size_t filled;         /* elements that have been gathered */
+    uint64_t index[PIECE]; /* where they stand: where there is a mask and an index is wanted */
+    _Alignas(64) char x[PIECE * 8];
+    _Alignas(64) char y[PIECE * 8];
+};
+
+/* A part of a row that lies in one task. */
+struct share {
+    size_t row, from, to; /* from == to: none */
+    struct state state;   /* of elements [from, to) of the row, whose indices count from `from` */
+    struct tree tree;
+};
+
+struct job {
+    const struct rows *rows;
+    const struct problem *p;
+    size_t element, count;
+    int tree, whole;     /* `whole`: rows cannot be cut */
+    size_t weight, task; /* of all, and of one */
+    struct worker *workers;
+    struct share *shares; /* two a task: of the row it begins in, of the row it ends in */
+    tally_status failed;
+};
+
+/* ---- Gathering ------------------------------------------------------------------------------ */
+
+/* Elements at even distances. */
+struct run {
+    const char *x, *y;
+    const unsigned char *mask;
+    ptrdiff_t x_step, y_step, mask_step;
+    size_t n;
+    uint64_t index; /* of the first, in the part that is being folded */
+};
+
+#define COPY_STRIDED(type)                                                                         \
+    for (size_t i = 0; i < n; i++)                                                                 \
+        memcpy(to + i * sizeof(type), from + (ptrdiff_t)i * step * (ptrdiff_t)sizeof(type),        \
+               sizeof(type));
+
+static void copy_strided(char *to, const char *from, ptrdiff_t step, size_t n, size_t element) {
+    if (step == 1) {
+        memcpy(to, from, n * element);
+        return;
+    }
+    switch (element) {
+    case 1:
+        COPY_STRIDED(uint8_t);
+        break;
+    case 2:
+        COPY_STRIDED(uint16_t);
+        break;
+    case 4:
+        COPY_STRIDED(uint32_t);
+        break;
+    default:
+        COPY_STRIDED(uint64_t);
+    }
+}
+
+static tally_status begin_part(const struct job *job, struct worker *w, size_t from) {
+    state_clear(job->p, &w->state);
+    if (job->tree) tree_clear(&w->tree, from / TREE_LEAF);
+    w->filled = 0;
+    return TALLY_OK;
+}
+
+/* Indices within a gathered piece, as they are in the part. */
+static uint64_t placed(const struct worker *w, uint64_t at) {
+    return at == NO_INDEX ? NO_INDEX : w->index[at];
+}
+
+/* Folds what has been gathered. */
+static tally_status flush(const struct job *job, struct worker *w) {
+    const struct problem *p = job->p;
+    const struct slice in = {w->x, job->rows->s->y ? w->y : NULL, w->filled};
+    tally_status s = TALLY_OK;
+    if (w->filled == 0) return TALLY_OK;
+    w->filled = 0;
+    if (job->rows->s->mask && p->extremes & WANT_INDEX) {
+        struct extremes *e = &w->piece.extremes;
+        state_clear(p, &w->piece);
+        s = fold_slice(&w->alone.base, p, &in, &w->piece);
+        e->at_least = placed(w, e->at_least);
+        e->at_greatest = placed(w, e->at_greatest);
+        e->at_nan = placed(w, e->at_nan);
+        if (s == TALLY_OK) state_merge(p, &w->state, &w->piece, 0);
+    } else
+        s = fold_slice(&w->alone.base, p, &in, &w->state);
+    if (s == TALLY_OK && job->tree) s = fold_leaves(&w->alone.base, p, in.x, in.n, &w->tree);
+    return s;
+}
+
+/* Folds as much of a run as can be folded where it lies; how many elements that is. */
+static size_t fold_direct(const struct job *job, struct worker *w, const struct run *r,
+                          tally_status *s) {
+    size_t n = r->n;
+    if (r->mask || r->x_step != 1 || (r->y && r->y_step != 1)) return 0;
+    if (job->tree && w->filled > 0) return 0;
+    if (job->tree) n = n / TREE_LEAF * TREE_LEAF;
+    if (n * job->element < DIRECT_BYTES) return 0;
+    const struct slice in = {r->x, r->y, n};
+    *s = flush(job, w);
+    if (*s == TALLY_OK) *s = fold_slice(&w->alone.base, job->p, &in, &w->state);
+    if (*s == TALLY_OK && job->tree) *s = fold_leaves(&w->alone.base, job->p, r->x, n, &w->tree);
+    return n;
+}
+
+static void skip(struct run *r, size_t n, size_t element) {
+    r->x += (ptrdiff_t)n * r->x_step * (ptrdiff_t)element;
+    if (r->y) r->y += (ptrdiff_t)n * r->y_step * (ptrdiff_t)element;
+    if (r->mask) r->mask += (ptrdiff_t)n * r->mask_step;
+    r->index += n;
+    r->n -= n;
+}
+
+/* Gathers those of the next n elements that are there. */
+static void gather_masked(const struct job *job, struct worker *w, const struct run *r, size_t n) {
+    const size_t element = job->element;
+    for (size_t i = 0; i < n; i++) {
+        const ptrdiff_t at = (ptrdiff_t)i;
+        if (!r->mask[at * r->mask_step]) continue;
+        memcpy(w->x + w->filled * element, r->x + at * r->x_step * (ptrdiff_t)element, element);
+        if (r->y)
+            memcpy(w->y + w->filled * element, r->y + at * r->y_step * (ptrdiff_t)element, element);
+        w->index[w->filled++] = r->index + i;
+    }
+}
+
+static tally_status add_run(const struct job *job, struct worker *w, struct run r) {
+    tally_status s = TALLY_OK;
+    while (r.n > 0 && s == TALLY_OK) {
+        const size_t done = fold_direct(job, w, &r, &s);
+        if (done > 0) {
+            skip(&r, done, job->element);
+            continue;
+        }
+        const size_t room = PIECE - w->filled, n = r.n < room ? r.n : room;
+        if (r.mask)
+            gather_masked(job, w, &r, n);
+        else {
+            char *to = w->x + w->filled * job->element;
+            copy_strided(to, r.x, r.x_step, n, job->element);
+            if (r.y) copy_strided(w->y + (to - w->x), r.y, r.y_step, n, job->element);
+            w->filled += n;
+        }
+        skip(&r, n, job->element);
+        if (w->filled == PIECE) s = flush(job, w);
+    }
+    return s;
+}
+
+/* ---- Rows ----------------------------------------------------------------------------------- */
+
+static size_t row_start(const struct job *job, size_t i) {
+    const struct rows *rows = job->rows;
+    if (!rows->start) return i * rows->s->each;
+    return (size_t)offset_at(rows->start, rows->start_type, i);
+}
+
+/* Where row i begins in the order of the work. */
+static size_t row_weight(const struct job *job, size_t i) {
+    return row_start(job, i) - row_start(job, 0) + i * ROW_WEIGHT;
+}
+
+/* The row in which the work at `weight` lies. */
+static size_t find_row(const struct job *job, size_t weight) {
+    size_t low = 0, high = job->count; /* row_weight(low) <= weight < row_weight(high) */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (row_weight(job, middle) <= weight)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Folds elements [from, to) of a row of an array, in C order. */
+static tally_status fold_array(const struct job *job, struct worker *w, size_t row, size_t from,
+                               size_t to) {
+    const struct shaped *s = job->rows->s;
+    const ptrdiff_t element = (ptrdiff_t)job->element;
+    struct run base = {.x = s->x, .y = s->y, .mask = s->mask};
+    for (unsigned k = s->keeps; k-- > 0;) {
+        const ptrdiff_t at = (ptrdiff_t)(row % s->kept[k].length);
+        row /= s->kept[k].length;
+        base.x += at * s->kept[k].x * element;
+        if (base.y) base.y += at * s->kept[k].y * element;
+        if (base.mask) base.mask += at * s->kept[k].mask;
+    }
+    const struct extent one = {.length = 1},
+                        *inner = s->reduces ? &s->reduced[s->reduces - 1] : &one;
+    base.x_step = inner->x;
+    base.y_step = inner->y;
+    base.mask_step = inner->mask;
+    tally_status status = TALLY_OK;
+    for (size_t at = from; at < to && status == TALLY_OK;) {
+        struct run r = base;
+        size_t outer = at / inner->length;
+        const size_t in = at % inner->length;
+        for (unsigned k = s->reduces; k-- > 1;) {
+            const struct extent *e = &s->reduced[k - 1];
+            const ptrdiff_t i = (ptrdiff_t)(outer % e->length);
+            outer /= e->length;
+            r.x += i * e->x * element;
+            if (r.y) r.y += i * e->y * element;
+            if (r.mask) r.mask += i * e->mask;
+        }
+        r.n = in;
+        r.index = at - from - in;
+        skip(&r, in, job->element);
+        r.n = inner->length - in < to - at ? inner->length - in : to - at;
+        at += r.n;
+        status = add_run(job, w, r);
+    }
+    return status;
+}
+
+static tally_status fold_part_of(const struct job *job, struct worker *w, size_t row, size_t from,
+                                 size_t to) {
+    const struct rows *rows = job->rows;
+    tally_status s = begin_part(job, w, from);
+    if (s != TALLY_OK || from == to) return s;
+    if (!rows->start)
+        s = fold_array(job, w, row, from, to);
+    else {
+        const size_t at = row_start(job, row) + from;
+        s = add_run(job, w,
+                    (struct run){.x = rows->x + at * job->element,
+                                 .y = rows->y ? rows->y + at * job->element : NULL,
+                                 .mask = rows->mask ? rows->mask + at : NULL,
+                                 .x_step = 1,
+                                 .y_step = 1,
+                                 .mask_step = 1,
+                                 .n = to - from});
+    }
+    return s == TALLY_OK ? flush(job, w) : s;
+}
+
+/* An index within a row whose first element is number `start`, in the caller's array. */
+static uint64_t position_of(const struct rows *rows, size_t start, uint64_t at) {
+    if (at == NO_INDEX) return at;
+    return rows->position ? rows->position[start + at] : start + at;
+}
+
+static void lower_row(const struct job *job, size_t row, struct state *state, struct tree *tree,
+                      struct absence *absence) {
+    const struct shaped *s = job->rows->s;
+    tally_value root = {.type = 0};
+    ptrdiff_t place = s->out_first;
+    size_t number = s->number_first;
+    if (job->tree) root = tree_value(job->p, tree);
+    if (job->rows->absolute && job->p->extremes & WANT_INDEX) {
+        struct extremes *e = &state->extremes;
+        const size_t start = row_start(job, row);
+        e->at_least = position_of(job->rows, start, e->at_least);
+        e->at_greatest = position_of(job->rows, start, e->at_greatest);
+        e->at_nan = position_of(job->rows, start, e->at_nan);
+    }
+    if (job->rows->start) {
+        place = (ptrdiff_t)row;
+        number = row;
+    } else
+        for (unsigned k = s->keeps; k-- > 0;) {
+            const size_t at = row % s->kept[k].length;
+            row /= s->kept[k].length;
+            place += (ptrdiff_t)at * s->kept[k].out;
+            number += at * s->kept[k].number;
+        }
+    shaped_lower(s, state, &root, place, number, absence);
+}
+
+/* ---- Tasks ---------------------------------------------------------------------------------- */
+
+/* Which part of a row of so many elements a cut at a distance of `weight` from its start leaves before it. */
+static size_t cut_at(const struct job *job, size_t weight, size_t length) {
+    if (weight >= length) return length;
+    return job->tree ? weight / TREE_LEAF * TREE_LEAF : weight;
+}
+
+static void rows_task(void *context, size_t task, unsigned worker) {
+    struct job *job = context;
+    struct worker *w = &job->workers[worker];
+    struct share *shares = job->shares ? job->shares + 2 * task : NULL;
+    const size_t begin = task * job->task, end = begin + job->task;
+    const unsigned char *only = job->rows->only;
+    tally_status s = TALLY_OK;
+    size_t row = find_row(job, begin);
+    const size_t last = only ? find_row(job, end < job->weight ? end : job->weight - 1) : 0;
+    for (; row < job->count && s == TALLY_OK; row++) {
+        if (only) { /* few of many, mostly */
+            const unsigned char *next = row <= last ? memchr(only + row, 1, last - row + 1) : NULL;
+            if (!next) break;
+            row = (size_t)(next - only);
+        }
+        const size_t at = row_weight(job, row);
+        const size_t length = row_weight(job, row + 1) - at - ROW_WEIGHT;
+        if (at >= end) break;
+        size_t from = 0, to = length;
+        if (job->whole) {
+            if (at < begin) continue;
+        } else {
+            if (at < begin) from = cut_at(job, begin - at, length);
+            to = cut_at(job, end - at, length);
+            if (at < begin && from == length) continue;
+        }
+        s = fold_part_of(job, w, row, from, to);
+        if (s != TALLY_OK) break;
+        if (from == 0 && to == length)
+            lower_row(job, row, &w->state, &w->tree, &w->absence);
+        else if (from < to) {
+            struct share *part = shares + (from == 0);
+            part->row = row;
+            part->from = from;
+            part->to = to;
+            part->state = w->state;
+            if (job->tree) part->tree = w->tree;
+        }
+    }
+    if (s != TALLY_OK) __atomic_store_n(&job->failed, s, __ATOMIC_RELAXED);
+}
+
+/* Merges the parts of rows that were cut. */
+static void merge_shares(struct job *job, size_t tasks, struct absence *absence) {
+    struct worker *w = job->workers;
+    for (size_t i = 0; i < 2 * tasks; i++) {
+        const struct share *part = &job->shares[i];
+        if (part->from == part->to) continue;
+        if (part->from == 0) begin_part(job, w, 0);
+        state_merge(job->p, &w->state, &part->state, part->from);
+        if (job->tree)
+            for (int k = 0; k < part->tree.count; k++)
+                tree_append(job->p, &w->tree, &part->tree.node[k].value, part->tree.node[k].level);
+        if (part->to != row_start(job, part->row + 1) - row_start(job, part->row)) continue;
+        state_settle(job->p, &w->state);
+        lower_row(job, part->row, &w->state, &w->tree, absence);
+    }
+}
+
+tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence) {
+    const struct shaped *s = rows->s;
+    struct job job = {.rows = rows, .p = s->p, .count = s->results};
+    job.element = type_size(s->p->type);
+    job.tree = problem_has(s->p, PART_TREE);
+    job.whole = job.tree && (s->mask || rows->mask);
+    if (job.count == 0) return TALLY_OK;
+    const size_t weight = job.weight = row_weight(&job, job.count);
+    job.task = weight / d->threads / 16 + 1;
+    if (job.task < TASK_WEIGHT) job.task = TASK_WEIGHT;
+    if (job.task < weight / TASKS_MAX + 1) job.task = weight / TASKS_MAX + 1;
+    if (d->threads == 1) job.task = weight;
+    const size_t tasks = weight / job.task + (weight % job.task != 0);
+    job.workers = aligned_alloc(64, d->threads * sizeof *job.workers);
+    if (tasks > 1) job.shares = malloc(2 * tasks * sizeof *job.shares);
+    if (!job.workers || (tasks > 1 && !job.shares)) {
+        free(job.workers);
+        free(job.shares);
+        return fail(TALLY_ENOMEM, "no memory for a reduction in parts");
+    }
+    for (unsigned i = 0; i < d->threads; i++) {
+        job.workers[i].alone =
+            (struct cpu_device){.base.kind = &cpu_device_kind, .kernels = d->kernels, .threads = 1};
+        job.workers[i].absence.number = UINT64_MAX;
+    }
+    if (job.shares)
+        for (size_t i = 0; i < 2 * tasks; i++)
+            job.shares[i].from = job.shares[i].to = 0;
+    cpu_share(d, weight * job.element, tasks, rows_task, &job);
+    if (job.shares && job.failed == TALLY_OK) merge_shares(&job, tasks, absence);
+    for (unsigned i = 0; i < d->threads; i++) {
+        const struct absence *a = &job.workers[i].absence;
+        if (a->number != UINT64_MAX) shaped_absent(absence, a->number, a->status, a->value);
+    }
+    free(job.workers);
+    free(job.shares);
+    return job.failed;
+}

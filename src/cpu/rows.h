@@ -1,0 +1,34 @@
+/*
+ * rows.h - results one after another: each folded from its own elements by the kernels for whole arrays.
+ *
+ * A row is what one result is reduced from: a segment, or the elements of an array with some indices held
+ * fast. Any strides, a mask, any operator: what does not lie side by side is gathered in pieces. The work is
+ * cut by elements, not by rows, so that neither a giant row nor a million empty ones hold anybody up; a row
+ * that is cut is merged from the parts' states (over the canonical tree: cut where leaves end).
+ */
+#ifndef TALLY_CPU_ROWS_H
+#define TALLY_CPU_ROWS_H
+
+#include "cpu/cpu.h"
+
+struct rows {
+    const struct shaped *s; /* what to write where; of TALLY_AXES also where rows lie */
+    /* Of others row i is x[start[i]..start[i + 1]), and y and mask alike. */
+    const void *start;
+    tally_type start_type;
+    const char *x, *y;
+    const unsigned char *mask;
+    int absolute;              /* indices count in the caller's array, not from the row's start */
+    const uint64_t *position;  /* NULL, or where each of these elements stood there */
+    const unsigned char *only; /* NULL, or which rows are wanted */
+};
+
+/* Folds and lowers all rows. */
+tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence);
+
+/* Tasks for all threads, or for the calling one alone where that is as well or the others are busy: body as for
+ * pool_loop(), of which `threads` run at most. bytes: how many will be read. */
+void cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
+               void (*body)(void *context, size_t task, unsigned worker), void *context);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * shaped.c - reductions in parts on the CPU: which way suits a shape.
+ */
+#include "cpu/across.h"
+#include "cpu/groups.h"
+#include "cpu/rows.h"
+#include "status.h"
+
+#include <stdlib.h>
+
+/* ---- Offsets -------------------------------------------------------------------------------- */
+
+#define OFFSETS_TASK ((size_t)1 << 16)
+
+struct offsets_job {
+    const struct shaped *s;
+    size_t bad; /* the first that falls or lies outside; SIZE_MAX: none */
+};
+
+/* Whether offsets [first, last) all lie in [0, n], and none is less than the one before it. */
+#define OFFSETS_GOOD(type)                                                                         \
+    do {                                                                                           \
+        const type *o = s->offsets;                                                                \
+        int wrong = 0;                                                                             \
+        if (first == 0) {                                                                          \
+            wrong |= o[0] < 0;                                                                     \
+            first = 1;                                                                             \
+        }                                                                                          \
+        for (size_t k = first; k < last; k++)                                                      \
+            wrong |= o[k] < o[k - 1];                                                              \
+        good = !wrong && (uint64_t)o[last - 1] <= s->n;                                            \
+    } while (0)
+
+static void offsets_task(void *context, size_t task, unsigned worker) {
+    struct offsets_job *job = context;
+    const struct shaped *s = job->s;
+    size_t first = task * OFFSETS_TASK, last = first + OFFSETS_TASK;
+    int good;
+    (void)worker;
+    if (last > s->results + 1) last = s->results + 1;
+    size_t i = first;
+    if (s->offsets_type == TALLY_I32)
+        OFFSETS_GOOD(int32_t);
+    else
+        OFFSETS_GOOD(int64_t);
+    if (good) return;
+    for (; i < last; i++) {
+        const int64_t at = offset_at(s->offsets, s->offsets_type, i);
+        if (at < 0 || (uint64_t)at > s->n ||
+            (i > 0 && at < offset_at(s->offsets, s->offsets_type, i - 1)))
+            break;
+    }
+    size_t known = __atomic_load_n(&job->bad, __ATOMIC_RELAXED);
+    while (
+        i < known && i < last &&
+        !__atomic_compare_exchange_n(&job->bad, &known, i, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static tally_status check_offsets(struct cpu_device *d, const struct shaped *s) {
+    struct offsets_job job = {s, SIZE_MAX};
+    const size_t count = s->results + 1;
+    cpu_share(d, count * 8, count / OFFSETS_TASK + (count % OFFSETS_TASK != 0), offsets_task, &job);
+    return job.bad == SIZE_MAX ? TALLY_OK : shape_bad_offset(s, job.bad);
+}
+
+/* ---- The call ------------------------------------------------------------------------------- */
+
+tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
+    struct cpu_device *d = (struct cpu_device *)device;
+    struct absence absence = {.number = UINT64_MAX};
+    struct rows rows = {.s = s};
+    tally_status status = TALLY_OK;
+    if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
+    if (s->cut == TALLY_GROUPS)
+        status = cpu_groups(d, s, &absence);
+    else {
+        unsigned char *todo = NULL;
+        int done = 0;
+        if (s->cut == TALLY_SEGMENTS) {
+            status = check_offsets(d, s);
+            rows.start = s->offsets;
+            rows.start_type = s->offsets_type;
+            rows.x = s->x;
+            rows.y = s->y;
+            rows.mask = s->mask;
+            if (status == TALLY_OK) done = cpu_segments(d, s, &todo, &absence, &status);
+        } else
+            done = cpu_across(d, s, &todo, &absence, &status);
+        rows.only = todo;
+        if (status == TALLY_OK && (!done || todo)) status = cpu_rows(d, &rows, &absence);
+        free(todo);
+    }
+    return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
+}

@@ -1,0 +1,420 @@
+/*
+ * groups.c - the public states of grouped reductions: one state a group, in as little memory as its parts need.
+ */
+#include "device.h"
+#include "fold.h"
+#include "fpenv.h"
+#include "lower.h"
+#include "state.h"
+#include "status.h"
+#include "types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tally_groups {
+    tally_problem asked; /* a copy, which owns what it points to */
+    tally_operator user;
+    union tree_value identity;
+    struct problem plan;
+    size_t count;
+    uint64_t fed; /* elements that have been fed, those outside and masked ones included */
+    size_t room;  /* bytes of a group's parts */
+    uint64_t *n;  /* [count]: its elements */
+    char *parts;  /* [count][room] */
+    tally_state *
+        *tree; /* [count], where the problem has a tree; NULL where a group has no elements */
+};
+
+/* Bytes of a part's state. */
+static size_t part_size(unsigned part) {
+    static const struct state *s;
+    switch (part) {
+    case PART_SUM:
+    case PART_SQUARES:
+    case PART_PRODUCTS:
+    case PART_MAGNITUDES:
+        return sizeof s->sum;
+    case PART_FACTORS:
+        return sizeof s->factors;
+    case PART_EXTREMES:
+        return sizeof s->extremes;
+    default:
+        return sizeof(uint64_t);
+    }
+}
+
+/* The group's state, put together and taken apart again. */
+static void get_state(const tally_groups *g, size_t i, struct state *out) {
+    const char *at = g->parts + i * g->room;
+    out->n = g->n[i];
+    for_parts(part, &g->plan) {
+        memcpy(state_part(out, part), at, part_size(part));
+        at += (part_size(part) + 15) / 16 * 16;
+    }
+}
+
+static void put_state(tally_groups *g, size_t i, const struct state *from) {
+    char *at = g->parts + i * g->room;
+    g->n[i] = from->n;
+    for_parts(part, &g->plan) {
+        memcpy(at, state_part_of(from, part), part_size(part));
+        at += (part_size(part) + 15) / 16 * 16;
+    }
+}
+
+static tally_status no_memory(size_t count) {
+    return fail(TALLY_ENOMEM, "no memory for the states of %zu groups", count);
+}
+
+void tally_groups_destroy(tally_groups *groups) {
+    if (!groups) return;
+    for (size_t i = 0; groups->tree && i < groups->count; i++)
+        tally_state_destroy(groups->tree[i]);
+    if (groups->asked.user == &groups->user) free((void *)(uintptr_t)groups->user.source);
+    free(groups->tree);
+    free(groups->parts);
+    free(groups->n);
+    free(groups);
+}
+
+static tally_status make(tally_groups *g) {
+    const tally_operator *theirs = g->asked.user;
+    if (theirs) {
+        g->user = *theirs;
+        if (theirs->source && !(g->user.source = strdup(theirs->source))) {
+            g->asked.user = NULL;
+            return no_memory(g->count);
+        }
+        memcpy(&g->identity, theirs->identity, type_size(g->plan.type));
+        g->user.identity = &g->identity;
+        g->asked.user = g->plan.user = &g->user;
+    }
+    for_parts(part, &g->plan) g->room += (part_size(part) + 15) / 16 * 16;
+    g->n = calloc(g->count + 1, sizeof *g->n);
+    if (g->room > 0 && g->count > (SIZE_MAX - 64) / g->room) return no_memory(g->count);
+    g->parts = aligned_alloc(64, (g->count * g->room + 127) / 64 * 64);
+    if (problem_has(&g->plan, PART_TREE)) g->tree = calloc(g->count + 1, sizeof(tally_state *));
+    if (!g->n || !g->parts || (problem_has(&g->plan, PART_TREE) && !g->tree))
+        return no_memory(g->count);
+    struct state nothing;
+    state_clear(&g->plan, &nothing);
+    for (size_t i = 0; i < g->count; i++)
+        put_state(g, i, &nothing);
+    return TALLY_OK;
+}
+
+tally_status tally_groups_create(const tally_problem *problem, size_t count, tally_groups **out) {
+    struct problem plan;
+    if (!out) return fail(TALLY_EINVAL, "tally_groups_create: out is NULL");
+    tally_status status = problem_plan(problem, &plan);
+    if (status != TALLY_OK) return status;
+    if (count > SIZE_MAX / 64) return no_memory(count);
+    tally_groups *g = calloc(1, (sizeof *g + 63) / 64 * 64);
+    if (!g) return no_memory(count);
+    g->asked = *problem;
+    g->plan = plan;
+    g->count = count;
+    status = make(g);
+    if (status != TALLY_OK) {
+        tally_groups_destroy(g);
+        return status;
+    }
+    *out = g;
+    return TALLY_OK;
+}
+
+/* ---- Fed ----------------------------------------------------------------------------------- */
+
+static uint64_t moved(const struct sorted *s, size_t start, uint64_t at) {
+    if (at == NO_INDEX) return at;
+    return s->position ? s->position[start + at] : start + at;
+}
+
+/* Feeds one group with elements that lie side by side. */
+static tally_status feed_group(tally_groups *g, tally_device *device, size_t i,
+                               const struct sorted *sorted) {
+    const struct problem *p = &g->plan;
+    const size_t start = (size_t)sorted->start[i], n = (size_t)sorted->start[i + 1] - start,
+                 element = type_size(p->type);
+    const struct slice in = {sorted->x + start * element,
+                             sorted->y ? sorted->y + start * element : NULL, n};
+    struct state before, more;
+    if (n == 0) return TALLY_OK;
+    state_clear(p, &more);
+    tally_status s = fold_slice(device, p, &in, &more);
+    if (s == TALLY_OK && g->tree) s = tally_state_feed(g->tree[i], device, in.x, in.y, n);
+    if (s != TALLY_OK) return s;
+    if (p->extremes & WANT_INDEX) {
+        struct extremes *e = &more.extremes;
+        e->at_least = moved(sorted, start, e->at_least);
+        e->at_greatest = moved(sorted, start, e->at_greatest);
+        e->at_nan = moved(sorted, start, e->at_nan);
+    }
+    get_state(g, i, &before);
+    state_merge(p, &before, &more, g->fed);
+    state_settle(p, &before);
+    put_state(g, i, &before);
+    return TALLY_OK;
+}
+
+/* The states of trees that are about to have elements. */
+static tally_status make_trees(tally_groups *g, const struct sorted *sorted) {
+    tally_status s = TALLY_OK;
+    for (size_t i = 0; g->tree && i < g->count && s == TALLY_OK; i++)
+        if (!g->tree[i] && sorted->start[i] < sorted->start[i + 1])
+            s = tally_state_create(&g->asked, &g->tree[i]);
+    return s;
+}
+
+tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const tally_shape *shape,
+                               const void *x, const void *y) {
+    struct shaped s;
+    struct sorted sorted;
+    if (!groups) return fail(TALLY_EINVAL, "tally_groups_feed: groups is NULL");
+    tally_status status = shape_plan(&groups->plan, shape, x, y, NULL, &s);
+    if (status != TALLY_OK) return status;
+    if (s.cut != TALLY_GROUPS || s.results != groups->count)
+        return fail(TALLY_EINVAL, "the shape is not one of %zu groups", groups->count);
+    if (s.n > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
+    if (!device) device = cpu_calling_thread();
+    if (!device->kind->sort)
+        return fail(TALLY_EUNSUPPORTED, "%s reduces whole arrays only, not groups",
+                    device->kind->name);
+    struct fp_env caller = fp_env_enter();
+    status = device->kind->sort(device, &s, &sorted);
+    if (status == TALLY_OK) {
+        status = make_trees(groups, &sorted);
+        for (size_t i = 0; i < groups->count && status == TALLY_OK; i++)
+            status = feed_group(groups, device, i, &sorted);
+        sorted_free(&sorted);
+    }
+    if (status == TALLY_OK) groups->fed += s.n;
+    fp_env_leave(caller);
+    return status;
+}
+
+/* ---- Merged, lowered ------------------------------------------------------------------------- */
+
+static int same_question(const tally_groups *a, const tally_groups *b) {
+    const struct problem *p = &a->plan, *q = &b->plan;
+    if (p->type != q->type || p->parts != q->parts || p->extremes != q->extremes ||
+        p->values != q->values)
+        return 0;
+    for (unsigned i = 0; i < p->values; i++)
+        if (p->value[i].op != q->value[i].op) return 0;
+    return 1;
+}
+
+tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
+    if (!left || !right) return fail(TALLY_EINVAL, "groups to be merged are NULL");
+    if (!same_question(left, right) || left->count != right->count)
+        return fail(TALLY_EINVAL, "these are groups of different problems, or not as many");
+    if (left->tree)
+        return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
+    if (right->fed > UINT64_MAX - left->fed)
+        return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
+    const uint64_t shift = left->fed;
+    struct fp_env caller = fp_env_enter();
+    for (size_t i = 0; i < left->count; i++) {
+        struct state a, b;
+        if (right->n[i] == 0) continue;
+        get_state(left, i, &a);
+        get_state(right, i, &b);
+        state_merge(&left->plan, &a, &b, shift);
+        state_settle(&left->plan, &a);
+        put_state(left, i, &a);
+    }
+    left->fed += right->fed;
+    fp_env_leave(caller);
+    return TALLY_OK;
+}
+
+tally_status tally_groups_values(const tally_groups *groups, void *const out[]) {
+    struct absence absence = {.number = UINT64_MAX};
+    tally_status status = TALLY_OK;
+    if (!groups || !out) return fail(TALLY_EINVAL, "tally_groups_values: an argument is NULL");
+    const struct problem *p = &groups->plan;
+    const struct shaped s = {.p = p, .out = out, .results = groups->count};
+    for (unsigned v = 0; v < p->values && groups->count > 0; v++)
+        if (!out[v]) return fail(TALLY_EINVAL, "out[%u] is NULL", v);
+    struct fp_env caller = fp_env_enter();
+    for (size_t i = 0; i < groups->count && status == TALLY_OK; i++) {
+        struct state state;
+        tally_value root = {.type = 0};
+        get_state(groups, i, &state);
+        if (groups->tree && groups->tree[i]) {
+            tally_value values[TALLY_VALUES_MAX];
+            status = tally_state_value(groups->tree[i], values);
+            for (unsigned v = 0; v < p->values && status == TALLY_OK; v++)
+                if (p->value[v].op == TALLY_USER || p->value[v].op == TALLY_PROD) root = values[v];
+        } else if (groups->tree) {
+            struct tree nothing;
+            tree_clear(&nothing, 0);
+            root = tree_value(p, &nothing);
+        }
+        shaped_lower(&s, &state, &root, (ptrdiff_t)i, i, &absence);
+    }
+    fp_env_leave(caller);
+    return status == TALLY_OK ? shaped_outcome(p, &absence) : status;
+}
+
+/* ---- Saved --------------------------------------------------------------------------------- */
+
+/* docs/shapes.md has the format. */
+enum { AT_VERSION = 8, AT_COUNT = 16, AT_FED = 24, AT_PROBLEM = 32, WORDS_MAX = 160 };
+static const char magic[8] = "TALLYGRP";
+
+static void put(unsigned char *at, uint64_t word) {
+    for (int i = 0; i < 8; i++)
+        at[i] = (unsigned char)(word >> 8 * i);
+}
+
+static uint64_t get(const unsigned char *at) {
+    uint64_t word = 0;
+    for (int i = 7; i >= 0; i--)
+        word = word << 8 | at[i];
+    return word;
+}
+
+/* FNV-1a. */
+static uint64_t hash(const unsigned char *bytes, size_t size) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Bytes of a group but for its tree. */
+static size_t group_bytes(const struct problem *p) {
+    size_t words = 1;
+    for_parts(part, p) words += monoids[part].words(p);
+    return 8 * words;
+}
+
+size_t tally_groups_size(const tally_groups *groups) {
+    tally_state *none;
+    if (!groups || tally_state_create(&groups->asked, &none) != TALLY_OK) return 0;
+    size_t size = AT_PROBLEM + 8 + tally_state_size(none) + 8;
+    size += groups->count * group_bytes(&groups->plan);
+    for (size_t i = 0; groups->tree && i < groups->count; i++)
+        if (groups->tree[i]) size += 8 + tally_state_size(groups->tree[i]);
+    tally_state_destroy(none);
+    return size;
+}
+
+/* A saved state behind its size. */
+static tally_status put_saved(const tally_state *s, unsigned char **at) {
+    const size_t n = tally_state_size(s);
+    put(*at, n);
+    const tally_status status = tally_state_save(s, *at + 8, n);
+    *at += 8 + n;
+    return status;
+}
+
+tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size) {
+    unsigned char *at = bytes;
+    tally_state *none;
+    if (!groups || !bytes) return fail(TALLY_EINVAL, "tally_groups_save: an argument is NULL");
+    const size_t needs = tally_groups_size(groups);
+    if (needs == 0 || size < needs)
+        return fail(TALLY_EINVAL, "the saved groups have %zu bytes, and there is room for %zu",
+                    needs, size);
+    tally_status status = tally_state_create(&groups->asked, &none);
+    if (status != TALLY_OK) return status;
+    memcpy(at, magic, sizeof magic);
+    put(at + AT_VERSION, 1);
+    put(at + AT_COUNT, groups->count);
+    put(at + AT_FED, groups->fed);
+    at += AT_PROBLEM;
+    status = put_saved(none, &at);
+    tally_state_destroy(none);
+    for (size_t i = 0; i < groups->count && status == TALLY_OK; i++) {
+        struct state s;
+        uint64_t word[WORDS_MAX];
+        get_state(groups, i, &s);
+        put(at, s.n);
+        at += 8;
+        for_parts(part, &groups->plan) {
+            const unsigned words = monoids[part].words(&groups->plan);
+            monoids[part].pack(&groups->plan, state_part_of(&s, part), word);
+            for (unsigned k = 0; k < words; k++, at += 8)
+                put(at, word[k]);
+        }
+        if (groups->tree && groups->tree[i]) status = put_saved(groups->tree[i], &at);
+    }
+    put(at, hash(bytes, (size_t)(at - (unsigned char *)bytes)));
+    return status;
+}
+
+static tally_status impossible(void) {
+    return fail(TALLY_EFORMAT, "these bytes are no saved groups, or damaged ones");
+}
+
+/* The next saved state. */
+static tally_status next_saved(const unsigned char **at, const unsigned char *end,
+                               const tally_problem *problem, tally_state **out) {
+    if (end - *at < 8) return impossible();
+    const uint64_t n = get(*at);
+    if (n > (uint64_t)(end - *at) - 8) return impossible();
+    const tally_status s = tally_state_load(*at + 8, (size_t)n, problem, out);
+    *at += 8 + n;
+    return s;
+}
+
+/* One group; *known elements are those of the groups before it. */
+static tally_status load_group(tally_groups *g, size_t i, const unsigned char **at,
+                               const unsigned char *end, uint64_t *known) {
+    const struct problem *p = &g->plan;
+    struct state s;
+    if ((size_t)(end - *at) < group_bytes(p)) return impossible();
+    s.n = get(*at);
+    *at += 8;
+    if (s.n > g->fed - *known) return impossible();
+    *known += s.n;
+    for_parts(part, p) {
+        uint64_t word[WORDS_MAX], again[WORDS_MAX];
+        const unsigned words = monoids[part].words(p);
+        for (unsigned k = 0; k < words; k++, *at += 8)
+            word[k] = get(*at);
+        /* Indices count all elements that have been fed. */
+        const uint64_t n = part == PART_EXTREMES && s.n > 0 ? g->fed : s.n;
+        if (!monoids[part].unpack(p, word, n, state_part(&s, part))) return impossible();
+        monoids[part].pack(p, state_part(&s, part), again);
+        if (memcmp(word, again, words * sizeof *word) != 0) return impossible();
+    }
+    put_state(g, i, &s);
+    if (!g->tree || s.n == 0) return TALLY_OK;
+    const tally_status status = next_saved(at, end, &g->asked, &g->tree[i]);
+    if (status == TALLY_OK && tally_state_count(g->tree[i]) != s.n) return impossible();
+    return status;
+}
+
+tally_status tally_groups_load(const void *bytes, size_t size, const tally_problem *problem,
+                               tally_groups **out) {
+    const unsigned char *at = bytes;
+    tally_groups *g = NULL;
+    tally_state *none = NULL;
+    if (!bytes || !out) return fail(TALLY_EINVAL, "tally_groups_load: an argument is NULL");
+    if (size < AT_PROBLEM + 16 || memcmp(at, magic, sizeof magic) != 0 || get(at + AT_VERSION) != 1)
+        return impossible();
+    const unsigned char *end = at + size - 8;
+    if (get(end) != hash(bytes, size - 8)) return impossible();
+    const uint64_t count = get(at + AT_COUNT), fed = get(at + AT_FED);
+    if (count > size / 8) return impossible();
+    at += AT_PROBLEM;
+    tally_status status = next_saved(&at, end, problem, &none);
+    if (status == TALLY_OK) status = tally_groups_create(&none->asked, (size_t)count, &g);
+    uint64_t known = 0;
+    if (status == TALLY_OK) g->fed = fed;
+    for (size_t i = 0; i < count && status == TALLY_OK; i++)
+        status = load_group(g, i, &at, end, &known);
+    if (status == TALLY_OK && at != end) status = impossible();
+    tally_state_destroy(none);
+    if (status != TALLY_OK) {
+        tally_groups_destroy(g);
+        return status;
+    }
+    *out = g;
+    return TALLY_OK;
+}

@@ -1,0 +1,490 @@
+"""Reductions in parts: along axes, by segment, by group, with a mask. Every result has the bits that reducing its
+elements alone gives; NumPy says which elements those are. TALLY_SEED gives another run of random shapes."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+import shapes as t
+
+SEED = int(os.environ.get("TALLY_SEED", "1"))
+print(f"TALLY_SEED={SEED}")
+
+DEVICES = {}
+
+
+@pytest.fixture(params=["cpu", "cpu:threads=1,isa=baseline", "cpu:threads=3,isa=avx2"])
+def device(request):
+    if request.param is None:
+        return None
+    if request.param not in DEVICES:
+        try:
+            DEVICES[request.param] = t.open_device(request.param)
+        except t.Failed:
+            pytest.skip("not here")
+    return DEVICES[request.param]
+
+
+def elements(type, shape, rng, kind="tame"):
+    """Random elements, with ties, zeros of both signs and, as asked for, specials and wild exponents."""
+    n = int(np.prod(shape, dtype=np.int64))
+    if type in t.INTS:
+        info = np.iinfo(t.DTYPE[type])
+        low, high = (info.min, info.max) if kind == "wild" else (max(info.min, -9), 9)
+        return rng.integers(low, high, n, dtype=t.DTYPE[type], endpoint=True).reshape(shape)
+    x = rng.standard_normal(n)
+    if kind == "wild":
+        x *= 2.0 ** rng.integers(-30, 30, n)
+    if kind == "small":
+        x = rng.integers(-3, 4, n).astype(float)
+    if kind == "huge":
+        x = np.ldexp(x, rng.integers(-1000, 1000, n)) if type == "f64" else np.ldexp(x, rng.integers(-120, 120, n))
+    if kind == "zeros":
+        x = np.where(rng.random(n) < 0.7, -0.0, 0.0)
+    if kind == "special":
+        x[rng.random(n) < 0.1] = np.nan
+        x[rng.random(n) < 0.1] = np.inf
+        x[rng.random(n) < 0.05] = -np.inf
+        x[rng.random(n) < 0.2] = -0.0
+    with np.errstate(over="ignore"):
+        if type == "bf16":
+            bits = x.astype(np.float32).view(np.uint32)
+            return (bits >> 16).astype(np.uint16).reshape(shape)
+        return x.astype(t.DTYPE[type]).reshape(shape)
+
+
+def bits_of(value, op):
+    if value is not None:
+        return value[1]
+    return 2**64 - 1 if op.startswith("arg") else 0
+
+
+def problems(type):
+    out = [t.Problem(op, type) for op in t.OPS if op not in ("dot", "user")]
+    out += [t.Problem("dot", type), t.Problem("var", type, ddof=1), t.Problem("std", type, ddof=1.5)]
+    out += [t.Problem("sum", type, out="f64"), t.Problem("mean", type, out="f32"), t.Problem("var", type, out="f64"),
+            t.Problem("sum", type, out="f16"), t.Problem("mean", type, also=["max", "argmin", "var", "nonzero"])]
+    function = (lambda a, b: a * b + a + b) if type != "bf16" else (lambda a, b: np.maximum(a, b) ^ 1)
+    out += [t.Problem("user", type, user=t.operator(type, function, 0, 1)),
+            t.Problem("user", type, user=t.operator(type, lambda a, b: b, 0, 0))]
+    if type in t.FLOATS:
+        out.append(t.Problem("sum", type, fast=True))
+    return out
+
+
+def named(problem):
+    ops = [problem.op] + [t.OPS[o - 1] for o in problem.c.also if o]
+    names = []
+    for op in ops:
+        names += {"minmax": ["min", "max"], "describe": ["count", "nans", "min", "max", "argmin", "argmax", "sum",
+                                                         "mean", "std"]}.get(op, [op])
+    return names
+
+
+def compare(problem, results, parts, other=None, indices=None):
+    """results: arrays of bits; parts: the elements of each, and `other` those of y. indices: where each part's
+    elements stand."""
+    names = named(problem)
+    if problem.c.fast:
+        return
+    for i, part in enumerate(parts):
+        try:
+            alone = t.reduce(problem, part, None if other is None else other[i])
+        except t.Failed as failed:
+            alone = [None] * len(names)
+        if alone == [None]:
+            assert results[0][i] == 0
+            continue
+        for v, name in enumerate(names):
+            want = bits_of(alone[v], name)
+            if indices is not None and name.startswith("arg") and want != 2**64 - 1:
+                want = int(indices[i][want])
+            got = int(results[v][i])
+            assert got == want, f"{name} of {problem.type}, result {i} of {len(parts)}: {got:#x}, not {want:#x}; {part}"
+
+
+def tried(call, problem, parts):
+    """The results; where some do not exist, those of the others."""
+    try:
+        return call()
+    except t.Failed as failed:
+        assert "result" in failed.line, failed.line
+        first = None
+        for i, part in enumerate(parts[0]):
+            try:
+                values = t.reduce(problem, part, None if parts[1] is None else parts[1][i])
+                bad = any(v is None and not n.startswith("arg") for v, n in zip(values, named(problem)))
+            except t.Failed:
+                bad = True
+            if bad:
+                first = i
+                break
+        assert first is not None and failed.line.startswith(f"result {first}"), (failed.line, first)
+        return failed.out
+
+
+def axes_case(problem, x, axes, device, y=None, mask=None):
+    if not problem.two():
+        y = None
+    parts = t.parts_of_axes(x, axes)
+    other = None if y is None else t.parts_of_axes(y, axes)
+    indices = None
+    if mask is not None:
+        there = t.parts_of_axes(np.broadcast_to(mask, x.shape), axes)
+        indices = [np.flatnonzero(m) for m in there]
+        parts = [p[m] for p, m in zip(parts, indices)]
+        other = None if other is None else [p[m] for p, m in zip(other, indices)]
+    results = tried(lambda: t.reduce_axes(problem, x, axes, y, mask, device), problem, (parts, other))
+    compare(problem, results, parts, other, indices)
+
+
+# ---- Axes ------------------------------------------------------------------------------------
+
+SHAPES = [((), []), ((0,), [0]), ((1,), [0]), ((7,), [0]), ((7,), []), ((5, 3), [1]), ((5, 3), [0]),
+          ((40, 4), [1]), ((40, 4), [0]), ((3, 70), [1]), ((3, 70), [0]), ((2, 3, 4), [1]), ((2, 3, 4), [0, 2]),
+          ((3, 0, 2), [1]), ((3, 0, 2), [0]), ((8, 1, 4, 10), [2, 3]), ((2, 2, 2, 2, 2), [1, 3]), ((33, 17), [0, 1])]
+
+
+@pytest.mark.parametrize("type", t.TYPES)
+def test_every_problem_along_axes(type, device):
+    rng = np.random.default_rng(SEED)
+    for problem in problems(type):
+        for i, (shape, axes) in enumerate(SHAPES):
+            kind = ["tame", "small", "special", "zeros", "wild", "huge"][i % 6]
+            x, y = elements(type, shape, rng, kind), elements(type, shape, rng)
+            axes_case(problem, x, axes, device, y)
+
+
+@pytest.mark.parametrize("type", ["f64", "f32", "f16", "i32", "i64", "u8"])
+def test_views(type, device):
+    rng = np.random.default_rng(SEED + 1)
+    base = elements(type, (6, 10, 8), rng, "small")
+    views = [base[::-1], base[:, ::2, ::-1], base.transpose(2, 0, 1), base[1:4, :, 3:5],
+             np.broadcast_to(base[:, :1], (6, 5, 8)), base[:, :, ::-3], base.transpose(1, 2, 0)[::-1]]
+    for op in ("sum", "argmin", "argmax", "prod", "mean", "var", "minmax", "dot", "describe"):
+        problem = t.Problem(op, type)
+        for x in views:
+            for axes in ([0], [1], [2], [0, 1], [1, 2], [0, 2], [0, 1, 2]):
+                axes_case(problem, x, axes, device, x[::-1])
+
+
+def random_view(type, rng, py):
+    dims = py.randint(1, 6)
+    shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]
+    while np.prod(shape) > 20000:
+        shape[py.randrange(dims)] = 1
+    x = elements(type, shape, rng, py.choice(["tame", "small", "special", "zeros", "wild", "huge"]))
+    x = x.transpose(py.sample(range(dims), dims))
+    cut = tuple(slice(None, None, py.choice([1, 1, 1, -1, 2, -2])) for _ in range(dims))
+    x = x[cut]
+    if py.random() < 0.2:
+        d = py.randrange(dims)
+        one = tuple(slice(0, 1) if i == d else slice(None) for i in range(dims))
+        x = np.broadcast_to(x[one], x.shape[:d] + (py.randint(1, 5),) + x.shape[d + 1:])
+    return x, py.sample(range(dims), py.randint(0, dims))
+
+
+def test_random_axes(device):
+    py, rng = random.Random(SEED), np.random.default_rng(SEED)
+    for _ in range(150):
+        type = py.choice(t.TYPES)
+        x, axes = random_view(type, rng, py)
+        op = py.choice([o for o in t.OPS if o != "user"])
+        y = x[tuple(slice(None, None, -1) for _ in x.shape)]
+        mask = None
+        if py.random() < 0.3:
+            mask = (rng.random(x.shape) < py.choice([0.1, 0.5, 1.0])).astype(np.uint8)
+            if py.random() < 0.3:
+                mask = np.broadcast_to(mask[:1], x.shape)
+        axes_case(t.Problem(op, type, ddof=py.choice([0, 1])), x, axes, device, y, mask)
+
+
+@pytest.mark.parametrize("shape,axes", [((300, 4), [1]), ((4, 3000), [0]), ((700, 300), [0]), ((700, 300), [1]),
+                                        ((9000, 3), [0]), ((20000, 2), [1]), ((3, 9000), [1]), ((70, 30, 9), [1]),
+                                        ((70, 30, 9), [0, 2]), ((5, 130, 77), [1]), ((2, 100000), [1]),
+                                        ((100000, 2), [0]), ((1500, 65), [1]), ((257, 257), [0])])
+@pytest.mark.parametrize("type", ["f64", "f32", "bf16", "i64", "u16"])
+def test_larger_axes(type, shape, axes, device):
+    rng = np.random.default_rng(SEED)
+    for kind in ("tame", "wild", "small"):
+        x = elements(type, shape, rng, kind)
+        for problem in (t.Problem("sum", type), t.Problem("mean", type), t.Problem("argmax", type),
+                        t.Problem("minmax", type), t.Problem("var", type, ddof=1), t.Problem("nonzero", type),
+                        t.Problem("prod", type), t.Problem("xor", type), t.Problem("std", type, out="f64"),
+                        t.Problem("sum", type, out="f64")):
+            axes_case(problem, x, axes, device)
+
+
+def test_numpy_semantics(device):
+    """The same numbers as NumPy's, where those are exact."""
+    rng = np.random.default_rng(SEED)
+    x = rng.integers(-50, 50, (4, 6, 5, 3)).astype(np.float64)
+    for axes in ((0,), (1,), (3,), (0, 1), (1, 3), (0, 2, 3), (-1,), (0, 1, 2, 3)):
+        for op, f in (("sum", np.sum), ("min", np.min), ("max", np.max)):
+            got = t.reduce_axes(t.Problem(op, "f64"), x, axes, device=device)[0].view(np.float64)
+            assert (got == f(x, axis=axes).ravel()).all()
+        if len(axes) == 1:
+            for op, f in (("argmin", np.argmin), ("argmax", np.argmax)):
+                got = t.reduce_axes(t.Problem(op, "f64"), x, axes, device=device)[0]
+                assert (got == f(x, axis=axes[0]).ravel().astype(np.uint64)).all()
+
+
+def test_out_strides(device):
+    rng = np.random.default_rng(SEED)
+    x = elements("f64", (6, 5, 4), rng)
+    problem = t.Problem("sum", "f64")
+    shape = t.axes_shape(x, [1], out_stride=[1, 99, 12])
+    got = t.run(problem, shape, x, None, 24, device, places=60)[0]
+    want = t.reduce_axes(problem, x, [1], device=device)[0].reshape(6, 4)
+    for i in range(6):
+        for j in range(4):
+            assert got[i + 12 * j] == want[i, j]
+    touched = {i + 12 * j for i in range(6) for j in range(4)}
+    assert all(got[k] == 0xA5A5A5A5A5A5A5A5 for k in range(60) if k not in touched)
+
+
+# ---- Segments --------------------------------------------------------------------------------
+
+
+def skews(rng, n):
+    yield "even", np.arange(0, n + 1, 4)
+    yield "one", np.array([0, n])
+    yield "two", np.array([0, n // 3, n])
+    yield "empty", np.zeros(50, np.int64)
+    yield "gaps", np.sort(rng.integers(0, n, n // 3, endpoint=True))
+    yield "zipf", np.minimum(np.concatenate([[0], np.cumsum(rng.zipf(1.5, 400))]), n)
+    giant = np.concatenate([np.arange(0, 60), [n - 30], np.arange(n - 29, n + 1)])
+    yield "giant", giant
+    yield "inner", np.array([5, 9, 9, 9, 40, n - 7])
+
+
+@pytest.mark.parametrize("type", ["f64", "f32", "f16", "i32", "u64"])
+@pytest.mark.parametrize("n", [1000, 150000])
+def test_segments(type, n, device):
+    rng = np.random.default_rng(SEED)
+    x, y = elements(type, n, rng, "wild"), elements(type, n, rng, "small")
+    ops = [("sum", {}), ("argmin", {}), ("prod", {}), ("var", dict(ddof=1)), ("dot", {}), ("describe", {}),
+           ("minmax", {}), ("any", {})]
+    if n > 10000:
+        ops = ops[:4]
+    for op, options in ops:
+        problem = t.Problem(op, type, **options)
+        for name, offsets in skews(rng, n):
+            if n > 10000 and name == "gaps":
+                offsets = np.unique(offsets[::100])
+            for kind in (np.int32, np.int64):
+                offsets = np.ascontiguousarray(offsets.astype(kind))
+                parts = [x[a:b] for a, b in zip(offsets[:-1], offsets[1:])]
+                other = [y[a:b] for a, b in zip(offsets[:-1], offsets[1:])] if problem.two() else None
+                results = tried(lambda: t.reduce_segments(problem, x, offsets, y if other else None, None, device),
+                                problem, (parts, other))
+                compare(problem, results, parts, other)
+
+
+def test_masked_segments(device):
+    rng = np.random.default_rng(SEED)
+    for type in ("f64", "i16"):
+        n = 20000
+        x = elements(type, n, rng, "small")
+        mask = (rng.random(n) < 0.6).astype(np.uint8)
+        for op in ("sum", "argmax", "prod", "count", "std"):
+            problem = t.Problem(op, type)
+            for name, offsets in skews(rng, n):
+                offsets = np.ascontiguousarray(offsets.astype(np.int64))
+                if len(offsets) > 2000:
+                    offsets = offsets[:2000]
+                there = [np.flatnonzero(mask[a:b]) for a, b in zip(offsets[:-1], offsets[1:])]
+                parts = [x[a:b][m] for a, b, m in zip(offsets[:-1], offsets[1:], there)]
+                results = tried(lambda: t.reduce_segments(problem, x, offsets, None, mask, device), problem,
+                                (parts, None))
+                compare(problem, results, parts, None, there)
+
+
+def test_equal_segments(device):
+    rng = np.random.default_rng(SEED)
+    for length in (1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 63, 64, 65, 100, 255, 1024):
+        for count in (1, 3, 8, 17, 200):
+            for type in ("f64", "f32", "i32"):
+                x = elements(type, (count, length), rng, "tame")
+                for op in ("sum", "argmin", "mean", "max"):
+                    problem = t.Problem(op, type)
+                    compare(problem, t.reduce_segments(problem, x, None, device=device, count=count), list(x))
+
+
+@pytest.mark.parametrize("offsets,line", [([0, 5, 3, 7], "offset 2 falls"), ([0, 5, 11], "offset 2 is 11"),
+                                          ([-1, 5, 7], "offset 0 is -1"), ([0, 12, 3], "offset 1 is 12"),
+                                          ([3, 2], "offset 1 falls"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])
+def test_hostile_offsets(offsets, line, device):
+    x = np.ones(10)
+    for kind in (np.int32, np.int64):
+        with pytest.raises(t.Failed) as failed:
+            t.reduce_segments(t.Problem("sum", "f64"), x, np.array(offsets, kind), device=device)
+        assert failed.value.status == "EINVAL" and line in failed.value.line
+        assert all((o.view(np.uint8) == 0xA5).all() for o in failed.value.out)
+
+
+def test_late_bad_offset(device):
+    n = 300000
+    offsets = np.arange(0, n + 1, dtype=np.int64)
+    offsets[200001] = 5
+    offsets[250001] = n + 5
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_segments(t.Problem("sum", "i8"), np.ones(n, np.int8), offsets, device=device)
+    assert "offset 200001 falls" in failed.value.line
+
+
+def test_absent_results(device):
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_segments(t.Problem("argmin", "i32"), np.arange(9, dtype=np.int32), np.array([0, 3, 3, 9]),
+                          device=device)
+    assert failed.value.status == "EINVAL" and failed.value.line.startswith("result 1 has no elements")
+    assert list(failed.value.out[0]) == [0, 0, 0]
+    big = np.array([[1, 2], [2**62, 2**62], [5, 6], [2**63 - 1, 1]], np.int64)
+    for axes, x in (([1], big), ([0], np.ascontiguousarray(big.T))):
+        with pytest.raises(t.Failed) as failed:
+            t.reduce_axes(t.Problem("sum", "i64"), x, axes, device=device)
+        assert failed.value.status == "ERANGE" and failed.value.line.startswith("result 1: the exact sum")
+        assert list(failed.value.out[0]) == [3, 0, 11, 0]
+
+
+# ---- Groups ----------------------------------------------------------------------------------
+
+
+def group_parts(ids, groups, mask=None):
+    there = np.ones(len(ids), bool) if mask is None else mask != 0
+    return [np.flatnonzero((ids == g) & there) for g in range(groups)]
+
+
+ID_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+@pytest.mark.parametrize("type", t.TYPES)
+def test_groups(type, device):
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    for i, problem in enumerate(problems(type)):
+        n, groups = py.choice([(0, 3), (1, 1), (500, 7), (500, 100), (2000, 3)])
+        x, y = elements(type, n, rng, py.choice(["tame", "wild", "special", "zeros"])), elements(type, n, rng)
+        ids = rng.integers(0, groups, n).astype(ID_TYPES[i % 8])
+        if i % 3 == 0:
+            ids = np.sort(ids)
+        mask = (rng.random(n) < 0.7).astype(np.uint8) if i % 4 == 1 else None
+        where = group_parts(ids, groups, mask)
+        parts, other = [x[w] for w in where], [y[w] for w in where] if problem.two() else None
+        results = tried(lambda: t.reduce_groups(problem, x, ids, groups, y if other else None, mask, device), problem,
+                        (parts, other))
+        compare(problem, results, parts, other, where)
+
+
+@pytest.mark.parametrize("groups", [2, 1000, 50000])
+def test_larger_groups(groups, device):
+    rng = np.random.default_rng(SEED)
+    n = 300000
+    ids = rng.integers(0, groups, n).astype(np.int32)
+    order = np.argsort(ids, kind="stable")
+    ends = np.searchsorted(ids[order], np.arange(groups + 1))
+    for type in ("f64", "f32", "i32"):
+        for kind in ("tame", "wild"):
+            x = elements(type, n, rng, kind)
+            for op in ("sum", "mean", "argmax", "count") if groups < 10000 else ("sum",):
+                problem = t.Problem(op, type)
+                where = [order[a:b] for a, b in zip(ends[:-1], ends[1:])]
+                results = tried(lambda: t.reduce_groups(problem, x, ids, groups, device=device), problem,
+                                ([x[w] for w in where], None))
+                compare(problem, results, [x[w] for w in where], None, where)
+
+
+def test_hostile_ids(device):
+    x = np.ones(100000)
+    ids = np.zeros(100000, np.int64)
+    for at, value in ((7, 3), (99999, -1), (70000, 2**62)):
+        bad = ids.copy()
+        bad[at] = value
+        with pytest.raises(t.Failed) as failed:
+            t.reduce_groups(t.Problem("sum", "f64"), x, bad, 3, device=device)
+        assert failed.value.status == "EINVAL" and failed.value.line.startswith(f"id {at} is {value}, outside")
+        got = t.reduce_groups(t.Problem("count", "f64"), x, bad, 3, device=device, skip=True)[0]
+        assert list(got) == [99999, 0, 0]
+    falling = np.array([0, 1, 1, 0])
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_groups(t.Problem("sum", "f64"), x[:4], falling, 2, device=device, is_sorted=True)
+    assert "id 3 falls" in failed.value.line
+    unsigned = np.array([0, 255], np.uint8)
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_groups(t.Problem("sum", "f64"), x[:2], unsigned, 2, device=device)
+    assert "id 1 is 255" in failed.value.line
+
+
+@pytest.mark.parametrize("type", ["f64", "f32", "f16", "i32", "u8"])
+def test_group_states(type, device):
+    """Fed in pieces, merged, saved and loaded: the same as all at once."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    for problem in problems(type):
+        if problem.c.fast:
+            continue
+        groups, n = 9, 3000
+        x, y = elements(type, n, rng, py.choice(["tame", "wild", "special"])), elements(type, n, rng)
+        ids = rng.integers(-1, groups, n)
+        ids[ids == 4] = 5
+        y = y if problem.two() else None
+        tree = problem.op == "user" or (problem.op == "prod" and type in t.FLOATS)
+
+        def outcome(call):
+            try:
+                return call()
+            except t.Failed as failed:
+                return failed.status, failed.line
+        want = outcome(lambda: [list(o) for o in t.reduce_groups(problem, x, ids, groups, y, None, device, True)])
+        cuts = [0] + sorted(py.sample(range(n), 4)) + [n]
+        pieces = [t.Groups(problem, groups) for _ in range(1 if tree else 5)]
+        for k, (a, b) in enumerate(zip(cuts[:-1], cuts[1:])):
+            pieces[0 if tree else k].feed(x[a:b], ids[a:b], None if y is None else y[a:b], None, True, device)
+        while len(pieces) > 1:
+            k = py.randrange(len(pieces) - 1)
+            left = t.Groups.load(problem, groups, pieces[k].save())
+            left.merge(pieces.pop(k + 1))
+            pieces[k] = left
+        whole = t.Groups(problem, groups)
+        whole.feed(x, ids, y, None, True, device)
+        saved = pieces[0].save()
+        assert saved == whole.save(), problem.op
+        again = t.Groups.load(problem, groups, saved)
+        assert outcome(lambda: [list(o) for o in again.values()]) == want
+        for at in (0, 9, 30, len(saved) // 2, len(saved) - 1):
+            bad = bytearray(saved)
+            bad[at] ^= 4
+            with pytest.raises(t.Failed):
+                t.Groups.load(problem, groups, bytes(bad))
+        with pytest.raises(t.Failed):
+            t.Groups.load(problem, groups, saved[:-8])
+
+
+# ---- Wrong arguments -------------------------------------------------------------------------
+
+
+def test_wrong_shapes():
+    x = np.ones(12)
+    problem = t.Problem("sum", "f64")
+
+    def refused(shape, status="EINVAL", y=None):
+        with pytest.raises(t.Failed) as failed:
+            t.run(problem, shape, x, y, 4)
+        assert failed.value.status == status
+        assert all((o.view(np.uint8) == 0xA5).all() for o in failed.value.out)
+        return failed.value.line
+
+    length = np.array([3, 4], np.uint64)
+    assert "no way to cut" in refused(t._Shape(cut=0))
+    assert "17 dimensions" in refused(t._Shape(cut=1, dims=17, length=t.address(length)))
+    assert "length is NULL" in refused(t._Shape(cut=1, dims=2))
+    assert "axis 2" in refused(t._Shape(cut=1, dims=2, length=t.address(length), axes=4))
+    huge = np.array([2**40, 2**40], np.uint64)
+    assert "more than can be counted" in refused(t._Shape(cut=1, dims=2, length=t.address(huge), axes=2))
+    assert "equal length" in refused(t._Shape(cut=2, n=12, count=5))
+    refused(t._Shape(cut=2, n=12, count=1, offsets=t.address(length), offsets_type=12), "ETYPE")
+    refused(t._Shape(cut=3, n=12, count=1, ids=t.address(length), ids_type=12), "ETYPE")
+    assert "ids is NULL" in refused(t._Shape(cut=3, n=12, count=1))
+    assert "second array" in refused(t._Shape(cut=2, n=12, count=4), y=x)
+    with pytest.raises(t.Failed):
+        t.run(problem, t._Shape(cut=2, n=12, count=4), None, None, 4)
