@@ -17,8 +17,6 @@ DEVICES = {}
 
 @pytest.fixture(params=["cpu", "cpu:threads=1,isa=baseline", "cpu:threads=3,isa=avx2"])
 def device(request):
-    if request.param is None:
-        return None
     if request.param not in DEVICES:
         try:
             DEVICES[request.param] = t.open_device(request.param)
