@@ -12,7 +12,15 @@
 
 /* ---- The table ---------------------------------------------------------------------------- */
 
-enum { FLOATS = 1, SIGNED = 2, UNSIGNED = 4, INTEGERS = SIGNED | UNSIGNED, ALL_TYPES = 7 };
+enum {
+    SHORT_FLOATS = 1, /* all but f64 */
+    DOUBLES = 2,
+    SIGNED = 4,
+    UNSIGNED = 8,
+    FLOATS = SHORT_FLOATS | DOUBLES,
+    INTEGERS = SIGNED | UNSIGNED,
+    ALL_TYPES = FLOATS | INTEGERS
+};
 
 #define SUM        PART_BIT(PART_SUM)
 #define SQUARES    PART_BIT(PART_SQUARES)
@@ -21,6 +29,7 @@ enum { FLOATS = 1, SIGNED = 2, UNSIGNED = 4, INTEGERS = SIGNED | UNSIGNED, ALL_T
 
 /* The first row that fits is taken, so rows for several parts come before those for one of them. */
 static const struct recipe recipes[] = {
+    {SUM | SQUARES, SHORT_FLOATS, 0, 0, "moments.cu", NULL, "sum"},
     {SUM, FLOATS, 0, 0, "sum.cu", NULL, "sum"},
     {SQUARES, FLOATS, 0, 0, "sum.cu", "LIFT_SQUARE", "sum"},
     {PRODUCTS, FLOATS, 0, 0, "sum.cu", "LIFT_PRODUCT", "sum"},
@@ -44,7 +53,8 @@ static const struct recipe recipes[] = {
 _Static_assert(RECIPES <= RECIPES_MAX, "recipe.h");
 
 static int kind_of(tally_type type) {
-    return type_is_float(type) ? FLOATS : type_is_signed(type) ? SIGNED : UNSIGNED;
+    if (type == TALLY_F64) return DOUBLES;
+    return type_is_float(type) ? SHORT_FLOATS : type_is_signed(type) ? SIGNED : UNSIGNED;
 }
 
 static int fits(const struct recipe *r, const struct problem *p, unsigned parts) {
@@ -70,11 +80,13 @@ unsigned recipe_number(const struct recipe *r) {
 }
 
 int recipe_has_limbs(const struct recipe *r) {
-    return r->types == FLOATS && (r->parts & (SUM | SQUARES | PRODUCTS | MAGNITUDES)) != 0;
+    return !(r->types & INTEGERS) && (r->parts & (SUM | SQUARES | PRODUCTS | MAGNITUDES)) != 0;
 }
 
 int recipe_has_products(const struct recipe *r, const struct problem *p) {
-    return recipe_has_limbs(r) && p->type != TALLY_F16 && (r->parts & (SQUARES | PRODUCTS)) != 0;
+    const int both = r->parts == (SUM | SQUARES);
+    return recipe_has_limbs(r) && (p->type != TALLY_F16 || both) &&
+           (r->parts & (SQUARES | PRODUCTS)) != 0;
 }
 
 /* ---- Compiling ---------------------------------------------------------------------------- */

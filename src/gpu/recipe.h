@@ -27,7 +27,8 @@ unsigned recipe_choose(const struct problem *p, const struct recipe *out[PARTS])
 unsigned recipe_number(const struct recipe *r);
 /* Whether its blocks meet limb by limb in one record, and not on a board (kernels/records.h). */
 int recipe_has_limbs(const struct recipe *r);
-/* The same, and its terms are products that are computed with as doubles (kernels/lift.h). */
+/* The same, and its threads need the registers of GPU_PRODUCT_BLOCKS_A_UNIT (kernels/tuning.h): its terms are products
+ * that are computed with as doubles (kernels/lift.h), or it is two sums at once. */
 int recipe_has_products(const struct recipe *r, const struct problem *p);
 
 /* Compiles it for blocks of `block` threads. TALLY_EUNSUPPORTED where the device cannot do it. */

@@ -1,6 +1,7 @@
 /*
  * kernel.h - what the production kernels add to the dialect: how a kernel is declared, loops that are written out
- * or are not, words that other blocks or the host write, and a multiplication and addition in one.
+ * or are not, helpers that are inlined however often they are called (what they point to then stays in registers),
+ * words that other blocks or the host write, and a multiplication and addition in one.
  *
  * Whoever includes this has included tuning.h.
  */
@@ -17,6 +18,7 @@
 #endif
 #define BOUNDED            __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
 #define KERNEL             extern "C" __global__ void BOUNDED
+#define INLINED            static __forceinline__ __device__
 #define read_word(p)       (*(volatile const u64 *)(p))
 #define write_word(p, v)   ((void)(*(volatile u64 *)(p) = (v)))
 #define fused(a, b, c)     __fma_rn(a, b, c)
@@ -27,6 +29,7 @@
 #define __device__ static inline __attribute__((always_inline))
 #define UNROLL
 #define UNROLL_NOT
+#define INLINED            __device__
 #define KERNEL             __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)       atomicLoad(p)
 #define write_word(p, v)   atomicStore(p, v)
@@ -38,6 +41,7 @@ OVERLOADED u32 atomicAdd(__local u32 *p, u32 v) {
 #else
 #define UNROLL
 #define UNROLL_NOT
+#define INLINED            __device__
 #define KERNEL             __global__ void
 #define read_word(p)       atomicLoad(p)
 #define write_word(p, v)   atomicStore(p, v)

@@ -9,7 +9,11 @@
  * mantissas has 106 bits, so its lowest one then is 2^(VAGUE - 105) at least, above 2^-1074. Other products are
  * vague, and are for the slow path.
  *
- * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more.
+ * With LIFT_MOMENTS there are two sums of one array's elements, which are told apart by a constant, `squares`, of
+ * inputs: there terms are squares, and else the elements, as floats or doubles like those.
+ *
+ * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more. Of
+ * LIFT_MOMENTS it is that for squares; elements have half the bits, and one level less where there are several.
  */
 #ifndef TALLY_LIFT_H
 #define TALLY_LIFT_H
@@ -18,7 +22,7 @@
 
 #include "grid.h"
 
-#if defined(LIFT_SQUARE) || defined(LIFT_PRODUCT)
+#if defined(LIFT_SQUARE) || defined(LIFT_PRODUCT) || defined(LIFT_MOMENTS)
 #define MULTIPLIES 1
 #else
 #define MULTIPLIES 0
@@ -49,6 +53,13 @@ typedef float term;
 #define LEVELS    (MULTIPLIES ? 1 : 2)
 #endif
 
+/* The levels for inputs, or windows, *s. */
+#if defined(LIFT_MOMENTS)
+#define LEVELS_OF(s) ((s)->squares || LEVELS == 1 ? LEVELS : LEVELS - 1)
+#else
+#define LEVELS_OF(s) LEVELS
+#endif
+
 #define VAGUE (-960)
 
 /* A thread's tile of the inputs. */
@@ -58,6 +69,13 @@ typedef struct input {
 } input;
 #define FIRST(t, i)  widen((t)->x.e[i])
 #define SECOND(t, i) widen((t)->y.e[i])
+#elif defined(LIFT_MOMENTS)
+typedef struct input {
+    tile x;
+    u32 squares;
+} input;
+#define FIRST(t, i)  widen((t)->x.e[i])
+#define SECOND(t, i) ((t)->squares ? widen((t)->x.e[i]) : (real)1)
 #else
 typedef struct input {
     tile x;

@@ -21,7 +21,8 @@
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
 /* The same for exact sums, which need 80 registers a thread. */
 #define GPU_SUM_BLOCKS_A_UNIT 3
-/* The same for exact sums of products, most of which go through levels of doubles: 128 registers. */
+/* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
+ * registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
 #define GPU_TILE                  4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
@@ -44,6 +45,8 @@
 #define WAYS      16u /* sums that a fast sum keeps side by side */
 #elif defined(LIFT_PRODUCT)
 #define IN_FLIGHT (GPU_TILE / 2) /* of each array */
+#elif defined(LIFT_MOMENTS) && !defined(TYPE_F32)
+#define IN_FLIGHT (GPU_TILE / 2) /* more would not fit into registers */
 #else
 #define IN_FLIGHT GPU_TILE
 #define WAYS      2u

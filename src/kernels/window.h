@@ -10,7 +10,7 @@
  * Two checks a tile make it exact: no t had another exponent than sigma (no x was too large, infinite or
  * NaN), and after the last level nothing was left. A tile that fails has changed nothing. What is left of
  * it may fit the window right below, with totals of its own; or the tile gets another window, or goes
- * element by element to the superaccumulator (sum.cu).
+ * element by element to the superaccumulator (adding.h).
  *
  * Where a term has two parts (lift.h), the second one begins at the window's second level: |x y - fl(x y)| <=
  * 2^-53 |fl(x y)| <= 2^(E-54), which the first level would round to 0, and which is less than the second one takes.
@@ -120,16 +120,16 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #endif
 }
 
-/* The window for what a window leaves. */
-PURE window window_below(window w) {
+/* The window for what a window of so many levels leaves. */
+PURE window window_below(window w, i32 levels) {
     window below;
-    below.exponent = w.exponent - LEVELS * MANTISSA;
+    below.exponent = w.exponent - levels * MANTISSA;
     below.exponent = below.exponent < E_LEAST ? E_LEAST : below.exponent;
     below.sigma = sigma_bits(below.exponent);
     return below;
 }
 
-/* The levels of a window, for x; leaves the last level's q in q, and what that was taken from in rest.
+/* The levels of a window, for a term of *t; leaves the last level's q in q, and what that was taken from in rest.
  * KEEP_LEVELS adds up levels that met `terms` terms each, but for the first one, which met so many as TILE
  * in the window itself, and in the one below as many as the others. */
 #define SIGMA(w, level) REAL_FROM((w).sigma - ((raw)((level)*MANTISSA) << MANTISSA))
@@ -138,8 +138,10 @@ PURE window window_below(window w) {
     LEVEL(a);                                                                                      \
     rest -= q;                                                                                     \
     LEVEL(b);                                                                                      \
-    rest -= q;                                                                                     \
-    LEVEL(c)
+    if (LEVELS_OF(t) == 3) {                                                                       \
+        rest -= q;                                                                                 \
+        LEVEL(c);                                                                                  \
+    }
 #define DECLARE_LEVELS(a, b, c, w)                                                                 \
     const term sigma##a = REAL_FROM((w).sigma);                                                    \
     const term sigma##b = SIGMA(w, 1), sigma##c = SIGMA(w, 2);                                     \
@@ -147,19 +149,21 @@ PURE window window_below(window w) {
 #define KEEP_LEVELS(a, b, c, totals, first, terms)                                                 \
     add_units(totals, 0, UNITS(a, first));                                                         \
     add_units(totals, 1, UNITS(b, terms));                                                         \
-    add_units(totals, 2, UNITS(c, terms))
+    if (LEVELS_OF(t) == 3) add_units(totals, 2, UNITS(c, terms))
 #elif LEVELS == 2
 #define ALL_LEVELS(a, b, c)                                                                        \
     LEVEL(a);                                                                                      \
-    rest -= q;                                                                                     \
-    LEVEL(b)
+    if (LEVELS_OF(t) == 2) {                                                                       \
+        rest -= q;                                                                                 \
+        LEVEL(b);                                                                                  \
+    }
 #define DECLARE_LEVELS(a, b, c, w)                                                                 \
     const term sigma##a = REAL_FROM((w).sigma);                                                    \
     const term sigma##b = SIGMA(w, 1);                                                             \
     raw sum##a = 0, sum##b = 0
 #define KEEP_LEVELS(a, b, c, totals, first, terms)                                                 \
     add_units(totals, 0, UNITS(a, first));                                                         \
-    add_units(totals, 1, UNITS(b, terms))
+    if (LEVELS_OF(t) == 2) add_units(totals, 1, UNITS(b, terms))
 #else
 #define ALL_LEVELS(a, b, c) LEVEL(a)
 #define DECLARE_LEVELS(a, b, c, w)                                                                 \
@@ -199,7 +203,7 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 /* The same with what the window leaves going to the one below, whose totals are `low`. */
 PURE u32 extract_twice(const input *t, window w, u64 *totals, u64 *low) {
     DECLARE_LEVELS(0, 1, 2, w);
-    DECLARE_LEVELS(3, 4, 5, window_below(w));
+    DECLARE_LEVELS(3, 4, 5, window_below(w, LEVELS_OF(t)));
     raw outside = 0;
     u32 left = 0;
     UNROLL
