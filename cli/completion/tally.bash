@@ -27,11 +27,11 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    -n | --n | --threads | --repeat | --block | --coarsen | --ddof) return ;;
+    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | -F | --delimiter) return ;;
     esac
     [ -n "$words" ] || case $command in # what the command takes
     devices) words='--json --help' ;;
-    bench) words="$operators --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
+    bench) words="$operators $statistics --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
     ladder)
         words="--device --only $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
@@ -43,7 +43,8 @@ _tally() {
     *) # an operator: its options, else files
         case $current in
         -*)
-            words='--dtype --text --out --fast --device --threads --json --help'
+            words='--dtype --text --raw --skip-na --decimal --each -c --column --by --sort --header -F --delimiter
+                --out --fast --device --threads --json --help'
             case ,$command, in *,var,* | *,std,* | *,describe,*) words="$words --ddof" ;; esac ;;
         *)
             compopt -o filenames 2>/dev/null

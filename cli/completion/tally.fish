@@ -44,9 +44,18 @@ complete -c tally -l help -d 'its help'
 
 complete -c tally -n __tally_reduces -F
 complete -c tally -n __tally_reduces -l text -d 'numbers as text'
+complete -c tally -n __tally_reduces -l raw -d 'raw elements'
+complete -c tally -n __tally_reduces -l skip-na -d 'leave out what is no number'
+complete -c tally -n __tally_reduces -l decimal -d 'the exact decimal sum'
+complete -c tally -n __tally_reduces -l each -d 'a line a file'
+complete -c tally -n __tally_reduces -s c -l column -x -d 'a column of a table'
+complete -c tally -n __tally_reduces -l by -x -d 'a value for each key'
+complete -c tally -n __tally_reduces -l sort -d 'in order of the keys'
+complete -c tally -n __tally_reduces -l header -d 'the first line has names'
+complete -c tally -n __tally_reduces -s F -l delimiter -x -d 'what parts the fields'
 complete -c tally -n __tally_reduces -l out -x -a 'f16 bf16 f32 f64' -d 'round to this type'
 complete -c tally -n __tally_has_ddof -l ddof -x -d 'the correction of the variance'
-complete -c tally -n '__tally_is bench' -a "$operators"
+complete -c tally -n '__tally_is bench' -a "$operators $statistics"
 complete -c tally -n '__tally_is bench' -l data -x -a 'uniform normal loguniform wild' -d 'how floating elements are spread'
 complete -c tally -n '__tally_is bench' -l repeat -x -d 'so many rounds'
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l fast -d 'plain, unordered additions'

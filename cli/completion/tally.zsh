@@ -44,7 +44,7 @@ _tally() {
             '--data[how floating elements are spread]:kind:(uniform normal loguniform wild)' \
             '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
             '--fast[plain, unordered additions]' '--repeat[so many rounds]:number' '--json[one JSON object]' \
-            '--help[its help]' ':operator:($names)' ;;
+            '--help[its help]' ':operator:($names ${statistics%%:*})' ;;
     ladder)
         _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
             '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
@@ -54,7 +54,11 @@ _tally() {
     *)
         local -a more
         [[ ,$command, != *,(var|std|describe),* ]] || more=('--ddof[the correction of the variance]:number')
-        _arguments '--dtype[the elements'\'' type]:type:($types)' '--text[numbers as text]' \
+        _arguments '--dtype[the elements'\'' type]:type:($types)' '--text[numbers as text]' '--raw[raw elements]' \
+            '--skip-na[leave out what is no number]' '--decimal[the exact decimal sum]' '--each[a line a file]' \
+            '(-c --column)'{-c,--column}'[a column of a table]:column' '--by[a value for each key]:column' \
+            '--sort[in order of the keys]' '--header[the first line has names]' \
+            '(-F --delimiter)'{-F,--delimiter}'[what parts the fields]:character' \
             '--out[round to this type]:type:(f16 bf16 f32 f64)' '--fast[plain, unordered additions]' \
             '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
             '--json[one JSON object]' '--help[its help]' $more '*:file:_files' ;;
