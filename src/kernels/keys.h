@@ -4,7 +4,7 @@
  * The key of a float has the order of min and max: -0 just below +0, positive NaNs above +infinity and
  * negative ones below -infinity. A key has as many bits as its element.
  *
- * ORDER_KEYS(word) defines order_key() and order_bits() on an unsigned type of at least that many bits. Whoever
+ * ORDER_KEYS(word) defines key_of_bits() and bits_of_key() on an unsigned type of at least that many bits. Whoever
  * includes this has defined u32 and PURE.
  */
 #ifndef TALLY_KEYS_H
