@@ -106,7 +106,7 @@ static tally_status make(tally_groups *g) {
 
 tally_status tally_groups_create(const tally_problem *problem, size_t count, tally_groups **out) {
     struct problem plan;
-    if (!out) return fail(TALLY_EINVAL, "tally_groups_create: out is NULL");
+    if (!problem || !out) return fail(TALLY_EINVAL, "tally_groups_create: an argument is NULL");
     tally_status status = problem_plan(problem, &plan);
     if (status != TALLY_OK) return status;
     if (count > SIZE_MAX / 64) return no_memory(count);
@@ -406,7 +406,11 @@ tally_status tally_groups_load(const void *bytes, size_t size, const tally_probl
     tally_status status = next_saved(&at, end, problem, &none);
     if (status == TALLY_OK) status = tally_groups_create(&none->asked, (size_t)count, &g);
     uint64_t known = 0;
-    if (status == TALLY_OK) g->fed = fed;
+    if (status != TALLY_OK || !g) {
+        tally_state_destroy(none);
+        return status;
+    }
+    g->fed = fed;
     for (size_t i = 0; i < count && status == TALLY_OK; i++)
         status = load_group(g, i, &at, end, &known);
     if (status == TALLY_OK && at != end) status = impossible();

@@ -377,7 +377,7 @@ static void lower_order(const struct across *a, struct hand *h, const uint64_t *
         const int64_t l = ((const lane *)low)[i], g = ((const lane *)high)[i];                     \
         const int64_t key = greatest ? g : l;                                                      \
         const uint64_t bits = (uint64_t)(key ^ ((key >> 63) & flip) ^ turn) & all;                 \
-        h->bits[i] = (g > infinity) | (l < ~infinity) ? nan : bits;                                \
+        h->bits[i] = ((g > infinity) | (l < ~infinity)) ? nan : bits;                              \
     }
     if (form_of(a, FORM_ORDER)->lane == 4)
         LOWER_ORDER(int32_t)
@@ -647,7 +647,7 @@ static void plan_parts(struct across *a, unsigned threads) {
     if (parts > bytes / PART_BYTES) parts = bytes / PART_BYTES;
     if (parts > length) parts = length;
     if (parts < 1) parts = 1;
-    a->each = (length + parts - 1) / parts;
+    a->each = length > 0 ? (length + parts - 1) / parts : 1;
     a->parts = (length + a->each - 1) / a->each;
 }
 
@@ -809,16 +809,19 @@ static void segments_task(void *context, size_t task, unsigned worker) {
         size_t start[SEGMENTS_BLOCK], length[SEGMENTS_BLOCK], empty = 0, giants = 0;
         struct place place = {s->x, NULL, (ptrdiff_t)at, at, at, 0, 0};
         place.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
+        const size_t begin = (size_t)offset_at(s->offsets, s->offsets_type, at);
+        size_t behind = begin;
         for (size_t i = 0; i < place.width; i++) {
-            start[i] = (size_t)offset_at(s->offsets, s->offsets_type, at + i);
-            length[i] = (size_t)offset_at(s->offsets, s->offsets_type, at + i + 1) - start[i];
+            start[i] = behind;
+            behind = (size_t)offset_at(s->offsets, s->offsets_type, at + i + 1);
+            length[i] = behind - start[i];
             empty += length[i] == 0;
             giants += length[i] * a->element >= LONG_BYTES;
             h->value[3][i] = length[i] ? (double)length[i] : 1;
         }
         /* The next block's elements are asked for while this one's are looked at in another order. */
-        const char *next = s->x + (start[place.width - 1] + length[place.width - 1]) * a->element;
-        const size_t bytes = (size_t)(next - s->x) - start[0] * a->element;
+        const char *next = s->x + behind * a->element;
+        const size_t bytes = (behind - begin) * a->element;
         for (size_t b = 0; b < bytes && b < 32768; b += 64)
             __builtin_prefetch(next + b, 0, 2);
         if (empty < place.width) {

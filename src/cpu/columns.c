@@ -595,7 +595,7 @@ ALWAYS_INLINE void turn_32(__m512i *a, size_t columns, size_t width, uint32_t *o
             _mm512_shuffle_i32x4(even, even2, 0x88), _mm512_shuffle_i32x4(odd, odd2, 0x88),
             _mm512_shuffle_i32x4(even, even2, 0xdd), _mm512_shuffle_i32x4(odd, odd2, 0xdd)};
         for (int j = 0; j < 4; j++) {
-            const size_t c = (size_t)(4 * j + q);
+            const size_t c = 4 * (size_t)j + (size_t)q;
             if (c < columns) _mm512_storeu_si512(out + c * width, column[j]);
         }
     }

@@ -347,7 +347,7 @@ static void rows_task(void *context, size_t task, unsigned worker) {
         if (s != TALLY_OK) break;
         if (from == 0 && to == length)
             lower_row(job, row, &w->state, &w->tree, &w->absence);
-        else if (from < to) {
+        else if (shares && from < to) {
             struct share *part = shares + (from == 0);
             part->row = row;
             part->from = from;
