@@ -23,13 +23,11 @@
  * depends on n and the first index alone. Every monoid's words are the same for equal states, so equal states
  * have equal bytes. docs/states.md says it for users.
  */
-#include "exact/round.h"
 #include "state.h"
 
 #include "status.h"
 #include "types.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -145,21 +143,12 @@ static size_t saved_bytes(const struct problem *p, uint64_t first, uint64_t n) {
     return AT_WORDS + 8 * count_words(p) + stretch_bytes(p, first, n) + HASH_BYTES;
 }
 
-/* A node's value. A NaN of a product becomes the canonical one: which one it is depends on the machine. */
-static union tree_value node_value(const struct problem *p, union tree_value v) {
-    if (p->user) return v;
-    if (p->type == TALLY_F64 && isnan(v.f64)) v.f64 = float_nan(TALLY_F64).as.f64;
-    if (p->type != TALLY_F64 && isnan(v.f32)) v.f32 = float_nan(TALLY_F32).as.f32;
-    return v;
-}
-
 static void save_stretch(const tally_state *s, unsigned char *bytes) {
     const struct stretch *t = s->stretch;
     const size_t element = type_size(s->plan.type);
     for (int i = 0; i < t->tree.count; i++, bytes += 8) {
         memset(bytes, 0, 8);
-        const union tree_value v = node_value(&s->plan, t->tree.node[i].value);
-        memcpy(bytes, &v, tree_value_size(&s->plan));
+        memcpy(bytes, &t->tree.node[i].value, tree_value_size(&s->plan));
     }
     memcpy(bytes, t->head_at, t->head * element);
     memcpy(bytes + t->head * element, t->tail_at, t->tail * element);

@@ -23,17 +23,11 @@ static void combine(const struct problem *p, const union tree_value *left,
         out->f32 = left->f32 * right->f32;
 }
 
-/* The floating type of the problem's tree values, or 0. */
-static tally_type float_of(const struct problem *p) {
-    if (!type_is_float(p->type)) return 0;
-    return p->user || p->type == TALLY_F64 ? p->type : TALLY_F32;
-}
-
 void tree_settle(const struct problem *p, union tree_value *value) {
-    const tally_type type = float_of(p);
+    const tally_type type = p->type == TALLY_F64 ? TALLY_F64 : TALLY_F32;
     const size_t size = tree_value_size(p);
     tally_value v = {.type = type};
-    if (!type) return;
+    if (p->user) return;
     memcpy(&v.as, value, size);
     const float_format f = format_of(type);
     if ((tally_value_bits(&v) & (float_sign(f) - 1)) <= float_infinity_bits(f, 0)) return;

@@ -49,7 +49,8 @@ struct tree {
 /* Bytes of a tree value of this problem. */
 size_t tree_value_size(const struct problem *p);
 
-/* Makes a NaN the canonical one: which sign and payload arithmetic gives it depends on the machine. */
+/* Makes the NaN of a product the canonical one: which sign and payload arithmetic gives it depends on the machine.
+ * What a user's operator gives is left as it is, since the operator sees it again. */
 void tree_settle(const struct problem *p, union tree_value *value);
 /* The run of no leaves before leaf `first`. */
 void tree_clear(struct tree *t, uint64_t first);

@@ -668,7 +668,8 @@ static void test_tree_of_ones(void **state) {
     }
 }
 
-/* NaNs differ from machine to machine in sign and payload: the nodes that are saved have canonical ones. */
+/* NaNs differ from machine to machine in sign and payload: the nodes of products that are saved have canonical
+ * ones. Those of a user's operator are what it gave. */
 static void test_tree_of_nans(void **state) {
     (void)state;
     static struct saved s;
@@ -692,12 +693,13 @@ static void test_tree_of_nans(void **state) {
             put(array_x, type, 0, types[t].nan);
             tally_state *all = state_of(p, 0, 3 * 4096), *back;
             save(all, &s);
-            assert_true(get64(&s, AT_WORDS) == types[t].canonical);
+            assert_true(get64(&s, AT_WORDS) == (user ? types[t].nan : types[t].canonical));
             check_values(all, p, 0, 3 * 4096, "a NaN");
             back = loaded(&s, p);
             check_values(back, p, 0, 3 * 4096, "a NaN, loaded");
             tally_state_destroy(all);
             tally_state_destroy(back);
+            if (user) continue;
             put64(&s, AT_WORDS, types[t].canonical + 1);
             refused(&s, p, "a NaN that is not canonical");
         }
