@@ -60,12 +60,12 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define INF_f64  INT64_C(0x7ff0000000000000)
 
 /* Where compilers take __builtin_convertvector() apart into halves, it is spelled out. */
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
 #define DOUBLES_OF_FLOATS(h) (vf64) _mm512_cvtps_pd((__m256)(h))
 #define DOUBLES_OF_INTS(h)   (vf64) _mm512_cvtepi32_pd((__m256i)(h))
 #define DOUBLES_OF_WORDS(h)  (vf64) _mm512_cvtepu32_pd((__m256i)(h))
 #define FLOATS_OF_DOUBLES(v) (vf32half) _mm512_cvtpd_ps((__m512d)(v))
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
 #define DOUBLES_OF_FLOATS(h) (vf64) _mm256_cvtps_pd((__m128)(h))
 #define DOUBLES_OF_INTS(h)   (vf64) _mm256_cvtepi32_pd((__m128i)(h))
 #define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
@@ -169,9 +169,9 @@ ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
 
 /* a * b - p, rounded once. */
 ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)p);
-#elif defined(__FMA__)
+#elif TALLY_VECTOR == 32 && defined(__FMA__)
     return (vf64)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)p);
 #else
     for (size_t i = 0; i < LANES(double); i++)
@@ -525,7 +525,7 @@ KEY_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES, 1)
 TRANSPOSE(1, loose_u8, vu8)
 TRANSPOSE(2, loose_u16, vu16)
 
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
 /* Blocks of 8 x 8 by three rounds of exchanges. */
 ALWAYS_INLINE void turn_64(__m512i *a, size_t columns, size_t width, uint64_t *out) {
     __m512i b[8];
@@ -650,7 +650,7 @@ TRANSPOSE(8, loose_u64, vu64)
     }
 GATHER(1, loose_u8)
 GATHER(2, loose_u16)
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
 /* Rows of eight elements of each segment, by a mask those that are there, are turned. */
 static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
@@ -802,9 +802,9 @@ static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const 
 }
 
 ALWAYS_INLINE vf64 root_of(vf64 v) {
-#if defined(__AVX512F__)
+#if TALLY_VECTOR == 64
     return (vf64)_mm512_sqrt_pd((__m512d)v);
-#elif defined(__AVX__)
+#elif TALLY_VECTOR == 32
     return (vf64)_mm256_sqrt_pd((__m256d)v);
 #else
     for (size_t i = 0; i < LANES(double); i++)
