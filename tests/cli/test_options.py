@@ -79,6 +79,9 @@ void *realloc(void *p, size_t n) { return fails() ? NULL : __libc_realloc(p, n);
 
 def test_json_without_memory(tally, tmp_path):
     """From the k-th malloc on all fail: a whole object, or a line and no output; for every k."""
+    with open(os.environ["TALLY"], "rb") as program:
+        if b"__asan_init" in program.read():
+            pytest.skip("AddressSanitizer needs more memory than the limit here, and an allocator of its own")
     (tmp_path / "malloc.c").write_text(MALLOC)
     library = tmp_path / "malloc.so"
     if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "malloc.c"]).returncode:

@@ -233,6 +233,9 @@ def test_dot_of_unequal_lengths(tally, tmp_path):
 
 
 def test_dot_of_pipes_in_constant_memory(tally, tmp_path):
+    with open(os.environ["TALLY"], "rb") as program:
+        if b"__asan_init" in program.read():
+            pytest.skip("AddressSanitizer needs more memory than the limit here, and an allocator of its own")
     fifos = [tmp_path / "a", tmp_path / "b"]
     size = 256 << 20
 
