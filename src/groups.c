@@ -4,6 +4,7 @@
 #include "device.h"
 #include "fold.h"
 #include "fpenv.h"
+#include "hash.h"
 #include "lower.h"
 #include "state.h"
 #include "status.h"
@@ -275,14 +276,6 @@ static uint64_t get(const unsigned char *at) {
     for (int i = 7; i >= 0; i--)
         word = word << 8 | at[i];
     return word;
-}
-
-/* FNV-1a. */
-static uint64_t hash(const unsigned char *bytes, size_t size) {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return h;
 }
 
 /* Bytes of a group but for its tree. */

@@ -23,6 +23,7 @@
  * depends on n and the first index alone. Every monoid's words are the same for equal states, so equal states
  * have equal bytes. docs/states.md says it for users.
  */
+#include "hash.h"
 #include "state.h"
 
 #include "status.h"
@@ -72,14 +73,6 @@ static uint64_t bits_of(double d) {
     uint64_t bits;
     memcpy(&bits, &d, sizeof bits);
     return bits;
-}
-
-/* FNV-1a: notices any single changed byte. */
-static uint64_t hash(const unsigned char *bytes, size_t size) {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return h;
 }
 
 /* ---- Words of the monoids ------------------------------------------------------------------ */
