@@ -462,12 +462,13 @@ def test_forged_states_are_refused():
         assert rejected(forged(one, (AT_MIXED, word(mixed)))) == "EFORMAT"
     for top in (1 << 33, -(1 << 33), (1 << 63) - 1, -(1 << 63), 1 << 32):
         assert rejected(forged(one, (last, word(top)))) == "EFORMAT"
-    # two doubles reach 2^1025, which is bit 1 of limb 66: no further
+    # two doubles stay below 2^1025, which is bit 1 of limb 66; three can reach it
     top = AT_LIMBS + 8 * 66
     assert rejected(forged(one, (top, word(1)))) == "accepted"
-    assert rejected(forged(one, (top, word(2)))) == "accepted"
-    assert rejected(forged(one, (top, word(4)))) == "EFORMAT"
-    assert rejected(forged(one, (AT_N, word(4)), (top, word(4)))) == "accepted"
+    for n, digit in ((2, 2), (4, 4), (4, 1 << 31)):
+        assert rejected(forged(one, (AT_N, word(n)), (top, word(digit)))) == "EFORMAT", (n, digit)
+    for n, digit in ((3, 2), (5, 4), ((1 << 31) + 1, 1 << 31)):
+        assert rejected(forged(one, (AT_N, word(n)), (top, word(digit)))) == "accepted", (n, digit)
     # the counts of NaNs and infinities are of elements
     for at in (AT_NANS, AT_PLUS, AT_MINUS):
         assert rejected(forged(one, (at, word(2)))) == "accepted"
