@@ -11,6 +11,7 @@
 #include "json.h"
 #include "ladder_counts.h"
 #include "message.h"
+#include "own_explain.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 
 const char explain_help[] =
     "Usage: tally explain RUNG [OPTION...]\n"
+    "       tally explain --kernel FILE[:NAME] [OPTION...]\n"
     "Runs a kernel of the ladder on the model, a simulated GPU, and shows what it does step by\n"
     "step: the stride, which warps are at work and with how many lanes, the lines of memory they\n"
     "touch; then what the rung wastes, and which rung mends that. Where a text has a closed\n"
@@ -27,6 +29,12 @@ const char explain_help[] =
     "\n" LADDER_OPTIONS_HELP "  --json            all of it as one JSON object\n"
     "  --help            this text\n"
     "\n"
+    "A kernel of your own: CUDA C as nvcc takes it, compiled by g++, run on the model in a "
+    "process\n"
+    "that can do nothing else. Its parameters are (input, output), (array, n) or (input, output,\n"
+    "n). Told are for which n it is right, what is wrong with it and in which line, what it does\n"
+    "step by step, and the rung that it is most like.\n"
+    "\n" OWN_OPTIONS_HELP "\n"
     "Without options: 1024 elements in one block; 2^16 in blocks of 128 threads where the grid is\n"
     "sized to the device.\n";
 
@@ -90,8 +98,8 @@ static struct seen_launch *launch_of(struct explanation *e, unsigned launch) {
     return &e->launches[launch];
 }
 
-static void on_step(void *context, const tally_ladder_step *step) {
-    struct explanation *e = context;
+void explain_note_step(void *explanation, const tally_ladder_step *step) {
+    struct explanation *e = explanation;
     struct seen_launch *l = launch_of(e, step->launch);
     const struct step_sums sums = sum_step(step);
     if (!l || !keep(l, step)) {
@@ -109,14 +117,19 @@ static void settle_pointers(struct seen_step *steps, size_t count) {
         steps[i].step.warp = steps[i].warps;
 }
 
-static bool watch(struct explanation *e) {
-    if (tally_ladder_explain(e->rung->name, &e->options.run, on_step, e, &e->row) != TALLY_OK)
-        return failed("%s", tally_error()), false;
-    if (e->out_of_memory) return failed("no memory for the steps of %s", e->rung->name), false;
+void explain_settle(struct explanation *e) {
     for (size_t i = 0; i < e->launch_count; i++) {
         settle_pointers(e->launches[i].first, e->launches[i].first_count);
         settle_pointers(e->launches[i].last, e->launches[i].last_count);
     }
+}
+
+static bool watch(struct explanation *e) {
+    if (tally_ladder_explain(e->rung->name, &e->options.run, explain_note_step, e, &e->row) !=
+        TALLY_OK)
+        return failed("%s", tally_error()), false;
+    if (e->out_of_memory) return failed("no memory for the steps of %s", e->rung->name), false;
+    explain_settle(e);
     return true;
 }
 
@@ -170,7 +183,7 @@ static void print_launch(const struct explanation *e, size_t i) {
     }
 }
 
-static void print_launches(const struct explanation *e) {
+void explain_print_launches(const struct explanation *e) {
     for (size_t i = 0; i < e->launch_count && i < LAUNCHES_SHOWN; i++)
         print_launch(e, i);
     if (e->launch_count > LAUNCHES_SHOWN)
@@ -182,7 +195,7 @@ static void print_launches(const struct explanation *e) {
 
 /* ---- In words ---- */
 
-static void print_totals(const struct explanation *e) {
+void explain_print_totals(const struct explanation *e) {
     const tally_ladder_counts *c = &e->row.counts;
     printf("\nIn all, %u launch%s, %" PRIu64 " block%s:\n", e->row.launches,
            e->row.launches == 1 ? "" : "es", c->blocks, c->blocks == 1 ? "" : "s");
@@ -219,8 +232,8 @@ static int print_text(const struct explanation *e, const struct formula *formula
     printf("%s of %" PRIu64 " %s on the model, finish: %s\n", tally_op_name(e->options.run.op),
            e->options.n, tally_type_name(e->options.run.type),
            tally_finish_name(e->options.run.finish));
-    print_launches(e);
-    print_totals(e);
+    explain_print_launches(e);
+    explain_print_totals(e);
     if (count)
         printf("\nThe texts' closed formula%s, beside the count%s:\n", count == 1 ? "" : "s",
                e->row.launches > 1 && count == 1 ? " of launch 1" : "");
@@ -269,7 +282,7 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     return object;
 }
 
-static struct json_object *json_steps(const struct explanation *e) {
+struct json_object *explain_json_steps(const struct explanation *e) {
     struct json_object *steps = json_new_list();
     for (size_t i = 0; i < e->launch_count; i++) {
         const struct seen_launch *l = &e->launches[i];
@@ -314,7 +327,7 @@ static int print_json(const struct explanation *e, const struct formula *formula
     json_text(object, "finish", tally_finish_name(e->options.run.finish));
     json_flag(object, "correct", e->row.correct);
     json_count(object, "launches", e->row.launches);
-    json_member(object, "steps", json_steps(e));
+    json_member(object, "steps", explain_json_steps(e));
     json_member(object, "counts", json_ladder_counts(&e->row.counts));
     json_member(object, "formulas", json_formulas(formulas, count));
     json_text(object, "waste", e->rung->waste);
@@ -326,14 +339,22 @@ static int print_json(const struct explanation *e, const struct formula *formula
 
 /* ---- The command ---- */
 
-static int read_options(struct explanation *e, int argc, char **argv) {
-    static const struct option options[] = {LADDER_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+static int read_options(struct explanation *e, struct own_options *own, int argc, char **argv) {
+    static const struct option options[] = {
+        LADDER_LONG_OPTIONS, OWN_LONG_OPTIONS, {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
-        if (!ladder_option(&e->options, c)) return STATUS_USAGE;
+        e->has_dtype |= c == 'd';
+        own->rungs_only |= c == 'c' || c == 'f';
+        if (!own_option(own, c) && !ladder_option(&e->options, c)) return STATUS_USAGE;
+        if (own->is_misused) return STATUS_USAGE;
     }
     if (e->options.help) return STATUS_OK;
+    if (own->spec && optind < argc)
+        return misused("explain takes a rung or --kernel; '%s' is one too many", argv[optind]);
+    if (!own_options_fit(own)) return STATUS_USAGE;
+    if (own->spec) return STATUS_OK;
     if (optind == argc) return misused("explain takes a rung; 'tally ladder' lists them");
     if (argc - optind > 1)
         return misused("explain takes one rung; '%s' is one too many", argv[optind + 1]);
@@ -379,9 +400,15 @@ static void forget(struct explanation *e) {
 
 int explain_command(int argc, char **argv) {
     struct explanation e = {.options.run = {.op = TALLY_SUM, .type = TALLY_F32}};
-    int status = read_options(&e, argc, argv);
+    struct own_options own = {.seconds = OWN_SECONDS};
+    int status = read_options(&e, &own, argc, argv);
     if (status != STATUS_OK) return status;
     if (e.options.help) return fputs(explain_help, stdout), finish_output();
+    if (own.spec) {
+        status = own_explain(&e, &own);
+        forget(&e);
+        return status;
+    }
     status = find_rung(&e, argv[optind]);
     if (status != STATUS_OK) return status;
     set_defaults(&e);

@@ -33,9 +33,17 @@ struct explanation {
     const tally_rung *rung;
     struct seen_launch *launches;
     size_t launch_count;
-    bool out_of_memory;
+    bool out_of_memory, has_dtype;
     tally_ladder_row row;
 };
+
+/* Notes a step for the picture: for tally_ladder_explain() and tally_own_run(), whose context is an explanation.
+ * explain_settle() follows once all are noted. */
+void explain_note_step(void *explanation, const tally_ladder_step *step);
+void explain_settle(struct explanation *e);
+void explain_print_launches(const struct explanation *e);
+void explain_print_totals(const struct explanation *e);
+struct json_object *explain_json_steps(const struct explanation *e);
 
 /* ---- The texts' closed formulas (explain_formulas.c) ---- */
 

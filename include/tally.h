@@ -628,6 +628,81 @@ TALLY_API tally_status tally_ladder_explain(const char *rung, const tally_ladder
                                                             const tally_ladder_step *step),
                                             void *context, tally_ladder_row *out);
 
+/* ---- A kernel of one's own ------------------------------------------------------------------ */
+
+/* A kernel that is compiled at run time, on the model: run, counted, and stopped at what is wrong with it.
+ * The caller compiles its text as C++ behind tally_own_prelude() with tally_own_flags(), into a shared
+ * object, as `tally explain --kernel` does; tally_own_open() refuses an object that would run anything
+ * when it is loaded. The kernel's every access is checked; whoever does not trust it runs it in a process that may
+ * do nothing else. One thread at a time may use a tally_own. On x86-64 and aarch64. */
+typedef struct tally_own tally_own;
+
+TALLY_API const char *tally_own_prelude(void); /* NULL in a build without the model */
+TALLY_API const char *tally_own_flags(void);   /* with blanks between them */
+
+/* `object` is the file's name. TALLY_EFORMAT for one that is not such an object. */
+TALLY_API tally_status tally_own_open(const char *object, tally_own **out);
+TALLY_API void tally_own_close(tally_own *own); /* NULL is allowed */
+
+typedef struct tally_own_kernel {
+    const char *name;
+    const char *input, *output,
+        *length;         /* its parameters' names; NULL where it has none such. Without
+                                            an output the result is in the input */
+    tally_type type;     /* of the elements */
+    size_t shared_bytes; /* of shared arrays with a size */
+    int is_dynamic;      /* it has an array whose size the launch gives */
+} tally_own_kernel;
+
+/* The i-th kernel, in the order of the text. TALLY_EINVAL past the last; TALLY_EUNSUPPORTED for one whose
+ * parameters are not those of a reduction: pointers to one or two arrays and at most one integer. */
+TALLY_API tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel *out);
+
+/* How a host launches it: once. */
+typedef struct tally_own_launch {
+    tally_op op;
+    const void *x; /* n elements of the kernel's type, which stay as they are */
+    size_t n;
+    unsigned grid, block; /* 1 up; 1 to 1024 */
+    uint64_t length;      /* what it passes for the number of elements */
+    size_t outputs;       /* elements of the output, all the identity before the launch */
+    size_t shared_bytes;  /* for arrays without a size; with the others 48 KiB at most */
+    int forgives;         /* races and unwritten memory do not end it */
+    uint64_t patience;    /* basic blocks of a warp between barriers, and barriers; 0: 16 n + 2^12 */
+} tally_own_launch;
+
+typedef enum tally_own_fault {
+    TALLY_OWN_RIGHT,
+    TALLY_OWN_BARRIER,   /* a barrier or shuffle that not all threads reach */
+    TALLY_OWN_BOUNDS,    /* outside its arrays */
+    TALLY_OWN_ALIGNMENT, /* an address that is no multiple of the access's size */
+    TALLY_OWN_UNWRITTEN, /* read before it was written */
+    TALLY_OWN_RACE,      /* two threads at one place, and nothing that orders them */
+    TALLY_OWN_STACK,     /* too many variables of its own */
+    TALLY_OWN_ENDLESS    /* it does not end */
+} tally_own_fault;
+
+typedef struct tally_own_result {
+    tally_own_fault fault;
+    char sentence[512]; /* what is wrong; "" for TALLY_OWN_RIGHT */
+    unsigned line,
+        other_line;  /* of the text: where that is, and the other place it names; 0: none */
+    int is_complete; /* it ran to its end */
+    size_t written;  /* of the outputs: those up to the last that was written */
+    int all_written; /* and none of these was left out */
+    size_t first[2],
+        last[2]; /* elements of the input that blocks 0 and 1 touched: first, and past the last; both
+                                 0: none */
+    tally_ladder_counts counts;
+} tally_own_result;
+
+/* Runs the kernel once. x and outputs after it: `input` has room for n elements, `output` for how->outputs;
+ * either may be NULL. What is wrong with the kernel is told in *out, and is no error. on_step may be NULL. */
+TALLY_API tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how,
+                                     void (*on_step)(void *context, const tally_ladder_step *step),
+                                     void *context, void *input, void *output,
+                                     tally_own_result *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,19 +6,13 @@
 #include "ladder/climb.h"
 #include "ladder/names.h"
 #include "ladder/run.h"
+#include "ladder/step.h"
 #include "status.h"
 
 #include <math.h>
 
-struct listener {
-    void (*on_step)(void *context, const tally_ladder_step *step);
-    void *context;
-    struct fp_env caller; /* the floating environment in which it is called: its own */
-};
-
-/* Tells the listener of a step in the public header's words. */
-static void pass_on(void *context, unsigned launch, const model_step *s) {
-    struct listener *l = context;
+void step_tell(void *listener, unsigned launch, const model_step *s) {
+    struct step_listener *l = listener;
     tally_ladder_warp warps[MODEL_WARPS_MAX];
     for (unsigned w = 0; w < s->warps; w++)
         warps[w] = (tally_ladder_warp){.lanes = s->warp[w].lanes,
@@ -58,8 +52,9 @@ static tally_status run(struct climb *c, ladder_rung rung, struct model_probe *p
 }
 
 static tally_status explain(ladder_rung rung, const tally_ladder_options *options,
-                            struct listener *listener, tally_ladder_row *out) {
-    struct model_probe probe = {.on_step = listener->on_step ? pass_on : NULL, .context = listener};
+                            struct step_listener *listener, tally_ladder_row *out) {
+    struct model_probe probe = {.on_step = listener->on_step ? step_tell : NULL,
+                                .context = listener};
     struct climb c;
     struct gpu *gpu;
     tally_status status = model_api.open(0, NULL, &gpu);
@@ -74,7 +69,7 @@ tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *
                                   void (*on_step)(void *context, const tally_ladder_step *step),
                                   void *context, tally_ladder_row *out) {
     tally_ladder_options filled;
-    struct listener listener = {.on_step = on_step, .context = context};
+    struct step_listener listener = {.on_step = on_step, .context = context};
     size_t which;
     if (!rung || !out) return fail(TALLY_EINVAL, "tally_ladder_explain: an argument is NULL");
     tally_status status = rung_find(rung, &which);

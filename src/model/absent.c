@@ -58,3 +58,33 @@ tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *
     (void)rung, (void)options, (void)on_step, (void)context, (void)out;
     return fail(TALLY_EUNSUPPORTED, SENTENCE);
 }
+
+const char *tally_own_prelude(void) {
+    return NULL;
+}
+
+const char *tally_own_flags(void) {
+    return NULL;
+}
+
+tally_status tally_own_open(const char *object, tally_own **out) {
+    (void)object, (void)out;
+    return fail(TALLY_EUNSUPPORTED, SENTENCE);
+}
+
+void tally_own_close(tally_own *own) {
+    (void)own;
+}
+
+tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel *out) {
+    (void)own, (void)i, (void)out;
+    return fail(TALLY_EUNSUPPORTED, SENTENCE);
+}
+
+tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how,
+                           void (*on_step)(void *context, const tally_ladder_step *step),
+                           void *context, void *input, void *output, tally_own_result *out) {
+    (void)own, (void)i, (void)how, (void)on_step, (void)context, (void)input, (void)output,
+        (void)out;
+    return fail(TALLY_EUNSUPPORTED, SENTENCE);
+}

@@ -60,6 +60,10 @@ const model_fault *model_last_fault(const model_device *d) {
     return &d->fault;
 }
 
+const model_fault *model_noted_fault(const model_device *d) {
+    return &d->noted;
+}
+
 void model_set_patience(model_device *d, uint64_t blocks) {
     d->patience = blocks;
 }
@@ -96,11 +100,39 @@ model_status model_fill(model_device *d, void *to, unsigned char byte, size_t by
     return status;
 }
 
+model_status model_adopt(model_device *d, void *memory, size_t bytes) {
+    model_status status = memory_adopt(d, memory, bytes);
+    return status ? fail(d, status, "no memory for the shadow of a buffer") : status;
+}
+
 model_status model_read(model_device *d, void *to, const void *from, size_t bytes) {
     if (!memory_buffer_at(d, (uintptr_t)from, bytes))
         return fail(d, MODEL_EINVAL, "a copy from the device leaves its buffer");
     if (bytes) memcpy(to, from, bytes);
     return MODEL_OK;
+}
+
+bool model_touched(const model_device *d, const void *memory, unsigned block, bool written,
+                   size_t *from, size_t *to) {
+    const region *r = d->buffers;
+    bool any = false;
+    if (block >= d->counts.blocks) return false; /* it did not come to that one */
+    const uint32_t first = d->block_epochs[block];
+    const uint32_t last = block + 1 < d->counts.blocks ? d->block_epochs[block + 1] : UINT32_MAX;
+    while (r < d->buffers + d->buffer_count && r->base != (uintptr_t)memory)
+        r++;
+    if (r == d->buffers + d->buffer_count || first < d->launch_epoch) return false;
+    for (size_t i = 0; i < (r->size + ((size_t)1 << r->shift) - 1) >> r->shift; i++) {
+        const cell *c = &r->cells[i];
+        if (!(c->write >= first && c->write < last) &&
+            (written || !(c->read >= first && c->read < last)))
+            continue;
+        if (!any) *from = i << r->shift;
+        *to = (i + 1) << r->shift;
+        any = true;
+    }
+    if (any && *to > r->size) *to = r->size;
+    return any;
 }
 
 /* ---- Launch --------------------------------------------------------------------------------- */
@@ -157,6 +189,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
         return fail(d, MODEL_EINVAL,
                     "a launch of this device is under way: its callback needs another");
     memset(&d->fault, 0, sizeof d->fault);
+    memset(&d->noted, 0, sizeof d->noted);
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
         return fail(d, MODEL_EINVAL, "a launch needs a kernel, a grid, and a block of 1 to 1024");
@@ -183,14 +216,17 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->release_count = 0;
     d->out_of_memory = false;
     d->launch = launch;
+    d->anchor = (uintptr_t)launch->kernel->call;
     d->launch_epoch = d->epoch;
+    memory_find_shared(d);
 
     TALLY_ASSERT(!model_now); /* where a callback launches, its own launch is suspended */
     model_now = d;
     run_grid(d);
     model_now = NULL;
 
-    if (d->fault.kind) fault_describe(d);
+    if (d->fault.kind) fault_describe(d, &d->fault);
+    if (d->noted.kind) fault_describe(d, &d->noted);
     d->launch = NULL;
     pthread_mutex_unlock(&launching);
 

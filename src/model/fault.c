@@ -28,6 +28,16 @@ void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigne
     d->fault.other.lane = lane;
 }
 
+bool fault_forgive(struct model_device *d) {
+    if (!d->launch->forgives) return false;
+    /* What was read too early is better told by who writes it, once that is known. */
+    const bool explains = d->noted.kind == MODEL_FAULT_UNWRITTEN &&
+                          d->fault.kind == MODEL_FAULT_RACE && d->noted.address == d->fault.address;
+    if (!d->noted.kind || explains) d->noted = d->fault;
+    memset(&d->fault, 0, sizeof d->fault);
+    return true;
+}
+
 /* ---- Source lines --------------------------------------------------------------------------- */
 
 #ifdef MODEL_HAVE_BACKTRACE
@@ -46,8 +56,8 @@ static void open_lines(void) {
 }
 
 static bool is_header(const char *file) {
-    const size_t length = strlen(file);
-    return length > 2 && strcmp(file + length - 2, ".h") == 0;
+    const char *dot = strrchr(file, '.');
+    return dot && (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0);
 }
 
 /* Called for the innermost of inlined functions first. What operators.h does for a kernel is told as
@@ -63,13 +73,13 @@ static int note_line(void *data, uintptr_t pc, const char *file, int line, const
     return 0;
 }
 
-static void find_line(model_place *place) {
+void model_find_line(model_place *place) {
     pthread_once(&lines_once, open_lines);
     if (lines && place->site)
         backtrace_pcinfo(lines, place->site - 1, note_line, ignore_error, place);
 }
 #else
-static void find_line(model_place *place) {
+void model_find_line(model_place *place) {
     (void)place;
 }
 #endif
@@ -119,8 +129,8 @@ static void say_lanes(sentence *s, const struct model_device *d, lane_state stat
     }
 }
 
-static const char *memory_name(uintptr_t address) {
-    return memory_is_shared(address) ? "shared" : "global";
+static const char *memory_name(const struct model_device *d, uintptr_t address) {
+    return memory_is_shared(d, address) ? "shared" : "global";
 }
 
 /* Where an address that is in no buffer lies from the nearest one. */
@@ -141,11 +151,10 @@ static void say_nearest(sentence *s, const struct model_device *d, uintptr_t add
         say(s, " (%zu bytes past the end of one of %zu)", (size_t)past, before->size);
 }
 
-void fault_describe(struct model_device *d) {
-    model_fault *f = &d->fault;
+void fault_describe(struct model_device *d, model_fault *f) {
     sentence s = {f->text, sizeof f->text, 0};
-    find_line(&f->here);
-    find_line(&f->other);
+    model_find_line(&f->here);
+    model_find_line(&f->other);
 
     say(&s, "kernel %s, block %u, ", f->kernel, f->here.block);
     switch (f->kind) {
@@ -189,7 +198,7 @@ void fault_describe(struct model_device *d) {
         break;
     case MODEL_FAULT_UNWRITTEN:
         say(&s, "lane %u: reads %u bytes of %s memory", f->here.lane, f->size,
-            memory_name(f->address));
+            memory_name(d, f->address));
         say_place(&s, &f->here);
         say(&s, " that nothing has written yet");
         break;
@@ -200,12 +209,19 @@ void fault_describe(struct model_device *d) {
             say(&s, "lane %u and another", f->here.lane);
         else
             say(&s, "lanes %u and %u", f->other.lane, f->here.lane);
-        say(&s, ": data race on %u bytes of %s memory, accessed", f->size, memory_name(f->address));
+        say(&s, ": data race on %u bytes of %s memory, accessed", f->size,
+            memory_name(d, f->address));
         say_place(&s, &f->other);
         say(&s, " and");
         say_place(&s, &f->here);
         say(&s, ": at least one writes, and %s is between",
             f->other.block == f->here.block ? "no barrier" : "nothing");
+        break;
+    case MODEL_FAULT_STACK:
+        say(&s, "lane %u", f->here.lane);
+        say_place(&s, &f->here);
+        say(&s, " has more variables of its own than the %zu KiB of a lane's stack hold",
+            STACK / 1024);
         break;
     case MODEL_FAULT_ENDLESS:
         say(&s, "lane %u", f->here.lane);

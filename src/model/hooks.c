@@ -11,6 +11,7 @@
 #include "model/machine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SITE ((uintptr_t)__builtin_return_address(0))
 
@@ -18,6 +19,18 @@ void model_nothing(void);
 void model_on_block(void);
 
 void model_nothing(void) {}
+
+void model_on_entry(void);
+
+/* A function of the kernel begins: its variables, and the calls below it, must fit on the lane's stack. */
+void model_on_entry(void) {
+    struct model_device *d = model_now;
+    enum { KEPT = 4096 };
+    if (!d) return;
+    if ((uintptr_t)__builtin_frame_address(0) - d->lane->stack - KEPT < STACK - KEPT) return;
+    fault_at(d, MODEL_FAULT_STACK, 0, 0, SITE, d->lane->index);
+    schedule_leave(d);
+}
 
 void model_on_block(void) {
     struct model_device *d = model_now;
@@ -38,9 +51,11 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
         me->site = site;
         schedule_yield(d);
     }
+    const bool shared = memory_is_shared(d, address);
+    if (shared && kind != (ACCESS_ATOMIC | ACCESS_RELAXED))
+        kind &= ~(unsigned)ACCESS_RELAXED; /* volatile orders nothing between lanes */
     if (!memory_check(d, address, size, kind, site)) schedule_leave(d);
 
-    const bool shared = memory_is_shared(address);
     const unsigned l = me->index % MODEL_WARP;
     if (me->accesses == d->access_count) d->access_count++;
     warp_access *a = &d->accesses[me->accesses++];
@@ -152,6 +167,21 @@ u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
     return me->shuffle_value;
 }
 
+void model_meet(unsigned mask);
+
+/* __syncwarp(): what the lanes did before is done before what they do next. */
+void model_meet(unsigned mask) {
+    struct model_device *d = model_now;
+    model_lane *me = d->lane;
+    me->site = SITE;
+    me->state = LANE_SHUFFLE;
+    me->shuffle_mask = mask;
+    me->shuffle_source = me->index % MODEL_WARP;
+    me->meets = true;
+    schedule_yield(d);
+    me->meets = false;
+}
+
 /* ---- Fences and atomics --------------------------------------------------------------------- */
 
 /* Notes that the running block has acquired what others released at `location`. Where there are too many,
@@ -189,7 +219,14 @@ static void on_atomic(void *p, unsigned size, uintptr_t site) {
     struct model_device *d = model_now;
     on_access((uintptr_t)p, size, ACCESS_ATOMIC | ACCESS_RELAXED, site);
     d->lane->atomic = (uintptr_t)p;
-    if (d->lane->fenced && !memory_is_shared((uintptr_t)p)) release(d, (uintptr_t)p);
+    if (d->lane->fenced && !memory_is_shared(d, (uintptr_t)p)) release(d, (uintptr_t)p);
+}
+
+void model_on_atomic(void *p, unsigned size, uintptr_t site);
+
+/* For atomics that are written elsewhere: they follow the call, and nothing comes between. */
+void model_on_atomic(void *p, unsigned size, uintptr_t site) {
+    on_atomic(p, size, site);
 }
 
 #define ATOMIC(T, ...)                                                                             \
@@ -215,3 +252,26 @@ ATOMICS(model_exchange_u32, u32, v)
 ATOMICS(model_exchange_u64, u64, v)
 u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v : old) u64
     model_cas_u64(u64 *p, u64 expected, u64 v) ATOMIC(u64, old == expected ? v : old)
+
+/* ---- For kernels that are loaded at run time ------------------------------------------------ */
+
+#define EACH_SIZE(X, name) X(name##1) X(name##2) X(name##4) X(name##8) X(name##16)
+#define HOOKS(X)                                                                                   \
+    X(nothing)                                                                                     \
+    X(on_entry)                                                                                    \
+    X(on_block)                                                                                    \
+    X(on_index) X(on_read_range) X(on_write_range) X(thread) X(block) X(threads) X(blocks)         \
+        X(barrier) X(fence) X(operation) X(shuffle) X(meet) X(on_atomic) EACH_SIZE(X, on_read)     \
+            EACH_SIZE(X, on_write) EACH_SIZE(X, on_volatile_read) EACH_SIZE(X, on_volatile_write)
+
+        void *model_hook(const char *name) {
+    static const struct {
+        const char *name;
+        uintptr_t address;
+    } hooks[] = {
+#define HOOK(name) {#name, (uintptr_t)model_##name},
+        HOOKS(HOOK)};
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+        if (strcmp(hooks[i].name, name) == 0) return (void *)hooks[i].address;
+    return NULL;
+}

@@ -27,19 +27,21 @@ typedef enum access_kind {
 
 /*
  * What is remembered of a few neighbouring bytes. Time is counted in epochs: a device's count of
- * steps, over all blocks and launches. As blocks run one after another, an epoch belongs to one block,
- * and epochs before a launch's first say nothing about that launch.
+ * steps, over all blocks and launches; where the lanes of a warp meet within a step (__syncwarp()), a new
+ * epoch begins, too. As blocks run one after another, an epoch belongs to one block, and epochs before a
+ * launch's first say nothing about that launch.
  */
 typedef struct cell {
     uint32_t write, read;          /* epoch of the last write and read; 0 never */
-    int32_t write_site, read_site; /* where in the program, from MODEL_ANCHOR */
+    int32_t write_site, read_site; /* where in the program, from the device's anchor */
     uint16_t writer, reader;       /* the lane, and the flags below */
     uint16_t known;                /* something has been written here, be it by the host */
 } cell;
 
 #define CELL_LANE    0x03ffu
 #define CELL_RELAXED 0x8000u /* that access was atomic or volatile */
-#define CELL_MANY    0x4000u /* reader: not the only lane that read in that epoch */
+#define CELL_MANY    0x4000u /* reader: not the only lane that read since the barrier */
+#define CELL_WARPS   0x2000u /* reader: nor the only warp */
 
 /* A stretch of memory with its shadow. A cell covers 2^shift bytes: the smallest access so far. */
 typedef struct region {
@@ -59,6 +61,7 @@ typedef struct region {
 #define STACK   ((size_t)1 << 16)
 #define STAGGER 512 /* stacks that began at the same place would fight for the same cache lines */
 
+/* LANE_SHUFFLE: at a shuffle, or where the lanes of a warp merely meet. */
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
 
 typedef struct model_lane {
@@ -74,6 +77,7 @@ typedef struct model_lane {
     bool fenced;      /* a fence since its last plain write to global memory */
     uintptr_t atomic; /* the location of its last atomic; 0 once a fence has followed */
     unsigned shuffle_mask, shuffle_source;
+    bool meets; /* it waits at a __syncwarp(), which orders memory, and not at a shuffle */
     uint64_t shuffle_value;
 } model_lane;
 
@@ -116,10 +120,14 @@ struct model_device {
     unsigned access_count; /* of them in use */
 
     const model_launch *launch;
-    unsigned block;                     /* now running */
-    unsigned step;                      /* of it */
-    uint32_t epoch;                     /* now */
+    uintptr_t anchor; /* sites are kept as distances from here: the kernel's code */
+    unsigned block;   /* now running */
+    unsigned step;    /* of it */
+    uint32_t epoch;   /* now */
     uint32_t launch_epoch, block_epoch; /* their first */
+    uint32_t barrier_epoch;             /* the first since the block's last barrier */
+    uint32_t warp_epoch;                /* and since the running warp's lanes last met */
+    model_span shared[2];               /* where the launch's shared arrays lie */
     uint32_t *block_epochs;             /* [block]: the first of each */
     model_warp_step warps[MODEL_WARPS_MAX];
     model_warp_step *warp; /* the one that runs */
@@ -141,6 +149,7 @@ struct model_device {
 
     bool out_of_memory;
     model_fault fault;
+    model_fault noted; /* the first that the launch forgave */
     char error[640];
 };
 
@@ -149,14 +158,15 @@ struct model_device {
 extern _Thread_local struct model_device *model_now
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Sites are kept as distances from here. */
-#define MODEL_ANCHOR ((uintptr_t)model_run)
-
 /* ---- memory.c ------------------------------------------------------------------------------- */
 
-bool memory_is_shared(uintptr_t address);
+/* Has d->shared say where the launch's shared arrays lie. */
+void memory_find_shared(struct model_device *d);
+bool memory_is_shared(const struct model_device *d, uintptr_t address);
 region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size); /* or NULL */
 model_status memory_add(struct model_device *d, size_t bytes, void **out);
+/* The same of memory that is there already: all of it is written, and stays its owner's. */
+model_status memory_adopt(struct model_device *d, void *memory, size_t bytes);
 model_status memory_remove(struct model_device *d, void *memory);
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
 void memory_forget_epochs(struct model_device *d);
@@ -190,6 +200,8 @@ _Noreturn void schedule_leave(struct model_device *d);
 void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, unsigned size,
               uintptr_t site, unsigned lane);
 void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane);
-void fault_describe(struct model_device *d);
+/* Remembers the fault that has just been found as one that the launch forgives; false where it does not. */
+bool fault_forgive(struct model_device *d);
+void fault_describe(struct model_device *d, model_fault *f);
 
 #endif

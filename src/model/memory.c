@@ -30,9 +30,15 @@
 extern char __start_model_shared[] __attribute__((weak, visibility("hidden")));
 extern char __stop_model_shared[] __attribute__((weak, visibility("hidden")));
 
-bool memory_is_shared(uintptr_t address) {
-    return address - (uintptr_t)__start_model_shared <
-           (uintptr_t)__stop_model_shared - (uintptr_t)__start_model_shared;
+void memory_find_shared(struct model_device *d) {
+    const uintptr_t start = (uintptr_t)__start_model_shared, stop = (uintptr_t)__stop_model_shared;
+    const model_span ours[2] = {{start, stop - start}, {0, 0}};
+    memcpy(d->shared, d->launch->shared ? d->launch->shared : ours, sizeof d->shared);
+}
+
+bool memory_is_shared(const struct model_device *d, uintptr_t address) {
+    return address - d->shared[0].base < d->shared[0].bytes ||
+           address - d->shared[1].base < d->shared[1].bytes;
 }
 
 /* ---- Regions -------------------------------------------------------------------------------- */
@@ -106,15 +112,27 @@ static region *window_at(struct model_device *d, uintptr_t address) {
     return r;
 }
 
+/* Makes room for one more buffer. */
+static bool make_room(struct model_device *d) {
+    if (d->buffer_count < d->buffer_capacity) return true;
+    size_t capacity = d->buffer_capacity ? 2 * d->buffer_capacity : 8;
+    region *more = realloc(d->buffers, capacity * sizeof *more);
+    if (!more) return false;
+    d->buffers = more;
+    d->buffer_capacity = capacity;
+    return true;
+}
+
+static void insert(struct model_device *d, region r) {
+    size_t at = d->buffer_count++;
+    for (; at > 0 && d->buffers[at - 1].base > r.base; at--)
+        d->buffers[at] = d->buffers[at - 1];
+    d->buffers[at] = r;
+    TALLY_ASSERT(at == 0 || d->buffers[at - 1].base + d->buffers[at - 1].size <= r.base);
+}
+
 model_status memory_add(struct model_device *d, size_t bytes, void **out) {
-    if (d->buffer_count == d->buffer_capacity) {
-        size_t capacity = d->buffer_capacity ? 2 * d->buffer_capacity : 8;
-        region *more = realloc(d->buffers, capacity * sizeof *more);
-        if (!more) return MODEL_ENOMEM;
-        d->buffers = more;
-        d->buffer_capacity = capacity;
-    }
-    if (bytes > SIZE_MAX / 4) return MODEL_ENOMEM;
+    if (!make_room(d) || bytes > SIZE_MAX / 4) return MODEL_ENOMEM;
     region r = {.size = bytes};
     r.allocation = malloc(bytes + 3 * PADDING);
     if (!r.allocation || !region_shadow(&r, 4)) {
@@ -124,12 +142,17 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out) {
     r.base = ((uintptr_t)r.allocation + 2 * PADDING - 1) & ~(uintptr_t)(PADDING - 1);
     memset((void *)r.base, 0xa5, bytes); /* what nobody wrote is no useful number */
 
-    size_t at = d->buffer_count++;
-    for (; at > 0 && d->buffers[at - 1].base > r.base; at--)
-        d->buffers[at] = d->buffers[at - 1];
-    d->buffers[at] = r;
-    TALLY_ASSERT(at == 0 || d->buffers[at - 1].base + d->buffers[at - 1].size <= r.base);
+    insert(d, r);
     *out = (void *)r.base;
+    return MODEL_OK;
+}
+
+model_status memory_adopt(struct model_device *d, void *memory, size_t bytes) {
+    region r = {.base = (uintptr_t)memory, .size = bytes};
+    if (!make_room(d) || !region_shadow(&r, 4)) return MODEL_ENOMEM;
+    for (size_t i = 0; i <= r.size >> r.shift; i++)
+        r.cells[i].known = 1;
+    insert(d, r);
     return MODEL_OK;
 }
 
@@ -183,11 +206,13 @@ void memory_trim_windows(struct model_device *d) {
 /* Copies each window's part of the shared arrays to d->saved, or from there. */
 static void copy_shared(struct model_device *d, bool back) {
     TALLY_ASSERT(d->saved_size >= d->window_count * WINDOW);
-    const uintptr_t start = (uintptr_t)__start_model_shared, stop = (uintptr_t)__stop_model_shared;
-    for (size_t i = 0; i < d->window_count; i++) {
-        const uintptr_t base = d->windows[i].base, from = base > start ? base : start;
+    for (size_t i = 0; i < 2 * d->window_count; i++) {
+        const model_span *shared = &d->shared[i % 2];
+        const uintptr_t base = d->windows[i / 2].base, stop = shared->base + shared->bytes;
+        const uintptr_t from = base > shared->base ? base : shared->base;
         const uintptr_t to = base + WINDOW < stop ? base + WINDOW : stop;
-        char *saved = d->saved + i * WINDOW + (from - base);
+        char *saved = d->saved + i / 2 * WINDOW + (from - base);
+        if (from >= to) continue;
         if (back)
             memcpy((void *)from, saved, to - from);
         else
@@ -261,29 +286,38 @@ static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lan
     return false;
 }
 
+/* Returns whether the running warp's lanes have met since one of them, `by`, did something in `epoch`. */
+static bool met(const struct model_device *d, uint32_t epoch, unsigned by) {
+    return epoch < d->warp_epoch && !(by & CELL_WARPS) &&
+           (by & CELL_LANE) / MODEL_WARP == d->lane->index / MODEL_WARP;
+}
+
 /* Returns whether an earlier access in `epoch` may collide with one that the running lane does now. `by` is
  * the lane that did it, with its flags. */
 static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by, bool relaxed) {
     if (epoch < d->launch_epoch || (relaxed && (by & CELL_RELAXED))) return false;
     if (epoch >= d->block_epoch)
-        return epoch == d->epoch && ((by & CELL_LANE) != d->lane->index || (by & CELL_MANY));
+        return epoch >= d->barrier_epoch && !met(d, epoch, by) &&
+               ((by & CELL_LANE) != d->lane->index || (by & CELL_MANY));
     return !passed_on(d, epoch, by & CELL_LANE);
 }
 
-static bool race(struct model_device *d, uintptr_t address, unsigned size, uintptr_t site,
-                 uint32_t epoch, unsigned by, int32_t by_site) {
+static bool race(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
+                 uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
     fault_at(d, MODEL_FAULT_RACE, address, size, site, d->lane->index);
-    fault_other(d, MODEL_ANCHOR + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
-    return false;
+    d->fault.here.writes = kind & ACCESS_WRITE;
+    d->fault.other.writes = by_writes;
+    fault_other(d, d->anchor + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
+    return fault_forgive(d);
 }
 
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site) {
-    const bool shared = memory_is_shared(address);
+    const bool shared = memory_is_shared(d, address);
     const bool relaxed = kind & ACCESS_RELAXED;
     const unsigned me = d->lane->index;
     const uint16_t mark = (uint16_t)(me | (relaxed ? CELL_RELAXED : 0));
-    const int32_t near = (int32_t)(site - MODEL_ANCHOR);
+    const int32_t near = (int32_t)(site - d->anchor);
 
     if (address & (size - 1)) {
         fault_at(d, MODEL_FAULT_ALIGNMENT, address, size, site, me);
@@ -303,24 +337,31 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
     for (; c <= end; c++) {
         if ((kind & ACCESS_READ) && (shared ? c->write < oldest : !c->known)) {
             fault_at(d, MODEL_FAULT_UNWRITTEN, address, size, site, me);
-            return false;
+            if (!fault_forgive(d)) return false;
         }
-        if (c->write >= oldest && unordered(d, c->write, c->writer, relaxed))
-            return race(d, address, size, site, c->write, c->writer, c->write_site);
+        if (c->write >= oldest && unordered(d, c->write, c->writer, relaxed) &&
+            !race(d, address, size, kind, site, c->write, c->writer, c->write_site, true))
+            return false;
         if (kind & ACCESS_WRITE) {
-            if (c->read >= oldest && unordered(d, c->read, c->reader, relaxed))
-                return race(d, address, size, site, c->read, c->reader, c->read_site);
+            if (c->read >= oldest && unordered(d, c->read, c->reader, relaxed) &&
+                !race(d, address, size, kind, site, c->read, c->reader, c->read_site, false))
+                return false;
             c->write = d->epoch;
             c->writer = mark;
             c->write_site = near;
             c->known = 1;
-        } else if (c->read == d->epoch && (c->reader & CELL_LANE) != me) {
-            /* Another reader in this step. A plain one stays before an atomic one. */
+        } else if (c->read >= d->barrier_epoch && !met(d, c->read, c->reader)) {
+            /* Read before in this step. A plain reader stays before an atomic one. */
+            const unsigned by = c->reader & CELL_LANE;
+            unsigned more = c->reader & (CELL_MANY | CELL_WARPS);
+            if (by != me) more |= CELL_MANY;
+            if (by / MODEL_WARP != me / MODEL_WARP) more |= CELL_WARPS;
             if (!relaxed || (c->reader & CELL_RELAXED)) {
+                c->read = d->epoch;
                 c->reader = mark;
                 c->read_site = near;
             }
-            c->reader |= CELL_MANY;
+            c->reader |= (uint16_t)more;
         } else if (c->read < d->launch_epoch || c->read >= d->block_epoch ||
                    passed_on(d, c->read, c->reader & CELL_LANE)) {
             c->read = d->epoch;

@@ -19,6 +19,7 @@
 #ifndef TALLY_MODEL_H
 #define TALLY_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,7 @@ typedef struct model_kernel {
 } model_kernel;
 
 typedef struct model_device model_device;
+typedef struct model_place model_place;
 
 model_status model_open(model_device **out);
 void model_close(model_device *device); /* NULL is allowed; frees all its memory */
@@ -61,6 +63,14 @@ model_status model_free(model_device *device, void *memory); /* NULL is allowed 
 model_status model_write(model_device *device, void *to, const void *from, size_t bytes);
 model_status model_read(model_device *device, void *to, const void *from, size_t bytes);
 model_status model_fill(model_device *device, void *to, unsigned char byte, size_t bytes);
+/* Makes memory of the caller's, which lies aligned to 16, global memory of the device until it is closed. */
+model_status model_adopt(model_device *device, void *memory, size_t bytes);
+
+/* What block `block` of the device's last launch touched of an allocation: the offset of its first byte, and
+ * that past its last. False where it touched nothing. Of several blocks that read one place the first counts,
+ * of several that wrote there the last. */
+bool model_touched(const model_device *device, const void *memory, unsigned block, bool written,
+                   size_t *from, size_t *to);
 
 /* ---- What is counted ------------------------------------------------------------------------ */
 
@@ -129,6 +139,11 @@ typedef struct model_step {
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+typedef struct model_span {
+    uintptr_t base;
+    size_t bytes;
+} model_span;
+
 typedef struct model_launch {
     const model_kernel *kernel;
     unsigned grid, block;   /* blocks of the grid, 1 up; lanes of a block, 1 to MODEL_BLOCK_MAX */
@@ -136,11 +151,21 @@ typedef struct model_launch {
     /* Told of every step, or NULL. It may launch kernels itself, on other devices than this one. */
     void (*on_step)(void *context, const model_step *step);
     void *context;
+    const model_span *shared; /* [2]: where the kernel's shared arrays lie; NULL: in this program */
+    bool
+        forgives; /* races and unwritten memory do not end it: model_noted_fault() tells the first */
 } model_launch;
 
 /* Runs a grid to its end, or to the first fault: then MODEL_EFAULT, and memory holds whatever had been
  * written. What was counted is added to *counts if that is not NULL, also after a fault. */
 model_status model_run(model_device *device, const model_launch *launch, model_counts *counts);
+
+/* The function that a kernel which is loaded at run time calls by this name (own_lane.hpp); NULL where there is none. */
+void *model_hook(const char *name);
+
+/* Finds the source line of an address in the program, or in an object that was loaded before the first line
+ * was asked for; place->line is 0 where it is not known. */
+void model_find_line(model_place *place);
 
 /* A warp may execute this many basic blocks between two barriers; 2^26 unless set. */
 void model_set_patience(model_device *device, uint64_t blocks);
@@ -155,16 +180,18 @@ typedef enum model_fault_kind {
     MODEL_FAULT_ALIGNMENT, /* an address that is no multiple of the size of the access */
     MODEL_FAULT_UNWRITTEN, /* a read of memory that nothing has written */
     MODEL_FAULT_RACE,      /* two lanes at one place, one of them writing, and nothing between */
+    MODEL_FAULT_STACK,     /* more variables of its own than a lane's stack holds */
     MODEL_FAULT_ENDLESS    /* out of patience */
 } model_fault_kind;
 
 /* Where something happened. The line is the source's if the program has debugging information. */
-typedef struct model_place {
+struct model_place {
     uintptr_t site;       /* an address in the program */
     unsigned block, lane; /* lane of the block */
+    bool writes;          /* race: this one writes */
     char file[128];       /* base name; "" if not known */
     unsigned line;
-} model_place;
+};
 
 typedef struct model_fault {
     model_fault_kind kind;
@@ -175,6 +202,9 @@ typedef struct model_fault {
     unsigned size;     /* of the access, in bytes; 0 for an index */
     char text[512];    /* all of it in one line */
 } model_fault;
+
+/* The first fault that the device's last launch forgave; its kind is MODEL_FAULT_NONE if there was none. */
+const model_fault *model_noted_fault(const model_device *device);
 
 /* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
 const model_fault *model_last_fault(const model_device *device);

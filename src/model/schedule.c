@@ -108,6 +108,7 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
             if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
             given[i] = here >> source & 1 ? warp[source].shuffle_value : ~l->shuffle_value;
         }
+        if (d->group[0]->meets) d->warp_epoch = ++d->epoch;
         for (unsigned i = 0; i < d->group_size; i++) {
             d->group[i]->shuffle_value = given[i];
             d->group[i]->state = LANE_RUNNING;
@@ -122,6 +123,7 @@ static void run_warp(struct model_device *d, unsigned w) {
     unsigned lanes = d->launch->block - w * MODEL_WARP;
     if (lanes > MODEL_WARP) lanes = MODEL_WARP;
     d->warp = &d->warps[w];
+    d->warp_epoch = d->barrier_epoch;
     d->spent = 0;
     for (;;) {
         gather(d, warp, lanes, LANE_RUNNING, 0);
@@ -165,7 +167,7 @@ void schedule_block(struct model_device *d) {
     const unsigned lanes = d->launch->block, warps = (lanes + MODEL_WARP - 1) / MODEL_WARP;
 
     d->step = 0;
-    d->block_epoch = d->block_epochs[d->block] = d->epoch;
+    d->block_epoch = d->barrier_epoch = d->block_epochs[d->block] = d->epoch;
     d->block_steps = d->block_barriers = d->block_rounds = 0;
     d->acquired_count = 0;
     for (unsigned i = 0; i < lanes; i++) {
@@ -191,6 +193,11 @@ void schedule_block(struct model_device *d) {
         barrier = waiting == lanes;
         if (!barrier && done != lanes) stuck(d);
         count_step(d, barrier);
+        d->barrier_epoch = d->epoch;
+        if (barrier && d->step > d->patience) { /* no barrier will be the last */
+            fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, d->lanes[0].site, 0);
+            return;
+        }
         if (barrier)
             for (unsigned i = 0; i < lanes; i++) {
                 d->lanes[i].state = LANE_RUNNING;

@@ -1,0 +1,368 @@
+/*
+ * own.c - see own.h.
+ *
+ * Two processes do what this one should not: the compiler, within limits, and the one that loads the kernel
+ * and runs it on the model, which is shut (own_sandbox.h) before any of the kernel's code runs. The
+ * second one writes the command's output.
+ */
+#include "own.h"
+
+#include "arguments.h"
+#include "message.h"
+#include "own_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { GRID_MAX = 1 << 16 };
+enum { TEXT_MAX = 1 << 20, COMPILE_SECONDS = 10, EXEC_FAILED = 127 };
+
+struct work {
+    char folder[200];
+    char text[256], object[256], log[256];
+    char file[256]; /* the student's, without its folder */
+    struct own_text own;
+    const struct own_function *kernel;
+};
+
+/* ---- Options ---- */
+
+bool own_option(struct own_options *o, int option) {
+    switch (option) {
+    case 'k':
+        o->spec = optarg;
+        return true;
+    case 'g':
+        if (!argument_count("--grid", optarg, &o->grid)) return o->is_misused = true;
+        if (o->grid <= GRID_MAX) return true;
+        misused("--grid takes at most %d blocks", GRID_MAX);
+        return o->is_misused = true;
+    case 's':
+        o->is_misused = !argument_count("--shared", optarg, &o->shared_bytes);
+        return true;
+    case 'l': {
+        const bool digits = *optarg && strspn(optarg, "0123456789") == strlen(optarg);
+        o->length = optarg;
+        if (!digits && strcmp(optarg, "block") != 0) {
+            misused("--length takes a number or block; '%s' is neither", optarg);
+            o->is_misused = true;
+        }
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+bool own_options_fit(const struct own_options *o) {
+    if (!o->spec && (o->grid || o->shared_bytes || o->length))
+        return misused("--grid, --length and --shared go with --kernel"), false;
+    if (o->spec && o->rungs_only)
+        return misused("--coarsen and --finish are for rungs; a kernel of your own decides that "
+                       "itself"),
+               false;
+    return true;
+}
+
+/* ---- The file ---- */
+
+/* Reads the file into *bytes, which the caller frees. */
+static bool read_file(const char *path, char **bytes, size_t *length) {
+    struct stat about;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return failed("%s: %s", path, strerror(errno)), false;
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > TEXT_MAX) {
+        close(file);
+        return failed("%s is no file of at most %d bytes", path, TEXT_MAX), false;
+    }
+    *bytes = malloc((size_t)about.st_size + 1);
+    ssize_t got = 0, more = *bytes ? 1 : -1;
+    while (more > 0 && got < about.st_size) {
+        more = read(file, *bytes + got, (size_t)(about.st_size - got));
+        if (more > 0) got += more;
+    }
+    close(file);
+    if (more < 0) return free(*bytes), failed("%s cannot be read", path), false;
+    *length = (size_t)got;
+    if (!memchr(*bytes, 0, *length)) return true;
+    free(*bytes);
+    return failed("%s is no text: it has a zero byte", path), false;
+}
+
+/* Cuts "mine.cu:sum" in two, unless there is a file of the whole name. */
+static bool split(const char *spec, char path[256], const char **kernel) {
+    const char *colon = strrchr(spec, ':');
+    *kernel = NULL;
+    if (strlen(spec) > 250) return misused("--kernel: the name is too long"), false;
+    snprintf(path, 256, "%s", spec);
+    if (access(spec, F_OK) == 0 || !colon) return true;
+    path[colon - spec] = '\0';
+    *kernel = colon + 1;
+    return true;
+}
+
+static bool choose(struct work *w, const char *name) {
+    char list[512] = "";
+    for (size_t i = 0; i < w->own.kernel_count; i++) {
+        if (name && strcmp(w->own.kernels[i].name, name) == 0)
+            return w->kernel = &w->own.kernels[i], true;
+        if (strlen(list) + OWN_NAME + 2 < sizeof list)
+            strcat(strcat(list, i ? ", " : ""), w->own.kernels[i].name);
+    }
+    if (w->own.kernel_count == 0)
+        return failed(w->own.is_cut ? "%s has a __global__ function that does not come to its end"
+                                    : "%s has no __global__ function",
+                      w->file),
+               false;
+    if (name) return failed("%s has no kernel %s; it has %s", w->file, name, list), false;
+    if (w->own.kernel_count > 1)
+        return failed("%s has several kernels: choose one, as in %s:%s (it has %s)", w->file,
+                      w->file, w->own.kernels[0].name, list),
+               false;
+    w->kernel = &w->own.kernels[0];
+    return true;
+}
+
+static bool read_text(struct work *w, const char *spec) {
+    char path[256], why[200], *bytes;
+    const char *name;
+    size_t length;
+    unsigned line;
+    if (!split(spec, path, &name) || !read_file(path, &bytes, &length)) return false;
+    const char *slash = strrchr(path, '/');
+    snprintf(w->file, sizeof w->file, "%s", slash ? slash + 1 : path);
+    const bool good = own_text_read(bytes, length, &w->own, why, sizeof why, &line);
+    free(bytes);
+    if (!good && line) return failed("%s:%u: %s", w->file, line, why), false;
+    if (!good) return failed("%s: %s", w->file, why), false;
+    if (!choose(w, name)) return false;
+    if (w->kernel->is_template && w->kernel->template_parameters != 1)
+        return failed("%s:%u: kernel %s is a template of more than a type; write it for one",
+                      w->file, w->kernel->line, w->kernel->name),
+               false;
+    return true;
+}
+
+/* ---- Compiling ---- */
+
+static bool make_folder(struct work *w) {
+    const char *place = getenv("TMPDIR");
+    if (!place || !*place || strlen(place) > 150) place = "/tmp";
+    snprintf(w->folder, sizeof w->folder, "%s/tally-XXXXXX", place);
+    if (!mkdtemp(w->folder)) return failed("no folder for the compiler in %s", place), false;
+    snprintf(w->text, sizeof w->text, "%s/own.cpp", w->folder);
+    snprintf(w->object, sizeof w->object, "%s/own.so", w->folder);
+    snprintf(w->log, sizeof w->log, "%s/log", w->folder);
+    return true;
+}
+
+static void remove_folder(const struct work *w) {
+    if (!*w->folder) return;
+    unlink(w->text);
+    unlink(w->object);
+    unlink(w->log);
+    rmdir(w->folder);
+}
+
+/* The C++ name of a type, as elements are written. */
+static const char *type_words(tally_type type) {
+    static const char *const words[] = {
+        [TALLY_I8] = "signed char",   [TALLY_I16] = "short",
+        [TALLY_I32] = "int",          [TALLY_I64] = "long long",
+        [TALLY_U8] = "unsigned char", [TALLY_U16] = "unsigned short",
+        [TALLY_U32] = "unsigned int", [TALLY_U64] = "unsigned long long",
+        [TALLY_F32] = "float",        [TALLY_F64] = "double"};
+    return (size_t)type < sizeof words / sizeof *words ? words[type] : NULL;
+}
+
+static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
+    const struct own_function *k = w->kernel;
+    const char *t = type_words(type);
+    FILE *f = fopen(w->text, "we");
+    if (!f) return failed("%s: %s", w->text, strerror(errno)), false;
+    char name[16];
+    snprintf(name, sizeof name, "%s", tally_op_name(op));
+    for (char *c = name; *c; c++)
+        *c = (char)(*c - ('a' - 'A'));
+    fprintf(f, "#define OWN_OP_%s 1\n#line 1 \"own_lane.hpp\"\n%s\n", name, tally_own_prelude());
+    fprintf(f, "#define OWN_T %s\n", t ? t : "float");
+    if (w->own.needs_t) fputs("using T = OWN_T;\n", f);
+    fputs("#line 1 \"", f);
+    for (const char *c = w->file; *c; c++)
+        fputc(*c == '"' || *c == '\\' || *c < ' ' ? '_' : *c, f);
+    fputs("\"\n", f);
+    fwrite(w->own.text, 1, w->own.length, f);
+    fputs("\n#line 1 \"own_lane.hpp\"\n", f);
+    if (*w->own.dynamic) fputs("OWN_DYNAMIC char own_dynamic[49152];\n", f);
+    fprintf(
+        f,
+        "OWN_EXPORTED const own_kernel tally_own_kernels[];\n"
+        "OWN_EXPORTED const size_t tally_own_kernel_count;\n"
+        "constinit const own_kernel tally_own_kernels[] = {own::kernel<&%s%s>::describe(\"%s\", "
+        "\"%s\")};\nconstinit const size_t tally_own_kernel_count = 1;\n",
+        k->name, k->is_template ? "<OWN_T>" : "", k->name, k->parameters);
+    if (fclose(f) != 0) return failed("%s: %s", w->text, strerror(errno)), false;
+    return true;
+}
+
+_Noreturn static void become_compiler(const struct work *w) {
+    enum { WORDS = 64 };
+    char flags[1024], symbol[128], *words[WORDS], *rest = NULL;
+    size_t count = 0;
+    const int log = open(w->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, STDIN_FILENO);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    setenv("LC_ALL", "C", 1);
+    unsetenv("CPATH");
+    unsetenv("CPLUS_INCLUDE_PATH");
+    own_limit(COMPILE_SECONDS);
+    words[count++] = "g++";
+    snprintf(flags, sizeof flags, "%s", tally_own_flags());
+    for (char *word = strtok_r(flags, " ", &rest); word && count < WORDS - 10;
+         word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    words[count++] = "-shared";
+    words[count++] = "-fmax-errors=1";
+    words[count++] = "-fno-diagnostics-show-caret";
+    words[count++] = "-Wl,-z,defs,--build-id=none";
+    if (*w->own.dynamic) {
+        snprintf(symbol, sizeof symbol, "-Wl,--defsym=%s=own_dynamic", w->own.dynamic);
+        words[count++] = symbol;
+    }
+    words[count++] = "-o";
+    words[count++] = (char *)w->object;
+    words[count++] = (char *)w->text;
+    words[count] = NULL;
+    execvp(words[0], words);
+    _exit(EXEC_FAILED);
+}
+
+static int wait_for(pid_t child) {
+    int word = 0;
+    while (waitpid(child, &word, 0) < 0 && errno == EINTR)
+        ;
+    return word;
+}
+
+/* The compiler's first message, from "error: " on, with the line of the student's file. */
+static int compiler_failed(const struct work *w) {
+    static const char *const marks[] = {"error: ", "undefined reference", NULL};
+    char line[1024], best[1024] = "", named[300];
+    FILE *log = fopen(w->log, "re");
+    snprintf(named, sizeof named, "%s:", w->file);
+    while (log && fgets(line, sizeof line, log)) {
+        line[strcspn(line, "\n")] = '\0';
+        for (const char *const *mark = marks; *mark; mark++) {
+            const char *message = strstr(line, *mark), *place = strstr(line, named);
+            if (!message || (*best && !(place && place < message))) continue;
+            if (mark == marks) message += strlen(*mark);
+            const unsigned long number = place ? strtoul(place + strlen(named), NULL, 10) : 0;
+            const bool had_place = strncmp(best, named, strlen(named)) == 0;
+            if (had_place) continue;
+            if (number)
+                snprintf(best, sizeof best, "%s%lu: %.700s", named, number, message);
+            else
+                snprintf(best, sizeof best, "%s does not compile: %.700s", w->file, message);
+        }
+    }
+    if (log) fclose(log);
+    /* The model's own words are none of the student's. */
+    for (char *at; (at = strstr(best, "own::real<float>"));)
+        memmove(memcpy(at, "float", 5) + 5, at + 16, strlen(at + 16) + 1);
+    for (char *at; (at = strstr(best, "own::real<double>"));)
+        memmove(memcpy(at, "double", 6) + 6, at + 17, strlen(at + 17) + 1);
+    for (char *at; (at = strstr(best, "own::whole<int>"));)
+        memmove(memcpy(at, "int", 3) + 3, at + 15, strlen(at + 15) + 1);
+    if (strstr(best, "always_inline"))
+        strcpy(strstr(best, ": ") + 2,
+               "a __device__ function is inlined here, so that it cannot call itself");
+    if (!*best || strstr(best, "signal terminated"))
+        return failed("%s takes too much time or memory to compile", w->file);
+    return failed("%s", best);
+}
+
+static bool compile(const struct work *w) {
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) return failed("no process for the compiler: %s", strerror(errno)), false;
+    if (child == 0) become_compiler(w);
+    const int word = wait_for(child);
+    if (WIFEXITED(word) && WEXITSTATUS(word) == EXEC_FAILED)
+        return failed("a kernel of your own is compiled by g++, which is not here; install it"),
+               false;
+    if (WIFSIGNALED(word))
+        return failed("%s: the compiler takes too much time or memory (%s)", w->file,
+                      strsignal(WTERMSIG(word))),
+               false;
+    if (WEXITSTATUS(word) != 0) return compiler_failed(w), false;
+    return true;
+}
+
+/* ---- Running ---- */
+
+static int run_shut(const struct work *w, const struct own_options *o,
+                    int (*run)(void *context, struct own_kernel *kernel), void *context) {
+    struct own_kernel k = {.line = w->kernel->line, .block_count = w->own.block_count};
+    static char buffer[1 << 16];
+    snprintf(k.file, sizeof k.file, "%s", w->file);
+    snprintf(k.name, sizeof k.name, "%s", w->kernel->name);
+    memcpy(k.blocks, w->own.blocks, sizeof k.blocks);
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    if (tally_own_open(w->object, &k.own) != TALLY_OK) return failed("%s", tally_error());
+    if (tally_own_describe(k.own, 0, &k.is) != TALLY_OK)
+        return failed("%s:%u: %s", k.file, k.line, tally_error());
+    remove_folder(w);
+    own_limit(o->seconds);
+    if (!own_shut())
+        return failed("this system cannot shut a process off (seccomp), so that no kernel of your "
+                      "own is run");
+    const int status = run(context, &k);
+    tally_own_close(k.own);
+    return status;
+}
+
+static int tell_signal(const struct work *w, const struct own_options *o, int number) {
+    if (number == SIGXCPU || number == SIGKILL)
+        return failed("%s: kernel %s took more than %u s of processor time", w->file,
+                      w->kernel->name, o->seconds);
+    return failed("%s: kernel %s ended its process (%s)", w->file, w->kernel->name,
+                  strsignal(number));
+}
+
+static int run_apart(const struct work *w, const struct own_options *o,
+                     int (*run)(void *context, struct own_kernel *kernel), void *context) {
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) return failed("no process for the kernel: %s", strerror(errno));
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const int status = run_shut(w, o, run, context);
+        fflush(NULL);
+        _exit(status);
+    }
+    const int word = wait_for(child);
+    return WIFSIGNALED(word) ? tell_signal(w, o, WTERMSIG(word)) : WEXITSTATUS(word);
+}
+
+int own_in_process(const struct own_options *o, tally_op op, tally_type type,
+                   int (*run)(void *context, struct own_kernel *kernel), void *context) {
+    struct work *w = calloc(1, sizeof *w);
+    if (!w) return failed("no memory for a kernel");
+    int status = STATUS_FAILED;
+    if (read_text(w, o->spec) && make_folder(w) && write_cpp(w, op, type) && compile(w))
+        status = run_apart(w, o, run, context);
+    remove_folder(w);
+    own_text_forget(&w->own);
+    free(w);
+    return status;
+}

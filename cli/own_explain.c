@@ -1,0 +1,483 @@
+/*
+ * own_explain.c - `tally explain --kernel mine.cu`: is a student's kernel right, for which n, what does it do,
+ * and which rung is it most like?
+ */
+#include "own_explain.h"
+
+#include "json.h"
+#include "ladder_counts.h"
+#include "message.h"
+#include "own_host.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENGTHS_MAX = 96, FAULTS_MAX = 6, MISCOUNTED_MAX = 256, N_MOST = 1 << 20 };
+
+struct tried {
+    uint64_t n;
+    bool right; /* and without a fault */
+    bool complete;
+    double value, expected;
+};
+
+struct seen_fault {
+    uint64_t n;
+    tally_own_fault kind;
+    unsigned line, other_line;
+    char sentence[512];
+};
+
+struct report {
+    struct explanation *e;
+    const struct own_kernel *kernel;
+    struct own_session session;
+    struct own_host host; /* for the lengths tried */
+    struct own_host main; /* for the launch that is shown */
+    struct own_run run;
+    char host_words[600];
+    struct tried tried[LENGTHS_MAX];
+    size_t tried_count;
+    struct seen_fault faults[FAULTS_MAX];
+    size_t fault_count;
+    bool endless;              /* it does not end for one of the lengths */
+    uint64_t miscounted_n;     /* the n that the following is about; 0: none */
+    int times[MISCOUNTED_MAX]; /* how often each element is counted */
+    tally_ladder_row nearest;
+    char verdict[400];
+};
+
+static const char *fault_name(tally_own_fault kind) {
+    static const char *const names[] = {"none",      "barrier", "bounds", "alignment",
+                                        "unwritten", "race",    "stack",  "endless"};
+    return names[kind];
+}
+
+/* ---- Running ---- */
+
+static void note_fault(struct report *r, const struct own_run *run) {
+    const tally_own_result *f = &run->result;
+    if (f->fault == TALLY_OWN_RIGHT) return;
+    for (size_t i = 0; i < r->fault_count; i++)
+        if (r->faults[i].kind == f->fault && r->faults[i].line == f->line &&
+            r->faults[i].other_line == f->other_line)
+            return;
+    if (r->fault_count == FAULTS_MAX) return;
+    struct seen_fault *seen = &r->faults[r->fault_count++];
+    *seen = (struct seen_fault){run->n, f->fault, f->line, f->other_line, ""};
+    snprintf(seen->sentence, sizeof seen->sentence, "%s", f->sentence);
+}
+
+static bool try_length(struct report *r, uint64_t n) {
+    struct own_run run;
+    if (n < 1 || n > own_host_most(&r->host) || r->tried_count == LENGTHS_MAX) return true;
+    for (size_t i = 0; i < r->tried_count; i++)
+        if (r->tried[i].n == n) return true;
+    if (!own_host_run(&r->session, &r->host, n, OWN_DATA, 0, NULL, NULL, &run)) return false;
+    const bool right = run.is_right && run.result.fault == TALLY_OWN_RIGHT;
+    r->tried[r->tried_count++] =
+        (struct tried){n, right, run.result.is_complete, run.value, run.expected};
+    note_fault(r, &run);
+    r->endless |= run.result.fault == TALLY_OWN_ENDLESS;
+    return true;
+}
+
+static int by_n(const void *a, const void *b) {
+    const struct tried *x = a, *y = b;
+    return (x->n > y->n) - (x->n < y->n);
+}
+
+/* Small lengths, powers of two and their neighbours, and those around the segment's. */
+static bool try_lengths(struct report *r) {
+    static const uint64_t always[] = {
+        1,  2,  3,  4,  5,  6,   7,   8,   10,  12,  14,  15,  16,  17,  24,  31,   32,   33,
+        48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257, 500, 512, 1000, 1023, 1024};
+    const uint64_t s = r->host.form == OWN_SEGMENTS ? r->host.segment : 2 * (uint64_t)r->host.block;
+    const uint64_t around[] = {s - 1,     s,     s + 1, 2 * s - 1, 2 * s,
+                               2 * s + 1, 3 * s, 4 * s, 5 * s + 3};
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (r->endless || !try_length(r, always[i])) break;
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+        if (r->endless || !try_length(r, around[i])) break;
+    if (r->tried_count == 0) return false; /* whose line is written */
+    qsort(r->tried, r->tried_count, sizeof *r->tried, by_n);
+    return true;
+}
+
+/* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. */
+static bool count_elements(struct report *r) {
+    struct own_run run;
+    uint64_t n = 0;
+    if (r->session.op != TALLY_SUM) return true;
+    for (size_t i = 0; i < r->tried_count && !n; i++)
+        if (r->tried[i].complete && r->tried[i].value != r->tried[i].expected) n = r->tried[i].n;
+    if (!n && !r->run.is_right) n = r->run.n;
+    if (!n || n > MISCOUNTED_MAX) return true;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!own_host_run(&r->session, &r->host, n, OWN_UNIT, i, NULL, NULL, &run)) return false;
+        if (!run.result.is_complete || fabs(run.value) > 1e6 || run.value != floor(run.value))
+            return true;
+        r->times[i] = (int)run.value;
+    }
+    r->miscounted_n = n;
+    return true;
+}
+
+/* ---- The nearest rung ---- */
+
+static double apart(uint64_t a, uint64_t b) {
+    return fabs(log2((double)a + 1) - log2((double)b + 1));
+}
+
+static double distance(const tally_ladder_counts *a, const tally_ladder_counts *b) {
+    return apart(a->steps, b->steps) + apart(a->barriers, b->barriers) + apart(a->slots, b->slots) +
+           apart(a->divergent, b->divergent) + apart(a->transactions, b->transactions) +
+           apart(a->bank_conflicts, b->bank_conflicts) + apart(a->bytes_read, b->bytes_read) +
+           apart(a->bytes_written, b->bytes_written);
+}
+
+/* The rungs run with the same n and block, and the CPU finishes for them, as for the kernel. */
+static bool find_nearest(struct report *r) {
+    struct ladder_options o = r->e->options;
+    double best = INFINITY;
+    o.run.block = r->run.block & (r->run.block - 1) ? 0 : r->run.block;
+    o.run.coarsen = r->host.form == OWN_SEGMENTS && r->main.segment > 2 * (uint64_t)r->main.block
+                        ? (unsigned)(r->main.segment / (2 * (uint64_t)r->main.block))
+                        : 4;
+    o.run.finish = TALLY_FINISH_HOST;
+    o.run.type = r->kernel->is.type;
+    o.run.n = (size_t)r->run.n;
+    void *x = own_host_elements(&r->session, r->run.n);
+    if (!x) return failed("no memory for the elements"), false;
+    o.run.x = x;
+    const tally_rung *rung;
+    for (size_t i = 0; (rung = tally_ladder_rung(i)); i++) {
+        tally_ladder_row row;
+        if (!rung->is_kernel ||
+            tally_ladder_explain(rung->name, &o.run, NULL, NULL, &row) != TALLY_OK)
+            continue;
+        const double d = distance(&r->run.result.counts, &row.counts);
+        if (d >= best) continue;
+        best = d;
+        r->nearest = row;
+    }
+    free(x);
+    return true;
+}
+
+/* ---- The verdict ---- */
+
+static bool is_power(uint64_t n, uint64_t unused) {
+    (void)unused;
+    return (n & (n - 1)) == 0;
+}
+static bool is_even(uint64_t n, uint64_t unused) {
+    (void)unused;
+    return n % 2 == 0;
+}
+static bool is_multiple(uint64_t n, uint64_t segment) {
+    return n % segment == 0;
+}
+static bool is_at_most(uint64_t n, uint64_t segment) {
+    return n <= segment;
+}
+static bool is_power_of_two_at_most(uint64_t n, uint64_t segment) {
+    return is_power(n, 0) && n <= segment;
+}
+
+/* Whether exactly the lengths that `rule` says are right. */
+static bool follows(const struct report *r, bool (*rule)(uint64_t n, uint64_t s), uint64_t s) {
+    for (size_t i = 0; i < r->tried_count; i++)
+        if (r->tried[i].right != rule(r->tried[i].n, s)) return false;
+    return true;
+}
+
+static void list_lengths(const struct report *r, bool right, char *text, size_t room) {
+    size_t used = 0, said = 0;
+    for (size_t i = 0; i < r->tried_count && used < room; i++)
+        if (r->tried[i].right == right) {
+            if (++said > 12) {
+                snprintf(text + used, room - used, ", ...");
+                return;
+            }
+            used += (size_t)snprintf(text + used, room - used, "%s%" PRIu64, said > 1 ? ", " : "",
+                                     r->tried[i].n);
+        }
+}
+
+static void judge(struct report *r) {
+    char list[200] = "";
+    size_t right = 0;
+    const uint64_t s = r->host.segment ? r->host.segment : 2 * (uint64_t)r->host.block;
+    const uint64_t most = r->tried[r->tried_count - 1].n;
+    for (size_t i = 0; i < r->tried_count; i++)
+        right += r->tried[i].right;
+    if (right == r->tried_count)
+        snprintf(r->verdict, sizeof r->verdict,
+                 "right for all %zu lengths tried, from 1 to %" PRIu64, right, most);
+    else if (r->endless)
+        snprintf(r->verdict, sizeof r->verdict, "wrong: with n = %" PRIu64 " it does not end",
+                 r->tried[r->tried_count - 1].n);
+    else if (right == 0)
+        snprintf(r->verdict, sizeof r->verdict,
+                 "wrong for all %zu lengths tried, from 1 to %" PRIu64, r->tried_count, most);
+    else if (follows(r, is_power, s))
+        snprintf(r->verdict, sizeof r->verdict,
+                 "right where n is a power of two, and wrong for every other length tried");
+    else if (r->host.segment && follows(r, is_multiple, s))
+        snprintf(r->verdict, sizeof r->verdict,
+                 "right where n is a multiple of the segment, %" PRIu64
+                 ", and for no other length tried",
+                 s);
+    else if (follows(r, is_even, s))
+        snprintf(r->verdict, sizeof r->verdict, "right for even n, and wrong for odd n");
+    else if (follows(r, is_at_most, s))
+        snprintf(r->verdict, sizeof r->verdict, "right up to n = %" PRIu64 ", and wrong beyond", s);
+    else if (follows(r, is_power_of_two_at_most, s))
+        snprintf(r->verdict, sizeof r->verdict,
+                 "right where n is a power of two up to %" PRIu64 ", and for no other length tried",
+                 s);
+    else {
+        list_lengths(r, false, list, sizeof list);
+        snprintf(r->verdict, sizeof r->verdict, "wrong for %zu of the %zu lengths tried: %s",
+                 r->tried_count - right, r->tried_count, list);
+    }
+}
+
+/* ---- Text ---- */
+
+static void print_miscounted(const struct report *r) {
+    unsigned said = 0, wrong = 0;
+    if (!r->miscounted_n) return;
+    for (uint64_t i = 0; i < r->miscounted_n; i++)
+        wrong += r->times[i] != 1;
+    if (!wrong) return;
+    printf("With n = %" PRIu64 ", of the elements:", r->miscounted_n);
+    for (uint64_t i = 0; i < r->miscounted_n && said < 8; i++) {
+        uint64_t to = i;
+        if (r->times[i] == 1) continue;
+        while (to + 1 < r->miscounted_n && r->times[to + 1] == r->times[i])
+            to++;
+        printf("%s %" PRIu64, said++ ? ";" : "", i);
+        if (to > i) printf(to == i + 1 ? " and %" PRIu64 : " to %" PRIu64, to);
+        if (r->times[i] == 0)
+            printf(to > i ? " are left out" : " is left out");
+        else
+            printf(to > i ? " count %d times" : " counts %d times", r->times[i]);
+        i = to;
+    }
+    puts(said == 8 ? "; ..." : ".");
+}
+
+static void print_judgement(const struct report *r) {
+    const struct tried *first = NULL;
+    printf("\nThe kernel is %s.\n", r->verdict);
+    for (size_t i = 0; i < r->fault_count; i++)
+        printf("  n = %" PRIu64 ": %s\n", r->faults[i].n, r->faults[i].sentence);
+    for (size_t i = 0; i < r->tried_count && !first; i++)
+        if (r->tried[i].complete && r->tried[i].value != r->tried[i].expected) first = &r->tried[i];
+    if (first)
+        printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n", first->n,
+               first->value, first->expected);
+    print_miscounted(r);
+}
+
+static void print_compared(const struct report *r) {
+    const tally_ladder_counts *a = &r->run.result.counts, *b = &r->nearest.counts;
+    if (!r->nearest.name) return;
+    const struct {
+        const char *what;
+        uint64_t mine, its;
+    } rows[] = {{"steps", a->steps, b->steps},
+                {"barriers", a->barriers, b->barriers},
+                {"operations", a->operations, b->operations},
+                {"slots", a->slots, b->slots},
+                {"divergent branches", a->divergent, b->divergent},
+                {"transactions", a->transactions, b->transactions},
+                {"fewest possible", a->fewest_transactions, b->fewest_transactions},
+                {"bank conflicts", a->bank_conflicts, b->bank_conflicts},
+                {"bytes read", a->bytes_read, b->bytes_read},
+                {"bytes written", a->bytes_written, b->bytes_written},
+                {"atomics", a->atomics, b->atomics}};
+    printf(
+        "\nThe nearest rung of the ladder is %s ('tally explain %s'), with the same n and block:\n",
+        r->nearest.name, r->nearest.name);
+    printf("  %-20s %14s %18s\n", "", r->kernel->name, r->nearest.name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        printf("  %-20s %14" PRIu64 " %18" PRIu64 "\n", rows[i].what, rows[i].mine, rows[i].its);
+    printf("  %-20s %14.2f %18.2f\n", "efficiency", ladder_efficiency(a), ladder_efficiency(b));
+    if (a->operations == 0 && r->run.n > 1)
+        puts("No operation was seen: they are counted where an operand comes from an array or a "
+             "shuffle.");
+}
+
+static int print_text(const struct report *r) {
+    printf("%s:%u: %s of %" PRIu64 " %s by kernel %s, on the model\n", r->kernel->file,
+           r->kernel->line, tally_op_name(r->session.op), r->run.n,
+           tally_type_name(r->kernel->is.type), r->kernel->name);
+    printf("The host is taken to do this: %s.\n", r->host_words);
+    print_judgement(r);
+    if (!r->run.result.is_complete)
+        printf("\nWith n = %" PRIu64 " it did not come to its end; what it did until then:\n",
+               r->run.n);
+    explain_print_launches(r->e);
+    explain_print_totals(r->e);
+    if (r->run.result.is_complete) print_compared(r);
+    return finish_output();
+}
+
+/* ---- JSON ---- */
+
+static struct json_object *json_host(const struct report *r) {
+    static const char *const forms[] = {"one block", "segments", "whole grid"};
+    struct json_object *o = json_new_object();
+    json_text(o, "form", forms[r->main.form]);
+    json_count(o, "grid", r->run.grid);
+    json_count(o, "block", r->run.block);
+    json_count(o, "length", r->run.length);
+    json_count(o, "shared_bytes", r->run.shared_bytes);
+    if (r->main.segment)
+        json_count(o, "segment", r->main.segment);
+    else
+        json_null(o, "segment");
+    json_text(o, "words", r->host_words);
+    return o;
+}
+
+static struct json_object *json_lengths(const struct report *r, bool right) {
+    struct json_object *list = json_new_list();
+    for (size_t i = 0; i < r->tried_count; i++)
+        if (r->tried[i].right == right)
+            json_item(list, json_object_new_int64((int64_t)r->tried[i].n));
+    return list;
+}
+
+static struct json_object *json_faults(const struct report *r) {
+    struct json_object *list = json_new_list();
+    for (size_t i = 0; i < r->fault_count; i++) {
+        const struct seen_fault *f = &r->faults[i];
+        struct json_object *o = json_new_object();
+        json_text(o, "kind", fault_name(f->kind));
+        json_count(o, "n", f->n);
+        json_count(o, "line", f->line);
+        json_count(o, "other_line", f->other_line);
+        json_text(o, "sentence", f->sentence);
+        json_item(list, o);
+    }
+    return list;
+}
+
+static struct json_object *json_times(const struct report *r) {
+    struct json_object *list = json_new_list();
+    for (uint64_t i = 0; i < r->miscounted_n; i++)
+        json_item(list, json_object_new_int(r->times[i]));
+    return list;
+}
+
+static int print_json(const struct report *r) {
+    struct json_object *o = json_new_object();
+    json_text(o, "file", r->kernel->file);
+    json_text(o, "kernel", r->kernel->name);
+    json_count(o, "line", r->kernel->line);
+    json_text(o, "device", "model");
+    json_count(o, "n", r->run.n);
+    json_text(o, "op", tally_op_name(r->session.op));
+    json_text(o, "dtype", tally_type_name(r->kernel->is.type));
+    json_count(o, "block", r->run.block);
+    json_member(o, "host", json_host(r));
+    json_flag(o, "correct", r->run.is_right && r->run.result.fault == TALLY_OWN_RIGHT);
+    json_flag(o, "complete", r->run.result.is_complete);
+    json_measure(o, "value", r->run.value);
+    json_measure(o, "expected", r->run.expected);
+    json_text(o, "verdict", r->verdict);
+    json_member(o, "right_for", json_lengths(r, true));
+    json_member(o, "wrong_for", json_lengths(r, false));
+    json_member(o, "faults", json_faults(r));
+    json_count(o, "miscounted_n", r->miscounted_n);
+    json_member(o, "times_counted", json_times(r));
+    json_count(o, "launches", 1);
+    json_member(o, "steps", explain_json_steps(r->e));
+    json_member(o, "counts", json_ladder_counts(&r->run.result.counts));
+    if (r->nearest.name) {
+        json_text(o, "nearest", r->nearest.name);
+        json_member(o, "nearest_counts", json_ladder_counts(&r->nearest.counts));
+    } else {
+        json_null(o, "nearest");
+    }
+    return json_print(o);
+}
+
+/* ---- The command ---- */
+
+/* Which n and block are shown: as `tally explain` shows a rung. */
+static bool choose_main(struct report *r) {
+    struct explanation *e = r->e;
+    const struct own_host *h = &r->host;
+    unsigned block = 512;
+    if (!e->options.has_n) e->options.n = h->form == OWN_WHOLE_GRID ? 1 << 16 : 1024;
+    if (e->options.n < 1 || e->options.n > N_MOST)
+        return misused("-n takes 1 to %d elements for a kernel of your own", N_MOST), false;
+    if (e->options.n > own_host_most(h) ||
+        (r->session.block && h->form == OWN_ONE_BLOCK && h->per_thread &&
+         e->options.n > (uint64_t)h->per_thread * r->session.block))
+        return failed("%s: kernel %s is of one block, which has threads for %" PRIu64
+                      " elements; choose a smaller -n",
+                      r->kernel->file, r->kernel->name,
+                      (uint64_t)h->per_thread * (r->session.block ? r->session.block : 1024)),
+               false;
+    if (h->form == OWN_WHOLE_GRID || h->segment > 2 * (uint64_t)h->block) block = 128;
+    r->main = *h;
+    if (r->session.block || r->kernel->block_count > 0) return true;
+    struct own_host other;
+    if (!own_host_at(&r->session, block, h, &other)) return true;
+    struct own_run trial;
+    if (own_host_run(&r->session, &other, e->options.n, OWN_DATA, 0, NULL, NULL, &trial) &&
+        trial.is_right)
+        r->main = other;
+    return true;
+}
+
+static bool watch(struct report *r) {
+    struct explanation *e = r->e;
+    if (!own_host_run(&r->session, &r->main, e->options.n, OWN_DATA, 0, explain_note_step, e,
+                      &r->run))
+        return false;
+    note_fault(r, &r->run);
+    if (e->out_of_memory) return failed("no memory for the steps of %s", r->kernel->name), false;
+    explain_settle(e);
+    e->row.counts = r->run.result.counts;
+    e->row.launches = 1;
+    e->options.run.block = r->run.block;
+    own_host_words(&r->session, &r->main, &r->run, r->host_words, sizeof r->host_words);
+    return true;
+}
+
+static int report(void *context, struct own_kernel *kernel) {
+    struct report *r = context;
+    const struct ladder_options *o = &r->e->options;
+    r->kernel = kernel;
+    r->session.kernel = kernel;
+    if (r->e->has_dtype && kernel->is.type != o->run.type)
+        return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
+                      tally_type_name(kernel->is.type), tally_type_name(o->run.type));
+    const bool good = own_host_find(&r->session, &r->host) && choose_main(r) && watch(r) &&
+                      try_lengths(r) && count_elements(r) &&
+                      (!r->run.result.is_complete || find_nearest(r));
+    if (!good) return STATUS_FAILED;
+    judge(r);
+    return o->as_json ? print_json(r) : print_text(r);
+}
+
+int own_explain(struct explanation *e, const struct own_options *own) {
+    struct report *r = calloc(1, sizeof *r);
+    if (!r) return failed("no memory for a report");
+    r->e = e;
+    r->session = (struct own_session){
+        .options = own, .op = e->options.run.op, .block = e->options.run.block};
+    const int status = own_in_process(own, e->options.run.op, e->options.run.type, report, r);
+    free(r);
+    return status;
+}

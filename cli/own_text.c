@@ -1,0 +1,496 @@
+/*
+ * own_text.c - see own_text.h.
+ *
+ * The text is never understood as a compiler would: it is cut into declarations at top level, and of these
+ * the device's are kept. Within them three things are written otherwise: an array `extern __shared__`
+ * loses that word, as it is defined elsewhere; a variable of the device's gets a section; and a type that a
+ * pointer or a shared array holds becomes own::element_t<type>, whose operators the model sees.
+ */
+#include "own_text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EDITS_MAX = 4096, TYPES_MAX = 32 };
+
+struct edit {
+    size_t from, to; /* of the file */
+    char text[160];
+};
+
+struct reader {
+    char *clean; /* the file without comments, strings and directives: blanks in their place */
+    size_t length;
+    char *bytes; /* the file; what is the host's becomes blanks */
+    struct edit *edits;
+    size_t edit_count;
+    char types[TYPES_MAX][OWN_NAME]; /* names of types that the text defines */
+    size_t type_count;
+    struct own_text *out;
+};
+
+/* ---- Comments, strings, directives ---- */
+
+static void blank(char *text, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++)
+        if (text[i] != '\n') text[i] = ' ';
+}
+
+/* The end of a literal or comment that begins at i; i where none does. */
+static size_t skip_unseen(const char *s, size_t i, size_t length) {
+    if (s[i] == '/' && i + 1 < length && s[i + 1] == '/') {
+        while (i < length && (s[i] != '\n' || s[i - 1] == '\\'))
+            i++;
+        return i;
+    }
+    if (s[i] == '/' && i + 1 < length && s[i + 1] == '*') {
+        for (i += 2; i + 1 < length && !(s[i] == '*' && s[i + 1] == '/');)
+            i++;
+        return i + 2 < length ? i + 2 : length;
+    }
+    if (s[i] == '"' || s[i] == '\'') {
+        const char quote = s[i];
+        for (i++; i < length && s[i] != quote && s[i] != '\n'; i++)
+            if (s[i] == '\\') i++;
+        return i + 1 < length ? i + 1 : length;
+    }
+    return i;
+}
+
+static bool is_name(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* `1'000` is a number, and not the start of a character. */
+static bool is_digit_separator(const char *s, size_t i) {
+    return s[i] == '\'' && i > 0 && isalnum((unsigned char)s[i - 1]);
+}
+
+static void make_clean(struct reader *r) {
+    for (size_t i = 0; i < r->length;) {
+        const size_t end =
+            is_digit_separator(r->bytes, i) ? i : skip_unseen(r->bytes, i, r->length);
+        if (end > i) blank(r->clean, i, end);
+        i = end > i ? end : i + 1;
+    }
+}
+
+/* ---- Tokens ---- */
+
+struct token {
+    size_t from, to;
+};
+
+/* The next token at or after i, within [i, end); its from is `end` where there is none. */
+static struct token next(const struct reader *r, size_t i, size_t end) {
+    while (i < end && isspace((unsigned char)r->clean[i]))
+        i++;
+    struct token t = {i, i};
+    if (i == end) return t;
+    t.to++;
+    if (is_name(r->clean[i]))
+        while (t.to < end && is_name(r->clean[t.to]))
+            t.to++;
+    return t;
+}
+
+static bool is(const struct reader *r, struct token t, const char *word) {
+    return strlen(word) == t.to - t.from && memcmp(r->clean + t.from, word, t.to - t.from) == 0;
+}
+
+static bool is_one_of(const struct reader *r, struct token t, const char *const *words) {
+    for (; *words; words++)
+        if (is(r, t, *words)) return true;
+    return false;
+}
+
+/* The first token of that spelling in [from, end). */
+static struct token find(const struct reader *r, size_t from, size_t end, const char *word) {
+    struct token t = next(r, from, end);
+    while (t.from < end && !is(r, t, word))
+        t = next(r, t.to, end);
+    return t;
+}
+
+static bool has(const struct reader *r, size_t from, size_t end, const char *word) {
+    return find(r, from, end, word).from < end;
+}
+
+static void copy_name(const struct reader *r, struct token t, char out[OWN_NAME]) {
+    const size_t size = t.to - t.from < OWN_NAME ? t.to - t.from : OWN_NAME - 1;
+    memcpy(out, r->clean + t.from, size);
+    out[size] = '\0';
+}
+
+static unsigned line_at(const struct reader *r, size_t at) {
+    unsigned line = 1;
+    for (size_t i = 0; i < at; i++)
+        line += r->bytes[i] == '\n';
+    return line;
+}
+
+static void add_type(struct reader *r, struct token t) {
+    if (r->type_count < TYPES_MAX && is_name(r->clean[t.from]))
+        copy_name(r, t, r->types[r->type_count++]);
+}
+
+static bool is_defined_type(const struct reader *r, struct token t) {
+    for (size_t i = 0; i < r->type_count; i++)
+        if (is(r, t, r->types[i])) return true;
+    return false;
+}
+
+/* ---- Directives ---- */
+
+static const char *const integer_words[] = {
+    "int",     "unsigned", "signed",  "long",    "short",    "char",     "uint",     "int8_t",
+    "int16_t", "int32_t",  "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", NULL};
+static const char *const real_words[] = {"float", "double", NULL};
+
+/* `#define N 256` may be the threads of a block, `#define T int` is a type. */
+static void note_define(struct reader *r, size_t from, size_t end) {
+    const struct token name = next(r, from, end), value = next(r, name.to, end);
+    if (value.from >= end || value.from == name.to) return;
+    if (is_one_of(r, value, integer_words) || is_one_of(r, value, real_words)) add_type(r, name);
+    const unsigned long n = strtoul(r->clean + value.from, NULL, 10);
+    if (next(r, value.to, end).from < end || n < 2 || n > 1024 || (n & (n - 1))) return;
+    if (r->out->block_count < OWN_BLOCKS_MAX) r->out->blocks[r->out->block_count++] = (unsigned)n;
+}
+
+/* Directives that choose or define stay; they are no declarations. All others become blanks. */
+static bool read_directives(struct reader *r, char *why, size_t room, unsigned *line) {
+    static const char *const kept[] = {"define", "undef", "if",    "ifdef", "ifndef",
+                                       "elif",   "else",  "endif", "error", NULL};
+    static const char *const left_out[] = {"include", "pragma", "line", "warning", "ident", NULL};
+    for (size_t i = 0; i < r->length;) {
+        size_t end = i;
+        while (end < r->length &&
+               !(r->clean[end] == '\n' && (end == 0 || r->clean[end - 1] != '\\')))
+            end++;
+        const struct token mark = next(r, i, end);
+        const bool digraph = mark.from + 1 < end && memcmp(r->clean + mark.from, "%:", 2) == 0;
+        if (mark.from < end && (r->clean[mark.from] == '#' || digraph)) {
+            const struct token word = next(r, mark.to + digraph, end);
+            if (word.from < end && is_one_of(r, word, left_out)) {
+                blank(r->bytes, i, end);
+            } else if (word.from < end && !is_one_of(r, word, kept)) {
+                snprintf(why, room, "#%.*s is not for a kernel here", (int)(word.to - word.from),
+                         r->clean + word.from);
+                *line = line_at(r, mark.from);
+                return false;
+            } else if (word.from < end && is(r, word, "define")) {
+                note_define(r, word.to, end);
+            }
+            blank(r->clean, i, end);
+        }
+        i = end + 1;
+    }
+    return true;
+}
+
+/* ---- Edits ---- */
+
+static void edit(struct reader *r, size_t from, size_t to, const char *format, const char *text) {
+    if (r->edit_count == EDITS_MAX) return;
+    struct edit *e = &r->edits[r->edit_count++];
+    *e = (struct edit){.from = from, .to = to};
+    snprintf(e->text, sizeof e->text, format, text);
+}
+
+/* The end of the type that begins at token t: `unsigned int`, or a name that the text defines. t.from where
+ * none begins. */
+static size_t end_of_type(const struct reader *r, struct token t, size_t end) {
+    if (is_defined_type(r, t)) return t.to;
+    size_t last = t.from;
+    while (t.from < end && is_one_of(r, t, integer_words)) {
+        last = t.to;
+        t = next(r, t.to, end);
+    }
+    return last;
+}
+
+/* Wraps the type at t where it is an element's. Returns where to go on. */
+static size_t wrap_type(struct reader *r, struct token t, size_t end, bool is_shared) {
+    char type[OWN_NAME] = "";
+    const size_t last = end_of_type(r, t, end);
+    if (last == t.from) return t.to;
+    struct token after = next(r, last, end);
+    while (after.from < end && (is(r, after, "const") || is(r, after, "volatile")))
+        after = next(r, after.to, end);
+    if (!is_shared && !(after.from < end && is(r, after, "*"))) return last;
+    if (last - t.from < sizeof type) memcpy(type, r->clean + t.from, last - t.from);
+    for (char *c = type; *c; c++)
+        if (*c == '\n') *c = ' ';
+    edit(r, t.from, last, "own::element_t<%s>", type);
+    return last;
+}
+
+/* Edits what a kept declaration, [from, end), needs. */
+static void edit_declaration(struct reader *r, size_t from, size_t end) {
+    static const char *const passed[] = {"volatile", "const", "static", "__align__", NULL};
+    struct token before = {from, from};
+    bool is_shared = false;
+    for (struct token t = next(r, from, end); t.from < end;) {
+        size_t on = t.to;
+        if (is(r, t, "__shared__")) {
+            is_shared = true;
+            if (is(r, before, "extern")) {
+                blank(r->bytes, t.from, t.to);
+                const struct token open = find(r, t.to, end, "[");
+                struct token name = next(r, t.to, end), then = name;
+                while (then.to <= open.from && then.from < end && !is(r, then, "[")) {
+                    name = then;
+                    then = next(r, then.to, end);
+                }
+                copy_name(r, name, r->out->dynamic);
+            }
+        } else if (is_one_of(r, t, passed) || is(r, t, "(") || is(r, t, ")") ||
+                   isdigit((unsigned char)r->clean[t.from])) {
+            ; /* __align__(16) leaves the declaration what it is */
+        } else {
+            on = wrap_type(r, t, end, is_shared);
+            is_shared = false;
+        }
+        before = t;
+        t = next(r, on, end);
+    }
+}
+
+/* ---- Declarations ---- */
+
+/* The place past the bracket that closes the one at `open`. */
+static size_t past_closing(const struct reader *r, size_t open, size_t end) {
+    const char opening = r->clean[open];
+    const char closing = opening == '(' ? ')' : opening == '{' ? '}' : opening == '<' ? '>' : ']';
+    int depth = 0;
+    for (size_t i = open; i < end; i++) {
+        depth += (r->clean[i] == opening) - (r->clean[i] == closing);
+        if (depth == 0) return i + 1;
+    }
+    return end;
+}
+
+/* The name of each parameter: the last word before a comma, a bracket or `=`. */
+static void note_parameters(const struct reader *r, size_t from, size_t end,
+                            struct own_function *out) {
+    struct token name = {from, from};
+    bool done = false;
+    for (struct token t = next(r, from, end);; t = next(r, t.to, end)) {
+        const bool ends = t.from >= end || is(r, t, ",");
+        if (ends && name.to > name.from) {
+            const size_t at = strlen(out->parameters);
+            snprintf(out->parameters + at, sizeof out->parameters - at, "%s%.*s", at ? "," : "",
+                     (int)(name.to - name.from), r->clean + name.from);
+        }
+        if (t.from >= end) return;
+        if (ends) {
+            name = (struct token){t.to, t.to};
+            done = false;
+        }
+        done |= is(r, t, "[") || is(r, t, "=");
+        if (!done && is_name(r->clean[t.from])) name = t;
+    }
+}
+
+static bool note_kernel(struct reader *r, size_t from, size_t body, char *why, size_t room,
+                        unsigned *line) {
+    struct own_text *out = r->out;
+    struct token t = find(r, from, body, "__global__"), name = {0, 0};
+    *line = line_at(r, t.from);
+    if (out->kernel_count == OWN_KERNELS_MAX)
+        return snprintf(why, room, "more than %d kernels", OWN_KERNELS_MAX), false;
+    for (t = next(r, t.to, body); t.from < body; t = next(r, t.to, body)) {
+        if (is(r, t, "__launch_bounds__")) {
+            const struct token open = next(r, t.to, body);
+            if (open.from < body && is(r, open, "(")) t.to = past_closing(r, open.from, body);
+            continue;
+        }
+        if (is(r, t, "(")) break;
+        name = t;
+    }
+    if (t.from >= body || !is_name(r->clean[name.from]))
+        return snprintf(why, room, "a __global__ function without a name and parameters"), false;
+    struct own_function *k = &out->kernels[out->kernel_count++];
+    *k = (struct own_function){.line = line_at(r, name.from)};
+    copy_name(r, name, k->name);
+    const size_t close = past_closing(r, t.from, body);
+    note_parameters(r, t.to, close ? close - 1 : close, k);
+    const struct token first = next(r, from, body);
+    if (is(r, first, "template")) {
+        const struct token open = next(r, first.to, body);
+        k->is_template = true;
+        k->template_parameters = 1;
+        for (size_t i = open.from; i < past_closing(r, open.from, body); i++)
+            k->template_parameters += r->clean[i] == ',';
+        const struct token kind = next(r, open.to, body);
+        if (!is(r, kind, "typename") && !is(r, kind, "class")) k->template_parameters = 2;
+    }
+    return true;
+}
+
+/* Names of types: typedef int T; using T = int; template <typename T>. */
+static void note_types(struct reader *r, size_t from, size_t end) {
+    for (struct token t = next(r, from, end); t.from < end; t = next(r, t.to, end))
+        if (is(r, t, "typename") || is(r, t, "class")) add_type(r, next(r, t.to, end));
+    const struct token first = next(r, from, end);
+    if (is(r, first, "using")) add_type(r, next(r, first.to, end));
+    if (!is(r, first, "typedef")) return;
+    struct token name = first;
+    for (struct token t = next(r, first.to, end); t.from < end; t = next(r, t.to, end))
+        if (is_name(r->clean[t.from])) name = t;
+    add_type(r, name);
+}
+
+/* Whether a declaration that names neither __global__ nor __device__ is the host's. */
+static bool is_hosts(const struct reader *r, size_t from, size_t head, size_t end, bool has_body) {
+    static const char *const kept[] = {"struct",  "union",         "enum",
+                                       "typedef", "static_assert", "constexpr",
+                                       "class",   "namespace",     NULL};
+    const struct token first = next(r, from, end);
+    if (has(r, from, end, "std")) return true;
+    for (struct token t = next(r, from, end); t.from < end; t = next(r, t.to, end))
+        if (t.to - t.from > 4 && memcmp(r->clean + t.from, "cuda", 4) == 0) return true;
+    if (is(r, first, "using")) return is(r, next(r, first.to, end), "namespace");
+    if (is_one_of(r, first, kept)) return false;
+    if (has_body) return has(r, from, head, "(");
+    const struct token open = find(r, from, head, "("), equals = find(r, from, head, "=");
+    return open.from < equals.from && open.from < head;
+}
+
+/* Reads the declaration [from, end), whose body, if it has one, begins at `head`. */
+static bool read_declaration(struct reader *r, size_t from, size_t head, size_t end, char *why,
+                             size_t room, unsigned *line) {
+    const bool has_body = r->clean[end - 1] == '}';
+    const struct token device = find(r, from, head, "__device__");
+    note_types(r, from, head);
+    if (has(r, from, head, "__global__")) {
+        if (has_body && !note_kernel(r, from, head, why, room, line)) return false;
+    } else if (device.from < head) {
+        const struct token open = find(r, from, head, "("), equals = find(r, from, head, "=");
+        if (!has_body || !(open.from < head))
+            if (!(open.from < equals.from && open.from < head))
+                edit(r, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
+    } else if (!has(r, from, head, "__constant__") && !has(r, from, head, "__shared__") &&
+               !has(r, from, head, "__managed__") && is_hosts(r, from, head, end, has_body)) {
+        blank(r->bytes, from, end);
+        return true;
+    }
+    edit_declaration(r, from, end);
+    return true;
+}
+
+/* Cuts [from, end) into declarations. */
+static bool read_declarations(struct reader *r, char *why, size_t room, unsigned *line) {
+    size_t from = 0, head = 0;
+    for (size_t i = 0; i < r->length; i++) {
+        const char c = r->clean[i];
+        if (c == '(' || c == '[') i = past_closing(r, i, r->length) - 1;
+        if (c == '{') {
+            const struct token first = next(r, from, i), second = next(r, first.to, i);
+            if (is(r, first, "extern") && second.from >= i) { /* extern "C" { */
+                blank(r->bytes, first.from, i + 1);
+                from = i + 1;
+                continue;
+            }
+            const size_t end = past_closing(r, i, r->length);
+            if (!head) head = i;
+            i = end - 1;
+            const struct token after = next(r, end, r->length);
+            const bool goes_on = after.from < r->length &&
+                                 (is(r, after, ";") || is(r, after, ",") || is(r, after, "="));
+            const bool is_type = !has(r, from, head, "(") || has(r, from, head, "=");
+            if (goes_on || (is_type && after.from < r->length && is_name(r->clean[after.from]) &&
+                            is(r, first, "typedef")))
+                continue;
+            if (!read_declaration(r, from, head, end, why, room, line)) return false;
+            from = end;
+            head = 0;
+        } else if (c == '}') { /* of an extern "C" */
+            blank(r->bytes, i, i + 1);
+            from = i + 1;
+            head = 0;
+        } else if (c == ';') {
+            if (!read_declaration(r, from, head ? head : i, i + 1, why, room, line)) return false;
+            from = i + 1;
+            head = 0;
+        }
+    }
+    return true;
+}
+
+/* ---- All of it ---- */
+
+static int by_place(const void *a, const void *b) {
+    const struct edit *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* The file with its edits made. */
+static bool write_text(struct reader *r) {
+    struct own_text *out = r->out;
+    out->text = malloc(r->length + r->edit_count * sizeof r->edits->text + 1);
+    if (!out->text) return false;
+    qsort(r->edits, r->edit_count, sizeof *r->edits, by_place);
+    size_t at = 0;
+    for (size_t i = 0; i < r->edit_count; i++) {
+        const struct edit *e = &r->edits[i];
+        if (e->from < at) continue;
+        memcpy(out->text + out->length, r->bytes + at, e->from - at);
+        out->length += e->from - at;
+        out->length += (size_t)sprintf(out->text + out->length, "%s", e->text);
+        for (size_t k = e->from; k < e->to; k++) /* an edit keeps its lines */
+            if (r->bytes[k] == '\n') out->text[out->length++] = '\n';
+        at = e->to;
+    }
+    memcpy(out->text + out->length, r->bytes + at, r->length - at);
+    out->length += r->length - at;
+    out->text[out->length] = '\0';
+    return true;
+}
+
+static bool read_all(struct reader *r, char *why, size_t room, unsigned *line) {
+    make_clean(r);
+    if (!read_directives(r, why, room, line)) return false;
+    /* T is a type of every text: its own, or the one that is asked for. */
+    snprintf(r->types[r->type_count++], OWN_NAME, "T");
+    const size_t asked = r->type_count;
+    if (!read_declarations(r, why, room, line)) return false;
+    bool defines = false;
+    for (size_t i = 0; i < r->type_count; i++)
+        defines |= i != asked - 1 && strcmp(r->types[i], "T") == 0;
+    r->out->needs_t = has(r, 0, r->length, "T") && !defines;
+    r->out->is_cut = r->out->kernel_count == 0 && has(r, 0, r->length, "__global__");
+    *line = 0;
+    if (r->edit_count == EDITS_MAX) return snprintf(why, room, "the text is too long"), false;
+    return write_text(r) || (snprintf(why, room, "no memory for it"), false);
+}
+
+bool own_text_read(const char *bytes, size_t length, struct own_text *out, char *why, size_t room,
+                   unsigned *line) {
+    struct reader r = {.length = length, .out = out};
+    *out = (struct own_text){0};
+    *line = 0;
+    r.bytes = malloc(length + 1);
+    r.clean = malloc(length + 1);
+    r.edits = malloc(EDITS_MAX * sizeof *r.edits);
+    bool good = r.bytes && r.clean && r.edits;
+    if (good) {
+        memcpy(r.bytes, bytes, length);
+        memcpy(r.clean, bytes, length);
+        r.bytes[length] = r.clean[length] = '\0';
+        good = read_all(&r, why, room, line);
+    } else {
+        snprintf(why, room, "no memory for it");
+    }
+    free(r.bytes);
+    free(r.clean);
+    free(r.edits);
+    return good;
+}
+
+void own_text_forget(struct own_text *t) {
+    free(t->text);
+    t->text = NULL;
+}

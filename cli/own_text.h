@@ -1,0 +1,38 @@
+/*
+ * own_text.h - from a student's CUDA C to a C++ text that g++ compiles for the model.
+ */
+#ifndef TALLY_CLI_OWN_TEXT_H
+#define TALLY_CLI_OWN_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { OWN_KERNELS_MAX = 64, OWN_BLOCKS_MAX = 4, OWN_NAME = 64 };
+
+struct own_function {
+    char name[OWN_NAME];
+    char parameters[256]; /* their names, with commas between them */
+    unsigned line;
+    bool is_template;
+    unsigned template_parameters;
+};
+
+struct own_text {
+    char *text; /* as long as the file, line for line */
+    size_t length;
+    struct own_function kernels[OWN_KERNELS_MAX];
+    size_t kernel_count;
+    char dynamic[OWN_NAME]; /* the array whose size a launch gives; "" where there is none */
+    bool is_cut;            /* it has a __global__ that opens no whole function */
+    bool needs_t;           /* it uses a type T that it does not define */
+    unsigned blocks[OWN_BLOCKS_MAX]; /* what it defines that may be the threads of a block */
+    size_t block_count;
+};
+
+/* Reads the text of a file. What is the host's (other functions, #include, #pragma) becomes blanks, so that
+ * every line keeps its number. On failure false: `why` says what is wrong, in line *line. */
+bool own_text_read(const char *bytes, size_t length, struct own_text *out, char *why, size_t room,
+                   unsigned *line);
+void own_text_forget(struct own_text *t);
+
+#endif

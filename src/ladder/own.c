@@ -1,0 +1,494 @@
+/*
+ * own.c - a kernel that was compiled at run time, on the model.
+ *
+ * The object is one of own_lane.hpp. Before it is loaded its file is looked at: whatever would run during
+ * loading - constructors, resolvers, other libraries - is refused or left out, and the names and places of
+ * its shared arrays are noted, so that a fault can say input_s[3]. A launch then is the model's.
+ */
+#include "fpenv.h"
+#include "gpu/embed.h"
+#include "ladder/own_object.h"
+#include "ladder/run.h"
+#include "ladder/step.h"
+#include "model/model.h"
+#include "status.h"
+#include "table.h"
+#include "types.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARAMETERS_MAX = 8, SHARED_MAX = 48 << 10, NAME_MAX_BYTES = 64 };
+
+/* As in own_lane.hpp. */
+struct own_parameter {
+    unsigned kind, is_const;
+    char type[8];
+};
+struct own_kernel {
+    const char *name, *parameter_names;
+    void (*call)(void *const *arguments);
+    const void *start;
+    unsigned count;
+    struct own_parameter parameters[PARAMETERS_MAX];
+};
+enum { OTHER, POINTER, INTEGER };
+
+struct tally_own {
+    void *handle;
+    struct own_object object;
+    const struct own_kernel *kernels;
+    size_t count;
+    model_device *device;
+    char *initial;                 /* what the variables in global memory held at first */
+    char names[3][NAME_MAX_BYTES]; /* of the last kernel that was described */
+};
+
+extern const struct embedded embedded_own[];
+
+const char *tally_own_prelude(void) {
+    return (const char *)embedded_own[0].bytes;
+}
+
+/* As tally_model_kernels() in model/CMakeLists.txt, for C++ and a loaded object. */
+const char *tally_own_flags(void) {
+    return "-std=gnu++20 -fPIC -fvisibility=hidden -fsanitize=thread,bounds "
+           "-fsanitize-coverage=trace-pc --param=tsan-distinguish-volatile=1 -Og -g1 "
+           "-fno-reorder-blocks -fno-reorder-blocks-and-partition -fno-lto -ffp-contract=off "
+           "-fcf-protection=none -fno-exceptions -fno-rtti -fno-threadsafe-statics "
+           "-fno-asynchronous-unwind-tables -fno-builtin -fno-stack-protector -fno-math-errno "
+           "-fno-tree-loop-distribute-patterns -Werror=frame-larger-than=32768 "
+           "-nostdinc -nostdlib";
+}
+
+/* ---- Loading ---- */
+
+static tally_status bind_hooks(tally_own *own, const char *object) {
+    void *const *table = dlsym(own->handle, "tally_hook_table");
+    const char *const *names = dlsym(own->handle, "tally_hook_names");
+    own->kernels = dlsym(own->handle, "tally_own_kernels");
+    const size_t *count = dlsym(own->handle, "tally_own_kernel_count");
+    if (!table || !names || !own->kernels || !count)
+        return fail(TALLY_EFORMAT, "%s was not compiled behind tally_own_prelude()", object);
+    own->count = *count;
+    void **hooks = *table;
+    for (size_t i = 0; names[i]; i++)
+        if (!(hooks[i] = model_hook(names[i])))
+            return fail(TALLY_EFORMAT, "%s: the model has no hook '%s'", object, names[i]);
+    return TALLY_OK;
+}
+
+/* Makes the kernel's own variables in global memory known to the model, and remembers what they hold. */
+static tally_status adopt_variables(tally_own *own) {
+    const struct own_span *global = &own->object.global;
+    if (!global->bytes) return TALLY_OK;
+    own->initial = malloc(global->bytes);
+    if (!own->initial || model_adopt(own->device, (void *)global->base, global->bytes) != MODEL_OK)
+        return fail(TALLY_ENOMEM, "no memory for the kernel's variables");
+    memcpy(own->initial, (const void *)global->base, global->bytes);
+    return TALLY_OK;
+}
+
+static tally_status load(tally_own *own, const char *object) {
+    tally_status status = own_object_read(object, &own->object);
+    if (status != TALLY_OK) return status;
+    own->handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    if (!own->handle) return fail(TALLY_EFORMAT, "%s", dlerror());
+    status = bind_hooks(own, object);
+    if (status != TALLY_OK) return status;
+    own_object_settle(&own->object, (uintptr_t)dlsym(own->handle, "tally_hook_names"));
+    if (model_open(&own->device) != MODEL_OK) return fail(TALLY_ENOMEM, "no memory for the model");
+    /* The lines are read now: later the process may not be allowed to open files. */
+    model_place place = {.site = (uintptr_t)own->kernels[0].call + 1};
+    if (own->count) model_find_line(&place);
+    return adopt_variables(own);
+}
+
+tally_status tally_own_open(const char *object, tally_own **out) {
+    if (!object || !out) return fail(TALLY_EINVAL, "tally_own_open: an argument is NULL");
+    tally_own *own = calloc(1, sizeof *own);
+    if (!own) return fail(TALLY_ENOMEM, "no memory for a kernel");
+    const tally_status status = load(own, object);
+    if (status != TALLY_OK) {
+        tally_own_close(own);
+        return status;
+    }
+    *out = own;
+    return TALLY_OK;
+}
+
+void tally_own_close(tally_own *own) {
+    if (!own) return;
+    model_close(own->device);
+    if (own->handle) dlclose(own->handle);
+    own_object_forget(&own->object);
+    free(own->initial);
+    free(own);
+}
+
+/* ---- What a kernel takes ---- */
+
+/* Which parameter is what; -1: there is none. */
+struct roles {
+    int input, output, length;
+};
+
+/* The i-th of names with commas between them. */
+static void parameter_name(const struct own_kernel *k, unsigned i, char out[NAME_MAX_BYTES]) {
+    const char *from = k->parameter_names;
+    for (; i > 0 && from; i--)
+        if ((from = strchr(from, ','))) from++;
+    snprintf(out, NAME_MAX_BYTES, "%.*s", from ? (int)strcspn(from, ",") : 0, from ? from : "");
+}
+
+static bool names_an_output(const struct own_kernel *k, int i) {
+    static const char *const words[] = {"out", "result", "sum", "total", "partial", "dst", "res"};
+    char name[NAME_MAX_BYTES];
+    parameter_name(k, (unsigned)i, name);
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (strstr(name, words[w])) return true;
+    return false;
+}
+
+/* Of two arrays the first is the input, unless only the second is const, or only the first is called what an
+ * output is. */
+static bool swapped(const struct own_kernel *k, int first, int second) {
+    const bool is_const = k->parameters[first].is_const;
+    if (is_const != (bool)k->parameters[second].is_const) return !is_const;
+    return names_an_output(k, first) && !names_an_output(k, second);
+}
+
+static tally_status find_roles(const struct own_kernel *k, struct roles *r) {
+    int pointers[2] = {-1, -1}, count = 0;
+    *r = (struct roles){-1, -1, -1};
+    for (unsigned i = 0; i < k->count; i++) {
+        const struct own_parameter *p = &k->parameters[i];
+        char name[NAME_MAX_BYTES];
+        parameter_name(k, i, name);
+        if (p->kind == OTHER)
+            return fail(TALLY_EUNSUPPORTED,
+                        "kernel %s: parameter %s is neither a pointer to numbers nor an integer",
+                        k->name, name);
+        if (p->kind == INTEGER && r->length >= 0)
+            return fail(TALLY_EUNSUPPORTED,
+                        "kernel %s takes two integers: nobody knows what to pass for %s", k->name,
+                        name);
+        if (p->kind == INTEGER) r->length = (int)i;
+        if (p->kind == POINTER && count == 2)
+            return fail(TALLY_EUNSUPPORTED,
+                        "kernel %s takes three arrays; it may take (input, output, n), "
+                        "(input, output) or (array, n)",
+                        k->name);
+        if (p->kind == POINTER) pointers[count++] = (int)i;
+    }
+    if (count == 0) return fail(TALLY_EUNSUPPORTED, "kernel %s takes no array to reduce", k->name);
+    const bool turned = count == 2 && swapped(k, pointers[0], pointers[1]);
+    r->input = pointers[turned];
+    if (count == 2) r->output = pointers[!turned];
+    if (r->output >= 0 && strcmp(k->parameters[r->input].type, k->parameters[r->output].type) != 0)
+        return fail(TALLY_EUNSUPPORTED, "kernel %s: its two arrays have different types, %s and %s",
+                    k->name, k->parameters[r->input].type, k->parameters[r->output].type);
+    return TALLY_OK;
+}
+
+static const char *name_of(tally_own *own, const struct own_kernel *k, int role, unsigned place) {
+    if (role < 0) return NULL;
+    parameter_name(k, (unsigned)role, own->names[place]);
+    return own->names[place];
+}
+
+tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel *out) {
+    struct roles r;
+    tally_type type;
+    if (!own || !out || i >= own->count) return fail(TALLY_EINVAL, "there is no such kernel");
+    const struct own_kernel *k = &own->kernels[i];
+    tally_status status = find_roles(k, &r);
+    if (status == TALLY_OK) status = tally_type_parse(k->parameters[r.input].type, &type);
+    if (status != TALLY_OK) return status;
+    tally_own *names = (tally_own *)own;
+    *out = (tally_own_kernel){.name = k->name,
+                              .input = name_of(names, k, r.input, 0),
+                              .output = name_of(names, k, r.output, 1),
+                              .length = name_of(names, k, r.length, 2),
+                              .type = type,
+                              .shared_bytes = own->object.shared_used,
+                              .is_dynamic = own->object.dynamic_name[0] != '\0'};
+    return TALLY_OK;
+}
+
+/* ---- Faults in words ---- */
+
+struct teller {
+    const tally_own *own;
+    const struct own_kernel *kernel;
+    struct roles roles;
+    const tally_own_launch *how;
+    uintptr_t input, output;
+    size_t size; /* of an element */
+    tally_own_result *out;
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct teller *t, const char *format, ...) {
+    const size_t room = sizeof t->out->sentence - t->length;
+    va_list list;
+    va_start(list, format);
+    int more = vsnprintf(t->out->sentence + t->length, room, format, list);
+    va_end(list);
+    if (more > 0) t->length += (size_t)more < room ? (size_t)more : room - 1;
+}
+
+static bool say_element_of(struct teller *t, uintptr_t address, int role, uintptr_t base,
+                           size_t n) {
+    char name[NAME_MAX_BYTES];
+    const uintptr_t margin = (uintptr_t)1 << 30;
+    if (role < 0 || address + margin - base >= 2 * margin + n * t->size) return false;
+    const long long index = (long long)(address - base) / (long long)t->size;
+    if (address < base && (base - address) % t->size) return false;
+    parameter_name(t->kernel, (unsigned)role, name);
+    say(t, "%s[%lld]", name, index);
+    return true;
+}
+
+/* Says which element of which array lies at an address. */
+static void say_element(struct teller *t, uintptr_t address) {
+    const uintptr_t global = t->own->object.global.base;
+    if (own_object_say(&t->own->object, address, t->size, t->out->sentence + t->length,
+                       sizeof t->out->sentence - t->length)) {
+        t->length = strlen(t->out->sentence);
+        return;
+    }
+    if (address - global < t->own->object.global.bytes) {
+        say(t, "a variable of global memory");
+        return;
+    }
+    /* The nearer of the two arrays; they are far smaller than what lies between buffers. */
+    const uintptr_t to_input = address > t->input ? address - t->input : t->input - address;
+    const uintptr_t to_output = address > t->output ? address - t->output : t->output - address;
+    const bool input_first =
+        t->roles.output < 0 || address - t->input < t->how->n * t->size || to_input < to_output;
+    if (input_first && say_element_of(t, address, t->roles.input, t->input, t->how->n)) return;
+    if (say_element_of(t, address, t->roles.output, t->output, t->how->outputs)) return;
+    say(t, "memory that is none of its arrays");
+}
+
+static void say_length_of(struct teller *t, uintptr_t address) {
+    const bool is_input = t->roles.output < 0 || address - t->output >= t->how->outputs * t->size;
+    const uintptr_t to_input = address > t->input ? address - t->input : t->input - address;
+    const uintptr_t to_output = address > t->output ? address - t->output : t->output - address;
+    char name[NAME_MAX_BYTES];
+    const bool input = is_input && (t->roles.output < 0 || to_input < to_output);
+    const size_t n = input ? t->how->n : t->how->outputs;
+    parameter_name(t->kernel, (unsigned)(input ? t->roles.input : t->roles.output), name);
+    say(t, ", but %s has %zu element%s", name, n, n == 1 ? "" : "s");
+}
+
+static void say_line(struct teller *t, const char *before, const model_place *place) {
+    if (place->line) say(t, "%sline %u", before, place->line);
+}
+
+static void tell_race(struct teller *t, const model_fault *f) {
+    const char *const deed[2] = {"reads", "writes"};
+    const bool same_block = f->here.block == f->other.block;
+    if (!same_block)
+        say(t, "lane %u of block %u and lane %u of block %u touch ", f->other.lane, f->other.block,
+            f->here.lane, f->here.block);
+    else if (f->other.lane == f->here.lane)
+        say(t, "lane %u and another of block %u touch ", f->here.lane, f->here.block);
+    else
+        say(t, "lanes %u and %u of block %u touch ", f->other.lane, f->here.lane, f->here.block);
+    say_element(t, f->address);
+    say(t, same_block ? " without a barrier between them"
+                      : ", and blocks have no barrier between them");
+    if (!f->other.line || !f->here.line) return;
+    say(t, ": line %u %s, line %u %s", f->other.line, deed[f->other.writes], f->here.line,
+        deed[f->here.writes]);
+}
+
+/* The model's sentence without the kernel's name, which the reader knows, and with "line 7" for "at mine.cu:7". */
+static void tell_in_its_words(struct teller *t, const model_fault *f) {
+    const char *from = strstr(f->text, ", ");
+    for (from = from ? from + 2 : f->text; *from;) {
+        const char *place = f->here.file[0] ? strstr(from, f->here.file) : NULL;
+        if (!place || place - from < 3 || strncmp(place - 3, "at ", 3) != 0) break;
+        say(t, "%.*s", (int)(place - 3 - from), from);
+        from = place + strlen(f->here.file) + 1;
+        say(t, "on line %.*s", (int)strspn(from, "0123456789"), from);
+        from += strspn(from, "0123456789");
+    }
+    say(t, "%s", from);
+}
+
+static void tell(struct teller *t, const model_fault *f) {
+    static const tally_own_fault kinds[] = {[MODEL_FAULT_NONE] = TALLY_OWN_RIGHT,
+                                            [MODEL_FAULT_BARRIER] = TALLY_OWN_BARRIER,
+                                            [MODEL_FAULT_SHUFFLE] = TALLY_OWN_BARRIER,
+                                            [MODEL_FAULT_BOUNDS] = TALLY_OWN_BOUNDS,
+                                            [MODEL_FAULT_ALIGNMENT] = TALLY_OWN_ALIGNMENT,
+                                            [MODEL_FAULT_UNWRITTEN] = TALLY_OWN_UNWRITTEN,
+                                            [MODEL_FAULT_RACE] = TALLY_OWN_RACE,
+                                            [MODEL_FAULT_STACK] = TALLY_OWN_STACK,
+                                            [MODEL_FAULT_ENDLESS] = TALLY_OWN_ENDLESS};
+    t->out->fault = kinds[f->kind];
+    t->out->line = f->here.line;
+    t->out->other_line = f->other.line;
+    switch (f->kind) {
+    case MODEL_FAULT_RACE:
+        tell_race(t, f);
+        return;
+    case MODEL_FAULT_UNWRITTEN:
+        say(t, "lane %u of block %u reads ", f->here.lane, f->here.block);
+        say_element(t, f->address);
+        say(t, ", which nothing has written");
+        say_line(t, ": ", &f->here);
+        return;
+    case MODEL_FAULT_BOUNDS:
+        say(t, "lane %u of block %u touches ", f->here.lane, f->here.block);
+        if (f->size == 0) {
+            say(t, "index %lld of an array", (long long)f->address);
+            say_line(t, ", ", &f->here);
+            say(t, ", which is outside of it");
+            return;
+        }
+        say_element(t, f->address);
+        say_line(t, ", ", &f->here);
+        if (own_object_is_near(&t->own->object, f->address))
+            say(t, ", which is outside of the array");
+        else
+            say_length_of(t, f->address);
+        return;
+    case MODEL_FAULT_ENDLESS:
+        say(t, "lane %u of block %u goes on and on, and its block comes to no end", f->here.lane,
+            f->here.block);
+        say_line(t, ": ", &f->here);
+        return;
+    default:
+        tell_in_its_words(t, f);
+    }
+}
+
+/* ---- Running ---- */
+
+/* A word of the operator's identity. */
+static void fill_identity(tally_op op, tally_type type, void *out, size_t count) {
+    tally_value value;
+    const size_t size = tally_type_size(type);
+    const tally_problem problem = {.op = op, .type = type, .out = type};
+    if (tally_reduce(NULL, &problem, NULL, NULL, 0, &value) != TALLY_OK)
+        memset(&value, 0, sizeof value);
+    const uint64_t bits = tally_value_bits(&value);
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)out + i * size, &bits, size);
+}
+
+static tally_status check(const tally_own *own, const struct own_kernel *k,
+                          const tally_own_launch *how) {
+    const size_t shared = own->object.shared_used + how->shared_bytes;
+    if (how->block < 1 || how->block > MODEL_BLOCK_MAX || how->grid < 1)
+        return fail(TALLY_EINVAL, "a launch needs a grid, and a block of 1 to 1024 threads");
+    if (shared > SHARED_MAX)
+        return fail(TALLY_EUNSUPPORTED,
+                    "kernel %s asks for %zu bytes of shared memory; a block has %d", k->name,
+                    shared, SHARED_MAX);
+    if (how->n && !how->x) return fail(TALLY_EINVAL, "tally_own_run: x is NULL");
+    return TALLY_OK;
+}
+
+static void note_touched(struct teller *t, model_device *d) {
+    tally_own_result *r = t->out;
+    size_t from, to;
+    for (unsigned b = 0; b < 2; b++)
+        if (model_touched(d, (const void *)t->input, b, false, &from, &to)) {
+            r->first[b] = from / t->size;
+            r->last[b] = (to + t->size - 1) / t->size;
+        }
+    if (t->roles.output < 0) return;
+    r->all_written = 1;
+    for (unsigned b = 0; b < t->how->grid; b++)
+        if (model_touched(d, (const void *)t->output, b, true, &from, &to) &&
+            (to + t->size - 1) / t->size > r->written)
+            r->written = (to + t->size - 1) / t->size;
+}
+
+static void pass_on(void *context, const model_step *step) {
+    step_tell(context, 0, step);
+}
+
+static tally_status launch(tally_own *own, struct teller *t, tally_type type,
+                           struct step_listener *listener, void *input, void *output) {
+    const tally_own_launch *how = t->how;
+    const size_t bytes = how->n * t->size, out_bytes = how->outputs * t->size;
+    const model_kernel kernel = {t->kernel->name, t->kernel->call, t->kernel->count};
+    const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
+                                  {own->object.dynamic.base, how->shared_bytes}};
+    uint64_t length = how->length;
+    void *in = NULL, *out = NULL, *arguments[PARAMETERS_MAX];
+    model_device *d = own->device;
+    tally_status status = TALLY_ENOMEM;
+    if (model_allocate(d, bytes, &in) != MODEL_OK || model_allocate(d, out_bytes, &out) != MODEL_OK)
+        goto end;
+    void *identity = malloc(out_bytes + 1);
+    if (!identity) goto end;
+    fill_identity(how->op, type, identity, how->outputs);
+    model_write(d, in, how->x, bytes);
+    model_write(d, out, identity, out_bytes);
+    free(identity);
+    if (own->initial)
+        memcpy((void *)own->object.global.base, own->initial, own->object.global.bytes);
+
+    t->input = (uintptr_t)in;
+    t->output = (uintptr_t)out;
+    arguments[t->roles.input] = &in;
+    if (t->roles.output >= 0) arguments[t->roles.output] = &out;
+    if (t->roles.length >= 0) arguments[t->roles.length] = &length;
+    const model_launch l = {.kernel = &kernel,
+                            .grid = how->grid,
+                            .block = how->block,
+                            .arguments = arguments,
+                            .on_step = listener->on_step ? pass_on : NULL,
+                            .context = listener,
+                            .shared = shared,
+                            .forgives = how->forgives};
+    model_counts counts = {0};
+    model_set_patience(d, how->patience ? how->patience : 16 * (uint64_t)how->n + 4096);
+    const model_status ran = model_run(d, &l, &counts);
+    status = ran == MODEL_OK || ran == MODEL_EFAULT ? TALLY_OK : TALLY_ENOMEM;
+    counts_take(&t->out->counts, &counts);
+    t->out->is_complete = ran == MODEL_OK;
+    if (ran == MODEL_EFAULT)
+        tell(t, model_last_fault(d));
+    else if (model_noted_fault(d)->kind != MODEL_FAULT_NONE)
+        tell(t, model_noted_fault(d));
+    note_touched(t, d);
+    if (input) model_read(d, input, in, bytes);
+    if (output) model_read(d, output, out, out_bytes);
+end:
+    model_free(d, in);
+    model_free(d, out);
+    return status == TALLY_ENOMEM ? fail(status, "no memory for the kernel's arrays") : status;
+}
+
+tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how,
+                           void (*on_step)(void *context, const tally_ladder_step *step),
+                           void *context, void *input, void *output, tally_own_result *out) {
+    tally_own_kernel kernel;
+    if (!own || !how || !out) return fail(TALLY_EINVAL, "tally_own_run: an argument is NULL");
+    tally_status status = tally_own_describe(own, i, &kernel);
+    if (status == TALLY_OK) status = check(own, &own->kernels[i], how);
+    if (status != TALLY_OK) return status;
+    memset(out, 0, sizeof *out);
+    struct teller t = {.own = own,
+                       .kernel = &own->kernels[i],
+                       .how = how,
+                       .size = tally_type_size(kernel.type),
+                       .out = out};
+    find_roles(t.kernel, &t.roles);
+    struct step_listener listener = {.on_step = on_step, .context = context};
+    listener.caller = fp_env_enter();
+    status = launch(own, &t, kernel.type, &listener, input, output);
+    fp_env_leave(listener.caller);
+    return status;
+}

@@ -1,0 +1,20 @@
+/*
+ * step.h - telling a caller of the model's steps, in the public header's words.
+ */
+#ifndef TALLY_LADDER_STEP_H
+#define TALLY_LADDER_STEP_H
+
+#include "fpenv.h"
+#include "model/model.h"
+#include "tally.h"
+
+struct step_listener {
+    void (*on_step)(void *context, const tally_ladder_step *step);
+    void *context;
+    struct fp_env caller; /* the floating environment in which it is called: its own */
+};
+
+/* Tells the listener, a struct step_listener, of a step. */
+void step_tell(void *listener, unsigned launch, const model_step *step);
+
+#endif

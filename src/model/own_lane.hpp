@@ -1,0 +1,537 @@
+/*
+ * own_lane.hpp - the words of CUDA C for a kernel that is compiled at run time: lane.h in C++.
+ *
+ * A student's kernel is plain CUDA C as nvcc takes it, not the dialect of kernels/dialect.h. So it is compiled
+ * as C++, behind this text, with the instrumentation that lane.h describes and no library:
+ *
+ *   - The compiler's calls and ours go through a table, tally_hooks, that whoever loads the object fills. A
+ *     trampoline jumps, so that a hook sees the return address of the kernel's own line.
+ *   - The elements are classes: real<T> in place of float and double, whole<T> for an integer that a pointer
+ *     or a shared array holds. Their operators tell the model when the operator of the reduction is applied;
+ *     `input[i] += input[i + stride]` needs no mark. Between two plain int variables `+` is arithmetic
+ *     on indices and is not counted.
+ *   - OWN_KERNEL() after the kernel's text describes it in tally_own_kernels.
+ *
+ * The host defines OWN_OP_SUM or the like, and OWN_T, the type that is asked for.
+ */
+#pragma GCC system_header
+#define OWN_INLINE __attribute__((always_inline)) inline
+#define OWN_UNSEEN __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage))
+
+/* ---- The hooks ------------------------------------------------------------------------------ */
+
+/* X(place in the table, symbol here, name of the model's function) */
+#define OWN_HOOKS(X)                                                                               \
+    X(0, __tsan_init, nothing)                                                                     \
+    X(1, __tsan_func_entry, on_entry)                                                              \
+    X(2, __tsan_func_exit, nothing)                                                                \
+    X(3, __sanitizer_cov_trace_pc, on_block)                                                       \
+    X(4, __tsan_read1, on_read1)                                                                   \
+    X(5, __tsan_read2, on_read2)                                                                   \
+    X(6, __tsan_read4, on_read4)                                                                   \
+    X(7, __tsan_read8, on_read8)                                                                   \
+    X(8, __tsan_read16, on_read16)                                                                 \
+    X(9, __tsan_write1, on_write1)                                                                 \
+    X(10, __tsan_write2, on_write2)                                                                \
+    X(11, __tsan_write4, on_write4)                                                                \
+    X(12, __tsan_write8, on_write8)                                                                \
+    X(13, __tsan_write16, on_write16)                                                              \
+    X(14, __tsan_unaligned_read2, on_read2)                                                        \
+    X(15, __tsan_unaligned_read4, on_read4)                                                        \
+    X(16, __tsan_unaligned_read8, on_read8)                                                        \
+    X(17, __tsan_unaligned_read16, on_read16)                                                      \
+    X(18, __tsan_unaligned_write2, on_write2)                                                      \
+    X(19, __tsan_unaligned_write4, on_write4)                                                      \
+    X(20, __tsan_unaligned_write8, on_write8)                                                      \
+    X(21, __tsan_unaligned_write16, on_write16)                                                    \
+    X(22, __tsan_volatile_read1, on_volatile_read1)                                                \
+    X(23, __tsan_volatile_read2, on_volatile_read2)                                                \
+    X(24, __tsan_volatile_read4, on_volatile_read4)                                                \
+    X(25, __tsan_volatile_read8, on_volatile_read8)                                                \
+    X(26, __tsan_volatile_read16, on_volatile_read16)                                              \
+    X(27, __tsan_volatile_write1, on_volatile_write1)                                              \
+    X(28, __tsan_volatile_write2, on_volatile_write2)                                              \
+    X(29, __tsan_volatile_write4, on_volatile_write4)                                              \
+    X(30, __tsan_volatile_write8, on_volatile_write8)                                              \
+    X(31, __tsan_volatile_write16, on_volatile_write16)                                            \
+    X(32, __ubsan_handle_out_of_bounds, on_index)                                                  \
+    X(33, __ubsan_handle_out_of_bounds_abort, on_index)                                            \
+    X(34, __tsan_read_range, on_read_range)                                                        \
+    X(35, __tsan_write_range, on_write_range)                                                      \
+    X(36, own_thread, thread)                                                                      \
+    X(37, own_block, block)                                                                        \
+    X(38, own_threads, threads)                                                                    \
+    X(39, own_blocks, blocks)                                                                      \
+    X(40, own_barrier, barrier)                                                                    \
+    X(41, own_fence, fence)                                                                        \
+    X(42, own_operation, operation)                                                                \
+    X(43, own_shuffle, shuffle)                                                                    \
+    X(44, own_meet, meet)                                                                          \
+    X(45, own_on_atomic, on_atomic)
+#define OWN_EXPORTED extern "C" __attribute__((visibility("default")))
+#define OWN_NAME(place, symbol, name) #name,
+OWN_EXPORTED void *tally_hooks[64];
+OWN_EXPORTED const char *const tally_hook_names[];
+const char *const tally_hook_names[] = {OWN_HOOKS(OWN_NAME) nullptr};
+void *tally_hooks[64];
+#if defined(__x86_64__)
+#define OWN_JUMP(place, symbol, name)                                                              \
+    __asm__(".text\n.type " #symbol ", @function\n" #symbol ": jmp *tally_hooks+8*" #place         \
+            "(%rip)\n");
+#elif defined(__aarch64__)
+#define OWN_JUMP(place, symbol, name)                                                              \
+    __asm__(".text\n.type " #symbol ", %function\n" #symbol ": adrp x16, tally_hooks+8*" #place    \
+            "\n ldr x16, [x16, #:lo12:tally_hooks+8*" #place "]\n br x16\n");
+#else
+#error "own kernels run on x86-64 and aarch64 only"
+#endif
+__asm__(".hidden tally_hooks"); /* for the object itself; what is exported is its address below */
+OWN_HOOKS(OWN_JUMP)
+OWN_EXPORTED void **const tally_hook_table;
+void **const tally_hook_table = tally_hooks;
+
+typedef unsigned long long own_u64;
+extern "C" {
+__attribute__((const)) unsigned own_thread(void);
+__attribute__((const)) unsigned own_block(void);
+__attribute__((const)) unsigned own_threads(void);
+__attribute__((const)) unsigned own_blocks(void);
+void own_barrier(void);
+void own_fence(void);
+void own_operation(void);
+own_u64 own_shuffle(unsigned mask, own_u64 value, unsigned source);
+void own_meet(unsigned mask);
+void own_on_atomic(void *p, unsigned size, unsigned long site);
+}
+
+/* ---- Elements ------------------------------------------------------------------------------- */
+
+namespace own {
+template <class T> struct bare { using type = T; };
+template <class T> struct bare<T &> { using type = typename bare<T>::type; };
+template <class T> struct bare<T &&> { using type = typename bare<T>::type; };
+template <class T> struct bare<const T> { using type = typename bare<T>::type; };
+template <class T> struct bare<volatile T> { using type = typename bare<T>::type; };
+template <class T> struct bare<const volatile T> { using type = T; };
+template <class T> using bare_t = typename bare<T>::type;
+
+template <class T> struct real;
+template <class T> struct whole;
+template <class T> struct kind { static constexpr int value = 0; using type = T; };
+template <class T> struct kind<real<T>> { static constexpr int value = 1; using type = T; };
+template <class T> struct kind<whole<T>> { static constexpr int value = 2; using type = T; };
+template <class T> concept element = kind<bare_t<T>>::value != 0;
+template <class T> using plain_t = typename kind<bare_t<T>>::type;
+template <class T> struct is_plain { static constexpr bool value = false; };
+#define OWN_PLAIN(T) template <> struct is_plain<T> { static constexpr bool value = true; };
+OWN_PLAIN(bool) OWN_PLAIN(char) OWN_PLAIN(signed char) OWN_PLAIN(unsigned char) OWN_PLAIN(short)
+OWN_PLAIN(unsigned short) OWN_PLAIN(int) OWN_PLAIN(unsigned) OWN_PLAIN(long) OWN_PLAIN(unsigned long)
+OWN_PLAIN(long long) OWN_PLAIN(unsigned long long) OWN_PLAIN(float) OWN_PLAIN(double)
+template <class T> concept plain = is_plain<bare_t<T>>::value;
+template <class T> concept operand = element<T> || plain<T>;
+/* What an array of T holds. */
+template <class T, bool is_whole = plain<T>> struct held { using type = T; };
+template <class T> struct held<T, true> { using type = whole<T>; };
+template <> struct held<bool, true> { using type = bool; };
+template <class T> using element_t = typename held<T>::type;
+
+template <class A> OWN_INLINE plain_t<A> get(A &&a) {
+    if constexpr (element<A>)
+        return a.v;
+    else
+        return a;
+}
+template <class A, class V> OWN_INLINE void put(A &&a, V v) {
+    if constexpr (element<A>)
+        a.v = v;
+    else
+        a = v;
+}
+
+/* In place of float and double. It is made from any number silently and made one by a cast, so that
+ * `i < n ? x[i] : 0.0f` has one meaning. */
+template <class T> struct real {
+    T v;
+    constexpr real() : v() {}
+    constexpr real(const real &) = default;
+    template <class U> requires plain<U> constexpr OWN_INLINE real(U x) : v((T)x) {}
+    template <class U> requires element<U> OWN_INLINE real(U &&x) : v((T)x.v) {}
+    constexpr real &operator=(const real &) = default;
+    template <class U> requires operand<U> OWN_INLINE real &operator=(U &&x) {
+        v = (T)get(x);
+        return *this;
+    }
+    template <class U> requires operand<U> OWN_INLINE void operator=(U &&x) volatile { v = (T)get(x); }
+    template <class U> requires plain<U> explicit OWN_INLINE operator U() const { return (U)v; }
+    template <class U> requires plain<U> explicit OWN_INLINE operator U() const volatile { return (U)v; }
+};
+
+/* An integer in an array. It is made a number silently. */
+template <class T> struct whole {
+    T v;
+    constexpr whole() : v() {}
+    constexpr whole(const whole &) = default;
+    template <class U> requires operand<U> explicit OWN_INLINE whole(U &&x) : v((T)get(x)) {}
+    constexpr whole &operator=(const whole &) = default;
+    template <class U> requires operand<U> OWN_INLINE whole &operator=(U &&x) {
+        v = (T)get(x);
+        return *this;
+    }
+    template <class U> requires operand<U> OWN_INLINE void operator=(U &&x) volatile { v = (T)get(x); }
+    OWN_INLINE operator T() const { return v; }
+    OWN_INLINE operator T() const volatile { return v; }
+    OWN_INLINE T operator++() { return ++v; }
+    OWN_INLINE T operator++(int) { return v++; }
+    OWN_INLINE T operator--() { return --v; }
+    OWN_INLINE T operator--(int) { return v--; }
+};
+
+template <class V> OWN_INLINE auto wrap(V v) {
+    if constexpr ((V)0.5 != (V)0)
+        return real<V>(v);
+    else
+        return v;
+}
+
+#ifdef OWN_OP_SUM
+constexpr bool adds = true;
+#else
+constexpr bool adds = false;
+#endif
+#ifdef OWN_OP_PROD
+constexpr bool multiplies = true;
+#else
+constexpr bool multiplies = false;
+#endif
+#if defined(OWN_OP_MIN) || defined(OWN_OP_MAX)
+constexpr bool compares = true;
+#else
+constexpr bool compares = false;
+#endif
+#ifdef OWN_OP_AND
+constexpr bool ands = true;
+#else
+constexpr bool ands = false;
+#endif
+#ifdef OWN_OP_OR
+constexpr bool ors = true;
+#else
+constexpr bool ors = false;
+#endif
+#ifdef OWN_OP_XOR
+constexpr bool xors = true;
+#else
+constexpr bool xors = false;
+#endif
+
+template <class A, class B> concept one_element = operand<A> && operand<B> && (element<A> || element<B>);
+
+#define OWN_BINARY(op, counted)                                                                    \
+    template <class A, class B> requires one_element<A, B> OWN_INLINE auto operator op(A &&a, B &&b) { \
+        const auto x = get(a);                                                                     \
+        const auto y = get(b);                                                                     \
+        if constexpr (counted) own_operation();                                                    \
+        return wrap(x op y);                                                                       \
+    }                                                                                              \
+    template <class A, class B> requires one_element<A, B> OWN_INLINE A &&operator op##=(A &&a, B &&b) { \
+        const auto x = get(a);                                                                     \
+        const auto y = get(b);                                                                     \
+        if constexpr (counted) own_operation();                                                    \
+        put(a, (plain_t<A>)(x op y));                                                              \
+        return static_cast<A &&>(a);                                                               \
+    }
+OWN_BINARY(+, adds)
+OWN_BINARY(-, false)
+OWN_BINARY(*, multiplies)
+OWN_BINARY(/, false)
+OWN_BINARY(%, false)
+OWN_BINARY(&, ands)
+OWN_BINARY(|, ors)
+OWN_BINARY(^, xors)
+OWN_BINARY(<<, false)
+OWN_BINARY(>>, false)
+#define OWN_COMPARE(op, counted)                                                                   \
+    template <class A, class B> requires one_element<A, B> OWN_INLINE bool operator op(A &&a, B &&b) { \
+        const auto x = get(a);                                                                     \
+        const auto y = get(b);                                                                     \
+        if constexpr (counted) own_operation();                                                    \
+        return x op y;                                                                             \
+    }
+OWN_COMPARE(<, compares)
+OWN_COMPARE(>, compares)
+OWN_COMPARE(<=, compares)
+OWN_COMPARE(>=, compares)
+OWN_COMPARE(==, false)
+OWN_COMPARE(!=, false)
+template <class A> requires element<A> OWN_INLINE auto operator-(A &&a) { return wrap(-get(a)); }
+template <class A> requires element<A> OWN_INLINE bool operator!(A &&a) { return !get(a); }
+
+#define OWN_CHOOSE(name, op)                                                                       \
+    template <class A, class B> requires operand<A> && operand<B> OWN_INLINE auto name(A &&a, B &&b) { \
+        const auto x = get(a);                                                                     \
+        const auto y = get(b);                                                                     \
+        if constexpr (compares && (element<A> || element<B>)) own_operation();                     \
+        return wrap(x op y ? x : y);                                                               \
+    }
+} // namespace own
+using own::operator+; using own::operator-; using own::operator*; using own::operator/;
+using own::operator%; using own::operator&; using own::operator|; using own::operator^;
+using own::operator<<; using own::operator>>; using own::operator<; using own::operator>;
+using own::operator<=; using own::operator>=; using own::operator==; using own::operator!=;
+using own::operator+=; using own::operator-=; using own::operator*=; using own::operator/=;
+using own::operator%=; using own::operator&=; using own::operator|=; using own::operator^=;
+using own::operator<<=; using own::operator>>=;
+namespace own {
+OWN_CHOOSE(min, <)
+OWN_CHOOSE(max, >)
+OWN_CHOOSE(fminf, <)
+OWN_CHOOSE(fmaxf, >)
+OWN_CHOOSE(fmin, <)
+OWN_CHOOSE(fmax, >)
+template <class A> requires operand<A> OWN_INLINE auto fabsf(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
+template <class A> requires operand<A> OWN_INLINE auto fabs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
+template <class A> requires operand<A> OWN_INLINE auto abs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
+} // namespace own
+using own::min; using own::max; using own::fminf; using own::fmaxf; using own::fmin; using own::fmax;
+using own::fabsf; using own::fabs; using own::abs;
+
+/* ---- The words ------------------------------------------------------------------------------ */
+
+#define __global__        __attribute__((noinline, noclone))
+#define __device__        __attribute__((always_inline)) static inline
+#define __host__
+#define __forceinline__
+#define __constant__ OWN_DEVICE_VARIABLE
+#define __managed__
+#define __align__(bytes) alignas(bytes)
+#define __noinline__
+#define __restrict__      __restrict
+#define __launch_bounds__(...)
+/* Objects in the sections by which the model knows whose memory they are. (As in lane.h.) */
+#if defined(__aarch64__)
+#define __shared__ __attribute__((section("model_shared,\"aw\",%nobits//"), aligned(128))) static
+#define OWN_DYNAMIC __attribute__((section("model_dynamic,\"aw\",%nobits//"), aligned(256), used))
+#else
+#define __shared__ __attribute__((section("model_shared,\"aw\",%nobits#"), aligned(128))) static
+#define OWN_DYNAMIC __attribute__((section("model_dynamic,\"aw\",%nobits#"), aligned(256), used))
+#endif
+#define OWN_DEVICE_VARIABLE __attribute__((section("model_global"), aligned(16))) static
+
+struct own_dimension {
+    unsigned x, y, z;
+};
+#define threadIdx (own_dimension{own_thread(), 0, 0})
+#define blockIdx  (own_dimension{own_block(), 0, 0})
+#define blockDim  (own_dimension{own_threads(), 1, 1})
+#define gridDim   (own_dimension{own_blocks(), 1, 1})
+#define warpSize  32
+typedef unsigned long size_t;
+typedef unsigned int uint;
+typedef unsigned char uint8_t;
+typedef signed char int8_t;
+typedef unsigned short uint16_t;
+typedef short int16_t;
+typedef unsigned int uint32_t;
+typedef int int32_t;
+typedef unsigned long uint64_t;
+typedef long int64_t;
+
+#define __syncthreads()        own_barrier()
+#define __threadfence()        own_fence()
+#define __threadfence_block()  own_fence()
+#define __threadfence_system() own_fence()
+OWN_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { own_meet(mask); }
+
+namespace own {
+template <class V> union word {
+    own_u64 bits;
+    V v;
+};
+/* A value of a shuffle counts as one that comes from an array. */
+template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source) {
+    word<V> w{0};
+    w.v = v;
+    w.bits = own_shuffle(mask, w.bits, source);
+    if constexpr ((V)0.5 != (V)0)
+        return real<V>(w.v);
+    else
+        return whole<V>(w.v);
+}
+} // namespace own
+/* A lane that would reach outside its part of `width` lanes keeps its own value. */
+#define OWN_LANE (own_thread() % 32)
+template <class A> requires own::operand<A> OWN_INLINE auto __shfl_sync(unsigned mask, A &&a, int lane, int width = 32) {
+    return own::shuffled(mask, own::get(a), (OWN_LANE & ~(width - 1u)) | ((unsigned)lane & (width - 1u)));
+}
+template <class A> requires own::operand<A> OWN_INLINE auto __shfl_down_sync(unsigned mask, A &&a, unsigned delta, int width = 32) {
+    const unsigned at = OWN_LANE, in = at & (width - 1u);
+    return own::shuffled(mask, own::get(a), at + (in + delta < (unsigned)width) * delta);
+}
+template <class A> requires own::operand<A> OWN_INLINE auto __shfl_up_sync(unsigned mask, A &&a, unsigned delta, int width = 32) {
+    const unsigned at = OWN_LANE, in = at & (width - 1u);
+    return own::shuffled(mask, own::get(a), at - (in >= delta) * delta);
+}
+template <class A> requires own::operand<A> OWN_INLINE auto __shfl_xor_sync(unsigned mask, A &&a, int lanes, int width = 32) {
+    const unsigned at = OWN_LANE, to = at ^ (unsigned)lanes;
+    return own::shuffled(mask, own::get(a), (to & ~(width - 1u)) > (at & ~(width - 1u)) ? at : to);
+}
+
+#define OWN_SITE ((unsigned long)__builtin_return_address(0))
+#define OWN_ATOMIC(name, counted, ...)                                                             \
+    namespace own {                                                                                \
+    template <class T> OWN_UNSEEN T name##_at(T *p, T v) {                                         \
+        own_on_atomic(p, sizeof(T), OWN_SITE);                                                     \
+        const T old = *p;                                                                          \
+        *p = (T)(__VA_ARGS__);                                                                     \
+        return old;                                                                                \
+    }                                                                                              \
+    }                                                                                              \
+    template <class P, class V> requires own::operand<P> && own::operand<V>                        \
+    OWN_INLINE auto name(P *p, V &&v) {                                                            \
+        using T = own::plain_t<P>;                                                                 \
+        if constexpr (counted && own::element<P>) own_operation();                                 \
+        return own::wrap(own::name##_at<T>((T *)p, (T)own::get(v)));                               \
+    }
+OWN_ATOMIC(atomicAdd, own::adds, old + v)
+OWN_ATOMIC(atomicSub, false, old - v)
+OWN_ATOMIC(atomicMin, own::compares, v < old ? v : old)
+OWN_ATOMIC(atomicMax, own::compares, v > old ? v : old)
+OWN_ATOMIC(atomicAnd, own::ands, old & v)
+OWN_ATOMIC(atomicOr, own::ors, old | v)
+OWN_ATOMIC(atomicXor, own::xors, old ^ v)
+OWN_ATOMIC(atomicExch, false, v)
+OWN_ATOMIC(atomicInc, false, old >= v ? 0 : old + 1)
+OWN_ATOMIC(atomicDec, false, old == 0 || old > v ? v : old - 1)
+namespace own {
+template <class T> OWN_UNSEEN T atomicCAS_at(T *p, T expected, T v) {
+    own_on_atomic(p, sizeof(T), OWN_SITE);
+    const T old = *p;
+    if (old == expected) *p = v;
+    return old;
+}
+} // namespace own
+template <class P, class E, class V> requires own::operand<P>
+OWN_INLINE auto atomicCAS(P *p, E &&expected, V &&v) {
+    using T = own::plain_t<P>;
+    return own::wrap(own::atomicCAS_at<T>((T *)p, (T)own::get(expected), (T)own::get(v)));
+}
+namespace own {
+template <class To, class From> OWN_INLINE To bits(From x) {
+    union { From from; To to; } u{x};
+    return u.to;
+}
+} // namespace own
+template <class A> OWN_INLINE int __float_as_int(A &&a) { return own::bits<int>((float)own::get(a)); }
+template <class A> OWN_INLINE unsigned __float_as_uint(A &&a) { return own::bits<unsigned>((float)own::get(a)); }
+OWN_INLINE own::real<float> __int_as_float(int a) { return own::bits<float>(a); }
+OWN_INLINE own::real<float> __uint_as_float(unsigned a) { return own::bits<float>(a); }
+template <class A> OWN_INLINE long long __double_as_longlong(A &&a) { return own::bits<long long>((double)own::get(a)); }
+OWN_INLINE own::real<double> __longlong_as_double(long long a) { return own::bits<double>(a); }
+OWN_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+OWN_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
+template <class... A> OWN_INLINE int printf(const char *, A &&...) { return 0; }
+#define assert(condition) ((void)0)
+#define NULL              0
+#define INT_MAX           0x7fffffff
+#define INT_MIN           (-INT_MAX - 1)
+#define UINT_MAX          0xffffffffu
+#define FLT_MAX           3.402823466e+38f
+#define FLT_MIN           1.175494351e-38f
+#define DBL_MAX           1.7976931348623157e+308
+#define INFINITY          __builtin_inff()
+
+#define OWN_VECTOR(name, T, bytes, ...)                                                            \
+    struct alignas(bytes) name {                                                                   \
+        T __VA_ARGS__;                                                                             \
+    };
+OWN_VECTOR(float2, own::real<float>, 8, x, y)
+OWN_VECTOR(float4, own::real<float>, 16, x, y, z, w)
+OWN_VECTOR(double2, own::real<double>, 16, x, y)
+OWN_VECTOR(int2, own::whole<int>, 8, x, y)
+OWN_VECTOR(int4, own::whole<int>, 16, x, y, z, w)
+OWN_VECTOR(uint4, own::whole<unsigned>, 16, x, y, z, w)
+
+/* What a compiler may call where it copies or clears. */
+extern "C" {
+__attribute__((used, noinline)) inline void *memset(void *to, int byte, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        ((unsigned char *)to)[i] = (unsigned char)byte;
+    return to;
+}
+__attribute__((used, noinline)) inline void *memcpy(void *to, const void *from, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        ((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
+    return to;
+}
+}
+
+/* ---- Describing a kernel -------------------------------------------------------------------- */
+
+/* The same stands in ladder/own.c. kind: 1 a pointer to elements, 2 an integer, 0 anything else. */
+struct own_parameter {
+    unsigned kind, is_const;
+    char type[8];
+};
+struct own_kernel {
+    const char *name, *parameter_names;
+    void (*call)(void *const *arguments);
+    const void *start;
+    unsigned count;
+    own_parameter parameters[8];
+};
+namespace own {
+template <class T> constexpr void name_type(char (&out)[8]) {
+    int at = 0;
+    constexpr bool is_real = (T)0.5 != (T)0;
+    out[at++] = is_real ? 'f' : (T)-1 < (T)0 ? 'i' : 'u';
+    if (sizeof(T) > 1) out[at++] = sizeof(T) == 2 ? '1' : sizeof(T) == 4 ? '3' : '6';
+    out[at++] = sizeof(T) == 1 ? '8' : sizeof(T) == 2 ? '6' : sizeof(T) == 4 ? '2' : '4';
+}
+template <class P> struct parameter {
+    static constexpr own_parameter of() {
+        own_parameter p{};
+        if constexpr (plain<P> && !element<P>) {
+            p.kind = (bare_t<P>)0.5 == (bare_t<P>)0 ? 2 : 0;
+            name_type<bare_t<P>>(p.type);
+        }
+        return p;
+    }
+};
+template <class E> struct parameter<E *> {
+    template <class C> struct is_const { static constexpr unsigned value = 0; };
+    template <class C> struct is_const<const C> { static constexpr unsigned value = 1; };
+    static constexpr own_parameter of() {
+        own_parameter p{};
+        if constexpr (operand<E>) {
+            p.kind = 1;
+            p.is_const = is_const<E>::value;
+            name_type<plain_t<E>>(p.type);
+        }
+        return p;
+    }
+};
+template <class P> struct parameter<P *__restrict> : parameter<P *> {};
+template <class T> struct argument { static OWN_INLINE T of(void *p) { return (T) * (own_u64 *)p; } };
+template <class T> struct argument<T *> { static OWN_INLINE T *of(void *p) { return *(T **)p; } };
+template <class T> struct argument<T *__restrict> { static OWN_INLINE T *of(void *p) { return *(T **)p; } };
+template <unsigned... I> struct places {};
+template <unsigned N, unsigned... I> struct count_to : count_to<N - 1, N - 1, I...> {};
+template <unsigned... I> struct count_to<0, I...> { using type = places<I...>; };
+template <auto f> struct kernel;
+template <class... P, void (*f)(P...)> struct kernel<f> {
+    static_assert(sizeof...(P) <= 8, "a kernel has at most 8 parameters here");
+    template <unsigned... I> OWN_UNSEEN static void enter(void *const *a, places<I...>) {
+        f(argument<P>::of(a[I])...);
+    }
+    OWN_UNSEEN static void call(void *const *a) { enter(a, typename count_to<sizeof...(P)>::type{}); }
+    static constexpr own_kernel describe(const char *name, const char *names) {
+        return {name, names, call, nullptr, sizeof...(P), {parameter<P>::of()...}};
+    }
+};
+} // namespace own
+
+#define float             own::real<float>
+#define double            own::real<double>
+#pragma GCC poison asm __asm __asm__ _Pragma no_sanitize __no_sanitize__ no_sanitize_thread no_sanitize_coverage
+#pragma GCC poison no_sanitize_address disable_sanitizer_instrumentation constructor destructor ifunc section
+#pragma GCC poison alloca __builtin_alloca __builtin_memcpy __builtin_memset __builtin_memmove naked
