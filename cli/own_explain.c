@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTHS_MAX = 96, FAULTS_MAX = 6, MISCOUNTED_MAX = 256, N_MOST = 1 << 20 };
+enum { LENGTHS_MAX = 96, FAULTS_MAX = 6, MISCOUNTED_MAX = 512, N_MOST = 1 << 20 };
 
 struct tried {
     uint64_t n;

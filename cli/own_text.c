@@ -149,6 +149,15 @@ static const char *const integer_words[] = {
     "int16_t", "int32_t",  "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", NULL};
 static const char *const real_words[] = {"float", "double", NULL};
 
+/* A number that may be the threads of a block: a power of two up to 1024. */
+static void note_block(struct reader *r, struct token t, size_t end) {
+    const unsigned long n = t.from < end ? strtoul(r->clean + t.from, NULL, 10) : 0;
+    if (n < 2 || n > 1024 || (n & (n - 1)) || r->out->block_count == OWN_BLOCKS_MAX) return;
+    for (size_t i = 0; i < r->out->block_count; i++)
+        if (r->out->blocks[i] == n) return;
+    r->out->blocks[r->out->block_count++] = (unsigned)n;
+}
+
 /* `#define N 256` may be the threads of a block, `#define T int` is a type. */
 static void note_define(struct reader *r, size_t from, size_t end) {
     const struct token name = next(r, from, end), value = next(r, name.to, end);
@@ -236,6 +245,9 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
         size_t on = t.to;
         if (is(r, t, "__shared__")) {
             is_shared = true;
+            const struct token size = find(r, t.to, end, "[");
+            if (size.from < end && find(r, t.to, end, ";").from > size.from)
+                note_block(r, next(r, size.to, end), end);
             if (is(r, before, "extern")) {
                 blank(r->bytes, t.from, t.to);
                 const struct token open = find(r, t.to, end, "[");
