@@ -58,7 +58,8 @@ static const struct command commands[] = {
     {"bench", bench_command, bench_help, "times a reduction beside plain loops and the read roof"},
 #ifdef TALLY_LADDER
     {"ladder", ladder_command, ladder_help, "the classic GPU kernels, checked, and timed or counted"},
-    {"explain", explain_command, explain_help, "one of these kernels, step by step"},
+    {"explain", explain_command, explain_help, "one of these kernels, or your own, step by step"},
+    {"quiz", quiz_command, quiz_help, "questions about these kernels; the model knows the answers"},
 #endif
     {"help", help_command, help_help, "explains a command"},
     {"version", version_command, version_help, "says which version this is"},

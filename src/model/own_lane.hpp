@@ -298,7 +298,7 @@ using own::fabsf; using own::fabs; using own::abs;
 /* ---- The words ------------------------------------------------------------------------------ */
 
 #define __global__        __attribute__((noinline, noclone))
-#define __device__        __attribute__((always_inline)) static inline
+#define __device__        __attribute__((always_inline)) inline
 #define __host__
 #define __forceinline__
 #define __constant__ OWN_DEVICE_VARIABLE
@@ -315,7 +315,7 @@ using own::fabsf; using own::fabs; using own::abs;
 #define __shared__ __attribute__((section("model_shared,\"aw\",%nobits#"), aligned(128))) static
 #define OWN_DYNAMIC __attribute__((section("model_dynamic,\"aw\",%nobits#"), aligned(256), used))
 #endif
-#define OWN_DEVICE_VARIABLE __attribute__((section("model_global"), aligned(16))) static
+#define OWN_DEVICE_VARIABLE __attribute__((section("model_global"), aligned(16)))
 
 struct own_dimension {
     unsigned x, y, z;

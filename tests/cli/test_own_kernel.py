@@ -1,0 +1,345 @@
+"""`tally explain --kernel`: the forms that the texts use, faults with the student's own lines, hostile files."""
+
+import pathlib
+import shutil
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="a kernel of one's own needs g++")
+
+
+@pytest.fixture
+def explain(tally, tmp_path):
+    def run(text, *args, name=""):
+        (tmp_path / "mine.cu").write_text(text)
+        return tally.json("explain", "--kernel", f"{tmp_path}/mine.cu{name}", *args)
+    return run
+
+
+@pytest.fixture
+def fails(tally, tmp_path):
+    def run(text, *args, **kwargs):
+        (tmp_path / "mine.cu").write_text(text)
+        return tally.fails("explain", "--kernel", tmp_path / "mine.cu", *args, **kwargs)
+    return run
+
+
+def faults(got):
+    return {f["kind"] for f in got["faults"]}
+
+
+def line_of(text, mark):
+    return 1 + text[: text.index(mark)].count("\n")
+
+
+# ---- Forms ----
+
+MODULO = """
+__global__ void reduce(TYPE *input, TYPE *output) {
+    unsigned int i = 2 * blockDim.x * blockIdx.x + 2 * threadIdx.x;
+    for (unsigned int stride = 1; stride <= blockDim.x; stride *= 2) {
+        if (threadIdx.x % stride == 0) input[i] += input[i + stride];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) output[blockIdx.x] = input[i];
+}
+"""
+SHARED = """
+#define BLOCK 128
+__global__ void reduce(const TYPE *__restrict__ input, TYPE *output, SIZE n) {
+    __shared__ TYPE s[BLOCK];
+    unsigned int t = threadIdx.x, i = blockIdx.x * 2 * BLOCK + t;
+    s[t] = i < n ? input[i] : (TYPE)0;
+    if (i + BLOCK < n) s[t] += input[i + BLOCK];
+    for (unsigned int stride = BLOCK / 2; stride > 0; stride >>= 1) {
+        __syncthreads();
+        if (t < stride) s[t] += s[t + stride];
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+"""
+TYPES = {"float": "f32", "double": "f64", "int": "i32", "unsigned int": "u32", "unsigned long long": "u64",
+         "long long": "i64", "short": "i16", "unsigned char": "u8"}
+
+
+@pytest.mark.parametrize("ctype", TYPES)
+def test_types_and_counts(explain, ctype):
+    """One block of 512 threads, 1024 elements: the counts that tests/cli/test_ladder.py works out by hand."""
+    got = explain(MODULO.replace("TYPE", ctype), "--block", 512)
+    assert got["correct"] and got["dtype"] == TYPES[ctype] and got["nearest"] == "interleaved-modulo"
+    assert (got["host"]["grid"], got["host"]["segment"], got["host"]["form"]) == (1, 1024, "segments")
+    c = got["counts"]
+    assert (c["operations"], c["steps"], c["slots"], c["barriers"]) == (1023, 10, 3552, 10)
+    assert got["right_for"] == [n for n in got["right_for"] + got["wrong_for"] if n % 1024 == 0]
+    assert faults(got) == {"bounds"}  # for the other lengths
+
+
+@pytest.mark.parametrize("size", ["int", "unsigned", "size_t", "unsigned int", "const int", "long long"])
+@pytest.mark.parametrize("ctype", ["float", "int"])
+def test_lengths(explain, size, ctype):
+    got = explain(SHARED.replace("TYPE", ctype).replace("SIZE", size))
+    assert got["correct"] and not got["wrong_for"] and not got["faults"]
+    assert got["verdict"].startswith("right for all")
+    assert (got["block"], got["host"]["segment"], got["nearest"]) == (128, 256, "shared")
+    assert got["counts"]["operations"] == 1024 - got["host"]["grid"]
+
+
+def test_one_block(explain):
+    text = """__global__ void sum(int *array, int n) {
+        for (int stride = n / 2, t = threadIdx.x; stride > 0; stride /= 2) {
+            if (t < stride) array[t] = array[t] + array[t + stride];
+            __syncthreads();
+        }
+    }"""
+    got = explain(text, "-n", 64)
+    assert (got["host"]["form"], got["host"]["grid"], got["block"]) == ("one block", 1, 32)
+    assert all(n & (n - 1) == 0 for n in got["right_for"]) and all(n & (n - 1) for n in got["wrong_for"])
+    assert "power of two" in got["verdict"]
+    # n = 3: threads of stride 1 add elements 0 and 1; the third is left out.
+    assert got["miscounted_n"] == 3 and got["times_counted"] == [1, 1, 0]
+
+
+DYNAMIC = """
+extern "C" __device__ unsigned int calls = 0;
+template <typename T> __global__ void reduce(T *in, T *out, unsigned n) {
+    extern __shared__ int s[];
+    unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? (int)in[i] : 0;
+    atomicAdd(&calls, 1);
+    __syncthreads();
+    for (unsigned d = blockDim.x / 2; d >= 32; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+    if (t < 32) {
+        int v = s[t];
+        for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+        if (t == 0) atomicAdd(out, v);
+    }
+}
+"""
+
+
+def test_dynamic_shared_shuffles_atomics_template(explain):
+    got = explain(DYNAMIC, "--dtype", "i32", "--block", 64)
+    assert got["correct"] and not got["wrong_for"] and not got["faults"]
+    assert got["host"]["shared_bytes"] == 64 * 4
+    assert got["counts"]["atomics"] == 1024 + 16
+
+
+def test_a_type_that_is_asked_for(explain):
+    text = SHARED.replace("TYPE", "T").replace("SIZE", "int")
+    for dtype in ("i32", "f32", "f64"):
+        got = explain(text, "--dtype", dtype)
+        assert got["dtype"] == dtype and got["correct"] and not got["wrong_for"]
+    assert explain("typedef int T;\n" + text)["counts"]["operations"] == 1020
+    assert explain("#define T double\n" + text)["dtype"] == "f64"
+
+
+@pytest.mark.parametrize("op, step", [("max", "s[t] = max(s[t], s[t + d])"), ("min", "if (s[t + d] < s[t]) s[t] = s[t + d]"),
+                                      ("xor", "s[t] ^= s[t + d]"), ("prod", "s[t] *= s[t + d]")])
+def test_operators(explain, op, step):
+    text = f"""__global__ void f(int *in, int *out) {{
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        s[t] = in[64 * blockIdx.x + t];
+        __syncthreads();
+        for (int d = 32; d > 0; d /= 2) {{ if (t < d) {step}; __syncthreads(); }}
+        if (t == 0) out[blockIdx.x] = s[0];
+    }}"""
+    got = explain(text, "--op", op, "-n", 640)
+    assert got["correct"] and got["counts"]["operations"] == 630
+    assert not explain(text, "--op", "sum" if op != "sum" else "max", "-n", 640)["correct"]
+
+
+def test_the_hosts_part_of_a_file_is_left_out(explain):
+    text = "#include <iostream>\n#include \"nothing.h\"\nusing namespace std;\n#define CHECK(x) { x; }\n" \
+           "static int twice(int x) { return 2 * x; }\n" + MODULO.replace("TYPE", "float") + """
+int main(int argc, char **argv) {
+    float *d; cudaMalloc(&d, 4); std::vector<float> v(10);
+    reduce<<<1, 2>>>(d, d); cout << "}" << '}';   // }
+    return twice(0);
+}
+"""
+    got = explain(text, "--block", 64)
+    assert got["correct"] and got["line"] == line_of(text, "__global__")
+
+
+def test_coarsened_and_grid_stride(explain):
+    text = """__global__ void f(const float *x, float *y, int n) {
+        __shared__ float s[128];
+        float v = 0;
+        for (int i = START; i < END; i += STEP) if (i < n) v += x[i];
+        s[threadIdx.x] = v;
+        for (int d = 64; d > 0; d /= 2) { __syncthreads(); if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d]; }
+        if (threadIdx.x == 0) y[blockIdx.x] = s[0];
+    }"""
+    def filled(start, end, step):
+        return text.replace("START", start).replace("END", end).replace("STEP", step)
+    got = explain(filled("blockIdx.x * 512 + threadIdx.x", "(blockIdx.x + 1) * 512", "128"))
+    assert not got["wrong_for"] and got["host"]["segment"] == 512
+    got = explain(filled("blockIdx.x * 128 + threadIdx.x", "n", "gridDim.x * 128"), "-n", 10000)
+    assert not got["wrong_for"] and got["correct"] and got["host"]["form"] == "whole grid"
+
+
+def test_host_options(explain):
+    text = SHARED.replace("TYPE", "float").replace("SIZE", "int")
+    assert explain(text, "--grid", 1, "-n", 512)["correct"] is False
+    got = explain(text, "--length", "block", "-n", 512)
+    assert not got["correct"] and got["host"]["length"] == 128
+    assert explain(text, "--length", 512, "-n", 512)["correct"]
+
+
+# ---- Faults, by line ----
+
+def one(got, kind):
+    (fault,) = [f for f in got["faults"] if f["kind"] == kind]
+    return fault
+
+
+def test_race(explain):
+    text = SHARED.replace("TYPE", "float").replace("SIZE", "int").replace("        __syncthreads();\n", "\n")
+    got = explain(text)
+    fault = one(got, "race")
+    assert not got["correct"] and "s[64]" in fault["sentence"] and "without a barrier between them" in fault["sentence"]
+    assert {fault["line"], fault["other_line"]} == {line_of(text, "s[t] = i < n"), line_of(text, "if (t < stride)")}
+    assert f"line {line_of(text, 'if (t < stride)')} reads" in fault["sentence"]
+
+
+def test_race_in_a_warp_and_syncwarp(explain):
+    text = """__global__ void f(float *in, float *out) {
+        __shared__ VOLATILE float s[32];
+        int t = threadIdx.x;
+        s[t] = in[blockIdx.x * 32 + t];
+        SYNC;
+        for (int d = 16; d > 0; d /= 2) {
+            float v = t < d ? s[t + d] : 0.0f;
+            SYNC;
+            s[t] += v;
+            SYNC;
+        }
+        if (t == 0) out[blockIdx.x] = s[0];
+    }"""
+    for volatile in ("", "volatile"):
+        filled = text.replace("VOLATILE", volatile)
+        assert explain(filled.replace("SYNC", "__syncwarp()"), "--block", 32)["correct"]
+        assert "race" in faults(explain(filled.replace("SYNC", ""), "--block", 32))
+    # Two warps do not meet at a __syncwarp().
+    far = text.replace("VOLATILE", "").replace("s[32]", "s[64]").replace("* 32", "* 64").replace("d = 16", "d = 32")
+    assert "race" in faults(explain(far.replace("SYNC", "__syncwarp()"), "--block", 64))
+    assert explain(far.replace("SYNC", "__syncthreads()"), "--block", 64)["correct"]
+
+
+def test_barrier_that_not_all_reach(explain):
+    text = MODULO.replace("TYPE", "float").replace("+ stride];", "+ stride]; else continue;")
+    fault = one(explain(text, "--block", 64), "barrier")
+    assert fault["line"] == line_of(text, "__syncthreads") and "waiting at a barrier" in fault["sentence"]
+
+
+def test_bounds(explain):
+    text = "__global__ void f(float *array, int n) {\n    if (threadIdx.x == 0)\n        array[0] = array[n];\n}\n"
+    got = explain(text, "-n", 100)
+    fault = one(got, "bounds")
+    assert fault["line"] == 3 and "array[100]" in fault["sentence"] and "array has 100 elements" in fault["sentence"]
+    text = "__global__ void f(float *in, float *out) {\n  __shared__ float s[16];\n  int t = threadIdx.x;\n" \
+           "  s[t] = in[t];\n  out[0] = 1;\n}\n"
+    assert one(explain(text, "--block", 64), "bounds")["line"] == 4
+
+
+def test_unwritten(explain):
+    text = "__global__ void f(float *in, float *out) {\n  __shared__ float s[64];\n" \
+           "  if (threadIdx.x == 5) out[blockIdx.x] = in[0] + s[7];\n}\n"
+    fault = one(explain(text, "--block", 64, "-n", 64), "unwritten")
+    assert fault["line"] == 3 and "s[7]" in fault["sentence"]
+
+
+def test_blocks_that_write_one_place(explain):
+    text = "__global__ void f(float *in, float *out) {\n  if (threadIdx.x == 0)\n    out[0] += in[blockIdx.x];\n}\n"
+    fault = one(explain(text, "--block", 32, "--grid", 4, "-n", 64), "race")
+    assert "out[0]" in fault["sentence"] and "blocks have no barrier" in fault["sentence"]
+
+
+def test_nothing_is_written(explain):
+    got = explain("__global__ void f(float *in, float *out) { }")
+    assert not got["correct"] and not got["right_for"]
+
+
+# ---- Hostile, and broken ----
+
+F = "__global__ void f(float *a, int n) "
+
+
+@pytest.mark.parametrize("body", ["{ while (a[0] > -1) a[threadIdx.x] = 5; }", "{ for (;;) __syncthreads(); }"])
+def test_endless(explain, body):
+    got = explain(F + body)
+    assert faults(got) >= {"endless"} and not got["complete"] and "does not end" in got["verdict"]
+
+
+@pytest.mark.parametrize("text, line", [
+    ("int main() { return 0; }", "has no __global__ function"),
+    ("", "has no __global__ function"),
+    (F + "{ a[0] = 1; /*", "does not come to its end"),
+    (F + "{\n  a[0] = ;\n}", "mine.cu:2: expected primary-expression"),
+    (F + "{\n  g(a);\n}", "mine.cu:2: 'g' was not declared"),
+    (F + "{ __shared__ float s[20000]; s[0] = 1; a[0] = s[0]; }", "asks for 80000 bytes of shared memory; a block has 49152"),
+    ("__global__ void f(float *a, float *b, float *c) { }", "takes three arrays"),
+    ("__global__ void f(int n) { }", "takes no array"),
+    ("__global__ void f(float *a, int n, int m) { }", "takes two integers"),
+    ("__global__ void f(float *a, float x) { }", "parameter x is neither"),
+    ("__global__ void f(float *a, int *b) { }", "different types"),
+    ("template <typename A, typename B> __global__ void f(A *a, B n) { }", "template of more than a type"),
+    (F + "{ }\n__global__ void g(float *a, int n) { }", "has several kernels"),
+    (F + "{\n asm volatile(\"nop\");\n}", "mine.cu:2: attempt to use poisoned"),
+    ("#define J(a, b) a##b\n" + F + "{\n J(__as, m__)(\"nop\");\n}", "mine.cu:3: attempt to use poisoned"),
+    ("__attribute__((no_sanitize(\"thread\"))) " + F + "{ a[0] = 1; }", "poisoned"),
+    (F + "{ float v[30000]; for (int i = 0; i < 30000; i++) v[i] = a[0]; a[0] = v[n]; }", "frame size"),
+    ("__device__ int g(int n) { return n ? g(n - 1) + g(n - 2) : 1; }\n" + F + "{ a[0] = g(n); }", "cannot call itself"),
+    ("extern \"C\" int system(const char *);\n" + F + "{ system(\"true\"); }", "'system' was not declared"),
+    ("__device__ float x[1000000000];\n" + F + "{ a[0] = x[n]; }", "too much"),
+    ("#import \"x\"\n" + F + "{ }", "mine.cu:1: #import is not for a kernel here"),
+    ("typedef void (*call)();\n" + F + "{ ((call)4660)(); }", "ended its process"),
+])
+def test_one_clear_line(fails, text, line):
+    assert line in fails(text)
+
+
+def test_a_name_among_several(explain):
+    text = F + "{ }\n" + MODULO.replace("TYPE", "int")
+    assert explain(text, name=":reduce")["kernel"] == "reduce"
+
+
+def test_no_memory_but_its_arrays(explain):
+    for body in ("{ *(volatile int *)4194304 = 1; }", "{ a[1 << 20] = 1; }", "{ ((volatile char *)&f)[0] = 0; }"):
+        assert "bounds" in faults(explain(F + body)), body
+
+
+def test_files_are_not_read(explain, tmp_path):
+    (tmp_path / "secret").write_text("float secret = 1;\n")
+    text = f'#include "{tmp_path}/secret"\n%:include "{tmp_path}/secret"\n' + F + "{ a[0] = a[1]; }"
+    assert explain(text)["kernel"] == "f"
+
+
+def test_misuse(tally, tmp_path):
+    (tmp_path / "k.cu").write_text(F + "{ }")
+    k = tmp_path / "k.cu"
+    assert "--grid" in tally.fails("explain", "shared", "--grid", 1, status=2)
+    assert "one too many" in tally.fails("explain", "shared", "--kernel", k, status=2)
+    assert "for rungs" in tally.fails("explain", "--kernel", k, "--finish", "host", status=2)
+    assert "neither" in tally.fails("explain", "--kernel", k, "--length", "x", status=2)
+    assert "takes f32" in tally.fails("explain", "--kernel", k, "--dtype", "i32")
+    assert "No such file" in tally.fails("explain", "--kernel", tmp_path / "absent.cu")
+    assert "has no kernel g" in tally.fails("explain", "--kernel", f"{k}:g")
+    (tmp_path / "zero.cu").write_bytes(b"a\0b")
+    assert "zero byte" in tally.fails("explain", "--kernel", tmp_path / "zero.cu")
+
+
+def test_without_a_compiler(tally, tmp_path, monkeypatch):
+    (tmp_path / "k.cu").write_text(F + "{ }")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "g++, which is not here" in tally.fails("explain", "--kernel", tmp_path / "k.cu")
+
+
+def test_nothing_stays_behind(tally, tmp_path, monkeypatch):
+    (tmp_path / "k.cu").write_text(F + "{ }")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    tally("explain", "--kernel", tmp_path / "k.cu")
+    (tmp_path / "k.cu").write_text(F + "{")
+    tally.fails("explain", "--kernel", tmp_path / "k.cu")
+    assert [p.name for p in pathlib.Path(tmp_path).iterdir()] == ["k.cu"]
