@@ -11,6 +11,7 @@
 #include "ladder_options.h"
 #include "ladder_texts.h"
 #include "message.h"
+#include "own_explain.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -26,13 +27,15 @@ const char ladder_help[] =
     "\n"
     "  --device DEVICE   cuda or opencl (also opencl:1), model, or cpu; the first that is here\n"
     "                    is the default\n" LADDER_OPTIONS_HELP
-    "  --only RUNG...    these rungs only, as the table calls them\n"
+    "  --only RUNG...    these rungs only, as the table calls them\n" OWN_OPTIONS_HELP
     "  --json            the measurements as one JSON object\n"
     "  --help            this text\n"
     "\n"
     "Without -n: 2^16 elements on the model, 2^24 with OpenCL, 2^27 on the cpu, 2^30 with CUDA.\n"
     "improvement: MFLOPS gained over the row before, as the texts have it; one operation an\n"
-    "element. of roof: of the fastest that the device has read the array.\n";
+    "element. --kernel: a row more, on the model; 'tally explain --kernel FILE' says what is "
+    "wrong.\n"
+    "of roof: of the fastest that the device has read the array.\n";
 
 enum { RUNGS_MAX = 64 };
 
@@ -41,6 +44,8 @@ struct ladder {
     const char *device;
     const char *only[RUNGS_MAX];
     tally_ladder_report report;
+    struct own_options own; /* a kernel of the student's, beside the rungs */
+    char own_name[340];
     bool counts; /* on the model: there are counts and no times */
     bool on_cpu; /* and not on a machine that runs kernels */
 };
@@ -79,12 +84,15 @@ static int read_options(struct ladder *l, int argc, char **argv) {
     static const struct option options[] = {LADDER_LONG_OPTIONS,
                                             {"device", required_argument, NULL, 'D'},
                                             {"only", required_argument, NULL, 'O'},
+                                            OWN_LONG_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
-        if (!set_option(l, c)) return STATUS_USAGE;
+        if (!own_option(&l->own, c) && !set_option(l, c)) return STATUS_USAGE;
+        if (l->own.is_misused) return STATUS_USAGE;
     }
+    if (!own_options_fit(&l->own)) return STATUS_USAGE;
     return read_rungs(l, argc, argv) ? STATUS_OK : STATUS_USAGE;
 }
 
@@ -293,13 +301,27 @@ static uint64_t default_n(const char *device) {
     return 1 << 27;
 }
 
-static int climb(struct ladder *l) {
-    if (tally_ladder_run(l->device, &l->options.run, &l->report) != TALLY_OK)
-        return failed("%s", tally_error());
+static int show(struct ladder *l) {
     int status = l->options.as_json ? print_json(l) : print_table(l);
     for (size_t i = 0; i < l->report.count; i++)
         if (!l->report.rows[i].correct) return failed("%s is wrong", l->report.rows[i].name);
     return status;
+}
+
+/* In the process that has the kernel: its row is the last one. */
+static int add_own(void *context, struct own_kernel *kernel) {
+    struct ladder *l = context;
+    tally_ladder_row *row = &l->report.rows[l->report.count];
+    if (l->report.count == TALLY_LADDER_ROWS) return failed("the ladder is full");
+    if (!own_ladder_row(kernel, &l->own, &l->options, row, l->own_name)) return STATUS_FAILED;
+    l->report.count++;
+    return show(l);
+}
+
+static int climb(struct ladder *l) {
+    const tally_ladder_options *o = &l->options.run;
+    if (tally_ladder_run(l->device, o, &l->report) != TALLY_OK) return failed("%s", tally_error());
+    return l->own.spec ? own_in_process(&l->own, o->op, o->type, add_own, l) : show(l);
 }
 
 static int run(void *argument) {
@@ -317,10 +339,14 @@ static int run(void *argument) {
 }
 
 int ladder_command(int argc, char **argv) {
-    struct ladder l = {.options.run = {.op = TALLY_SUM, .type = TALLY_F32}};
+    struct ladder l = {.options.run = {.op = TALLY_SUM, .type = TALLY_F32},
+                       .own.seconds = OWN_SECONDS};
     int status = read_options(&l, argc, argv);
     if (status != STATUS_OK) return status;
     if (l.options.help) return fputs(ladder_help, stdout), finish_output();
+    if (l.own.spec && !l.device) l.device = "model";
+    if (l.own.spec && !is_kind(l.device, "model"))
+        return failed("a kernel of your own runs on the model, not on %s", l.device);
     const bool needs_driver =
         !l.device || (!is_kind(l.device, "model") && !is_kind(l.device, "cpu"));
     return needs_driver ? guarded(run, &l) : run(&l);

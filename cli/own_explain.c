@@ -15,7 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTHS_MAX = 96, FAULTS_MAX = 6, MISCOUNTED_MAX = 512, N_MOST = 1 << 20 };
+enum {
+    LENGTHS_MAX = 96,
+    FAULTS_MAX = 6,
+    MISCOUNTED_MAX = 512,
+    N_MOST = 1 << 20,
+    LADDER_BLOCK = 256
+};
 
 struct tried {
     uint64_t n;
@@ -469,6 +475,43 @@ static int report(void *context, struct own_kernel *kernel) {
     if (!good) return STATUS_FAILED;
     judge(r);
     return o->as_json ? print_json(r) : print_text(r);
+}
+
+bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
+                    const struct ladder_options *o, tally_ladder_row *row, char name[340]) {
+    const struct own_session session = {
+        .kernel = kernel, .options = own, .op = o->run.op, .block = o->run.block};
+    struct own_host host;
+    struct own_run run;
+    snprintf(name, 340, "%s:%s", kernel->file, kernel->name);
+    if (kernel->is.type != o->run.type)
+        return failed("%s: kernel %s takes %s, and the ladder is of %s: choose it with --dtype",
+                      kernel->file, kernel->name, tally_type_name(kernel->is.type),
+                      tally_type_name(o->run.type)),
+               false;
+    if (!own_host_find(&session, &host)) return false;
+    const uint64_t most = own_host_most(&host) < N_MOST ? own_host_most(&host) : N_MOST;
+    if (o->n < 1 || o->n > most)
+        return failed("%s: kernel %s runs for 1 to %" PRIu64 " elements here; choose such an -n",
+                      kernel->file, kernel->name, most),
+               false;
+    if (!own_host_run(&session, &host, o->n, OWN_DATA, 0, NULL, NULL, &run)) return false;
+    /* With the rungs' block, where the kernel is as good with that. */
+    struct own_host same;
+    struct own_run other;
+    if (!session.block && !kernel->block_count &&
+        own_host_at(&session, LADDER_BLOCK, &host, &same) &&
+        own_host_run(&session, &same, o->n, OWN_DATA, 0, NULL, NULL, &other) &&
+        other.is_right >= run.is_right)
+        run = other;
+    *row = (tally_ladder_row){.name = name,
+                              .correct = run.is_right && run.result.fault == TALLY_OWN_RIGHT,
+                              .launches = 1,
+                              .seconds = (double)NAN,
+                              .counts = run.result.counts};
+    row->ulp_error = row->correct ? 0 : (double)NAN;
+    row->value.type = kernel->is.type;
+    return true;
 }
 
 int own_explain(struct explanation *e, const struct own_options *own) {

@@ -10,4 +10,8 @@
 /* Explains the kernel as `tally explain` does a rung; returns the exit status. */
 int own_explain(struct explanation *e, const struct own_options *own);
 
+/* Runs the kernel for o->n elements and fills its row of the ladder, named in `name`; false: its line is written. */
+bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
+                    const struct ladder_options *o, tally_ladder_row *row, char name[340]);
+
 #endif

@@ -6,7 +6,8 @@ _tally() {
     local types='i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64'
     local rungs='sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared
         coarsened grid-stride vectorized shuffle single-pass tally'
-    local commands="$operators $statistics devices bench ladder explain help version"
+    local commands="$operators $statistics devices bench ladder explain quiz help version"
+    local own='--kernel --grid --length --shared'
     local words='' climb='-n --n --op --dtype --block --coarsen --finish --json --help'
     COMPREPLY=()
 
@@ -27,17 +28,19 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | -F | --delimiter) return ;;
+    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | --grid | --length | --shared | --answer | -F | --delimiter) return ;;
     esac
+    case $before in --kernel) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -X '!*.cu' -- "$current")); return ;; esac
     [ -n "$words" ] || case $command in # what the command takes
     devices) words='--json --help' ;;
     bench) words="$operators $statistics --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
     ladder)
-        words="--device --only $climb"
+        words="--device --only $own $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
     explain)
-        words=$climb
+        words="$own $climb"
         [ "$COMP_CWORD" != 2 ] || words="$rungs $words" ;;
+    quiz) words='--answer --list --help' ;;
     help) [ "$COMP_CWORD" != 2 ] || words=$commands ;;
     version | --*) ;;
     *) # an operator: its options, else files

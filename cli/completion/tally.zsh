@@ -1,7 +1,7 @@
 #compdef tally
 # Completion of the command tally for zsh. tally.bash and tally.fish know the same words.
 _tally() {
-    local -a operators names statistics others types rungs numbers climb
+    local -a operators names statistics others types rungs numbers climb own
     operators=(
         'sum:the exact sum, rounded once' 'prod:the product' 'min:the least' 'max:the greatest'
         'and:the bits set in all' 'or:the bits set in any' 'xor:the bits set in an odd number')
@@ -15,7 +15,8 @@ _tally() {
         'all:whether none is zero' 'describe:several statistics at once')
     others=(
         'devices:what there is to reduce on' 'bench:time a reduction' 'ladder:the classic GPU kernels'
-        'explain:one of these kernels, step by step' 'help:explain a command' 'version:the version')
+        'explain:one of these kernels, or your own, step by step'
+        'quiz:questions about these kernels' 'help:explain a command' 'version:the version')
     types=(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64)
     rungs=(sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared
         coarsened grid-stride vectorized shuffle single-pass tally)
@@ -23,6 +24,9 @@ _tally() {
     climb=($numbers '--op[the operator]:operator:($names)' '--dtype[the elements'\'' type]:type:($types)'
         '--block[threads of a block]:number' '--coarsen[pairs of elements a thread adds]:number'
         '--finish[how blocks'\'' results meet]:finish:(relaunch atomic host)' '--json[one JSON object]' '--help[its help]')
+
+    own=('--kernel[a kernel of your own]:file:_files -g "*.cu"' '--grid[blocks of the launch]:number'
+        '--length[what is passed for n]:number or block' '--shared[bytes of the launch]:number')
 
     if (( CURRENT == 2 )); then
         if compset -P '*,'; then # the last of several statistics
@@ -46,9 +50,10 @@ _tally() {
             '--fast[plain, unordered additions]' '--repeat[so many rounds]:number' '--json[one JSON object]' \
             '--help[its help]' ':operator:($names ${statistics%%:*})' ;;
     ladder)
-        _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
+        _arguments $climb $own '--device[where]:device:(cuda opencl model cpu)' \
             '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
-    explain) _arguments $climb ':rung:($rungs)' ;;
+    explain) _arguments $climb $own ':rung:($rungs)' ;;
+    quiz) _arguments '--answer[the answer]:number' '--list[the questions]' '--help[its help]' ':question:' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;
     *)

@@ -330,6 +330,17 @@ def test_misuse(tally, tmp_path):
     assert "zero byte" in tally.fails("explain", "--kernel", tmp_path / "zero.cu")
 
 
+def test_a_row_of_the_ladder(tally, tmp_path):
+    (tmp_path / "mine.cu").write_text(MODULO.replace("TYPE", "float"))
+    got = tally.json("ladder", "--kernel", tmp_path / "mine.cu", "-n", 512, "--only", "interleaved-modulo", "--finish", "host")
+    rung, mine = got["kernels"]
+    assert mine["name"] == "mine.cu:reduce" and mine["correct"] and mine["counts"] == rung["counts"]
+    done = tally.run("ladder", "--kernel", tmp_path / "mine.cu", "-n", 500, "--only", "shared")
+    assert done.returncode == 1 and b"mine.cu:reduce" in done.stdout and b"mine.cu:reduce is wrong" in done.stderr
+    assert "not on cpu" in tally.fails("ladder", "--device", "cpu", "--kernel", tmp_path / "mine.cu")
+    assert "with --dtype" in tally.fails("ladder", "--dtype", "i32", "--kernel", tmp_path / "mine.cu", "--only", "shared")
+
+
 def test_without_a_compiler(tally, tmp_path, monkeypatch):
     (tmp_path / "k.cu").write_text(F + "{ }")
     monkeypatch.setenv("PATH", str(tmp_path))
