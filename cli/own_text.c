@@ -38,25 +38,34 @@ static void blank(char *text, size_t from, size_t to) {
         if (text[i] != '\n') text[i] = ' ';
 }
 
-/* The end of a literal or comment that begins at i; i where none does. */
-static size_t skip_unseen(const char *s, size_t i, size_t length) {
-    if (s[i] == '/' && i + 1 < length && s[i + 1] == '/') {
-        while (i < length && (s[i] != '\n' || s[i - 1] == '\\'))
+/* Whether the line goes on after its end at i: a backslash, and perhaps blanks, stand before it. */
+static bool goes_on_after(const char *s, size_t i) {
+    while (i > 0 && (s[i - 1] == ' ' || s[i - 1] == '\t' || s[i - 1] == '\r'))
+        i--;
+    return i > 0 && s[i - 1] == '\\';
+}
+
+/* The end of the comment that begins at i; i where none does. */
+static size_t skip_comment(const char *s, size_t i, size_t length) {
+    if (s[i] != '/' || i + 1 >= length) return i;
+    if (s[i + 1] == '/') {
+        while (i < length && (s[i] != '\n' || goes_on_after(s, i)))
             i++;
         return i;
     }
-    if (s[i] == '/' && i + 1 < length && s[i + 1] == '*') {
-        for (i += 2; i + 1 < length && !(s[i] == '*' && s[i + 1] == '/');)
-            i++;
-        return i + 2 < length ? i + 2 : length;
-    }
-    if (s[i] == '"' || s[i] == '\'') {
-        const char quote = s[i];
-        for (i++; i < length && s[i] != quote && s[i] != '\n'; i++)
-            if (s[i] == '\\') i++;
-        return i + 1 < length ? i + 1 : length;
-    }
-    return i;
+    if (s[i + 1] != '*') return i;
+    for (i += 2; i + 1 < length && !(s[i] == '*' && s[i + 1] == '/');)
+        i++;
+    return i + 2 < length ? i + 2 : length;
+}
+
+/* The same of a string or character. It ends with its line, at the latest. */
+static size_t skip_literal(const char *s, size_t i, size_t length) {
+    const char quote = s[i];
+    if (quote != '"' && quote != '\'') return i;
+    for (i++; i < length && s[i] != quote && s[i] != '\n'; i++)
+        if (s[i] == '\\') i++;
+    return i + 1 < length ? i + 1 : length;
 }
 
 static bool is_name(char c) {
@@ -68,11 +77,19 @@ static bool is_digit_separator(const char *s, size_t i) {
     return s[i] == '\'' && i > 0 && isalnum((unsigned char)s[i - 1]);
 }
 
+/* Comments become blanks in the text, too: what is none to the compiler must not hide in one. */
 static void make_clean(struct reader *r) {
+    if (r->length >= 3 && memcmp(r->bytes, "\xef\xbb\xbf", 3) == 0) { /* a mark of UTF-8 */
+        blank(r->bytes, 0, 3);
+        blank(r->clean, 0, 3);
+    }
     for (size_t i = 0; i < r->length;) {
-        const size_t end =
-            is_digit_separator(r->bytes, i) ? i : skip_unseen(r->bytes, i, r->length);
-        if (end > i) blank(r->clean, i, end);
+        size_t end = skip_comment(r->bytes, i, r->length);
+        if (end > i)
+            blank(r->bytes, i, end);
+        else if (!is_digit_separator(r->bytes, i))
+            end = skip_literal(r->bytes, i, r->length);
+        blank(r->clean, i, end);
         i = end > i ? end : i + 1;
     }
 }
@@ -175,8 +192,7 @@ static bool read_directives(struct reader *r, char *why, size_t room, unsigned *
     static const char *const left_out[] = {"include", "pragma", "line", "warning", "ident", NULL};
     for (size_t i = 0; i < r->length;) {
         size_t end = i;
-        while (end < r->length &&
-               !(r->clean[end] == '\n' && (end == 0 || r->clean[end - 1] != '\\')))
+        while (end < r->length && (r->clean[end] != '\n' || goes_on_after(r->clean, end)))
             end++;
         const struct token mark = next(r, i, end);
         const bool digraph = mark.from + 1 < end && memcmp(r->clean + mark.from, "%:", 2) == 0;

@@ -530,8 +530,16 @@ template <class... P, void (*f)(P...)> struct kernel<f> {
 };
 } // namespace own
 
+#undef OWN_UNSEEN
+#undef OWN_JUMP
+#undef OWN_HOOKS
+#undef OWN_ATOMIC
+#undef OWN_NAME
 #define float             own::real<float>
 #define double            own::real<double>
+/* The kernel's text may not use these: they would go around the model. */
 #pragma GCC poison asm __asm __asm__ _Pragma no_sanitize __no_sanitize__ no_sanitize_thread no_sanitize_coverage
 #pragma GCC poison no_sanitize_address disable_sanitizer_instrumentation constructor destructor ifunc section
 #pragma GCC poison alloca __builtin_alloca __builtin_memcpy __builtin_memset __builtin_memmove naked
+#pragma GCC poison __section__ __constructor__ __destructor__ __ifunc__ __naked__ __no_sanitize_thread__
+#pragma GCC poison no_sanitize_undefined __no_sanitize_undefined__ __no_sanitize_address__ __no_sanitize_coverage__

@@ -288,6 +288,8 @@ def test_endless(explain, body):
     (F + "{ }\n__global__ void g(float *a, int n) { }", "has several kernels"),
     (F + "{\n asm volatile(\"nop\");\n}", "mine.cu:2: attempt to use poisoned"),
     ("#define J(a, b) a##b\n" + F + "{\n J(__as, m__)(\"nop\");\n}", "mine.cu:3: attempt to use poisoned"),
+    ("OWN_UNSEEN " + F + "{ }", "mine.cu:1: 'OWN_UNSEEN'"),
+    ("[[gnu::__no_sanitize_thread__]] " + F + "{ }", "poisoned"),
     ("__attribute__((no_sanitize(\"thread\"))) " + F + "{ a[0] = 1; }", "poisoned"),
     (F + "{ float v[30000]; for (int i = 0; i < 30000; i++) v[i] = a[0]; a[0] = v[n]; }", "frame size"),
     ("__device__ int g(int n) { return n ? g(n - 1) + g(n - 2) : 1; }\n" + F + "{ a[0] = g(n); }", "cannot call itself"),
@@ -310,10 +312,17 @@ def test_no_memory_but_its_arrays(explain):
         assert "bounds" in faults(explain(F + body)), body
 
 
-def test_files_are_not_read(explain, tmp_path):
+def test_files_are_not_read(tally, explain, tmp_path):
     (tmp_path / "secret").write_text("float secret = 1;\n")
     text = f'#include "{tmp_path}/secret"\n%:include "{tmp_path}/secret"\n' + F + "{ a[0] = a[1]; }"
     assert explain(text)["kernel"] == "f"
+    include = f'#include "{tmp_path}/absent"\n'
+    for hidden in ("/* *\\\n/\n" + include + "/* */\n", "const char *s = R\"x(\" /* )x\";\n" + include + "/* */\n",
+                   "const int c = L'\"', d = \"/*\"[0];\n" + include + "/* */\n", "// \\ \n" + include, "/**/" + include,
+                   "#/**/include \"x\"\n", "\ufeff" + include, include.replace("#", "%:")):
+        (tmp_path / "mine.cu").write_text(hidden + F + "{ a[0] = 1; }")
+        done = tally.run("explain", "--kernel", tmp_path / "mine.cu")
+        assert b"absent" not in done.stderr and b"No such file" not in done.stderr, hidden
 
 
 def test_misuse(tally, tmp_path):
