@@ -36,6 +36,7 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION
   "${why}\n.\nThis package has the header, the static library, and what pkg-config and\nCMake need.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tally)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION math)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "g++") # for tally explain --kernel
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "${why}\n.\nThis package has the command.")
 include(CPack)
 

@@ -474,7 +474,7 @@ end:
 tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how,
                            void (*on_step)(void *context, const tally_ladder_step *step),
                            void *context, void *input, void *output, tally_own_result *out) {
-    tally_own_kernel kernel;
+    tally_own_kernel kernel = {0};
     if (!own || !how || !out) return fail(TALLY_EINVAL, "tally_own_run: an argument is NULL");
     tally_status status = tally_own_describe(own, i, &kernel);
     if (status == TALLY_OK) status = check(own, &own->kernels[i], how);
