@@ -24,9 +24,9 @@ enum { FILE_MAX = 64 << 20 };
 
 static void limit(int what, rlim_t most) {
     struct rlimit now;
-    if (getrlimit((__rlimit_resource_t)what, &now) == 0 && now.rlim_cur < most) most = now.rlim_cur;
+    if (getrlimit(what, &now) == 0 && now.rlim_cur < most) most = now.rlim_cur;
     now = (struct rlimit){most, most};
-    setrlimit((__rlimit_resource_t)what, &now);
+    setrlimit(what, &now);
 }
 
 void own_limit(unsigned seconds) {

@@ -260,9 +260,11 @@ u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v :
     X(nothing)                                                                                     \
     X(on_entry)                                                                                    \
     X(on_block)                                                                                    \
-    X(on_index) X(on_read_range) X(on_write_range) X(thread) X(block) X(threads) X(blocks)         \
-        X(barrier) X(fence) X(operation) X(shuffle) X(meet) X(on_atomic) EACH_SIZE(X, on_read)     \
-            EACH_SIZE(X, on_write) EACH_SIZE(X, on_volatile_read) EACH_SIZE(X, on_volatile_write)
+    X(on_index)                                                                                    \
+    X(on_read_range)                                                                               \
+    X(on_write_range) X(thread) X(block) X(threads) X(blocks) X(barrier) X(fence) X(operation)     \
+        X(shuffle) X(meet) X(on_atomic) EACH_SIZE(X, on_read) EACH_SIZE(X, on_write)               \
+            EACH_SIZE(X, on_volatile_read) EACH_SIZE(X, on_volatile_write)
 
         void *model_hook(const char *name) {
     static const struct {
