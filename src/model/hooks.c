@@ -255,24 +255,34 @@ u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v :
 
 /* ---- For kernels that are loaded at run time ------------------------------------------------ */
 
-#define EACH_SIZE(X, name) X(name##1) X(name##2) X(name##4) X(name##8) X(name##16)
-#define HOOKS(X)                                                                                   \
-    X(nothing)                                                                                     \
-    X(on_entry)                                                                                    \
-    X(on_block)                                                                                    \
-    X(on_index)                                                                                    \
-    X(on_read_range)                                                                               \
-    X(on_write_range) X(thread) X(block) X(threads) X(blocks) X(barrier) X(fence) X(operation)     \
-        X(shuffle) X(meet) X(on_atomic) EACH_SIZE(X, on_read) EACH_SIZE(X, on_write)               \
-            EACH_SIZE(X, on_volatile_read) EACH_SIZE(X, on_volatile_write)
+#define HOOK(name)                                                                                 \
+    { #name, (uintptr_t)model_##name }
+#define HOOKS(name) HOOK(name##1), HOOK(name##2), HOOK(name##4), HOOK(name##8), HOOK(name##16)
 
         void *model_hook(const char *name) {
     static const struct {
         const char *name;
         uintptr_t address;
-    } hooks[] = {
-#define HOOK(name) {#name, (uintptr_t)model_##name},
-        HOOKS(HOOK)};
+    } hooks[] = {HOOK(nothing),
+                 HOOK(on_entry),
+                 HOOK(on_block),
+                 HOOK(on_index),
+                 HOOK(on_read_range),
+                 HOOK(on_write_range),
+                 HOOK(on_atomic),
+                 HOOK(thread),
+                 HOOK(block),
+                 HOOK(threads),
+                 HOOK(blocks),
+                 HOOK(barrier),
+                 HOOK(fence),
+                 HOOK(operation),
+                 HOOK(shuffle),
+                 HOOK(meet),
+                 HOOKS(on_read),
+                 HOOKS(on_write),
+                 HOOKS(on_volatile_read),
+                 HOOKS(on_volatile_write)};
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
         if (strcmp(hooks[i].name, name) == 0) return (void *)hooks[i].address;
     return NULL;
