@@ -668,7 +668,7 @@ typedef struct tally_own_launch {
     size_t outputs;       /* elements of the output, all the identity before the launch */
     size_t shared_bytes;  /* for arrays without a size; with the others 48 KiB at most */
     int forgives;         /* races and unwritten memory do not end it */
-    uint64_t patience;    /* basic blocks of a warp between barriers, and barriers; 0: 16 n + 2^12 */
+    uint64_t patience;    /* basic blocks of a warp between barriers; 0: 16 n + 2^12 */
 } tally_own_launch;
 
 typedef enum tally_own_fault {
