@@ -4,6 +4,7 @@
 #include "command.h"
 
 #include "arguments.h"
+#include "guard.h"
 #include "message.h"
 #include "reduction.h"
 
@@ -188,6 +189,25 @@ static int check_options(const struct reduction *r) {
     return STATUS_OK;
 }
 
+/* The inputs that are named, after the options. */
+struct work {
+    struct reduction *reduction;
+    char **names;
+    int count;
+};
+
+static int run(void *argument) {
+    const struct work *work = argument;
+    struct reduction *r = work->reduction;
+    int status;
+    if (!argument_device(r->device_text, r->threads, &r->device, &status)) return status;
+    status = reduction_run(r, work->names, work->count);
+    tally_state_destroy(r->state);
+    groups_free(&r->groups);
+    tally_close(r->device);
+    return status;
+}
+
 int reduce_command(int argc, char **argv) {
     static char *standard_input[] = {"-"};
     struct reduction r = {.device = NULL};
@@ -201,11 +221,7 @@ int reduce_command(int argc, char **argv) {
         r.how.is_text = true;
         r.how.text_option = r.columns.value ? "-c" : "--decimal";
     }
-    if (!argument_device(r.device_text, r.threads, &r.device, &status)) return status;
-    bool named = optind < argc;
-    status = reduction_run(&r, named ? argv + optind : standard_input, named ? argc - optind : 1);
-    tally_state_destroy(r.state);
-    groups_free(&r.groups);
-    tally_close(r.device);
-    return status;
+    const bool named = optind < argc;
+    struct work work = {&r, named ? argv + optind : standard_input, named ? argc - optind : 1};
+    return argument_needs_driver(r.device_text) ? guarded(run, &work, false) : run(&work);
 }

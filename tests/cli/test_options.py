@@ -134,6 +134,12 @@ def test_driver_that_aborts(tally, tmp_path):
     assert done.returncode == 0 and b"broken.icd" in done.stderr
     done = tally.run("ladder", "--device", "opencl", "-n", "1000", env=env)
     assert (done.returncode, done.stdout) == (1, b"") and b"broken.icd" in done.stderr
+    named = (f"the OpenCL driver that {tmp_path}/broken.icd names breaks down (Aborted); nothing was computed")
+    assert tally.fails("sum", "--device", "opencl", stdin=b"1 2\n", env=env) == named
+    assert tally.fails("bench", "sum", "-n", "1000", "--device", "opencl:0", env=env) == named
+    # Who names no such device meets no driver.
+    assert tally("sum", stdin=b"1 2\n", env=env) == "3"
+    assert tally.json("bench", "sum", "-n", "1000", "--repeat", "1", env=env)["device"].startswith("cpu")
 
 
 def test_json_is_one_line(tally):
@@ -236,7 +242,8 @@ def test_usage_errors(tally, args, words):
 
 def test_unknown_device(tally):
     for command in ("sum", "bench"):
-        assert tally.fails(command, "--device", "abacus").endswith("; 'tally devices' lists what is here")
+        line = tally.fails(command, "--device", "abacus")
+        assert line.startswith("'abacus' names no device; a device is one of auto cpu") and line.count(";") == 1
 
 
 def test_help_and_version(tally):
