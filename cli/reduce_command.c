@@ -10,6 +10,7 @@
 
 #include <getopt.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,11 +197,21 @@ struct work {
     int count;
 };
 
+/* As many threads read text as the device has, or as the machine has cores. */
+static void find_threads(struct reduction *r) {
+    tally_device_info info = {.threads = 0};
+    cpu_set_t cores;
+    if (tally_device_describe(r->device, &info) == TALLY_OK) r->how.threads = info.threads;
+    if (!r->how.threads && sched_getaffinity(0, sizeof cores, &cores) == 0)
+        r->how.threads = (uint64_t)CPU_COUNT(&cores);
+}
+
 static int run(void *argument) {
     const struct work *work = argument;
     struct reduction *r = work->reduction;
     int status;
     if (!argument_device(r->device_text, r->threads, &r->device, &status)) return status;
+    find_threads(r);
     status = reduction_run(r, work->names, work->count);
     tally_state_destroy(r->state);
     groups_free(&r->groups);

@@ -23,6 +23,7 @@ struct reading {
     const char *text_option; /* by what option, as messages call it */
     bool is_raw;             /* they are raw elements, whatever they look like */
     bool skip_na;            /* text: what says that a value is missing is left out */
+    uint64_t threads;        /* that may read text */
 };
 
 struct source {
