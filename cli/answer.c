@@ -22,16 +22,12 @@ struct answer {
 
 /* ---- Lowering ---- */
 
-/* Why there is no one value. */
+/* Why there is no one value: a product, then. */
 static int tell_range(const struct reduction *r, const tally_state *state) {
-    const tally_op op = r->problem.op;
-    const bool rounds =
-        op == TALLY_SUM || op == TALLY_NORM1 || op == TALLY_SUMSQ || op == TALLY_DOT;
     const char *type = tally_type_name(r->problem.type);
-    return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; %s", r->asked,
-                  tally_state_count(state), type, *type == 'u' ? "u64" : "i64",
-                  rounds ? "--out f64 rounds it"
-                         : "reduce parts of the data, or convert them to f64");
+    return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; reduce parts of "
+                  "the data, or convert them to f64",
+                  r->asked, tally_state_count(state), type, *type == 'u' ? "u64" : "i64");
 }
 
 static bool lower(const struct reduction *r, const tally_state *state, struct answer *a) {

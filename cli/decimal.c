@@ -109,6 +109,8 @@ enum decimal_result decimal_read(tally_type type, const char *text, void *elemen
 
 /* ---- Quickly ---- */
 
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 /* The first eight bytes of a text, the first of them the lowest, as differences from '0'. */
 static inline uint64_t load(const char *text) {
     uint64_t w;
@@ -138,7 +140,7 @@ static inline uint64_t join_digits(uint64_t w, unsigned count) {
 
 /* Reads digits on from `at`, where `w` was loaded, and appends them to *value, which wraps where there are more
  * than 19 in all. Returns the first byte that is none. */
-static inline __attribute__((always_inline)) const char *read_digits(const char *at, uint64_t w, uint64_t *value) {
+ALWAYS_INLINE const char *read_digits(const char *at, uint64_t w, uint64_t *value) {
     static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
     for (;;) {
         const unsigned count = count_digits(w);
@@ -168,7 +170,7 @@ static inline const char *read_signed(const char *text, bool *negative, const ch
  * Both factors are exact in the format that is computed in, so that one rounding is made (Clinger 1990). In
  * the wider format, of 64 bits, a second one follows, to 53. It goes wrong only where the first has
  * landed on a midpoint of the doubles: the bits below the double's are then 100...0. */
-static inline __attribute__((always_inline)) bool scale(uint64_t digits, int exponent, double *out) {
+ALWAYS_INLINE bool scale(uint64_t digits, int exponent, double *out) {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -202,7 +204,7 @@ static inline bool shorten(double x, float *out) {
     return x == 0 || ((bits & 0x1fffffff) != 0x10000000 && (x >= 0x1p-126 || x <= -0x1p-126));
 }
 
-static inline __attribute__((always_inline)) const char *quick_floating(tally_type type, const char *text, void *element) {
+ALWAYS_INLINE const char *quick_floating(tally_type type, const char *text, void *element) {
     bool negative;
     const char *first;
     uint64_t digits;
@@ -234,7 +236,7 @@ static inline __attribute__((always_inline)) const char *quick_floating(tally_ty
     return memcpy(element, &y, sizeof y), at;
 }
 
-static inline __attribute__((always_inline)) const char *quick_integer(tally_type type, size_t bytes, const char *text,
+ALWAYS_INLINE const char *quick_integer(tally_type type, size_t bytes, const char *text,
                                         void *element) {
     bool negative;
     const char *first;

@@ -59,8 +59,8 @@ const char reduce_help[] =
     "\n"
     "TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64,\n"
     "or a name that NumPy or C has for it: float32, double, <f4.\n"
-    "A floating value is the exact one, rounded once. Those of integers are exact; a sum or dot\n"
-    "beyond 64 bits is printed whole, and any other value that does not fit is an error.\n";
+    "A floating value is the exact one, rounded once. Those of integers are exact; a sum, dot,\n"
+    "norm1 or sumsq beyond 64 bits is printed whole, a product beyond them is an error.\n";
 
 static bool set_ddof(struct reduction *r, const char *text) {
     char *end;

@@ -173,9 +173,15 @@ def test_sums_beyond_64_bits(tally, tmp_path, name):
         x = rng.integers(low, high, n, exact.dtype(name), endpoint=True)
         path = tmp_path / "x.npy"
         np.save(path, x)
-        assert int(tally("sum", path)) == sum(x.tolist())
-        if exact.BYTES[name] == 4:
-            assert int(tally("dot", path, path)) == sum(v * v for v in x.tolist())
+        y = rng.integers(info.min, info.max, n, exact.dtype(name), endpoint=True)
+        np.save(tmp_path / "y.npy", y)
+        for op, files, want in (("sum", [path], sum(x.tolist())),
+                                ("norm1", [path], sum(map(abs, x.tolist()))),
+                                ("sumsq", [path], sum(v * v for v in x.tolist())),
+                                ("dot", [path, path], sum(v * v for v in x.tolist())),
+                                ("dot", [path, tmp_path / "y.npy"], sum(v * w for v, w in zip(x.tolist(), y.tolist())))):
+            assert int(tally(op, *files)) == want, op
+            assert float(tally(op, "--out", "f64", *files)) == float(want), op
     assert tally("sum", "--text", "--dtype", "u64", "--out", "f64", stdin=b"18446744073709551615 18446744073709551615") == (
         "3.6893488147419103e+19")
     got = tally.json("sum", "--text", "--dtype", "i64", stdin=b"9223372036854775807 1")
