@@ -220,8 +220,8 @@ static bool read_lines(struct text_reader *r, struct piece *p, size_t used) {
 /* Reads the next piece of whole lines; the last piece's rest is its beginning. */
 static bool read_more(struct text_reader *r) {
     struct piece *p = &r->ring[r->read % r->room];
-    const struct piece *before = r->read ? &r->ring[(r->read - 1) % r->room] : NULL;
-    const size_t rest = before ? before->rest : 0, element = tally_type_size(r->source->type);
+    const struct piece *before = &r->ring[(r->read ? r->read - 1 : 0) % r->room];
+    const size_t rest = r->read ? before->rest : 0, element = tally_type_size(r->source->type);
     if (!grow((void **)&p->text, &p->text_room, rest + PIECE_BYTES + 1 + DECIMAL_SPARE))
         return false;
     if (rest) memmove(p->text, before->text + before->end, rest);
