@@ -40,8 +40,11 @@ const char reduce_help[] =
     "  --decimal       sum: the exact decimal sum of the decimals as written, whole\n"
     "  --each          a line for each file, its name before the value, and one for the total\n"
     "\n"
-    "  -c, --column C  a table's column C: a number from 1, or a name of the first line\n"
-    "  --by K          a value for each key in column K: key, tab, value, in order of appearance\n"
+    "  -c, --column C  a table's column C: a number from 1, or a name of the first line; of "
+    "several,\n"
+    "                  as in -c price,quantity, a line each; dot takes two of them, x and y\n"
+    "  --by K          a value for each key in column K: key, tab, value, in order of appearance;\n"
+    "                  of several columns, as in --by city,year, each has a field\n"
     "  --sort          in order of the keys instead\n"
     "  --header        the first line has names, also where columns are given by number\n"
     "  -F, --delimiter CHAR   what parts the fields; else the comma, or the tab or semicolon that\n"
@@ -176,8 +179,14 @@ static int check_options(const struct reduction *r) {
     if (r->by_file && (c->value || r->is_decimal))
         return misused("--each and %s exclude each other; leave one out",
                        c->value ? "-c" : "--decimal");
-    if ((c->value || r->is_decimal || r->by_file) && reduction_asks(r, TALLY_DOT))
-        return misused("dot takes two arrays, and neither -c, --each nor --decimal");
+    const bool is_dot = reduction_asks(r, TALLY_DOT);
+    if ((r->is_decimal || r->by_file) && is_dot)
+        return misused("dot takes two arrays, and neither --each nor --decimal");
+    if (is_dot && c->value && columns_count(c->value) != 2)
+        return misused("dot takes two columns of a table, as in -c price,quantity");
+    if ((c->value && !columns_count(c->value)) || (c->by && !columns_count(c->by)))
+        return misused("%s takes up to %d names or numbers of columns, as in price,quantity",
+                       c->by && !columns_count(c->by) ? "--by" : "-c", COLUMNS_MOST);
     if (r->is_decimal &&
         (r->op_count != 1 || r->problem.op != TALLY_SUM || r->how.said || r->problem.out))
         return misused("--decimal goes with sum alone, and without --dtype and --out");
@@ -231,6 +240,7 @@ int reduce_command(int argc, char **argv) {
     if (r.columns.value || r.is_decimal) {
         r.how.is_text = true;
         r.how.text_option = r.columns.value ? "-c" : "--decimal";
+        r.columns.in_pairs = reduction_asks(&r, TALLY_DOT);
     }
     const bool named = optind < argc;
     struct work work = {&r, named ? argv + optind : standard_input, named ? argc - optind : 1};

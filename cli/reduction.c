@@ -217,7 +217,7 @@ static bool feed_two(struct reduction *r, char **names) {
 /* ---- All of it ---- */
 
 int reduction_run(struct reduction *r, char **names, int count) {
-    const bool two = reduction_asks(r, TALLY_DOT);
+    const bool two = reduction_asks(r, TALLY_DOT) && !r->columns.value;
     if (two && count != 2)
         return misused("dot takes two inputs, x and y, not %d; see 'tally help dot'", count);
     if (!look_at_all(r, names, count)) return STATUS_FAILED;
