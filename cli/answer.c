@@ -217,7 +217,7 @@ static bool json_groups(const struct reduction *r, struct json_object *object) {
 
 static int print_json(const struct reduction *r) {
     tally_device_info device;
-    struct answer a;
+    struct answer a = {.n = 0};
     if (tally_device_describe(r->device, &device) != TALLY_OK) return failed("%s", tally_error());
     if (!is_grouped(r) && !lower_all(r, &a)) return STATUS_FAILED;
     struct json_object *object = json_new_object();

@@ -34,6 +34,7 @@ struct table {
     uint64_t row_line;
     size_t field; /* of the row, from 0 */
     bool in_header, failed;
+    bool apart, in_pairs; /* of the value columns: each has groups of its own, or two are x and y */
     size_t count, values; /* of the columns that are looked at; the first of them have the values */
     struct column *column;
     char *key; /* with room for the keys of all columns */
@@ -154,16 +155,15 @@ static bool read_cell(struct table *t, const struct column *c, uint64_t *element
 static bool add_value(struct table *t, const struct column *c, size_t key_bytes) {
     uint64_t x, y;
     struct group *group = groups_find(t->groups, t->key, key_bytes);
-    const struct column *partner = t->columns->in_pairs ? c + 1 : NULL;
     if (!group) return wrong(t);
-    if (is_left_out(t, c) || (partner && is_left_out(t, partner))) return true;
+    if (is_left_out(t, c) || (t->in_pairs && is_left_out(t, &c[1]))) return true;
     if (t->groups->is_decimal) {
         const enum decimal_result result =
             strlen(c->cell) == c->bytes ? money_add(group->money, c->cell) : DECIMAL_MALFORMED;
         if (result != DECIMAL_OK) return bad_cell(t, c, result);
-    } else if (!read_cell(t, c, &x) || (partner && !read_cell(t, partner, &y))) {
+    } else if (!read_cell(t, c, &x) || (t->in_pairs && !read_cell(t, &c[1], &y))) {
         return false;
-    } else if (!group_add(t->groups, group, &x, partner ? &y : NULL)) {
+    } else if (!group_add(t->groups, group, &x, t->in_pairs ? &y : NULL)) {
         return wrong(t);
     }
     t->source->elements++;
@@ -208,7 +208,7 @@ static bool end_row(struct table *t) {
     if (t->in_header) return end_header(t);
     if (!check_row(t)) return false;
     const size_t used = make_key(t);
-    if (!columns_apart(t->columns)) return add_value(t, t->column, used);
+    if (!t->apart) return add_value(t, t->column, used);
     for (size_t i = 0; i < t->values; i++)
         if (!add_value(t, &t->column[i], add_name(t, used, &t->column[i]))) return false;
     return true;
@@ -316,7 +316,7 @@ static bool parse(struct table *t) {
 
 /* Columns that are reduced apart have a group each, also where there are no rows; so none is named twice. */
 static bool begin_groups(struct table *t) {
-    for (size_t i = 0; i < t->values && columns_apart(t->columns); i++) {
+    for (size_t i = 0; i < t->values && t->apart; i++) {
         const struct column *c = &t->column[i];
         for (size_t k = 0; k < i; k++)
             if (t->column[k].length == c->length &&
@@ -329,7 +329,7 @@ static bool begin_groups(struct table *t) {
 
 bool columns_feed(const struct columns *columns, struct source *source, struct groups *groups) {
     struct table *t = calloc(1, sizeof *t);
-    const size_t most = columns_count(columns->value) + columns_count(columns->by);
+    const size_t most = 1 + columns_count(columns->value) + columns_count(columns->by);
     struct column *column = calloc(most, sizeof *column);
     char *key = malloc(most * CELL_BYTES + strlen(columns->value));
     bool fed = t && column && key;
@@ -339,6 +339,8 @@ bool columns_feed(const struct columns *columns, struct source *source, struct g
         t->in_header = columns->has_header;
         t->column = column;
         t->key = key;
+        t->apart = columns_apart(columns);
+        t->in_pairs = columns->in_pairs;
         add_columns(t, columns->value);
         t->values = t->count;
         add_columns(t, columns->by);
