@@ -42,6 +42,7 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION
   "${why}\n.\nThis package has the header, the static library, and what pkg-config and\nCMake need.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tally)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION math)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS python3) # with pyarrow: Arrow and Parquet files
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "${why}\n.\nThis package has the command.")
 include(CPack)
 
