@@ -3,7 +3,7 @@
 #   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
 #   make check    install what is missing, build, and run every test
-#   make bench    the comparison table: ours against its peers and the memory's speed
+#   make bench    the comparison tables: ours against its peers (installed where that can be done) and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
@@ -32,7 +32,9 @@ check:
 	@scripts/check
 
 bench: all
-	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
+	@scripts/install-deps bench "$(BUILD)" || echo "bench: some peers are left out"
+	@for python3 in "$(BUILD)/peers/bin/python3" /usr/bin/python3 python3; do \
+	    command -v $$python3 >/dev/null && break; done; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
 
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
 $(BUILD)/bin/bench_cub: bench/cub.cu all

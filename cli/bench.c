@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "bench_data.h"
 #include "bench_loops.h"
+#include "guard.h"
 #include "json.h"
 #include "memory.h"
 #include "message.h"
@@ -192,11 +193,14 @@ static const struct loops all_loops[] = {
 /* The loops in the best instruction set here, which is what an unrestricted cpu device names: the
  * rival keeps it also where --device asks for a lesser one. */
 static const struct loops *pick_loops(void) {
-    tally_device_info cpu;
-    size_t count;
-    if (tally_device_list(&cpu, 1, &count) != TALLY_OK || count == 0) return all_loops;
+    tally_device_info info;
+    tally_device *cpu;
+    if (tally_open("cpu", &cpu) != TALLY_OK) return all_loops;
+    const tally_status s = tally_device_describe(cpu, &info);
+    tally_close(cpu);
+    if (s != TALLY_OK) return all_loops;
     for (size_t i = 0; i < sizeof all_loops / sizeof *all_loops; i++)
-        if (strcmp(all_loops[i].isa, cpu.isa) == 0) return &all_loops[i];
+        if (strcmp(all_loops[i].isa, info.isa) == 0) return &all_loops[i];
     return all_loops;
 }
 
@@ -392,15 +396,21 @@ static int bench(struct bench *b) {
     return b->as_json ? print_json(b) : print_table(b);
 }
 
+static int run(void *argument) {
+    struct bench *b = argument;
+    int status;
+    if (!argument_device(b->device_text, b->threads, &b->device, &status)) return status;
+    status = bench(b);
+    memory_release(b->x, b->bytes);
+    free(b->seconds);
+    tally_close(b->device);
+    return status;
+}
+
 int bench_command(int argc, char **argv) {
     struct bench b = {.problem = {.op = TALLY_SUM, .type = TALLY_F64}, .n = 1 << 27, .rounds = 9};
     int status = read_options(&b, argc, argv);
     if (status != STATUS_OK) return status;
     if (b.help) return fputs(bench_help, stdout), finish_output();
-    if (!argument_device(b.device_text, b.threads, &b.device, &status)) return status;
-    status = bench(&b);
-    memory_release(b.x, b.bytes);
-    free(b.seconds);
-    tally_close(b.device);
-    return status;
+    return argument_needs_driver(b.device_text) ? guarded(run, &b, false) : run(&b);
 }

@@ -11,6 +11,7 @@
  */
 #include "source.h"
 
+#include "arrow.h"
 #include "message.h"
 #include "progress.h"
 #include "text.h"
@@ -196,6 +197,7 @@ static bool read_window(struct source *s) {
     s->left = got - got % tally_type_size(s->type);
     if (got == BUFFER_BYTES) return true; /* there may be more */
     s->ended = true;
+    if (s->helper && !arrow_end(s->name, &s->helper)) return false;
     return check_end(s) && check_nothing_follows(s);
 }
 
@@ -241,6 +243,7 @@ void source_close(struct source *s) {
     unmap(s);
     text_close(s);
     unpack_close(s->unpacker);
+    arrow_close(&s->helper);
     if (s->file > STDIN_FILENO) close(s->file);
     free(s->ahead);
     free(s->before);

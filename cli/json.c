@@ -27,6 +27,10 @@ struct json_object *json_new_list(void) {
     return made(json_object_new_array());
 }
 
+struct json_object *json_new_text(const char *text) {
+    return made(json_object_new_string(text));
+}
+
 static void put_member(struct json_object *object, const char *key, struct json_object *value) {
     if (object && json_object_object_add(object, key, value) == 0) return;
     lost = true;

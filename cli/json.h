@@ -12,6 +12,7 @@
 /* None of these fails: where there is no memory, json_print() says so and prints nothing. */
 struct json_object *json_new_object(void);
 struct json_object *json_new_list(void);
+struct json_object *json_new_text(const char *text);
 /* Puts `value`, which is owned from then on, into an object or at the end of a list. */
 void json_member(struct json_object *object, const char *key, struct json_object *value);
 void json_item(struct json_object *list, struct json_object *value);

@@ -321,7 +321,6 @@ int ladder_command(int argc, char **argv) {
     int status = read_options(&l, argc, argv);
     if (status != STATUS_OK) return status;
     if (l.options.help) return fputs(ladder_help, stdout), finish_output();
-    const bool needs_driver =
-        !l.device || (!is_kind(l.device, "model") && !is_kind(l.device, "cpu"));
-    return needs_driver ? guarded(run, &l) : run(&l);
+    const bool asks_all = !l.device || strcmp(l.device, "auto") == 0;
+    return asks_all || argument_needs_driver(l.device) ? guarded(run, &l, true) : run(&l);
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SOURCE_UNKNOWN UINT64_MAX /* a size that only the end of the data will tell */
 
@@ -23,6 +24,9 @@ struct reading {
     const char *text_option; /* by what option, as messages call it */
     bool is_raw;             /* they are raw elements, whatever they look like */
     bool skip_na;            /* text: what says that a value is missing is left out */
+    uint64_t threads;        /* that may read text */
+    const char *column;      /* of a table, or NULL */
+    bool is_shared; /* the columns are several, or have keys, or are decimals: a matter of text */
 };
 
 struct source {
@@ -43,6 +47,8 @@ struct source {
     unsigned char *before;     /* packed bytes that were read first; owned */
     size_t before_next, before_end;
     char path[1024]; /* of an archive whose member it is */
+
+    pid_t helper; /* the process that writes what is read, of an Arrow file; or 0 */
 
     /* How far source_next() has come. */
     uint64_t done;               /* bytes of data that have been in a window */

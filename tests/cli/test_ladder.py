@@ -266,7 +266,7 @@ FAILURES = [
     (("ladder", "--only", "frob"), "'frob' is no rung of the ladder; the rungs are " + " ".join(ALL)),
     (("ladder", "--device", "model", "--only", "sequential"), "rung 'sequential' does not run on model"),
     (("ladder", "--device", "cpu", "--only", "shared"), "rung 'shared' does not run on cpu"),
-    (("ladder", "--device", "abacus"), "'abacus' names no device"),
+    (("ladder", "--device", "abacus"), "'abacus' names no device; a device is one of auto cpu cuda opencl model"),
     (("ladder", "--device", "model:1"), "there is no model:1; the last one here is model:0"),
     (("ladder", "--device", "model:x"), "after the colon comes a number, such as model:0"),
     (("ladder", "--device", "cpu:threads=x"), "threads"),
