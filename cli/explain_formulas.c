@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Slots of interleaved-modulo and contiguous ----
+/* ---- Slots of the interleaved rungs that spread their threads, and of contiguous ----
  *
  * For one block of N/2 threads, N/64 warps, the text adds up the warps that are at work in each
  * iteration, times 32. Growing strides: all warps in the first five iterations, for strides 1 to 16,
@@ -144,7 +144,9 @@ static int coarsening_formulas(const struct explanation *e, struct formula out[F
 }
 
 int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX]) {
-    if (strcmp(e->rung->name, "interleaved-modulo") == 0) return slots_formula(e, true, out);
+    if (strcmp(e->rung->name, "interleaved-modulo") == 0 ||
+        strcmp(e->rung->name, "interleaved-mask") == 0)
+        return slots_formula(e, true, out);
     if (strcmp(e->rung->name, "contiguous") == 0) return slots_formula(e, false, out);
     if (strcmp(e->rung->name, "coarsened") == 0) return coarsening_formulas(e, out);
     return 0;

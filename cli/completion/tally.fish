@@ -3,7 +3,7 @@ set -l operators sum prod min max and or xor
 set -l statistics mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe
 set -l others devices bench ladder explain help version
 set -l types i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
-set -l rungs sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared \
+set -l rungs sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous shared \
     coarsened grid-stride vectorized shuffle single-pass tally
 
 function __tally_first

@@ -6,8 +6,8 @@ import pytest
 
 import exact
 
-KERNELS = ["interleaved-modulo", "interleaved-index", "contiguous", "shared-modulo", "shared-contiguous",
-           "shared", "coarsened", "grid-stride", "vectorized", "shuffle", "single-pass"]
+KERNELS = ["interleaved-modulo", "interleaved-mask", "interleaved-index", "contiguous", "shared-modulo",
+           "shared-contiguous", "shared", "coarsened", "grid-stride", "vectorized", "shuffle", "single-pass"]
 ALL = ["sequential"] + KERNELS + ["tally"]
 FINISHES = ["relaunch", "atomic", "host"]
 KEYS = {"name", "correct", "ulp_error", "median_ms", "mflops", "gbps", "of_roof", "improvement_mflops",
@@ -86,7 +86,7 @@ def test_exact_says_what_it_means(tally):
 
 def test_counts_of_eight_elements(tally):
     """One block of 4 threads and 8 elements: 3 steps, 4 + 2 + 1 additions, one warp all the time."""
-    for rung in ("interleaved-modulo", "interleaved-index", "contiguous"):
+    for rung in ("interleaved-modulo", "interleaved-mask", "interleaved-index", "contiguous"):
         c = counts(tally, rung, "-n", 8, "--block", 4)
         assert (c["steps"], c["barriers"], c["operations"], c["slots"]) == (3, 3, 7, 96)
         assert c["efficiency"] == pytest.approx(7 / 96, rel=1e-5)
@@ -129,8 +129,9 @@ def test_coarsening(tally):
 
 # ---- explain ----
 
-def test_explain_modulo(tally):
-    got = tally.json("explain", "interleaved-modulo")
+@pytest.mark.parametrize("rung", ["interleaved-modulo", "interleaved-mask"])
+def test_explain_spread_threads(tally, rung):
+    got = tally.json("explain", rung)
     assert (got["n"], got["block"], got["correct"]) == (1024, 512, True)
     active = [s["active_warps"] for s in got["steps"] if s["active_warps"]]
     assert active == [16] * 6 + [8, 4, 2, 1]
@@ -145,7 +146,25 @@ def test_explain_modulo(tally):
     assert round(f["value_efficiency"], 2) == 0.34 and round(f["counted_efficiency"], 2) == 0.29
     assert "iteration 6, with stride 32" in f["difference"]
     assert got["mended_by"] == "interleaved-index"
-    assert got["sentence"].startswith("What interleaved-modulo wastes: ")
+    assert got["sentence"].startswith(f"What {rung} wastes: ")
+
+
+@pytest.mark.parametrize("n, block", [(1024, 512), (5000, 64), (777, 32), (0, 1)])
+def test_mask_is_modulo(tally, n, block):
+    """A mask in place of a division changes no access, branch or addition."""
+    args = ("-n", n, "--block", block)
+    assert counts(tally, "interleaved-mask", *args) == counts(tally, "interleaved-modulo", *args)
+
+
+@pytest.mark.parametrize("rung", ["interleaved-index", "contiguous"])
+def test_explain_halves_its_threads(tally, rung):
+    """The first threads are at work: 512, 256 ... 1 of them, in ten steps."""
+    steps = [s for s in tally.json("explain", rung)["steps"] if s["active_warps"]]
+    lanes = [sum(w["lanes"] for w in s["warps"]) for s in steps]
+    assert lanes == [512 >> i for i in range(10)]
+    assert [s["active_warps"] for s in steps] == [16, 8, 4, 2] + [1] * 6
+    strides = [1 << i for i in range(10)]
+    assert [s["stride"] for s in steps] == (strides if rung == "interleaved-index" else strides[::-1])
 
 
 def test_explain_contiguous(tally):
