@@ -7,7 +7,6 @@
 #include "broken.h"
 #include "climb.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -203,13 +202,13 @@ static void test_texts(void **state) {
     model_counts got = count(LADDER_INTERLEAVED_MODULO, 1024, 512, 1);
     assert_int_equal(got.operations, 1023);
     assert_int_equal(got.slots, 111 * 32);
-    assert_true(fabs(model_efficiency(&got) - 0.288) < 0.0005);
+    assert_int_equal(got.issued, 111 * 32);
     model_counts mask = count(LADDER_INTERLEAVED_MASK, 1024, 512, 1);
     expect(mask, got); /* only the instructions that find the threads are others */
     got = count(LADDER_CONTIGUOUS, 1024, 512, 1);
     assert_int_equal(got.operations, 1023);
     assert_int_equal(got.slots, 36 * 32);
-    assert_true(fabs(model_efficiency(&got) - 0.888) < 0.0005);
+    assert_int_equal(got.issued, 36 * 32);
 
     /* C = 8 blocks for N = 64 elements each, one after another: C log N steps and barriers. One block
      * coarsened by C: 2 (C - 1) + log N additions one after another, log N barriers. */
