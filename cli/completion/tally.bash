@@ -33,7 +33,7 @@ _tally() {
     devices) words='--json --help' ;;
     bench) words="$operators $statistics --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
     ladder)
-        words="--device --only $climb"
+        words="--device --only --list $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
     explain)
         words=$climb

@@ -63,6 +63,7 @@ complete -c tally -n '__tally_is bench; or __tally_reduces' -l threads -x -d 'of
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l device -x -a 'auto cpu cuda opencl model'
 complete -c tally -n '__tally_is ladder' -l device -x -a 'cuda opencl model cpu'
 complete -c tally -n '__tally_is ladder' -l only -x -a "$rungs" -d 'these rungs only'
+complete -c tally -n '__tally_is ladder' -l list -d 'the rungs, and run none'
 complete -c tally -n '__tally_is explain ladder' -a "$rungs"
 complete -c tally -n '__tally_is ladder explain' -l op -x -a "$operators" -d 'the operator'
 complete -c tally -n '__tally_is ladder explain' -l block -x -d 'threads of a block'

@@ -47,7 +47,7 @@ _tally() {
             '--help[its help]' ':operator:($names ${statistics%%:*})' ;;
     ladder)
         _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
-            '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
+            '--list[the rungs, and run none]' '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
     explain) _arguments $climb ':rung:($rungs)' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;
