@@ -27,6 +27,11 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
+    --svg)
+        compopt -o filenames 2>/dev/null
+        local IFS=$'\n'
+        COMPREPLY=($(compgen -f -- "$current"))
+        return ;;
     -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | -F | --delimiter) return ;;
     esac
     [ -n "$words" ] || case $command in # what the command takes
@@ -36,7 +41,7 @@ _tally() {
         words="--device --only $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
     explain)
-        words=$climb
+        words="$climb --draw --svg --steps"
         [ "$COMP_CWORD" != 2 ] || words="$rungs $words" ;;
     help) [ "$COMP_CWORD" != 2 ] || words=$commands ;;
     version | --*) ;;

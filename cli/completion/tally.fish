@@ -64,6 +64,9 @@ complete -c tally -n '__tally_is bench; or __tally_reduces' -l device -x -a 'aut
 complete -c tally -n '__tally_is ladder' -l device -x -a 'cuda opencl model cpu'
 complete -c tally -n '__tally_is ladder' -l only -x -a "$rungs" -d 'these rungs only'
 complete -c tally -n '__tally_is explain ladder' -a "$rungs"
+complete -c tally -n '__tally_is explain' -l draw -d 'elements and threads of each step'
+complete -c tally -n '__tally_is explain' -l svg -r -F -d 'the same as a picture'
+complete -c tally -n '__tally_is explain' -l steps -d 'accesses of each lane, with --json'
 complete -c tally -n '__tally_is ladder explain' -l op -x -a "$operators" -d 'the operator'
 complete -c tally -n '__tally_is ladder explain' -l block -x -d 'threads of a block'
 complete -c tally -n '__tally_is ladder explain' -l coarsen -x -d 'pairs of elements a thread adds'

@@ -48,7 +48,9 @@ _tally() {
     ladder)
         _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
             '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
-    explain) _arguments $climb ':rung:($rungs)' ;;
+    explain)
+        _arguments $climb '--draw[elements and threads of each step]' '--svg[the same as a picture]:file:_files' \
+            '--steps[accesses of each lane, with --json]' ':rung:($rungs)' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;
     *)
