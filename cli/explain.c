@@ -53,6 +53,8 @@ struct step_sums sum_step(const tally_ladder_step *s) {
         const tally_ladder_warp *warp = &s->warp[w];
         const unsigned lanes = bits_set(warp->lanes);
         sums.operations += warp->operations;
+        sums.issued += warp->issued;
+        if (warp->issued / WARP > sums.rounds) sums.rounds = warp->issued / WARP;
         sums.divergent += warp->divergent;
         sums.lines += warp->transactions;
         sums.fewest_lines += warp->fewest_transactions;
@@ -167,7 +169,7 @@ static void print_step(const tally_ladder_step *step) {
     const struct step_sums s = sum_step(step);
     char stride[24] = "-";
     if (step->stride) snprintf(stride, sizeof stride, "%" PRIu64, step->stride);
-    printf("%4u  %6s  %5u of %-2u", step->step + 1, stride, s.active, step->warps);
+    printf("%4u  %6s  %6u  %5u of %-2u", step->step + 1, stride, s.rounds, s.active, step->warps);
     print_lanes(&s);
     printf("  %5" PRIu64 " (%" PRIu64 ")%*s  %9" PRIu64 "  %9" PRIu64 "  ", s.lines, s.fewest_lines,
            s.fewest_lines < 10 ? 2 : s.fewest_lines < 100, "", s.conflicts, s.divergent);
@@ -177,9 +179,12 @@ static void print_step(const tally_ladder_step *step) {
 }
 
 static void print_steps(const struct seen_step *steps, size_t count) {
-    printf("step  stride  warps at work  lanes each  lines (fewest)  conflicts  divergent  warps 0 "
-           "to %u\n",
-           count ? steps[0].step.warps - 1 : 0);
+    printf(
+        "step  stride  rounds  warps at work  lanes each  lines (fewest)  conflicts  divergent  ");
+    if (count && steps[0].step.warps > 1)
+        printf("warps 0 to %u\n", steps[0].step.warps - 1);
+    else
+        puts("warp 0");
     for (size_t i = 0; i < count; i++)
         print_step(&steps[i].step);
 }
@@ -200,10 +205,13 @@ static void print_launches(const struct explanation *e) {
     for (size_t i = 0; i < e->launch_count && i < LAUNCHES_SHOWN; i++)
         print_launch(e, i);
     if (e->launch_count > LAUNCHES_SHOWN)
-        printf("\n... and %zu launches more, alike.\n", e->launch_count - LAUNCHES_SHOWN);
-    printf("\n# all 32 lanes of a warp apply the operator, + 16 and more, - 2 and more, 1 one, "
-           ". none.\nlines: of 128 bytes, of global memory, touched by the warps' loads and "
-           "stores.\n");
+        printf("\n... and %zu launch%s more, alike.\n", e->launch_count - LAUNCHES_SHOWN,
+               e->launch_count - LAUNCHES_SHOWN == 1 ? "" : "es");
+    printf(
+        "\n# all 32 lanes of a warp apply the operator, + 16 and more, - 2 and more, 1 one, "
+        ". none.\nstep: what happens between two barriers. rounds: applications of the operator, "
+        "one after another.\nlines: of 128 bytes, of global memory, touched by the warps' loads "
+        "and stores.\n");
 }
 
 /* ---- In words ---- */
@@ -212,10 +220,13 @@ static void print_totals(const struct explanation *e) {
     const tally_ladder_counts *c = &e->row.counts;
     printf("\nIn all, %u launch%s, %" PRIu64 " block%s:\n", e->row.launches,
            e->row.launches == 1 ? "" : "es", c->blocks, c->blocks == 1 ? "" : "s");
-    printf("  steps %" PRIu64 ", barriers %" PRIu64 " (of one block, added up over launches)\n",
-           c->steps, c->barriers);
-    printf("  operations %" PRIu64 ", slots %" PRIu64 ", efficiency %.2f\n", c->operations,
-           c->slots, ladder_efficiency(c));
+    printf("  of one block%s: steps at work %" PRIu64 ", rounds %" PRIu64 ", barriers %" PRIu64
+           "; of all blocks: barriers %" PRIu64 "\n",
+           e->row.launches == 1 ? "" : ", added up over launches", c->steps, c->rounds, c->barriers,
+           c->all_barriers);
+    printf("  operations: useful %" PRIu64 ", applied %" PRIu64 "; slots %" PRIu64
+           ", issued %" PRIu64 "; efficiency %.2f\n",
+           c->useful, c->operations, c->slots, c->issued, ladder_efficiency(c));
     printf("  transactions %" PRIu64 ", fewest possible %" PRIu64 "; bytes read %" PRIu64
            ", written %" PRIu64 "\n",
            c->transactions, c->fewest_transactions, c->bytes_read, c->bytes_written);
@@ -239,7 +250,8 @@ static void waste_sentence(const struct explanation *e, char *text, size_t size)
         snprintf(text, size, "What %s wastes: %s.", e->rung->name, e->rung->waste);
 }
 
-static int print_text(const struct explanation *e, const struct formula *formulas, int count) {
+static int print_text(const struct explanation *e, const struct formula *formulas, int count,
+                      const char *why) {
     char sentence[512];
     printf("%s: %s\n", e->rung->name, e->rung->idea);
     printf("%s of %" PRIu64 " %s on the model, finish: %s\n", tally_op_name(e->options.run.op),
@@ -252,6 +264,7 @@ static int print_text(const struct explanation *e, const struct formula *formula
                e->row.launches > 1 && count == 1 ? " of launch 1" : "");
     for (int i = 0; i < count; i++)
         print_formula(&formulas[i]);
+    if (*why) printf("\n%s\n", why);
     waste_sentence(e, sentence, sizeof sentence);
     printf("\n%s\n", sentence);
     return finish_output();
@@ -267,6 +280,7 @@ static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number
     json_count(object, "lanes", bits_set(w->lanes));
     json_text(object, "mask", mask);
     json_count(object, "operations", w->operations);
+    json_count(object, "issued", w->issued);
     json_count(object, "divergent", w->divergent);
     json_count(object, "transactions", w->transactions);
     json_count(object, "fewest_transactions", w->fewest_transactions);
@@ -284,7 +298,9 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     json_count(object, "stride", s->stride);
     json_flag(object, "barrier", s->barrier);
     json_count(object, "active_warps", sums.active);
+    json_count(object, "rounds", sums.rounds);
     json_count(object, "operations", sums.operations);
+    json_count(object, "issued", sums.issued);
     json_count(object, "divergent", sums.divergent);
     json_count(object, "transactions", sums.lines);
     json_count(object, "fewest_transactions", sums.fewest_lines);
@@ -330,7 +346,8 @@ static struct json_object *json_formulas(const struct formula *formulas, int cou
     return list;
 }
 
-static int print_json(const struct explanation *e, const struct formula *formulas, int count) {
+static int print_json(const struct explanation *e, const struct formula *formulas, int count,
+                      const char *why) {
     char sentence[512];
     struct json_object *object = json_new_object();
     json_text(object, "rung", e->rung->name);
@@ -345,8 +362,9 @@ static int print_json(const struct explanation *e, const struct formula *formula
     json_flag(object, "correct", e->row.correct);
     json_count(object, "launches", e->row.launches);
     json_member(object, "steps", json_steps(e));
-    json_member(object, "counts", json_ladder_counts(&e->row.counts));
+    json_member(object, "counts", json_ladder_counts(&e->row));
     json_member(object, "formulas", json_formulas(formulas, count));
+    json_text(object, "no_formula", why);
     json_text(object, "waste", e->rung->waste);
     json_text(object, "mended_by", e->rung->mends);
     waste_sentence(e, sentence, sizeof sentence);
@@ -428,15 +446,17 @@ static int ask_for_accesses(struct explanation *e) {
 
 static int explain(struct explanation *e) {
     struct formula formulas[FORMULAS_MAX];
+    char why[256] = "";
     if (!watch(e)) return STATUS_FAILED;
     if (e->svg) {
         const int status = picture_write_svg(e, e->svg);
         if (status != STATUS_OK || !e->draws) return status;
     }
     if (e->draws) return picture_print(e);
-    const int count = explain_formulas(e, formulas);
+    const int count = explain_formulas(e, formulas, why);
     if (count < 0) return STATUS_FAILED;
-    return e->options.as_json ? print_json(e, formulas, count) : print_text(e, formulas, count);
+    return e->options.as_json ? print_json(e, formulas, count, why)
+                              : print_text(e, formulas, count, why);
 }
 
 static void forget(struct explanation *e) {

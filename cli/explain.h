@@ -17,7 +17,8 @@ struct seen_step {
 struct step_sums {
     unsigned active;                   /* warps in which a lane applied the operator */
     unsigned fewest_lanes, most_lanes; /* in one of these */
-    uint64_t operations, divergent, lines, fewest_lines, conflicts;
+    unsigned rounds;                   /* the most that one of them applied it, one after another */
+    uint64_t operations, issued, divergent, lines, fewest_lines, conflicts;
 };
 struct step_sums sum_step(const tally_ladder_step *step);
 
@@ -52,13 +53,13 @@ struct formula {
     double value;        /* what it comes to here */
     double counted;
     double value_efficiency,
-        counted_efficiency; /* operations / slots; 0 where it is not about slots */
+        counted_efficiency; /* useful operations / slots; 0 where it is not about slots */
     char difference[640];   /* why they differ, or that they agree */
 };
 enum { FORMULAS_MAX = 4 };
 
-/* The formulas that texts give for this rung and that hold for these n and block. -1 after a failure,
- * whose line is written. */
-int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX]);
+/* The formulas that texts give for this rung and that hold for these n and block. Where there are some but
+ * none holds, `why` says so; else it is "". -1 after a failure, whose line is written. */
+int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX], char why[256]);
 
 #endif

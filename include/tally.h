@@ -554,14 +554,18 @@ typedef struct tally_ladder_options {
 /* What a kernel did, as the model saw it; src/model/model.h says how each is counted. */
 typedef struct tally_ladder_counts {
     uint64_t blocks;
-    uint64_t steps;      /* stretches between barriers in which an operator is applied */
-    uint64_t barriers;   /* executed by a block; both added up over launches */
-    uint64_t rounds;     /* applications one after another, within a block */
-    uint64_t all_rounds; /* the same, and barriers, as if the blocks ran one after another */
-    uint64_t all_barriers;
-    uint64_t operations; /* applications of the operator */
+    uint64_t steps;    /* stretches between barriers in which an operator is applied */
+    uint64_t barriers; /* executed by a block */
+    uint64_t rounds;   /* applications one after another, within a block; these three are of the
+                          block with the most, added up over launches */
+    uint64_t all_rounds, all_barriers; /* the same, added up over all blocks */
+    uint64_t useful;     /* operations that the reduction needs: n - 1, or n - r where the kernels
+                            leave r results to atomics or to the CPU */
+    uint64_t operations; /* applications of the operator, by lane; atomics are counted apart */
     uint64_t slots;      /* 32 for each warp and step in which it is applied */
-    uint64_t divergent;  /* branches that part a warp */
+    uint64_t issued;    /* 32 for each instruction of a warp that applies it; useful / issued is the
+                            efficiency, at most 1 */
+    uint64_t divergent; /* branches that part a warp */
     uint64_t transactions, fewest_transactions; /* 128-byte lines of global memory */
     uint64_t bank_conflicts;                    /* extra passes through shared memory */
     uint64_t bytes_read, bytes_written;         /* of global memory */
@@ -611,7 +615,7 @@ TALLY_API tally_status tally_ladder_check(const char *device, const tally_ladder
 /* What one warp did between two barriers. */
 typedef struct tally_ladder_warp {
     uint32_t lanes; /* bit l: lane l applied the operator */
-    uint32_t operations, divergent, transactions, fewest_transactions, bank_conflicts;
+    uint32_t operations, issued, divergent, transactions, fewest_transactions, bank_conflicts;
 } tally_ladder_warp;
 
 /* What the lanes of a warp did together, in one instruction. */

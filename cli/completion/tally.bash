@@ -4,8 +4,8 @@ _tally() {
     local operators='sum prod min max and or xor'
     local statistics='mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe'
     local types='i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64'
-    local rungs='sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared
-        coarsened grid-stride vectorized shuffle single-pass tally'
+    local rungs='sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
+        shared coarsened grid-stride vectorized shuffle single-pass tally'
     local commands="$operators $statistics devices bench ladder explain help version"
     local words='' climb='-n --n --op --dtype --block --coarsen --finish --json --help'
     COMPREPLY=()
@@ -38,7 +38,7 @@ _tally() {
     devices) words='--json --help' ;;
     bench) words="$operators $statistics --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
     ladder)
-        words="--device --only $climb"
+        words="--device --only --list $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
     explain)
         words="$climb --draw --svg --steps"

@@ -3,7 +3,7 @@ set -l operators sum prod min max and or xor
 set -l statistics mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe
 set -l others devices bench ladder explain help version
 set -l types i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
-set -l rungs sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared \
+set -l rungs sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous shared \
     coarsened grid-stride vectorized shuffle single-pass tally
 
 function __tally_first
@@ -63,6 +63,7 @@ complete -c tally -n '__tally_is bench; or __tally_reduces' -l threads -x -d 'of
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l device -x -a 'auto cpu cuda opencl model'
 complete -c tally -n '__tally_is ladder' -l device -x -a 'cuda opencl model cpu'
 complete -c tally -n '__tally_is ladder' -l only -x -a "$rungs" -d 'these rungs only'
+complete -c tally -n '__tally_is ladder' -l list -d 'the rungs, and run none'
 complete -c tally -n '__tally_is explain ladder' -a "$rungs"
 complete -c tally -n '__tally_is explain' -l draw -d 'elements and threads of each step'
 complete -c tally -n '__tally_is explain' -l svg -r -F -d 'the same as a picture'

@@ -17,8 +17,8 @@ _tally() {
         'devices:what there is to reduce on' 'bench:time a reduction' 'ladder:the classic GPU kernels'
         'explain:one of these kernels, step by step' 'help:explain a command' 'version:the version')
     types=(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64)
-    rungs=(sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared
-        coarsened grid-stride vectorized shuffle single-pass tally)
+    rungs=(sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
+        shared coarsened grid-stride vectorized shuffle single-pass tally)
     numbers=('(-n --n)'{-n,--n}'[so many elements]:number')
     climb=($numbers '--op[the operator]:operator:($names)' '--dtype[the elements'\'' type]:type:($types)'
         '--block[threads of a block]:number' '--coarsen[pairs of elements a thread adds]:number'
@@ -47,7 +47,7 @@ _tally() {
             '--help[its help]' ':operator:($names ${statistics%%:*})' ;;
     ladder)
         _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
-            '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
+            '--list[the rungs, and run none]' '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
     explain)
         _arguments $climb '--draw[elements and threads of each step]' '--svg[the same as a picture]:file:_files' \
             '--steps[accesses of each lane, with --json]' ':rung:($rungs)' ;;

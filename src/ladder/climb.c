@@ -245,6 +245,7 @@ static bool climb_timed(struct climb *c, void *accumulator) {
     uint64_t left;
     const bool atomic = c->options->finish == TALLY_FINISH_ATOMIC;
     if (!mark(c, 0) || !launch_all(c, &output, &left)) return false;
+    c->left = left;
     if (left > 1) c->depth += left; /* atomics, or the CPU, combine them one after another */
     if (left > 1 && !atomic) return read_partials(c, output, left, accumulator) && mark(c, 1);
     return mark(c, 1) &&

@@ -43,6 +43,7 @@ struct climb {
     tally_value value;
     unsigned launches;
     double seconds; /* from the first launch to the last; with the CPU's part, if it has one */
+    uint64_t left;  /* results that the kernels left to the atomics or to the CPU; else 1 */
     uint64_t depth; /* no element went through more roundings than this */
     struct model_probe *probe; /* the model's climbs are watched by it; or NULL */
 };

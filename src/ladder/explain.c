@@ -150,6 +150,7 @@ static void pass_on(void *context, unsigned launch, const model_step *s) {
     for (unsigned w = 0; w < s->warps; w++)
         warps[w] = (tally_ladder_warp){.lanes = s->warp[w].lanes,
                                        .operations = s->warp[w].operations,
+                                       .issued = MODEL_WARP * s->warp[w].rounds,
                                        .divergent = s->warp[w].divergent,
                                        .transactions = s->warp[w].transactions,
                                        .fewest_transactions = s->warp[w].fewest_transactions,
@@ -184,7 +185,7 @@ static tally_status run(struct climb *c, ladder_rung rung, struct model_probe *p
     if (!done) return c->status;
     *row =
         (tally_ladder_row){.name = c->info->name, .launches = c->launches, .seconds = (double)NAN};
-    counts_take(&row->counts, &probe->counts);
+    counts_take(&row->counts, &probe->counts, c->options->n, c->left);
     reference_check(&reference, &c->value, c->depth, row);
     return TALLY_OK;
 }

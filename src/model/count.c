@@ -141,11 +141,3 @@ void model_counts_add(model_counts *counts, const model_counts *more) {
     counts->bytes_written += more->bytes_written;
     counts->atomics += more->atomics;
 }
-
-double model_efficiency(const model_counts *counts) {
-    return counts->slots ? (double)counts->operations / (double)counts->slots : 0;
-}
-
-double model_lane_efficiency(const model_counts *counts) {
-    return counts->issued ? (double)counts->operations / (double)counts->issued : 0;
-}

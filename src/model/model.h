@@ -87,10 +87,11 @@ typedef struct model_counts {
     uint64_t all_steps; /* the same three, added up over blocks */
     uint64_t all_barriers;
     uint64_t all_rounds;
-    uint64_t operations; /* applications of the operator */
+    uint64_t operations; /* applications of the operator, by lane; atomics are counted apart */
     uint64_t slots;      /* 32 for each warp and step in which one of its lanes applied it */
-    uint64_t issued;     /* 32 for each warp-level application of the operator */
-    uint64_t divergent;  /* branches */
+    uint64_t issued; /* 32 for each warp-level application: one instruction of a warp in which one
+                            of its lanes, or several, applied it */
+    uint64_t divergent; /* branches */
     uint64_t transactions;
     uint64_t fewest_transactions;
     uint64_t bank_conflicts;
@@ -101,11 +102,6 @@ typedef struct model_counts {
 
 /* Adds `more` to `counts`, as if its launches had come after. */
 void model_counts_add(model_counts *counts, const model_counts *more);
-/* operations / slots. A lane that applies the operator k times in a step counts k: more than 1 is
- * possible where threads first reduce by themselves. 0 without slots. */
-double model_efficiency(const model_counts *counts);
-/* operations / issued: the share of lanes at work when the operator is applied; at most 1. */
-double model_lane_efficiency(const model_counts *counts);
 
 /* What one warp did in one step. */
 typedef struct model_warp_step {

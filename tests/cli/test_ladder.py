@@ -11,14 +11,15 @@ import exact
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-KERNELS = ["interleaved-modulo", "interleaved-index", "contiguous", "shared-modulo", "shared-contiguous",
-           "shared", "coarsened", "grid-stride", "vectorized", "shuffle", "single-pass"]
+KERNELS = ["interleaved-modulo", "interleaved-mask", "interleaved-index", "contiguous", "shared-modulo",
+           "shared-contiguous", "shared", "coarsened", "grid-stride", "vectorized", "shuffle", "single-pass"]
 ALL = ["sequential"] + KERNELS + ["tally"]
 FINISHES = ["relaunch", "atomic", "host"]
 KEYS = {"name", "correct", "ulp_error", "median_ms", "mflops", "gbps", "of_roof", "improvement_mflops",
         "launches"}
-COUNTS = {"steps", "barriers", "operations", "slots", "efficiency", "divergent", "transactions",
-          "fewest_transactions", "bank_conflicts", "bytes_read", "bytes_written"}
+COUNTS = {"steps", "rounds", "barriers", "all_rounds", "all_barriers", "useful", "operations", "slots", "issued",
+          "efficiency", "divergent", "transactions", "fewest_transactions", "bank_conflicts", "bytes_read",
+          "bytes_written", "atomics"}
 
 
 def ladder(tally, *args, device="model"):
@@ -54,8 +55,15 @@ def test_model_runs_every_rung(tally, finish):
         assert k["launches"] == 1 or finish == "relaunch"
         c = k["counts"]
         assert c["transactions"] >= c["fewest_transactions"]
-        if k["name"] != "tally":  # which applies no operator: it adds integers
-            assert c["efficiency"] == pytest.approx(c["operations"] / c["slots"], rel=1e-5)
+        if k["name"] == "tally":  # it adds integers, and the model does not see that as the operator
+            assert all(c[key] is None for key in ("steps", "rounds", "operations", "slots", "issued", "efficiency"))
+            assert c["barriers"] > 0
+            continue
+        blocks = c["blocks"] if k["name"] != "single-pass" else 1
+        assert c["useful"] == (4999 if finish == "relaunch" else 5000 - blocks)
+        assert c["useful"] <= c["operations"] <= c["issued"]
+        assert c["efficiency"] == pytest.approx(c["useful"] / c["issued"], rel=1e-5)
+        assert c["atomics"] >= blocks if finish == "atomic" else c["atomics"] == 0 or k["name"] == "single-pass"
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 4099])
@@ -91,7 +99,7 @@ def test_exact_says_what_it_means(tally):
 
 def test_counts_of_eight_elements(tally):
     """One block of 4 threads and 8 elements: 3 steps, 4 + 2 + 1 additions, one warp all the time."""
-    for rung in ("interleaved-modulo", "interleaved-index", "contiguous"):
+    for rung in ("interleaved-modulo", "interleaved-mask", "interleaved-index", "contiguous"):
         c = counts(tally, rung, "-n", 8, "--block", 4)
         assert (c["steps"], c["barriers"], c["operations"], c["slots"]) == (3, 3, 7, 96)
         assert c["efficiency"] == pytest.approx(7 / 96, rel=1e-5)
@@ -132,10 +140,53 @@ def test_coarsening(tally):
         assert c["barriers"] == 7
 
 
+def tree_slots(block):
+    """What the tree of one block issues: strides block / 2 ... 1, at each of which the first warps add."""
+    return sum(32 * max(1, (block >> i) // 32) for i in range(1, block.bit_length()))
+
+
+@pytest.mark.parametrize("block", [32, 64, 256])
+@pytest.mark.parametrize("factor", [1, 4, 16])
+def test_efficiency_of_coarsened(tally, block, factor):
+    """All threads add 2C - 1 times, then comes a tree: the more of the first, the nearer to 1."""
+    c = counts(tally, "coarsened", "-n", 2 * block * factor, "--block", block, "--coarsen", factor)
+    assert c["useful"] == c["operations"] == 2 * block * factor - 1
+    assert c["slots"] == block + tree_slots(block)
+    assert c["issued"] == (2 * factor - 1) * block + tree_slots(block)
+    assert c["efficiency"] == pytest.approx(c["useful"] / c["issued"], rel=1e-5)
+
+
+@pytest.mark.parametrize("block", [32, 64, 512])
+def test_shuffle_applies_more_than_it_needs(tally, block):
+    """Each element is added to what its thread has, which at first is 0; then all 32 lanes of a warp combine five
+    times, and in the first warp once more for each halving of the number of warps."""
+    c = counts(tally, "shuffle", "-n", 2 * block, "--block", block)
+    warps = block // 32
+    assert c["blocks"] == 1 and c["useful"] == 2 * block - 1
+    assert c["operations"] == 2 * block + warps * 5 * 32 + 32 * (warps.bit_length() - 1)
+
+
+def test_barriers_of_all_blocks(tally):
+    """16 blocks of 32 threads, then one for their results: 6 barriers in each, 12 along the longest way."""
+    c = counts(tally, "shared", "-n", 1024, "--block", 32)
+    assert (c["blocks"], c["barriers"], c["all_barriers"]) == (17, 12, 17 * 6)
+
+
+def test_atomics_are_not_operations(tally):
+    """A block's result goes into the total by an atomic; the slots and the text's formula stay."""
+    for op in ("sum", "min", "prod"):
+        c = counts(tally, "contiguous", "-n", 4096, "--block", 128, "--op", op, "--finish", "atomic")
+        assert (c["blocks"], c["operations"], c["useful"]) == (16, 4080, 4080)
+        assert c["atomics"] >= 16
+    (f,) = tally.json("explain", "interleaved-modulo", "--finish", "atomic")["formulas"]
+    assert (f["value"], f["counted"]) == (3040, 3552)
+
+
 # ---- explain ----
 
-def test_explain_modulo(tally):
-    got = tally.json("explain", "interleaved-modulo")
+@pytest.mark.parametrize("rung", ["interleaved-modulo", "interleaved-mask"])
+def test_explain_spread_threads(tally, rung):
+    got = tally.json("explain", rung)
     assert (got["n"], got["block"], got["correct"]) == (1024, 512, True)
     active = [s["active_warps"] for s in got["steps"] if s["active_warps"]]
     assert active == [16] * 6 + [8, 4, 2, 1]
@@ -150,7 +201,25 @@ def test_explain_modulo(tally):
     assert round(f["value_efficiency"], 2) == 0.34 and round(f["counted_efficiency"], 2) == 0.29
     assert "iteration 6, with stride 32" in f["difference"]
     assert got["mended_by"] == "interleaved-index"
-    assert got["sentence"].startswith("What interleaved-modulo wastes: ")
+    assert got["sentence"].startswith(f"What {rung} wastes: ")
+
+
+@pytest.mark.parametrize("n, block", [(1024, 512), (5000, 64), (777, 32), (0, 1)])
+def test_mask_is_modulo(tally, n, block):
+    """A mask in place of a division changes no access, branch or addition."""
+    args = ("-n", n, "--block", block)
+    assert counts(tally, "interleaved-mask", *args) == counts(tally, "interleaved-modulo", *args)
+
+
+@pytest.mark.parametrize("rung", ["interleaved-index", "contiguous"])
+def test_explain_halves_its_threads(tally, rung):
+    """The first threads are at work: 512, 256 ... 1 of them, in ten steps."""
+    steps = [s for s in tally.json("explain", rung)["steps"] if s["active_warps"]]
+    lanes = [sum(w["lanes"] for w in s["warps"]) for s in steps]
+    assert lanes == [512 >> i for i in range(10)]
+    assert [s["active_warps"] for s in steps] == [16, 8, 4, 2] + [1] * 6
+    strides = [1 << i for i in range(10)]
+    assert [s["stride"] for s in steps] == (strides if rung == "interleaved-index" else strides[::-1])
 
 
 def test_explain_contiguous(tally):
@@ -171,7 +240,18 @@ def test_explain_coarsened(tally):
 
 def test_formula_only_where_it_holds(tally):
     for args in (("-n", 1000), ("-n", 1024, "--block", 16), ("-n", 0)):
-        assert tally.json("explain", "contiguous", *args)["formulas"] == []
+        got = tally.json("explain", "contiguous", *args)
+        assert got["formulas"] == [] and "closed formula for the slots of contiguous" in got["no_formula"]
+        assert got["no_formula"] in tally("explain", "contiguous", *args)
+    assert tally.json("explain", "contiguous")["no_formula"] == ""
+    assert tally.json("explain", "shared")["no_formula"] == ""
+
+
+def test_one_is_singular(tally):
+    text = tally("explain", "interleaved-modulo", "-n", 64, "--block", 32)
+    assert "the block's 1 warp: 32 slots" in text and "1 warps" not in text and "1 launches" not in text
+    text = tally("explain", "shared", "-n", 1000, "--block", 4)
+    assert "... and 1 launch more, alike." in text
 
 
 @pytest.mark.parametrize("rung", KERNELS)
@@ -181,6 +261,8 @@ def test_explain_and_ladder_agree(tally, rung):
     assert got["counts"] == counts(tally, rung, *args)
     for s in got["steps"]:
         assert s["operations"] == sum(w["operations"] for w in s["warps"])
+        assert s["issued"] == sum(w["issued"] for w in s["warps"])
+        assert s["rounds"] == max(w["issued"] for w in s["warps"]) // 32
         assert s["active_warps"] == sum(w["lanes"] > 0 for w in s["warps"])
         for w in s["warps"]:
             assert bin(int(w["mask"], 16)).count("1") == w["lanes"]
@@ -257,6 +339,28 @@ def test_tables(tally):
     model = tally("ladder", "--device", "model", "-n", "1000").splitlines()
     for rung in KERNELS:
         assert any(line.startswith(rung + " ") for line in model)
+
+
+def test_tables_keep_their_columns_apart(tally):
+    """The texts' column keeps its distance, however long the errors; what is not counted is a dash."""
+    lines = tally("ladder", "--device", "cpu", "-n", "2^20").splitlines()
+    head = next(line for line in lines if line.startswith("approach"))
+    (row,) = [line for line in lines if line.startswith("sequential")]
+    at = head.index("the texts")
+    assert row[at:].startswith("504 MFLOPS") and row[at - 2:at] == "  "
+    (row,) = [line for line in tally("ladder", "--device", "model", "-n", 100).splitlines() if line.startswith("tally")]
+    assert row.split()[1] == "-" and row.split()[4:8] == ["-"] * 4
+
+
+def test_list(tally):
+    lines = tally("ladder", "--list").splitlines()
+    assert [line.split()[0] for line in lines[:len(ALL)]] == ALL
+    rungs = tally.json("ladder", "--list")["rungs"]
+    assert [r["name"] for r in rungs] == ALL
+    assert [r["name"] for r in rungs if r["kernel"]] == KERNELS
+    for line, r in zip(lines, rungs):
+        assert line.split(maxsplit=1)[1] == r["idea"]
+        assert r["mended_by"] in ALL + [""]
 
 
 # ---- The command line ----
