@@ -97,8 +97,8 @@ static void drop_steps(struct seen_step **steps, size_t *count) {
     *count = 0;
 }
 
-static bool keep(struct seen_launch *l, const tally_ladder_step *step) {
-    if (step->access && !keep_step(&l->all, &l->all_count, step)) return false;
+static bool keep(struct seen_launch *l, const tally_ladder_step *step, bool all) {
+    if (all && !keep_step(&l->all, &l->all_count, step)) return false;
     if (step->block == 0) return keep_step(&l->first, &l->first_count, step);
     if (step->block != l->last_block) drop_steps(&l->last, &l->last_count); /* they come in order */
     l->last_block = step->block;
@@ -119,7 +119,7 @@ static void on_step(void *context, const tally_ladder_step *step) {
     struct explanation *e = context;
     struct seen_launch *l = launch_of(e, step->launch);
     const struct step_sums sums = sum_step(step);
-    if (!l || !keep(l, step)) {
+    if (!l || !keep(l, step, e->options.run.accesses)) {
         e->out_of_memory = true;
         return;
     }
@@ -288,7 +288,7 @@ static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number
     return object;
 }
 
-static struct json_object *json_step(const tally_ladder_step *s) {
+static struct json_object *json_step(const tally_ladder_step *s, bool accesses) {
     const struct step_sums sums = sum_step(s);
     struct json_object *object = json_new_object();
     struct json_object *warps = json_new_list();
@@ -308,7 +308,7 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     for (unsigned w = 0; w < s->warps; w++)
         json_item(warps, json_warp(&s->warp[w], w));
     json_member(object, "warps", warps);
-    if (s->access) json_member(object, "accesses", json_accesses(s));
+    if (accesses) json_member(object, "accesses", json_accesses(s));
     return object;
 }
 
@@ -317,12 +317,12 @@ static struct json_object *json_steps(const struct explanation *e) {
     for (size_t i = 0; i < e->launch_count; i++) {
         const struct seen_launch *l = &e->launches[i];
         for (size_t s = 0; s < l->all_count; s++)
-            json_item(steps, json_step(&l->all[s].step));
+            json_item(steps, json_step(&l->all[s].step, true));
         if (l->all_count) continue;
         for (size_t s = 0; s < l->first_count; s++)
-            json_item(steps, json_step(&l->first[s].step));
+            json_item(steps, json_step(&l->first[s].step, false));
         for (size_t s = 0; s < l->last_count; s++)
-            json_item(steps, json_step(&l->last[s].step));
+            json_item(steps, json_step(&l->last[s].step, false));
     }
     return steps;
 }

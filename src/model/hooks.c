@@ -131,6 +131,14 @@ unsigned model_blocks(void) {
 
 /* ---- The operator --------------------------------------------------------------------------- */
 
+/* Whether two addresses that the kernel has read lie in one memory: both shared, or in one buffer. */
+static bool is_one_array(struct model_device *d, uintptr_t a, uintptr_t b) {
+    if (memory_is_shared(a) || memory_is_shared(b))
+        return memory_is_shared(a) && memory_is_shared(b);
+    const region *r = memory_buffer_at(d, a, 1);
+    return r && b - r->base < r->size;
+}
+
 void model_operation(void) {
     struct model_device *d = model_now;
     if (!d) return; /* the host combines */
@@ -144,7 +152,7 @@ void model_operation(void) {
     me->applied++;
     d->warp->operations++;
     d->warp->lanes |= UINT32_C(1) << (me->index % MODEL_WARP);
-    if (me->before) {
+    if (me->before && is_one_array(d, me->before, me->latest)) {
         uintptr_t far = me->latest > me->before ? me->latest - me->before : me->before - me->latest;
         far /= me->latest_size;
         if (d->stride == 0) d->stride = far;
