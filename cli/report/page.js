@@ -422,13 +422,13 @@ function bars(set) {
     const t = texts.get(r.name), said = t ? [t.mflops && t.mflops + " MFLOPS", t.ms && t.ms + " ms"].filter(Boolean).join(", ") : "";
     const share = r.gbps / set.roof * 100;
     return `<tr><th scope="row">${escaped(r.name)}</th>` + (r.gbps === undefined
-      ? `<td colspan="3">not measured</td><td class="bar"></td>`
+      ? `<td colspan="4" class="left">not measured</td>`
       : `<td>${r.ms}</td><td class="wide">${r.gbps}</td><td>${share.toFixed(1)}%</td><td class="bar"><div role="img" aria-label="${share.toFixed(1)}% of the roof" style="width:${Math.min(100, share)}%"></div></td>`) +
       `<td>${escaped(said)}</td></tr>`;
   }).join("");
   return `<h3>${escaped(set.where)}</h3><p class="soft">${escaped(set.what)}. The roof: ${set.roof} GB/s. <code>${escaped(set.command)}</code>${set.file ? ", " + escaped(set.file) : ""}</p>
     <div class="scroll"><table class="bars"><thead><tr><th scope="col">kernel</th><th scope="col">ms</th><th scope="col" class="wide">GB/s</th>
-    <th scope="col">of roof</th><th scope="col" class="bar"><span class="soft">0 to 100%</span></th><th scope="col">the texts</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+    <th scope="col">of roof</th><th scope="col" class="bar left">0 to 100%</th><th scope="col">the texts</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
 /* ---- The claims: the little of Markdown that the page is written in ---- */
@@ -441,14 +441,17 @@ function inline(text) {
 
 const cellsOf = line => line.replace(/^\s*\||\|\s*$/g, "").split(/(?<!\\)\|/).map(s => s.trim());
 
+/* The address of a heading within the page, as GitHub makes it. */
+const slug = text => text.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+
 function markdown(text) {
-  const lines = text.split("\n"), out = [];
+  const lines = text.replace(/<!--[^]*?-->/g, "").split("\n"), out = [];
   for (let i = 0; i < lines.length;) {
     const line = lines[i], take = test => { const from = i; while (i < lines.length && test(lines[i])) i++; return lines.slice(from, i); };
     if (!line.trim()) i++;
     else if (/^#/.test(line)) {
-      const level = line.match(/^#+/)[0].length + 1;
-      out.push(`<h${level}${level === 2 ? ' id="claims-title"' : ""}>${inline(line.replace(/^#+\s*/, ""))}</h${level}>`);
+      const level = line.match(/^#+/)[0].length + 1, title = line.replace(/^#+\s*/, "");
+      out.push(`<h${level} id="${level === 2 ? "claims-title" : slug(title)}">${inline(title)}</h${level}>`);
       i++;
     } else if (/^```/.test(line)) {
       i++;

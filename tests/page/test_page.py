@@ -381,11 +381,15 @@ def test_claims(opened):
         assert not opened.by("claims").is_displayed()
         return
     shown_text = opened.js("return document.getElementById('claims-text').textContent")
-    headings = re.findall(r"^#+ (.*)$", claims.read_text(), re.M)
+    text = re.sub(r"<!--.*?-->", "", claims.read_text(), flags=re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
     assert headings
     for heading in headings:
         assert re.sub(r"[`*\\]", "", heading) in shown_text
-    assert "](" not in shown_text and "**" not in shown_text
+    assert "](" not in shown_text and "**" not in shown_text and "<!--" not in shown_text
+    links = opened.js("""return [...document.querySelectorAll("#claims-text a, nav a")].map(a => a.getAttribute("href"))
+        .filter(to => to.startsWith("#") && !document.getElementById(to.slice(1)))""")
+    assert links == []
 
 
 # ---- The page in docs/ ----
