@@ -5,7 +5,7 @@
 #   make check    install what is missing, build, and run every test
 #   make bench    the comparison table: ours against its peers and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
-#   make page     docs/reduction.html, the page of `tally report`, made anew
+#   make page     docs/reduction.html, the page of `tally report`, and the picture in the README
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
@@ -44,6 +44,7 @@ bench-gpu: $(BUILD)/bin/bench_cub
 
 page: all
 	@"$(BUILD)/bin/tally" report -o docs/reduction.html
+	@"$(BUILD)/bin/tally" explain contiguous -n 8 --block 4 --svg docs/contiguous.svg
 
 install: all
 	@cmake --install "$(BUILD)" $(quiet)

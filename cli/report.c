@@ -68,10 +68,15 @@ static struct json_object *make_data(const struct report *r) {
     return NULL;
 }
 
+static void write_embedded(FILE *f, const char *name) {
+    const char *text = report_file(name);
+    if (text) fputs(text, f);
+}
+
 static bool write_part(FILE *f, const char *part, struct json_object *data) {
-    if (strcmp(part, "style") == 0) return fputs(report_file("page.css"), f) >= 0;
+    if (strcmp(part, "style") == 0) return write_embedded(f, "page.css"), true;
     if (strcmp(part, "script") == 0)
-        return fputs(report_file("steps.js"), f) >= 0 && fputs(report_file("page.js"), f) >= 0;
+        return write_embedded(f, "steps.js"), write_embedded(f, "page.js"), true;
     if (strcmp(part, "steps") == 0) return report_write_steps(f);
     write_json(f, data);
     return true;
@@ -80,7 +85,7 @@ static bool write_part(FILE *f, const char *part, struct json_object *data) {
 /* Writes page.html; {{style}}, {{script}}, {{data}} and {{steps}} in it become these. */
 static bool write_page(FILE *f, struct json_object *data) {
     const char *at = report_file("page.html");
-    for (const char *mark; (mark = strstr(at, "{{"));) {
+    for (const char *mark; at && (mark = strstr(at, "{{"));) {
         const size_t length = strcspn(mark + 2, "}");
         char part[16];
         fwrite(at, 1, (size_t)(mark - at), f);
@@ -88,7 +93,7 @@ static bool write_page(FILE *f, struct json_object *data) {
         if (!write_part(f, part, data)) return false;
         at = mark + length + 4;
     }
-    fputs(at, f);
+    if (at) fputs(at, f);
     return true;
 }
 

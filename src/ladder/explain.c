@@ -202,6 +202,7 @@ static tally_status explain(ladder_rung rung, const tally_ladder_options *option
     listener->climb = &c;
     status = climb_open(&c, &model_api, gpu, options) ? run(&c, rung, &probe, out) : c.status;
     climb_close(&c);
+    listener->climb = NULL;
     model_api.close(gpu);
     free(listener->accesses);
     if (status == TALLY_OK && listener->out_of_memory)
