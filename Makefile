@@ -5,6 +5,7 @@
 #   make check    install what is missing, build, and run every test
 #   make bench    the comparison tables: ours against its peers (installed where that can be done) and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
+#   make page     docs/reduction.html, the page of `tally report`, and the picture in the README
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
@@ -43,6 +44,10 @@ $(BUILD)/bin/bench_cub: bench/cub.cu all
 bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)
 
+page: all
+	@"$(BUILD)/bin/tally" report -o docs/reduction.html
+	@"$(BUILD)/bin/tally" explain contiguous -n 8 --block 4 --svg docs/contiguous.svg
+
 install: all
 	@cmake --install "$(BUILD)" $(quiet)
 	@echo "installed into $(DESTDIR)$(PREFIX)"
@@ -60,4 +65,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu install uninstall deb format clean
+.PHONY: all demo check bench bench-gpu page install uninstall deb format clean

@@ -44,6 +44,10 @@ static double normal(uint64_t i) {
     return (double)sum * 0x1p-16 - 6;
 }
 
+static uint64_t digit(uint64_t i) {
+    return 1 + random_word(i) % 9;
+}
+
 /* A number for the i-th element; span: loguniform numbers lie in 2^-span..2^span. */
 static double draw(enum bench_data data, tally_op op, uint64_t i, double span) {
     uint64_t r = random_word(i);
@@ -53,6 +57,8 @@ static double draw(enum bench_data data, tally_op op, uint64_t i, double span) {
         return normal(i);
     case BENCH_LOGUNIFORM:
         return sign * exp2(span * (2 * uniform(r) - 1));
+    case BENCH_DIGITS:
+        return op == TALLY_PROD ? sign : (double)digit(i);
     default:
         return op == TALLY_PROD ? sign : uniform(r);
     }
@@ -112,6 +118,7 @@ static bool cannot_overflow(tally_op op) {
 static uint64_t small(enum bench_data data, tally_op op, bool is_signed, uint64_t i) {
     uint64_t r = random_word(i);
     if (op == TALLY_PROD) return is_signed && r & 1 ? UINT64_MAX : 1;
+    if (data == BENCH_DIGITS) return digit(i);
     if (cannot_overflow(op) && data == BENCH_WILD) return r;
     return is_signed ? r % 201 - 100 : r % 101;
 }

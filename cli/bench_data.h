@@ -15,7 +15,8 @@ enum bench_data {
     BENCH_UNIFORM,    /* [0, 1); for a product -1 and 1, which keep it finite */
     BENCH_NORMAL,     /* mean 0, deviation 1, nearly normal */
     BENCH_LOGUNIFORM, /* +-2^u, u uniform in [-20, 20); in [-10, 10) for f16 */
-    BENCH_WILD        /* random bits that are neither NaN nor infinite */
+    BENCH_WILD,       /* random bits that are neither NaN nor infinite */
+    BENCH_DIGITS /* whole numbers from 1 to 9, to be looked at; it has no name to ask for it by */
 };
 
 #define BENCH_DATA_NAMES "uniform normal loguniform wild"

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "ladder_counts.h"
 #include "message.h"
+#include "picture.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,13 +25,21 @@ const char explain_help[] =
     "step: the stride, which warps are at work and with how many lanes, the lines of memory they\n"
     "touch; then what the rung wastes, and which rung mends that. Where a text has a closed\n"
     "formula, it stands beside the count. 'tally ladder' lists the rungs and compares them.\n"
-    "\n" LADDER_OPTIONS_HELP "  --json            all of it as one JSON object\n"
+    "\n" LADDER_OPTIONS_HELP
+    "  --draw            draws each step: the elements in a row, which thread combines which, the\n"
+    "                    values after it, the lines and banks that are touched; for small n\n"
+    "  --svg FILE        the same as a picture; - is standard output\n"
+    "  --steps           --json has every lane's accesses, too: elements, values, lines, banks, "
+    "and\n"
+    "                    the line of the kernel's text; n up to 4096\n"
+    "  --json            all of it as one JSON object\n"
     "  --help            this text\n"
     "\n"
+    "With --draw, --svg and --steps the elements are whole numbers from 1 to 9.\n"
     "Without options: 1024 elements in one block; 2^16 in blocks of 128 threads where the grid is\n"
-    "sized to the device.\n";
+    "sized to the device. With --draw or --svg: 16 in blocks of 8.\n";
 
-enum { WARP = 32, LAUNCHES_SHOWN = 3 };
+enum { WARP = 32, LAUNCHES_SHOWN = 3, STEPS_MAX = 4096 };
 
 /* ---- Watching ---- */
 
@@ -70,15 +79,29 @@ static bool keep_step(struct seen_step **steps, size_t *count, const tally_ladde
     *steps = more;
     more[*count].step = *step;
     memcpy(more[*count].warps, step->warp, step->warps * sizeof *step->warp);
+    more[*count].accesses = NULL;
+    if (step->accesses) {
+        more[*count].accesses = malloc(step->accesses * sizeof *step->access);
+        if (!more[*count].accesses) return false;
+        memcpy(more[*count].accesses, step->access, step->accesses * sizeof *step->access);
+    }
     ++*count;
     return true;
 }
 
-static bool keep(struct seen_launch *l, const tally_ladder_step *step) {
+static void drop_steps(struct seen_step **steps, size_t *count) {
+    for (size_t i = 0; i < *count; i++)
+        free((*steps)[i].accesses);
+    free(*steps);
+    *steps = NULL;
+    *count = 0;
+}
+
+static bool keep(struct seen_launch *l, const tally_ladder_step *step, bool all) {
+    if (all && !keep_step(&l->all, &l->all_count, step)) return false;
     if (step->block == 0) return keep_step(&l->first, &l->first_count, step);
-    if (step->block != l->last_block) l->last_count = 0; /* blocks come in order */
+    if (step->block != l->last_block) drop_steps(&l->last, &l->last_count); /* they come in order */
     l->last_block = step->block;
-    if (l->last_count == 0) free(l->last), l->last = NULL;
     return keep_step(&l->last, &l->last_count, step);
 }
 
@@ -96,7 +119,7 @@ static void on_step(void *context, const tally_ladder_step *step) {
     struct explanation *e = context;
     struct seen_launch *l = launch_of(e, step->launch);
     const struct step_sums sums = sum_step(step);
-    if (!l || !keep(l, step)) {
+    if (!l || !keep(l, step, e->options.run.accesses)) {
         e->out_of_memory = true;
         return;
     }
@@ -107,8 +130,10 @@ static void on_step(void *context, const tally_ladder_step *step) {
 
 /* Arrays may have moved since the steps were kept. */
 static void settle_pointers(struct seen_step *steps, size_t count) {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         steps[i].step.warp = steps[i].warps;
+        steps[i].step.access = steps[i].accesses;
+    }
 }
 
 static bool watch(struct explanation *e) {
@@ -118,6 +143,7 @@ static bool watch(struct explanation *e) {
     for (size_t i = 0; i < e->launch_count; i++) {
         settle_pointers(e->launches[i].first, e->launches[i].first_count);
         settle_pointers(e->launches[i].last, e->launches[i].last_count);
+        settle_pointers(e->launches[i].all, e->launches[i].all_count);
     }
     return true;
 }
@@ -262,7 +288,7 @@ static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number
     return object;
 }
 
-static struct json_object *json_step(const tally_ladder_step *s) {
+static struct json_object *json_step(const tally_ladder_step *s, bool accesses) {
     const struct step_sums sums = sum_step(s);
     struct json_object *object = json_new_object();
     struct json_object *warps = json_new_list();
@@ -282,6 +308,7 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     for (unsigned w = 0; w < s->warps; w++)
         json_item(warps, json_warp(&s->warp[w], w));
     json_member(object, "warps", warps);
+    if (accesses) json_member(object, "accesses", json_accesses(s));
     return object;
 }
 
@@ -289,10 +316,13 @@ static struct json_object *json_steps(const struct explanation *e) {
     struct json_object *steps = json_new_list();
     for (size_t i = 0; i < e->launch_count; i++) {
         const struct seen_launch *l = &e->launches[i];
+        for (size_t s = 0; s < l->all_count; s++)
+            json_item(steps, json_step(&l->all[s].step, true));
+        if (l->all_count) continue;
         for (size_t s = 0; s < l->first_count; s++)
-            json_item(steps, json_step(&l->first[s].step));
+            json_item(steps, json_step(&l->first[s].step, false));
         for (size_t s = 0; s < l->last_count; s++)
-            json_item(steps, json_step(&l->last[s].step));
+            json_item(steps, json_step(&l->last[s].step, false));
     }
     return steps;
 }
@@ -344,14 +374,35 @@ static int print_json(const struct explanation *e, const struct formula *formula
 
 /* ---- The command ---- */
 
+static bool set_option(struct explanation *e, int option) {
+    switch (option) {
+    case 'S':
+        return e->with_steps = true;
+    case 'D':
+        return e->draws = true;
+    case 'V':
+        e->svg = optarg;
+        return true;
+    default:
+        return ladder_option(&e->options, option);
+    }
+}
+
 static int read_options(struct explanation *e, int argc, char **argv) {
-    static const struct option options[] = {LADDER_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {LADDER_LONG_OPTIONS,
+                                            {"steps", no_argument, NULL, 'S'},
+                                            {"draw", no_argument, NULL, 'D'},
+                                            {"svg", required_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
-        if (!ladder_option(&e->options, c)) return STATUS_USAGE;
+        if (!set_option(e, c)) return STATUS_USAGE;
     }
     if (e->options.help) return STATUS_OK;
+    if (e->with_steps && !e->options.as_json) return misused("--steps goes with --json");
+    if (e->options.as_json && (e->draws || e->svg))
+        return misused("--json is not drawn: leave out --draw and --svg");
     if (optind == argc) return misused("explain takes a rung; 'tally ladder' lists them");
     if (argc - optind > 1)
         return misused("explain takes one rung; '%s' is one too many", argv[optind + 1]);
@@ -372,16 +423,36 @@ static int find_rung(struct explanation *e, const char *name) {
 /* One block and 1024 elements; where the grid is sized to the device, enough for all of it. */
 static void set_defaults(struct explanation *e) {
     struct ladder_options *o = &e->options;
-    const bool grid = e->rung->grid_sized;
+    const bool grid = e->rung->grid_sized, drawn = e->draws || e->svg;
+    if (drawn && !o->has_n) o->n = 16, o->has_n = true;
+    if (drawn && !o->run.block) o->run.block = 8;
+    if (drawn && !o->run.coarsen) o->run.coarsen = 2;
     if (!o->has_n) o->n = grid ? 1 << 16 : 1024;
     if (!o->run.coarsen) o->run.coarsen = 4;
     if (!o->run.block) o->run.block = grid || strcmp(e->rung->name, "coarsened") == 0 ? 128 : 512;
+}
+
+/* Accesses take some 1000 bytes an element and step. */
+static int ask_for_accesses(struct explanation *e) {
+    if (!e->with_steps && !e->draws && !e->svg) return STATUS_OK;
+    if (e->options.n > STEPS_MAX || e->options.run.coarsen > STEPS_MAX)
+        return failed("the accesses of at most %d elements are told, not of %" PRIu64
+                      ": choose a smaller -n",
+                      STEPS_MAX, e->options.n);
+    e->options.run.accesses = 1;
+    e->options.digits = true;
+    return STATUS_OK;
 }
 
 static int explain(struct explanation *e) {
     struct formula formulas[FORMULAS_MAX];
     char why[256] = "";
     if (!watch(e)) return STATUS_FAILED;
+    if (e->svg) {
+        const int status = picture_write_svg(e, e->svg);
+        if (status != STATUS_OK || !e->draws) return status;
+    }
+    if (e->draws) return picture_print(e);
     const int count = explain_formulas(e, formulas, why);
     if (count < 0) return STATUS_FAILED;
     return e->options.as_json ? print_json(e, formulas, count, why)
@@ -390,8 +461,10 @@ static int explain(struct explanation *e) {
 
 static void forget(struct explanation *e) {
     for (size_t i = 0; i < e->launch_count; i++) {
-        free(e->launches[i].first);
-        free(e->launches[i].last);
+        struct seen_launch *l = &e->launches[i];
+        drop_steps(&l->first, &l->first_count);
+        drop_steps(&l->last, &l->last_count);
+        drop_steps(&l->all, &l->all_count);
     }
     free(e->launches);
     ladder_release(&e->options);
@@ -405,6 +478,8 @@ int explain_command(int argc, char **argv) {
     status = find_rung(&e, argv[optind]);
     if (status != STATUS_OK) return status;
     set_defaults(&e);
+    status = ask_for_accesses(&e);
+    if (status != STATUS_OK) return status;
     if (!ladder_fill(&e.options)) return STATUS_FAILED;
     status = explain(&e);
     forget(&e);

@@ -8,8 +8,9 @@
 
 /* A step of a block that is shown. */
 struct seen_step {
-    tally_ladder_step step; /* step.warp points to warps[] */
+    tally_ladder_step step; /* step.warp points to warps[], step.access to accesses */
     tally_ladder_warp warps[32];
+    tally_ladder_access *accesses; /* if they were asked for */
 };
 
 /* What the warps of a block did in one step, together. */
@@ -24,19 +25,25 @@ struct step_sums sum_step(const tally_ladder_step *step);
 /* A launch: its first block, its last if that did something else, and all blocks together. */
 struct seen_launch {
     struct seen_step *first, *last;
-    size_t first_count, last_count;
+    struct seen_step *all; /* of every block, if accesses were asked for */
+    size_t first_count, last_count, all_count;
     unsigned last_block;
     uint64_t blocks, operations, slots;
 };
 
 struct explanation {
     struct ladder_options options;
+    bool with_steps, draws; /* --steps, --draw */
+    const char *svg;        /* the file of --svg, or NULL */
     const tally_rung *rung;
     struct seen_launch *launches;
     size_t launch_count;
     bool out_of_memory;
     tally_ladder_row row;
 };
+
+/* The accesses of a step for JSON (explain_steps.c). */
+struct json_object *json_accesses(const tally_ladder_step *step);
 
 /* ---- The texts' closed formulas (explain_formulas.c) ---- */
 

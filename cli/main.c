@@ -59,6 +59,7 @@ static const struct command commands[] = {
 #ifdef TALLY_LADDER
     {"ladder", ladder_command, ladder_help, "the classic GPU kernels, checked, and timed or counted"},
     {"explain", explain_command, explain_help, "one of these kernels, step by step"},
+    {"report", report_command, report_help, "a page that shows all of them, to be opened in a browser"},
 #endif
     {"help", help_command, help_help, "explains a command"},
     {"version", version_command, version_help, "says which version this is"},

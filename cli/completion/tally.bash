@@ -6,7 +6,7 @@ _tally() {
     local types='i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64'
     local rungs='sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
         shared coarsened grid-stride vectorized shuffle single-pass tally'
-    local commands="$operators $statistics devices bench ladder explain help version"
+    local commands="$operators $statistics devices bench ladder explain report help version"
     local words='' climb='-n --n --op --dtype --block --coarsen --finish --json --help'
     COMPREPLY=()
 
@@ -27,6 +27,11 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
+    --svg | -o | --output)
+        compopt -o filenames 2>/dev/null
+        local IFS=$'\n'
+        COMPREPLY=($(compgen -f -- "$current"))
+        return ;;
     -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | -F | --delimiter) return ;;
     esac
     [ -n "$words" ] || case $command in # what the command takes
@@ -36,8 +41,9 @@ _tally() {
         words="--device --only --list $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
     explain)
-        words=$climb
+        words="$climb --draw --svg --steps"
         [ "$COMP_CWORD" != 2 ] || words="$rungs $words" ;;
+    report) words='-o --output --measure --device --help' ;;
     help) [ "$COMP_CWORD" != 2 ] || words=$commands ;;
     version | --*) ;;
     *) # an operator: its options, else files

@@ -1,7 +1,7 @@
 # Completion of the command tally for fish. tally.bash and tally.zsh know the same words.
 set -l operators sum prod min max and or xor
 set -l statistics mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe
-set -l others devices bench ladder explain help version
+set -l others devices bench ladder explain report help version
 set -l types i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 set -l rungs sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous shared \
     coarsened grid-stride vectorized shuffle single-pass tally
@@ -17,7 +17,7 @@ end
 # Whether it is none of those given: then it is an operator, or several (count,mean).
 function __tally_reduces
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain help version
+    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain report help version
 end
 function __tally_has_ddof
     set -l words (commandline -opc)
@@ -37,6 +37,7 @@ complete -c tally -n __tally_first -a devices -d 'what there is to reduce on'
 complete -c tally -n __tally_first -a bench -d 'time a reduction'
 complete -c tally -n __tally_first -a ladder -d 'the classic GPU kernels'
 complete -c tally -n __tally_first -a explain -d 'one of these kernels, step by step'
+complete -c tally -n __tally_first -a report -d 'a page that shows all of them'
 complete -c tally -n __tally_first -a help -d 'explain a command'
 complete -c tally -n __tally_first -a version -d 'the version'
 complete -c tally -n __tally_first -l version -d 'the version'
@@ -65,6 +66,12 @@ complete -c tally -n '__tally_is ladder' -l device -x -a 'cuda opencl model cpu'
 complete -c tally -n '__tally_is ladder' -l only -x -a "$rungs" -d 'these rungs only'
 complete -c tally -n '__tally_is ladder' -l list -d 'the rungs, and run none'
 complete -c tally -n '__tally_is explain ladder' -a "$rungs"
+complete -c tally -n '__tally_is report' -s o -l output -r -F -d 'the page'
+complete -c tally -n '__tally_is report' -l measure -d 'the ladder on this machine, too'
+complete -c tally -n '__tally_is report' -l device -x -a 'cuda opencl cpu' -d 'for --measure'
+complete -c tally -n '__tally_is explain' -l draw -d 'elements and threads of each step'
+complete -c tally -n '__tally_is explain' -l svg -r -F -d 'the same as a picture'
+complete -c tally -n '__tally_is explain' -l steps -d 'accesses of each lane, with --json'
 complete -c tally -n '__tally_is ladder explain' -l op -x -a "$operators" -d 'the operator'
 complete -c tally -n '__tally_is ladder explain' -l block -x -d 'threads of a block'
 complete -c tally -n '__tally_is ladder explain' -l coarsen -x -d 'pairs of elements a thread adds'

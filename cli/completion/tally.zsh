@@ -15,7 +15,7 @@ _tally() {
         'all:whether none is zero' 'describe:several statistics at once')
     others=(
         'devices:what there is to reduce on' 'bench:time a reduction' 'ladder:the classic GPU kernels'
-        'explain:one of these kernels, step by step' 'help:explain a command' 'version:the version')
+        'explain:one of these kernels, step by step' 'report:a page that shows all of them' 'help:explain a command' 'version:the version')
     types=(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64)
     rungs=(sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
         shared coarsened grid-stride vectorized shuffle single-pass tally)
@@ -48,7 +48,12 @@ _tally() {
     ladder)
         _arguments $climb '--device[where]:device:(cuda opencl model cpu)' \
             '--list[the rungs, and run none]' '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
-    explain) _arguments $climb ':rung:($rungs)' ;;
+    explain)
+        _arguments $climb '--draw[elements and threads of each step]' '--svg[the same as a picture]:file:_files' \
+            '--steps[accesses of each lane, with --json]' ':rung:($rungs)' ;;
+    report)
+        _arguments '(-o --output)'{-o,--output}'[the page]:file:_files' '--measure[the ladder on this machine, too]' \
+            '--device[for --measure]:device:(cuda opencl cpu)' '--help[its help]' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;
     *)

@@ -34,6 +34,11 @@ struct climb {
     struct gpu_memory *board;       /* the scratch of single-pass */
     char *host;                     /* partial results, read back */
 
+    /* The launch's that is under way, or the last one's. */
+    struct gpu_memory *input, *output;
+    uint64_t input_n;
+    tally_type input_type; /* of its elements */
+
     /* What the last climb_once() came to. */
     tally_value value;
     unsigned launches;

@@ -1,10 +1,15 @@
 """`tally ladder` and `tally explain`: counts worked out by hand, checks that hold, one clear line on errors."""
 
 import json
+import os
+import pathlib
+from xml.etree import ElementTree
 
 import pytest
 
 import exact
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 KERNELS = ["interleaved-modulo", "interleaved-mask", "interleaved-index", "contiguous", "shared-modulo",
            "shared-contiguous", "shared", "coarsened", "grid-stride", "vectorized", "shuffle", "single-pass"]
@@ -412,3 +417,152 @@ def test_help(tally):
         assert text == tally(command, "--help") and text.startswith(f"Usage: tally {command}")
         for option in ("-n", "--op", "--dtype", "--block", "--coarsen", "--finish", "--json"):
             assert option in text
+
+
+# ---- Steps: what each lane accesses ----
+
+def steps_of(tally, rung, *args):
+    got = tally.json("explain", rung, "--steps", *args)
+    assert got["correct"]
+    return got
+
+
+@pytest.mark.parametrize("n, block", [(16, 8), (13, 4), (1000, 64)])
+@pytest.mark.parametrize("rung", KERNELS)
+def test_steps_replay(tally, rung, n, block):
+    """Replays the accesses: every read gives what was last written, a step's costs are its accesses', and each
+    value that is written is the sum of what its thread has gathered since."""
+    got = steps_of(tally, rung, "-n", n, "--block", block)
+    first = {}
+    for launch in range(got["launches"]):
+        memory = {}
+        for s in (s for s in got["steps"] if s["launch"] == launch):
+            if s["step"] == 1:
+                memory = {k: v for k, v in memory.items() if k[0] in ("x", "partials", "board", "total")}
+            before = dict(memory)
+            for key in ("transactions", "fewest_transactions", "bank_conflicts"):
+                assert sum(a.get(key, 0) for a in s["accesses"]) == s[key]
+            masks = [0] * len(s["warps"])
+            for a in s["accesses"]:
+                assert all(t // 32 == a["warp"] for t in a["threads"])
+                if a["act"] == "apply":
+                    masks[a["warp"]] |= sum(1 << t % 32 for t in a["threads"])
+                elif a["act"] == "exchange":
+                    give = dict(zip(a["threads"], a["given"]))
+                    for t, f, v in zip(a["threads"], a["from_threads"], a["values"]):
+                        assert f not in give or give[f] == v or v != v
+                else:
+                    assert a["file"].endswith(".cu") and a["line"] > 0
+                    lines = a.get("lines") or a["banks"]
+                    for e, line in zip(a["elements"], lines):
+                        assert line == (e * 4 // 128 if "lines" in a else e % 32)
+                    if "lines" in a:
+                        assert len(set(a["lines"])) == a["transactions"]
+                        assert a["transactions"] >= a["fewest_transactions"] > 0
+                    for e, v in zip(a["elements"], a["values"]):
+                        key = (a["array"], e)
+                        if a["act"] == "read":
+                            assert before.get(key, v) == v or memory.get(key) == v, (s["step"], key)
+                            before.setdefault(key, v)
+                            if launch == 0 and a["array"] == "x":
+                                first.setdefault(e, v)
+                        else:
+                            memory[key] = v
+            assert [int(w["mask"], 16) for w in s["warps"]] == masks
+            memory = {**before, **memory}
+    assert all(v in range(1, 10) for v in first.values())
+    assert memory[("partials", 0)] == tally_sum(tally, rung, n)
+
+
+def tally_sum(tally, rung, n, cache={}):
+    """The sum of the digits: of those that a kernel reads one by one."""
+    if n not in cache:
+        got = steps_of(tally, "contiguous", "-n", n, "--block", 1024)
+        first = {}
+        for s in got["steps"]:
+            for a in s["accesses"]:
+                if a["act"] == "read" and a["array"] == "x":
+                    for e, v in zip(a["elements"], a["values"]):
+                        first.setdefault(e, v)
+        assert sorted(first) == list(range(n))
+        cache[n] = sum(first.values())
+    return cache[n]
+
+
+def test_steps_of_contiguous(tally):
+    """Who combines what, and the line that does it, worked out by hand."""
+    got = steps_of(tally, "contiguous", "-n", 8, "--block", 4)
+    text = (ROOT / "src/kernels/ladder/contiguous.cu").read_text().splitlines()
+    for s, stride in zip(got["steps"], [4, 2, 1]):
+        right, left, write = [a for a in s["accesses"] if a["act"] != "apply"]
+        threads = list(range(stride))
+        assert right["threads"] == left["threads"] == write["threads"] == threads
+        assert sorted([left["elements"], right["elements"]]) == [threads, [t + stride for t in threads]]
+        assert write["elements"] == threads and write["act"] == "write"
+        assert write["values"] == [a + b for a, b in zip(left["values"], right["values"])]
+        assert "x[left] = combine(x[left], x[left + stride])" in text[write["line"] - 1]
+
+
+def test_steps_are_of_few_elements(tally):
+    assert "accesses" not in tally.json("explain", "shared")["steps"][0]
+    assert "of at most 4096 elements" in tally.fails("explain", "shared", "--json", "--steps", "-n", 4097)
+    assert "--steps goes with --json" in tally.fails("explain", "shared", "--steps", status=2)
+    assert "--json is not drawn" in tally.fails("explain", "shared", "--json", "--draw", status=2)
+
+
+# ---- Pictures ----
+
+def draw(tally, *args, columns=100, locale="C.UTF-8"):
+    return tally("explain", *args, "--draw", env={**os.environ, "COLUMNS": str(columns), "LC_ALL": locale})
+
+
+PICTURE = """\
+  x           0   1   2   3   4   5   6   7
+  before      8   1   2   8   5   4   6   9
+  thread      ◄─0─╯   ◄─1─╯   ◄─2─╯   ◄─3─╯
+  after       9      10       9      15"""
+
+
+def test_draw(tally):
+    text = draw(tally, "interleaved-modulo", "-n", 8, "--block", 4)
+    assert PICTURE in text
+    assert "Step 2, stride 2, 2 threads apply the operator; a barrier ends it" in text
+    assert "interleaved_modulo.cu:" in text and "x written: 1 transaction (fewest 1), line 0" in text
+    assert text.splitlines()[1] == "sum of 8 f32: 43"
+    plain = draw(tally, "interleaved-modulo", "-n", 8, "--block", 4, locale="C")
+    assert plain.isascii() and PICTURE.replace("◄", "<").replace("─", "-").replace("╯", "+") in plain
+
+
+@pytest.mark.parametrize("rung", KERNELS)
+@pytest.mark.parametrize("n, block", [(0, 4), (1, 1), (13, 4), (16, 8), (7, 1024)])
+def test_drawn_within_the_width(tally, rung, n, block):
+    columns = 110
+    done = tally.run("explain", rung, "-n", n, "--block", block, "--draw",
+                     env={**os.environ, "COLUMNS": str(columns), "LC_ALL": "C.UTF-8"})
+    text = done.stdout.decode()
+    if done.returncode:
+        assert block == 1024 and "choose a smaller -n or --block" in done.stderr.decode() and not text
+    else:
+        assert max(len(line) for line in text.splitlines()) <= columns
+
+
+def test_too_wide_to_draw(tally):
+    line = tally.fails("explain", "shared", "-n", 64, "--block", 32, "--draw", env={**os.environ, "COLUMNS": "80"})
+    assert "a row of 64 elements needs" in line and "here are 80" in line
+    assert "too wide to draw" in tally.fails("explain", "shared", "-n", 1024, "--block", 512, "--svg", "-")
+
+
+@pytest.mark.parametrize("rung", KERNELS)
+def test_svg(tally, rung, tmp_path):
+    file = tmp_path / "picture.svg"
+    done = tally.run("explain", rung, "--svg", file)
+    assert done.returncode == 0 and done.stdout == done.stderr == b""
+    svg = ElementTree.parse(file).getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    assert svg.find(name + "title").text == f"{rung}, step by step"
+    assert "16 elements" in svg.find(name + "desc").text
+    width, height = float(svg.get("width")), float(svg.get("height"))
+    for text in svg.iter(name + "text"):
+        assert 0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height
+    assert "prefers-color-scheme: dark" in svg.find(name + "style").text
+    assert "No such file or directory" in tally.fails("explain", rung, "--svg", tmp_path / "no" / "x.svg")
