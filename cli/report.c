@@ -152,5 +152,5 @@ int report_command(int argc, char **argv) {
     const int status = read_options(&r, argc, argv);
     if (status != STATUS_OK) return status;
     if (r.help) return fputs(report_help, stdout), finish_output();
-    return r.measures ? guarded(run, &r) : run(&r);
+    return r.measures ? guarded(run, &r, !r.device || strcmp(r.device, "auto") == 0) : run(&r);
 }
