@@ -4,7 +4,9 @@
  * In a program that is linked statically dlopen() may succeed, with a second C library beside the program's; the first
  * call into it then crashes. Such a program is known by its headers, which name no interpreter.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dl_iterate_phdr() */
+#endif
 #include "gpu/loader.h"
 
 #include <dlfcn.h>
