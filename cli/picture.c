@@ -256,6 +256,7 @@ static int by_start(const void *a, const void *b) {
 }
 
 static void place_links(struct picture *p, struct picture_strip *strip) {
+    if (!strip->link_count) return;
     uint64_t *ends =
         calloc(strip->link_count + 1, sizeof *ends); /* 1 + the last element of a row */
     if (!ends) {

@@ -100,7 +100,7 @@ static bool write_page(FILE *f, struct json_object *data) {
 /* Writes to a file beside the one asked for, which takes its place when it is whole. */
 static int write_file(const struct report *r, struct json_object *data) {
     char name[4096];
-    if (strcmp(r->output, "-") == 0)
+    if (!r->output || strcmp(r->output, "-") == 0)
         return write_page(stdout, data) ? finish_output() : STATUS_FAILED;
     if (snprintf(name, sizeof name, "%s.part", r->output) >= (int)sizeof name)
         return failed("%.60s...: the name is too long", r->output);

@@ -183,7 +183,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->strides_differ = false;
     d->release_count = 0;
     d->trace_count = 0;
-    d->lowest_shared = 0;
+    d->guess_count = 0;
     d->out_of_memory = false;
     d->launch = launch;
     d->launch_epoch = d->epoch;

@@ -147,7 +147,9 @@ struct model_device {
     model_access *trace; /* of the step, where the launch asks for it */
     size_t trace_count, trace_capacity;
     origin *origins;
-    uintptr_t lowest_shared; /* that the launch has accessed: where symbols are missing */
+    uintptr_t
+        guesses[4]; /* where symbols are missing: where the launch's shared arrays seem to start */
+    unsigned guess_count;
 
     model_counts counts; /* of the launch */
     uint64_t block_steps, block_barriers, block_rounds;

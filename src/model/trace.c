@@ -42,7 +42,23 @@ static void set_line(struct model_device *d, model_access *m, uintptr_t site) {
     m->line = o ? o->line : 0;
 }
 
-/* Sets the shared array around an address. Without symbols all of what the launch has touched is one. */
+/* Without symbols a shared array seems to start at the first address that the launch accesses, and another one
+ * at the first that lies below all that are known. */
+static unsigned guess_array(struct model_device *d, uintptr_t address) {
+    const unsigned most = sizeof d->guesses / sizeof *d->guesses;
+    unsigned best = d->guess_count;
+    for (unsigned i = 0; i < d->guess_count; i++)
+        if (d->guesses[i] <= address &&
+            (best == d->guess_count || d->guesses[i] > d->guesses[best]))
+            best = i;
+    if (best < d->guess_count) return best;
+    if (d->guess_count < most) d->guess_count++;
+    best = d->guess_count - 1;
+    d->guesses[best] = address;
+    return best;
+}
+
+/* Sets the shared array around an address. */
 static void set_shared(struct model_device *d, model_access *m, uintptr_t address) {
     origin *o = find_origin(d, address, true);
     if (!o) {
@@ -54,8 +70,10 @@ static void set_shared(struct model_device *d, model_access *m, uintptr_t addres
             memcpy(o->name, name, sizeof name);
         }
     }
-    m->array = (const void *)(o ? o->site : d->lowest_shared);
-    m->name = o ? o->name : "";
+    static const char *const guessed[] = {"", "shared2", "shared3", "shared4"};
+    const unsigned guess = o ? 0 : guess_array(d, address);
+    m->array = (const void *)(o ? o->site : d->guesses[guess]);
+    m->name = o ? o->name : guessed[guess];
 }
 
 static void set_global(struct model_device *d, model_access *m, uintptr_t address) {
@@ -89,19 +107,11 @@ static model_access_kind kind_of(unsigned kind) {
     return kind == ACCESS_ATOMIC ? MODEL_ATOMIC : kind == ACCESS_WRITE ? MODEL_WRITE : MODEL_READ;
 }
 
-static void note_lowest(struct model_device *d, const warp_access *a) {
-    for (uint32_t lanes = a->shared; lanes; lanes &= lanes - 1) {
-        const uintptr_t at = a->address[__builtin_ctz(lanes)];
-        if (!d->lowest_shared || at < d->lowest_shared) d->lowest_shared = at;
-    }
-}
-
 /* Lanes whose addresses lie in different arrays become an access each; the first has the counts. */
 void trace_access(struct model_device *d, const warp_access *a, bool shared,
                   const model_warp_step *before) {
     const model_warp_step *now = d->warp;
     bool first = true;
-    if (shared) note_lowest(d, a);
     for (uint32_t left = shared ? a->shared : a->global; left;) {
         model_access *m = add(d, a->site);
         if (!m) return;

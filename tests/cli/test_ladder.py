@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import subprocess
 from xml.etree import ElementTree
 
 import pytest
@@ -508,6 +509,24 @@ def test_steps_are_of_few_elements(tally):
     assert "of at most 4096 elements" in tally.fails("explain", "shared", "--json", "--steps", "-n", 4097)
     assert "--steps goes with --json" in tally.fails("explain", "shared", "--steps", status=2)
     assert "--json is not drawn" in tally.fails("explain", "shared", "--json", "--draw", status=2)
+
+
+def test_steps_without_symbols(tally, tmp_path):
+    """A command whose symbols are gone tells the same, but for the shared arrays' names and the lines."""
+    bare = tmp_path / "tally"
+    done = subprocess.run(["strip", "-o", bare, tally.binary], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    for rung in ("shared", "shuffle"):
+        args = ["explain", rung, "-n", "100", "--block", "64", "--json", "--steps"]
+        got = json.loads(subprocess.run([bare, *args], check=True, capture_output=True).stdout)
+        want = tally.json(*args[:-2], "--steps")
+        for s in want["steps"]:
+            for a in s["accesses"]:
+                a.pop("file", None)
+                a.pop("line", None)
+                if a.get("memory") == "shared":
+                    a["array"] = "shared"
+        assert got == want
 
 
 # ---- Pictures ----
