@@ -27,7 +27,12 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | -F | --delimiter) return ;;
+    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --axis | --groups) return ;;
+    --by | --segments | --mask | -o)
+        compopt -o filenames 2>/dev/null
+        local IFS=$'\n'
+        COMPREPLY=($(compgen -f -- "$current"))
+        return ;;
     esac
     [ -n "$words" ] || case $command in # what the command takes
     devices) words='--json --help' ;;
@@ -44,7 +49,7 @@ _tally() {
         case $current in
         -*)
             words='--dtype --text --raw --skip-na --decimal --each -c --column --by --sort --header -F --delimiter
-                --out --fast --device --threads --json --help'
+                --axis --segments --groups --skip-outside --mask -o --out --fast --device --threads --json --help'
             case ,$command, in *,var,* | *,std,* | *,describe,*) words="$words --ddof" ;; esac ;;
         *)
             compopt -o filenames 2>/dev/null
