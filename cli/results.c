@@ -184,6 +184,7 @@ static const char *descr(tally_type type, char text[8]) {
 /* The header; its size is HEADER_BYTES, or for results that have not been written the least. */
 static size_t print_header(const struct results *r, unsigned dims, const uint64_t *length,
                            unsigned char header[HEADER_BYTES]) {
+    static const unsigned char magic[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
     char type[8], *text = (char *)header + 10;
     const size_t room = HEADER_BYTES - 10;
     size_t used = 0, size = HEADER_BYTES;
@@ -200,7 +201,7 @@ static size_t print_header(const struct results *r, unsigned dims, const uint64_
     if (!r->spilled || !r->is_scratch) size = (10 + used + 1 + 63) / 64 * 64;
     memset(text + used, ' ', size - 10 - used - 1);
     header[size - 1] = '\n';
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    memcpy(header, magic, sizeof magic);
     header[8] = (size - 10) & 0xff;
     header[9] = (unsigned char)((size - 10) >> 8);
     return size;

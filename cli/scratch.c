@@ -42,17 +42,29 @@ static mode_t permissions(const char *path) {
     return 0666 & ~mask;
 }
 
+/* No signal comes between the file and the note that it is there. */
+static int create(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    const int file = mkstemp(name), why = errno;
+    is_there = file >= 0;
+    for (size_t i = 0; file >= 0 && i < sizeof numbers / sizeof *numbers; i++)
+        watch(numbers[i]);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return file;
+}
+
 int scratch_create(const char *path) {
     const char *slash = strrchr(path, '/');
     const int folder = slash ? (int)(slash + 1 - path) : 0;
     if (snprintf(name, sizeof name, "%.*s.tally-XXXXXX", folder, path) >= (int)sizeof name)
         return errno = ENAMETOOLONG, -1;
     if (access(path, F_OK) == 0 && access(path, W_OK) != 0) return -1;
-    const int file = mkstemp(name);
-    if (file < 0) return -1;
-    is_there = 1;
-    watch(SIGINT), watch(SIGTERM), watch(SIGHUP), watch(SIGPIPE), watch(SIGXFSZ);
-    if (fchmod(file, permissions(path)) == 0) return file;
+    const int file = create();
+    if (file < 0 || fchmod(file, permissions(path)) == 0) return file;
     const int why = errno;
     scratch_remove();
     close(file);

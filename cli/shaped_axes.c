@@ -31,7 +31,7 @@ static void strides_of(const struct operand *o, ptrdiff_t stride[NPY_DIMS]) {
  * array has those dimensions. */
 static void strides_like(const struct operand *o, const struct source *x,
                          ptrdiff_t stride[NPY_DIMS]) {
-    ptrdiff_t own[NPY_DIMS];
+    ptrdiff_t own[NPY_DIMS] = {0};
     unsigned at = 0;
     strides_of(o, own);
     for (unsigned d = 0; d < x->dims; d++) {
