@@ -24,11 +24,13 @@ _tally() {
     --out) words='f16 bf16 f32 f64' ;;
     --device) words='auto cpu cuda opencl model' ;;
     --op) words=$operators ;;
+    --ids) words='random sorted zipf' ;;
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --axis | --groups) return ;;
+    -n | --n | --shape | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --axis | --groups) return ;;
     --by | --segments | --mask | -o)
+        [ "$command $before" != 'bench --segments' ] || { COMPREPLY=($(compgen -W 'zipf giant empty' -- "$current")); return; }
         compopt -o filenames 2>/dev/null
         local IFS=$'\n'
         COMPREPLY=($(compgen -f -- "$current"))
@@ -36,7 +38,8 @@ _tally() {
     esac
     [ -n "$words" ] || case $command in # what the command takes
     devices) words='--json --help' ;;
-    bench) words="$operators $statistics --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
+    bench) words="$operators $statistics --dtype -n --n --data --shape --axis --segments --groups --ids
+            --device --threads --fast --repeat --json --help" ;;
     ladder)
         words="--device --only $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;

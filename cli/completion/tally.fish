@@ -63,6 +63,11 @@ complete -c tally -n __tally_reduces -l out -x -a 'f16 bf16 f32 f64' -d 'round t
 complete -c tally -n __tally_has_ddof -l ddof -x -d 'the correction of the variance'
 complete -c tally -n '__tally_is bench' -a "$operators $statistics"
 complete -c tally -n '__tally_is bench' -l data -x -a 'uniform normal loguniform wild' -d 'how floating elements are spread'
+complete -c tally -n '__tally_is bench' -l shape -x -d 'an array of this shape'
+complete -c tally -n '__tally_is bench' -l axis -x -d 'along these axes'
+complete -c tally -n '__tally_is bench' -l segments -x -a 'zipf giant empty' -d 'segments of this length, or skew'
+complete -c tally -n '__tally_is bench' -l groups -x -d 'so many groups'
+complete -c tally -n '__tally_is bench' -l ids -x -a 'random sorted zipf' -d 'how ids come'
 complete -c tally -n '__tally_is bench' -l repeat -x -d 'so many rounds'
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l fast -d 'plain, unordered additions'
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l threads -x -d 'of the cpu'

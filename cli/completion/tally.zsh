@@ -42,6 +42,9 @@ _tally() {
     bench)
         _arguments $numbers '--dtype[the elements'\'' type]:type:($types)' \
             '--data[how floating elements are spread]:kind:(uniform normal loguniform wild)' \
+            '--shape[an array of this shape]:lengths' '--axis[along these axes]:axes' \
+            '--segments[segments of this length, or skew]:length:(zipf giant empty)' \
+            '--groups[so many groups]:number' '--ids[how ids come]:kind:(random sorted zipf)' \
             '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
             '--fast[plain, unordered additions]' '--repeat[so many rounds]:number' '--json[one JSON object]' \
             '--help[its help]' ':operator:($names ${statistics%%:*})' ;;

@@ -60,6 +60,8 @@ def offers(request, tmp_path):
     ("tally sum --sk", "--skip-na --skip-outside"),
     ("tally sum --ax", "--axis"),
     ("tally bench --data wi", "wild"),
+    ("tally bench --segments gi", "giant"),
+    ("tally bench --ids ", "random sorted zipf"),
     ("tally ladder --finish ", "relaunch atomic host"),
     ("tally ladder --only shuffle coa", "coarsened"),
     ("tally explain vec", "vectorized"),
