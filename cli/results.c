@@ -132,6 +132,7 @@ static bool spill(struct results *r) {
 }
 
 static bool append(struct results *r, const unsigned char *bytes, size_t size) {
+    if (!size) return true;
     if (!r->spilled && size > MEMORY_BYTES - r->used && !spill(r)) return false;
     if (r->spilled) return write_all(r->file, bytes, size, file_name(r));
     if (r->used + size > r->size) {

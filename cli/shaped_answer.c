@@ -71,10 +71,10 @@ static bool add_result(void *context, uint64_t number, const tally_value *value)
     if (job->group_count) {
         if (!job->group_count[number]) return true;
         struct json_object *group = json_new_object();
-        json_item(p->groups, group);
         json_count(group, "key", number);
         json_count(group, "n", job->group_count[number]);
         json_results(group, value, job->results.values);
+        json_item(p->groups, group);
         return true;
     }
     for (size_t v = 0; v < job->results.values; v++)
@@ -105,16 +105,22 @@ static void put_cut(const struct job *job, struct json_object *object) {
     if (job->ask.mask) json_text(object, "mask", job->mask.source.name);
 }
 
-/* Lists of the results; of several values a list of these. */
-static void put_results(struct printing *p, struct json_object *object) {
-    struct results *r = &p->job->results;
-    const bool single = !p->job->dims;
-    struct json_object *value = json_new_list(), *bits = json_new_list();
-    for (size_t v = 0; v < r->values; v++) {
-        p->value[v] = r->values == 1 || single ? value : json_new_list();
-        p->bits[v] = r->values == 1 || single ? bits : json_new_list();
-        if (p->value[v] != value) json_item(value, p->value[v]);
-        if (p->bits[v] != bits) json_item(bits, p->bits[v]);
+static void make_lists(struct printing *p) {
+    for (size_t v = 0; v < p->job->results.values; v++) {
+        p->value[v] = json_new_list();
+        p->bits[v] = json_new_list();
+    }
+}
+
+/* A list of the results; of several values a list of these. What is put into another is used no more, as it
+ * is freed where there is no memory for it. */
+static void put_lists(struct printing *p, struct json_object *object) {
+    const size_t values = p->job->results.values;
+    struct json_object *value = values == 1 ? p->value[0] : json_new_list();
+    struct json_object *bits = values == 1 ? p->bits[0] : json_new_list();
+    for (size_t v = 0; v < values && values > 1; v++) {
+        json_item(value, p->value[v]);
+        json_item(bits, p->bits[v]);
     }
     json_member(object, "value", value);
     json_member(object, "bits", bits);
@@ -151,11 +157,12 @@ static int print_json(struct job *job) {
         done = results_each(all, add_single, &p);
     } else if (job->group_count) {
         p.groups = json_new_list();
+        done = results_each(all, add_result, &p);
         json_member(object, "groups", p.groups);
-        done = results_each(all, add_result, &p);
     } else {
-        put_results(&p, object);
+        make_lists(&p);
         done = results_each(all, add_result, &p);
+        put_lists(&p, object);
     }
     json_text(object, "device", device.spec);
     json_measure(object, "seconds", r->seconds);

@@ -133,21 +133,6 @@ static bool settle(struct job *job, tally_status status) {
     return job_failed(job, 0);
 }
 
-static bool reduce_whole(struct job *job) {
-    const tally_shape shape = {.cut = TALLY_GROUPS,
-                               .n = (size_t)job->x.n,
-                               .count = (size_t)job->groups,
-                               .ids = job->key.all,
-                               .ids_type = job->key.source.type,
-                               .skip_outside = job->ask.skip_outside,
-                               .mask = job->mask.all};
-    if (!count(job, job->key.all, job->mask.all, 0, (size_t)job->x.n)) return false;
-    job->r->bytes += job->x.n * job->x.element * (job->y.is_open ? 2 : 1);
-    return results_room(&job->results, (size_t)job->groups) &&
-           settle(job, tally_reduce_shaped(job->r->device, &job->r->problem, &shape, job->x.all,
-                                           job->y.all, job->results.out));
-}
-
 static bool feed(struct job *job, tally_groups *states) {
     uint64_t most = job_slab(job) / 2;
     struct piece piece;
@@ -189,6 +174,26 @@ static bool reduce_by_states(struct job *job) {
     }
     tally_groups_destroy(states);
     return done;
+}
+
+static bool reduce_whole(struct job *job) {
+    const tally_shape shape = {.cut = TALLY_GROUPS,
+                               .n = (size_t)job->x.n,
+                               .count = (size_t)job->groups,
+                               .ids = job->key.all,
+                               .ids_type = job->key.source.type,
+                               .skip_outside = job->ask.skip_outside,
+                               .mask = job->mask.all};
+    if (!count(job, job->key.all, job->mask.all, 0, (size_t)job->x.n)) return false;
+    if (!results_room(&job->results, (size_t)job->groups)) return false;
+    const tally_status status = tally_reduce_shaped(job->r->device, &job->r->problem, &shape,
+                                                    job->x.all, job->y.all, job->results.out);
+    if (status != TALLY_ENOMEM) {
+        job->r->bytes += job->x.n * job->x.element * (job->y.is_open ? 2 : 1);
+        return settle(job, status);
+    }
+    memset(job->group_count, 0, (size_t)job->groups * sizeof *job->group_count);
+    return reduce_by_states(job); /* which sorts a piece at a time */
 }
 
 static bool is_same_order(const struct job *job) {

@@ -267,6 +267,22 @@ def test_constant_memory_from_pipes(tally, tmp_path, axis, rows, count):
     assert got.size == count and not got.any()
 
 
+def test_constant_memory_of_groups(tally, tmp_path, save):
+    """128 MiB by a pipe and in a file: to sort them whole would take three times that, and more."""
+    n, limit = 1 << 25, limited(160 << 20)
+    (tmp_path / "a.npy").write_bytes(header((n,)))
+    os.truncate(tmp_path / "a.npy", (tmp_path / "a.npy").stat().st_size + 4 * n)
+    ids = save((np.arange(n) % 7).astype("u1"), "i.npy")
+    want = "".join(f"{i}\t{(n - 1 - i) // 7 + 1}\t{i}\n" for i in range(7)).encode()
+    for name in ("-", tmp_path / "a.npy"):
+        with open(tmp_path / "a.npy", "rb") as source:
+            with subprocess.Popen(["cat"], stdin=source, stdout=subprocess.PIPE) as cat:
+                done = tally.run("count,argmin", "--by", ids, name, stdin=cat.stdout, preexec_fn=limit)
+                cat.stdout.close()
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout == b"id\tcount\targmin\n" + want
+
+
 @pytest.mark.parametrize("args", [("--axis", "0"), ("--axis", "1"), ("--segments", "1024"), ("--mask", "m.npy")])
 def test_constant_memory_of_files(tally, tmp_path, args):
     """A sparse file of 256 MiB, also where the address space has no room for all of it."""
