@@ -132,6 +132,16 @@ def test_groups(tally, tmp_path, save, rng, op, name):
         assert shapes.bits_of(fewer) == shapes.groups(op, name, x, ids, 3, mask)
 
 
+def test_masks_with_dimensions_of_one(tally, tmp_path, save, rng):
+    x, mask = rng.integers(0, 9, (4, 1, 5)), rng.integers(0, 2, (4, 1, 5), dtype="u1")
+    for shape in ((4, 5), (1, 4, 5), (1, 1, 4, 1, 5, 1)):
+        for order in "CF":
+            m = save(np.array(mask.reshape(shape), order=order), "m.npy")
+            for axis in (0, 2):
+                got = results(tally, tmp_path, save(x), False, "sum", "--axis", axis, "--mask", m)
+                assert np.array_equal(got, (x * mask).sum(axis)), (shape, order, axis)
+
+
 def test_dot(tally, tmp_path, save, rng):
     x, y = (rng.integers(-50, 50, (6, 10)).astype("f4") for _ in range(2))
     a, b = save(x, "x.npy"), save(np.asfortranarray(y), "y.npy")
@@ -173,7 +183,7 @@ def test_no_elements(tally, tmp_path, save):
 @pytest.mark.parametrize("shape, axis, fortran", [
     ((1_500_000, 3), (0,), False), ((1_500_000, 3), (1,), False), ((2, 2_300_000), (1,), False),
     ((2, 2_300_000), (0, 1), False), ((300, 5, 3000), (0, 2), False), ((3, 40, 37_777), (1,), False),
-    ((40, 110_001), (0,), True), ((110_001, 40), (0,), True), ((300, 5, 3000), (1,), True)])
+    ((40, 110_001), (0,), True), ((110_001, 40), (0,), True), ((300, 5, 3000), (1,), True), ((300, 5, 3000), (0, 2), True)])
 def test_arrays_larger_than_a_slab(tally, tmp_path, save, rng, op, shape, axis, fortran):
     """By pipes, so that they are read in order; beside NumPy's own, of integers that it adds up exactly."""
     x = rng.integers(-1000, 1000, shape, dtype="i4")
@@ -188,6 +198,23 @@ def test_arrays_larger_than_a_slab(tally, tmp_path, save, rng, op, shape, axis, 
         got = results(tally, tmp_path, path, by_pipe, op, "--axis", ",".join(map(str, axis)))
         for o in op.split(","):
             assert np.array_equal(got[o] if "," in op else got, want[o]()), by_pipe
+
+
+def test_more_results_than_a_call_has(tally, tmp_path, save, rng):
+    """Masks and second arrays go along with the array; either may be in the other order."""
+    x, y = (rng.integers(-100, 100, (300_000, 3), dtype="i4") for _ in range(2))
+    mask = rng.integers(0, 2, x.shape, dtype="u1")
+    for order in "CF":
+        a, b, m = save(x), save(np.array(y, order=order), "y.npy"), save(np.array(mask, order=order), "m.npy")
+        for by_pipe in (False, True):
+            got = results(tally, tmp_path, a, by_pipe, "sum", "--axis", 1, "--mask", m)
+            assert np.array_equal(got, (x * mask).sum(1, dtype="i8"))
+        assert tally.run("dot", "--axis", 1, a, b, "-o", tmp_path / "d.npy").returncode == 0
+        assert np.array_equal(np.load(tmp_path / "d.npy"), (x.astype("i8") * y).sum(1))
+    m = save(mask, "m.npy")
+    for by_pipe in (False, True):
+        got = results(tally, tmp_path, a, by_pipe, "sum", "--segments", 3, "--mask", m)
+        assert np.array_equal(got, (x * mask).sum(1, dtype="i8"))
 
 
 def test_floats_larger_than_a_slab(tally, tmp_path, save, rng):
@@ -273,14 +300,14 @@ def test_constant_memory_of_groups(tally, tmp_path, save):
     (tmp_path / "a.npy").write_bytes(header((n,)))
     os.truncate(tmp_path / "a.npy", (tmp_path / "a.npy").stat().st_size + 4 * n)
     ids = save((np.arange(n) % 7).astype("u1"), "i.npy")
-    want = "".join(f"{i}\t{(n - 1 - i) // 7 + 1}\t{i}\n" for i in range(7)).encode()
+    want = [(i, (n - 1 - i) // 7 + 1, i) for i in range(7)]
     for name in ("-", tmp_path / "a.npy"):
         with open(tmp_path / "a.npy", "rb") as source:
             with subprocess.Popen(["cat"], stdin=source, stdout=subprocess.PIPE) as cat:
-                done = tally.run("count,argmin", "--by", ids, name, stdin=cat.stdout, preexec_fn=limit)
+                done = tally.run("argmin", "--by", ids, "--json", name, stdin=cat.stdout, preexec_fn=limit)
                 cat.stdout.close()
         assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout == b"id\tcount\targmin\n" + want
+        assert [(g["key"], g["n"], g["value"]) for g in json.loads(done.stdout)["groups"]] == want
 
 
 @pytest.mark.parametrize("args", [("--axis", "0"), ("--axis", "1"), ("--segments", "1024"), ("--mask", "m.npy")])
@@ -311,6 +338,12 @@ def test_lines(tally, save):
     assert tally("argmin", "--by", i, a) == "0\t0\n1\t1\n3\t2"
     assert tally("count,sum", "--by", i, a) == "id\tcount\tsum\n0\t5\t28\n1\t4\t21\n3\t3\t17"
     assert tally("mean", "--by", i, "--out", "f32", "--threads", 1, a).splitlines()[2] == "3\t5.6666665"
+
+
+def test_more_lines_than_wait_in_memory(tally, save):
+    """Results beyond 32 MiB wait in a file until all are there."""
+    n = 4_300_000
+    assert tally("max", "--segments", 1, save(np.arange(n))) == "\n".join(map(str, range(n)))
 
 
 def test_json(tally, save):

@@ -67,6 +67,7 @@ def test_arrays_without_axes(tally, save):
 
 
 OFFSETS = [
+    ([0, 5, 4, 12], "o.npy: offset 2 falls: it is 4 behind 5; sort the offsets"),
     ([0, 5, 3, 12], "o.npy: offset 2 falls: it is 3 behind 5; sort the offsets"),
     ([0, 13, 14], "o.npy: offset 1 is 13, outside of the 12 elements of {}; offsets lie between 0 and the number of elements"),
     ([-1, 5], "o.npy: offset 0 is -1, outside of the 12 elements of {}; offsets lie between 0 and the number of elements"),
