@@ -7,6 +7,7 @@
 #include "tally.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* How floating elements are spread. Integers are small, so that their sum and product fit; with
  * BENCH_WILD, and an operator that cannot overflow, they are random bits. For any and all the elements
@@ -24,6 +25,8 @@ enum bench_data {
 const char *bench_data_name(enum bench_data data);
 bool bench_data_parse(const char *name, enum bench_data *out);
 
+/* The i-th of a sequence of random words. */
+uint64_t bench_random(uint64_t i);
 /* Fills x[0..n): always with the same elements for the same arguments. */
 void bench_data_fill(enum bench_data data, tally_op op, tally_type type, void *x, size_t n);
 

@@ -14,6 +14,7 @@
 #include "arrow.h"
 #include "message.h"
 #include "progress.h"
+#include "scratch.h"
 #include "text.h"
 #include "unpack.h"
 
@@ -60,8 +61,8 @@ static void turn(unsigned char *to, const unsigned char *from, size_t bytes, siz
 
 #define LOST_TEXT " changed while it was read: it became shorter, or its disk failed; try again"
 
-/* What is mapped now, for the signal handler: two inputs may be, for a dot product. */
-enum { MAPPED_INPUTS = 2 };
+/* What is mapped now, for the signal handler: two arrays of a dot product, a mask, ids or offsets. */
+enum { MAPPED_INPUTS = 4 };
 static struct {
     const char *volatile name;
     unsigned char *volatile pages;
@@ -97,6 +98,7 @@ static void on_lost_page(int number, siginfo_t *info, void *context) {
     put("tally: ");
     put(name);
     put(LOST_TEXT "\n");
+    scratch_remove();
     _exit(STATUS_FAILED);
 }
 
@@ -149,6 +151,27 @@ static bool map_window(struct source *s) {
     s->left = size;
     s->done += size;
     return true;
+}
+
+const void *source_map(struct source *s) {
+    const size_t before = (size_t)(s->data % (uint64_t)sysconf(_SC_PAGESIZE));
+    if (!s->can_map || s->is_text || s->swapped || s->bytes == SOURCE_UNKNOWN || !s->bytes ||
+        s->bytes > SIZE_MAX / 2 || s->bytes % tally_type_size(s->type))
+        return NULL;
+    void *pages = mmap(NULL, before + (size_t)s->bytes, PROT_READ, MAP_SHARED, s->file,
+                       (off_t)(s->data - before));
+    if (pages == MAP_FAILED) return NULL;
+    s->pages = pages;
+    s->pages_bytes = before + (size_t)s->bytes;
+    watch(s);
+    s->done = s->bytes;
+    s->elements = source_count(s);
+    s->ended = true;
+    return s->pages + before;
+}
+
+bool source_is_whole(const struct source *s) {
+    return !s->pages || check_still_whole(s);
 }
 
 /* ---- Read ---- */

@@ -28,6 +28,8 @@ void json_measure(struct json_object *object, const char *key, double measured);
 void json_result(struct json_object *object, const tally_value *value);
 /* The same of several values, as two lists; a value that there is not is null. */
 void json_results(struct json_object *object, const tally_value *values, size_t count);
+/* The value and its bits, or null for one that there is not, at the end of two lists. */
+void json_items(struct json_object *values, struct json_object *bits, const tally_value *value);
 /* A list of the operators' names. */
 void json_ops(struct json_object *object, const char *key, const tally_op *ops, size_t count);
 /* Prints it and frees it; returns the command's exit status. */

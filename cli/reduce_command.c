@@ -44,12 +44,24 @@ const char reduce_help[] =
     "  -c, --column C  a table's column C: a number from 1, or a name of the first line; of "
     "several,\n"
     "                  as in -c price,quantity, a line each; dot takes two of them, x and y\n"
-    "  --by K          a value for each key in column K: key, tab, value, in order of appearance;\n"
-    "                  of several columns, as in --by city,year, each has a field\n"
+    "  --by K          with -c: a value for each key in column K: key, tab, value, in order of\n"
+    "                  appearance; of several columns, as in --by city,year, each has a field\n"
     "  --sort          in order of the keys instead\n"
     "  --header        the first line has names, also where columns are given by number\n"
     "  -F, --delimiter CHAR   what parts the fields; else the comma, or the tab or semicolon that\n"
     "                  the first line has instead. Fields may stand in double quotes\n"
+    "\n"
+    "Many results of one .npy array, one a line or in a file of their own:\n"
+    "  --axis D[,D...] along these axes, from 0; -1 is the last\n"
+    "  --segments S    of each segment: S is a .npy file of offsets, one more than segments, or\n"
+    "                  the length that all have\n"
+    "  --by IDS        without -c: of each group: IDS is a .npy file, an id from 0 for each\n"
+    "                  element; id, tab, value, without groups of nothing\n"
+    "  --groups K      ids lie below K, instead of the greatest in the file\n"
+    "  --skip-outside  leave out elements whose id is negative, or not below K\n"
+    "  --mask M        leave out elements whose byte in the .npy file M is 0; also with the above\n"
+    "  -o FILE         write the results to a .npy file; -: to standard output. Several values\n"
+    "                  are a structured array\n"
     "\n"
     "  --out TYPE      round the exact value to this floating type: sum, mean, var, std, norm1,\n"
     "                  norm2, sumsq, dot\n"
@@ -115,8 +127,25 @@ static bool set_option(struct reduction *r, int option) {
     case 'm':
         r->is_decimal = true;
         return true;
-    case 'o':
+    case 'O':
         return argument_type("--out", optarg, &r->problem.out);
+    case 'o':
+        r->shaping.output = optarg;
+        return true;
+    case 'a':
+        r->shaping.axis = optarg;
+        return true;
+    case 'g':
+        r->shaping.segments = optarg;
+        return true;
+    case 'k':
+        r->shaping.mask = optarg;
+        return true;
+    case 'G':
+        return argument_count("--groups", optarg, &r->shaping.groups);
+    case 'K':
+        r->shaping.skip_outside = true;
+        return true;
     case 'x':
         r->has_ddof = true;
         return set_ddof(r, optarg);
@@ -150,7 +179,12 @@ static int read_options(struct reduction *r, int argc, char **argv) {
         {"sort", no_argument, NULL, 'S'},
         {"each", no_argument, NULL, 'e'},
         {"decimal", no_argument, NULL, 'm'},
-        {"out", required_argument, NULL, 'o'},
+        {"axis", required_argument, NULL, 'a'},
+        {"segments", required_argument, NULL, 'g'},
+        {"groups", required_argument, NULL, 'G'},
+        {"skip-outside", no_argument, NULL, 'K'},
+        {"mask", required_argument, NULL, 'k'},
+        {"out", required_argument, NULL, 'O'},
         {"ddof", required_argument, NULL, 'x'},
         {"fast", no_argument, NULL, 'f'},
         {"device", required_argument, NULL, 'D'},
@@ -160,10 +194,14 @@ static int read_options(struct reduction *r, int argc, char **argv) {
         {NULL, 0, NULL, 0},
     };
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":hc:F:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":hc:F:o:", options, NULL)) != -1;) {
         if (c == 'c') c = 'C';
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(r, c)) return STATUS_USAGE;
+    }
+    if (r->columns.by && !r->columns.value) { /* without a table's column: a file of ids */
+        r->shaping.ids = r->columns.by;
+        r->columns.by = NULL;
     }
     return STATUS_OK;
 }
@@ -171,12 +209,12 @@ static int read_options(struct reduction *r, int argc, char **argv) {
 /* What only some operators take is told at once where none of these is asked for. */
 static int check_options(const struct reduction *r) {
     const struct columns *c = &r->columns;
-    if (!c->value && (c->by || c->has_header || c->delimiter))
+    const int status = shaped_check(r);
+    if (status != STATUS_OK) return status;
+    if (!c->value && (c->has_header || c->delimiter))
         return misused("%s goes with a table's column; name it, as in -c 2 or -c price",
-                       c->by           ? "--by"
-                       : c->has_header ? "--header"
-                                       : "-F");
-    if (r->sorted && !c->by) return misused("--sort goes with --by");
+                       c->has_header ? "--header" : "-F");
+    if (r->sorted && !c->by && !r->shaping.ids) return misused("--sort goes with --by");
     if (r->by_file && (c->value || r->is_decimal))
         return misused("--each and %s exclude each other; leave one out",
                        c->value ? "-c" : "--decimal");
@@ -222,7 +260,7 @@ static int run(void *argument) {
     int status;
     if (!argument_device(r->device_text, r->threads, &r->device, &status)) return status;
     find_threads(r);
-    status = reduction_run(r, work->names, work->count);
+    status = (shaped_is_asked(&r->shaping) ? shaped_run : reduction_run)(r, work->names, work->count);
     tally_state_destroy(r->state);
     groups_free(&r->groups);
     tally_close(r->device);

@@ -130,6 +130,10 @@ static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     s->bytes = wanted;
     s->data += header.needed;
     s->ahead_next = header.needed;
+    s->has_shape = true;
+    s->is_fortran = header.is_fortran;
+    s->dims = header.dims;
+    memcpy(s->length, header.length, sizeof s->length);
     s->swapped =
         header.element > 1 && header.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     return true;

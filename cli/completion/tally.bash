@@ -24,19 +24,22 @@ _tally() {
     --out) words='f16 bf16 f32 f64' ;;
     --device) words='auto cpu cuda opencl model' ;;
     --op) words=$operators ;;
+    --ids) words='random sorted zipf' ;;
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    --svg | -o | --output)
+    -n | --n | --shape | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --axis | --groups) return ;;
+    --by | --segments | --mask | --svg | -o | --output)
+        [ "$command $before" != 'bench --segments' ] || { COMPREPLY=($(compgen -W 'zipf giant empty' -- "$current")); return; }
         compopt -o filenames 2>/dev/null
         local IFS=$'\n'
         COMPREPLY=($(compgen -f -- "$current"))
         return ;;
-    -n | --n | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | --by | -F | --delimiter) return ;;
     esac
     [ -n "$words" ] || case $command in # what the command takes
     devices) words='--json --help' ;;
-    bench) words="$operators $statistics --dtype -n --n --data --device --threads --fast --repeat --json --help" ;;
+    bench) words="$operators $statistics --dtype -n --n --data --shape --axis --segments --groups --ids
+            --device --threads --fast --repeat --json --help" ;;
     ladder)
         words="--device --only --list $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
@@ -50,7 +53,7 @@ _tally() {
         case $current in
         -*)
             words='--dtype --text --raw --skip-na --decimal --each -c --column --by --sort --header -F --delimiter
-                --out --fast --device --threads --json --help'
+                --axis --segments --groups --skip-outside --mask -o --out --fast --device --threads --json --help'
             case ,$command, in *,var,* | *,std,* | *,describe,*) words="$words --ddof" ;; esac ;;
         *)
             compopt -o filenames 2>/dev/null

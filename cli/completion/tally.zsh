@@ -42,6 +42,9 @@ _tally() {
     bench)
         _arguments $numbers '--dtype[the elements'\'' type]:type:($types)' \
             '--data[how floating elements are spread]:kind:(uniform normal loguniform wild)' \
+            '--shape[an array of this shape]:lengths' '--axis[along these axes]:axes' \
+            '--segments[segments of this length, or skew]:length:(zipf giant empty)' \
+            '--groups[so many groups]:number' '--ids[how ids come]:kind:(random sorted zipf)' \
             '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
             '--fast[plain, unordered additions]' '--repeat[so many rounds]:number' '--json[one JSON object]' \
             '--help[its help]' ':operator:($names ${statistics%%:*})' ;;
@@ -61,7 +64,10 @@ _tally() {
         [[ ,$command, != *,(var|std|describe),* ]] || more=('--ddof[the correction of the variance]:number')
         _arguments '--dtype[the elements'\'' type]:type:($types)' '--text[numbers as text]' '--raw[raw elements]' \
             '--skip-na[leave out what is no number]' '--decimal[the exact decimal sum]' '--each[a line a file]' \
-            '(-c --column)'{-c,--column}'[a column of a table]:column' '--by[a value for each key]:column' \
+            '(-c --column)'{-c,--column}'[a column of a table]:column' '--by[a value for each key of a column, or id of a file]:column or file:_files' \
+            '--axis[along these axes]:axes' '--segments[of each segment]:offsets or length:_files' \
+            '--groups[ids lie below this]:number' '--skip-outside[leave out ids that do not]' \
+            '--mask[leave out elements whose byte is 0]:file:_files' '-o[write the results to a .npy file]:file:_files' \
             '--sort[in order of the keys]' '--header[the first line has names]' \
             '(-F --delimiter)'{-F,--delimiter}'[what parts the fields]:character' \
             '--out[round to this type]:type:(f16 bf16 f32 f64)' '--fast[plain, unordered additions]' \

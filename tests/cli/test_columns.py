@@ -114,10 +114,10 @@ def test_rows_without_a_number(tally):
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--by", "x"), "--by goes with a table's column; name it, as in -c 2 or -c price"),
     (("--header",), "--header goes with a table's column"),
     (("-F", ","), "-F goes with a table's column"),
     (("--sort",), "--sort goes with --by"),
+    (("--sort", "--by", "x"), "--by with a file of ids and --sort exclude each other; leave one out"),
     (("-c", "1", "--each"), "--each and -c exclude each other; leave one out"),
     (("-c", "1", "--raw"), "-c reads text; leave --raw out"),
     (("--decimal", "--dtype", "f64"), "--decimal goes with sum alone"),
