@@ -45,7 +45,7 @@ static double normal(uint64_t i) {
 }
 
 static uint64_t digit(uint64_t i) {
-    return 1 + random_word(i) % 9;
+    return 1 + bench_random(i) % 9;
 }
 
 /* A number for the i-th element; span: loguniform numbers lie in 2^-span..2^span. */
