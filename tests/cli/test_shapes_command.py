@@ -132,6 +132,15 @@ def test_groups(tally, tmp_path, save, rng, op, name):
         assert shapes.bits_of(fewer) == shapes.groups(op, name, x, ids, 3, mask)
 
 
+def test_ids_behind_a_mask(tally, save):
+    """They may be anything, and make no group."""
+    x, m = save(np.arange(5.0)), save(np.array([1, 1, 0, 0, 0], "u1"), "m.npy")
+    i = save(np.array([0, 2, -7, 9, 1]), "i.npy")
+    for stdin in (b"", x.read_bytes()):
+        for more in ((), ("--groups", 3)):
+            assert tally("sum", "--by", i, "--mask", m, *more, "-" if stdin else x, stdin=stdin) == "0\t0\n2\t1"
+
+
 def test_masks_with_dimensions_of_one(tally, tmp_path, save, rng):
     x, mask = rng.integers(0, 9, (4, 1, 5)), rng.integers(0, 2, (4, 1, 5), dtype="u1")
     for shape in ((4, 5), (1, 4, 5), (1, 1, 4, 1, 5, 1)):
