@@ -3,8 +3,9 @@
 #   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
 #   make check    install what is missing, build, and run every test
-#   make bench    the comparison table: ours against its peers and the memory's speed
+#   make bench    the comparison tables: ours against its peers (installed where that can be done) and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
+#   make page     docs/reduction.html, the page of `tally report`, and the picture in the README
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
@@ -32,7 +33,9 @@ check:
 	@scripts/check
 
 bench: all
-	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
+	@scripts/install-deps bench "$(BUILD)" || echo "bench: some peers are left out"
+	@for python3 in "$(BUILD)/peers/bin/python3" /usr/bin/python3 python3; do \
+	    command -v $$python3 >/dev/null && break; done; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
 
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
 $(BUILD)/bin/bench_cub: bench/cub.cu all
@@ -40,6 +43,10 @@ $(BUILD)/bin/bench_cub: bench/cub.cu all
 
 bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)
+
+page: all
+	@"$(BUILD)/bin/tally" report -o docs/reduction.html
+	@"$(BUILD)/bin/tally" explain contiguous -n 8 --block 4 --svg docs/contiguous.svg
 
 install: all
 	@cmake --install "$(BUILD)" $(quiet)
@@ -58,4 +65,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu install uninstall deb format clean
+.PHONY: all demo check bench bench-gpu page install uninstall deb format clean

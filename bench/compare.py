@@ -1,12 +1,13 @@
 """What `make bench` prints: Tally beside its peers and beside the memory's speed.
 
-    bench/compare.py BUILD [--n 2^27] [--rounds R] [--quick] [--peer NAME=LIBRARY:FUNCTION ...]
+    bench/compare.py BUILD [--n 2^27] [--rounds R] [--quick] [--only TABLE] [--peer NAME=LIBRARY:FUNCTION ...]
 
-Three tables, each measured in interleaved runs on this machine, medians throughout:
+Tables, each measured in interleaved runs on this machine, medians throughout:
   1. exact sums on data from tame to wild, on all cores and on one, against the OpenMP SIMD loop;
   2. the other operators and types against the same loop;
   3. exact sums against other libraries in this process: NumPy, math.fsum, and any --peer, a shared library
      that exports `double FUNCTION(const double *, size_t)`;
+  4. files of text, comma-separated values and .npy against other programs (files.py);
 and small arrays, by bench_small.
 """
 import argparse
@@ -20,11 +21,13 @@ import time
 
 import numpy as np
 
+import files
+
 parser = argparse.ArgumentParser()
 parser.add_argument("build")
 parser.add_argument("--n", default="2^27")
 parser.add_argument("--rounds", type=int, default=7)
-parser.add_argument("--only", choices=["exact", "operators", "libraries"], help="one of the tables")
+parser.add_argument("--only", choices=["exact", "operators", "libraries", "files"], help="one of the tables")
 parser.add_argument("--quick", action="store_true", help="a smaller n and fewer rows")
 parser.add_argument("--peer", action="append", default=[], metavar="NAME=LIBRARY:FUNCTION")
 args = parser.parse_args()
@@ -146,3 +149,5 @@ if args.only in (None, "operators"):
 if args.only in (None, "libraries"):
     libraries()
     short_arrays()
+if args.only in (None, "files"):
+    files.tables(args.build, min(args.rounds, 5), 20 if args.quick else 200)

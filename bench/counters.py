@@ -40,7 +40,7 @@ COLUMNS = [
     ("additions", "GPU", "gpu", ["smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"]),
     ("additions", "model", "model", lambda c: c["operations"]),
     ("warp instructions", "GPU", "gpu", ["smsp__inst_executed.sum"]),
-    ("warp instructions", "slots/32", "model", lambda c: c["slots"] / 32),
+    ("warp instructions", "issued/32", "model", lambda c: c["issued"] / 32),
     ("share of lanes", "active", "lanes", [ACTIVE]),
     ("share of lanes", "on", "lanes", [ACTIVE_ON]),
     ("share of lanes", "model", "efficiency", lambda c: c["efficiency"]),
@@ -66,9 +66,9 @@ lines          The model's transactions: 128-byte lines, of loads and of stores.
 bank conflicts The GPU's counter also sees other waits for the memory's banks, which come and go. patched: counted by
                instructions put into the kernel.
 divergent      The model counts branches of the source, the GPU those that the compiler has left.
-instructions   The GPU's: all of them. slots/32: the warps and steps in which the operator is applied.
+instructions   The GPU's: all of them. issued/32: the model's, of those that apply the operator.
 lanes          active: lanes that take part in an instruction. on: and whom it is not switched off for. model: its
-               efficiency, of the operator alone; - where lanes apply it several times in a step."""
+               efficiency, useful operations a slot issued, of the operator alone."""
 GRID_NOTE = """\
 *              A grid sized to the device, which is not the model's: only what depends on the array alone compares."""
 
@@ -119,7 +119,7 @@ def cell(column, grid, metrics, counts):
         return str(grid)
     if kind in ("model", "efficiency"):
         value = what(counts)
-        return f"{value:.0f}" if kind == "model" else f"{value:.2f}" if value <= 1 else "-"
+        return f"{value:.0f}" if kind == "model" else f"{value:.2f}"
     if kind == "excess":
         medians = [statistics.median(metrics[name]) for name in what if name in metrics]
         return f"{medians[0] - medians[1]:.0f}" if len(medians) == 2 else None

@@ -22,16 +22,12 @@ struct answer {
 
 /* ---- Lowering ---- */
 
-/* Why there is no one value. */
+/* Why there is no one value: a product, then. */
 static int tell_range(const struct reduction *r, const tally_state *state) {
-    const tally_op op = r->problem.op;
-    const bool rounds =
-        op == TALLY_SUM || op == TALLY_NORM1 || op == TALLY_SUMSQ || op == TALLY_DOT;
     const char *type = tally_type_name(r->problem.type);
-    return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; %s", r->asked,
-                  tally_state_count(state), type, *type == 'u' ? "u64" : "i64",
-                  rounds ? "--out f64 rounds it"
-                         : "reduce parts of the data, or convert them to f64");
+    return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; reduce parts of "
+                  "the data, or convert them to f64",
+                  r->asked, tally_state_count(state), type, *type == 'u' ? "u64" : "i64");
 }
 
 static bool lower(const struct reduction *r, const tally_state *state, struct answer *a) {
@@ -107,7 +103,8 @@ static void print_values(const struct reduction *r, const struct answer *a) {
 /* A key on its line: what would break the line is written out. */
 static void print_key(const char *key, size_t length) {
     for (size_t i = 0; i < length; i++) {
-        const char *escaped = key[i] == '\t'   ? "\\t"
+        const char *escaped = !key[i]          ? "\t" /* between its fields */
+                              : key[i] == '\t' ? "\\t"
                               : key[i] == '\n' ? "\\n"
                               : key[i] == '\r' ? "\\r"
                                                : NULL;
@@ -118,10 +115,19 @@ static void print_key(const char *key, size_t length) {
     }
 }
 
-/* Several values have a line of their names above them. */
-static void print_names(const char *key, const struct answer *a) {
+/* Whether there is an answer for each group, and none to all of it. */
+static bool is_grouped(const struct reduction *r) {
+    return r->columns.value && (r->columns.by || columns_apart(&r->columns));
+}
+
+/* Several values have a line of their names above them, behind those of the keys. */
+static void print_names(const struct reduction *r, const struct answer *a) {
+    const char *by = r->columns.by;
     if (a->count == 1) return;
-    fputs(key, stdout);
+    for (const char *at = by; at && *at; at++)
+        putchar(*at == ',' ? '\t' : *at);
+    if (r->by_file) fputs("file", stdout);
+    if (is_grouped(r) && columns_apart(&r->columns)) fputs(by ? "\tcolumn" : "column", stdout);
     for (size_t i = 0; i < a->count; i++)
         printf("\t%s", tally_op_name(a->op[i]));
     putchar('\n');
@@ -143,13 +149,13 @@ static bool check_groups(const struct reduction *r) {
     return true;
 }
 
-static bool print_groups(const struct reduction *r, const char *key) {
+static bool print_groups(const struct reduction *r) {
     struct answer a;
     if (!check_groups(r)) return false;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
         if (!lower_group(r, group, &a)) return false;
-        if (i == 0) print_names(key, &a);
+        if (i == 0) print_names(r, &a);
         print_line(group->key, group->key_bytes, &a);
     }
     return true;
@@ -157,10 +163,10 @@ static bool print_groups(const struct reduction *r, const char *key) {
 
 static int print_text(const struct reduction *r) {
     struct answer a;
-    if (r->columns.by) return print_groups(r, r->columns.by) ? finish_output() : STATUS_FAILED;
+    if (is_grouped(r)) return print_groups(r) ? finish_output() : STATUS_FAILED;
     if (!lower_all(r, &a)) return STATUS_FAILED;
     if (r->by_file) {
-        if (!print_groups(r, "file")) return STATUS_FAILED;
+        if (!print_groups(r)) return STATUS_FAILED;
         print_line("total", 5, &a);
     } else {
         print_values(r, &a);
@@ -179,7 +185,21 @@ static void json_answer(struct json_object *object, const struct answer *a) {
     }
 }
 
-static bool json_groups(const struct reduction *r, struct json_object *object, const char *name) {
+/* A key of one field is a text, one of several a list of texts; a column's name stands apart. */
+static void json_key(const struct reduction *r, struct json_object *item, const char *key) {
+    const size_t fields = columns_count(r->columns.by);
+    struct json_object *list = fields > 1 ? json_new_list() : NULL;
+    if (r->by_file) json_text(item, "file", key);
+    for (size_t i = 0; i < fields; i++, key += strlen(key) + 1)
+        if (list)
+            json_item(list, json_new_text(key));
+        else
+            json_text(item, "key", key);
+    if (list) json_member(item, "key", list);
+    if (is_grouped(r) && columns_apart(&r->columns)) json_text(item, "column", key);
+}
+
+static bool json_groups(const struct reduction *r, struct json_object *object) {
     struct json_object *list = json_new_list();
     struct answer a;
     json_member(object, "groups", list);
@@ -188,7 +208,7 @@ static bool json_groups(const struct reduction *r, struct json_object *object, c
         struct json_object *item = json_new_object();
         json_item(list, item);
         if (!lower_group(r, group, &a)) return false;
-        json_text(item, name, group->key);
+        json_key(r, item, group->key);
         if (!group->money) json_count(item, "n", a.n);
         json_answer(item, &a);
     }
@@ -197,9 +217,9 @@ static bool json_groups(const struct reduction *r, struct json_object *object, c
 
 static int print_json(const struct reduction *r) {
     tally_device_info device;
-    struct answer a;
+    struct answer a = {.n = 0};
     if (tally_device_describe(r->device, &device) != TALLY_OK) return failed("%s", tally_error());
-    if (!r->columns.by && !lower_all(r, &a)) return STATUS_FAILED;
+    if (!is_grouped(r) && !lower_all(r, &a)) return STATUS_FAILED;
     struct json_object *object = json_new_object();
     json_text(object, "op", r->asked);
     size_t count = 0;
@@ -210,8 +230,8 @@ static int print_json(const struct reduction *r) {
     if (count > 1) json_ops(object, "ops", ops, count);
     json_text(object, "dtype", r->is_decimal ? "decimal" : tally_type_name(r->problem.type));
     json_count(object, "n", r->numbers);
-    if (!r->columns.by) json_answer(object, &a);
-    if ((r->columns.by || r->by_file) && !json_groups(r, object, r->by_file ? "file" : "key")) {
+    if (!is_grouped(r)) json_answer(object, &a);
+    if ((is_grouped(r) || r->by_file) && !json_groups(r, object)) {
         json_object_put(object);
         return STATUS_FAILED;
     }
@@ -222,6 +242,6 @@ static int print_json(const struct reduction *r) {
 }
 
 int answer_print(struct reduction *r) {
-    if (r->sorted) groups_sort(&r->groups);
+    if (r->sorted) groups_sort(&r->groups, columns_count(r->columns.by));
     return r->as_json ? print_json(r) : print_text(r);
 }

@@ -150,6 +150,15 @@ static bool join_threads(const char *device, uint64_t threads, char *spec, size_
     return true;
 }
 
+bool argument_needs_driver(const char *device) {
+    static const char *const own[] = {"auto", "cpu", "model"};
+    const size_t length = device ? strcspn(device, ":") : 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!device || (strlen(own[i]) == length && memcmp(device, own[i], length) == 0))
+            return false;
+    return true;
+}
+
 bool argument_device(const char *device, uint64_t threads, tally_device **out, int *status) {
     char spec[512];
     snprintf(spec, sizeof spec, "%s", device ? device : "auto");
@@ -158,5 +167,6 @@ bool argument_device(const char *device, uint64_t threads, tally_device **out, i
         return false;
     *status = STATUS_FAILED;
     if (tally_open(spec, out) == TALLY_OK) return true;
-    return failed("%s; 'tally devices' lists what is here", tally_error()), false;
+    const char *error = tally_error(), *hint = "; 'tally devices' lists what is here";
+    return failed("%s%s", error, strchr(error, ';') ? "" : hint), false;
 }

@@ -10,6 +10,8 @@
 #include "arguments.h"
 #include "bench_data.h"
 #include "bench_loops.h"
+#include "bench_shaped.h"
+#include "guard.h"
 #include "json.h"
 #include "memory.h"
 #include "message.h"
@@ -32,6 +34,8 @@ const char bench_help[] =
     "loop, and plain reads of the same memory, in turns; shows the median of each. On a GPU the\n"
     "array lies in the device's memory, as for its plain reads; a line of its own shows the time\n"
     "with the copy from the host's. The two loops are the CPU's always.\n"
+    "Results of parts - see below - move the array, its ids or offsets, and the results: the roof\n"
+    "reads and writes as many bytes. On a GPU their time is that with the copy.\n"
     "OP is any operator of 'tally help sum'; sum is the default. dot has two arrays.\n"
     "\n"
     "  --dtype TYPE    the elements' type; f64 is the default\n"
@@ -39,6 +43,12 @@ const char bench_help[] =
     "  --data KIND     uniform (the default), normal, loguniform or wild; for any all elements "
     "are\n"
     "                  0, and for all none is, so that all are looked at\n"
+    "  --shape AxB...  an array of this shape, such as 16777216x4; with --axis\n"
+    "  --axis D[,D...] reduced along these\n"
+    "  --segments S    segments of this length, or one of zipf, giant (two that hold nearly all)\n"
+    "                  and empty (most of them); by i64 offsets\n"
+    "  --groups K      so many groups, by i32 ids\n"
+    "  --ids KIND      random (the default), sorted or zipf\n"
     "  --device SPEC   auto (the default), cpu, cpu:threads=3,isa=avx2; see 'tally devices'\n"
     "  --threads N     so many threads of the cpu\n"
     "  --fast          plain, unordered floating additions: no promise on the bits\n"
@@ -66,6 +76,7 @@ struct bench {
     uint64_t n, threads, rounds; /* threads: 0 where --threads is not given */
     enum bench_data data;
     const char *device_text;
+    struct bench_shape shape;
     bool as_json, help;
 
     tally_device *device;
@@ -103,6 +114,20 @@ static bool set_option(struct bench *b, int option) {
         return argument_count("-n", optarg, &b->n);
     case 'a':
         return set_data(b, optarg);
+    case 's':
+        b->shape.shape = optarg;
+        return true;
+    case 'x':
+        b->shape.axis = optarg;
+        return true;
+    case 'g':
+        b->shape.segments = optarg;
+        return true;
+    case 'G':
+        return argument_count("--groups", optarg, &b->shape.groups);
+    case 'i':
+        b->shape.ids = optarg;
+        return true;
     case 'D':
         b->device_text = optarg;
         return true;
@@ -136,11 +161,21 @@ static int read_operator(struct bench *b, int argc, char **argv) {
 
 static int read_options(struct bench *b, int argc, char **argv) {
     static const struct option options[] = {
-        {"dtype", required_argument, NULL, 'd'},   {"n", required_argument, NULL, 'n'},
-        {"data", required_argument, NULL, 'a'},    {"device", required_argument, NULL, 'D'},
-        {"threads", required_argument, NULL, 'T'}, {"fast", no_argument, NULL, 'f'},
-        {"repeat", required_argument, NULL, 'r'},  {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"dtype", required_argument, NULL, 'd'},
+        {"n", required_argument, NULL, 'n'},
+        {"data", required_argument, NULL, 'a'},
+        {"device", required_argument, NULL, 'D'},
+        {"threads", required_argument, NULL, 'T'},
+        {"fast", no_argument, NULL, 'f'},
+        {"repeat", required_argument, NULL, 'r'},
+        {"json", no_argument, NULL, 'j'},
+        {"shape", required_argument, NULL, 's'},
+        {"axis", required_argument, NULL, 'x'},
+        {"segments", required_argument, NULL, 'g'},
+        {"groups", required_argument, NULL, 'G'},
+        {"ids", required_argument, NULL, 'i'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
@@ -192,11 +227,14 @@ static const struct loops all_loops[] = {
 /* The loops in the best instruction set here, which is what an unrestricted cpu device names: the
  * rival keeps it also where --device asks for a lesser one. */
 static const struct loops *pick_loops(void) {
-    tally_device_info cpu;
-    size_t count;
-    if (tally_device_list(&cpu, 1, &count) != TALLY_OK || count == 0) return all_loops;
+    tally_device_info info;
+    tally_device *cpu;
+    if (tally_open("cpu", &cpu) != TALLY_OK) return all_loops;
+    const tally_status s = tally_device_describe(cpu, &info);
+    tally_close(cpu);
+    if (s != TALLY_OK) return all_loops;
     for (size_t i = 0; i < sizeof all_loops / sizeof *all_loops; i++)
-        if (strcmp(all_loops[i].isa, cpu.isa) == 0) return &all_loops[i];
+        if (strcmp(all_loops[i].isa, info.isa) == 0) return &all_loops[i];
     return all_loops;
 }
 
@@ -381,7 +419,24 @@ static int print_table(const struct bench *b) {
     return finish_output();
 }
 
+static int bench_parts(const struct bench *b) {
+    const struct loops *loops = pick_loops();
+    struct bench_shaped as = {.ask = b->shape,
+                              .problem = b->problem,
+                              .n = b->n,
+                              .rounds = b->rounds,
+                              .data = b->data,
+                              .device = b->device,
+                              .threads = b->loop_threads,
+                              .as_json = b->as_json};
+    for (int i = 0; i < BENCH_READS; i++)
+        as.read[i] = loops->read(i);
+    return bench_shaped(&as);
+}
+
 static int bench(struct bench *b) {
+    if (bench_shape_is_asked(&b->shape)) return describe(b) ? bench_parts(b) : STATUS_FAILED;
+    if (!b->n) b->n = 1 << 27;
     if (tally_problem_values(&b->problem, &b->values) != TALLY_OK)
         return failed("%s", tally_error());
     if (!describe(b) || !get_memory(b)) return STATUS_FAILED;
@@ -392,15 +447,21 @@ static int bench(struct bench *b) {
     return b->as_json ? print_json(b) : print_table(b);
 }
 
+static int run(void *argument) {
+    struct bench *b = argument;
+    int status;
+    if (!argument_device(b->device_text, b->threads, &b->device, &status)) return status;
+    status = bench(b);
+    memory_release(b->x, b->bytes);
+    free(b->seconds);
+    tally_close(b->device);
+    return status;
+}
+
 int bench_command(int argc, char **argv) {
-    struct bench b = {.problem = {.op = TALLY_SUM, .type = TALLY_F64}, .n = 1 << 27, .rounds = 9};
+    struct bench b = {.problem = {.op = TALLY_SUM, .type = TALLY_F64}, .rounds = 9};
     int status = read_options(&b, argc, argv);
     if (status != STATUS_OK) return status;
     if (b.help) return fputs(bench_help, stdout), finish_output();
-    if (!argument_device(b.device_text, b.threads, &b.device, &status)) return status;
-    status = bench(&b);
-    memory_release(b.x, b.bytes);
-    free(b.seconds);
-    tally_close(b.device);
-    return status;
+    return argument_needs_driver(b.device_text) ? guarded(run, &b, false) : run(&b);
 }

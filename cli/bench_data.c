@@ -23,7 +23,7 @@ bool bench_data_parse(const char *name, enum bench_data *out) {
 }
 
 /* Steele, Lea and Flood's splitmix64: the i-th of its random words. */
-static uint64_t random_word(uint64_t i) {
+uint64_t bench_random(uint64_t i) {
     uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -38,21 +38,27 @@ static double uniform(uint64_t r) {
 static double normal(uint64_t i) {
     uint64_t sum = 0;
     for (uint64_t k = 0; k < 3; k++) {
-        uint64_t r = random_word(3 * i + k);
+        uint64_t r = bench_random(3 * i + k);
         sum += (r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) + (r >> 48);
     }
     return (double)sum * 0x1p-16 - 6;
 }
 
+static uint64_t digit(uint64_t i) {
+    return 1 + bench_random(i) % 9;
+}
+
 /* A number for the i-th element; span: loguniform numbers lie in 2^-span..2^span. */
 static double draw(enum bench_data data, tally_op op, uint64_t i, double span) {
-    uint64_t r = random_word(i);
+    uint64_t r = bench_random(i);
     double sign = r & 1 ? -1 : 1;
     switch (data) {
     case BENCH_NORMAL:
         return normal(i);
     case BENCH_LOGUNIFORM:
         return sign * exp2(span * (2 * uniform(r) - 1));
+    case BENCH_DIGITS:
+        return op == TALLY_PROD ? sign : (double)digit(i);
     default:
         return op == TALLY_PROD ? sign : uniform(r);
     }
@@ -60,7 +66,7 @@ static double draw(enum bench_data data, tally_op op, uint64_t i, double span) {
 
 /* Random bits, made finite: an exponent of all ones loses its lowest one. */
 static uint64_t wild(uint64_t i, int bits, int fraction) {
-    uint64_t r = random_word(i) >> (64 - bits);
+    uint64_t r = bench_random(i) >> (64 - bits);
     uint64_t exponent = (UINT64_MAX >> (65 - bits)) >> fraction << fraction;
     return (r & exponent) == exponent ? r ^ (uint64_t)1 << fraction : r;
 }
@@ -110,8 +116,9 @@ static bool cannot_overflow(tally_op op) {
 
 /* An integer's bits. */
 static uint64_t small(enum bench_data data, tally_op op, bool is_signed, uint64_t i) {
-    uint64_t r = random_word(i);
+    uint64_t r = bench_random(i);
     if (op == TALLY_PROD) return is_signed && r & 1 ? UINT64_MAX : 1;
+    if (data == BENCH_DIGITS) return digit(i);
     if (cannot_overflow(op) && data == BENCH_WILD) return r;
     return is_signed ? r % 201 - 100 : r % 101;
 }

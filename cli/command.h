@@ -12,9 +12,10 @@ int devices_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
 int ladder_command(int argc, char **argv);
 int explain_command(int argc, char **argv);
+int report_command(int argc, char **argv);
 int quiz_command(int argc, char **argv);
 
 extern const char reduce_help[], devices_help[], bench_help[], ladder_help[], explain_help[],
-    quiz_help[];
+    report_help[], quiz_help[];
 
 #endif

@@ -15,6 +15,7 @@
 
 #include <fenv.h>
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -108,37 +109,60 @@ enum decimal_result decimal_read(tally_type type, const char *text, void *elemen
 
 /* ---- Quickly ---- */
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* The first eight bytes of a text, the first of them the lowest, as differences from '0'. */
+static inline uint64_t load(const char *text) {
+    uint64_t w;
+    memcpy(&w, text, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    return w ^ 0x3030303030303030u;
 }
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* Eight digits at once, in the bytes of a word (after Lemire, "Quickly parsing eight digits"). */
-static bool are_digits(uint64_t w) {
-    const uint64_t high = 0xf0f0f0f0f0f0f0f0u;
-    return ((w & high) | (((w + 0x0606060606060606u) & high) >> 4)) == 0x3333333333333333u;
+/* How many of the bytes are digits, before the first that is none. A byte above 9 sets its own high bit; what it
+ * carries over reaches bytes behind it only. */
+static inline unsigned count_digits(uint64_t w) {
+    const uint64_t others = (w | (w + 0x7676767676767676u)) & 0x8080808080808080u;
+    return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 }
 
-static uint64_t eight_digits(uint64_t w) {
-    w -= 0x3030303030303030u;
+/* The number that the first `count` digits are (after Lemire, "Quickly parsing eight digits"): they are moved
+ * behind zeros, then brought together by pairs, fours and eights. */
+static inline uint64_t join_digits(uint64_t w, unsigned count) {
+    w = count ? w << (64 - 8 * count) : 0;
     w = w * 10 + (w >> 8); /* pairs, in every other byte */
     return ((w & 0x000000ff000000ffu) * 0x000f424000000064u +
             (w >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u) >>
            32;
 }
-#endif
 
-/* Digits on from *at, appended to `value`, which wraps where there are more than 19 in all. */
-static uint64_t read_digits(const char **at, uint64_t value) {
-    const char *c = *at;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    for (uint64_t w; memcpy(&w, c, 8), are_digits(w); c += 8)
-        value = value * 100000000 + eight_digits(w);
-#endif
-    for (; is_digit(*c); c++)
-        value = value * 10 + (uint64_t)(*c - '0');
-    *at = c;
-    return value;
+/* Reads digits on from `at`, where `w` was loaded, and appends them to *value, which wraps where there are more
+ * than 19 in all. Returns the first byte that is none. */
+ALWAYS_INLINE const char *read_digits(const char *at, uint64_t w, uint64_t *value) {
+    static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+    for (;;) {
+        const unsigned count = count_digits(w);
+        const uint64_t read = join_digits(w, count);
+        if (count < 8) {
+            *value = *value * tens[count] + read;
+            return at + count;
+        }
+        *value = *value * 100000000 + read;
+        at += 8;
+        w = load(at);
+    }
+}
+
+/* Reads a sign and the digits behind it. Both texts that may follow are loaded before it is known which. */
+static inline const char *read_signed(const char *text, bool *negative, const char **first,
+                                      uint64_t *value) {
+    const uint64_t without = load(text), with = load(text + 1);
+    *negative = *text == '-';
+    *first = text + (*negative | (*text == '+'));
+    *value = 0;
+    return read_digits(*first, *first == text ? without : with, value);
 }
 
 /* The double nearest to digits * 10^exponent, in *out; false where another way is needed.
@@ -146,12 +170,13 @@ static uint64_t read_digits(const char **at, uint64_t value) {
  * Both factors are exact in the format that is computed in, so that one rounding is made (Clinger 1990). In
  * the wider format, of 64 bits, a second one follows, to 53. It goes wrong only where the first has
  * landed on a midpoint of the doubles: the bits below the double's are then 100...0. */
-static bool scale(uint64_t digits, int exponent, double *out) {
+ALWAYS_INLINE bool scale(uint64_t digits, int exponent, double *out) {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (digits <= (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
-        *out = exponent < 0 ? (double)digits / tens[-exponent] : (double)digits * tens[exponent];
+        const double x = (double)(int64_t)digits;
+        *out = exponent < 0 ? x / tens[-exponent] : x * tens[exponent];
         return true;
     }
 #if LDBL_MANT_DIG == 64 && defined(__x86_64__)
@@ -172,49 +197,51 @@ static bool scale(uint64_t digits, int exponent, double *out) {
 }
 
 /* The f32 nearest to what *x was rounded from: wrong only where *x is a midpoint of two f32s. */
-static bool shorten(double x, float *out) {
+static inline bool shorten(double x, float *out) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     *out = (float)x;
     return x == 0 || ((bits & 0x1fffffff) != 0x10000000 && (x >= 0x1p-126 || x <= -0x1p-126));
 }
 
-static const char *quick_floating(tally_type type, const char *text, void *element) {
-    const bool negative = *text == '-';
-    const char *at = text + (*text == '-' || *text == '+'), *first = at;
-    uint64_t digits = read_digits(&at, 0);
+ALWAYS_INLINE const char *quick_floating(tally_type type, const char *text, void *element) {
+    bool negative;
+    const char *first;
+    uint64_t digits;
+    const char *at = read_signed(text, &negative, &first, &digits);
     size_t count = (size_t)(at - first);
     int exponent = 0;
     if (*at == '.') {
-        const char *point = ++at;
-        digits = read_digits(&at, digits);
+        const char *point = at + 1;
+        at = read_digits(point, load(point), &digits);
         count += (size_t)(at - point);
         if (at - point > 40) return NULL;
         exponent = -(int)(at - point);
     }
-    if (count == 0 || count > 19) return NULL;
+    if (count - 1 > 18) return NULL; /* none, or too many */
     if (*at == 'e' || *at == 'E') {
         const bool down = at[1] == '-';
         const char *power = at + 1 + (at[1] == '-' || at[1] == '+');
-        at = power;
-        const int value = (int)read_digits(&at, 0);
+        uint64_t value = 0;
+        at = read_digits(power, load(power), &value);
         if (at == power || at - power > 4) return NULL;
-        exponent += down ? -value : value;
+        exponent += down ? -(int)value : (int)value;
     }
     double x;
     if (!scale(digits, exponent, &x)) return NULL;
-    if (negative) x = -x;
+    x = copysign(x, negative ? -1 : 1);
     if (type == TALLY_F64) return memcpy(element, &x, sizeof x), at;
     float y;
     if (!shorten(x, &y)) return NULL;
     return memcpy(element, &y, sizeof y), at;
 }
 
-static const char *quick_integer(tally_type type, const char *text, void *element) {
-    const bool negative = *text == '-';
-    const char *at = text + (*text == '-' || *text == '+'), *first = at;
-    const uint64_t value = read_digits(&at, 0);
-    const size_t bytes = tally_type_size(type);
+ALWAYS_INLINE const char *quick_integer(tally_type type, size_t bytes, const char *text,
+                                        void *element) {
+    bool negative;
+    const char *first;
+    uint64_t value;
+    const char *at = read_signed(text, &negative, &first, &value);
     if (at == first || at - first > 18) return NULL;
     uint64_t largest = UINT64_MAX >> (64 - 8 * bytes);
     if (type_is_signed(type))
@@ -228,5 +255,31 @@ static const char *quick_integer(tally_type type, const char *text, void *elemen
 
 const char *decimal_quick(tally_type type, const char *text, void *element) {
     if (type == TALLY_F64 || type == TALLY_F32) return quick_floating(type, text, element);
-    return type_is_floating(type) ? NULL : quick_integer(type, text, element);
+    return type_is_floating(type) ? NULL
+                                  : quick_integer(type, tally_type_size(type), text, element);
+}
+
+/* decimal_many() for one type, which the compiler knows. */
+static inline const char *many(tally_type type, const char *at, const char *end,
+                               unsigned char **element, uint64_t *lines) {
+    const size_t size = type == TALLY_F64 ? 8 : type == TALLY_F32 ? 4 : tally_type_size(type);
+    while (at < end) {
+        const char *next = type == TALLY_F64 || type == TALLY_F32
+                               ? quick_floating(type, at, *element)
+                               : quick_integer(type, size, at, *element);
+        if (!next) break;
+        next += *next == '\r' && next[1] == '\n';
+        if (*next != '\n' && *next != ' ' && *next != '\t') break;
+        *lines += *next == '\n';
+        *element += size;
+        at = next + 1;
+    }
+    return at;
+}
+
+const char *decimal_many(tally_type type, const char *text, const char *end,
+                         unsigned char **element, uint64_t *lines) {
+    if (type == TALLY_F64) return many(TALLY_F64, text, end, element, lines);
+    if (type == TALLY_F32) return many(TALLY_F32, text, end, element, lines);
+    return type_is_floating(type) ? text : many(type, text, end, element, lines);
 }

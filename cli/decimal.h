@@ -7,6 +7,7 @@
 #include "tally.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum decimal_result {
     DECIMAL_OK,
@@ -21,8 +22,15 @@ enum decimal_result decimal_read(tally_type type, const char *text, void *elemen
 
 /* The same, fast, of the most common numbers: up to 19 digits with a point and a small exponent, as an f64 or
  * f32; up to 18 digits as an integer. Returns the first byte after the number, or NULL where
- * decimal_read() is needed. Eight bytes behind the text must be readable, and a byte that belongs to no
- * number must end it. */
+ * decimal_read() is needed. A byte that belongs to no number must end it, and DECIMAL_SPARE bytes behind that be
+ * readable. */
 const char *decimal_quick(tally_type type, const char *text, void *element);
+enum { DECIMAL_SPARE = 16 };
+
+/* Reads such numbers from text up to `end`, each with one blank or line end behind it, into **element and
+ * onward, and adds the line ends to *lines. Returns where something else stands, which is to be read another
+ * way; *element is then behind the last one read. As decimal_quick() it may look at bytes behind the end. */
+const char *decimal_many(tally_type type, const char *text, const char *end,
+                         unsigned char **element, uint64_t *lines);
 
 #endif

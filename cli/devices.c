@@ -137,5 +137,5 @@ int devices_command(int argc, char **argv) {
         as_json = true;
     }
     if (optind < argc) return misused("devices takes no argument such as '%s'", argv[optind]);
-    return guarded(list_all, &as_json);
+    return guarded(list_all, &as_json, true);
 }

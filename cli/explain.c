@@ -12,6 +12,7 @@
 #include "ladder_counts.h"
 #include "message.h"
 #include "own_explain.h"
+#include "picture.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -26,9 +27,17 @@ const char explain_help[] =
     "step: the stride, which warps are at work and with how many lanes, the lines of memory they\n"
     "touch; then what the rung wastes, and which rung mends that. Where a text has a closed\n"
     "formula, it stands beside the count. 'tally ladder' lists the rungs and compares them.\n"
-    "\n" LADDER_OPTIONS_HELP "  --json            all of it as one JSON object\n"
+    "\n" LADDER_OPTIONS_HELP
+    "  --draw            draws each step: the elements in a row, which thread combines which, the\n"
+    "                    values after it, the lines and banks that are touched; for small n\n"
+    "  --svg FILE        the same as a picture; - is standard output\n"
+    "  --steps           --json has every lane's accesses, too: elements, values, lines, banks, "
+    "and\n"
+    "                    the line of the kernel's text; n up to 4096\n"
+    "  --json            all of it as one JSON object\n"
     "  --help            this text\n"
     "\n"
+    "With --draw, --svg and --steps the elements are whole numbers from 1 to 9.\n"
     "A kernel of your own: CUDA C as nvcc takes it, compiled by g++, run on the model in a "
     "process\n"
     "that can do nothing else. Its parameters are (input, output), (array, n) or (input, output,\n"
@@ -36,9 +45,9 @@ const char explain_help[] =
     "step by step, and the rung that it is most like.\n"
     "\n" OWN_OPTIONS_HELP "\n"
     "Without options: 1024 elements in one block; 2^16 in blocks of 128 threads where the grid is\n"
-    "sized to the device.\n";
+    "sized to the device. With --draw or --svg: 16 in blocks of 8.\n";
 
-enum { WARP = 32, LAUNCHES_SHOWN = 3 };
+enum { WARP = 32, LAUNCHES_SHOWN = 3, STEPS_MAX = 4096 };
 
 /* ---- Watching ---- */
 
@@ -52,6 +61,8 @@ struct step_sums sum_step(const tally_ladder_step *s) {
         const tally_ladder_warp *warp = &s->warp[w];
         const unsigned lanes = bits_set(warp->lanes);
         sums.operations += warp->operations;
+        sums.issued += warp->issued;
+        if (warp->issued / WARP > sums.rounds) sums.rounds = warp->issued / WARP;
         sums.divergent += warp->divergent;
         sums.lines += warp->transactions;
         sums.fewest_lines += warp->fewest_transactions;
@@ -76,15 +87,29 @@ static bool keep_step(struct seen_step **steps, size_t *count, const tally_ladde
     *steps = more;
     more[*count].step = *step;
     memcpy(more[*count].warps, step->warp, step->warps * sizeof *step->warp);
+    more[*count].accesses = NULL;
+    if (step->accesses) {
+        more[*count].accesses = malloc(step->accesses * sizeof *step->access);
+        if (!more[*count].accesses) return false;
+        memcpy(more[*count].accesses, step->access, step->accesses * sizeof *step->access);
+    }
     ++*count;
     return true;
 }
 
-static bool keep(struct seen_launch *l, const tally_ladder_step *step) {
+static void drop_steps(struct seen_step **steps, size_t *count) {
+    for (size_t i = 0; i < *count; i++)
+        free((*steps)[i].accesses);
+    free(*steps);
+    *steps = NULL;
+    *count = 0;
+}
+
+static bool keep(struct seen_launch *l, const tally_ladder_step *step, bool all) {
+    if (all && !keep_step(&l->all, &l->all_count, step)) return false;
     if (step->block == 0) return keep_step(&l->first, &l->first_count, step);
-    if (step->block != l->last_block) l->last_count = 0; /* blocks come in order */
+    if (step->block != l->last_block) drop_steps(&l->last, &l->last_count); /* they come in order */
     l->last_block = step->block;
-    if (l->last_count == 0) free(l->last), l->last = NULL;
     return keep_step(&l->last, &l->last_count, step);
 }
 
@@ -102,7 +127,7 @@ void explain_note_step(void *explanation, const tally_ladder_step *step) {
     struct explanation *e = explanation;
     struct seen_launch *l = launch_of(e, step->launch);
     const struct step_sums sums = sum_step(step);
-    if (!l || !keep(l, step)) {
+    if (!l || !keep(l, step, e->options.run.accesses)) {
         e->out_of_memory = true;
         return;
     }
@@ -113,14 +138,17 @@ void explain_note_step(void *explanation, const tally_ladder_step *step) {
 
 /* Arrays may have moved since the steps were kept. */
 static void settle_pointers(struct seen_step *steps, size_t count) {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         steps[i].step.warp = steps[i].warps;
+        steps[i].step.access = steps[i].accesses;
+    }
 }
 
 void explain_settle(struct explanation *e) {
     for (size_t i = 0; i < e->launch_count; i++) {
         settle_pointers(e->launches[i].first, e->launches[i].first_count);
         settle_pointers(e->launches[i].last, e->launches[i].last_count);
+        settle_pointers(e->launches[i].all, e->launches[i].all_count);
     }
 }
 
@@ -154,7 +182,7 @@ static void print_step(const tally_ladder_step *step) {
     const struct step_sums s = sum_step(step);
     char stride[24] = "-";
     if (step->stride) snprintf(stride, sizeof stride, "%" PRIu64, step->stride);
-    printf("%4u  %6s  %5u of %-2u", step->step + 1, stride, s.active, step->warps);
+    printf("%4u  %6s  %6u  %5u of %-2u", step->step + 1, stride, s.rounds, s.active, step->warps);
     print_lanes(&s);
     printf("  %5" PRIu64 " (%" PRIu64 ")%*s  %9" PRIu64 "  %9" PRIu64 "  ", s.lines, s.fewest_lines,
            s.fewest_lines < 10 ? 2 : s.fewest_lines < 100, "", s.conflicts, s.divergent);
@@ -164,9 +192,12 @@ static void print_step(const tally_ladder_step *step) {
 }
 
 static void print_steps(const struct seen_step *steps, size_t count) {
-    printf("step  stride  warps at work  lanes each  lines (fewest)  conflicts  divergent  warps 0 "
-           "to %u\n",
-           count ? steps[0].step.warps - 1 : 0);
+    printf(
+        "step  stride  rounds  warps at work  lanes each  lines (fewest)  conflicts  divergent  ");
+    if (count && steps[0].step.warps > 1)
+        printf("warps 0 to %u\n", steps[0].step.warps - 1);
+    else
+        puts("warp 0");
     for (size_t i = 0; i < count; i++)
         print_step(&steps[i].step);
 }
@@ -187,10 +218,13 @@ void explain_print_launches(const struct explanation *e) {
     for (size_t i = 0; i < e->launch_count && i < LAUNCHES_SHOWN; i++)
         print_launch(e, i);
     if (e->launch_count > LAUNCHES_SHOWN)
-        printf("\n... and %zu launches more, alike.\n", e->launch_count - LAUNCHES_SHOWN);
-    printf("\n# all 32 lanes of a warp apply the operator, + 16 and more, - 2 and more, 1 one, "
-           ". none.\nlines: of 128 bytes, of global memory, touched by the warps' loads and "
-           "stores.\n");
+        printf("\n... and %zu launch%s more, alike.\n", e->launch_count - LAUNCHES_SHOWN,
+               e->launch_count - LAUNCHES_SHOWN == 1 ? "" : "es");
+    printf(
+        "\n# all 32 lanes of a warp apply the operator, + 16 and more, - 2 and more, 1 one, "
+        ". none.\nstep: what happens between two barriers. rounds: applications of the operator, "
+        "one after another.\nlines: of 128 bytes, of global memory, touched by the warps' loads "
+        "and stores.\n");
 }
 
 /* ---- In words ---- */
@@ -199,10 +233,13 @@ void explain_print_totals(const struct explanation *e) {
     const tally_ladder_counts *c = &e->row.counts;
     printf("\nIn all, %u launch%s, %" PRIu64 " block%s:\n", e->row.launches,
            e->row.launches == 1 ? "" : "es", c->blocks, c->blocks == 1 ? "" : "s");
-    printf("  steps %" PRIu64 ", barriers %" PRIu64 " (of one block, added up over launches)\n",
-           c->steps, c->barriers);
-    printf("  operations %" PRIu64 ", slots %" PRIu64 ", efficiency %.2f\n", c->operations,
-           c->slots, ladder_efficiency(c));
+    printf("  of one block%s: steps at work %" PRIu64 ", rounds %" PRIu64 ", barriers %" PRIu64
+           "; of all blocks: barriers %" PRIu64 "\n",
+           e->row.launches == 1 ? "" : ", added up over launches", c->steps, c->rounds, c->barriers,
+           c->all_barriers);
+    printf("  operations: useful %" PRIu64 ", applied %" PRIu64 "; slots %" PRIu64
+           ", issued %" PRIu64 "; efficiency %.2f\n",
+           c->useful, c->operations, c->slots, c->issued, ladder_efficiency(c));
     printf("  transactions %" PRIu64 ", fewest possible %" PRIu64 "; bytes read %" PRIu64
            ", written %" PRIu64 "\n",
            c->transactions, c->fewest_transactions, c->bytes_read, c->bytes_written);
@@ -226,7 +263,8 @@ static void waste_sentence(const struct explanation *e, char *text, size_t size)
         snprintf(text, size, "What %s wastes: %s.", e->rung->name, e->rung->waste);
 }
 
-static int print_text(const struct explanation *e, const struct formula *formulas, int count) {
+static int print_text(const struct explanation *e, const struct formula *formulas, int count,
+                      const char *why) {
     char sentence[512];
     printf("%s: %s\n", e->rung->name, e->rung->idea);
     printf("%s of %" PRIu64 " %s on the model, finish: %s\n", tally_op_name(e->options.run.op),
@@ -239,6 +277,7 @@ static int print_text(const struct explanation *e, const struct formula *formula
                e->row.launches > 1 && count == 1 ? " of launch 1" : "");
     for (int i = 0; i < count; i++)
         print_formula(&formulas[i]);
+    if (*why) printf("\n%s\n", why);
     waste_sentence(e, sentence, sizeof sentence);
     printf("\n%s\n", sentence);
     return finish_output();
@@ -254,6 +293,7 @@ static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number
     json_count(object, "lanes", bits_set(w->lanes));
     json_text(object, "mask", mask);
     json_count(object, "operations", w->operations);
+    json_count(object, "issued", w->issued);
     json_count(object, "divergent", w->divergent);
     json_count(object, "transactions", w->transactions);
     json_count(object, "fewest_transactions", w->fewest_transactions);
@@ -261,7 +301,7 @@ static struct json_object *json_warp(const tally_ladder_warp *w, unsigned number
     return object;
 }
 
-static struct json_object *json_step(const tally_ladder_step *s) {
+static struct json_object *json_step(const tally_ladder_step *s, bool accesses) {
     const struct step_sums sums = sum_step(s);
     struct json_object *object = json_new_object();
     struct json_object *warps = json_new_list();
@@ -271,7 +311,9 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     json_count(object, "stride", s->stride);
     json_flag(object, "barrier", s->barrier);
     json_count(object, "active_warps", sums.active);
+    json_count(object, "rounds", sums.rounds);
     json_count(object, "operations", sums.operations);
+    json_count(object, "issued", sums.issued);
     json_count(object, "divergent", sums.divergent);
     json_count(object, "transactions", sums.lines);
     json_count(object, "fewest_transactions", sums.fewest_lines);
@@ -279,6 +321,7 @@ static struct json_object *json_step(const tally_ladder_step *s) {
     for (unsigned w = 0; w < s->warps; w++)
         json_item(warps, json_warp(&s->warp[w], w));
     json_member(object, "warps", warps);
+    if (accesses) json_member(object, "accesses", json_accesses(s));
     return object;
 }
 
@@ -286,10 +329,13 @@ struct json_object *explain_json_steps(const struct explanation *e) {
     struct json_object *steps = json_new_list();
     for (size_t i = 0; i < e->launch_count; i++) {
         const struct seen_launch *l = &e->launches[i];
+        for (size_t s = 0; s < l->all_count; s++)
+            json_item(steps, json_step(&l->all[s].step, true));
+        if (l->all_count) continue;
         for (size_t s = 0; s < l->first_count; s++)
-            json_item(steps, json_step(&l->first[s].step));
+            json_item(steps, json_step(&l->first[s].step, false));
         for (size_t s = 0; s < l->last_count; s++)
-            json_item(steps, json_step(&l->last[s].step));
+            json_item(steps, json_step(&l->last[s].step, false));
     }
     return steps;
 }
@@ -313,7 +359,8 @@ static struct json_object *json_formulas(const struct formula *formulas, int cou
     return list;
 }
 
-static int print_json(const struct explanation *e, const struct formula *formulas, int count) {
+static int print_json(const struct explanation *e, const struct formula *formulas, int count,
+                      const char *why) {
     char sentence[512];
     struct json_object *object = json_new_object();
     json_text(object, "rung", e->rung->name);
@@ -328,8 +375,9 @@ static int print_json(const struct explanation *e, const struct formula *formula
     json_flag(object, "correct", e->row.correct);
     json_count(object, "launches", e->row.launches);
     json_member(object, "steps", explain_json_steps(e));
-    json_member(object, "counts", json_ladder_counts(&e->row.counts));
+    json_member(object, "counts", json_ladder_counts(&e->row));
     json_member(object, "formulas", json_formulas(formulas, count));
+    json_text(object, "no_formula", why);
     json_text(object, "waste", e->rung->waste);
     json_text(object, "mended_by", e->rung->mends);
     waste_sentence(e, sentence, sizeof sentence);
@@ -339,18 +387,41 @@ static int print_json(const struct explanation *e, const struct formula *formula
 
 /* ---- The command ---- */
 
+static bool set_option(struct explanation *e, int option) {
+    switch (option) {
+    case 'S':
+        return e->with_steps = true;
+    case 'D':
+        return e->draws = true;
+    case 'V':
+        e->svg = optarg;
+        return true;
+    default:
+        return ladder_option(&e->options, option);
+    }
+}
+
 static int read_options(struct explanation *e, struct own_options *own, int argc, char **argv) {
-    static const struct option options[] = {
-        LADDER_LONG_OPTIONS, OWN_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {LADDER_LONG_OPTIONS,
+                                            OWN_LONG_OPTIONS,
+                                            {"steps", no_argument, NULL, 'S'},
+                                            {"draw", no_argument, NULL, 'D'},
+                                            {"svg", required_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         e->has_dtype |= c == 'd';
         own->rungs_only |= c == 'c' || c == 'f';
-        if (!own_option(own, c) && !ladder_option(&e->options, c)) return STATUS_USAGE;
+        if (!own_option(own, c) && !set_option(e, c)) return STATUS_USAGE;
         if (own->is_misused) return STATUS_USAGE;
     }
     if (e->options.help) return STATUS_OK;
+    if (e->with_steps && !e->options.as_json) return misused("--steps goes with --json");
+    if (e->options.as_json && (e->draws || e->svg))
+        return misused("--json is not drawn: leave out --draw and --svg");
+    if (own->spec && (e->with_steps || e->draws || e->svg))
+        return misused("--draw, --svg and --steps are for rungs; leave them out with --kernel");
     if (own->spec && optind < argc)
         return misused("explain takes a rung or --kernel; '%s' is one too many", argv[optind]);
     if (!own_options_fit(own)) return STATUS_USAGE;
@@ -375,24 +446,48 @@ static int find_rung(struct explanation *e, const char *name) {
 /* One block and 1024 elements; where the grid is sized to the device, enough for all of it. */
 static void set_defaults(struct explanation *e) {
     struct ladder_options *o = &e->options;
-    const bool grid = e->rung->grid_sized;
+    const bool grid = e->rung->grid_sized, drawn = e->draws || e->svg;
+    if (drawn && !o->has_n) o->n = 16, o->has_n = true;
+    if (drawn && !o->run.block) o->run.block = 8;
+    if (drawn && !o->run.coarsen) o->run.coarsen = 2;
     if (!o->has_n) o->n = grid ? 1 << 16 : 1024;
     if (!o->run.coarsen) o->run.coarsen = 4;
     if (!o->run.block) o->run.block = grid || strcmp(e->rung->name, "coarsened") == 0 ? 128 : 512;
 }
 
+/* Accesses take some 1000 bytes an element and step. */
+static int ask_for_accesses(struct explanation *e) {
+    if (!e->with_steps && !e->draws && !e->svg) return STATUS_OK;
+    if (e->options.n > STEPS_MAX || e->options.run.coarsen > STEPS_MAX)
+        return failed("the accesses of at most %d elements are told, not of %" PRIu64
+                      ": choose a smaller -n",
+                      STEPS_MAX, e->options.n);
+    e->options.run.accesses = 1;
+    e->options.digits = true;
+    return STATUS_OK;
+}
+
 static int explain(struct explanation *e) {
     struct formula formulas[FORMULAS_MAX];
+    char why[256] = "";
     if (!watch(e)) return STATUS_FAILED;
-    const int count = explain_formulas(e, formulas);
+    if (e->svg) {
+        const int status = picture_write_svg(e, e->svg);
+        if (status != STATUS_OK || !e->draws) return status;
+    }
+    if (e->draws) return picture_print(e);
+    const int count = explain_formulas(e, formulas, why);
     if (count < 0) return STATUS_FAILED;
-    return e->options.as_json ? print_json(e, formulas, count) : print_text(e, formulas, count);
+    return e->options.as_json ? print_json(e, formulas, count, why)
+                              : print_text(e, formulas, count, why);
 }
 
 static void forget(struct explanation *e) {
     for (size_t i = 0; i < e->launch_count; i++) {
-        free(e->launches[i].first);
-        free(e->launches[i].last);
+        struct seen_launch *l = &e->launches[i];
+        drop_steps(&l->first, &l->first_count);
+        drop_steps(&l->last, &l->last_count);
+        drop_steps(&l->all, &l->all_count);
     }
     free(e->launches);
     ladder_release(&e->options);
@@ -412,6 +507,8 @@ int explain_command(int argc, char **argv) {
     status = find_rung(&e, argv[optind]);
     if (status != STATUS_OK) return status;
     set_defaults(&e);
+    status = ask_for_accesses(&e);
+    if (status != STATUS_OK) return status;
     if (!ladder_fill(&e.options)) return STATUS_FAILED;
     status = explain(&e);
     forget(&e);

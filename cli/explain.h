@@ -8,28 +8,33 @@
 
 /* A step of a block that is shown. */
 struct seen_step {
-    tally_ladder_step step; /* step.warp points to warps[] */
+    tally_ladder_step step; /* step.warp points to warps[], step.access to accesses */
     tally_ladder_warp warps[32];
+    tally_ladder_access *accesses; /* if they were asked for */
 };
 
 /* What the warps of a block did in one step, together. */
 struct step_sums {
     unsigned active;                   /* warps in which a lane applied the operator */
     unsigned fewest_lanes, most_lanes; /* in one of these */
-    uint64_t operations, divergent, lines, fewest_lines, conflicts;
+    unsigned rounds;                   /* the most that one of them applied it, one after another */
+    uint64_t operations, issued, divergent, lines, fewest_lines, conflicts;
 };
 struct step_sums sum_step(const tally_ladder_step *step);
 
 /* A launch: its first block, its last if that did something else, and all blocks together. */
 struct seen_launch {
     struct seen_step *first, *last;
-    size_t first_count, last_count;
+    struct seen_step *all; /* of every block, if accesses were asked for */
+    size_t first_count, last_count, all_count;
     unsigned last_block;
     uint64_t blocks, operations, slots;
 };
 
 struct explanation {
     struct ladder_options options;
+    bool with_steps, draws; /* --steps, --draw */
+    const char *svg;        /* the file of --svg, or NULL */
     const tally_rung *rung;
     struct seen_launch *launches;
     size_t launch_count;
@@ -45,6 +50,9 @@ void explain_print_launches(const struct explanation *e);
 void explain_print_totals(const struct explanation *e);
 struct json_object *explain_json_steps(const struct explanation *e);
 
+/* The accesses of a step for JSON (explain_steps.c). */
+struct json_object *json_accesses(const tally_ladder_step *step);
+
 /* ---- The texts' closed formulas (explain_formulas.c) ---- */
 
 struct formula {
@@ -53,13 +61,13 @@ struct formula {
     double value;        /* what it comes to here */
     double counted;
     double value_efficiency,
-        counted_efficiency; /* operations / slots; 0 where it is not about slots */
+        counted_efficiency; /* useful operations / slots; 0 where it is not about slots */
     char difference[640];   /* why they differ, or that they agree */
 };
 enum { FORMULAS_MAX = 4 };
 
-/* The formulas that texts give for this rung and that hold for these n and block. -1 after a failure,
- * whose line is written. */
-int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX]);
+/* The formulas that texts give for this rung and that hold for these n and block. Where there are some but
+ * none holds, `why` says so; else it is "". -1 after a failure, whose line is written. */
+int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX], char why[256]);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Slots of interleaved-modulo and contiguous ----
+/* ---- Slots of the interleaved rungs that spread their threads, and of contiguous ----
  *
  * For one block of N/2 threads, N/64 warps, the text adds up the warps that are at work in each
  * iteration, times 32. Growing strides: all warps in the first five iterations, for strides 1 to 16,
@@ -67,23 +67,28 @@ static void explain_difference(const struct seen_launch *l, bool grows, unsigned
     const struct step_sums sums = sum_step(&l->first[i].step);
     snprintf(f->difference, sizeof f->difference,
              "The formula miscounts iteration %d, with stride %" PRIu64
-             ": it has %u of the %u warps at "
-             "work there, but %u are, with %u lane%s each. It lets all warps work for five "
-             "iterations; the strides 1, 2, 4, 8, 16 and 32, at each of which every warp still has "
-             "a lane "
-             "at work, are six. So it has one of the %u iterations too few, and misses one turn of "
-             "all %u warps: %u slots a block.",
-             i + 1, l->first[i].step.stride, formula_warps(grows, warps, (unsigned)i), warps,
-             sums.active, sums.most_lanes, sums.most_lanes == 1 ? "" : "s", iterations(l), warps,
-             32 * warps);
+             ": warps at work there are %u by the formula and %u as counted, with %u lane%s each. "
+             "It lets all warps work for five iterations; the strides 1, 2, 4, 8, 16 and 32, at "
+             "each of which every warp still has a lane at work, are six. So it has one of the %u "
+             "iterations too few, and misses one turn of the block's %u warp%s: %u slots a block.",
+             i + 1, l->first[i].step.stride, formula_warps(grows, warps, (unsigned)i), sums.active,
+             sums.most_lanes, sums.most_lanes == 1 ? "" : "s", iterations(l), warps,
+             warps == 1 ? "" : "s", 32 * warps);
 }
 
-static int slots_formula(const struct explanation *e, bool grows, struct formula *f) {
+static int slots_formula(const struct explanation *e, bool grows, struct formula *f,
+                         char why[256]) {
     const unsigned block = e->options.run.block, warps = block / 32;
     const struct seen_launch *l = &e->launches[0];
-    if (block < 32 || e->options.n == 0 || e->options.n % (2 * block) != 0 ||
-        e->options.run.finish == TALLY_FINISH_ATOMIC)
+    if (block < 32 || e->options.n == 0 || e->options.n % (2 * block) != 0) {
+        snprintf(
+            why, 256,
+            "A text has a closed formula for the slots of %s. It holds for whole warps and full "
+            "blocks: a block of 32 threads or more, and an -n that is a multiple of twice the "
+            "block.",
+            e->rung->name);
         return 0;
+    }
     *f = (struct formula){.what = "slots", .formula = grows ? growing : shrinking};
     f->value = (double)(formula_slots(grows, warps) * l->blocks);
     f->counted = (double)l->slots;
@@ -96,8 +101,9 @@ static int slots_formula(const struct explanation *e, bool grows, struct formula
 /* ---- What coarsening saves ----
  *
  * N elements are a block's share without coarsening. A device with room for one block in C runs C of
- * them one after another: C log N steps, and as many barriers. A block coarsened by C does their work
- * in 2 (C - 1) additions of each thread by itself and log N steps, with log N barriers. */
+ * them one after another: C log N rounds (the text calls them steps: applications of the operator one
+ * after another), and as many barriers. A block coarsened by C does their work in 2 (C - 1) rounds of
+ * each thread by itself and log N of its tree, with log N barriers. */
 
 static unsigned log2_of(uint64_t n) {
     unsigned log = 0;
@@ -134,18 +140,21 @@ static int coarsening_formulas(const struct explanation *e, struct formula out[F
     const uint64_t log_n = log2_of((uint64_t)2 * e->options.run.block);
     tally_ladder_counts serial, coarse;
     if (!count_block(e, "shared", &serial) || !count_block(e, "coarsened", &coarse)) return -1;
-    out[0] = compared("steps of C blocks of shared, one after another", "C log N", factor * log_n,
+    out[0] = compared("rounds of C blocks of shared, one after another", "C log N", factor * log_n,
                       serial.all_rounds);
     out[1] = compared("their barriers", "C log N", factor * log_n, serial.all_barriers);
-    out[2] = compared("steps of one block coarsened by C", "2 (C - 1) + log N",
+    out[2] = compared("rounds of one block coarsened by C", "2 (C - 1) + log N",
                       2 * (factor - 1) + log_n, coarse.all_rounds);
     out[3] = compared("its barriers", "log N", log_n, coarse.all_barriers);
     return 4;
 }
 
-int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX]) {
-    if (strcmp(e->rung->name, "interleaved-modulo") == 0) return slots_formula(e, true, out);
-    if (strcmp(e->rung->name, "contiguous") == 0) return slots_formula(e, false, out);
+int explain_formulas(const struct explanation *e, struct formula out[FORMULAS_MAX], char why[256]) {
+    *why = '\0';
+    if (strcmp(e->rung->name, "interleaved-modulo") == 0 ||
+        strcmp(e->rung->name, "interleaved-mask") == 0)
+        return slots_formula(e, true, out, why);
+    if (strcmp(e->rung->name, "contiguous") == 0) return slots_formula(e, false, out, why);
     if (strcmp(e->rung->name, "coarsened") == 0) return coarsening_formulas(e, out);
     return 0;
 }

@@ -11,8 +11,10 @@
  */
 #include "source.h"
 
+#include "arrow.h"
 #include "message.h"
 #include "progress.h"
+#include "scratch.h"
 #include "text.h"
 #include "unpack.h"
 
@@ -59,8 +61,8 @@ static void turn(unsigned char *to, const unsigned char *from, size_t bytes, siz
 
 #define LOST_TEXT " changed while it was read: it became shorter, or its disk failed; try again"
 
-/* What is mapped now, for the signal handler: two inputs may be, for a dot product. */
-enum { MAPPED_INPUTS = 2 };
+/* What is mapped now, for the signal handler: two arrays of a dot product, a mask, ids or offsets. */
+enum { MAPPED_INPUTS = 4 };
 static struct {
     const char *volatile name;
     unsigned char *volatile pages;
@@ -96,6 +98,7 @@ static void on_lost_page(int number, siginfo_t *info, void *context) {
     put("tally: ");
     put(name);
     put(LOST_TEXT "\n");
+    scratch_remove();
     _exit(STATUS_FAILED);
 }
 
@@ -150,6 +153,27 @@ static bool map_window(struct source *s) {
     return true;
 }
 
+const void *source_map(struct source *s) {
+    const size_t before = (size_t)(s->data % (uint64_t)sysconf(_SC_PAGESIZE));
+    if (!s->can_map || s->is_text || s->swapped || s->bytes == SOURCE_UNKNOWN || !s->bytes ||
+        s->bytes > SIZE_MAX / 2 || s->bytes % tally_type_size(s->type))
+        return NULL;
+    void *pages = mmap(NULL, before + (size_t)s->bytes, PROT_READ, MAP_SHARED, s->file,
+                       (off_t)(s->data - before));
+    if (pages == MAP_FAILED) return NULL;
+    s->pages = pages;
+    s->pages_bytes = before + (size_t)s->bytes;
+    watch(s);
+    s->done = s->bytes;
+    s->elements = source_count(s);
+    s->ended = true;
+    return s->pages + before;
+}
+
+bool source_is_whole(const struct source *s) {
+    return !s->pages || check_still_whole(s);
+}
+
 /* ---- Read ---- */
 
 /* What is wrong with the end of the data, if anything. */
@@ -196,6 +220,7 @@ static bool read_window(struct source *s) {
     s->left = got - got % tally_type_size(s->type);
     if (got == BUFFER_BYTES) return true; /* there may be more */
     s->ended = true;
+    if (s->helper && !arrow_end(s->name, &s->helper)) return false;
     return check_end(s) && check_nothing_follows(s);
 }
 
@@ -241,6 +266,7 @@ void source_close(struct source *s) {
     unmap(s);
     text_close(s);
     unpack_close(s->unpacker);
+    arrow_close(&s->helper);
     if (s->file > STDIN_FILENO) close(s->file);
     free(s->ahead);
     free(s->before);

@@ -55,11 +55,12 @@ static void release(struct group *group) {
     free(group->money);
     free(group->key);
     free(group->element);
+    free(group->partner);
 }
 
 static bool make(struct groups *g, const char *key, size_t length) {
     struct group *group = &g->list[g->count];
-    *group = (struct group){.key = malloc(length + 1), .key_bytes = length};
+    *group = (struct group){.key = malloc(length + 1), .key_bytes = length, .place = g->count};
     if (g->is_decimal) group->money = calloc(1, sizeof *group->money);
     if (!group->key || (g->is_decimal && !group->money)) return release(group), no_memory(g);
     memcpy(group->key, key, length);
@@ -92,20 +93,26 @@ bool group_feed(struct groups *g, struct group *group, const void *x, const void
 static bool flush(struct groups *g, struct group *group) {
     const size_t n = group->used / tally_type_size(g->problem->type);
     group->used = 0;
-    return !n || group_feed(g, group, group->element, NULL, n);
+    return !n || group_feed(g, group, group->element, group->partner, n);
 }
 
-bool group_add(struct groups *g, struct group *group, const void *element) {
+static bool widen(unsigned char **memory, size_t room) {
+    unsigned char *grown = realloc(*memory, room);
+    if (grown) *memory = grown;
+    return grown;
+}
+
+bool group_add(struct groups *g, struct group *group, const void *x, const void *y) {
     const size_t size = tally_type_size(g->problem->type);
     if (group->used == group->room && group->room < MOST_ROOM) {
         const size_t room = group->room ? 4 * group->room : FIRST_ROOM;
-        unsigned char *grown = realloc(group->element, room);
-        if (!grown) return no_memory(g);
-        group->element = grown;
+        if (!widen(&group->element, room) || (y && !widen(&group->partner, room)))
+            return no_memory(g);
         group->room = room;
     }
     if (group->used == group->room && !flush(g, group)) return false;
-    memcpy(group->element + group->used, element, size);
+    memcpy(group->element + group->used, x, size);
+    if (y) memcpy(group->partner + group->used, y, size);
     group->used += size;
     return true;
 }
@@ -116,29 +123,49 @@ bool groups_flush(struct groups *g) {
     return true;
 }
 
-static bool as_number(const struct group *group, double *out) {
+/* ---- Sorting ---- */
+
+static bool as_number(const char *field, double *out) {
     char *end;
-    *out = strtod(group->key, &end);
-    return end != group->key && !*end && *out == *out;
+    *out = strtod(field, &end);
+    return end != field && !*end && *out == *out;
 }
 
-static int by_bytes(const void *a, const void *b) {
-    return strcmp(((const struct group *)a)->key, ((const struct group *)b)->key);
+static const char *find_field(const struct group *group, size_t field) {
+    const char *at = group->key;
+    for (; field; field--)
+        at += strlen(at) + 1;
+    return at;
 }
 
-static int by_number(const void *a, const void *b) {
+/* How the keys are compared: qsort() hands nothing on. */
+enum { FIELDS_MOST = 64 };
+static size_t sorted_fields;
+static bool is_numeric[FIELDS_MOST];
+
+static int compare_field(const char *a, const char *b, bool as_numbers) {
     double x = 0, y = 0;
-    as_number(a, &x);
-    as_number(b, &y);
-    return x < y ? -1 : x > y ? 1 : by_bytes(a, b);
+    if (as_numbers && as_number(a, &x) && as_number(b, &y) && x != y) return x < y ? -1 : 1;
+    return strcmp(a, b);
 }
 
-void groups_sort(struct groups *g) {
-    bool all = true;
+static int compare(const void *a, const void *b) {
+    const struct group *one = a, *other = b;
+    int order = 0;
+    for (size_t f = 0; f < sorted_fields && !order; f++)
+        order = compare_field(find_field(one, f), find_field(other, f), is_numeric[f]);
+    return order ? order : one->place < other->place ? -1 : 1;
+}
+
+void groups_sort(struct groups *g, size_t fields) {
     double x;
-    for (size_t i = 0; i < g->count && all; i++)
-        all = as_number(&g->list[i], &x);
-    if (g->count) qsort(g->list, g->count, sizeof *g->list, all ? by_number : by_bytes);
+    sorted_fields = fields < FIELDS_MOST ? fields : FIELDS_MOST;
+    for (size_t f = 0; f < sorted_fields; f++) {
+        is_numeric[f] = true;
+        for (size_t i = 0; i < g->count && is_numeric[f]; i++)
+            is_numeric[f] = as_number(find_field(&g->list[i], f), &x);
+    }
+    if (g->count) qsort(g->list, g->count, sizeof *g->list, compare);
 }
 
 void groups_free(struct groups *g) {

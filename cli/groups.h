@@ -12,12 +12,14 @@
 #include <stdbool.h>
 
 struct group {
-    char *key; /* owned */
-    size_t key_bytes;
+    char *key;              /* its fields, each ended by a zero byte; owned */
+    size_t key_bytes;       /* without that of the last */
+    size_t place;           /* in order of first appearance, from 0 */
     tally_state *state;     /* owned; NULL where `money` is used */
     struct money *money;    /* owned; the exact decimal sum, or NULL */
     unsigned char *element; /* owned: elements that have not been fed yet */
-    size_t used, room;      /* bytes */
+    unsigned char *partner; /* owned: theirs, of dot */
+    size_t used, room;      /* bytes of each */
 };
 
 struct groups {
@@ -34,13 +36,13 @@ struct groups {
 struct group *groups_find(struct groups *groups, const char *key, size_t length);
 /* A new one at the end, which groups_find() does not find. */
 struct group *groups_append(struct groups *groups, const char *key);
-/* Adds an element, or many. */
-bool group_add(struct groups *groups, struct group *group, const void *element);
+/* Adds an element, or many; y: the partners of dot, or NULL. */
+bool group_add(struct groups *groups, struct group *group, const void *x, const void *y);
 bool group_feed(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
 /* Feeds what has been added to all of them; to be called at the end. */
 bool groups_flush(struct groups *groups);
-/* By key: as numbers if all are, else by their bytes. */
-void groups_sort(struct groups *groups);
+/* By the first `fields` of their keys, one after the other: as numbers where all are, else by their bytes. */
+void groups_sort(struct groups *groups, size_t fields);
 void groups_free(struct groups *groups);
 
 #endif

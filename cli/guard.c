@@ -89,7 +89,15 @@ static bool find_broken(char *text, size_t size) {
     return found;
 }
 
-int guarded(int (*run)(void *argument), void *argument) {
+/* This process ends as the other did, so that who waits for it sees what happened: SIGPIPE, SIGTERM. */
+static int die_too(int number) {
+    failed("ended by signal %d (%s)", number, strsignal(number));
+    signal(number, SIG_DFL);
+    raise(number);
+    return STATUS_FAILED;
+}
+
+int guarded(int (*run)(void *argument), void *argument, bool again) {
     int status;
     char driver[4096];
     pid_t child = start();
@@ -101,9 +109,12 @@ int guarded(int (*run)(void *argument), void *argument) {
     }
     int number = wait_for(child, &status);
     if (number == 0) return status;
-    if (!is_crash(number)) return failed("ended by signal %d (%s)", number, strsignal(number));
-    if (!find_broken(driver, sizeof driver))
-        return failed("a device's driver ended the process (%s)", strsignal(number));
+    if (!is_crash(number)) return die_too(number);
+    const bool found = find_broken(driver, sizeof driver);
+    if (!found) return failed("a device's driver ended the process (%s)", strsignal(number));
+    if (!again)
+        return failed("the OpenCL driver that %s names breaks down (%s); nothing was computed",
+                      driver, strsignal(number));
     failed("the OpenCL driver that %s names breaks down (%s); it is left out, and OpenCL with it",
            driver, strsignal(number));
     setenv(VENDORS, no_place, 1);

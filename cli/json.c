@@ -27,6 +27,10 @@ struct json_object *json_new_list(void) {
     return made(json_object_new_array());
 }
 
+struct json_object *json_new_text(const char *text) {
+    return made(json_object_new_string(text));
+}
+
 static void put_member(struct json_object *object, const char *key, struct json_object *value) {
     if (object && json_object_object_add(object, key, value) == 0) return;
     lost = true;
@@ -100,21 +104,25 @@ void json_result(struct json_object *object, const tally_value *value) {
     json_member(object, "bits", bits(value));
 }
 
+void json_items(struct json_object *values, struct json_object *bits_list,
+                const tally_value *value) {
+    if (value->type) {
+        json_item(values, number(value));
+        json_item(bits_list, bits(value));
+    } else {
+        put_item(values, NULL);
+        put_item(bits_list, NULL);
+    }
+}
+
 void json_results(struct json_object *object, const tally_value *values, size_t count) {
     if (count == 1) {
         json_result(object, values);
         return;
     }
     struct json_object *value_list = json_new_list(), *bits_list = json_new_list();
-    for (size_t i = 0; i < count; i++) {
-        if (values[i].type) {
-            json_item(value_list, number(&values[i]));
-            json_item(bits_list, bits(&values[i]));
-        } else {
-            put_item(value_list, NULL);
-            put_item(bits_list, NULL);
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        json_items(value_list, bits_list, &values[i]);
     json_member(object, "value", value_list);
     json_member(object, "bits", bits_list);
 }

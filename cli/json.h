@@ -12,6 +12,7 @@
 /* None of these fails: where there is no memory, json_print() says so and prints nothing. */
 struct json_object *json_new_object(void);
 struct json_object *json_new_list(void);
+struct json_object *json_new_text(const char *text);
 /* Puts `value`, which is owned from then on, into an object or at the end of a list. */
 void json_member(struct json_object *object, const char *key, struct json_object *value);
 void json_item(struct json_object *list, struct json_object *value);
@@ -27,6 +28,8 @@ void json_measure(struct json_object *object, const char *key, double measured);
 void json_result(struct json_object *object, const tally_value *value);
 /* The same of several values, as two lists; a value that there is not is null. */
 void json_results(struct json_object *object, const tally_value *values, size_t count);
+/* The value and its bits, or null for one that there is not, at the end of two lists. */
+void json_items(struct json_object *values, struct json_object *bits, const tally_value *value);
 /* A list of the operators' names. */
 void json_ops(struct json_object *object, const char *key, const tally_op *ops, size_t count);
 /* Prints it and frees it; returns the command's exit status. */

@@ -16,6 +16,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ const char ladder_help[] =
     "\n"
     "  --device DEVICE   cuda or opencl (also opencl:1), model, or cpu; the first that is here\n"
     "                    is the default\n" LADDER_OPTIONS_HELP
-    "  --only RUNG...    these rungs only, as the table calls them\n" OWN_OPTIONS_HELP
+    "  --only RUNG...    these rungs only, as the table calls them\n"
+    "  --list            list the rungs and run none\n" OWN_OPTIONS_HELP
     "  --json            the measurements as one JSON object\n"
     "  --help            this text\n"
     "\n"
@@ -44,6 +46,7 @@ struct ladder {
     const char *device;
     const char *only[RUNGS_MAX];
     tally_ladder_report report;
+    bool list;              /* the rungs, and run none */
     struct own_options own; /* a kernel of the student's, beside the rungs */
     char own_name[340];
     bool counts; /* on the model: there are counts and no times */
@@ -77,6 +80,7 @@ static bool read_rungs(struct ladder *l, int argc, char **argv) {
 static bool set_option(struct ladder *l, int option) {
     if (option == 'D') return l->device = optarg, true;
     if (option == 'O') return add_rungs(l, optarg);
+    if (option == 'L') return l->list = true;
     return ladder_option(&l->options, option);
 }
 
@@ -84,6 +88,7 @@ static int read_options(struct ladder *l, int argc, char **argv) {
     static const struct option options[] = {LADDER_LONG_OPTIONS,
                                             {"device", required_argument, NULL, 'D'},
                                             {"only", required_argument, NULL, 'O'},
+                                            {"list", no_argument, NULL, 'L'},
                                             OWN_LONG_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
@@ -161,7 +166,7 @@ static struct json_object *json_row(const struct ladder *l, size_t i) {
     measure(object, "over_sequential", l->report.sequential_seconds / row->seconds);
     json_count(object, "launches", row->launches);
     json_result(object, &row->value);
-    if (l->counts) json_member(object, "counts", json_ladder_counts(&row->counts));
+    if (l->counts) json_member(object, "counts", json_ladder_counts(row));
     json_published(l, object, row->name);
     return object;
 }
@@ -224,7 +229,18 @@ static const char *published_text(const struct ladder *l, const char *rung, char
     return text;
 }
 
-static void print_timed_row(const struct ladder *l, size_t i) {
+/* As wide as the longest of the rows' errors: the column that follows keeps its distance. */
+static int error_width(const struct ladder *l) {
+    size_t width = strlen("error");
+    for (size_t i = 0; i < l->report.count; i++) {
+        char text[32];
+        const size_t length = strlen(error_text(&l->report.rows[i], text, sizeof text));
+        if (length > width) width = length;
+    }
+    return (int)width;
+}
+
+static void print_timed_row(const struct ladder *l, size_t i, int width) {
     const tally_ladder_row *row = &l->report.rows[i];
     const double t = row->seconds, share = of_roof(l, row);
     char error[32], texts[40], gain[32] = "", of[16] = "";
@@ -234,42 +250,92 @@ static void print_timed_row(const struct ladder *l, size_t i) {
            with_copy(l, row) * 1e3, mflops(l, t), gbps(l, t), of, gain,
            l->report.sequential_seconds / t, row->launches);
     published_text(l, row->name, texts);
-    printf(*texts ? "%-14s%s\n" : "%s%s\n", error_text(row, error, sizeof error), texts);
+    error_text(row, error, sizeof error);
+    if (*texts)
+        printf("%-*s  %s\n", width, error, texts);
+    else
+        puts(error);
 }
 
 static void print_timed(const struct ladder *l) {
     const tally_ladder_report *r = &l->report;
-    printf("%-19s %10s %10s %9s %8s %8s %11s %10s %8s  %-14s%s\n", "approach", "ms", "with copy",
-           "MFLOPS", "GB/s", "of roof", "improvement", "sequential", "launches", "error",
-           is_sum_of_f32(l) ? "the texts" : "");
+    const int width = error_width(l);
+    printf("%-19s %10s %10s %9s %8s %8s %11s %10s %8s  ", "approach", "ms", "with copy", "MFLOPS",
+           "GB/s", "of roof", "improvement", "sequential", "launches");
+    if (is_sum_of_f32(l))
+        printf("%-*s  the texts\n", width, "error");
+    else
+        puts("error");
     for (size_t i = 0; i < r->count; i++)
-        print_timed_row(l, i);
+        print_timed_row(l, i, width);
     printf("\nThe roof: %.2f GB/s, by %s", gbps(l, r->roof_seconds),
            strcmp(r->roof, "read") == 0 ? "plain reads of the same memory" : r->roof);
     if (r->copy_seconds > 0) printf("; the copy to the device: %.4g ms", r->copy_seconds * 1e3);
     puts(".");
 }
 
+/* ---- Counts ---- */
+
+/* The columns of the counted table. What is the operator's may not have been counted. */
+enum { EFFICIENCY = -1 };
+static const struct count_column {
+    const char *head;
+    int width;
+    bool of_operator;
+    int offset; /* in tally_ladder_counts, or EFFICIENCY */
+} count_columns[] = {
+#define COLUMN(head, width, of_operator, field)                                                    \
+    { head, width, of_operator, (int)offsetof(tally_ladder_counts, field) }
+    COLUMN("steps", 5, true, steps),
+    COLUMN("barriers", 8, false, barriers),
+    COLUMN("of all", 8, false, all_barriers),
+    COLUMN("useful", 10, true, useful),
+    COLUMN("applied", 10, true, operations),
+    COLUMN("issued", 10, true, issued),
+    {"effic.", 6, true, EFFICIENCY},
+    COLUMN("divergent", 9, false, divergent),
+    COLUMN("transactions", 12, false, transactions),
+    COLUMN("fewest", 10, false, fewest_transactions),
+    COLUMN("conflicts", 9, false, bank_conflicts),
+    COLUMN("bytes read", 12, false, bytes_read),
+    COLUMN("written", 12, false, bytes_written),
+#undef COLUMN
+};
+enum { COUNT_COLUMNS = sizeof count_columns / sizeof *count_columns };
+
+static void print_count(const struct count_column *c, const tally_ladder_row *row) {
+    const char *counts = (const char *)&row->counts;
+    if (c->of_operator && !ladder_applies(row))
+        printf(" %*s", c->width, "-");
+    else if (c->offset == EFFICIENCY)
+        printf(" %*.2f", c->width, ladder_efficiency(&row->counts));
+    else
+        printf(" %*" PRIu64, c->width, *(const uint64_t *)(const void *)(counts + c->offset));
+}
+
+static void print_counted_row(const tally_ladder_row *row) {
+    char error[32];
+    printf("%-19s", row->name);
+    for (size_t i = 0; i < COUNT_COLUMNS; i++)
+        print_count(&count_columns[i], row);
+    printf(" %8u  %s\n", row->launches, error_text(row, error, sizeof error));
+}
+
 static void print_counted(const struct ladder *l) {
-    printf("%-19s %5s %8s %10s %10s %6s %9s %12s %10s %9s %12s %12s %8s  %s\n", "approach", "steps",
-           "barriers", "operations", "slots", "effic.", "divergent", "transactions", "fewest",
-           "conflicts", "bytes read", "written", "launches", "error");
-    for (size_t i = 0; i < l->report.count; i++) {
-        const tally_ladder_row *row = &l->report.rows[i];
-        const tally_ladder_counts *c = &row->counts;
-        char error[32];
-        printf("%-19s %5" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 " %6.2f %9" PRIu64
-               " %12" PRIu64 " %10" PRIu64 " %9" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8u  %s\n",
-               row->name, c->steps, c->barriers, c->operations, c->slots, ladder_efficiency(c),
-               c->divergent, c->transactions, c->fewest_transactions, c->bank_conflicts,
-               c->bytes_read, c->bytes_written, row->launches,
-               error_text(row, error, sizeof error));
-    }
+    printf("%-19s", "approach");
+    for (size_t i = 0; i < COUNT_COLUMNS; i++)
+        printf(" %*s", count_columns[i].width, count_columns[i].head);
+    printf(" %8s  error\n", "launches");
+    for (size_t i = 0; i < l->report.count; i++)
+        print_counted_row(&l->report.rows[i]);
     puts(
-        "\nsteps and barriers: of one block, added up over launches. slots: 32 for each warp and\n"
-        "step in which the operator is applied; efficiency: operations / slots, above 1 where a\n"
-        "thread applies it several times in a step. transactions: 128-byte lines of global memory\n"
-        "touched by a warp's loads and stores, beside the fewest for the bytes. The model has no\n"
+        "\nsteps and barriers: of one block, added up over launches; of all: the barriers of all\n"
+        "blocks. useful: the operations that are needed; applied: those that lanes do; issued: 32\n"
+        "for each instruction of a warp in which one of its lanes, or several, applies the "
+        "operator;\n"
+        "efficiency: useful / issued. transactions: 128-byte lines of global memory touched by a\n"
+        "warp's loads and stores, beside the fewest for the bytes. -: not counted. The model has "
+        "no\n"
         "time. 'tally explain RUNG' shows where the counts come from.");
 }
 
@@ -283,6 +349,33 @@ static int print_table(const struct ladder *l) {
         putchar('\n');
         fputs(ladder_published_notes, stdout);
     }
+    return finish_output();
+}
+
+/* ---- The list ---- */
+
+static int print_list_json(void) {
+    struct json_object *object = json_new_object();
+    struct json_object *rungs = json_new_list();
+    const tally_rung *rung;
+    for (size_t i = 0; (rung = tally_ladder_rung(i)); i++) {
+        struct json_object *item = json_new_object();
+        json_text(item, "name", rung->name);
+        json_flag(item, "kernel", rung->is_kernel);
+        json_text(item, "idea", rung->idea);
+        json_text(item, "waste", rung->waste);
+        json_text(item, "mended_by", rung->mends);
+        json_item(rungs, item);
+    }
+    json_member(object, "rungs", rungs);
+    return json_print(object);
+}
+
+static int print_list(void) {
+    const tally_rung *rung;
+    for (size_t i = 0; (rung = tally_ladder_rung(i)); i++)
+        printf("%-19s %s\n", rung->name, rung->idea);
+    puts("\n'tally explain RUNG' shows one of them step by step.");
     return finish_output();
 }
 
@@ -344,10 +437,10 @@ int ladder_command(int argc, char **argv) {
     int status = read_options(&l, argc, argv);
     if (status != STATUS_OK) return status;
     if (l.options.help) return fputs(ladder_help, stdout), finish_output();
+    if (l.list) return l.options.as_json ? print_list_json() : print_list();
     if (l.own.spec && !l.device) l.device = "model";
     if (l.own.spec && !is_kind(l.device, "model"))
         return failed("a kernel of your own runs on the model, not on %s", l.device);
-    const bool needs_driver =
-        !l.device || (!is_kind(l.device, "model") && !is_kind(l.device, "cpu"));
-    return needs_driver ? guarded(run, &l) : run(&l);
+    const bool asks_all = !l.device || strcmp(l.device, "auto") == 0;
+    return asks_all || argument_needs_driver(l.device) ? guarded(run, &l, true) : run(&l);
 }

@@ -7,8 +7,14 @@
 #include "json.h"
 #include "tally.h"
 
-/* Operations a slot; 0 where there are no slots. */
+#include <stdbool.h>
+
+/* Whether the row's operations were counted: the production reduction may add integers, which the model does
+ * not see as applications of the operator. */
+bool ladder_applies(const tally_ladder_row *row);
+/* Useful operations a slot issued, at most 1; 0 where no slot was. */
 double ladder_efficiency(const tally_ladder_counts *c);
-struct json_object *json_ladder_counts(const tally_ladder_counts *c);
+/* What is not counted is null. */
+struct json_object *json_ladder_counts(const tally_ladder_row *row);
 
 #endif

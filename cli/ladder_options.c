@@ -81,7 +81,7 @@ bool ladder_fill(struct ladder_options *o) {
     o->bytes = (size_t)size;
     o->run.x = x;
     o->run.n = (size_t)o->n;
-    bench_data_fill(BENCH_UNIFORM, o->run.op, o->run.type, x, o->run.n);
+    bench_data_fill(o->digits ? BENCH_DIGITS : BENCH_UNIFORM, o->run.op, o->run.type, x, o->run.n);
     return true;
 }
 

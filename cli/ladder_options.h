@@ -16,6 +16,7 @@ struct ladder_options {
     uint64_t n;
     bool has_n, as_json, help;
     size_t bytes; /* of the array */
+    bool digits;  /* the elements are whole numbers from 1 to 9 */
 };
 
 /* The long options that both have, for getopt_long(), and their values. */

@@ -77,6 +77,15 @@ enum decimal_result money_add(struct money *m, const char *text) {
     return DECIMAL_OK;
 }
 
+void money_merge(struct money *m, const struct money *other) {
+    struct money added = *other;
+    carry(&added);
+    carry(m);
+    for (int i = 0; i < MONEY_LIMBS; i++)
+        m->limb[i] += added.limb[i];
+    if (added.places > m->places) m->places = added.places;
+}
+
 static void print_limb(int64_t limb, char digits[9]) {
     for (int i = 8; i >= 0; i--, limb /= 10)
         digits[i] = (char)('0' + limb % 10);

@@ -24,6 +24,8 @@ struct money {
 
 /* Adds the number that the text is, such as -12.50 or 1e-7. */
 enum decimal_result money_add(struct money *money, const char *text);
+/* Adds what another sum has. */
+void money_merge(struct money *money, const struct money *other);
 /* Prints all digits, as many behind the point as a number has had; returns text. */
 const char *money_print(const struct money *money, char text[MONEY_TEXT]);
 

@@ -1,8 +1,6 @@
 /*
  * npy.c - the reader of .npy headers: a cursor that walks over the text of the dictionary, one
  * function for each thing that can stand there, and a table of element types.
- *
- * The order (C or Fortran) is checked but not kept: a reduction takes the elements as they lie.
  */
 #include "npy.h"
 
@@ -26,6 +24,9 @@ struct fields { /* the dictionary; a field's flag is set once it has been read *
     bool has_zero;    /* one of the lengths in the shape is 0 */
     bool too_large;   /* the product of the others does not fit */
     uint64_t product; /* of the lengths that are not 0 */
+    bool is_fortran;
+    unsigned dims;
+    uint64_t length[NPY_DIMS];
 };
 
 /* ---- The pieces of the text ---- */
@@ -93,6 +94,8 @@ static bool take_shape(struct cursor *c, struct fields *f) {
     while (!take(c, ')')) {
         uint64_t length;
         if (!take_length(c, &length)) return false;
+        if (f->dims < NPY_DIMS) f->length[f->dims] = length;
+        f->dims++;
         if (length == 0)
             f->has_zero = true;
         else if (__builtin_mul_overflow(f->product, length, &f->product))
@@ -119,7 +122,8 @@ static const char *take_field(struct cursor *c, struct fields *f) {
     }
     if (strcmp(key, "fortran_order") == 0 && !f->has_order) {
         f->has_order = true;
-        return take_word(c, "True") || take_word(c, "False")
+        f->is_fortran = take_word(c, "True");
+        return f->is_fortran || take_word(c, "False")
                    ? NULL
                    : "the fortran_order in its header is neither True nor False";
     }
@@ -218,6 +222,9 @@ static enum npy_result read_text(struct cursor c, struct npy_header *out) {
     if (problem) return bad(out, problem);
     if (!read_descr(f.descr, out)) return NPY_BAD;
     out->count = f.has_zero ? 0 : f.product;
+    out->dims = f.dims;
+    memcpy(out->length, f.length, sizeof out->length);
+    out->is_fortran = f.is_fortran;
     if (!f.has_zero && (f.too_large || f.product > INT64_MAX / out->element))
         return bad(out, "the shape in its header is too large for any file");
     return NPY_OK;

@@ -20,12 +20,18 @@ enum npy_result {
     NPY_BAD   /* no header this reader understands: `problem` says why */
 };
 
+/* Dimensions whose lengths are kept; an array may have more. */
+enum { NPY_DIMS = 16 };
+
 struct npy_header {
-    size_t needed;     /* bytes before the array: known with NPY_OK, a lower bound with NPY_MORE */
-    tally_type type;   /* the elements' type; 0 where they are two bytes without a meaning */
-    size_t element;    /* bytes an element */
-    bool big_endian;   /* the elements' byte order */
-    uint64_t count;    /* elements in all; count * element fits 63 bits */
+    size_t needed;   /* bytes before the array: known with NPY_OK, a lower bound with NPY_MORE */
+    tally_type type; /* the elements' type; 0 where they are two bytes without a meaning */
+    size_t element;  /* bytes an element */
+    bool big_endian; /* the elements' byte order */
+    uint64_t count;  /* elements in all; count * element fits 63 bits */
+    unsigned dims;   /* how many dimensions; the first NPY_DIMS of them have these lengths */
+    uint64_t length[NPY_DIMS];
+    bool is_fortran;   /* the first index runs fastest, not the last */
     char problem[192]; /* one line, with NPY_BAD */
 };
 

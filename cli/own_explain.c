@@ -297,10 +297,13 @@ static void print_compared(const struct report *r) {
     const struct {
         const char *what;
         uint64_t mine, its;
-    } rows[] = {{"steps", a->steps, b->steps},
+    } rows[] = {{"steps at work", a->steps, b->steps},
+                {"rounds", a->rounds, b->rounds},
                 {"barriers", a->barriers, b->barriers},
-                {"operations", a->operations, b->operations},
+                {"useful operations", a->useful, b->useful},
+                {"applied operations", a->operations, b->operations},
                 {"slots", a->slots, b->slots},
+                {"issued slots", a->issued, b->issued},
                 {"divergent branches", a->divergent, b->divergent},
                 {"transactions", a->transactions, b->transactions},
                 {"fewest possible", a->fewest_transactions, b->fewest_transactions},
@@ -406,10 +409,10 @@ static int print_json(const struct report *r) {
     json_member(o, "times_counted", json_times(r));
     json_count(o, "launches", 1);
     json_member(o, "steps", explain_json_steps(r->e));
-    json_member(o, "counts", json_ladder_counts(&r->run.result.counts));
+    json_member(o, "counts", json_ladder_counts(&r->e->row));
     if (r->nearest.name) {
         json_text(o, "nearest", r->nearest.name);
-        json_member(o, "nearest_counts", json_ladder_counts(&r->nearest.counts));
+        json_member(o, "nearest_counts", json_ladder_counts(&r->nearest));
     } else {
         json_null(o, "nearest");
     }
@@ -454,6 +457,7 @@ static bool watch(struct report *r) {
     note_fault(r, &r->run);
     if (e->out_of_memory) return failed("no memory for the steps of %s", r->kernel->name), false;
     explain_settle(e);
+    e->row.name = r->kernel->name;
     e->row.counts = r->run.result.counts;
     e->row.launches = 1;
     e->options.run.block = r->run.block;

@@ -4,11 +4,13 @@
 #include "command.h"
 
 #include "arguments.h"
+#include "guard.h"
 #include "message.h"
 #include "reduction.h"
 
 #include <getopt.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ const char reduce_help[] =
     "Without a FILE, or where it is -, standard input is read. A .npy file and text are\n"
     "recognised, also where gzip or zstd has packed them; a.npz:x is a member of an archive. Text\n"
     "is numbers with blanks or line ends between them; lines that start with # are left out.\n"
+    "Of an Arrow or Parquet file -c names the column; Python with pyarrow reads it.\n"
     "\n"
     "  --dtype TYPE    the elements' type: needed for raw data; f64 where it is text\n"
     "  --text          the input is text: needed beside --dtype\n"
@@ -38,12 +41,27 @@ const char reduce_help[] =
     "  --decimal       sum: the exact decimal sum of the decimals as written, whole\n"
     "  --each          a line for each file, its name before the value, and one for the total\n"
     "\n"
-    "  -c, --column C  a table's column C: a number from 1, or a name of the first line\n"
-    "  --by K          a value for each key in column K: key, tab, value, in order of appearance\n"
+    "  -c, --column C  a table's column C: a number from 1, or a name of the first line; of "
+    "several,\n"
+    "                  as in -c price,quantity, a line each; dot takes two of them, x and y\n"
+    "  --by K          with -c: a value for each key in column K: key, tab, value, in order of\n"
+    "                  appearance; of several columns, as in --by city,year, each has a field\n"
     "  --sort          in order of the keys instead\n"
     "  --header        the first line has names, also where columns are given by number\n"
     "  -F, --delimiter CHAR   what parts the fields; else the comma, or the tab or semicolon that\n"
     "                  the first line has instead. Fields may stand in double quotes\n"
+    "\n"
+    "Many results of one .npy array, one a line or in a file of their own:\n"
+    "  --axis D[,D...] along these axes, from 0; -1 is the last\n"
+    "  --segments S    of each segment: S is a .npy file of offsets, one more than segments, or\n"
+    "                  the length that all have\n"
+    "  --by IDS        without -c: of each group: IDS is a .npy file, an id from 0 for each\n"
+    "                  element; id, tab, value, without groups of nothing\n"
+    "  --groups K      ids lie below K, instead of the greatest in the file\n"
+    "  --skip-outside  leave out elements whose id is negative, or not below K\n"
+    "  --mask M        leave out elements whose byte in the .npy file M is 0; also with the above\n"
+    "  -o FILE         write the results to a .npy file; -: to standard output. Several values\n"
+    "                  are a structured array\n"
     "\n"
     "  --out TYPE      round the exact value to this floating type: sum, mean, var, std, norm1,\n"
     "                  norm2, sumsq, dot\n"
@@ -57,8 +75,8 @@ const char reduce_help[] =
     "\n"
     "TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64,\n"
     "or a name that NumPy or C has for it: float32, double, <f4.\n"
-    "A floating value is the exact one, rounded once. Those of integers are exact; a sum or dot\n"
-    "beyond 64 bits is printed whole, and any other value that does not fit is an error.\n";
+    "A floating value is the exact one, rounded once. Those of integers are exact; a sum, dot,\n"
+    "norm1 or sumsq beyond 64 bits is printed whole, a product beyond them is an error.\n";
 
 static bool set_ddof(struct reduction *r, const char *text) {
     char *end;
@@ -109,8 +127,25 @@ static bool set_option(struct reduction *r, int option) {
     case 'm':
         r->is_decimal = true;
         return true;
-    case 'o':
+    case 'O':
         return argument_type("--out", optarg, &r->problem.out);
+    case 'o':
+        r->shaping.output = optarg;
+        return true;
+    case 'a':
+        r->shaping.axis = optarg;
+        return true;
+    case 'g':
+        r->shaping.segments = optarg;
+        return true;
+    case 'k':
+        r->shaping.mask = optarg;
+        return true;
+    case 'G':
+        return argument_count("--groups", optarg, &r->shaping.groups);
+    case 'K':
+        r->shaping.skip_outside = true;
+        return true;
     case 'x':
         r->has_ddof = true;
         return set_ddof(r, optarg);
@@ -144,7 +179,12 @@ static int read_options(struct reduction *r, int argc, char **argv) {
         {"sort", no_argument, NULL, 'S'},
         {"each", no_argument, NULL, 'e'},
         {"decimal", no_argument, NULL, 'm'},
-        {"out", required_argument, NULL, 'o'},
+        {"axis", required_argument, NULL, 'a'},
+        {"segments", required_argument, NULL, 'g'},
+        {"groups", required_argument, NULL, 'G'},
+        {"skip-outside", no_argument, NULL, 'K'},
+        {"mask", required_argument, NULL, 'k'},
+        {"out", required_argument, NULL, 'O'},
         {"ddof", required_argument, NULL, 'x'},
         {"fast", no_argument, NULL, 'f'},
         {"device", required_argument, NULL, 'D'},
@@ -154,10 +194,14 @@ static int read_options(struct reduction *r, int argc, char **argv) {
         {NULL, 0, NULL, 0},
     };
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":hc:F:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":hc:F:o:", options, NULL)) != -1;) {
         if (c == 'c') c = 'C';
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!set_option(r, c)) return STATUS_USAGE;
+    }
+    if (r->columns.by && !r->columns.value) { /* without a table's column: a file of ids */
+        r->shaping.ids = r->columns.by;
+        r->columns.by = NULL;
     }
     return STATUS_OK;
 }
@@ -165,17 +209,23 @@ static int read_options(struct reduction *r, int argc, char **argv) {
 /* What only some operators take is told at once where none of these is asked for. */
 static int check_options(const struct reduction *r) {
     const struct columns *c = &r->columns;
-    if (!c->value && (c->by || c->has_header || c->delimiter))
+    const int status = shaped_check(r);
+    if (status != STATUS_OK) return status;
+    if (!c->value && (c->has_header || c->delimiter))
         return misused("%s goes with a table's column; name it, as in -c 2 or -c price",
-                       c->by           ? "--by"
-                       : c->has_header ? "--header"
-                                       : "-F");
-    if (r->sorted && !c->by) return misused("--sort goes with --by");
+                       c->has_header ? "--header" : "-F");
+    if (r->sorted && !c->by && !r->shaping.ids) return misused("--sort goes with --by");
     if (r->by_file && (c->value || r->is_decimal))
         return misused("--each and %s exclude each other; leave one out",
                        c->value ? "-c" : "--decimal");
-    if ((c->value || r->is_decimal || r->by_file) && reduction_asks(r, TALLY_DOT))
-        return misused("dot takes two arrays, and neither -c, --each nor --decimal");
+    const bool is_dot = reduction_asks(r, TALLY_DOT);
+    if ((r->is_decimal || r->by_file) && is_dot)
+        return misused("dot takes two arrays, and neither --each nor --decimal");
+    if (is_dot && c->value && columns_count(c->value) != 2)
+        return misused("dot takes two columns of a table, as in -c price,quantity");
+    if ((c->value && !columns_count(c->value)) || (c->by && !columns_count(c->by)))
+        return misused("%s takes up to %d names or numbers of columns, as in price,quantity",
+                       c->by && !columns_count(c->by) ? "--by" : "-c", COLUMNS_MOST);
     if (r->is_decimal &&
         (r->op_count != 1 || r->problem.op != TALLY_SUM || r->how.said || r->problem.out))
         return misused("--decimal goes with sum alone, and without --dtype and --out");
@@ -186,6 +236,35 @@ static int check_options(const struct reduction *r) {
     if (r->has_ddof && !reduction_asks(r, TALLY_VAR) && !reduction_asks(r, TALLY_STD))
         return misused("--ddof goes with var, std and describe, not with %s", r->asked);
     return STATUS_OK;
+}
+
+/* The inputs that are named, after the options. */
+struct work {
+    struct reduction *reduction;
+    char **names;
+    int count;
+};
+
+/* As many threads read text as the device has, or as the machine has cores. */
+static void find_threads(struct reduction *r) {
+    tally_device_info info = {.threads = 0};
+    cpu_set_t cores;
+    if (tally_device_describe(r->device, &info) == TALLY_OK) r->how.threads = info.threads;
+    if (!r->how.threads && sched_getaffinity(0, sizeof cores, &cores) == 0)
+        r->how.threads = (uint64_t)CPU_COUNT(&cores);
+}
+
+static int run(void *argument) {
+    const struct work *work = argument;
+    struct reduction *r = work->reduction;
+    int status;
+    if (!argument_device(r->device_text, r->threads, &r->device, &status)) return status;
+    find_threads(r);
+    status = (shaped_is_asked(&r->shaping) ? shaped_run : reduction_run)(r, work->names, work->count);
+    tally_state_destroy(r->state);
+    groups_free(&r->groups);
+    tally_close(r->device);
+    return status;
 }
 
 int reduce_command(int argc, char **argv) {
@@ -200,12 +279,11 @@ int reduce_command(int argc, char **argv) {
     if (r.columns.value || r.is_decimal) {
         r.how.is_text = true;
         r.how.text_option = r.columns.value ? "-c" : "--decimal";
+        r.columns.in_pairs = reduction_asks(&r, TALLY_DOT);
+        r.how.column = r.columns.value;
+        r.how.is_shared = r.is_decimal || r.columns.by || columns_count(r.columns.value) > 1;
     }
-    if (!argument_device(r.device_text, r.threads, &r.device, &status)) return status;
-    bool named = optind < argc;
-    status = reduction_run(&r, named ? argv + optind : standard_input, named ? argc - optind : 1);
-    tally_state_destroy(r.state);
-    groups_free(&r.groups);
-    tally_close(r.device);
-    return status;
+    const bool named = optind < argc;
+    struct work work = {&r, named ? argv + optind : standard_input, named ? argc - optind : 1};
+    return argument_needs_driver(r.device_text) ? guarded(run, &work, false) : run(&work);
 }

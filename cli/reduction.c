@@ -6,6 +6,7 @@
  */
 #include "reduction.h"
 
+#include "arrow.h"
 #include "message.h"
 #include "names.h"
 #include "progress.h"
@@ -76,11 +77,12 @@ static bool check_type(struct reduction *r, const struct source *s) {
     return true;
 }
 
-/* Looks at a file that can be opened twice: its type must fit, and its size is added up. */
+/* Looks at a file that can be opened twice, and soon: its type must fit, and its size is added up. */
 static bool look_at(struct reduction *r, const char *name) {
     struct stat status;
     struct source s;
-    if (source_is_stdin(name) || (stat(name, &status) == 0 && !S_ISREG(status.st_mode)))
+    if (source_is_stdin(name) || (stat(name, &status) == 0 && !S_ISREG(status.st_mode)) ||
+        arrow_is_file(name))
         return r->total = SOURCE_UNKNOWN, true;
     if (!source_open(&s, name, &r->how)) return false;
     bool fits = check_type(r, &s);
@@ -125,10 +127,12 @@ static bool feed_source(struct reduction *r, struct source *s) {
     size_t n;
     if (!check_type(r, s) || !create_state(r)) return false;
     prepare_groups(r);
-    if (r->columns.value) return columns_feed(&r->columns, s, &r->groups);
+    if (r->columns.value && s->is_text) return columns_feed(&r->columns, s, &r->groups);
     if (r->is_decimal) s->money = &r->money;
-    struct group *own = r->by_file ? groups_append(&r->groups, s->name) : NULL;
-    if (r->by_file && !own) return false;
+    struct group *own = r->by_file         ? groups_append(&r->groups, s->name)
+                        : r->columns.value ? groups_find(&r->groups, "", 0)
+                                           : NULL;
+    if ((r->by_file || r->columns.value) && !own) return false;
     do {
         if (!source_next(s, &x, &n) || !feed(r, s->name, x, NULL, n)) return false;
         if (own && !group_feed(&r->groups, own, x, NULL, n)) return false;
@@ -217,7 +221,7 @@ static bool feed_two(struct reduction *r, char **names) {
 /* ---- All of it ---- */
 
 int reduction_run(struct reduction *r, char **names, int count) {
-    const bool two = reduction_asks(r, TALLY_DOT);
+    const bool two = reduction_asks(r, TALLY_DOT) && !r->columns.value;
     if (two && count != 2)
         return misused("dot takes two inputs, x and y, not %d; see 'tally help dot'", count);
     if (!look_at_all(r, names, count)) return STATUS_FAILED;

@@ -6,6 +6,7 @@
 
 #include "columns.h"
 #include "groups.h"
+#include "shaped.h"
 #include "source.h"
 #include "tally.h"
 
@@ -19,6 +20,7 @@ struct reduction {
     size_t op_count;       /* how many operators were typed */
     struct reading how;
     struct columns columns; /* its value is NULL where the input is no table */
+    struct shaping shaping; /* in parts */
     bool by_file, sorted, is_decimal;
     bool as_json, help, has_ddof;
     const char *device_text; /* what --device says, or NULL */

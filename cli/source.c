@@ -6,6 +6,7 @@
  */
 #include "source.h"
 
+#include "arrow.h"
 #include "guess.h"
 #include "message.h"
 #include "npy.h"
@@ -129,6 +130,10 @@ static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     s->bytes = wanted;
     s->data += header.needed;
     s->ahead_next = header.needed;
+    s->has_shape = true;
+    s->is_fortran = header.is_fortran;
+    s->dims = header.dims;
+    memcpy(s->length, header.length, sizeof s->length);
     s->swapped =
         header.element > 1 && header.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     return true;
@@ -146,8 +151,8 @@ static const struct {
      5, "compressed by xz", "unpack it: xzcat FILE | tally ..."},
     {"BZh", 3, "compressed by bzip2", "unpack it: bzcat FILE | tally ..."},
     {"\x89HDF", 4, "a HDF5 file", "save the data set as a .npy file"},
-    {"PAR1", 4, "a Parquet file", "save the column as a .npy file"},
-    {"ARROW1", 6, "an Arrow file", "save the column as a .npy file"},
+    {"PAR1", 4, "a Parquet file", "give it by its name, not packed and not through a pipe"},
+    {"ARROW1", 6, "an Arrow file", "give it by its name, not packed and not through a pipe"},
 };
 
 static bool check_unpacked(const struct source *s) {
@@ -187,6 +192,33 @@ static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
     s->bytes = size;
     s->is_text = true;
     return true;
+}
+
+/* The helper's pipe takes the place of the file. */
+static bool recognise_arrow(struct source *s) {
+    char type[8] = "";
+    if (s->how.is_shared)
+        return failed("%s is an Arrow or Parquet file, of which one column is reduced at a time, "
+                      "without --by and --decimal; save it as comma-separated values for them",
+                      s->name),
+               false;
+    close(s->file);
+    s->ahead_next = s->ahead_end = 0;
+    s->can_map = false;
+    s->data = 0;
+    s->bytes = SOURCE_UNKNOWN;
+    if (!arrow_open(s->name, s->how.column ? s->how.column : "", s->how.skip_na, &s->file,
+                    &s->helper) ||
+        !look_ahead(s, FIRST_LOOK))
+        return false;
+    const unsigned char *end = s->ahead_end ? memchr(s->ahead, '\n', s->ahead_end) : NULL;
+    if (!end && !arrow_end(s->name, &s->helper)) return false;
+    snprintf(type, sizeof type, "%.*s", end ? (int)(end - s->ahead) : 0, (const char *)s->ahead);
+    struct npy_header header = {.element = 0};
+    if (tally_type_parse(type, &header.type) != TALLY_OK)
+        return failed("%s: python3 has not written a column", s->name), false;
+    s->ahead_next = (size_t)(end - s->ahead) + 1;
+    return settle_type(s, &header, s->how.said);
 }
 
 /* ---- Opening ---- */
@@ -230,7 +262,11 @@ static bool unpack(struct source *s, uint64_t *size) {
 static bool recognise(struct source *s) {
     uint64_t size = SOURCE_UNKNOWN;
     if (!s->unpacker && !measure(s, &size)) return false;
-    if (!look_ahead(s, FIRST_LOOK) || !unpack(s, &size)) return false;
+    if (!look_ahead(s, FIRST_LOOK)) return false;
+    if (s->can_map && !s->how.is_raw && (!s->how.is_text || s->how.column) &&
+        s->file > STDIN_FILENO && arrow_recognise(s->ahead, s->ahead_end))
+        return recognise_arrow(s);
+    if (!unpack(s, &size)) return false;
     if (size != SOURCE_UNKNOWN && s->ahead_end < FIRST_LOOK && s->ahead_end < size) {
         s->can_map = false; /* a file of /sys: it promises a page, and holds a line */
         size = SOURCE_UNKNOWN;

@@ -8,11 +8,13 @@
 #define TALLY_CLI_SOURCE_H
 
 #include "money.h"
+#include "npy.h"
 #include "tally.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SOURCE_UNKNOWN UINT64_MAX /* a size that only the end of the data will tell */
 
@@ -23,26 +25,35 @@ struct reading {
     const char *text_option; /* by what option, as messages call it */
     bool is_raw;             /* they are raw elements, whatever they look like */
     bool skip_na;            /* text: what says that a value is missing is left out */
+    uint64_t threads;        /* that may read text */
+    const char *column;      /* of a table, or NULL */
+    bool is_shared; /* the columns are several, or have keys, or are decimals: a matter of text */
 };
 
 struct source {
-    const char *name;     /* how messages call it */
-    struct reading how;   /* as told */
-    tally_type type;      /* of its elements */
-    uint64_t bytes;       /* of data, after any header; or SOURCE_UNKNOWN */
-    uint64_t elements;    /* handed on so far */
-    bool is_text;         /* numbers as text */
-    bool swapped;         /* the elements' bytes are in the other order than this machine's */
-    bool can_map;         /* a regular file: its data may be mapped */
-    int file;             /* descriptor; owned unless it is standard input's */
-    uint64_t data;        /* where the data begin in a regular file */
-    unsigned char *ahead; /* bytes read while the header was looked for; owned */
+    const char *name;   /* how messages call it */
+    struct reading how; /* as told */
+    tally_type type;    /* of its elements */
+    uint64_t bytes;     /* of data, after any header; or SOURCE_UNKNOWN */
+    uint64_t elements;  /* handed on so far */
+    bool is_text;       /* numbers as text */
+    bool swapped;       /* the elements' bytes are in the other order than this machine's */
+    bool has_shape;     /* a .npy file: what follows is its array's */
+    bool is_fortran;    /* the first index runs fastest, not the last */
+    unsigned dims;      /* the first NPY_DIMS have these lengths */
+    uint64_t length[NPY_DIMS];
+    bool can_map;                 /* a regular file: its data may be mapped */
+    int file;                     /* descriptor; owned unless it is standard input's */
+    uint64_t data;                /* where the data begin in a regular file */
+    unsigned char *ahead;         /* bytes read while the header was looked for; owned */
     size_t ahead_next, ahead_end; /* of those, the ones not yet handed on are [next, end) */
 
     struct unpacker *unpacker; /* of a compressed file, whose bytes the above then are; owned */
     unsigned char *before;     /* packed bytes that were read first; owned */
     size_t before_next, before_end;
     char path[1024]; /* of an archive whose member it is */
+
+    pid_t helper; /* the process that writes what is read, of an Arrow file; or 0 */
 
     /* How far source_next() has come. */
     uint64_t done;               /* bytes of data that have been in a window */
@@ -66,6 +77,12 @@ void source_close(struct source *source);
 /* The next elements: *n of them at *x, for this machine, until the next call or source_close(). At the
  * end *n is 0. */
 bool source_next(struct source *source, const void **x, size_t *n);
+
+/* All elements at once, until source_close(), where the file can be mapped as it lies; else NULL, and nothing
+ * has been read. To be called before source_next(). */
+const void *source_map(struct source *source);
+/* Whether a mapped file is still as long as it was. */
+bool source_is_whole(const struct source *source);
 
 /* How many elements there are in all, where that is known before the end; else SOURCE_UNKNOWN. */
 uint64_t source_count(const struct source *source);

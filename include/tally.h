@@ -548,19 +548,24 @@ typedef struct tally_ladder_options {
     tally_finish finish;
     const char *const *only; /* names of the rungs to run, only_count of them; none: all */
     size_t only_count;
+    int accesses; /* tally_ladder_explain(): not 0: its steps have their accesses, too */
 } tally_ladder_options;
 
 /* What a kernel did, as the model saw it; src/model/model.h says how each is counted. */
 typedef struct tally_ladder_counts {
     uint64_t blocks;
-    uint64_t steps;      /* stretches between barriers in which an operator is applied */
-    uint64_t barriers;   /* executed by a block; both added up over launches */
-    uint64_t rounds;     /* applications one after another, within a block */
-    uint64_t all_rounds; /* the same, and barriers, as if the blocks ran one after another */
-    uint64_t all_barriers;
-    uint64_t operations; /* applications of the operator */
+    uint64_t steps;    /* stretches between barriers in which an operator is applied */
+    uint64_t barriers; /* executed by a block */
+    uint64_t rounds;   /* applications one after another, within a block; these three are of the
+                          block with the most, added up over launches */
+    uint64_t all_rounds, all_barriers; /* the same, added up over all blocks */
+    uint64_t useful;     /* operations that the reduction needs: n - 1, or n - r where the kernels
+                            leave r results to atomics or to the CPU */
+    uint64_t operations; /* applications of the operator, by lane; atomics are counted apart */
     uint64_t slots;      /* 32 for each warp and step in which it is applied */
-    uint64_t divergent;  /* branches that part a warp */
+    uint64_t issued;    /* 32 for each instruction of a warp that applies it; useful / issued is the
+                            efficiency, at most 1 */
+    uint64_t divergent; /* branches that part a warp */
     uint64_t transactions, fewest_transactions; /* 128-byte lines of global memory */
     uint64_t bank_conflicts;                    /* extra passes through shared memory */
     uint64_t bytes_read, bytes_written;         /* of global memory */
@@ -610,17 +615,52 @@ TALLY_API tally_status tally_ladder_check(const char *device, const tally_ladder
 /* What one warp did between two barriers. */
 typedef struct tally_ladder_warp {
     uint32_t lanes; /* bit l: lane l applied the operator */
-    uint32_t operations, divergent, transactions, fewest_transactions, bank_conflicts;
+    uint32_t operations, issued, divergent, transactions, fewest_transactions, bank_conflicts;
 } tally_ladder_warp;
 
+/* What the lanes of a warp did together, in one instruction. */
+typedef enum tally_ladder_act {
+    TALLY_LADDER_READ,
+    TALLY_LADDER_WRITE,
+    TALLY_LADDER_ATOMIC,   /* reads and writes */
+    TALLY_LADDER_EXCHANGE, /* of registers, by a shuffle */
+    TALLY_LADDER_APPLY /* of the operator, to what was last read or got and the register's own */
+} tally_ladder_act;
+
+typedef struct tally_ladder_access {
+    unsigned warp;
+    uint32_t lanes; /* bit l: lane l takes part; below, [l] is lane l's */
+    tally_ladder_act act;
+    int shared;     /* in shared memory; else in global memory, if in any */
+    char array[24]; /* "x" (what the kernel reduces), "partials", "total", "board", a shared array's
+                             name, or "shared" where the library has no symbols; "" without memory */
+    tally_type type;      /* of the array's elements, as which the values below are read */
+    uint64_t element[32]; /* its index in the array; TALLY_LADDER_EXCHANGE: the lane that gives */
+    unsigned elements;    /* so many in a row, from there on: 16-byte loads read several */
+    unsigned size;        /* bytes of them together */
+    tally_value value
+        [32]; /* the first one: as read, or got; as it stands at the end of the step, if written */
+    tally_value given[32]; /* TALLY_LADDER_EXCHANGE: what the lane itself gave */
+    uint32_t transactions, fewest_transactions, bank_conflicts; /* what it cost */
+    char file
+        [40]; /* of the kernel, "shared.cu", and the line in it that does this; "" and 0 where the */
+    unsigned line; /* library has no debugging information */
+} tally_ladder_access;
+
 typedef struct tally_ladder_step {
-    unsigned launch;      /* which one, from 0 */
-    unsigned block, step; /* which block of it, which of the block's steps, from 0 */
-    int barrier;          /* it ends with a barrier, not with the kernel */
-    uint64_t stride;      /* elements between the two values combined; 0: none or several */
-    unsigned warps;
-    const tally_ladder_warp *warp; /* [warps] */
+    unsigned launch;         /* which one, from 0 */
+    unsigned block, step;    /* which block of it, which of the block's steps, from 0 */
+    int barrier;             /* it ends with a barrier, not with the kernel */
+    uint64_t stride;         /* elements between the two values combined; 0: none or several */
+    unsigned warps, threads; /* of the block */
+    const tally_ladder_warp *warp;     /* [warps] */
+    uint64_t n;                        /* elements that the launch reduces */
+    size_t accesses;                   /* 0 unless the options ask for them */
+    const tally_ladder_access *access; /* [accesses]; each warp's in their order, warp after warp */
 } tally_ladder_step;
+
+/* The text of a kernel of the ladder by its file's name, such as "shared.cu"; NULL where there is none. */
+TALLY_API const char *tally_ladder_source(const char *file);
 
 /* Runs one rung on the model and tells of every step; *out is its row. `only` is not looked at. */
 TALLY_API tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *options,
@@ -693,7 +733,7 @@ typedef struct tally_own_result {
     size_t first[2],
         last[2]; /* elements of the input that blocks 0 and 1 touched: first, and past the last; both
                                  0: none */
-    tally_ladder_counts counts;
+    tally_ladder_counts counts; /* useful: at most `operations` */
 } tally_own_result;
 
 /* Runs the kernel once. x and outputs after it: `input` has room for n elements, `output` for how->outputs;

@@ -1,7 +1,13 @@
 # Debian packages by CPack: libtally0, libtally-dev and tally, from the components library, dev and
 # command. `make deb` configures a build for them and makes them.
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The Tally maintainers <maintainers@tally.invalid>")
+# Debian wants a maintainer, NAME <ADDRESS>: whoever makes the packages, as Debian's own tools have it.
+set(maintainer "Local build <root@localhost>")
+if(DEFINED ENV{DEBEMAIL} AND DEFINED ENV{DEBFULLNAME})
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(TALLY_MAINTAINER "${maintainer}" CACHE STRING "Maintainer of the Debian packages; DEBFULLNAME and DEBEMAIL give it, too")
+set(CPACK_PACKAGE_CONTACT "${TALLY_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "exact and reproducible parallel reduction")
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_SET_DESTDIR ON) # tally.pc names the prefix, not the folder of the packaging
@@ -37,6 +43,7 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tally)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION math)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "g++") # for tally explain --kernel
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS python3) # with pyarrow: Arrow and Parquet files
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "${why}\n.\nThis package has the command.")
 include(CPack)
 

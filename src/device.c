@@ -31,8 +31,12 @@ static tally_status open_spec(const char *spec, void *context, tally_device **ou
     for (size_t i = 0; i < KINDS; i++)
         if (strlen(kinds[i]->name) == length && memcmp(spec, kinds[i]->name, length) == 0)
             return kinds[i]->open(colon ? colon + 1 : "", context, out);
-    return fail(TALLY_EDEVICE,
-                "'%.60s' names no device; try auto or cpu (`tally devices` lists them)", spec);
+    char names[64] = "auto";
+    for (size_t i = 0; i < KINDS; i++) {
+        strcat(names, " ");
+        strcat(names, kinds[i]->name);
+    }
+    return fail(TALLY_EDEVICE, "'%.60s' names no device; a device is one of %s", spec, names);
 }
 
 /* Drivers compute, too, and leave their traces in the floating environment: so all calls that reach one

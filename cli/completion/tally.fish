@@ -1,9 +1,9 @@
 # Completion of the command tally for fish. tally.bash and tally.zsh know the same words.
 set -l operators sum prod min max and or xor
 set -l statistics mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe
-set -l others devices bench ladder explain help version
+set -l others devices bench ladder explain report help version
 set -l types i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
-set -l rungs sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared \
+set -l rungs sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous shared \
     coarsened grid-stride vectorized shuffle single-pass tally
 
 function __tally_first
@@ -17,7 +17,7 @@ end
 # Whether it is none of those given: then it is an operator, or several (count,mean).
 function __tally_reduces
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain help version
+    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain report help version
 end
 function __tally_has_ddof
     set -l words (commandline -opc)
@@ -37,6 +37,7 @@ complete -c tally -n __tally_first -a devices -d 'what there is to reduce on'
 complete -c tally -n __tally_first -a bench -d 'time a reduction'
 complete -c tally -n __tally_first -a ladder -d 'the classic GPU kernels'
 complete -c tally -n __tally_first -a explain -d 'one of these kernels, or your own, step by step'
+complete -c tally -n __tally_first -a report -d 'a page that shows all of them'
 complete -c tally -n __tally_first -a quiz -d 'questions about these kernels'
 complete -c tally -n __tally_first -a help -d 'explain a command'
 complete -c tally -n __tally_first -a version -d 'the version'
@@ -50,21 +51,39 @@ complete -c tally -n __tally_reduces -l skip-na -d 'leave out what is no number'
 complete -c tally -n __tally_reduces -l decimal -d 'the exact decimal sum'
 complete -c tally -n __tally_reduces -l each -d 'a line a file'
 complete -c tally -n __tally_reduces -s c -l column -x -d 'a column of a table'
-complete -c tally -n __tally_reduces -l by -x -d 'a value for each key'
+complete -c tally -n __tally_reduces -l by -r -d 'a value for each key of a column, or each id of a file'
 complete -c tally -n __tally_reduces -l sort -d 'in order of the keys'
 complete -c tally -n __tally_reduces -l header -d 'the first line has names'
 complete -c tally -n __tally_reduces -s F -l delimiter -x -d 'what parts the fields'
+complete -c tally -n __tally_reduces -l axis -x -d 'along these axes'
+complete -c tally -n __tally_reduces -l segments -r -d 'of each segment: offsets, or a length'
+complete -c tally -n __tally_reduces -l groups -x -d 'ids lie below this'
+complete -c tally -n __tally_reduces -l skip-outside -d 'leave out ids that do not'
+complete -c tally -n __tally_reduces -l mask -r -d 'leave out elements whose byte is 0'
+complete -c tally -n __tally_reduces -s o -r -d 'write the results to a .npy file'
 complete -c tally -n __tally_reduces -l out -x -a 'f16 bf16 f32 f64' -d 'round to this type'
 complete -c tally -n __tally_has_ddof -l ddof -x -d 'the correction of the variance'
 complete -c tally -n '__tally_is bench' -a "$operators $statistics"
 complete -c tally -n '__tally_is bench' -l data -x -a 'uniform normal loguniform wild' -d 'how floating elements are spread'
+complete -c tally -n '__tally_is bench' -l shape -x -d 'an array of this shape'
+complete -c tally -n '__tally_is bench' -l axis -x -d 'along these axes'
+complete -c tally -n '__tally_is bench' -l segments -x -a 'zipf giant empty' -d 'segments of this length, or skew'
+complete -c tally -n '__tally_is bench' -l groups -x -d 'so many groups'
+complete -c tally -n '__tally_is bench' -l ids -x -a 'random sorted zipf' -d 'how ids come'
 complete -c tally -n '__tally_is bench' -l repeat -x -d 'so many rounds'
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l fast -d 'plain, unordered additions'
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l threads -x -d 'of the cpu'
 complete -c tally -n '__tally_is bench; or __tally_reduces' -l device -x -a 'auto cpu cuda opencl model'
 complete -c tally -n '__tally_is ladder' -l device -x -a 'cuda opencl model cpu'
 complete -c tally -n '__tally_is ladder' -l only -x -a "$rungs" -d 'these rungs only'
+complete -c tally -n '__tally_is ladder' -l list -d 'the rungs, and run none'
 complete -c tally -n '__tally_is explain ladder' -a "$rungs"
+complete -c tally -n '__tally_is report' -s o -l output -r -F -d 'the page'
+complete -c tally -n '__tally_is report' -l measure -d 'the ladder on this machine, too'
+complete -c tally -n '__tally_is report' -l device -x -a 'cuda opencl cpu' -d 'for --measure'
+complete -c tally -n '__tally_is explain' -l draw -d 'elements and threads of each step'
+complete -c tally -n '__tally_is explain' -l svg -r -F -d 'the same as a picture'
+complete -c tally -n '__tally_is explain' -l steps -d 'accesses of each lane, with --json'
 complete -c tally -n '__tally_is ladder explain' -l op -x -a "$operators" -d 'the operator'
 complete -c tally -n '__tally_is ladder explain' -l block -x -d 'threads of a block'
 complete -c tally -n '__tally_is ladder explain' -l coarsen -x -d 'pairs of elements a thread adds'

@@ -15,11 +15,11 @@ _tally() {
         'all:whether none is zero' 'describe:several statistics at once')
     others=(
         'devices:what there is to reduce on' 'bench:time a reduction' 'ladder:the classic GPU kernels'
-        'explain:one of these kernels, or your own, step by step'
+        'explain:one of these kernels, or your own, step by step' 'report:a page that shows all of them'
         'quiz:questions about these kernels' 'help:explain a command' 'version:the version')
     types=(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64)
-    rungs=(sequential interleaved-modulo interleaved-index contiguous shared-modulo shared-contiguous shared
-        coarsened grid-stride vectorized shuffle single-pass tally)
+    rungs=(sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
+        shared coarsened grid-stride vectorized shuffle single-pass tally)
     numbers=('(-n --n)'{-n,--n}'[so many elements]:number')
     climb=($numbers '--op[the operator]:operator:($names)' '--dtype[the elements'\'' type]:type:($types)'
         '--block[threads of a block]:number' '--coarsen[pairs of elements a thread adds]:number'
@@ -46,13 +46,21 @@ _tally() {
     bench)
         _arguments $numbers '--dtype[the elements'\'' type]:type:($types)' \
             '--data[how floating elements are spread]:kind:(uniform normal loguniform wild)' \
+            '--shape[an array of this shape]:lengths' '--axis[along these axes]:axes' \
+            '--segments[segments of this length, or skew]:length:(zipf giant empty)' \
+            '--groups[so many groups]:number' '--ids[how ids come]:kind:(random sorted zipf)' \
             '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
             '--fast[plain, unordered additions]' '--repeat[so many rounds]:number' '--json[one JSON object]' \
             '--help[its help]' ':operator:($names ${statistics%%:*})' ;;
     ladder)
         _arguments $climb $own '--device[where]:device:(cuda opencl model cpu)' \
-            '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
-    explain) _arguments $climb $own ':rung:($rungs)' ;;
+            '--list[the rungs, and run none]' '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
+    explain)
+        _arguments $climb $own '--draw[elements and threads of each step]' '--svg[the same as a picture]:file:_files' \
+            '--steps[accesses of each lane, with --json]' ':rung:($rungs)' ;;
+    report)
+        _arguments '(-o --output)'{-o,--output}'[the page]:file:_files' '--measure[the ladder on this machine, too]' \
+            '--device[for --measure]:device:(cuda opencl cpu)' '--help[its help]' ;;
     quiz) _arguments '--answer[the answer]:number' '--list[the questions]' '--help[its help]' ':question:' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;
@@ -61,7 +69,10 @@ _tally() {
         [[ ,$command, != *,(var|std|describe),* ]] || more=('--ddof[the correction of the variance]:number')
         _arguments '--dtype[the elements'\'' type]:type:($types)' '--text[numbers as text]' '--raw[raw elements]' \
             '--skip-na[leave out what is no number]' '--decimal[the exact decimal sum]' '--each[a line a file]' \
-            '(-c --column)'{-c,--column}'[a column of a table]:column' '--by[a value for each key]:column' \
+            '(-c --column)'{-c,--column}'[a column of a table]:column' '--by[a value for each key of a column, or id of a file]:column or file:_files' \
+            '--axis[along these axes]:axes' '--segments[of each segment]:offsets or length:_files' \
+            '--groups[ids lie below this]:number' '--skip-outside[leave out ids that do not]' \
+            '--mask[leave out elements whose byte is 0]:file:_files' '-o[write the results to a .npy file]:file:_files' \
             '--sort[in order of the keys]' '--header[the first line has names]' \
             '(-F --delimiter)'{-F,--delimiter}'[what parts the fields]:character' \
             '--out[round to this type]:type:(f16 bf16 f32 f64)' '--fast[plain, unordered additions]' \

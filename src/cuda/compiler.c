@@ -7,6 +7,7 @@
 #include "cuda/compiler.h"
 #include "cuda/library.h"
 #include "gpu/embed.h"
+#include "gpu/loader.h"
 #include "status.h"
 
 #include <dlfcn.h>
@@ -64,7 +65,7 @@ static void *find(int driver) {
         for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
             if (versions[v].major > driver / 1000) continue;
             snprintf(path, sizeof path, "%s%s", folders[f], versions[v].file);
-            void *found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            void *found = loader_open(path);
             if (found && !library_fill(found, entries, sizeof entries / sizeof *entries, &nvrtc))
                 return found;
             if (found) dlclose(found);

@@ -3,6 +3,7 @@
  */
 #include "cuda/driver.h"
 #include "cuda/library.h"
+#include "gpu/loader.h"
 #include "status.h"
 
 #include <dlfcn.h>
@@ -25,8 +26,9 @@ static const struct entry entries[] = {
 
 static tally_status load(void) {
     if (library) return TALLY_OK;
-    void *found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!found) return fail(TALLY_EDEVICE, "no CUDA: libcuda.so.1, NVIDIA's driver, was not found");
+    void *found = loader_open("libcuda.so.1");
+    if (!found)
+        return fail(TALLY_EDEVICE, "no CUDA: libcuda.so.1, NVIDIA's driver, %s", loader_absence());
     const char *missing = library_fill(found, entries, sizeof entries / sizeof *entries, &cu);
     if (missing) {
         dlclose(found);

@@ -1,12 +1,17 @@
 # Files to tables of bytes in C. tally_embed(OUT TABLE NAME@PATH...) has the build make the C file OUT
-# (an output of the current folder) that defines `const struct embedded TABLE[]` (embed.h).
-# As a script (cmake -DTABLE= -DOUTPUT= -DFILES= -P embed.cmake) this file writes OUT.
+# (an output of the current folder) that defines `const struct embedded TABLE[]`. TALLY_EMBED_HEADER is the
+# header that it includes for the struct; gpu/embed.h where it is not set.
+# As a script (cmake -DHEADER= -DTABLE= -DOUTPUT= -DFILES= -P embed.cmake) this file writes OUT.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(tally_embed out table)
     list(TRANSFORM ARGN REPLACE "^[^@]*@" "" OUTPUT_VARIABLE paths)
+    set(header gpu/embed.h)
+    if(TALLY_EMBED_HEADER)
+      set(header ${TALLY_EMBED_HEADER})
+    endif()
     add_custom_command(OUTPUT ${out}
-      COMMAND ${CMAKE_COMMAND} -DTABLE=${table} -DOUTPUT=${out} "-DFILES=${ARGN}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+      COMMAND ${CMAKE_COMMAND} -DHEADER=${header} -DTABLE=${table} -DOUTPUT=${out} "-DFILES=${ARGN}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
       DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE} COMMENT "" VERBATIM)
   endfunction()
   return()
@@ -28,7 +33,7 @@ foreach(file IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE ${OUTPUT} "/* Made by embed.cmake. */
-#include \"gpu/embed.h\"
+#include \"${HEADER}\"
 
 ${arrays}
 const struct embedded ${TABLE}[] = {

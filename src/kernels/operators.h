@@ -16,7 +16,8 @@
  *   load(e)       an element as an accumulator
  *   neutral()     what changes nothing when combined. A floating sum's is -0: it leaves -0 alone.
  *                 (So n = 0 gives -0, and the host says +0.)
- *   combine(a,b)  the operator. A machine that counts sees COUNT_OPERATION() each time.
+ *   apply(a,b)    the operator
+ *   combine(a,b)  the same, seen by a machine that counts: COUNT_OPERATION() each time
  *   settle(a)     a result as it is handed on: a NaN becomes the canonical one.
  *
  * min and max order -0 below +0 and give NaN if any element is NaN. Integer sums and products wrap.
@@ -159,8 +160,7 @@ PURE accumulator from_word(word w) {
 
 #endif
 
-PURE accumulator combine(accumulator a, accumulator b) {
-    COUNT_OPERATION();
+PURE accumulator apply(accumulator a, accumulator b) {
 #if defined(OP_SUM)
     return a + b;
 #else
@@ -231,8 +231,7 @@ PURE accumulator neutral(void) {
     return (element)(INFINITE | SIGN);
 #endif
 }
-PURE accumulator combine(accumulator a, accumulator b) {
-    COUNT_OPERATION();
+PURE accumulator apply(accumulator a, accumulator b) {
     if (is_nan(a) || is_nan(b)) return (element)NOT_A_NUMBER;
 #if defined(OP_MIN)
     return rank(a) <= rank(b) ? a : b;
@@ -261,8 +260,7 @@ PURE accumulator neutral(void) {
     return 0;
 #endif
 }
-PURE accumulator combine(accumulator a, accumulator b) {
-    COUNT_OPERATION();
+PURE accumulator apply(accumulator a, accumulator b) {
 #if defined(OP_MIN)
     return a <= b ? a : b;
 #elif defined(OP_MAX)
@@ -286,34 +284,35 @@ PURE accumulator settle(accumulator a) {
 
 /* ---- What the kernels share --------------------------------------------------------------------- */
 
+PURE accumulator combine(accumulator a, accumulator b) {
+    COUNT_OPERATION();
+    return apply(a, b);
+}
+
 /* x[i], or what changes nothing where the array has ended. */
 __device__ accumulator fetch(const GLOBAL element *x, u64 i, u64 n) {
     return i < n ? load(x[i]) : neutral();
 }
 
 /* Combines v into *total, which other blocks do too. Where the hardware has no such operation: guess
- * what stands there, and write the combination if the guess was right; if not, one knows better. */
+ * what stands there, and write the combination if the guess was right; if not, one knows better.
+ * A machine that counts sees the atomics, and no application of the operator. */
 __device__ void combine_atomically(GLOBAL word *total, accumulator v) {
 #if defined(OP_SUM) && !defined(FLOATING)
-    COUNT_OPERATION();
     atomicAdd(total, to_word(v));
 #elif defined(OP_SUM) && FLOAT_ATOMIC_ADD
-    COUNT_OPERATION();
     atomicAdd((GLOBAL accumulator *)total, v);
 #elif defined(OP_AND)
-    COUNT_OPERATION();
     atomicAnd(total, to_word(v));
 #elif defined(OP_OR)
-    COUNT_OPERATION();
     atomicOr(total, to_word(v));
 #elif defined(OP_XOR)
-    COUNT_OPERATION();
     atomicXor(total, to_word(v));
 #else
     word guess, found = to_word(neutral());
     do {
         guess = found;
-        found = atomicCAS(total, guess, to_word(combine(from_word(guess), v)));
+        found = atomicCAS(total, guess, to_word(apply(from_word(guess), v)));
     } while (found != guess);
 #endif
 }

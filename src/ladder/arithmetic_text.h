@@ -15,6 +15,7 @@
 #define is_nan             OWN(is_nan)
 #define rank               OWN(rank)
 #define neutral            OWN(neutral)
+#define apply              OWN(apply)
 #define combine            OWN(combine)
 #define settle             OWN(settle)
 #define fetch              OWN(fetch)
@@ -71,6 +72,7 @@ static double OWN(magnitude)(const void *array, u64 n) {
 #undef is_nan
 #undef rank
 #undef neutral
+#undef apply
 #undef combine
 #undef settle
 #undef fetch

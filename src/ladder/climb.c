@@ -176,6 +176,10 @@ static bool launch_level(struct climb *c, const struct level *l) {
     if (c->info->extra == LADDER_FACTOR) arguments[count++] = value(&coarsen, sizeof coarsen);
     if (c->info->extra == LADDER_BOARD) arguments[count++] = memory(c->board);
     c->launches++;
+    c->input = l->input;
+    c->output = l->output;
+    c->input_n = l->n;
+    c->input_type = l->input == c->elements ? c->first->type : c->first->accumulator_type;
     /* A thread's own share, and the tree: at most 10 steps, and 10 more where the last block ends. */
     const uint64_t threads = (uint64_t)l->grid * c->options->block; /* at least 1 */
     c->depth += (threads ? l->n / threads : 0) + 32;
@@ -241,6 +245,7 @@ static bool climb_timed(struct climb *c, void *accumulator) {
     uint64_t left;
     const bool atomic = c->options->finish == TALLY_FINISH_ATOMIC;
     if (!mark(c, 0) || !launch_all(c, &output, &left)) return false;
+    c->left = left;
     if (left > 1) c->depth += left; /* atomics, or the CPU, combine them one after another */
     if (left > 1 && !atomic) return read_partials(c, output, left, accumulator) && mark(c, 1);
     return mark(c, 1) &&

@@ -34,10 +34,16 @@ struct climb {
     struct gpu_memory *board;       /* the scratch of single-pass */
     char *host;                     /* partial results, read back */
 
+    /* The launch's that is under way, or the last one's. */
+    struct gpu_memory *input, *output;
+    uint64_t input_n;
+    tally_type input_type; /* of its elements */
+
     /* What the last climb_once() came to. */
     tally_value value;
     unsigned launches;
     double seconds; /* from the first launch to the last; with the CPU's part, if it has one */
+    uint64_t left;  /* results that the kernels left to the atomics or to the CPU; else 1 */
     uint64_t depth; /* no element went through more roundings than this */
     struct model_probe *probe; /* the model's climbs are watched by it; or NULL */
 };

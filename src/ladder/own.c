@@ -413,6 +413,16 @@ static void note_touched(struct teller *t, model_device *d) {
             r->written = (to + t->size - 1) / t->size;
 }
 
+/* The kernel leaves to its atomics as many values as they take, or to the host as many as it writes. What it needs
+ * is no more than it did: also where it ends early, or starts each sum from no element. */
+static void take_counts(struct teller *t, const model_counts *counts) {
+    tally_ladder_counts *out = &t->out->counts;
+    uint64_t left = counts->atomics ? counts->atomics : t->out->written;
+    if (t->roles.output < 0 && !counts->atomics) left = t->how->grid;
+    counts_take(out, counts, t->how->n, left > 1 ? left : 1);
+    if (out->useful > out->operations) out->useful = out->operations;
+}
+
 static void pass_on(void *context, const model_step *step) {
     step_tell(context, 0, step);
 }
@@ -456,13 +466,13 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
     model_set_patience(d, how->patience ? how->patience : 16 * (uint64_t)how->n + 4096);
     const model_status ran = model_run(d, &l, &counts);
     status = ran == MODEL_OK || ran == MODEL_EFAULT ? TALLY_OK : TALLY_ENOMEM;
-    counts_take(&t->out->counts, &counts);
     t->out->is_complete = ran == MODEL_OK;
     if (ran == MODEL_EFAULT)
         tell(t, model_last_fault(d));
     else if (model_noted_fault(d)->kind != MODEL_FAULT_NONE)
         tell(t, model_noted_fault(d));
     note_touched(t, d);
+    take_counts(t, &counts);
     if (input) model_read(d, input, in, bytes);
     if (output) model_read(d, output, out, out_bytes);
 end:
@@ -486,7 +496,8 @@ tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how
                        .size = tally_type_size(kernel.type),
                        .out = out};
     find_roles(t.kernel, &t.roles);
-    struct step_listener listener = {.on_step = on_step, .context = context};
+    struct step_listener listener = {
+        .on_step = on_step, .context = context, .threads = how->block, .n = how->n};
     listener.caller = fp_env_enter();
     status = launch(own, &t, kernel.type, &listener, input, output);
     fp_env_leave(listener.caller);

@@ -154,15 +154,17 @@ static tally_status run_climb(void *context, double *seconds) {
     return TALLY_OK;
 }
 
-void counts_take(tally_ladder_counts *out, const model_counts *c) {
+void counts_take(tally_ladder_counts *out, const model_counts *c, uint64_t n, uint64_t left) {
     *out = (tally_ladder_counts){.blocks = c->blocks,
                                  .steps = c->steps,
                                  .barriers = c->barriers,
                                  .rounds = c->rounds,
                                  .all_rounds = c->all_rounds,
                                  .all_barriers = c->all_barriers,
+                                 .useful = n > left ? n - left : 0,
                                  .operations = c->operations,
                                  .slots = c->slots,
+                                 .issued = c->issued,
                                  .divergent = c->divergent,
                                  .transactions = c->transactions,
                                  .fewest_transactions = c->fewest_transactions,
@@ -179,7 +181,7 @@ static tally_status run_rung(struct climb *c, tally_ladder_row *row) {
     c->probe = &probe;
     climb_once(c);
     c->probe = NULL;
-    counts_take(&row->counts, &probe.counts);
+    counts_take(&row->counts, &probe.counts, c->options->n, c->left);
     return c->status;
 }
 
@@ -211,7 +213,7 @@ static tally_status count_production(struct production_run *p, tally_ladder_row 
     model_gpu_watch(p->climb->gpu, &probe);
     tally_status status = run_production(p, &seconds);
     model_gpu_watch(p->climb->gpu, NULL);
-    counts_take(&row->counts, &probe.counts);
+    counts_take(&row->counts, &probe.counts, p->climb->options->n, 1);
     row->launches = probe.launches;
     return status;
 }

@@ -52,6 +52,11 @@ tally_status tally_ladder_check(const char *device, const tally_ladder_options *
     return fail(TALLY_EUNSUPPORTED, SENTENCE);
 }
 
+const char *tally_ladder_source(const char *file) {
+    (void)file;
+    return NULL;
+}
+
 tally_status tally_ladder_explain(const char *rung, const tally_ladder_options *options,
                                   void (*on_step)(void *context, const tally_ladder_step *step),
                                   void *context, tally_ladder_row *out) {

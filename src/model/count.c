@@ -66,9 +66,14 @@ static void count_shared(model_warp_step *warp, const warp_access *a) {
 void count_accesses(struct model_device *d) {
     for (unsigned k = 0; k < d->access_count; k++) {
         warp_access *a = &d->accesses[k];
+        const bool traced = d->launch->accesses;
+        const model_warp_step before = *d->warp;
         if (a->global) count_global(d->warp, a);
+        if (traced && a->global) trace_access(d, a, false, &before);
         if (a->shared) count_shared(d->warp, a);
-        a->global = a->shared = 0;
+        if (traced && a->shared) trace_access(d, a, true, &before);
+        if (traced && a->applied) trace_apply(d, a);
+        a->global = a->shared = a->applied = 0;
     }
     d->access_count = 0;
 }
@@ -96,15 +101,19 @@ void count_step(struct model_device *d, bool barrier) {
     d->block_barriers += barrier;
     d->block_rounds += rounds;
 
+    if (d->launch->accesses) trace_finish(d);
     if (d->launch->on_step) {
         const model_step step = {.block = d->block,
                                  .step = d->step,
                                  .barrier = barrier,
                                  .stride = d->strides_differ ? 0 : d->stride,
                                  .warps = warps,
-                                 .warp = d->warps};
+                                 .warp = d->warps,
+                                 .accesses = d->trace_count,
+                                 .access = d->trace};
         device_tell(d, &step);
     }
+    d->trace_count = 0;
     memset(d->warps, 0, warps * sizeof *d->warps);
     d->stride = 0;
     d->strides_differ = false;
@@ -131,12 +140,4 @@ void model_counts_add(model_counts *counts, const model_counts *more) {
     counts->bytes_read += more->bytes_read;
     counts->bytes_written += more->bytes_written;
     counts->atomics += more->atomics;
-}
-
-double model_efficiency(const model_counts *counts) {
-    return counts->slots ? (double)counts->operations / (double)counts->slots : 0;
-}
-
-double model_lane_efficiency(const model_counts *counts) {
-    return counts->issued ? (double)counts->operations / (double)counts->issued : 0;
 }

@@ -49,6 +49,7 @@ void model_close(model_device *d) {
     free(d->block_epochs);
     free(d->releases);
     free(d->saved);
+    trace_release(d);
     free(d);
 }
 
@@ -214,6 +215,8 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     d->stride = 0;
     d->strides_differ = false;
     d->release_count = 0;
+    d->trace_count = 0;
+    d->guess_count = 0;
     d->out_of_memory = false;
     d->launch = launch;
     d->anchor = (uintptr_t)launch->kernel->call;

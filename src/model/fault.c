@@ -78,9 +78,38 @@ void model_find_line(model_place *place) {
     if (lines && place->site)
         backtrace_pcinfo(lines, place->site - 1, note_line, ignore_error, place);
 }
+
+struct symbol {
+    char *name;
+    size_t size, bytes;
+    uintptr_t start;
+};
+
+static void note_symbol(void *data, uintptr_t address, const char *name, uintptr_t value,
+                        uintptr_t bytes) {
+    struct symbol *s = data;
+    if (!name || address - value >= bytes) return;
+    s->start = value;
+    s->bytes = bytes;
+    snprintf(s->name, s->size, "%.*s", (int)strcspn(name, "."), name); /* gcc appends .0, .1 */
+}
+
+bool place_array(uintptr_t address, uintptr_t *start, size_t *bytes, char *name, size_t size) {
+    struct symbol found = {.name = name, .size = size};
+    pthread_once(&lines_once, open_lines);
+    if (lines) backtrace_syminfo(lines, address, note_symbol, ignore_error, &found);
+    *start = found.start;
+    *bytes = found.bytes;
+    return found.bytes > 0;
+}
 #else
 void model_find_line(model_place *place) {
     (void)place;
+}
+
+bool place_array(uintptr_t address, uintptr_t *start, size_t *bytes, char *name, size_t size) {
+    (void)address, (void)start, (void)bytes, (void)name, (void)size;
+    return false;
 }
 #endif
 

@@ -222,7 +222,8 @@ static tally_status launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned 
                             .block = block,
                             .arguments = values,
                             .on_step = probe && probe->on_step ? on_step : NULL,
-                            .context = probe};
+                            .context = probe,
+                            .accesses = probe && probe->on_step && probe->accesses};
     tally_status status = told(gpu, model_run(gpu->device, &l, probe ? &probe->counts : NULL));
     if (probe) probe->launches++;
     return status;

@@ -14,6 +14,7 @@ struct model_probe {
     unsigned launches; /* so far; during a launch, how many came before it */
     void (*on_step)(void *context, unsigned launch, const model_step *step); /* or NULL */
     void *context;
+    bool accesses; /* on_step() is told of every access */
 };
 
 /* Has `probe` watch all launches of a struct gpu that model_api opened, from now until it is called again;

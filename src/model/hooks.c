@@ -41,28 +41,43 @@ void model_on_block(void) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
+/* Before something is noted: a very long block stops here as if a new one began. */
+static void make_room(struct model_device *d, uintptr_t site) {
+    if (d->lane->accesses < ACCESSES_MAX) return;
+    d->lane->site = site;
+    schedule_yield(d);
+}
+
+/* Where the lane's next access, or application of the operator, is noted. */
+static warp_access *next_access(struct model_device *d) {
+    model_lane *me = d->lane;
+    if (me->accesses == d->access_count) d->access_count++;
+    return &d->accesses[me->accesses++];
+}
+
 static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t site) {
     struct model_device *d = model_now;
     if (!d) return;
     model_lane *me = d->lane;
     if (address - me->stack < STACK) return; /* its own variables: registers, on a GPU */
 
-    if (me->accesses == ACCESSES_MAX) { /* a very long block: stop here as if a new one began */
-        me->site = site;
-        schedule_yield(d);
-    }
+    make_room(d, site);
     const bool shared = memory_is_shared(d, address);
     if (shared && kind != (ACCESS_ATOMIC | ACCESS_RELAXED))
         kind &= ~(unsigned)ACCESS_RELAXED; /* volatile orders nothing between lanes */
     if (!memory_check(d, address, size, kind, site)) schedule_leave(d);
 
     const unsigned l = me->index % MODEL_WARP;
-    if (me->accesses == d->access_count) d->access_count++;
-    warp_access *a = &d->accesses[me->accesses++];
+    warp_access *a = next_access(d);
     *(shared ? &a->shared : &a->global) |= UINT32_C(1) << l;
     a->size = size;
     a->kind = kind;
     a->address[l] = address;
+    a->site = site;
+    if (d->launch->accesses) {
+        a->value[l] = 0;
+        if (kind & ACCESS_READ) memcpy(&a->value[l], (const void *)address, size < 8 ? size : 8);
+    }
 
     if (kind & ACCESS_WRITE) {
         if (!shared && !(kind & ACCESS_RELAXED)) me->fenced = false;
@@ -130,14 +145,28 @@ unsigned model_blocks(void) {
 
 /* ---- The operator --------------------------------------------------------------------------- */
 
+/* Whether two addresses that the kernel has read lie in one memory: both shared, or in one buffer. */
+static bool is_one_array(struct model_device *d, uintptr_t a, uintptr_t b) {
+    const bool shared = memory_is_shared(d, a);
+    if (shared || memory_is_shared(d, b)) return shared && memory_is_shared(d, b);
+    const region *r = memory_buffer_at(d, a, 1);
+    return r && b - r->base < r->size;
+}
+
 void model_operation(void) {
     struct model_device *d = model_now;
     if (!d) return; /* the host combines */
     model_lane *me = d->lane;
+    if (d->launch->accesses) {
+        make_room(d, SITE);
+        warp_access *a = next_access(d);
+        a->applied |= UINT32_C(1) << (me->index % MODEL_WARP);
+        a->site = SITE;
+    }
     me->applied++;
     d->warp->operations++;
     d->warp->lanes |= UINT32_C(1) << (me->index % MODEL_WARP);
-    if (me->before) {
+    if (me->before && is_one_array(d, me->before, me->latest)) {
         uintptr_t far = me->latest > me->before ? me->latest - me->before : me->before - me->latest;
         far /= me->latest_size;
         if (d->stride == 0) d->stride = far;

@@ -5,6 +5,7 @@
  *   hooks.c     what the compiled kernels call: accesses, blocks, atomics
  *   memory.c    buffers, and a shadow of every byte that knows who touched it last
  *   count.c     from the accesses of a warp to lines, passes and bytes
+ *   trace.c     which lane accessed what, for those who ask
  *   fault.c     from an address in the program to a sentence
  *   device.c    opening, closing, copying, launching
  */
@@ -84,10 +85,22 @@ typedef struct model_lane {
 /* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
 typedef struct warp_access {
     uint32_t global, shared; /* bit l: lane l accesses such memory */
+    uint32_t applied;        /* bit l: instead of that, lane l applied the operator */
     unsigned size;
     unsigned kind;
+    uintptr_t site;
     uintptr_t address[MODEL_WARP];
+    uint64_t value[MODEL_WARP]; /* read; noted only where the launch asks for accesses */
 } warp_access;
+
+/* The source line of a site, or a shared array: what trace.c has looked up. */
+typedef struct origin {
+    uintptr_t site; /* or the start of the array */
+    size_t size;    /* of the array, in bytes; 0 of a line */
+    char name[64];  /* file or array; "" where it is not known */
+    unsigned line;
+    struct origin *next;
+} origin;
 
 #define ACCESSES_MAX 64u /* a warp stops after so many and goes on: see hooks.c */
 
@@ -139,6 +152,13 @@ struct model_device {
     handshake acquired[8]; /* by the block that runs */
     unsigned acquired_count;
 
+    model_access *trace; /* of the step, where the launch asks for it */
+    size_t trace_count, trace_capacity;
+    origin *origins;
+    uintptr_t
+        guesses[4]; /* where symbols are missing: where the launch's shared arrays seem to start */
+    unsigned guess_count;
+
     model_counts counts; /* of the launch */
     uint64_t block_steps, block_barriers, block_rounds;
 
@@ -187,6 +207,15 @@ void device_tell(struct model_device *d, const model_step *step);
 
 /* Adds the accesses that a group of lanes made to its warp's counts, and clears them. */
 void count_accesses(struct model_device *d);
+/* For a launch that asks for accesses. A group's access, with the counts it came to (shared: in shared
+ * memory); an exchange among the group's lanes; the end of a step, which fills in what was written. */
+void trace_access(struct model_device *d, const warp_access *a, bool shared,
+                  const model_warp_step *before);
+void trace_apply(struct model_device *d, const warp_access *a);
+void trace_exchange(struct model_device *d, const uint64_t got[MODEL_WARP]);
+void trace_finish(struct model_device *d);
+void trace_release(struct model_device *d);
+
 /* Closes a step of the running block. */
 void count_step(struct model_device *d, bool barrier);
 
@@ -203,5 +232,9 @@ void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigne
 /* Remembers the fault that has just been found as one that the launch forgives; false where it does not. */
 bool fault_forgive(struct model_device *d);
 void fault_describe(struct model_device *d, model_fault *f);
+
+/* The shared array around an address: its start, its size and its name of at most size - 1 bytes. False
+ * where the program has no symbols. */
+bool place_array(uintptr_t address, uintptr_t *start, size_t *bytes, char *name, size_t size);
 
 #endif

@@ -97,10 +97,11 @@ typedef struct model_counts {
     uint64_t all_steps; /* the same three, added up over blocks */
     uint64_t all_barriers;
     uint64_t all_rounds;
-    uint64_t operations; /* applications of the operator */
+    uint64_t operations; /* applications of the operator, by lane; atomics are counted apart */
     uint64_t slots;      /* 32 for each warp and step in which one of its lanes applied it */
-    uint64_t issued;     /* 32 for each warp-level application of the operator */
-    uint64_t divergent;  /* branches */
+    uint64_t issued; /* 32 for each warp-level application: one instruction of a warp in which one
+                            of its lanes, or several, applied it */
+    uint64_t divergent; /* branches */
     uint64_t transactions;
     uint64_t fewest_transactions;
     uint64_t bank_conflicts;
@@ -111,11 +112,6 @@ typedef struct model_counts {
 
 /* Adds `more` to `counts`, as if its launches had come after. */
 void model_counts_add(model_counts *counts, const model_counts *more);
-/* operations / slots. A lane that applies the operator k times in a step counts k: more than 1 is
- * possible where threads first reduce by themselves. 0 without slots. */
-double model_efficiency(const model_counts *counts);
-/* operations / issued: the share of lanes at work when the operator is applied; at most 1. */
-double model_lane_efficiency(const model_counts *counts);
 
 /* What one warp did in one step. */
 typedef struct model_warp_step {
@@ -127,6 +123,38 @@ typedef struct model_warp_step {
     uint64_t bytes_read, bytes_written;
 } model_warp_step;
 
+/* One instruction of a warp, which some of its lanes executed together: an access to memory, an exchange of
+ * registers by a shuffle, or an application of the operator. */
+typedef enum model_access_kind {
+    MODEL_READ,
+    MODEL_WRITE,
+    MODEL_ATOMIC, /* reads and writes */
+    MODEL_EXCHANGE,
+    MODEL_APPLY
+} model_access_kind;
+
+typedef struct model_access {
+    unsigned warp;  /* of the block */
+    uint32_t lanes; /* bit l: lane l took part; below, [l] is lane l's */
+    model_access_kind kind;
+    int shared;    /* the memory is shared memory */
+    unsigned size; /* bytes that each lane accesses; 0: no memory */
+    const void
+        *array; /* global: the start of the buffer; shared: of the array, as far as it is known */
+    const char
+        *name; /* of the shared array; "" where the program has no symbols. Lives as the device. */
+    uint64_t place
+        [MODEL_WARP]; /* bytes from the start of `array`; MODEL_EXCHANGE: the lane that gives */
+    uint64_t given[MODEL_WARP]; /* MODEL_EXCHANGE: what the lane itself gave */
+    uint64_t value
+        [MODEL_WARP]; /* bits: what was read, or got by an exchange; what stood there at the end of
+                                   the step, of a write; the first 8 bytes of more */
+    uint32_t transactions, fewest_transactions, bank_conflicts;
+    const char *
+        file; /* the source line that does it; "" and 0 where that is not known. Lives as the device. */
+    unsigned line;
+} model_access;
+
 typedef struct model_step {
     unsigned block;
     unsigned step;   /* of this block, from 0 */
@@ -135,6 +163,8 @@ typedef struct model_step {
                          operator was applied; 0 where there are no two or lanes differ */
     unsigned warps;  /* of the block */
     const model_warp_step *warp; /* [warps] */
+    size_t accesses;             /* 0 unless the launch asks for them */
+    const model_access *access;  /* [accesses]; each warp's in their order, warp after warp */
 } model_step;
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -154,6 +184,7 @@ typedef struct model_launch {
     const model_span *shared; /* [2]: where the kernel's shared arrays lie; NULL: in this program */
     bool
         forgives; /* races and unwritten memory do not end it: model_noted_fault() tells the first */
+    int accesses; /* not 0: on_step() is told of all accesses, which takes time and memory */
 } model_launch;
 
 /* Runs a grid to its end, or to the first fault: then MODEL_EFAULT, and memory holds whatever had been

@@ -108,7 +108,10 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
             if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
             given[i] = here >> source & 1 ? warp[source].shuffle_value : ~l->shuffle_value;
         }
-        if (d->group[0]->meets) d->warp_epoch = ++d->epoch;
+        if (d->group[0]->meets)
+            d->warp_epoch = ++d->epoch;
+        else if (d->launch->accesses)
+            trace_exchange(d, given);
         for (unsigned i = 0; i < d->group_size; i++) {
             d->group[i]->shuffle_value = given[i];
             d->group[i]->state = LANE_RUNNING;

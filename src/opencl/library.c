@@ -6,6 +6,8 @@
  */
 #include "opencl/opencl.h"
 
+#include "gpu/loader.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,9 +32,9 @@ static const struct {
 
 static int load(void) {
     const int here = dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != NULL;
-    void *library = here ? RTLD_DEFAULT : dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = here ? RTLD_DEFAULT : loader_open("libOpenCL.so.1");
     if (!here && !library) {
-        snprintf(absence, sizeof absence, "libOpenCL.so.1 was not found");
+        snprintf(absence, sizeof absence, "libOpenCL.so.1 %s", loader_absence());
         return 0;
     }
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

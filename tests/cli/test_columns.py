@@ -114,17 +114,17 @@ def test_rows_without_a_number(tally):
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--by", "x"), "--by goes with a table's column; name it, as in -c 2 or -c price"),
     (("--header",), "--header goes with a table's column"),
     (("-F", ","), "-F goes with a table's column"),
     (("--sort",), "--sort goes with --by"),
+    (("--sort", "--by", "x"), "--by with a file of ids and --sort exclude each other; leave one out"),
     (("-c", "1", "--each"), "--each and -c exclude each other; leave one out"),
     (("-c", "1", "--raw"), "-c reads text; leave --raw out"),
     (("--decimal", "--dtype", "f64"), "--decimal goes with sum alone"),
 ])
 def test_options_that_do_not_go_together(tally, args, words):
     assert tally.fails("sum", *args, status=2).startswith(words)
-    assert "dot takes two arrays" in tally.fails("dot", "-c", "1", "a", "b", status=2)
+    assert "dot takes two arrays" in tally.fails("dot", "--each", "a", "b", status=2)
     assert "--decimal goes with sum alone" in tally.fails("mean", "--decimal", status=2)
 
 
@@ -173,9 +173,15 @@ def test_sums_beyond_64_bits(tally, tmp_path, name):
         x = rng.integers(low, high, n, exact.dtype(name), endpoint=True)
         path = tmp_path / "x.npy"
         np.save(path, x)
-        assert int(tally("sum", path)) == sum(x.tolist())
-        if exact.BYTES[name] == 4:
-            assert int(tally("dot", path, path)) == sum(v * v for v in x.tolist())
+        y = rng.integers(info.min, info.max, n, exact.dtype(name), endpoint=True)
+        np.save(tmp_path / "y.npy", y)
+        for op, files, want in (("sum", [path], sum(x.tolist())),
+                                ("norm1", [path], sum(map(abs, x.tolist()))),
+                                ("sumsq", [path], sum(v * v for v in x.tolist())),
+                                ("dot", [path, path], sum(v * v for v in x.tolist())),
+                                ("dot", [path, tmp_path / "y.npy"], sum(v * w for v, w in zip(x.tolist(), y.tolist())))):
+            assert int(tally(op, *files)) == want, op
+            assert float(tally(op, "--out", "f64", *files)) == float(want), op
     assert tally("sum", "--text", "--dtype", "u64", "--out", "f64", stdin=b"18446744073709551615 18446744073709551615") == (
         "3.6893488147419103e+19")
     got = tally.json("sum", "--text", "--dtype", "i64", stdin=b"9223372036854775807 1")
@@ -193,3 +199,70 @@ def test_types_that_are_none(tally):
     assert "raw elements have this machine's byte order" in tally.fails("sum", "--dtype", ">f4", status=2)
     for text in ("", "f", "f65", "complex64", "<bf16x", "x" * 100):
         assert "--dtype takes one of i8 i16" in tally.fails("sum", "--dtype", text, status=2)
+
+
+WIDE = b"""city,year,price,quantity
+Rome,2020,1.5,2
+"New York, NY",2019,2.25,3
+Rome,2020,0.125,1
+Rome,2019,-4,5
+10,9,1,1
+9,10,1,NA
+"""
+
+
+def test_several_columns(tally):
+    table = b"".join(line + b"\n" for line in WIDE.splitlines()[:-1])
+    assert tally("sum", "-c", "price,quantity", stdin=table) == "price\t0.875\nquantity\t12"
+    assert tally("sum,count", "-c", "quantity,price", stdin=table) == (
+        "column\tsum\tcount\nquantity\t12\t5\nprice\t0.875\t5")
+    assert tally("max", "-c", "3,4", "--header", stdin=table) == "3\t2.25\n4\t5"
+    assert tally("sum", "--decimal", "-c", "price,quantity", stdin=table) == "price\t0.875\nquantity\t12"
+    assert tally.fails("sum", "-c", "price,price", stdin=table) == "-c names column price twice"
+    got = tally.json("sum", "-c", "price,quantity", stdin=table)
+    assert [(g["column"], g["n"], g["value"]) for g in got["groups"]] == [("price", 5, 0.875), ("quantity", 5, 12)]
+    assert tally("sum", "-c", "price,quantity", "--skip-na", stdin=WIDE) == "price\t1.875\nquantity\t12"
+    assert tally("sum", "-c", "price,quantity", stdin=WIDE[:25]) == "price\t0\nquantity\t0", "no rows"
+    assert tally.fails("sum", "-c", "price,quantity", stdin=WIDE) == (
+        "standard input:7: column quantity has no number, but 'NA'; --skip-na leaves such rows out")
+    assert tally.fails("sum", "-c", "price,quantiti", stdin=WIDE) == (
+        "standard input has no column quantiti; did you mean quantity?")
+    assert tally.fails("sum", "-c", "1,7", stdin=b"1,2\n") == "standard input:1: the line has 2 fields, and no column 7"
+    for text in ("", ",", "a,", ",a", "a,,b", ",".join("a" * 65)):
+        assert tally.fails("sum", "-c", text, status=2).startswith("-c takes up to 64 names or numbers of columns")
+        assert tally.fails("sum", "-c", "a", "--by", text, status=2).startswith("--by takes up to 64 names")
+
+
+def test_keys_of_several_columns(tally):
+    assert tally("sum", "-c", "price", "--by", "city,year", stdin=WIDE) == (
+        "Rome\t2020\t1.625\nNew York, NY\t2019\t2.25\nRome\t2019\t-4\n10\t9\t1\n9\t10\t1")
+    assert tally("sum,count", "-c", "price,quantity", "--by", "year,city", "--sort", "--skip-na", stdin=WIDE) == "\n".join([
+        "year\tcity\tcolumn\tsum\tcount", "9\t10\tprice\t1\t1", "9\t10\tquantity\t1\t1", "10\t9\tprice\t1\t1",
+        "10\t9\tquantity\t0\t0", "2019\tNew York, NY\tprice\t2.25\t1", "2019\tNew York, NY\tquantity\t3\t1",
+        "2019\tRome\tprice\t-4\t1", "2019\tRome\tquantity\t5\t1", "2020\tRome\tprice\t1.625\t2",
+        "2020\tRome\tquantity\t3\t2"])
+    got = tally.json("sum", "-c", "price", "--by", "city,year", stdin=WIDE)
+    assert got["groups"][0]["key"] == ["Rome", "2020"] and "column" not in got["groups"][0]
+    # Fields are apart: "a" and "bc" is another key than "ab" and "c".
+    assert tally("sum", "-c", "3", "--by", "1,2", stdin=b"a,bc,1\nab,c,2\na,bc,4\n,,8\n") == "a\tbc\t5\nab\tc\t2\n\t\t8"
+
+
+def test_dot_of_two_columns(tally, tmp_path):
+    rng = np.random.default_rng(7)
+    x, y, key = rng.standard_normal(30_000), rng.standard_normal(30_000), rng.integers(0, 7, 30_000)
+    path = tmp_path / "xy.csv"
+    path.write_text("x,k,y\n" + "".join(f"{a!r},{k},{b!r}\n" for a, k, b in zip(x.tolist(), key.tolist(), y.tolist())))
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    want = tally("dot", tmp_path / "x.npy", tmp_path / "y.npy")
+    assert tally("dot", "-c", "x,y", path) == tally("dot", "-c", "1,3", "--header", path) == want
+    lines = []
+    for k in sorted(set(key.tolist())):
+        np.save(tmp_path / "a.npy", x[key == k])
+        np.save(tmp_path / "b.npy", y[key == k])
+        lines.append(f"{k}\t{tally('dot', tmp_path / 'a.npy', tmp_path / 'b.npy')}")
+    assert tally("dot", "-c", "x,y", "--by", "k", "--sort", path) == "\n".join(lines)
+    assert tally("dot", "-c", "1,2", "--skip-na", stdin=b"1,2\nNA,3\n4,\n5,6\n") == "32"
+    assert tally.fails("dot", "-c", "1,2", stdin=b"1,2\n4,x\n") == "standard input:2: 'x' in column 2 is no f64 number"
+    for text in ("1", "1,2,3"):
+        assert tally.fails("dot", "-c", text, status=2) == "dot takes two columns of a table, as in -c price,quantity"

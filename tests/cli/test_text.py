@@ -1,10 +1,17 @@
 """Numbers as text: exact integers, floats rounded once, and errors that name the line."""
 
+import os
+import resource
+import subprocess
 from fractions import Fraction
 
 import exact
 import numpy as np
 import pytest
+
+
+def random_seed():
+    return int(os.environ.get("TALLY_SEED", 0)) or int.from_bytes(os.urandom(4), "little")
 
 
 def bits(tally, name, text):
@@ -145,6 +152,93 @@ def test_lines_that_are_too_long(tally):
     for text in (b"1\n" + b"0" * 2_000_000, b"1\n" + b"0" * (most + 1)):
         line = tally.fails("sum", "--text", stdin=text)
         assert line == "standard input:2: the line is longer than 1048576 bytes; is this text?"
+
+
+THREADS = (1, 2, 3, 8)
+
+
+def as_file(tmp_path, text):
+    path = tmp_path / "numbers.txt"
+    path.write_bytes(text)
+    return path
+
+
+def test_threads_read_pieces_in_order(tally, tmp_path):
+    """Where things are, and the order of a product's factors, are those of one thread, and of NumPy."""
+    rng = np.random.default_rng(seed := random_seed())
+    x = np.exp(rng.normal(0, 0.001, 250_000))
+    x[rng.integers(0, x.size)] = 99
+    x[rng.integers(0, x.size)] = 0.01
+    words = [repr(v) + e for v, e in zip(x.tolist(), rng.choice(["\n", " ", "\r\n", "\t", "\n# 5\n", " \n\n"], x.size))]
+    path = as_file(tmp_path, "".join(words).encode())
+    assert path.stat().st_size > 16 << 18, "more pieces than threads"
+    np.save(tmp_path / "x.npy", x)
+    ops = "sum,prod,argmax,argmin,count"
+    want = tally(ops, tmp_path / "x.npy")
+    for threads in THREADS:
+        assert tally(ops, "--threads", threads, path) == want, (seed, threads)
+        with path.open("rb") as file:
+            assert tally(ops, "--threads", threads, stdin=file) == want, (seed, threads)
+        assert tally(ops, "--threads", threads, stdin=path.read_bytes()) == want, (seed, threads)
+    assert tally("dot", "--threads", 3, path, tmp_path / "x.npy") == tally("dot", tmp_path / "x.npy", tmp_path / "x.npy")
+
+
+def test_threads_tell_the_first_error(tally, tmp_path):
+    """The first of several wrong words, with the number of its line, in whatever piece it is."""
+    rng = np.random.default_rng(seed := random_seed())
+    for wrong in (b"1.5.5", b"NA", b"1,5"):
+        lines = [b"%d" % v for v in rng.integers(0, 10 ** rng.integers(2, 12), 300_000)]
+        at = sorted(int(v) for v in rng.integers(0, len(lines), 3))
+        for i in at:
+            lines[i] = b"3 " + wrong
+        path = as_file(tmp_path, b"\n".join(lines))
+        line = f"{path}:{at[0] + 1}: '{wrong.decode()}' is no f64 number; "
+        for threads in THREADS:
+            assert tally.fails("sum", "--threads", threads, path).startswith(line), (seed, threads)
+    path = as_file(tmp_path, b"1\n" * 900_000 + b"0" * 1_100_000 + b"\n" + b"x\n" * 900_000)
+    for threads in THREADS:
+        line = tally.fails("sum", "--threads", threads, path)
+        assert line == f"{path}:900001: the line is longer than 1048576 bytes; is this text?"
+
+
+def test_threads_add_decimals(tally, tmp_path):
+    rng = np.random.default_rng(seed := random_seed())
+    cents = rng.integers(-10**9, 10**9, 200_000).tolist()
+    text = "\n".join(f"{'-' * (c < 0)}{abs(c) // 100}.{abs(c) % 100:02}" for c in cents) + "\nNA\n1e-3\n"
+    total = sum(cents) * 10 + 1
+    want = f"{'-' * (total < 0)}{abs(total) // 1000}.{abs(total) % 1000:03}"
+    path = as_file(tmp_path, text.encode())
+    for threads in THREADS:
+        got = tally.json("sum", "--decimal", "--skip-na", "--threads", threads, path)
+        assert (got["value"], got["n"]) == (want, len(cents) + 1), (seed, threads)
+
+
+def test_lines_and_blanks_across_pieces(tally, tmp_path):
+    """Lines from empty to longer than a piece, numbers of every length, so that pieces are cut anywhere."""
+    rng = np.random.default_rng(seed := random_seed())
+    total, parts = 0, []
+    for size in rng.integers(0, 400_000, 12).tolist() + [1, 0, 2]:
+        digits = [str(v)[: int(k)] for v, k in zip(rng.integers(1, 10**17, size // 10), rng.integers(1, 18, size // 10))]
+        total += sum(map(int, digits))
+        parts.append("  ".join(digits))
+    text = "\n".join(parts).encode()
+    for threads in THREADS:
+        assert tally("sum", "--text", "--dtype", "i64", "--threads", threads, stdin=text) == str(total), (seed, threads)
+
+
+def test_text_in_constant_memory(tally, tmp_path):
+    """256 MiB of text through a pipe, where there is room for much less than that, or than its numbers."""
+    with open(tally.binary, "rb") as program:
+        code = program.read()
+        if b"__asan_init" in code or b"libtsan" in code:
+            pytest.skip("a sanitizer needs more memory than the limit here")
+    piece = as_file(tmp_path, b"1 2 3 4 5 6 7 8\n" * (1 << 16))
+    many = subprocess.Popen(["cat"] + [str(piece)] * 256, stdout=subprocess.PIPE)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (96 << 20, 96 << 20))
+    done = tally.run("sum", "--threads", 2, "--text", stdin=many.stdout, preexec_fn=limit)
+    many.stdout.close()
+    assert many.wait() == 0
+    assert (done.stdout, done.stderr) == (b"%d\n" % (36 << 24), b"")
 
 
 def test_several_numbers_a_line(tally):

@@ -80,9 +80,16 @@ static void test_names(void **state) {
     assert_error(TALLY_EINVAL, tally_finish_parse("later", &finish));
 }
 
+struct sums {
+    uint64_t operations, issued;
+};
+
 static void add_operations(void *context, const tally_ladder_step *step) {
-    for (unsigned w = 0; w < step->warps; w++)
-        *(uint64_t *)context += step->warp[w].operations;
+    struct sums *sums = context;
+    for (unsigned w = 0; w < step->warps; w++) {
+        sums->operations += step->warp[w].operations;
+        sums->issued += step->warp[w].issued;
+    }
 }
 
 /* What the steps say adds up to what the row says. */
@@ -90,13 +97,50 @@ static void test_steps(void **state) {
     (void)state;
     const tally_ladder_options o = options(300);
     for (size_t i = 0; tally_ladder_rung(i); i++) {
-        uint64_t operations = 0;
+        struct sums sums = {0, 0};
         tally_ladder_row row;
         if (!tally_ladder_rung(i)->is_kernel) continue;
-        assert_ok(tally_ladder_explain(tally_ladder_rung(i)->name, &o, add_operations, &operations,
-                                       &row));
+        assert_ok(
+            tally_ladder_explain(tally_ladder_rung(i)->name, &o, add_operations, &sums, &row));
         assert_true(row.correct && row.ulp_error == 0 && row.value.as.f32 == 8);
-        assert_int_equal(operations, row.counts.operations);
+        assert_int_equal(sums.operations, row.counts.operations);
+        assert_int_equal(sums.issued, row.counts.issued);
+    }
+}
+
+/* ---- Efficiency ---- */
+
+/* No rung does fewer operations than are useful, nor more than it has slots for; so useful / issued, the
+ * efficiency, is at most 1. */
+static void check_efficiency(const tally_rung *rung, const tally_ladder_options *o) {
+    tally_ladder_row row;
+    assert_ok(tally_ladder_explain(rung->name, o, NULL, NULL, &row));
+    const tally_ladder_counts *c = &row.counts;
+    assert_true(row.correct);
+    if (o->finish == TALLY_FINISH_RELAUNCH)
+        assert_int_equal(c->useful, o->n > 0 ? o->n - 1 : 0);
+    else
+        assert_true(c->useful <= o->n && c->useful + c->blocks >= o->n);
+    assert_true(c->useful <= c->operations && c->operations <= c->issued);
+    assert_true(c->slots <= c->issued && c->issued % 32 == 0);
+    assert_true(c->atomics >= (o->finish == TALLY_FINISH_ATOMIC));
+}
+
+static void test_efficiency(void **state) {
+    static const size_t lengths[] = {0, 1, 2, 3, 31, 33, 64, 65, 255, 300};
+    static const unsigned blocks[] = {1, 2, 8, 32, 64, 1024}, factors[] = {1, 3, 8};
+    (void)state;
+    for (size_t i = 0; tally_ladder_rung(i); i++) {
+        const tally_rung *rung = tally_ladder_rung(i);
+        const unsigned variants = strcmp(rung->name, "coarsened") == 0 ? 3 : 1;
+        if (!rung->is_kernel) continue;
+        for (unsigned k = 0; k < 10 * 6 * 3 * variants; k++) {
+            tally_ladder_options o = options(lengths[k % 10]);
+            o.block = blocks[k / 10 % 6];
+            o.finish = (tally_finish)(k / 60 % 3);
+            o.coarsen = factors[k / 180];
+            check_efficiency(rung, &o);
+        }
     }
 }
 
@@ -212,13 +256,10 @@ static void test_one_right_answer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_step_reduces),
-        cmocka_unit_test(test_floating_environment),
-        cmocka_unit_test(test_floating_sums),
-        cmocka_unit_test(test_one_right_answer),
+        cmocka_unit_test(test_arguments),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_steps),         cmocka_unit_test(test_efficiency),
+        cmocka_unit_test(test_step_reduces),  cmocka_unit_test(test_floating_environment),
+        cmocka_unit_test(test_floating_sums), cmocka_unit_test(test_one_right_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not has_opencl(), reason="no OpenCL device is he
 def check(done):
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["kernels"]
-    assert len(rows) == 13  # the loop, eleven kernels, the production reduction
+    assert len(rows) == 14  # the loop, twelve kernels, the production reduction
     assert all(k["correct"] for k in rows), [k["name"] for k in rows if not k["correct"]]
     return rows
 

@@ -4,8 +4,9 @@
  * interleaved-modulo switches threads off all over the block: at stride 32 each warp still has one
  * thread at work and 31 idle ones, and is paid for in full. Here the pairs are numbered and thread t
  * takes pair t, so that the threads at work stand side by side and whole warps fall idle at once.
- * What does not change: the elements of a pair, and of neighbouring pairs, lie ever further apart in
- * memory.
+ * `threads` says how many are at work: it is halved where the stride is doubled, and nothing is
+ * divided by a variable. What does not change: the elements of a pair, and of neighbouring pairs, lie
+ * ever further apart in memory.
  */
 #include "../operators.h"
 
@@ -13,9 +14,9 @@ __global__ void interleaved_index(GLOBAL accumulator *x, u64 n, GLOBAL accumulat
                                   GLOBAL word *total) {
     const u64 segment = (u64)blockIdx.x * 2 * blockDim.x;
 
-    for (u32 stride = 1; stride <= blockDim.x; stride *= 2) {
+    for (u32 stride = 1, threads = blockDim.x; threads > 0; stride *= 2, threads /= 2) {
         const u64 left = segment + (u64)threadIdx.x * 2 * stride;
-        if (threadIdx.x < blockDim.x / stride && left + stride < n)
+        if (threadIdx.x < threads && left + stride < n)
             x[left] = combine(x[left], x[left + stride]);
         __syncthreads();
     }

@@ -14,6 +14,8 @@ extern "C" { /* kernels are found by their plain names */
 
 #include "interleaved_modulo.cu"
 
+#include "interleaved_mask.cu"
+
 #include "interleaved_index.cu"
 
 #include "contiguous.cu"

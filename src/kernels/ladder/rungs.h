@@ -40,6 +40,9 @@
       NOTHING, 1, 0, "a tree in global memory, in place; every stride-th thread is at work",       \
       "threads at work are spread thin: every warp is paid for until the stride passes 32",        \
       "interleaved-index")                                                                         \
+    X(INTERLEAVED_MASK, "interleaved-mask", interleaved_mask, "interleaved_mask.cu", COPY,         \
+      NOTHING, 1, 0, "the same threads are at work; a mask finds them in place of a division",     \
+      "threads at work are spread thin, as before", "interleaved-index")                           \
     X(INTERLEAVED_INDEX, "interleaved-index", interleaved_index, "interleaved_index.cu", COPY,     \
       NOTHING, 1, 0, "the same tree, its pairs taken by the first threads",                        \
       "a warp's elements lie ever further apart, so that each costs a memory line of its own",     \
