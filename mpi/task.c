@@ -1,0 +1,489 @@
+/* task.c - see task.h. */
+#include "task.h"
+
+#include "error.h"
+#include "keys.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Failures ------------------------------------------------------------------------------- */
+
+/* This rank cannot go on. The line that says why is `why`, or libtally's. */
+static void give_up(struct task *t, tally_status status, const char *why) {
+    if (t->status != TALLY_OK) return;
+    t->status = status;
+    snprintf(t->line, sizeof t->line, "rank %d: %s", t->rank, why ? why : tally_error());
+}
+
+static void *get_memory(struct task *t, size_t count, size_t size) {
+    void *room = size && count > (SIZE_MAX - 8) / size ? NULL : malloc(count * size + 8);
+    if (!room) give_up(t, TALLY_ENOMEM, "no memory for the message");
+    return room;
+}
+
+void task_lost(struct task *t, int error) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(error, text, &length);
+    t->status = TALLY_ELOST;
+    snprintf(t->line, sizeof t->line, "MPI failed: %.200s", text);
+    t->step = STEP_DONE;
+}
+
+/* Where the same went wrong on every rank, all of them are told by libtally. */
+static void outcome(struct task *t, tally_status status) {
+    t->status = status;
+    if (status != TALLY_OK) snprintf(t->line, sizeof t->line, "%s", tally_error());
+    t->step = STEP_DONE;
+}
+
+/* ---- Begun ---------------------------------------------------------------------------------- */
+
+static uint64_t add_number(uint64_t hash, uint64_t number) {
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(number >> 8 * i);
+    return question_add(hash, bytes, sizeof bytes);
+}
+
+/* What all ranks must ask for alike. `what`: values, states or groups. */
+static uint64_t question(const struct task *t, int what) {
+    const tally_problem *p = t->problem;
+    uint64_t ddof, hash = add_number(QUESTION_START, (uint64_t)what);
+    hash = add_number(hash, t->count);
+    hash = add_number(hash, (uint64_t)t->root);
+    if (!p) return hash;
+    memcpy(&ddof, &p->ddof, sizeof ddof);
+    hash = add_number(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
+    hash = add_number(hash, ddof);
+    hash = add_number(hash, (uint64_t)(p->fast != 0) |
+                                (p->user ? 2 + 4 * (uint64_t)(p->user->commutative != 0) : 0));
+    for (size_t i = 0; i < sizeof p->also / sizeof p->also[0] && p->also[i]; i++)
+        hash = add_number(hash, (uint64_t)p->also[i]);
+    return hash;
+}
+
+static void start(struct task *t, const tally_problem *problem, size_t count, int root,
+                  MPI_Comm comm) {
+    memset(t, 0, offsetof(struct task, frame));
+    t->problem = problem;
+    t->count = count;
+    t->root = root;
+    t->comm = comm;
+    t->type = MPI_DATATYPE_NULL;
+    MPI_Comm_rank(comm, &t->rank);
+    MPI_Comm_size(comm, &t->ranks);
+    memset(t->frame, 0, sizeof t->frame);
+}
+
+/* Room for the blocks of all results. */
+static void make_blocks(struct task *t, size_t count) {
+    int error = block_op(&t->op);
+    if (error == MPI_SUCCESS) error = block_type(&t->kind, &t->type);
+    if (error != MPI_SUCCESS || count > INT_MAX) {
+        give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
+        return;
+    }
+    t->block = get_memory(t, count, block_bytes(&t->kind));
+    t->merged = get_memory(t, count, block_bytes(&t->kind));
+}
+
+static struct block *block_at(const struct task *t, struct block *blocks, size_t i) {
+    return (struct block *)((char *)blocks + i * block_bytes(&t->kind));
+}
+
+/* How many words there are in all; where they are put. */
+static int64_t *make_words(struct task *t, size_t count) {
+    if (count > INT_MAX / t->words) {
+        give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
+        return NULL;
+    }
+    if (t->words * count <= FRAME_PAYLOAD_WORDS) return t->frame + FRAME_PAYLOAD;
+    return t->word = get_memory(t, count * t->words, sizeof *t->word);
+}
+
+/* Puts this rank's states into the message. */
+static void pack_states(struct task *t) {
+    if (t->route == ROUTE_WORDS) {
+        int64_t *word = make_words(t, t->count);
+        for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++) {
+            const tally_status s = tally_state_to_words(t->state[i], word + i * t->words);
+            if (s != TALLY_OK) give_up(t, s, NULL);
+        }
+        return;
+    }
+    for (size_t i = 0; i < t->count && t->block; i++)
+        block_save(block_at(t, t->block, i), &t->kind, t->state[i]);
+}
+
+/* Finds the route of states of the problem, and the room that their message needs. */
+static void plan_states(struct task *t, size_t count) {
+    const tally_status s = tally_state_create(t->problem, &t->none);
+    if (s != TALLY_OK) {
+        give_up(t, s, NULL);
+        return;
+    }
+    t->words = tally_state_words(t->none);
+    if (t->words > 0) return; /* ROUTE_WORDS */
+    t->route = ROUTE_BLOCKS;
+    t->kind = (struct block_kind){t->problem, 0, block_room(t->problem, t->none)};
+    make_blocks(t, count);
+}
+
+/* ---- One array ---- */
+
+static int is_alone(const tally_problem *p) {
+    return !p->also[0] && !p->fast;
+}
+
+static enum route route_of_values(const tally_problem *p) {
+    if (is_alone(p)) switch (p->op) {
+        case TALLY_AND:
+        case TALLY_OR:
+        case TALLY_XOR:
+            return ROUTE_BITS;
+        case TALLY_MIN:
+        case TALLY_MAX:
+        case TALLY_MINMAX:
+        case TALLY_NORMINF:
+            return ROUTE_ORDER;
+        default:
+            break;
+        }
+    return has_tree(p) ? ROUTE_TREE : ROUTE_WORDS;
+}
+
+/* Bits: how many ranks have each of them set. No elements count as the identity does. */
+static void pack_bits(struct task *t) {
+    const uint64_t bits = tally_value_bits(&t->value[0]);
+    for (int i = 0; i < 64; i++)
+        t->frame[FRAME_PAYLOAD + i] = (int64_t)(bits >> i & 1);
+}
+
+static void unpack_bits(struct task *t) {
+    uint64_t bits = 0;
+    for (int i = 0; i < 64; i++) {
+        const int64_t count = t->frame[FRAME_PAYLOAD + i];
+        const int set = t->problem->op == TALLY_AND  ? count == t->ranks
+                        : t->problem->op == TALLY_OR ? count > 0
+                                                     : count & 1;
+        bits |= (uint64_t)set << i;
+    }
+    set_bits(&t->value[0], bits);
+}
+
+/* The i-th of the values is a greatest one. */
+static int is_greatest(const struct task *t, size_t i) {
+    return tally_problem_value_op(t->problem, i) != TALLY_MIN;
+}
+
+static void begin_values(struct task *t) {
+    size_t values = 0;
+    tally_status s = tally_problem_values(t->problem, &values);
+    if (s == TALLY_OK && !t->out && (t->root == ALL_RANKS || t->root == t->rank)) {
+        give_up(t, TALLY_EINVAL, "out is NULL");
+        return;
+    }
+    if (s == TALLY_OK) t->route = route_of_values(t->problem);
+    if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
+        s = tally_reduce(t->device, t->problem, t->x, t->y, t->n, t->value);
+        if (s != TALLY_OK) {
+            give_up(t, s, NULL);
+        } else if (t->route == ROUTE_BITS) {
+            pack_bits(t);
+        } else {
+            for (size_t i = 0; i < values; i++)
+                t->key[i] = order_key(&t->value[i], is_greatest(t, i));
+        }
+        return;
+    }
+    const int tree = t->route == ROUTE_TREE;
+    t->route = ROUTE_WORDS;
+    if (s == TALLY_OK) plan_states(t, 1);
+    if (s == TALLY_OK && t->status == TALLY_OK) s = tally_state_create(t->problem, &t->own);
+    t->state = &t->own;
+    /* Over the tree x is reduced when it is known where it stands; that it can be is asked now. */
+    if (s == TALLY_OK && t->own && tree) {
+        t->route = ROUTE_TREE;
+        t->here = t->n;
+        if (t->n > 0 && !t->x) give_up(t, TALLY_EINVAL, "x is NULL");
+    } else if (s == TALLY_OK && t->own) {
+        s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+        if (s == TALLY_OK) pack_states(t);
+    }
+    if (s != TALLY_OK) give_up(t, s, NULL);
+}
+
+void task_begin_values(struct task *t, tally_device *device, const tally_problem *problem,
+                       const void *x, const void *y, size_t n, tally_value *out, int root,
+                       MPI_Comm comm) {
+    start(t, problem, 1, root, comm);
+    t->device = device;
+    t->x = x;
+    t->y = y;
+    t->n = n;
+    t->out = out;
+    if (root != ALL_RANKS && (root < 0 || root >= t->ranks))
+        give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
+    else if (!problem)
+        give_up(t, TALLY_EINVAL, "the problem is NULL");
+    else
+        begin_values(t);
+    frame_fill(t->frame, question(t, 'v'), t->status, t->rank);
+}
+
+/* ---- Many states ---- */
+
+/* Whether the state is one of the problem: its saved form says of which it is. */
+static tally_status check_state(const struct task *t, const tally_state *state,
+                                const unsigned char *none, unsigned char *bytes) {
+    const size_t size = tally_state_size(t->none);
+    if (has_tree(t->problem)) return TALLY_OK; /* blocks are checked when they are merged */
+    if (tally_state_size(state) != size) return TALLY_EINVAL;
+    const tally_status s = tally_state_save(state, bytes, size);
+    if (s != TALLY_OK) return s;
+    return memcmp(none + SAVED_PROBLEM, bytes + SAVED_PROBLEM, SAVED_N - SAVED_PROBLEM) == 0
+               ? TALLY_OK
+               : TALLY_EINVAL;
+}
+
+static void check_states(struct task *t) {
+    const size_t size = tally_state_size(t->none);
+    unsigned char *bytes = get_memory(t, 2, size);
+    tally_status s = bytes ? tally_state_save(t->none, bytes, size) : TALLY_ENOMEM;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
+        s = t->state[i] ? check_state(t, t->state[i], bytes, bytes + size) : TALLY_EINVAL;
+        if (s == TALLY_EINVAL) give_up(t, s, "a state is NULL, or one of another problem");
+    }
+    if (s != TALLY_OK) give_up(t, s, NULL);
+    free(bytes);
+}
+
+void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
+                       size_t count, MPI_Comm comm) {
+    start(t, problem, count, ALL_RANKS, comm);
+    t->state = states;
+    if (!problem || (!states && count > 0))
+        give_up(t, TALLY_EINVAL, "the problem or the states are NULL");
+    else
+        plan_states(t, count);
+    if (t->status == TALLY_OK) check_states(t);
+    if (t->status == TALLY_OK) pack_states(t);
+    frame_fill(t->frame, question(t, 's'), t->status, t->rank);
+}
+
+/* ---- Taken in ------------------------------------------------------------------------------- */
+
+static int fits_frame(const struct task *t) {
+    return t->words * t->count <= FRAME_PAYLOAD_WORDS;
+}
+
+/* The values of one array are known. */
+static void give_values(struct task *t) {
+    size_t values = 0;
+    if (t->status == TALLY_OK && t->own) outcome(t, tally_state_value(t->own, t->value));
+    t->step = STEP_DONE;
+    if (t->status != TALLY_OK || !t->out || (t->root != ALL_RANKS && t->root != t->rank)) return;
+    tally_problem_values(t->problem, &values);
+    memcpy(t->out, t->value, values * sizeof *t->out);
+}
+
+/* The words of all ranks, added up, become states. Where one cannot, on all ranks alike, none does: all are tried
+ * first on a state of our own. */
+static void take_words(struct task *t, const int64_t *word) {
+    tally_status s = TALLY_OK;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
+        s = tally_state_from_words(t->none, word + i * t->words);
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
+        s = tally_state_from_words(t->state[i], word + i * t->words);
+    outcome(t, s);
+    give_values(t);
+}
+
+/* A merged block becomes a state of the caller's: the copy that is loaded from it is merged into nothing, where it
+ * stands. The memory for that copy was held by t->none, so that there is some on every rank. */
+static tally_status take_block(struct task *t, const struct block *block, tally_state *into) {
+    tally_state *loaded = NULL;
+    tally_status s = (tally_status)block->status;
+    if (s != TALLY_OK) return s;
+    tally_state_destroy(t->none);
+    t->none = NULL;
+    s = tally_state_load(block->bytes, (size_t)block->size, t->problem, &loaded);
+    if (s == TALLY_OK && into) {
+        tally_state_clear(into);
+        s = tally_state_begin_at(into, saved_word(block->bytes, SAVED_FIRST));
+        if (s == TALLY_OK) s = tally_state_merge(into, loaded);
+    }
+    tally_state_destroy(loaded);
+    return s;
+}
+
+static const char *merge_text(tally_status s) {
+    return s == TALLY_EINVAL
+               ? "the states of a rank and the next do not follow on one another, or are of other "
+                 "problems: over the canonical tree each stands where tally_state_begin_at() says"
+           : s == TALLY_EUNSUPPORTED ? "groups over the canonical tree cannot be merged"
+                                     : tally_status_text(s);
+}
+
+static void take_blocks(struct task *t) {
+    for (size_t i = 0; i < t->count; i++) {
+        const tally_status s = (tally_status)block_at(t, t->merged, i)->status;
+        if (s == TALLY_OK) continue;
+        t->status = s;
+        snprintf(t->line, sizeof t->line, "%s", merge_text(s));
+        t->step = STEP_DONE;
+        return;
+    }
+    tally_status s = TALLY_OK;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
+        s = take_block(t, block_at(t, t->merged, i), t->state[i]);
+    outcome(t, s);
+    give_values(t);
+}
+
+/* The ranks do not agree, or not all can go on. */
+static void refuse(struct task *t, const struct verdict *v) {
+    const tally_status mine = t->status;
+    t->status = v->status;
+    t->step = STEP_DONE;
+    if (mine != TALLY_OK && v->failed == 1) return; /* its own line says it */
+    char reason[160] = "";
+    if (mine != TALLY_OK) snprintf(reason, sizeof reason, "; %.150s", t->line);
+    if (v->failed == 1)
+        snprintf(t->line, sizeof t->line, "rank %lld: %s", (long long)v->rank,
+                 tally_status_text(v->status));
+    else if (v->failed > 1)
+        snprintf(t->line, sizeof t->line, "%lld of %d ranks failed: %s%s", (long long)v->failed,
+                 t->ranks, tally_status_text(v->status), reason);
+    else
+        snprintf(t->line, sizeof t->line,
+                 "the ranks do not all ask for the same; this one for %s of %s, %zu result%s",
+                 t->problem && tally_op_name(t->problem->op) ? tally_op_name(t->problem->op) : "?",
+                 t->problem && tally_type_name(t->problem->type) ? tally_type_name(t->problem->type)
+                                                                 : "?",
+                 t->count, t->count == 1 ? "" : "s");
+}
+
+static void take_frame(struct task *t) {
+    const struct verdict v = frame_read(t->frame, t->ranks);
+    if (v.status != TALLY_OK) {
+        refuse(t, &v);
+        return;
+    }
+    switch (t->route) {
+    case ROUTE_WORDS:
+        if (fits_frame(t))
+            take_words(t, t->frame + FRAME_PAYLOAD);
+        else
+            t->step = STEP_WORDS;
+        break;
+    case ROUTE_BITS:
+        unpack_bits(t);
+        give_values(t);
+        break;
+    case ROUTE_ORDER:
+        t->step = STEP_ORDER;
+        break;
+    case ROUTE_BLOCKS:
+        t->step = STEP_MERGE;
+        break;
+    case ROUTE_TREE:
+        t->step = STEP_PLACE;
+        break;
+    }
+}
+
+/* It is known where this rank's elements stand: they are reduced now. */
+static void take_place(struct task *t) {
+    tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? t->before : 0);
+    if (s == TALLY_OK) s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+    block_save(t->block, &t->kind, t->own);
+    if (s != TALLY_OK) t->block->status = s;
+    t->step = STEP_MERGE;
+}
+
+void task_take(struct task *t) {
+    switch (t->step) {
+    case STEP_FRAME:
+        take_frame(t);
+        break;
+    case STEP_WORDS:
+        take_words(t, t->word);
+        break;
+    case STEP_ORDER:
+        for (size_t i = 0; i < 2; i++)
+            if (t->value[i].type) from_order_key(&t->value[i], t->key[i], is_greatest(t, i));
+        give_values(t);
+        break;
+    case STEP_PLACE:
+        take_place(t);
+        break;
+    case STEP_MERGE:
+        t->step = STEP_SHARE;
+        break;
+    case STEP_SHARE:
+        take_blocks(t);
+        break;
+    case STEP_DONE:
+        break;
+    }
+}
+
+/* ---- Issued --------------------------------------------------------------------------------- */
+
+/* All ranks' sum, or least, of words in place. */
+static int all_words(int64_t *word, size_t count, MPI_Op op, MPI_Comm comm, MPI_Request *r) {
+    return r ? MPI_Iallreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm, r)
+             : MPI_Allreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm);
+}
+
+int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
+    const int count = (int)t->count;
+    switch (t->step) {
+    case STEP_FRAME:
+        return all_words(t->frame, FRAME_WORDS, MPI_SUM, comm, r);
+    case STEP_WORDS:
+        return all_words(t->word, t->words * t->count, MPI_SUM, comm, r);
+    case STEP_ORDER:
+        return all_words(t->key, 2, MPI_MIN, comm, r);
+    case STEP_PLACE:
+        return r ? MPI_Iexscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm, r)
+                 : MPI_Exscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm);
+    case STEP_MERGE:
+        return r ? MPI_Ireduce(t->block, t->merged, count, t->type, t->op, 0, comm, r)
+                 : MPI_Reduce(t->block, t->merged, count, t->type, t->op, 0, comm);
+    case STEP_SHARE:
+        return r ? MPI_Ibcast(t->merged, count, t->type, 0, comm, r)
+                 : MPI_Bcast(t->merged, count, t->type, 0, comm);
+    case STEP_DONE:
+        break;
+    }
+    return MPI_SUCCESS;
+}
+
+tally_status task_end(struct task *t) {
+    const tally_status s = t->status;
+    if (s != TALLY_OK) explain(s, "%s", t->line);
+    if (t->type != MPI_DATATYPE_NULL) MPI_Type_free(&t->type);
+    tally_state_destroy(t->own);
+    tally_state_destroy(t->none);
+    free(t->word);
+    free(t->block);
+    free(t->merged);
+    return s;
+}
+
+tally_status task_run(struct task *t) {
+    while (t->step != STEP_DONE) {
+        const int error = task_issue(t, t->comm, NULL);
+        if (error == MPI_SUCCESS)
+            task_take(t);
+        else
+            task_lost(t, error);
+    }
+    return task_end(t);
+}
