@@ -55,8 +55,7 @@ static void merge_states(const struct block *left, struct block *right,
     /* A state of no elements need not stand anywhere in particular. */
     if (saved_word(left->bytes, SAVED_N) == 0) return;
     tally_status s = tally_state_load(left->bytes, (size_t)left->size, kind->problem, &a);
-    if (s == TALLY_OK)
-        s = tally_state_load(right->bytes, (size_t)right->size, kind->problem, &b);
+    if (s == TALLY_OK) s = tally_state_load(right->bytes, (size_t)right->size, kind->problem, &b);
     if (s == TALLY_OK) s = tally_state_merge(a, b);
     if (s == TALLY_OK)
         block_save(right, kind, a);
@@ -70,8 +69,7 @@ static void merge_groups(const struct block *left, struct block *right,
                          const struct block_kind *kind) {
     tally_groups *a = NULL, *b = NULL;
     tally_status s = tally_groups_load(left->bytes, (size_t)left->size, kind->problem, &a);
-    if (s == TALLY_OK)
-        s = tally_groups_load(right->bytes, (size_t)right->size, kind->problem, &b);
+    if (s == TALLY_OK) s = tally_groups_load(right->bytes, (size_t)right->size, kind->problem, &b);
     if (s == TALLY_OK) s = tally_groups_merge(a, b);
     if (s == TALLY_OK)
         block_save_groups(right, kind, a);

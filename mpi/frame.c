@@ -37,13 +37,11 @@ void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int rank) {
 struct verdict frame_read(const int64_t *frame, int ranks) {
     struct verdict v = {.rank = frame[FRAME_RANK]};
     for (int s = 2 * (FRAME_RANK - FRAME_STATUS); s > 0; s--) {
-        const int64_t count =
-            frame[FRAME_STATUS + (s - 1) / 2] >> 32 * ((s - 1) % 2) & 0xffffffff;
+        const int64_t count = frame[FRAME_STATUS + (s - 1) / 2] >> 32 * ((s - 1) % 2) & 0xffffffff;
         v.failed += count;
         if (count > 0) v.status = (tally_status)s;
     }
-    v.alike =
-        all_equal(frame + FRAME_HASH, ranks) && all_equal(frame + FRAME_HASH + 3, ranks);
+    v.alike = all_equal(frame + FRAME_HASH, ranks) && all_equal(frame + FRAME_HASH + 3, ranks);
     if (v.status == TALLY_OK && !v.alike) v.status = TALLY_EINVAL;
     return v;
 }

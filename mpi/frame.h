@@ -41,10 +41,11 @@ void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int rank);
 
 /* What the frames of all ranks, added up, say. */
 struct verdict {
-    tally_status status; /* the lowest that a rank has failed with; TALLY_EINVAL where the questions differ */
-    int alike;           /* all ask for the same */
-    int64_t failed;      /* how many ranks have failed */
-    int64_t rank;        /* which, where it is one */
+    tally_status
+        status; /* the lowest that a rank has failed with; TALLY_EINVAL where the questions differ */
+    int alike;  /* all ask for the same */
+    int64_t failed; /* how many ranks have failed */
+    int64_t rank;   /* which, where it is one */
 };
 struct verdict frame_read(const int64_t *frame, int ranks);
 

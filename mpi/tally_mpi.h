@@ -90,7 +90,7 @@ TALLY_API tally_status tally_mpi_allreduce_shaped(tally_device *device,
 typedef struct tally_mpi_request tally_mpi_request;
 
 /* Begin what the functions above do, and return. This rank's elements are reduced before it returns, except over
- * the canonical tree; x, y, states and out stay as they are until the request is complete. *request must then be
+ * the canonical tree; x, y, states, out and a user's operator stay as they are until the request is complete. *request must then be
  * completed by tally_mpi_wait() or tally_mpi_test(), on every rank, by the same thread. Requests of one
  * communicator move on in the order in which they were begun.
  * The first of these calls for a communicator duplicates it twice, and so waits for the other ranks; the

@@ -89,6 +89,9 @@ static void make_blocks(struct task *t, size_t count) {
     }
     t->block = get_memory(t, count, block_bytes(&t->kind));
     t->merged = get_memory(t, count, block_bytes(&t->kind));
+    t->loaded = get_memory(t, count, sizeof *t->loaded);
+    for (size_t i = 0; i < count && t->loaded; i++)
+        t->loaded[i] = NULL;
 }
 
 static struct block *block_at(const struct task *t, struct block *blocks, size_t i) {
@@ -158,7 +161,7 @@ static enum route route_of_values(const tally_problem *p) {
 
 /* Bits: how many ranks have each of them set. No elements count as the identity does. */
 static void pack_bits(struct task *t) {
-    const uint64_t bits = tally_value_bits(&t->value[0]);
+    const uint64_t bits = tally_value_bits(&t->given.value[0]);
     for (int i = 0; i < 64; i++)
         t->frame[FRAME_PAYLOAD + i] = (int64_t)(bits >> i & 1);
 }
@@ -172,7 +175,7 @@ static void unpack_bits(struct task *t) {
                                                      : count & 1;
         bits |= (uint64_t)set << i;
     }
-    set_bits(&t->value[0], bits);
+    set_bits(&t->given.value[0], bits);
 }
 
 /* The i-th of the values is a greatest one. */
@@ -189,14 +192,14 @@ static void begin_values(struct task *t) {
     }
     if (s == TALLY_OK) t->route = route_of_values(t->problem);
     if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
-        s = tally_reduce(t->device, t->problem, t->x, t->y, t->n, t->value);
+        s = tally_reduce(t->device, t->problem, t->x, t->y, t->n, t->given.value);
         if (s != TALLY_OK) {
             give_up(t, s, NULL);
         } else if (t->route == ROUTE_BITS) {
             pack_bits(t);
         } else {
             for (size_t i = 0; i < values; i++)
-                t->key[i] = order_key(&t->value[i], is_greatest(t, i));
+                t->key[i] = order_key(&t->given.value[i], is_greatest(t, i));
         }
         return;
     }
@@ -284,11 +287,10 @@ static int fits_frame(const struct task *t) {
 /* The values of one array are known. */
 static void give_values(struct task *t) {
     size_t values = 0;
-    if (t->status == TALLY_OK && t->own) outcome(t, tally_state_value(t->own, t->value));
     t->step = STEP_DONE;
     if (t->status != TALLY_OK || !t->out || (t->root != ALL_RANKS && t->root != t->rank)) return;
     tally_problem_values(t->problem, &values);
-    memcpy(t->out, t->value, values * sizeof *t->out);
+    memcpy(t->out, t->given.value, values * sizeof *t->out);
 }
 
 /* The words of all ranks, added up, become states. Where one cannot, on all ranks alike, none does: all are tried
@@ -299,26 +301,9 @@ static void take_words(struct task *t, const int64_t *word) {
         s = tally_state_from_words(t->none, word + i * t->words);
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
         s = tally_state_from_words(t->state[i], word + i * t->words);
+    if (s == TALLY_OK && t->own) s = tally_state_value(t->own, t->given.value);
     outcome(t, s);
     give_values(t);
-}
-
-/* A merged block becomes a state of the caller's: the copy that is loaded from it is merged into nothing, where it
- * stands. The memory for that copy was held by t->none, so that there is some on every rank. */
-static tally_status take_block(struct task *t, const struct block *block, tally_state *into) {
-    tally_state *loaded = NULL;
-    tally_status s = (tally_status)block->status;
-    if (s != TALLY_OK) return s;
-    tally_state_destroy(t->none);
-    t->none = NULL;
-    s = tally_state_load(block->bytes, (size_t)block->size, t->problem, &loaded);
-    if (s == TALLY_OK && into) {
-        tally_state_clear(into);
-        s = tally_state_begin_at(into, saved_word(block->bytes, SAVED_FIRST));
-        if (s == TALLY_OK) s = tally_state_merge(into, loaded);
-    }
-    tally_state_destroy(loaded);
-    return s;
 }
 
 static const char *merge_text(tally_status s) {
@@ -327,22 +312,6 @@ static const char *merge_text(tally_status s) {
                  "problems: over the canonical tree each stands where tally_state_begin_at() says"
            : s == TALLY_EUNSUPPORTED ? "groups over the canonical tree cannot be merged"
                                      : tally_status_text(s);
-}
-
-static void take_blocks(struct task *t) {
-    for (size_t i = 0; i < t->count; i++) {
-        const tally_status s = (tally_status)block_at(t, t->merged, i)->status;
-        if (s == TALLY_OK) continue;
-        t->status = s;
-        snprintf(t->line, sizeof t->line, "%s", merge_text(s));
-        t->step = STEP_DONE;
-        return;
-    }
-    tally_status s = TALLY_OK;
-    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
-        s = take_block(t, block_at(t, t->merged, i), t->state[i]);
-    outcome(t, s);
-    give_values(t);
 }
 
 /* The ranks do not agree, or not all can go on. */
@@ -366,6 +335,75 @@ static void refuse(struct task *t, const struct verdict *v) {
                  t->problem && tally_type_name(t->problem->type) ? tally_type_name(t->problem->type)
                                                                  : "?",
                  t->count, t->count == 1 ? "" : "s");
+}
+
+/* One of the merged blocks says that two could not be merged; so it does on every rank that has them. */
+static tally_status merged_status(const struct task *t) {
+    for (size_t i = 0; i < t->count; i++) {
+        const tally_status s = (tally_status)block_at(t, t->merged, i)->status;
+        if (s != TALLY_OK) return s;
+    }
+    return TALLY_OK;
+}
+
+static tally_status load_block(const struct task *t, size_t i, tally_state **out) {
+    const struct block *block = block_at(t, t->merged, i);
+    return tally_state_load(block->bytes, (size_t)block->size, t->problem, out);
+}
+
+/* One array: rank 0 has the merged block, and lowers it for all. */
+static void lower_block(struct task *t) {
+    tally_state *loaded = NULL;
+    t->step = STEP_VALUES;
+    if (t->rank != 0) return;
+    tally_status s = merged_status(t);
+    const int is_merged = s == TALLY_OK;
+    if (is_merged) s = load_block(t, 0, &loaded);
+    if (s == TALLY_OK) s = tally_state_value(loaded, t->given.value);
+    tally_state_destroy(loaded);
+    t->given.status = s;
+    snprintf(t->line, sizeof t->line, "%s", is_merged ? tally_error() : merge_text(s));
+}
+
+static void take_values(struct task *t) {
+    t->status = (tally_status)t->given.status;
+    if (t->status != TALLY_OK && t->rank != 0)
+        snprintf(t->line, sizeof t->line, "%s", tally_status_text(t->status));
+    give_values(t);
+}
+
+/* Many states: all ranks have the merged blocks. */
+static void load_blocks(struct task *t) {
+    const tally_status merged = merged_status(t);
+    if (merged != TALLY_OK) {
+        t->status = merged;
+        snprintf(t->line, sizeof t->line, "%s", merge_text(merged));
+        t->step = STEP_DONE;
+        return;
+    }
+    for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++) {
+        const tally_status s = load_block(t, i, &t->loaded[i]);
+        if (s != TALLY_OK) give_up(t, s, NULL);
+    }
+    frame_fill(t->frame, 0, t->status, t->rank);
+    t->step = STEP_AGREE;
+}
+
+/* All have loaded them. What is loaded becomes the caller's states: it is merged into nothing, where it stands. */
+static void take_blocks(struct task *t) {
+    const struct verdict v = frame_read(t->frame, t->ranks);
+    if (v.status != TALLY_OK) {
+        refuse(t, &v);
+        return;
+    }
+    tally_status s = TALLY_OK;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
+        tally_state_clear(t->state[i]);
+        s = tally_state_begin_at(t->state[i],
+                                 saved_word(block_at(t, t->merged, i)->bytes, SAVED_FIRST));
+        if (s == TALLY_OK) s = tally_state_merge(t->state[i], t->loaded[i]);
+    }
+    outcome(t, s);
 }
 
 static void take_frame(struct task *t) {
@@ -416,16 +454,26 @@ void task_take(struct task *t) {
         break;
     case STEP_ORDER:
         for (size_t i = 0; i < 2; i++)
-            if (t->value[i].type) from_order_key(&t->value[i], t->key[i], is_greatest(t, i));
+            if (t->given.value[i].type)
+                from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
         give_values(t);
         break;
     case STEP_PLACE:
         take_place(t);
         break;
     case STEP_MERGE:
-        t->step = STEP_SHARE;
+        if (t->own)
+            lower_block(t);
+        else
+            t->step = STEP_SHARE;
+        break;
+    case STEP_VALUES:
+        take_values(t);
         break;
     case STEP_SHARE:
+        load_blocks(t);
+        break;
+    case STEP_AGREE:
         take_blocks(t);
         break;
     case STEP_DONE:
@@ -441,10 +489,18 @@ static int all_words(int64_t *word, size_t count, MPI_Op op, MPI_Comm comm, MPI_
              : MPI_Allreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm);
 }
 
+/* Rank 0's values and status to all. (That part of a task is plain bytes.) */
+static int share_values(struct task *t, MPI_Comm comm, MPI_Request *r) {
+    const int size = (int)(sizeof t->given);
+    return r ? MPI_Ibcast(&t->given, size, MPI_BYTE, 0, comm, r)
+             : MPI_Bcast(&t->given, size, MPI_BYTE, 0, comm);
+}
+
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
     const int count = (int)t->count;
     switch (t->step) {
     case STEP_FRAME:
+    case STEP_AGREE:
         return all_words(t->frame, FRAME_WORDS, MPI_SUM, comm, r);
     case STEP_WORDS:
         return all_words(t->word, t->words * t->count, MPI_SUM, comm, r);
@@ -456,6 +512,8 @@ int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
     case STEP_MERGE:
         return r ? MPI_Ireduce(t->block, t->merged, count, t->type, t->op, 0, comm, r)
                  : MPI_Reduce(t->block, t->merged, count, t->type, t->op, 0, comm);
+    case STEP_VALUES:
+        return share_values(t, comm, r);
     case STEP_SHARE:
         return r ? MPI_Ibcast(t->merged, count, t->type, 0, comm, r)
                  : MPI_Bcast(t->merged, count, t->type, 0, comm);
@@ -474,6 +532,9 @@ tally_status task_end(struct task *t) {
     free(t->word);
     free(t->block);
     free(t->merged);
+    for (size_t i = 0; i < t->count && t->loaded; i++)
+        tally_state_destroy(t->loaded[i]);
+    free(t->loaded);
     return s;
 }
 

@@ -7,8 +7,9 @@
  *   words    states that additions combine: in the frame, or in one message behind it
  *   bits     and, or, xor of one array: how often each bit is set, in the frame
  *   order    min, max, minmax, norminf of one array: keys under MPI_MIN
- *   blocks   all other states: merged by our operator to rank 0, and sent to all from there, so that all
- *            have the same outcome
+ *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
+ *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
+ *            once more whether all of them had the memory to read them
  *   tree     the same for one array over the canonical tree: each rank first finds where its elements stand
  *
  * A step is issued, completed by MPI, and then taken in. A blocking call does that for each step in turn;
@@ -22,7 +23,17 @@
 
 enum route { ROUTE_WORDS, ROUTE_BITS, ROUTE_ORDER, ROUTE_BLOCKS, ROUTE_TREE };
 
-enum step { STEP_FRAME, STEP_WORDS, STEP_ORDER, STEP_PLACE, STEP_MERGE, STEP_SHARE, STEP_DONE };
+enum step {
+    STEP_FRAME,
+    STEP_WORDS,
+    STEP_ORDER,
+    STEP_PLACE,
+    STEP_MERGE,
+    STEP_VALUES,
+    STEP_SHARE,
+    STEP_AGREE,
+    STEP_DONE
+};
 
 enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX };
 
@@ -32,7 +43,7 @@ struct task {
     int rank, ranks, root;
     const tally_problem *problem; /* NULL where the caller gave none */
     enum route route;
-    size_t count;             /* results */
+    size_t count;              /* results */
     tally_state *const *state; /* [count]; those of the caller, or our own one */
     tally_value *out;          /* one array: where its values go */
 
@@ -41,7 +52,10 @@ struct task {
     const void *x, *y;
     size_t n;
     tally_state *own, *none;
-    tally_value value[VALUES_MAX]; /* of this rank, and then of all */
+    struct {
+        int64_t status;
+        tally_value value[VALUES_MAX];
+    } given; /* of this rank, and then of all; rank 0's status is everybody's */
 
     /* Under way. */
     enum step step;
@@ -52,6 +66,7 @@ struct task {
     MPI_Datatype type;
     MPI_Op op;
     struct block *block, *merged; /* [count] */
+    tally_state **loaded;         /* [count]; of the merged blocks */
     int64_t key[2];
     uint64_t here, before; /* elements of this rank, and of those below it */
     char line[256];        /* why this rank has failed */

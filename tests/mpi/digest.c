@@ -1,7 +1,7 @@
 /*
  * digest.c - reductions over ranks against the same in one process, and one digest of all that came back.
  *
- *   mpirun -n P mpi_digest [SEED]
+ *   mpirun -n P mpi_digest [SEED [EVERY]]      with EVERY 10, one check in ten
  *
  * Every rank makes the whole of each array, reduces it by itself, and then its part of it with the others. The two
  * must be of the same status and the same bits, on every rank; a line says where they are not. Rank 0 prints a
@@ -171,14 +171,17 @@ static tally_status by_states(const tally_problem *p, const unsigned char *x,
     return s;
 }
 
+static unsigned every = 1;
+
 /* One problem in every way. */
 static void check(const tally_problem *p, size_t n) {
+    static unsigned checks;
+    if (++checks % every) return;
     const int two = p->op == TALLY_DOT;
     const size_t size = tally_type_size(p->type);
     tally_value alone[TALLY_VALUES_MAX], together[TALLY_VALUES_MAX] = {{0}};
     size_t begin[64];
-    const tally_status expected =
-        tally_reduce(NULL, p, x_room, two ? y_room : NULL, n, alone);
+    const tally_status expected = tally_reduce(NULL, p, x_room, two ? y_room : NULL, n, alone);
     for (int way = 0; way < WAYS; way++) {
         cut(n, way, begin);
         const unsigned char *x = x_room + begin[rank] * size,
@@ -200,16 +203,21 @@ static void check_all(tally_type type, int kind, size_t n) {
     fill(x_room, type, kind, n);
     fill(y_room, type, kind, n);
     for (int op = TALLY_SUM; op < TALLY_USER; op++)
-        check(&(tally_problem){.op = (tally_op)op, .type = type, .ddof = op == TALLY_STD ? 1 : 0}, n);
-    check(&(tally_problem){.op = TALLY_MEAN, .type = type, .out = TALLY_F32, .also = {TALLY_VAR}}, n);
+        check(&(tally_problem){.op = (tally_op)op, .type = type, .ddof = op == TALLY_STD ? 1 : 0},
+              n);
+    check(&(tally_problem){.op = TALLY_MEAN, .type = type, .out = TALLY_F32, .also = {TALLY_VAR}},
+          n);
     check(&(tally_problem){.op = TALLY_PROD,
                            .type = type,
                            .also = {TALLY_ARGMAX, TALLY_NORM1, TALLY_NONZERO}},
           n);
     check(&(tally_problem){.op = TALLY_VAR, .type = type, .also = {TALLY_NORM1, TALLY_NORM2}}, n);
-    if (type == TALLY_F64) check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &meet}, n);
-    if (type == TALLY_F32) check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &line_f}, n);
-    if (type == TALLY_U16) check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &line_u}, n);
+    if (type == TALLY_F64)
+        check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &meet}, n);
+    if (type == TALLY_F32)
+        check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &line_f}, n);
+    if (type == TALLY_U16)
+        check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &line_u}, n);
 }
 
 int main(int argc, char **argv) {
@@ -218,6 +226,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     seed = cut_seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    if (argc > 2) every = (unsigned)atoi(argv[2]);
     for (int type = TALLY_I8; type <= TALLY_F64; type++)
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
             check_all((tally_type)type, (int)(type + i) % KINDS, lengths[i]);

@@ -1,0 +1,51 @@
+"""libtally_mpi under mpirun: the programs of this folder with different numbers of ranks.
+
+MPIRUN is how ranks are started, PROGRAMS the folder of the programs. MPI_QUICK=1 takes few ranks and few checks: an MPI
+that spins while it waits takes a time slice for each message where there are more ranks than cores."""
+import os
+import random
+import subprocess
+
+import pytest
+
+MPIRUN = os.environ.get("MPIRUN", "mpirun --oversubscribe").split()
+PROGRAMS = os.environ["PROGRAMS"]
+QUICK = os.environ.get("MPI_QUICK") == "1"
+SEED = os.environ.get("TALLY_SEED") or str(random.randrange(1 << 32))
+# As root Open MPI wants to be told twice.
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run(ranks, name, *arguments, fails=False):
+    done = subprocess.run([*MPIRUN, "-n", str(ranks), os.path.join(PROGRAMS, name), *arguments], env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode != 0) == fails, f"{ranks} ranks, seed {SEED}: {done.stdout}{done.stderr}"
+    return done.stdout if not fails else done.stderr
+
+
+def digest(ranks, every):
+    lines = run(ranks, "mpi_digest", SEED, str(every)).splitlines()
+    return next(line for line in lines if line.startswith("digest"))
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The digest of one process, for a share of the checks."""
+    known = {}
+    return lambda every: known.setdefault(every, digest(1, every))
+
+
+@pytest.mark.parametrize("ranks", [2, 3] if QUICK else range(2, 14))
+def test_digest_of_any_number_of_ranks(ranks, alone):
+    every = {2: 5, 3: 97}[ranks] if QUICK else 1 if ranks <= 4 else 5
+    assert digest(ranks, every) == alone(every), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 3, 5])
+def test_requests_complete_in_any_order(ranks):
+    assert "right" in run(ranks, "mpi_requests")
+
+
+@pytest.mark.parametrize("ranks", [2] if QUICK else [2, 3, 4])
+def test_a_rank_that_fails(ranks):
+    assert "right" in run(ranks, "mpi_faults", *(["few"] if QUICK or ranks == 4 else []))
