@@ -19,6 +19,13 @@ tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem
 tally_status tally_mpi_allreduce_states(const tally_problem *problem, tally_state *const states[],
                                         size_t count, MPI_Comm comm) {
     struct task t;
-    task_begin_states(&t, problem, states, count, comm);
+    task_begin_states(&t, problem, states, count, TALLY_OK, NULL, comm);
+    return task_run(&t);
+}
+
+tally_status tally_mpi_allreduce_groups(const tally_problem *problem, size_t count,
+                                        tally_groups **groups, MPI_Comm comm) {
+    struct task t;
+    task_begin_groups(&t, problem, groups, count, TALLY_OK, NULL, comm);
     return task_run(&t);
 }

@@ -170,7 +170,7 @@ tally_status tally_mpi_iallreduce_states(const tally_problem *problem, tally_sta
     struct task none;
     tally_mpi_request *r = make(request, &problem);
     struct task *t = r ? &r->task : &none;
-    task_begin_states(t, problem, states, count, comm);
+    task_begin_states(t, problem, states, count, TALLY_OK, NULL, comm);
     return r ? send_off(r, request) : refuse(request, t);
 }
 

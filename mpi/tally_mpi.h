@@ -67,17 +67,19 @@ TALLY_API tally_status tally_mpi_allreduce_states(const tally_problem *problem,
                                                   tally_state *const states[], size_t count,
                                                   MPI_Comm comm);
 
-/* The same for the states of all groups; `problem` and `count` are what they were created with. Over the canonical
- * tree TALLY_EUNSUPPORTED, as for tally_groups_merge(). */
-TALLY_API tally_status tally_mpi_allreduce_groups(tally_groups *groups,
-                                                  const tally_problem *problem, size_t count,
-                                                  MPI_Comm comm);
+/* The same for the states of all groups; `problem` and `count` are what they were created with. *groups may be
+ * replaced by another: the old one is destroyed. Over the canonical tree TALLY_EUNSUPPORTED, as for
+ * tally_groups_merge(). */
+TALLY_API tally_status tally_mpi_allreduce_groups(const tally_problem *problem, size_t count,
+                                                  tally_groups **groups, MPI_Comm comm);
 
 /* Reduces many arrays at once, of each of which every rank has a part: result i is that of rank 0's elements of
- * result i, then rank 1's, and so on. Arguments as for tally_reduce_shaped(); ranks may have shapes of different
- * lengths, and cuts, but as many results. argmin and argmax count as there, from the first element of rank 0 on, and
- * take no mask. Over the canonical tree groups are TALLY_EUNSUPPORTED. out[] is written on every rank; where a result does not exist, all
- * others are. */
+ * result i, then rank 1's, and so on. Arguments as for tally_reduce_shaped(), and out[] is written on every rank. The
+ * ranks' shapes may be of different lengths and strides, but have as many results, and are of groups on all ranks
+ * or on none. argmin and argmax count from rank 0's first
+ * element on: of the result, and for groups of x. They take no mask but with groups (TALLY_EUNSUPPORTED on axes and
+ * segments), and over the canonical tree there are no groups (TALLY_EUNSUPPORTED).
+ * Axes and segments are copied: memory for x and y once more, and 8 bytes an element. */
 TALLY_API tally_status tally_mpi_allreduce_shaped(tally_device *device,
                                                   const tally_problem *problem,
                                                   const tally_shape *shape, const void *x,

@@ -81,6 +81,7 @@ static void start(struct task *t, const tally_problem *problem, size_t count, in
 
 /* Room for the blocks of all results. */
 static void make_blocks(struct task *t, size_t count) {
+    t->blocks = count;
     int error = block_op(&t->op);
     if (error == MPI_SUCCESS) error = block_type(&t->kind, &t->type);
     if (error != MPI_SUCCESS || count > INT_MAX) {
@@ -100,12 +101,13 @@ static struct block *block_at(const struct task *t, struct block *blocks, size_t
 
 /* How many words there are in all; where they are put. */
 static int64_t *make_words(struct task *t, size_t count) {
-    if (count > INT_MAX / t->words) {
+    if (t->words > INT_MAX || count > INT_MAX / t->words) {
         give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
         return NULL;
     }
-    if (t->words * count <= FRAME_PAYLOAD_WORDS) return t->frame + FRAME_PAYLOAD;
-    return t->word = get_memory(t, count * t->words, sizeof *t->word);
+    t->all_words = t->words * count;
+    if (t->all_words <= FRAME_PAYLOAD_WORDS) return t->frame + FRAME_PAYLOAD;
+    return t->word = get_memory(t, t->all_words, sizeof *t->word);
 }
 
 /* Puts this rank's states into the message. */
@@ -266,10 +268,12 @@ static void check_states(struct task *t) {
 }
 
 void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
-                       size_t count, MPI_Comm comm) {
+                       size_t count, tally_status status, const char *line, MPI_Comm comm) {
     start(t, problem, count, ALL_RANKS, comm);
     t->state = states;
-    if (!problem || (!states && count > 0))
+    if (status != TALLY_OK)
+        give_up(t, status, line);
+    else if (!problem || (!states && count > 0))
         give_up(t, TALLY_EINVAL, "the problem or the states are NULL");
     else
         plan_states(t, count);
@@ -278,11 +282,59 @@ void task_begin_states(struct task *t, const tally_problem *problem, tally_state
     frame_fill(t->frame, question(t, 's'), t->status, t->rank);
 }
 
-/* ---- Taken in ------------------------------------------------------------------------------- */
+/* ---- Groups ---- */
 
-static int fits_frame(const struct task *t) {
-    return t->words * t->count <= FRAME_PAYLOAD_WORDS;
+/* Whether they are the groups of the problem, as many as `count`: by their saved form, which is of the same length
+ * for all that are, and says of what they are. */
+static void plan_groups(struct task *t) {
+    tally_groups *none = NULL;
+    tally_status s = tally_groups_create(t->problem, t->count, &none);
+    if (s == TALLY_OK && has_tree(t->problem))
+        give_up(t, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
+    if (s == TALLY_OK && tally_groups_size(none) != tally_groups_size(*t->groups))
+        give_up(t, TALLY_EINVAL, "these are groups of another problem, or not as many");
+    if (s == TALLY_OK) s = tally_groups_merge(none, *t->groups);
+    if (s != TALLY_OK) give_up(t, s, NULL);
+    t->words = tally_groups_words(none);
+    t->kind = (struct block_kind){t->problem, 1, (tally_groups_size(none) + 7) / 8 * 8};
+    tally_groups_destroy(none);
 }
+
+static void pack_groups(struct task *t) {
+    if (t->words > 0) {
+        int64_t *word = make_words(t, 1);
+        const tally_status s = word ? tally_groups_to_words(*t->groups, word) : TALLY_ENOMEM;
+        if (s != TALLY_OK) give_up(t, s, NULL);
+        return;
+    }
+    t->route = ROUTE_BLOCKS;
+    make_blocks(t, 1);
+    if (t->block) block_save_groups(t->block, &t->kind, *t->groups);
+}
+
+void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
+                       size_t count, tally_status status, const char *line, MPI_Comm comm) {
+    start(t, problem, count, ALL_RANKS, comm);
+    t->groups = groups;
+    if (status != TALLY_OK)
+        give_up(t, status, line);
+    else if (!problem || !groups || !*groups)
+        give_up(t, TALLY_EINVAL, "the problem or the groups are NULL");
+    else
+        plan_groups(t);
+    if (t->status == TALLY_OK) pack_groups(t);
+    frame_fill(t->frame, question(t, 'g'), t->status, t->rank);
+}
+
+void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
+                        tally_status status, const char *line, MPI_Comm comm) {
+    start(t, problem, count, ALL_RANKS, comm);
+    t->is_agreement = 1;
+    if (status != TALLY_OK) give_up(t, status, line);
+    frame_fill(t->frame, question(t, 'n'), t->status, t->rank);
+}
+
+/* ---- Taken in ------------------------------------------------------------------------------- */
 
 /* The values of one array are known. */
 static void give_values(struct task *t) {
@@ -297,6 +349,10 @@ static void give_values(struct task *t) {
  * first on a state of our own. */
 static void take_words(struct task *t, const int64_t *word) {
     tally_status s = TALLY_OK;
+    if (t->groups) {
+        outcome(t, tally_groups_from_words(*t->groups, word));
+        return;
+    }
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
         s = tally_state_from_words(t->none, word + i * t->words);
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
@@ -339,7 +395,7 @@ static void refuse(struct task *t, const struct verdict *v) {
 
 /* One of the merged blocks says that two could not be merged; so it does on every rank that has them. */
 static tally_status merged_status(const struct task *t) {
-    for (size_t i = 0; i < t->count; i++) {
+    for (size_t i = 0; i < t->blocks; i++) {
         const tally_status s = (tally_status)block_at(t, t->merged, i)->status;
         if (s != TALLY_OK) return s;
     }
@@ -381,8 +437,11 @@ static void load_blocks(struct task *t) {
         t->step = STEP_DONE;
         return;
     }
-    for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++) {
-        const tally_status s = load_block(t, i, &t->loaded[i]);
+    for (size_t i = 0; i < t->blocks && t->status == TALLY_OK; i++) {
+        const tally_status s = t->groups
+                                   ? tally_groups_load(t->merged->bytes, (size_t)t->merged->size,
+                                                       t->problem, &t->loaded_groups)
+                                   : load_block(t, i, &t->loaded[i]);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
     frame_fill(t->frame, 0, t->status, t->rank);
@@ -397,6 +456,13 @@ static void take_blocks(struct task *t) {
         return;
     }
     tally_status s = TALLY_OK;
+    if (t->groups) {
+        tally_groups_destroy(*t->groups);
+        *t->groups = t->loaded_groups;
+        t->loaded_groups = NULL;
+        t->step = STEP_DONE;
+        return;
+    }
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
         tally_state_clear(t->state[i]);
         s = tally_state_begin_at(t->state[i],
@@ -412,9 +478,13 @@ static void take_frame(struct task *t) {
         refuse(t, &v);
         return;
     }
+    if (t->is_agreement) {
+        t->step = STEP_DONE;
+        return;
+    }
     switch (t->route) {
     case ROUTE_WORDS:
-        if (fits_frame(t))
+        if (t->all_words <= FRAME_PAYLOAD_WORDS)
             take_words(t, t->frame + FRAME_PAYLOAD);
         else
             t->step = STEP_WORDS;
@@ -497,13 +567,13 @@ static int share_values(struct task *t, MPI_Comm comm, MPI_Request *r) {
 }
 
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
-    const int count = (int)t->count;
+    const int count = (int)t->blocks;
     switch (t->step) {
     case STEP_FRAME:
     case STEP_AGREE:
         return all_words(t->frame, FRAME_WORDS, MPI_SUM, comm, r);
     case STEP_WORDS:
-        return all_words(t->word, t->words * t->count, MPI_SUM, comm, r);
+        return all_words(t->word, t->all_words, MPI_SUM, comm, r);
     case STEP_ORDER:
         return all_words(t->key, 2, MPI_MIN, comm, r);
     case STEP_PLACE:
@@ -532,8 +602,9 @@ tally_status task_end(struct task *t) {
     free(t->word);
     free(t->block);
     free(t->merged);
-    for (size_t i = 0; i < t->count && t->loaded; i++)
+    for (size_t i = 0; i < t->blocks && t->loaded; i++)
         tally_state_destroy(t->loaded[i]);
+    tally_groups_destroy(t->loaded_groups);
     free(t->loaded);
     return s;
 }

@@ -45,6 +45,7 @@ struct task {
     enum route route;
     size_t count;              /* results */
     tally_state *const *state; /* [count]; those of the caller, or our own one */
+    tally_groups **groups;     /* in their place */
     tally_value *out;          /* one array: where its values go */
 
     /* One array. */
@@ -60,13 +61,16 @@ struct task {
     /* Under way. */
     enum step step;
     tally_status status;
-    size_t words;  /* of a state */
-    int64_t *word; /* [count * words], unless they are in the frame */
+    int is_agreement;        /* it ends with the frame */
+    size_t words, all_words; /* of a state, or of the groups; and of all of them */
+    int64_t *word;           /* [all_words], unless they are in the frame */
     struct block_kind kind;
     MPI_Datatype type;
     MPI_Op op;
-    struct block *block, *merged; /* [count] */
+    struct block *block, *merged; /* [blocks] */
+    size_t blocks;                /* one for each state, or one for the groups */
     tally_state **loaded;         /* [count]; of the merged blocks */
+    tally_groups *loaded_groups;
     int64_t key[2];
     uint64_t here, before; /* elements of this rank, and of those below it */
     char line[256];        /* why this rank has failed */
@@ -78,8 +82,14 @@ struct task {
 void task_begin_values(struct task *t, tally_device *device, const tally_problem *problem,
                        const void *x, const void *y, size_t n, tally_value *out, int root,
                        MPI_Comm comm);
+/* `line` is why this rank cannot go on, if `status` is a failure of what came before; NULL is libtally's line. */
 void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
-                       size_t count, MPI_Comm comm);
+                       size_t count, tally_status status, const char *line, MPI_Comm comm);
+void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
+                       size_t count, tally_status status, const char *line, MPI_Comm comm);
+/* Only lets the ranks agree on the problem, the number of results and their statuses. */
+void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
+                        tally_status status, const char *line, MPI_Comm comm);
 
 /* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *request);

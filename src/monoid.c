@@ -481,3 +481,9 @@ int state_is_possible(const struct problem *p, const struct state *s) {
     }
     return parts_agree(p, s);
 }
+
+int state_is_additive(const struct problem *p) {
+    if (problem_has(p, PART_TREE)) return 0;
+    for_parts(part, p) if (!monoids[part].additive) return 0;
+    return 1;
+}

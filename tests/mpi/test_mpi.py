@@ -46,6 +46,11 @@ def test_requests_complete_in_any_order(ranks):
     assert "right" in run(ranks, "mpi_requests")
 
 
+@pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 3, 5])
+def test_many_results(ranks):
+    assert "right" in run(ranks, "mpi_shaped", SEED), f"seed {SEED}"
+
+
 @pytest.mark.parametrize("ranks", [2] if QUICK else [2, 3, 4])
 def test_a_rank_that_fails(ranks):
     assert "right" in run(ranks, "mpi_faults", *(["few"] if QUICK or ranks == 4 else []))
