@@ -124,17 +124,18 @@ static void pack_states(struct task *t) {
         block_save(block_at(t, t->block, i), &t->kind, t->state[i]);
 }
 
-/* Finds the route of states of the problem, and the room that their message needs. */
-static void plan_states(struct task *t, size_t count) {
-    const tally_status s = tally_state_create(t->problem, &t->none);
+/* Finds the route of states of the problem, and the room that their message needs. *none becomes one of no
+ * elements. */
+static void plan_states(struct task *t, size_t count, tally_state **none) {
+    const tally_status s = tally_state_create(t->problem, none);
     if (s != TALLY_OK) {
         give_up(t, s, NULL);
         return;
     }
-    t->words = tally_state_words(t->none);
+    t->words = tally_state_words(*none);
     if (t->words > 0) return; /* ROUTE_WORDS */
     t->route = ROUTE_BLOCKS;
-    t->kind = (struct block_kind){t->problem, 0, block_room(t->problem, t->none)};
+    t->kind = (struct block_kind){t->problem, 0, block_room(t->problem, *none)};
     make_blocks(t, count);
 }
 
@@ -207,15 +208,15 @@ static void begin_values(struct task *t) {
     }
     const int tree = t->route == ROUTE_TREE;
     t->route = ROUTE_WORDS;
-    if (s == TALLY_OK) plan_states(t, 1);
-    if (s == TALLY_OK && t->status == TALLY_OK) s = tally_state_create(t->problem, &t->own);
+    if (s == TALLY_OK) plan_states(t, 1, &t->own);
     t->state = &t->own;
     /* Over the tree x is reduced when it is known where it stands; that it can be is asked now. */
-    if (s == TALLY_OK && t->own && tree) {
+    const int goes_on = s == TALLY_OK && t->status == TALLY_OK;
+    if (goes_on && tree) {
         t->route = ROUTE_TREE;
         t->here = t->n;
         if (t->n > 0 && !t->x) give_up(t, TALLY_EINVAL, "x is NULL");
-    } else if (s == TALLY_OK && t->own) {
+    } else if (goes_on) {
         s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
         if (s == TALLY_OK) pack_states(t);
     }
@@ -276,7 +277,7 @@ void task_begin_states(struct task *t, const tally_problem *problem, tally_state
     else if (!problem || (!states && count > 0))
         give_up(t, TALLY_EINVAL, "the problem or the states are NULL");
     else
-        plan_states(t, count);
+        plan_states(t, count, &t->none);
     if (t->status == TALLY_OK) check_states(t);
     if (t->status == TALLY_OK) pack_states(t);
     frame_fill(t->frame, question(t, 's'), t->status, t->rank);
@@ -353,7 +354,7 @@ static void take_words(struct task *t, const int64_t *word) {
         outcome(t, tally_groups_from_words(*t->groups, word));
         return;
     }
-    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
+    for (size_t i = 0; i < t->count && t->count > 1 && s == TALLY_OK; i++)
         s = tally_state_from_words(t->none, word + i * t->words);
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
         s = tally_state_from_words(t->state[i], word + i * t->words);

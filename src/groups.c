@@ -461,7 +461,7 @@ static int unpack_group(const struct problem *p, const int64_t *words, uint64_t 
         if (!monoids[part].unpack(p, word, out->n, state_part(out, part))) return 0;
         words += count;
     }
-    if (!state_is_possible(p, out)) return 0;
+    if (!state_parts_agree(p, out)) return 0;
     state_settle(p, out);
     return 1;
 }

@@ -341,7 +341,7 @@ tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
     for (size_t i = 0; i < count_words(&state->plan); i++)
         word[i] = (uint64_t)words[1 + i];
     if (words[0] < 0 || !unpack(&state->plan, word, (uint64_t)words[0], &loaded) ||
-        !state_is_possible(&state->plan, &loaded))
+        !state_parts_agree(&state->plan, &loaded))
         return fail(TALLY_EFORMAT, "these words are no sum of states of %s",
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);
