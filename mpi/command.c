@@ -172,7 +172,7 @@ static int feed(struct run *r) {
     if (tally_state_create(&r->problem, &r->state) != TALLY_OK ||
         tally_state_begin_at(r->state, first) != TALLY_OK)
         return wrong("%s", tally_error());
-    unsigned char *x = malloc((size_t)r->files * PIECE);
+    unsigned char *x = calloc((size_t)r->files, PIECE);
     if (!x) return wrong("no memory to read into");
     int well = 1;
     for (uint64_t at = first; at < last && well;) {

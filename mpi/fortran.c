@@ -28,8 +28,6 @@ int tally_mpi_f_allreduce(int op, int type, int out_type, const void *x, const v
 /* The line, with blanks behind it. */
 void tally_mpi_f_error(char *text, int64_t size) {
     const char *line = tally_mpi_error();
-    size_t length = strlen(line);
-    if (length > (size_t)size) length = (size_t)size;
-    memset(text, ' ', (size_t)size);
-    memcpy(text, line, length);
+    for (int64_t i = 0; i < size; i++)
+        text[i] = *line ? *line++ : ' ';
 }

@@ -47,6 +47,7 @@ static void make_key(void) {
  * to say so to the others, which would wait for it: it ends the program. */
 static int get_lanes(MPI_Comm comm, struct lanes **out) {
     int found = 0;
+    *out = NULL;
     pthread_once(&once, make_key);
     int error = once_error;
     if (error == MPI_SUCCESS) error = MPI_Comm_get_attr(comm, lanes_key, (void *)out, &found);
@@ -109,11 +110,11 @@ static tally_mpi_request *make(tally_mpi_request **out, const tally_problem **pr
 }
 
 /* The task has begun: sends its frame off. */
-static tally_status send_off(tally_mpi_request *r, tally_mpi_request **out) {
+static tally_status send_off(tally_mpi_request *r, MPI_Comm comm, tally_mpi_request **out) {
     tally_mpi_request **last;
     r->next = NULL;
     r->pending = MPI_REQUEST_NULL;
-    const int error = get_lanes(r->task.comm, &r->lanes);
+    const int error = get_lanes(comm, &r->lanes);
     if (error != MPI_SUCCESS) {
         task_lost(&r->task, error);
         const tally_status s = task_end(&r->task);
@@ -130,14 +131,17 @@ static tally_status send_off(tally_mpi_request *r, tally_mpi_request **out) {
 
 /* No request can be made, and the other ranks wait for this one's frame: sends one that says so, and waits. */
 static tally_status refuse(tally_mpi_request **out, struct task *t) {
-    struct lanes *lanes;
+    struct lanes *lanes = NULL;
     const tally_status status = out ? TALLY_ENOMEM : TALLY_EINVAL;
     const char *why = out ? "no memory for a request" : "request is NULL";
     frame_fill(t->frame, 0, status, t->rank);
     int error = get_lanes(t->comm, &lanes);
-    MPI_Request pending;
-    if (error == MPI_SUCCESS) error = task_issue(t, lanes->frames, &pending);
-    if (error == MPI_SUCCESS) error = MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    /* A call that waits would not meet the others' that do not: MPI matches them by kind. */
+    MPI_Request pending = MPI_REQUEST_NULL;
+    if (error == MPI_SUCCESS && lanes) error = task_issue(t, lanes->frames, &pending);
+    if (error == MPI_SUCCESS)
+        error =
+            MPI_Wait(&pending, MPI_STATUS_IGNORE); // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
     if (error != MPI_SUCCESS) task_lost(t, error);
     task_end(t);
     return explain(status, "rank %d: %s", t->rank, why);
@@ -150,7 +154,7 @@ static tally_status begin_values(tally_device *device, const tally_problem *prob
     tally_mpi_request *r = make(request, &problem);
     struct task *t = r ? &r->task : &none;
     task_begin_values(t, device, problem, x, y, n, out, root, comm);
-    return r ? send_off(r, request) : refuse(request, t);
+    return r ? send_off(r, comm, request) : refuse(request, t);
 }
 
 tally_status tally_mpi_iallreduce(tally_device *device, const tally_problem *problem, const void *x,
@@ -171,7 +175,7 @@ tally_status tally_mpi_iallreduce_states(const tally_problem *problem, tally_sta
     tally_mpi_request *r = make(request, &problem);
     struct task *t = r ? &r->task : &none;
     task_begin_states(t, problem, states, count, TALLY_OK, NULL, comm);
-    return r ? send_off(r, request) : refuse(request, t);
+    return r ? send_off(r, comm, request) : refuse(request, t);
 }
 
 static tally_status finish(tally_mpi_request **request) {

@@ -337,8 +337,9 @@ static tally_status run_states(struct job *j, MPI_Comm comm) {
     if (j->results > INT32_MAX) give_up(j, TALLY_EINVAL, "the message is longer than MPI can send");
     task_begin_nothing(&t, j->problem, j->results, j->status, j->line, comm);
     tally_status s = task_run(&t);
-    if (s == TALLY_OK && has_tree(j->problem)) s = place_elements(j, before, comm);
-    if (s == TALLY_OK) {
+    const int goes_on = s == TALLY_OK && state && before; /* which follows from the first */
+    if (goes_on && has_tree(j->problem)) s = place_elements(j, before, comm);
+    if (goes_on && s == TALLY_OK) {
         feed_states(j, state, before);
         task_begin_states(&t, j->problem, state, j->results, j->status, j->line, comm);
         s = task_run(&t);
