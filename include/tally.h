@@ -348,6 +348,12 @@ TALLY_API size_t tally_groups_size(const tally_groups *groups);
 TALLY_API tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size);
 TALLY_API tally_status tally_groups_load(const void *bytes, size_t size,
                                          const tally_problem *problem, tally_groups **out);
+/* The wire form of all groups, as that of a single state below: words that plain integer addition combines, for
+ * up to 2^31 of them with the same problem and count. 0 words where states of the problem have none. What comes
+ * of the sum is as if the elements of all had been fed; on an error the groups are as they were. */
+TALLY_API size_t tally_groups_words(const tally_groups *groups);
+TALLY_API tally_status tally_groups_to_words(const tally_groups *groups, int64_t *words);
+TALLY_API tally_status tally_groups_from_words(tally_groups *groups, const int64_t *words);
 
 /* ---- States ------------------------------------------------------------------------------- */
 

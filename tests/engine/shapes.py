@@ -227,6 +227,18 @@ class Groups:
         check(lib.tally_groups_save(self.handle, room, c_size_t(size)))
         return bytes(room)
 
+    def words(self):
+        """Those that additions combine; None where there are none."""
+        lib.tally_groups_words.restype = c_size_t
+        words = np.zeros(lib.tally_groups_words(self.handle), np.int64)
+        if not words.size:
+            return None
+        check(lib.tally_groups_to_words(self.handle, c_void_p(address(words))))
+        return words
+
+    def from_words(self, words):
+        check(lib.tally_groups_from_words(self.handle, c_void_p(address(words))))
+
     @staticmethod
     def load(problem, count, saved, given=True):
         handle = c_void_p()
