@@ -676,8 +676,10 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
-        cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
-        if (a.parts > 1) cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
+        *status =
+            cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
+        if (*status == TALLY_OK && a.parts > 1)
+            *status = cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
     }
     free(a.kept);
     finish_hands(&a, d->threads, absence, status);
@@ -860,8 +862,8 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
         a.way = FOLDED;
-        cpu_share(d, s->n * a.element + s->results * 8,
-                  (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
+        *status = cpu_share(d, s->n * a.element + s->results * 8,
+                            (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
     }
     finish_hands(&a, d->threads, absence, status);
     *todo = a.todo;

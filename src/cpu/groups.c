@@ -116,7 +116,8 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     const struct shaped *s = job->s;
     const size_t id_bytes = s->n * type_size(s->ids_type);
     const int index = (s->p->extremes & WANT_INDEX) != 0;
-    cpu_share(d, id_bytes, job->parts, count_task, job);
+    tally_status shared = cpu_share(d, id_bytes, job->parts, count_task, job);
+    if (shared != TALLY_OK) return shared;
     const size_t bad = first_of(job->bad, job->parts), fall = first_of(job->fall, job->parts);
     if (bad != SIZE_MAX) return shape_bad_id(s, bad);
     if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
@@ -134,8 +135,7 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     out->x = job->x = out->owned;
     out->y = job->y = s->y ? job->x + room : NULL;
     job->position = out->position;
-    cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
-    return TALLY_OK;
+    return cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
 }
 
 tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
@@ -478,10 +478,10 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
     for (size_t i = 0; i < d->threads * job.room; i++)
         job.sums[i] = (struct group_sum){.s = -0.0};
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
-    cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
-    if (job.bad != SIZE_MAX && !s->skip_outside)
+    *status = cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
+    if (*status == TALLY_OK && job.bad != SIZE_MAX && !s->skip_outside)
         *status = shape_bad_id(s, job.bad);
-    else {
+    else if (*status == TALLY_OK) {
         for (unsigned i = 0; i < d->threads; i++)
             empty_windows(&job.window[i], job.windows + i * job.room, job.sums + i * job.room,
                           job.room);

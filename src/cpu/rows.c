@@ -4,6 +4,7 @@
 #include "cpu/pool.h"
 #include "fold.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -20,14 +21,18 @@
 #define TASKS_MAX    512
 #define TASK_WEIGHT  ((size_t)1 << 15)
 
-void cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
-               void (*body)(void *context, size_t task, unsigned worker), void *context) {
+tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
+                       void (*body)(void *context, size_t task, unsigned worker), void *context) {
+    int stopped = 0;
     if (d->threads > 1 && tasks > 1 && bytes >= ALONE_BYTES && pool_claim(d->pool)) {
-        pool_loop(d->pool, tasks, body, context);
+        stopped = pool_loop(d->pool, tasks, body, context);
         pool_release(d->pool);
     } else
-        for (size_t t = 0; t < tasks; t++)
+        for (size_t t = 0; t < tasks && !stopped; t++) {
             body(context, t, 0);
+            stopped = stop_asked();
+        }
+    return stopped ? stop_status() : TALLY_OK;
 }
 
 /* What a thread works with. */
@@ -345,6 +350,10 @@ static void rows_task(void *context, size_t task, unsigned worker) {
         }
         s = fold_part_of(job, w, row, from, to);
         if (s != TALLY_OK) break;
+        if (worker == 0 && stop_asked()) {
+            s = stop_status();
+            break;
+        }
         if (from == 0 && to == length)
             lower_row(job, row, &w->state, &w->tree, &w->absence);
         else if (shares && from < to) {
@@ -404,7 +413,8 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
     if (job.shares)
         for (size_t i = 0; i < 2 * tasks; i++)
             job.shares[i].from = job.shares[i].to = 0;
-    cpu_share(d, weight * job.element, tasks, rows_task, &job);
+    const tally_status shared = cpu_share(d, weight * job.element, tasks, rows_task, &job);
+    if (job.failed == TALLY_OK) job.failed = shared;
     if (job.shares && job.failed == TALLY_OK) merge_shares(&job, tasks, absence);
     for (unsigned i = 0; i < d->threads; i++) {
         const struct absence *a = &job.workers[i].absence;
