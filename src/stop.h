@@ -12,6 +12,12 @@
  * thread that has none is told so at once. */
 int stop_asked(void);
 
+/* The same for threads that share work: `halt` is set by the one that is asked, and heard by all. */
+static inline int stop_shared(int *halt) {
+    if (stop_asked()) __atomic_store_n(halt, 1, __ATOMIC_RELAXED);
+    return __atomic_load_n(halt, __ATOMIC_RELAXED);
+}
+
 /* Whether this thread has such a function: what would be half done must then be done on a copy. */
 int stop_possible(void);
 

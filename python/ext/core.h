@@ -33,7 +33,7 @@ enum { CORE_BOOL = TALLY_F64 + 1, CORE_TYPES };
     X(sumsq, TALLY_SUMSQ, NUMBER)                                                                  \
     X(dot, TALLY_DOT, NUMBER)                                                                      \
     X(vecdot, TALLY_DOT, NUMBER)                                                                   \
-    X(count_nonzero, TALLY_NONZERO, COUNT)                                                         \
+    X(count_nonzero, TALLY_NONZERO, INDEX)                                                         \
     X(any, TALLY_ANY, TRUTH)                                                                       \
     X(all, TALLY_ALL, TRUTH)                                                                       \
     X(bitwise_and, TALLY_AND, BITS)                                                                \

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum kind { NUMBER, ELEMENT, PAIR, INDEX, COUNT, TRUTH, BITS };
+enum kind { NUMBER, ELEMENT, PAIR, INDEX, TRUTH, BITS };
 
 static const struct {
     const char *name;
@@ -91,8 +91,6 @@ static PyObject *finish(struct core *core, enum kind kind, int type, tally_value
     switch (kind) {
     case INDEX:
         return scalar(core, TALLY_I64, value);
-    case COUNT:
-        return PyLong_FromUnsignedLongLong(value->as.u64);
     case TRUTH:
         return scalar(core, CORE_BOOL, value);
     case NUMBER:

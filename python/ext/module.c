@@ -54,7 +54,7 @@ static struct opened {
     struct opened *next;
 } * opened;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static tally_device *cpu;
+static tally_device *cpu; /* atomic */
 
 static tally_status open_once(const char *spec, tally_device **out) {
     tally_status s = TALLY_OK;
@@ -80,11 +80,14 @@ static tally_status open_once(const char *spec, tally_device **out) {
 }
 
 tally_device *core_cpu(void) {
-    if (!cpu) {
-        const tally_status s = open_once("cpu", &cpu);
-        if (s != TALLY_OK) core_raise(s);
-    }
-    return cpu;
+    tally_device *device = __atomic_load_n(&cpu, __ATOMIC_ACQUIRE);
+    if (device) return device;
+    const tally_status s = open_once("cpu", &device);
+    if (s != TALLY_OK)
+        core_raise(s);
+    else
+        __atomic_store_n(&cpu, device, __ATOMIC_RELEASE);
+    return device;
 }
 
 tally_device *core_device(PyObject *spec) {
@@ -316,11 +319,13 @@ static void release(void *module) {
         Py_CLEAR(core->docs[i]);
 }
 
+/* What newer interpreters are told, by the numbers of CPython 3.12 and 3.13, as older headers have no names for
+ * them: that each interpreter may have a lock of its own, and that there need be none. */
+enum { SLOT_INTERPRETERS = 3, SLOT_GIL = 4 };
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)execute},
-#ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
+    {0, NULL}, /* from 3.12 on SLOT_INTERPRETERS */
+    {0, NULL}, /* without a lock SLOT_GIL */
     {0, NULL},
 };
 
@@ -338,5 +343,9 @@ struct PyModuleDef core_module = {
 };
 
 PyMODINIT_FUNC PyInit__core(void) {
+    if (Py_Version >= 0x030C0000) slots[1] = (PyModuleDef_Slot){SLOT_INTERPRETERS, (void *)2};
+#ifdef Py_GIL_DISABLED
+    slots[2] = (PyModuleDef_Slot){SLOT_GIL, (void *)1};
+#endif
     return PyModuleDef_Init(&core_module);
 }

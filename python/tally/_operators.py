@@ -85,7 +85,7 @@ class Operator:
     Examples
     --------
     >>> tally.reduce(tally.Operator("a * b % 1000003", identity=1), [123456, 234567, 345678])
-    np.int64(919189)
+    np.int64(378171)
     """
 
     def __init__(self, expression: str, identity: Any, commutative: bool = False):

@@ -105,7 +105,7 @@ def test_exact(data, op):
                     dtype).reshape(shape)
     got = np.asarray(got)
     zero = (want == 0) & (got == 0)  # the sign of a zero is tested below
-    same(np.where(zero, dtype.type(0), got), want)
+    same(np.where(zero, dtype.type(0), got), np.where(zero, dtype.type(0), want))
 
 
 @given(st.data(), st.sampled_from(["sum", "prod", "sumsq"]))
@@ -194,6 +194,18 @@ def test_complex(data):
     pair = np.stack([x.real, x.imag], -1)
     same(tally.norm(x), tally.norm(pair))
     assert np.array_equal(tally.count_nonzero(x, axis=axis), np.count_nonzero(x, axis=axis))
+
+
+def test_complex_product(rng):
+    x = (rng.integers(-1, 2, (3, 40)) + 1j * rng.integers(-1, 2, (3, 40))) * np.exp2(rng.integers(-2, 2, (3, 40)))
+    exact = x[:, :20]  # small enough that nothing is rounded
+    assert np.array_equal(tally.prod(exact, axis=1), np.prod(exact, axis=1)) and tally.prod(x[0, :0]) == 1
+    assert tally.prod(exact[0], initial=2j) == 2j * np.prod(exact[0])
+    y = np.exp(1j * rng.standard_normal(200_000))
+    assert np.allclose(tally.prod(y), np.prod(y), rtol=1e-9)
+    assert tally.prod(y[:131072]) == tally.prod([tally.prod(y[:65536]), tally.prod(y[65536:131072])])
+    keep = rng.random(1000) < 0.5
+    assert tally.prod(y[:1000], where=keep) == tally.prod(y[:1000][keep])
 
 
 def test_complex_products(rng):

@@ -18,8 +18,10 @@
 #define ALONE_BYTES ((size_t)1 << 19)
 /* A run of fewer bytes is gathered with its neighbours rather than folded where it lies. */
 #define DIRECT_BYTES 2048
-#define TASKS_MAX    512
-#define TASK_WEIGHT  ((size_t)1 << 15)
+/* Of a longer one so many bytes at a time: nobody who wants to stop waits for more. */
+#define DIRECT_BYTES_MAX ((size_t)64 << 20)
+#define TASKS_MAX        512
+#define TASK_WEIGHT      ((size_t)1 << 15)
 
 tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
                        void (*body)(void *context, size_t task, unsigned worker), void *context) {
@@ -63,6 +65,7 @@ struct job {
     struct worker *workers;
     struct share *shares; /* two a task: of the row it begins in, of the row it ends in */
     tally_status failed;
+    int *halt; /* stop_shared()'s */
 };
 
 /* ---- Gathering ------------------------------------------------------------------------------ */
@@ -140,6 +143,7 @@ static size_t fold_direct(const struct job *job, struct worker *w, const struct 
     size_t n = r->n;
     if (r->mask || r->x_step != 1 || (r->y && r->y_step != 1)) return 0;
     if (job->tree && w->filled > 0) return 0;
+    if (n > DIRECT_BYTES_MAX / job->element) n = DIRECT_BYTES_MAX / job->element;
     if (job->tree) n = n / TREE_LEAF * TREE_LEAF;
     if (n * job->element < DIRECT_BYTES) return 0;
     const struct slice in = {r->x, r->y, n};
@@ -173,6 +177,7 @@ static void gather_masked(const struct job *job, struct worker *w, const struct 
 static tally_status add_run(const struct job *job, struct worker *w, struct run r) {
     tally_status s = TALLY_OK;
     while (r.n > 0 && s == TALLY_OK) {
+        if (stop_shared(job->halt)) return stop_status();
         const size_t done = fold_direct(job, w, &r, &s);
         if (done > 0) {
             skip(&r, done, job->element);
@@ -350,10 +355,6 @@ static void rows_task(void *context, size_t task, unsigned worker) {
         }
         s = fold_part_of(job, w, row, from, to);
         if (s != TALLY_OK) break;
-        if (worker == 0 && stop_asked()) {
-            s = stop_status();
-            break;
-        }
         if (from == 0 && to == length)
             lower_row(job, row, &w->state, &w->tree, &w->absence);
         else if (shares && from < to) {
@@ -387,7 +388,8 @@ static void merge_shares(struct job *job, size_t tasks, struct absence *absence)
 
 tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence) {
     const struct shaped *s = rows->s;
-    struct job job = {.rows = rows, .p = s->p, .count = s->results};
+    int halt = 0;
+    struct job job = {.rows = rows, .p = s->p, .count = s->results, .halt = &halt};
     job.element = type_size(s->p->type);
     job.tree = problem_has(s->p, PART_TREE);
     job.whole = job.tree && (s->mask || rows->mask);
