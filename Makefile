@@ -3,6 +3,7 @@
 #   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
 #   make check    install what is missing, build, and run every test
+#   make check-python  the Python package's tests alone
 #   make bench    the comparison table: ours against its peers and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
@@ -31,6 +32,10 @@ check:
 	@scripts/install-deps check
 	@scripts/check
 
+check-python:
+	@scripts/install-deps check
+	@scripts/check python
+
 bench: all
 	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
 
@@ -58,4 +63,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu install uninstall deb format clean
+.PHONY: all demo check check-python bench bench-gpu install uninstall deb format clean

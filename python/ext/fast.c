@@ -1,8 +1,8 @@
 /*
- * fast.c - calls of one NumPy array and nothing else, from start to end.
+ * fast.c - calls of one NumPy array, and perhaps one axis, from start to end.
  *
- * Each public function is one of these: it looks whether the call is the common one, an exact numpy.ndarray of a
- * type of ours whose elements lie side by side, and then answers it here. Anything else is passed on to the
+ * Each public function is one of these: it looks whether the call is a common one, of an exact numpy.ndarray of a
+ * type of ours, with nothing else or one axis, and then answers it here. Anything else is passed on to the
  * function in Python, with all arguments. So both have one meaning, and the common call costs less than NumPy's.
  */
 #include "core.h"
@@ -122,6 +122,101 @@ static int lay_open(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     return 0;
 }
 
+/* ---- Along an axis -------------------------------------------------------------------------- */
+
+/* The axis of a call (x, axis) or (x, axis=axis), if it is a plain int within the array. */
+static int one_axis(PyObject *const *arguments, Py_ssize_t count, PyObject *names, int *axis) {
+    if (names) {
+        if (count != 1 || PyTuple_Size(names) != 1 ||
+            PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "axis") != 0)
+            return 0;
+    } else if (count != 2)
+        return 0;
+    if (!PyLong_CheckExact(arguments[1])) return 0;
+    int overflow;
+    const long value = PyLong_AsLongAndOverflow(arguments[1], &overflow);
+    *axis = (int)value;
+    return !overflow && value >= -TALLY_DIMS_MAX && value < TALLY_DIMS_MAX;
+}
+
+/* What the elements of a result are, as an index of `scalar`. */
+static int result_type(enum kind kind, int type, const tally_problem *problem) {
+    switch (kind) {
+    case INDEX:
+        return TALLY_I64;
+    case TRUTH:
+        return CORE_BOOL;
+    case NUMBER:
+        return (int)tally_problem_value_type(problem, 0);
+    default:
+        return type;
+    }
+}
+
+/* A new array of x's shape without an axis, laid open. */
+static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, int type,
+                             Py_buffer *out) {
+    PyObject *shape = PyTuple_New(x->ndim - 1), *made = NULL;
+    for (int d = 0, k = 0; shape && d < x->ndim; d++)
+        if (d != axis) PyTuple_SetItem(shape, k++, PyLong_FromSsize_t(x->shape[d]));
+    if (shape) made = PyObject_CallFunctionObjArgs(core->empty, shape, core->scalar[type], NULL);
+    Py_XDECREF(shape);
+    if (made && PyObject_GetBuffer(made, out, PyBUF_STRIDES | PyBUF_WRITABLE) < 0) Py_CLEAR(made);
+    return made;
+}
+
+/* Reduces a NumPy array of two or more dimensions along one axis; NULL without an exception: not this way. */
+static PyObject *along(struct core *core, enum core_function f, PyObject *array, int axis) {
+    size_t length[TALLY_DIMS_MAX];
+    ptrdiff_t stride[TALLY_DIMS_MAX];
+    const enum kind kind = table[f].kind;
+    Py_buffer x, out;
+    if (kind == PAIR || table[f].op == TALLY_DOT || f == FUNCTION_norm) return NULL;
+    if (PyObject_GetBuffer(array, &x, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    const int type = type_of_format(x.format, x.itemsize);
+    int mine = type && x.ndim >= 2 && x.ndim <= TALLY_DIMS_MAX && x.len > 0 && axis >= -x.ndim &&
+               axis < x.ndim && core->scalar[type] &&
+               (kind != BITS || type < TALLY_F16 || type == CORE_BOOL);
+    for (int d = 0; mine && d < x.ndim; d++) {
+        mine = x.strides[d] % x.itemsize == 0;
+        length[d] = (size_t)x.shape[d];
+        stride[d] = x.strides[d] / x.itemsize;
+    }
+    PyObject *made = NULL;
+    if (mine) {
+        if (axis < 0) axis += x.ndim;
+        const tally_problem problem = {.op = table[f].op,
+                                       .type = type == CORE_BOOL ? TALLY_I8 : (tally_type)type};
+        const tally_shape shape = {.cut = TALLY_AXES,
+                                   .dims = (unsigned)x.ndim,
+                                   .length = length,
+                                   .x_stride = stride,
+                                   .axes = UINT32_C(1) << axis};
+        tally_device *device = (size_t)x.len >= (size_t)1 << 19 ? core_cpu() : NULL;
+        if (!PyErr_Occurred())
+            made = make_result(core, &x, axis, result_type(kind, type, &problem), &out);
+        if (made) {
+            struct work work;
+            work_begin(&work, (size_t)x.len);
+            const tally_status s =
+                tally_reduce_shaped(device, &problem, &shape, x.buf, NULL, (void *[]){out.buf});
+            work_end(&work);
+            PyBuffer_Release(&out);
+            if (s != TALLY_OK) {
+                Py_CLEAR(made);
+                core_raise(s);
+            }
+        }
+    }
+    PyBuffer_Release(&x);
+    return made;
+}
+
+/* ---- Whole arrays --------------------------------------------------------------------------- */
+
 static PyObject *call(PyObject *module, enum core_function f, PyObject *const *arguments,
                       Py_ssize_t count, PyObject *names) {
     struct core *core = core_of(module);
@@ -130,6 +225,12 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     Py_buffer x, y;
     int type, y_type;
     size_t n, y_n;
+    int axis;
+    if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
+        one_axis(arguments, count, names, &axis)) {
+        PyObject *result = along(core, f, arguments[0], axis);
+        if (result || PyErr_Occurred()) return result;
+    }
     if (names || count != 1 + two || !core->ndarray || Py_TYPE(arguments[0]) != core->ndarray ||
         (two && Py_TYPE(arguments[1]) != core->ndarray) || !lay_open(arguments[0], &x, &type, &n))
         return slow(core, f, arguments, count, names);

@@ -242,11 +242,12 @@ PyObject *core_number(const tally_value *value) {
 
 /* ---- What Python tells the module ----------------------------------------------------------- */
 
-/* _numpy(ndarray, scalars, pair): NumPy has been imported. scalars: a tuple by type, None for none. */
+/* _numpy(ndarray, scalars, pair, empty): NumPy has been imported. scalars: a tuple by type, None for none. */
 static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
-    PyObject *ndarray, *scalars, *pair;
-    if (!PyArg_ParseTuple(arguments, "OO!O", &ndarray, &PyTuple_Type, &scalars, &pair)) return NULL;
+    PyObject *ndarray, *scalars, *pair, *empty;
+    if (!PyArg_ParseTuple(arguments, "OO!OO", &ndarray, &PyTuple_Type, &scalars, &pair, &empty))
+        return NULL;
     if (!PyType_Check(ndarray) || PyTuple_Size(scalars) != CORE_TYPES) {
         PyErr_SetString(PyExc_TypeError, "_numpy: wrong arguments");
         return NULL;
@@ -256,6 +257,8 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
         core->scalar[i] = type == Py_None ? NULL : Py_NewRef(type);
         Py_XDECREF(old);
     }
+    Py_XDECREF(core->empty);
+    core->empty = Py_NewRef(empty);
     Py_XDECREF(core->pair);
     core->pair = Py_NewRef(pair);
     Py_XDECREF((PyObject *)core->ndarray);
@@ -287,6 +290,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     for (int i = 0; i < CORE_TYPES; i++)
         Py_VISIT(core->scalar[i]);
     Py_VISIT(core->ndarray);
+    Py_VISIT(core->empty);
     Py_VISIT(core->pair);
     Py_VISIT(core->problem);
     Py_VISIT(core->state);
@@ -302,6 +306,7 @@ static int clear(PyObject *module) {
     for (int i = 0; i < CORE_TYPES; i++)
         Py_CLEAR(core->scalar[i]);
     Py_CLEAR(core->ndarray);
+    Py_CLEAR(core->empty);
     Py_CLEAR(core->pair);
     Py_CLEAR(core->problem);
     Py_CLEAR(core->state);

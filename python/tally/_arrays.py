@@ -169,7 +169,7 @@ def _publish() -> None:
     for i, name in enumerate(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", None, "f32", "f64", "bool"), 1):
         if name:
             scalars[i] = DTYPE[name].type
-    _core._numpy(np.ndarray, tuple(scalars), MinMax)
+    _core._numpy(np.ndarray, tuple(scalars), MinMax, np.empty)
 
 
 _publish()
