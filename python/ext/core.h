@@ -54,6 +54,7 @@ struct core {
     PyMethodDef method[FUNCTIONS];
     PyTypeObject *ndarray;        /* numpy.ndarray, once NumPy has been seen; else NULL */
     PyObject *scalar[CORE_TYPES]; /* NumPy's types of numbers; NULL where there is none */
+    PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
     PyObject *empty;              /* numpy.empty */
     PyObject *pair;               /* makes minmax's result of two values */
     PyTypeObject *problem, *state, *groups, *tensor;

@@ -86,11 +86,23 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
     return result;
 }
 
+/* An index or a count. To make one of NumPy's integers costs more than all else of a small call. */
+static PyObject *number_of_index(struct core *core, const tally_value *value) {
+    const uint64_t i = value->as.u64;
+    if (i >= 256) return scalar(core, TALLY_I64, value);
+#ifdef Py_GIL_DISABLED
+    return scalar(core, TALLY_I64, value);
+#else
+    if (!core->small[i]) core->small[i] = scalar(core, TALLY_I64, value);
+    return core->small[i] ? Py_NewRef(core->small[i]) : NULL;
+#endif
+}
+
 static PyObject *finish(struct core *core, enum kind kind, int type, tally_value *value) {
     PyObject *a, *b, *pair = NULL;
     switch (kind) {
     case INDEX:
-        return scalar(core, TALLY_I64, value);
+        return number_of_index(core, value);
     case TRUTH:
         return scalar(core, CORE_BOOL, value);
     case NUMBER:
@@ -225,16 +237,18 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     Py_buffer x, y;
     int type, y_type;
     size_t n, y_n;
-    int axis;
+    int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
     if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
         one_axis(arguments, count, names, &axis)) {
         PyObject *result = along(core, f, arguments[0], axis);
         if (result || PyErr_Occurred()) return result;
+        alone = (axis == 0 || axis == -1) && !two && table[f].kind != PAIR && f != FUNCTION_norm;
     }
-    if (names || count != 1 + two || !core->ndarray || Py_TYPE(arguments[0]) != core->ndarray ||
-        (two && Py_TYPE(arguments[1]) != core->ndarray) || !lay_open(arguments[0], &x, &type, &n))
+    if ((!alone && (names || count != 1 + two)) || !core->ndarray ||
+        Py_TYPE(arguments[0]) != core->ndarray || (two && Py_TYPE(arguments[1]) != core->ndarray) ||
+        !lay_open(arguments[0], &x, &type, &n))
         return slow(core, f, arguments, count, names);
-    int mine = core->scalar[type] != NULL;
+    int mine = core->scalar[type] != NULL && (!alone || x.ndim == 1);
     if (two && mine) {
         mine = x.ndim == 1 && type != CORE_BOOL && lay_open(arguments[1], &y, &y_type, &y_n);
         if (mine && (y.ndim != 1 || y_type != type || y_n != n)) {

@@ -290,6 +290,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     for (int i = 0; i < CORE_TYPES; i++)
         Py_VISIT(core->scalar[i]);
     Py_VISIT(core->ndarray);
+    for (int i = 0; i < 256; i++)
+        Py_VISIT(core->small[i]);
     Py_VISIT(core->empty);
     Py_VISIT(core->pair);
     Py_VISIT(core->problem);
@@ -306,6 +308,8 @@ static int clear(PyObject *module) {
     for (int i = 0; i < CORE_TYPES; i++)
         Py_CLEAR(core->scalar[i]);
     Py_CLEAR(core->ndarray);
+    for (int i = 0; i < 256; i++)
+        Py_CLEAR(core->small[i]);
     Py_CLEAR(core->empty);
     Py_CLEAR(core->pair);
     Py_CLEAR(core->problem);
