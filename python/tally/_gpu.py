@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ._arrays import dlpack_device, is_torch
 from ._reduce import problem
 
@@ -100,7 +102,10 @@ def _enqueue(op: str, x: Any, y: Any, dtype: Any, ddof: float, fast: bool) -> An
         if array is not None and not library.is_contiguous(array):
             raise NotImplementedError("an array on a GPU is reduced where its elements lie side by side: x.contiguous()")
     kind = _TORCH[name]
-    out = None if dtype is None else _TORCH.get(str(dtype).rpartition(".")[2])
+    out = None
+    if dtype is not None:
+        wanted = str(dtype)
+        out = _TORCH.get(wanted[6:] if wanted.startswith("torch.") else np.dtype(dtype).name)
     if dtype is not None and out not in ("f16", "bf16", "f32", "f64"):
         raise TypeError(f"the exact {op} is rounded to a floating dtype, not {dtype}")
     p = problem((op,), kind, out, fast, ddof)
