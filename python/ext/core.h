@@ -75,9 +75,11 @@ tally_device *core_cpu(void);
  * engine asks for signals. */
 struct work {
     PyThreadState *thread;
+    int stopped; /* a signal's handler has raised */
 };
 void work_begin(struct work *w, size_t bytes);
-void work_end(struct work *w);
+/* What the work came to: TALLY_ESTOPPED where a handler has raised, whatever the engine made of it. */
+tally_status work_end(struct work *w, tally_status s);
 
 /* An array laid open. */
 struct view {

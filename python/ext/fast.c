@@ -213,9 +213,9 @@ static PyObject *along(struct core *core, enum core_function f, PyObject *array,
         if (made) {
             struct work work;
             work_begin(&work, (size_t)x.len);
-            const tally_status s =
+            tally_status s =
                 tally_reduce_shaped(device, &problem, &shape, x.buf, NULL, (void *[]){out.buf});
-            work_end(&work);
+            s = work_end(&work, s);
             PyBuffer_Release(&out);
             if (s != TALLY_OK) {
                 Py_CLEAR(made);
@@ -273,7 +273,7 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     if (s == TALLY_OK) {
         work_begin(&work, (size_t)x.len);
         s = tally_reduce(device, &problem, x.buf, two ? y.buf : NULL, n, value);
-        work_end(&work);
+        s = work_end(&work, s);
     }
     PyBuffer_Release(&x);
     if (two) PyBuffer_Release(&y);

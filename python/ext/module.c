@@ -154,22 +154,24 @@ static PyObject *describe_device(PyObject *module, PyObject *spec) {
 static int signals(void *context) {
     struct work *w = context;
     PyEval_RestoreThread(w->thread);
-    const int stop = PyErr_CheckSignals() != 0;
+    if (PyErr_CheckSignals() != 0) w->stopped = 1;
     w->thread = PyEval_SaveThread();
-    return stop;
+    return w->stopped;
 }
 
 void work_begin(struct work *w, size_t bytes) {
     w->thread = NULL;
+    w->stopped = 0;
     if (bytes < WORTH_RELEASING) return;
     w->thread = PyEval_SaveThread();
     tally_stop_when(signals, w);
 }
 
-void work_end(struct work *w) {
-    if (!w->thread) return;
+tally_status work_end(struct work *w, tally_status s) {
+    if (!w->thread) return s;
     tally_stop_when(NULL, NULL);
     PyEval_RestoreThread(w->thread);
+    return w->stopped ? TALLY_ESTOPPED : s;
 }
 
 /* ---- Buffers -------------------------------------------------------------------------------- */

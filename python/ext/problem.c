@@ -174,9 +174,8 @@ static PyObject *problem_reduce(PyObject *object, PyObject *arguments) {
     tally_device *device = core_device(spec);
     if (!device || get_pair(self, a, b, &x, &y) < 0) return NULL;
     work_begin(&work, x.n * x.itemsize);
-    const tally_status s =
-        tally_reduce(device, &self->problem, x.buffer.buf, y.buffer.buf, x.n, value);
-    work_end(&work);
+    tally_status s = tally_reduce(device, &self->problem, x.buffer.buf, y.buffer.buf, x.n, value);
+    s = work_end(&work, s);
     view_release(&x);
     view_release(&y);
     return s == TALLY_OK ? core_values(self, value) : core_raise(s);
@@ -280,9 +279,9 @@ static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
                                .mask = a->mask.buffer.buf,
                                .mask_stride = a->mask.held ? a->mask.stride : NULL};
     work_begin(&work, a->x.n * a->x.itemsize);
-    const tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
-                                               a->y.buffer.buf, a->place);
-    work_end(&work);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
     return parts_end(self, a, s);
 }
 
@@ -321,9 +320,9 @@ static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
                                .offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64,
                                .mask = a->mask.buffer.buf};
     work_begin(&work, a->x.n * a->x.itemsize + count * 8);
-    const tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
-                                               a->y.buffer.buf, a->place);
-    work_end(&work);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
     return parts_end(self, a, s);
 }
 
@@ -358,9 +357,9 @@ static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
                                .sorted = sorted,
                                .mask = a->mask.buffer.buf};
     work_begin(&work, a->x.n * a->x.itemsize + (size_t)count * 8);
-    const tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
-                                               a->y.buffer.buf, a->place);
-    work_end(&work);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
     return parts_end(self, a, s);
 }
 

@@ -133,7 +133,7 @@ static PyObject *state_feed(PyObject *object, PyObject *arguments) {
         lock(self);
         work_begin(&work, x.n * x.itemsize);
         s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
-        work_end(&work);
+        s = work_end(&work, s);
         unlock(self);
     }
     view_release(&x);
@@ -382,7 +382,7 @@ static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
             lock(self);
             work_begin(&work, x.n * x.itemsize);
             s = tally_groups_feed(self->groups, device, &shape, x.buffer.buf, y.buffer.buf);
-            work_end(&work);
+            s = work_end(&work, s);
             unlock(self);
         }
     }
