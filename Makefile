@@ -3,6 +3,7 @@
 #   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
 #   make check    install what is missing, build, and run every test
+#   make check-python  the Python package's tests alone
 #   make bench    the comparison tables: ours against its peers (installed where that can be done) and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
 #   make page     docs/reduction.html, the page of `tally report`, and the picture in the README
@@ -31,6 +32,10 @@ demo: all
 check:
 	@scripts/install-deps check
 	@scripts/check
+
+check-python:
+	@scripts/install-deps check
+	@scripts/check python
 
 bench: all
 	@scripts/install-deps bench "$(BUILD)" || echo "bench: some peers are left out"
@@ -65,4 +70,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu page install uninstall deb format clean
+.PHONY: all demo check check-python bench bench-gpu page install uninstall deb format clean

@@ -69,7 +69,8 @@ typedef enum tally_status {
     TALLY_EFORMAT,      /* the bytes are no saved state, or a damaged one */
     TALLY_EUNSUPPORTED, /* the device cannot do this */
     TALLY_ECOMPILE,     /* a kernel does not compile: tally_error() has the compiler's words */
-    TALLY_ELOST         /* the device failed at work, or is gone */
+    TALLY_ELOST,        /* the device failed at work, or is gone */
+    TALLY_ESTOPPED      /* the caller's function of tally_stop_when() said so */
 } tally_status;
 
 /* The type of an array's elements. f16 is IEEE binary16, bf16 the upper half of a binary32. */
@@ -159,6 +160,13 @@ TALLY_API double tally_value_double(const tally_value *value);
  * for those; "none" for a value of no type), with a final NUL, into text[0..size); 32 bytes always
  * suffice. Returns its length. */
 TALLY_API size_t tally_value_print(const tally_value *value, char *text, size_t size);
+
+/* Lets the calling thread's later calls be ended early: by a signal, a deadline, a button. While one works,
+ * stop(context) is called on this thread some hundred times a second; where it returns not 0, the call
+ * returns TALLY_ESTOPPED within some milliseconds. It has then fed nothing, and tally_reduce_shaped() may
+ * have written some of its results. stop() must not call Tally. NULL: no more. Calls that take less than 10 ms
+ * do not ask; a call on a GPU asks between the pieces that it copies; the ladder does not ask. */
+TALLY_API void tally_stop_when(int (*stop)(void *context), void *context);
 
 /* ---- Devices ------------------------------------------------------------------------------ */
 

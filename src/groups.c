@@ -8,6 +8,7 @@
 #include "lower.h"
 #include "state.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -185,9 +186,11 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     struct fp_env caller = fp_env_enter();
     status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
+        const struct stop stop = stop_pause(); /* what is half fed cannot be taken back */
         status = make_trees(groups, &sorted);
         for (size_t i = 0; i < groups->count && status == TALLY_OK; i++)
             status = feed_group(groups, device, i, &sorted);
+        stop_resume(stop);
         sorted_free(&sorted);
     }
     if (status == TALLY_OK) groups->fed += s.n;

@@ -23,6 +23,7 @@
 #include "kernels/tuning.h"
 #include "lower.h"
 #include "status.h"
+#include "stop.h"
 #include "tree.h"
 #include "types.h"
 
@@ -226,6 +227,7 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
         s = queue_fold(feed_queue(&f), p, &chunk);
         feed_done(&f, &chunk);
+        if (s == TALLY_OK && stop_asked()) s = stop_status();
     }
     for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
         s = queue_take(&d->queue[i], p, &all);

@@ -14,7 +14,7 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 lib = ctypes.CDLL(os.environ.get("TALLY_LIB") or os.path.join(ROOT, "build", "lib", "libtally.so"))
 
-STATUS = ["OK", "EINVAL", "ETYPE", "EDEVICE", "ENOMEM", "ERANGE", "EFORMAT", "EUNSUPPORTED", "ECOMPILE", "ELOST"]
+STATUS = ["OK", "EINVAL", "ETYPE", "EDEVICE", "ENOMEM", "ERANGE", "EFORMAT", "EUNSUPPORTED", "ECOMPILE", "ELOST", "ESTOPPED"]
 TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"]
 FLOATS, INTS = TYPES[8:], TYPES[:8]
 OPS = ["sum", "prod", "min", "max", "and", "or", "xor", "mean", "var", "std", "norm1", "norm2", "norminf", "sumsq",
