@@ -5,6 +5,7 @@
 #   make check    install what is missing, build, and run every test
 #   make bench    the comparison table: ours against its peers and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
+#   make bench-gpu-parts  the same of reductions in parts
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
@@ -35,11 +36,14 @@ bench: all
 	@python3=/usr/bin/python3; [ -x $$python3 ] || python3=python3; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
 
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
-$(BUILD)/bin/bench_cub: bench/cub.cu all
-	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -Iinclude -Isrc -o $@ bench/cub.cu $(BUILD)/lib/libtally.a
+$(BUILD)/bin/bench_%: bench/%.cu all
+	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -Iinclude -Isrc -o $@ $< $(BUILD)/lib/libtally.a
 
 bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)
+
+bench-gpu-parts: $(BUILD)/bin/bench_cub_parts
+	@$(BUILD)/bin/bench_cub_parts $(BENCH)
 
 install: all
 	@cmake --install "$(BUILD)" $(quiet)
@@ -58,4 +62,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu install uninstall deb format clean
+.PHONY: all demo check bench bench-gpu bench-gpu-parts install uninstall deb format clean

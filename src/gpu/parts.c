@@ -21,7 +21,17 @@
 #define PIECE_LEAST   ((uint64_t)1 << 14)
 #define PIECES_A_UNIT 8
 
-_Static_assert(PARTS_HEAD <= HEAD_WORDS && PARTS_OUTCOME_BYTES == 8 * PARTS_HEAD, "parts.h");
+/* Rows that are a thread's, where there are many, or a warp's; columns, which neighbouring threads read side by side,
+ * are worth a thread each where there are some thousands. */
+#define THREAD_ROWS  (1 << 16)
+#define THREAD_MEAN  512
+#define THREAD_MOST  1024
+#define WARP_ROWS    4096
+#define WARP_MOST    (1 << 16)
+#define FEW_MOST     4096
+#define QUICK_COLUMN (1 << 16)
+
+_Static_assert(PARTS_HEAD <= HEAD_WORDS && PARTS_OUTCOME_BYTES <= 8 * PARTS_HEAD, "parts.h");
 _Static_assert(PARTS_DIMS == TALLY_DIMS_MAX && PARTS_LEAF == TREE_LEAF, "kernels/parts.h");
 _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int)TALLY_SEGMENTS &&
                    (int)PARTS_GROUPS == (int)TALLY_GROUPS,
@@ -41,6 +51,9 @@ struct parts_layout {
     unsigned passes;
     uint64_t edges, order[2], counts, starts, gather, values;
     uint64_t slots; /* of the tree's leaves */
+    uint64_t left;  /* a byte a row, and ... */
+    unsigned quick; /* ... the longest row that is a team's; 0: there are none */
+    unsigned team;
     size_t bytes;
 };
 
@@ -67,6 +80,50 @@ static unsigned sum_words(const struct problem *p) {
     for (unsigned part = 0; part <= PART_MAGNITUDES; part++)
         if (p->parts & PART_BIT(part)) words += (unsigned)record_words(p, (enum part)part);
     return words;
+}
+
+/* Whether a value can be worked out by a thread alone. */
+static bool is_quick_value(const struct problem *p, unsigned v) {
+    switch (p->value[v].op) {
+    case TALLY_SUM:
+        return !problem_has(p, PART_FAST) &&
+               type_is_float(p->type) == type_is_float(p->value[v].type);
+    case TALLY_MEAN:
+        return !problem_has(p, PART_FAST) && type_is_float(p->type);
+    case TALLY_MIN:
+    case TALLY_MAX:
+    case TALLY_ARGMIN:
+    case TALLY_ARGMAX:
+    case TALLY_AND:
+    case TALLY_OR:
+    case TALLY_XOR:
+    case TALLY_COUNT:
+    case TALLY_NONZERO:
+    case TALLY_ANY:
+    case TALLY_ALL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Who takes short rows, and which is the longest of these; 0 where there are none. */
+static void choose_quick(const struct queue *queue, const struct shaped *s,
+                         struct parts_layout *l) {
+    const uint64_t mean = s->results ? l->n / s->results : 0;
+    l->team = 1;
+    l->quick = THREAD_MOST;
+    if (s->cut == TALLY_AXES && s->keeps > 0 && s->kept[s->keeps - 1].x == 1 &&
+        s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= WARP_ROWS)
+        l->quick = QUICK_COLUMN;
+    else if (queue->block >= TREE_LANES && mean >= TREE_LANES &&
+             (s->results < THREAD_ROWS || mean > THREAD_MEAN)) {
+        l->team = TREE_LANES;
+        l->quick = s->results >= WARP_ROWS ? WARP_MOST : FEW_MOST;
+    }
+    if (s->cut == TALLY_AXES && s->each > l->quick) l->quick = 0;
+    for (unsigned v = 0; v < s->p->values; v++)
+        if (!is_quick_value(s->p, v)) l->quick = 0;
 }
 
 static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
@@ -109,6 +166,9 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->values = at;
     l->slots = l->n / TREE_LEAF + s->results;
     if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
+    choose_quick(queue, s, l);
+    l->left = at;
+    if (l->quick) at += s->results / 8 + 1;
     l->bytes = 8 * (size_t)at;
 }
 
@@ -120,9 +180,9 @@ size_t parts_workspace(const struct queue *queue, const struct shaped *s) {
 
 /* ---- Kernels ------------------------------------------------------------------------------ */
 
-static const char *const names[PARTS_KERNELS] = {"fold",    "join",   "check",  "count", "scan",
-                                                 "scatter", "starts", "gather", "report"};
-enum { FOLD, JOIN, CHECK, COUNT, SCAN, SCATTER, STARTS, GATHER, REPORT };
+static const char *const names[PARTS_KERNELS] = {"fold",    "join",   "check",  "count",  "scan",
+                                                 "scatter", "starts", "gather", "report", "quick"};
+enum { FOLD, JOIN, CHECK, COUNT, SCAN, SCATTER, STARTS, GATHER, REPORT, QUICK };
 
 static tally_status find_parts(struct queue *queue) {
     struct gpu_program *program = NULL;
@@ -196,6 +256,9 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->x = c->first_x;
     plan->y = c->first_y;
     plan->mask = c->first_mask;
+    plan->left = l->quick ? 8 * l->left : 0;
+    plan->quick_most = l->quick;
+    plan->team = l->team;
     plan->out_first = s->out_first;
     plan->number_first = s->number_first;
     plan->n = l->n;
@@ -368,7 +431,11 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
                                            VALUE(r.plan)};
     const struct gpu_argument joining[] = {PIECE(offsets), PIECE(call->work), PIECE(call->out),
                                            VALUE(r.plan)};
-    s = launch(&r, FOLD, r.l.grid, folding, 7);
+    const struct gpu_argument taking[] = {PIECE(call->x),    PIECE(call->mask), PIECE(offsets),
+                                          PIECE(call->work), PIECE(call->out),  VALUE(r.plan)};
+    if (r.l.quick)
+        s = launch(&r, QUICK, threads_for(&r, (uint64_t)shaped->results * r.l.team), taking, 6);
+    if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
     if (s == TALLY_OK && r.l.pieces > 1)
         s = launch(&r, JOIN, grid_of(queue, r.l.pieces - 1), joining, 4);
     return s;

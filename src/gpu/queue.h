@@ -32,7 +32,7 @@ struct layout {
     size_t bytes;                       /* of all */
 };
 
-#define PARTS_KERNELS 9 /* of kernels/parts.cu */
+#define PARTS_KERNELS 10 /* of kernels/parts.cu */
 
 struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *first, *second;

@@ -6,6 +6,10 @@
  * once; of a row that is cut, each piece leaves its record on an edge, and `join` adds these up and lowers the row.
  * So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
  *
+ * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum in two doubles that loses
+ * nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread cannot do so - a long row,
+ * a sum that needs more, an infinity, a value that does not exist - it leaves to the kernels below.
+ *
  * A block folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose nothing:
  * what the second one cannot hold goes, exactly, to the block's superaccumulator in shared memory (limbs.h).
  *
@@ -405,6 +409,17 @@ __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
 
 /* ---- From a record to values ---------------------------------------------------------------------- */
 
+/* Where a row's results go. */
+PURE i64 row_place(const parts_plan *p, u64 row) {
+    i64 at = p->out_first;
+    if (p->cut != PARTS_AXES) return at + (i64)row;
+    for (u32 d = p->keeps; d-- > 0;) {
+        at += (i64)(row % p->kept[d].length) * p->kept[d].out;
+        row /= p->kept[d].length;
+    }
+    return at;
+}
+
 /* One thread's: writes all values of a row whose record is rec and known[]. */
 __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                           const parts_plan *p, u64 row, const u64 *known, SHARED u64 *rec,
@@ -434,18 +449,12 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
         own.at[PLAN_TREE] = (p->sums + 10) * (64 / width);
     }
 
-    i64 place = p->out_first;
-    u64 nth = p->number_first, left = row;
-    if (p->cut == PARTS_AXES)
-        for (u32 d = p->keeps; d-- > 0;) {
-            const u64 i = left % p->kept[d].length;
-            left /= p->kept[d].length;
-            place += (i64)i * p->kept[d].out;
-            nth += i * p->kept[d].number;
-        }
-    else {
-        place += (i64)row;
-        nth += row;
+    const i64 place = row_place(p, row);
+    u64 nth = p->number_first, rest_of = row;
+    if (p->cut != PARTS_AXES) nth += row;
+    for (u32 d = p->cut == PARTS_AXES ? p->keeps : 0; d-- > 0;) {
+        nth += rest_of % p->kept[d].length * p->kept[d].number;
+        rest_of /= p->kept[d].length;
     }
     for (u32 v = 0; v < own.values; v++) {
         const u32 op = own.value[v] & 255, to = own.value[v] >> 8;
@@ -458,6 +467,259 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
                        nth * 64 + (p->first_value + v) * 2 + (status == RESULT_NONE));
         store_bits(out + p->out[v], width_of(to), place, bits);
     }
+}
+
+/* ---- Short rows, a thread or a warp each -------------------------------------------------------------------------- */
+
+/* What a thread knows of a row. */
+typedef struct brief {
+    double high, low; /* sums of floats, and ... */
+    u64 whole;        /* ... of integers */
+    u32 lost;         /* this is not all of the sum */
+    u32 mixed;        /* some term is not -0 */
+} brief;
+
+/* Adds a double; `lost` where the two cannot hold it. An infinity or a NaN makes a NaN of the error, which is not 0. */
+INLINED void add_brief(double x, brief *b) {
+    const double a = b->high + x, t = a - b->high, c = (b->high - (a - t)) + (x - t);
+    const double d = b->low + c, e = d - b->low, f = (b->low - (d - e)) + (c - e);
+    b->high = a;
+    b->low = d;
+    b->lost |= !(f == 0);
+    b->mixed |= double_bits(x) != (u64)1 << 63;
+}
+
+/* Every team-th of n floats that lie `step` apart, from number `lane` on. */
+#define ADD_ALL(type, VALUE_OF)                                                                    \
+    do {                                                                                           \
+        const GLOBAL type *from_ = (const GLOBAL type *)x + at;                                    \
+        for (u64 k_ = lane; k_ < n; k_ += team) {                                                  \
+            const type v_ = from_[(i64)k_ * step];                                                 \
+            add_brief(VALUE_OF, b);                                                                \
+        }                                                                                          \
+    } while (0)
+
+__device__ void add_floats(const GLOBAL u8 *x, u32 type, i64 at, i64 step, u64 n, u32 lane,
+                           u32 team, brief *b) {
+    if (type == F64)
+        ADD_ALL(double, v_);
+    else if (type == F32)
+        ADD_ALL(float, (double)v_);
+    else if (type == BF16)
+        ADD_ALL(u16, (double)float_from((u32)v_ << 16));
+    else
+        ADD_ALL(u16, (double)float_from(half_bits_widened((u32)v_)));
+}
+
+/* One element, whatever it is added to. */
+INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c) {
+    const u32 type = p->lower.type;
+    if (HAS(p, PLAN_SUM) && is_float(type)) {
+        add_brief(double_of(type, bits), b);
+    } else if (HAS(p, PLAN_SUM)) {
+        const u64 v = extended(bits, width_of(type), is_signed(type)), before = b->whole;
+        b->whole += v;
+        if (is_signed(type))
+            b->lost |= (u32)(((before ^ b->whole) & (v ^ b->whole)) >> 63);
+        else
+            b->lost |= b->whole < v;
+    }
+    add_bits(bits, index, p, c);
+}
+
+/* a + r, where r is less than half of a's last bit, rounded to odd: rounding that to a shorter format rounds once. */
+PURE double to_odd(double a, double r) {
+    const u64 bits = double_bits(a);
+    if (r == 0 || bits & 1 || a == 0) return a;
+    return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
+}
+
+PURE u64 shorter(double odd, u32 to) {
+    const float_format wide = {52, 1023};
+    if (to == F64) return double_bits(odd);
+    if (to == F32) return (u64)float_bits((float)odd);
+    return round_float(format_of(to), wide, double_bits(odd));
+}
+
+/* The sum's bits, or the mean's; *lost where they cannot be had so. */
+PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
+    const double a = b->high + b->low, t = a - b->high, r = (b->high - (a - t)) + (b->low - t);
+    if (n == 0) {
+        *lost |= mean;
+        return 0;
+    }
+    if (exponent_field(a) >= HUGE_FIELD) *lost = 1;
+    if (a == 0) return b->mixed ? 0 : float_sign(format_of(to));
+    if (!mean) return to == F64 ? double_bits(a) : shorter(to_odd(a, r), to);
+    const double count = (double)n, q = a / count;
+    if (to == F64) {
+        *lost |= r != 0 || n >> 53 != 0;
+        return double_bits(q);
+    }
+    if (exponent_field(q) < 200) *lost = 1; /* what is left over might not be a double */
+    return shorter(to_odd(q, fused(-q, count, a) + r), to);
+}
+
+/* A value's bits. */
+PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 op, u32 to,
+                     u32 *lost) {
+    const u32 type = p->lower.type, width = width_of(type), kind = kind_of(type);
+    const u64 n = known[W_N], all = all_bits(width);
+    switch (op) {
+    case SUM:
+        if (!is_float(type)) return b->whole;
+        return brief_sum(b, n, 0, to, lost);
+    case MEAN:
+        return brief_sum(b, n, 1, to, lost);
+    case MIN:
+    case MAX:
+        *lost |= n == 0;
+        if (known[W_AT_NAN]) return float_nan_bits(format_of(type));
+        return bits_of_key(op == MAX ? known[W_GREATEST] : all ^ known[W_LEAST], width, kind);
+    case ARGMIN:
+    case ARGMAX:
+        *lost |= n == 0;
+        if (known[W_AT_NAN]) return ~known[W_AT_NAN];
+        return op == ARGMIN ? ~known[W_AT_LEAST] : ~known[W_AT_GREATEST];
+    case AND:
+        return ~known[W_OR] & all;
+    case OR:
+        return known[W_OR];
+    case XOR:
+        return known[W_XOR];
+    case NONZERO:
+        return known[W_NONZERO];
+    case ANY:
+        return known[W_NONZERO] != 0;
+    case ALL:
+        return known[W_NONZERO] == n;
+    default:
+        return n; /* count */
+    }
+}
+
+/* Whether a row goes by its elements' values alone, at even distances. */
+PURE u32 is_plain(const parts_plan *p) {
+    return p->parts == 1u << PLAN_SUM && is_float(p->lower.type) && !p->masked && !p->order &&
+           (p->cut != PARTS_AXES || p->reduces <= 1);
+}
+
+#if BLOCK > 1
+/* Lane 0 of a warp learns what all its lanes know, where the warp is a team; every thread of the block calls this. */
+__device__ void meet_brief(const parts_plan *p, brief *b, u64 *known, SHARED u64 *exchange) {
+    for (u32 delta = WARP / 2; delta > 0; delta /= 2) {
+        const double high = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->high), delta));
+        const double low = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->low), delta));
+        const u64 whole = __shfl_down_sync(FULL_WARP, b->whole, delta);
+        const u64 flags = __shfl_down_sync(FULL_WARP, (u64)b->lost << 32 | b->mixed, delta);
+        const u32 takes = p->team > 1 && threadIdx.x % WARP + delta < WARP;
+        u64 other[WORDS];
+        if (takes) {
+            const u64 before = b->whole, total = before + whole;
+            const u32 mixed = b->mixed | (u32)flags;
+            add_brief(high, b);
+            add_brief(low, b);
+            b->mixed = mixed;
+            b->whole = total;
+            b->lost |= (u32)(flags >> 32);
+            b->lost |= is_signed(p->lower.type) ? (u32)(((before ^ total) & (whole ^ total)) >> 63)
+                                                : (u32)(total < whole);
+        }
+        if (!UNIFORM(!is_plain(p))) continue;
+        for (u32 k = 0; k < WORDS; k++)
+            other[k] = __shfl_down_sync(FULL_WARP, known[k], delta);
+        if (takes) merge(known, other);
+    }
+}
+#endif
+
+/* Adds every team-th of a row's n elements, from number `lane` on. */
+__device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u64 *work,
+                        const parts_plan *p, u64 row, u64 start, u64 n, u32 lane, u32 team,
+                        brief *b, cell *c) {
+    const u32 type = p->lower.type, width = width_of(type), is_axes = p->cut == PARTS_AXES;
+    spot first = {p->x + (i64)start, 0, p->mask + (i64)start};
+    if (is_axes) first = row_spot(p, row);
+    if (is_plain(p)) {
+        const i64 step = !is_axes ? 1 : p->reduces ? p->reduced[0].x : 0;
+        add_floats(x, type, first.x, step, n, lane, team, b);
+        if (lane == 0) c->word[W_N] = n;
+        return;
+    }
+    for (u64 k = lane; k < n; k += team) {
+        u64 nth = start + k;
+        if (p->order) nth = work[p->order + nth];
+        spot at = {p->x + (i64)nth, 0, p->mask + (i64)nth};
+        if (is_axes) at = element_spot(p, first, k);
+        if (p->masked && !mask[at.mask]) continue;
+        add_any(load_bits(x, width, at.x), p->absolute ? nth : k, p, b, c);
+    }
+}
+
+/* Writes a row's values; returns whether it could. */
+__device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const brief *b,
+                       const u64 *known) {
+    u32 lost = b->lost;
+    const i64 place = row_place(p, row);
+    for (u32 v = 0; v < p->lower.values; v++) {
+        const u32 to = p->lower.value[v] >> 8;
+        const u64 bits = brief_value(p, b, known, p->lower.value[v] & 255, to, &lost);
+        if (!lost) store_bits(out + p->out[v], width_of(to), place, bits);
+    }
+    return !lost;
+}
+
+KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets, GLOBAL u64 *work,
+             GLOBAL u8 *out, const parts_plan plan) {
+    __shared__ u64 exchange[EXCHANGE];
+    GLOBAL u8 *left = (GLOBAL u8 *)work + plan.left;
+    const u32 is_good = read_word(&work[PARTS_BAD]) == ~(u64)0;
+    const u32 team = BLOCK == 1 ? 1 : plan.team, teams = BLOCK / team;
+    const u32 lane = threadIdx.x % team;
+    for (u64 group = (u64)blockIdx.x * teams; group < plan.rows.count;
+         group += (u64)gridDim.x * teams) {
+        const u64 row = group + threadIdx.x / team;
+        const u32 is_there = row < plan.rows.count && is_good;
+        u64 start = 0, n = 0;
+        brief b = {0, 0, 0, 0, 0};
+        cell c;
+        for (u32 k = 0; k < WORDS; k++)
+            c.word[k] = 0;
+        if (is_there) {
+            start = row_start(offsets, plan.rows, row);
+            n = row_start(offsets, plan.rows, row + 1) - start;
+            if (n <= plan.quick_most)
+                add_row(x, mask, work, &plan, row, start, n, lane, team, &b, &c);
+        }
+#if BLOCK > 1
+        if (UNIFORM(team > 1)) meet_brief(&plan, &b, c.word, exchange);
+#endif
+        if (is_there && lane == 0) {
+            const u32 done = n <= plan.quick_most && put_row(out, &plan, row, &b, c.word);
+            left[row] = (u8)!done;
+            if (!done) write_word(&work[PARTS_LEFT], (u64)0);
+        }
+    }
+}
+
+/* Whether there is something for `fold` and `join`. */
+__device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
+    if (read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
+    return p->left == 0 || read_word(&work[PARTS_LEFT]) == 0;
+}
+
+/* The first row from `row` on that is for `fold`, or one that is not far before it. */
+__device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
+    const GLOBAL u8 *left = (const GLOBAL u8 *)work + p->left;
+    while (p->left != 0 && row < p->rows.count) {
+        if (row % 8 == 0 && row + 8 <= p->rows.count && ((const GLOBAL u64 *)left)[row / 8] == 0)
+            row += 8;
+        else if (!left[row])
+            row++;
+        else
+            break;
+    }
+    return row;
 }
 
 /* ---- Kernels ---------------------------------------------------------------------------------------- */
@@ -488,12 +750,14 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
 #else
     room numbers;
 #endif
-    const u32 is_bad = read_word(&work[PARTS_BAD]) != ~(u64)0;
+    const u32 works = has_work(work, &plan);
     const u64 origin = row_start(offsets, plan.rows, 0);
-    for (u64 piece = blockIdx.x; piece < plan.pieces && !is_bad; piece += gridDim.x) {
+    for (u64 piece = blockIdx.x; piece < plan.pieces && works; piece += gridDim.x) {
         const u64 begin = piece * plan.piece, end = begin + plan.piece;
         u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, begin);
         for (; row < plan.rows.count; row++) {
+            row = next_left(work, &plan, row);
+            if (row >= plan.rows.count) break;
             const u64 start = row_start(offsets, plan.rows, row);
             const u64 at = start - origin + row * PARTS_ROW_WEIGHT;
             const u64 length = row_start(offsets, plan.rows, row + 1) - start;
@@ -535,15 +799,16 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
 #else
     room numbers;
 #endif
-    const u32 is_bad = read_word(&work[PARTS_BAD]) != ~(u64)0;
+    const u32 works = has_work(work, &plan);
     const u64 origin = row_start(offsets, plan.rows, 0), size = WORDS + plan.sums;
-    for (u64 piece = blockIdx.x; piece + 1 < plan.pieces && !is_bad; piece += gridDim.x) {
+    for (u64 piece = blockIdx.x; piece + 1 < plan.pieces && works; piece += gridDim.x) {
         const u64 cut = (piece + 1) * plan.piece;
         const u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, cut);
         const u64 start = row_start(offsets, plan.rows, row);
         const u64 at = start - origin + row * PARTS_ROW_WEIGHT;
         const u64 length = row_start(offsets, plan.rows, row + 1) - start;
         if (at >= cut || cut - at >= length || at / plan.piece != piece) continue;
+        if (next_left(work, &plan, row) != row) continue;
         const u64 parts = (at + length - 1) / plan.piece - piece + 1;
         const GLOBAL u64 *edges = work + plan.edges + 2 * piece * size;
         u64 known[WORDS];

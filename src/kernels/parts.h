@@ -47,6 +47,7 @@ enum {
     PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
     PARTS_BAD,    /* the first offset, or id, that is wrong */
     PARTS_TOTAL,  /* how many elements are in the order */
+    PARTS_LEFT,   /* all ones: `quick` has left no row to `fold` */
     PARTS_HEAD
 };
 
@@ -57,6 +58,7 @@ typedef struct parts_plan {
     u64 piece;      /* weight of a piece, ... */
     u64 pieces;     /* ... and how many they are */
     u64 edges;      /* word of the work where the records of rows that were cut begin */
+    u64 left; /* the byte of the work where a byte for each row says whether `quick` has left it; 0: none is */
     u64 order;      /* the same of the order; 0: there is none */
     u64 values;     /* the byte of the work where the tree's values begin */
     i64 x, y, mask; /* the index of the first element */
@@ -65,6 +67,8 @@ typedef struct parts_plan {
     u64 n; /* segments, groups: elements of x */
     u32 cut, parts;
     u32 sums;         /* words of the sums in a record */
+    u32 team;         /* threads for a row there: 1, or WARP */
+    u32 quick_most;   /* elements of the longest row for `quick` */
     u32 masked;       /* there is a mask that has not been applied yet */
     u32 absolute;     /* an index is the element's number */
     u32 several;      /* of the caller's problem's values; here may be one of them */

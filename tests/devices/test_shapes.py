@@ -9,6 +9,7 @@ import pytest
 
 import conftest
 import shapes as t
+from test_devices import USERS
 
 SEED = int(os.environ.get("TALLY_SEED", "1"))
 # The model and the doubles of CUDA run on it take a thousand times as long as a compiled kernel.
@@ -107,6 +108,32 @@ def test_every_problem_along_axes(type, device):
             x = elements(type, shape, rng, KINDS[(i + k) % 6])
             y = elements(type, shape, rng) if problem.two() else None
             same(lambda d: t.reduce_axes(problem, x, axes, y, None, d), device, f"{problem.op} of {shape} over {axes}")
+
+
+def test_ties(device):
+    """Sums and means of short rows half-way between two floats, and next to that: rounded once, not twice."""
+    tiny = [0.0, 2.0**-54, -2.0**-54, 2.0**-80, -2.0**-80, 2.0**-200, -2.0**-200, 5e-324, -5e-324]
+    for type, half in (("f32", 2.0**-24), ("f16", 2.0**-11), ("bf16", 2.0**-8), ("f64", 2.0**-53)):
+        rows = [[sign * a, sign * b, sign * h, c] for sign in (1, -1) for a in (1.0, 1.5, 2.0, 2.0**100)
+                for b in (0.0, a * 2 * half) for h in (a * half, a * half / 2) for c in tiny]
+        rows += [[a, -a, c, c] for a in (1.0, 2.0**1000, 1.7e308) for c in tiny] + [[-0.0] * 4, [1.7e308] * 4, [np.inf] * 4]
+        x = np.array(some(rows, device, 40))
+        for op in ("sum", "mean"):
+            same(lambda d: t.reduce_axes(t.Problem(op, "f64", out=type), x, [1], device=d), device, f"{op} of f64 to {type}")
+            same(lambda d: t.reduce_axes(t.Problem(op, "f64", out=type), np.ascontiguousarray(x.T), [0], device=d), device, op)
+            with np.errstate(all="ignore"):
+                short = x.astype(np.float32)
+            same(lambda d: t.reduce_axes(t.Problem(op, "f32", out=type), short, [1], device=d), device, f"{op} of f32 to {type}")
+
+
+def test_many_columns(device):
+    """A thread a column; what it cannot do is left to blocks, also of columns that pieces cut."""
+    rng = np.random.default_rng(SEED)
+    shape = (3, 4100) if is_slow(device) else (40, 5000)
+    for op, type in (("sum", "f64"),) if is_slow(device) else (("sum", "f64"), ("mean", "f32"), ("argmin", "f16"), ("sum", "i64")):
+        x = elements(type, shape, rng, "small")
+        x[:, 7:9] = elements(type, (shape[0], 2), rng, "huge")
+        same(lambda d: t.reduce_axes(t.Problem(op, type), x, [0], device=d), device, f"{op} of columns of {type}")
 
 
 def random_view(type, rng, py):
@@ -263,6 +290,29 @@ def test_hostile_ids(device):
     with pytest.raises(t.Failed) as failed:
         t.reduce_groups(t.Problem("sum", "f64"), x[:2], np.array([0, 5], np.uint8), 0, device=device)
     assert "id 0 is 0" in failed.value.line
+
+
+@pytest.mark.parametrize("case", USERS, ids=lambda c: c[2].split("\n")[0])
+def test_user_operators(case, device):
+    if device.spec == "model":
+        pytest.skip("the model runs the kernels it was built with only")
+    type, function, source, identity, commutative = case
+    real = {"f32": np.float32, "f64": np.float64}.get(type)
+    rng = np.random.default_rng(SEED)
+
+    def of_values(a, b):
+        with np.errstate(all="ignore"):
+            return function(a, b) if real is None else function(a.view(real), b.view(real)).astype(real)
+    user = t.operator(type, of_values, 0, commutative)
+    user.source = source.encode()
+    problem = t.Problem("user", type, user=user)
+    x = elements(type, 9000, rng, "tame") if type in t.FLOATS else rng.integers(1, 100, 9000).astype(t.DTYPE[type])
+    offsets = np.array([0, 1, 3, 3, 40, 700, 5000, 9000])
+    same(lambda d: t.reduce_segments(problem, x, offsets, device=d), device, source)
+    mask = (rng.random(9000) < 0.9).astype(np.uint8)
+    same(lambda d: t.reduce_segments(problem, x, offsets, None, mask, d), device, source)
+    same(lambda d: t.reduce_axes(problem, x.reshape(90, 100)[::2, ::-1], [0], device=d), device, source)
+    same(lambda d: t.reduce_groups(problem, x, rng.integers(0, 5, 9000) * 0 + 2, 5, device=d), device, source)
 
 
 def test_group_states(device):
