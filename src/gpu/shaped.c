@@ -168,10 +168,8 @@ static void absorb(struct absence *known, const struct absence *more) {
 static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
                                 struct parts_call *call, size_t bytes, struct absence *absence) {
     struct queue *queue = &d->queue[0];
-    const struct shaped plain = with_plain_results(s);
     struct parts_outcome outcome;
     tally_status status = reserve_work(queue, s);
-    call->s = &plain;
     call->work = queue->parts_work;
     if (status == TALLY_OK && bytes > 0) status = d->api->allocate(queue->gpu, bytes, &call->out);
     if (status == TALLY_OK) status = parts_enqueue(queue, call);
@@ -194,7 +192,8 @@ static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
 static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
                               struct absence *absence) {
     const size_t element = type_size(s->p->type);
-    struct parts_call call = {.s = s, .values = s->p->values};
+    const struct shaped plain = with_plain_results(s);
+    struct parts_call call = {.s = &plain, .values = s->p->values};
     const size_t bytes = place_results(s, call.at);
     struct gpu *gpu = d->queue[0].gpu;
     tally_status status = bring_span(d, s->x, span_of(s, OF_X), element, &call.x, &call.first_x);
