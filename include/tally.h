@@ -524,6 +524,48 @@ typedef struct tally_call {
 TALLY_API tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
                                      const tally_call *call);
 
+/* As tally_reduce_shaped(), of arrays that already lie on the device, and to results there: x, y, out[] and the
+ * shape's offsets, ids and mask are memory as tally_reduce_resident() has it; the array out[] itself, lengths and
+ * strides are the host's. Waits until the results are there. Where an offset or an id is wrong the line
+ * says which, and the results mean nothing. The device works in memory of its own: some megabytes; for groups
+ * that are not promised to be sorted 16 bytes an element; over the canonical tree, where elements do not lie side
+ * by side, a copy of them. */
+TALLY_API tally_status tally_reduce_shaped_resident(tally_device *device,
+                                                    const tally_problem *problem,
+                                                    const tally_shape *shape, void *x, void *y,
+                                                    void *const out[]);
+
+/* What became of a reduction in parts, where tally_enqueue_shaped() leaves it: 16 bytes, aligned to 8. */
+typedef struct tally_outcome {
+    uint64_t at;    /* which result, offset or id: 0 where all is well */
+    int32_t status; /* TALLY_OK; TALLY_ERANGE, TALLY_EINVAL: as tally_reduce_shaped() */
+    int32_t
+        value; /* which value of result `at` there is not; -1: offset or id `at` is wrong, and the
+                     * results mean nothing */
+} tally_outcome;
+
+/* How many bytes of the device's memory tally_enqueue_shaped() needs to work in for this shape, whose arrays are not
+ * looked at. Compiles and loads the kernels, so that tally_enqueue_shaped() need not. */
+TALLY_API tally_status tally_workspace_shaped(tally_device *device, const tally_problem *problem,
+                                              const tally_shape *shape, size_t *bytes);
+
+/* As tally_call. The shape's offsets, ids and mask are the device's memory, too; lengths and strides are the
+ * host's and are read by the call. */
+typedef struct tally_shaped_call {
+    const tally_shape *shape;
+    void *x, *y;
+    void *workspace; /* what tally_workspace_shaped() said */
+    size_t workspace_bytes;
+    void *queue;
+    void *const *out; /* [values], read by the call: memory for the results of each value */
+    void *outcome;    /* a tally_outcome */
+} tally_shaped_call;
+
+/* As tally_enqueue(), of parts: nothing is waited for, allocated or copied. With OpenCL no stride may lead to
+ * before the start of a cl_mem, and where a problem has several values each of them reads the arrays again. */
+TALLY_API tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *problem,
+                                            const tally_shaped_call *call);
+
 /* ---- The ladder --------------------------------------------------------------------------- */
 
 /* The classic kernels of parallel reduction, from the textbooks' first to the production one, on any

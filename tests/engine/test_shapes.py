@@ -229,6 +229,16 @@ def test_numpy_semantics(device):
                 assert (got == f(x, axis=axes[0]).ravel().astype(np.uint64)).all()
 
 
+def test_means_next_to_ties(device):
+    """The least subnormal beside a mean that lies half-way between two floats decides to which it is rounded."""
+    for least in (5e-324, -5e-324):
+        for n in (3, 4, 5):
+            row = [1.0, 0.0, 2.0**-24, least] if n == 4 else [n * (1 + 2.0**-24)] + [0.0] * (n - 2) + [least]
+            x = np.array([row] * 9)
+            for array, axes in ((x, [1]), (np.ascontiguousarray(x.T), [0])):
+                axes_case(t.Problem("mean", "f64", out="f32"), array, axes, device)
+
+
 def test_out_strides(device):
     rng = np.random.default_rng(SEED)
     x = elements("f64", (6, 5, 4), rng)
