@@ -3,9 +3,11 @@
 #   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
 #   make check    install what is missing, build, and run every test
+#   make check-python  the Python package's tests alone
 #   make bench    the comparison tables: ours against its peers (installed where that can be done) and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
 #   make page     docs/reduction.html, the page of `tally report`, and the picture in the README
+#   make bench-gpu-parts  the same of reductions in parts
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
@@ -32,14 +34,18 @@ check:
 	@scripts/install-deps check
 	@scripts/check
 
+check-python:
+	@scripts/install-deps check
+	@scripts/check python
+
 bench: all
 	@scripts/install-deps bench "$(BUILD)" || echo "bench: some peers are left out"
 	@for python3 in "$(BUILD)/peers/bin/python3" /usr/bin/python3 python3; do \
 	    command -v $$python3 >/dev/null && break; done; $$python3 bench/compare.py "$(BUILD)" $(BENCH)
 
 NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
-$(BUILD)/bin/bench_cub: bench/cub.cu all
-	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -Iinclude -Isrc -o $@ bench/cub.cu $(BUILD)/lib/libtally.a
+$(BUILD)/bin/bench_%: bench/%.cu all
+	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -Iinclude -Isrc -o $@ $< $(BUILD)/lib/libtally.a
 
 bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)
@@ -47,6 +53,9 @@ bench-gpu: $(BUILD)/bin/bench_cub
 page: all
 	@"$(BUILD)/bin/tally" report -o docs/reduction.html
 	@"$(BUILD)/bin/tally" explain contiguous -n 8 --block 4 --svg docs/contiguous.svg
+
+bench-gpu-parts: $(BUILD)/bin/bench_cub_parts
+	@$(BUILD)/bin/bench_cub_parts $(BENCH)
 
 install: all
 	@cmake --install "$(BUILD)" $(quiet)
@@ -65,4 +74,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check bench bench-gpu page install uninstall deb format clean
+.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts page install uninstall deb format clean

@@ -260,7 +260,8 @@ static int run(void *argument) {
     int status;
     if (!argument_device(r->device_text, r->threads, &r->device, &status)) return status;
     find_threads(r);
-    status = (shaped_is_asked(&r->shaping) ? shaped_run : reduction_run)(r, work->names, work->count);
+    status =
+        (shaped_is_asked(&r->shaping) ? shaped_run : reduction_run)(r, work->names, work->count);
     tally_state_destroy(r->state);
     groups_free(&r->groups);
     tally_close(r->device);

@@ -69,7 +69,8 @@ typedef enum tally_status {
     TALLY_EFORMAT,      /* the bytes are no saved state, or a damaged one */
     TALLY_EUNSUPPORTED, /* the device cannot do this */
     TALLY_ECOMPILE,     /* a kernel does not compile: tally_error() has the compiler's words */
-    TALLY_ELOST         /* the device failed at work, or is gone */
+    TALLY_ELOST,        /* the device failed at work, or is gone */
+    TALLY_ESTOPPED      /* the caller's function of tally_stop_when() said so */
 } tally_status;
 
 /* The type of an array's elements. f16 is IEEE binary16, bf16 the upper half of a binary32. */
@@ -159,6 +160,13 @@ TALLY_API double tally_value_double(const tally_value *value);
  * for those; "none" for a value of no type), with a final NUL, into text[0..size); 32 bytes always
  * suffice. Returns its length. */
 TALLY_API size_t tally_value_print(const tally_value *value, char *text, size_t size);
+
+/* Lets the calling thread's later calls be ended early: by a signal, a deadline, a button. While one works,
+ * stop(context) is called on this thread some hundred times a second; where it returns not 0, the call
+ * returns TALLY_ESTOPPED within some milliseconds. It has then fed nothing, and tally_reduce_shaped() may
+ * have written some of its results. stop() must not call Tally. NULL: no more. Calls that take less than 10 ms
+ * do not ask; a call on a GPU asks between the pieces that it copies; the ladder does not ask. */
+TALLY_API void tally_stop_when(int (*stop)(void *context), void *context);
 
 /* ---- Devices ------------------------------------------------------------------------------ */
 
@@ -348,6 +356,12 @@ TALLY_API size_t tally_groups_size(const tally_groups *groups);
 TALLY_API tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size);
 TALLY_API tally_status tally_groups_load(const void *bytes, size_t size,
                                          const tally_problem *problem, tally_groups **out);
+/* The wire form of all groups, as that of a single state below: words that plain integer addition combines, for
+ * up to 2^31 of them with the same problem and count. 0 words where states of the problem have none. What comes
+ * of the sum is as if the elements of all had been fed; on an error the groups are as they were. */
+TALLY_API size_t tally_groups_words(const tally_groups *groups);
+TALLY_API tally_status tally_groups_to_words(const tally_groups *groups, int64_t *words);
+TALLY_API tally_status tally_groups_from_words(tally_groups *groups, const int64_t *words);
 
 /* ---- States ------------------------------------------------------------------------------- */
 
@@ -509,6 +523,48 @@ typedef struct tally_call {
  * elements a multiprocessor; TALLY_EINVAL for memory out of alignment and for too small a workspace. */
 TALLY_API tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
                                      const tally_call *call);
+
+/* As tally_reduce_shaped(), of arrays that already lie on the device, and to results there: x, y, out[] and the
+ * shape's offsets, ids and mask are memory as tally_reduce_resident() has it; the array out[] itself, lengths and
+ * strides are the host's. Waits until the results are there. Where an offset or an id is wrong the line
+ * says which, and the results mean nothing. The device works in memory of its own: some megabytes; for groups
+ * that are not promised to be sorted 16 bytes an element; over the canonical tree, where elements do not lie side
+ * by side, a copy of them. */
+TALLY_API tally_status tally_reduce_shaped_resident(tally_device *device,
+                                                    const tally_problem *problem,
+                                                    const tally_shape *shape, void *x, void *y,
+                                                    void *const out[]);
+
+/* What became of a reduction in parts, where tally_enqueue_shaped() leaves it: 16 bytes, aligned to 8. */
+typedef struct tally_outcome {
+    uint64_t at;    /* which result, offset or id: 0 where all is well */
+    int32_t status; /* TALLY_OK; TALLY_ERANGE, TALLY_EINVAL: as tally_reduce_shaped() */
+    int32_t
+        value; /* which value of result `at` there is not; -1: offset or id `at` is wrong, and the
+                     * results mean nothing */
+} tally_outcome;
+
+/* How many bytes of the device's memory tally_enqueue_shaped() needs to work in for this shape, whose arrays are not
+ * looked at. Compiles and loads the kernels, so that tally_enqueue_shaped() need not. */
+TALLY_API tally_status tally_workspace_shaped(tally_device *device, const tally_problem *problem,
+                                              const tally_shape *shape, size_t *bytes);
+
+/* As tally_call. The shape's offsets, ids and mask are the device's memory, too; lengths and strides are the
+ * host's and are read by the call. */
+typedef struct tally_shaped_call {
+    const tally_shape *shape;
+    void *x, *y;
+    void *workspace; /* what tally_workspace_shaped() said */
+    size_t workspace_bytes;
+    void *queue;
+    void *const *out; /* [values], read by the call: memory for the results of each value */
+    void *outcome;    /* a tally_outcome */
+} tally_shaped_call;
+
+/* As tally_enqueue(), of parts: nothing is waited for, allocated or copied. With OpenCL no stride may lead to
+ * before the start of a cl_mem, and where a problem has several values each of them reads the arrays again. */
+TALLY_API tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *problem,
+                                            const tally_shaped_call *call);
 
 /* ---- The ladder --------------------------------------------------------------------------- */
 

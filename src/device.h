@@ -43,6 +43,12 @@ struct device_kind {
     tally_status (*shaped)(tally_device *device, const struct shaped *s);
     /* Brings the elements of TALLY_GROUPS that are there into the order of their groups. Goes with shaped(). */
     tally_status (*sort)(tally_device *device, const struct shaped *s, struct sorted *out);
+    /* The same of arrays, and to results, that lie on the device; and the calls behind tally_workspace_shaped() and
+     * tally_enqueue_shaped(). NULL where that is host memory, or a device has no queues. */
+    tally_status (*shaped_resident)(tally_device *device, const struct shaped *s);
+    tally_status (*shaped_workspace)(tally_device *device, const struct shaped *s, size_t *bytes);
+    tally_status (*shaped_enqueue)(tally_device *device, const struct shaped *s,
+                                   const tally_shaped_call *call);
     /* Reduces n > 0 elements that already lie on the device to the problem's values. NULL where that is
      * host memory. */
     tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,

@@ -2,6 +2,7 @@
 #include "fold.h"
 
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 /* Tree values that a device is asked for at a time: enough work for all threads, and an array that a
@@ -58,6 +59,7 @@ tally_status fold_leaves(tally_device *device, const struct problem *p, const vo
     if (!device) device = cpu_calling_thread();
     for (size_t m; n > 0; n -= m, at += m * element) {
         unsigned level;
+        if (stop_asked()) return stop_status();
         m = next_part(device, into, n, &level);
         tally_status s = device->kind->leaves(device, p, at, m, level, values);
         if (s != TALLY_OK) return s;

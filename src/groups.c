@@ -8,6 +8,7 @@
 #include "lower.h"
 #include "state.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -185,9 +186,11 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     struct fp_env caller = fp_env_enter();
     status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
+        const struct stop stop = stop_pause(); /* what is half fed cannot be taken back */
         status = make_trees(groups, &sorted);
         for (size_t i = 0; i < groups->count && status == TALLY_OK; i++)
             status = feed_group(groups, device, i, &sorted);
+        stop_resume(stop);
         sorted_free(&sorted);
     }
     if (status == TALLY_OK) groups->fed += s.n;
@@ -413,5 +416,77 @@ tally_status tally_groups_load(const void *bytes, size_t size, const tally_probl
         return status;
     }
     *out = g;
+    return TALLY_OK;
+}
+
+/* ---- Words that additions combine ------------------------------------------------------------ */
+
+size_t tally_groups_words(const tally_groups *groups) {
+    if (!groups || !state_is_additive(&groups->plan)) return 0;
+    return 1 + groups->count * (group_bytes(&groups->plan) / 8);
+}
+
+static tally_status check_words(const tally_groups *groups, const void *words) {
+    if (!groups || !words) return fail(TALLY_EINVAL, "groups, or their words, are NULL");
+    if (state_is_additive(&groups->plan)) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by additions",
+                tally_op_name(groups->asked.op));
+}
+
+tally_status tally_groups_to_words(const tally_groups *groups, int64_t *words) {
+    tally_status status = check_words(groups, words);
+    if (status != TALLY_OK) return status;
+    if (groups->fed > INT64_MAX)
+        return fail(TALLY_ERANGE, "more than 2^63 - 1 elements do not fit a word");
+    *words++ = (int64_t)groups->fed;
+    for (size_t i = 0; i < groups->count; i++) {
+        struct state s;
+        get_state(groups, i, &s);
+        *words++ = (int64_t)s.n;
+        for_parts(part, &groups->plan) {
+            monoids[part].pack(&groups->plan, state_part_of(&s, part), (uint64_t *)words);
+            words += monoids[part].words(&groups->plan);
+        }
+    }
+    return TALLY_OK;
+}
+
+/* One group's state from its words; *known elements are those of the groups before it. */
+static int unpack_group(const struct problem *p, const int64_t *words, uint64_t fed,
+                        uint64_t *known, struct state *out) {
+    uint64_t word[WORDS_MAX];
+    out->n = (uint64_t)*words++;
+    if (out->n > fed - *known) return 0;
+    *known += out->n;
+    for_parts(part, p) {
+        const unsigned count = monoids[part].words(p);
+        memcpy(word, words, count * sizeof *word);
+        if (!monoids[part].unpack(p, word, out->n, state_part(out, part))) return 0;
+        words += count;
+    }
+    if (!state_parts_agree(p, out)) return 0;
+    state_settle(p, out);
+    return 1;
+}
+
+tally_status tally_groups_from_words(tally_groups *groups, const int64_t *words) {
+    tally_status status = check_words(groups, words);
+    if (status != TALLY_OK) return status;
+    const struct problem *p = &groups->plan;
+    const size_t each = group_bytes(p) / 8;
+    const uint64_t fed = (uint64_t)words[0];
+    int possible = words[0] >= 0;
+    struct state s;
+    for (int put = 0; put <= 1 && possible; put++) { /* first they are looked at, then kept */
+        uint64_t known = 0;
+        for (size_t i = 0; i < groups->count && possible; i++) {
+            possible = unpack_group(p, words + 1 + i * each, fed, &known, &s);
+            if (put && possible) put_state(groups, i, &s);
+        }
+    }
+    if (!possible)
+        return fail(TALLY_EFORMAT, "these words are no sum of groups of %s",
+                    tally_op_name(groups->asked.op));
+    groups->fed = fed;
     return TALLY_OK;
 }

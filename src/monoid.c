@@ -458,8 +458,8 @@ void state_settle(const struct problem *p, struct state *s) {
     s->nonzero = any && s->nonzero > 0;
 }
 
-/* Whether the monoids speak of the same NaNs and infinities. */
-static int parts_agree(const struct problem *p, const struct state *s) {
+/* They speak of the same NaNs and infinities. */
+int state_parts_agree(const struct problem *p, const struct state *s) {
     static const enum part sums[] = {PART_SUM, PART_SQUARES, PART_MAGNITUDES};
     const struct exact_sum *first = NULL;
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
@@ -479,5 +479,11 @@ int state_is_possible(const struct problem *p, const struct state *s) {
         monoids[part].pack(p, state_part_of(s, part), word);
         if (!monoids[part].unpack(p, word, s->n, state_part(&copy, part))) return 0;
     }
-    return parts_agree(p, s);
+    return state_parts_agree(p, s);
+}
+
+int state_is_additive(const struct problem *p) {
+    if (problem_has(p, PART_TREE)) return 0;
+    for_parts(part, p) if (!monoids[part].additive) return 0;
+    return 1;
 }

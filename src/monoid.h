@@ -97,6 +97,12 @@ void state_settle(const struct problem *p, struct state *s);
  * What is loaded has to be such, and what is left where something has been taken away. */
 int state_is_possible(const struct problem *p, const struct state *s);
 
+/* The last of these alone: whether monoids that are possible, each by itself, can be of the same elements. */
+int state_parts_agree(const struct problem *p, const struct state *s);
+
+/* Whether the words of such states are combined by additions. */
+int state_is_additive(const struct problem *p);
+
 /* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0, and NaNs beyond
  * the infinities; and the bits again. */
 uint64_t order_key(tally_type type, uint64_t bits);

@@ -311,20 +311,14 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
 
 /* ---- Words that additions combine ------------------------------------------------------------ */
 
-static int is_additive(const struct problem *p) {
-    if (problem_has(p, PART_TREE)) return 0;
-    for_parts(part, p) if (!monoids[part].additive) return 0;
-    return 1;
-}
-
 size_t tally_state_words(const tally_state *state) {
-    if (!state || !is_additive(&state->plan)) return 0;
+    if (!state || !state_is_additive(&state->plan)) return 0;
     return 1 + count_words(&state->plan);
 }
 
 static tally_status check_words(const tally_state *state, const void *words) {
     if (!state || !words) return fail(TALLY_EINVAL, "a state, or its words, are NULL");
-    if (is_additive(&state->plan)) return TALLY_OK;
+    if (state_is_additive(&state->plan)) return TALLY_OK;
     return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by additions",
                 tally_op_name(state->asked.op));
 }
@@ -347,7 +341,7 @@ tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
     for (size_t i = 0; i < count_words(&state->plan); i++)
         word[i] = (uint64_t)words[1 + i];
     if (words[0] < 0 || !unpack(&state->plan, word, (uint64_t)words[0], &loaded) ||
-        !state_is_possible(&state->plan, &loaded))
+        !state_parts_agree(&state->plan, &loaded))
         return fail(TALLY_EFORMAT, "these words are no sum of states of %s",
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);

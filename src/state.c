@@ -8,6 +8,7 @@
 #include "invariant.h"
 #include "lower.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -198,8 +199,14 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
         return too_many();
     const struct slice in = {x, y, n};
     struct fp_env caller = fp_env_enter();
-    s = state->stretch ? feed_all(state, device, &in)
-                       : fold_slice(device, &state->plan, &in, &state->state);
+    if (state->stretch)
+        s = feed_all(state, device, &in);
+    else if (stop_possible()) {
+        struct state after = state->state;
+        s = fold_slice(device, &state->plan, &in, &after);
+        if (s == TALLY_OK) state->state = after;
+    } else
+        s = fold_slice(device, &state->plan, &in, &state->state);
     fp_env_leave(caller);
     TALLY_ASSERT(is_valid(state));
     return s;

@@ -42,6 +42,8 @@ const char *tally_status_text(tally_status s) {
         return "the kernel does not compile";
     case TALLY_ELOST:
         return "the device failed";
+    case TALLY_ESTOPPED:
+        return "stopped by the caller";
     }
     return "unknown status";
 }

@@ -29,6 +29,8 @@
 #define FOLD_LEAST 33                  /* elements: shorter rows are transposed */
 #define LONG_BYTES ((size_t)32 << 10)  /* longer rows are left to the kernels for whole arrays */
 #define PART_BYTES ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
+/* A task has no more bytes than these, so that nobody who wants to stop waits for long. */
+#define TASK_BYTES_MAX ((size_t)256 << 20)
 
 #define FORM_BIT(form) (1u << (form))
 
@@ -645,6 +647,7 @@ static void plan_parts(struct across *a, unsigned threads) {
     size_t parts = 1;
     if (threads > 1 && a->total < wanted) parts = (wanted + a->total - 1) / a->total;
     if (parts > bytes / PART_BYTES) parts = bytes / PART_BYTES;
+    if (parts < bytes / TASK_BYTES_MAX) parts = bytes / TASK_BYTES_MAX;
     if (parts > length) parts = length;
     if (parts < 1) parts = 1;
     a->each = length > 0 ? (length + parts - 1) / parts : 1;
@@ -676,8 +679,10 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
-        cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
-        if (a.parts > 1) cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
+        *status =
+            cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
+        if (*status == TALLY_OK && a.parts > 1)
+            *status = cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
     }
     free(a.kept);
     finish_hands(&a, d->threads, absence, status);
@@ -860,8 +865,8 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
         a.way = FOLDED;
-        cpu_share(d, s->n * a.element + s->results * 8,
-                  (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
+        *status = cpu_share(d, s->n * a.element + s->results * 8,
+                            (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
     }
     finish_hands(&a, d->threads, absence, status);
     *todo = a.todo;

@@ -774,7 +774,9 @@ ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     rest = (vf64)((vi64)rest & ~plain);
     const vf64 q = t / n, r = rest - fused(q, n, t), more = r / n;
     const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
-    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)(absolute(more) * 0x1p-51)) + 2 * (*b / n);
+    /* What is left may be so small that its quotient underflows. */
+    const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
+    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b / n);
     *s = q;
     *e = more;
     *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));

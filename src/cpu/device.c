@@ -14,6 +14,7 @@
 #include "cpu/pool.h"
 #include "fpenv.h"
 #include "status.h"
+#include "stop.h"
 #include "tree.h"
 #include "types.h"
 
@@ -294,6 +295,7 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
                              struct state *into) {
     struct cpu_device *d = (struct cpu_device *)device;
     const uint64_t before = into->n;
+    int stopped = 0;
     struct job job = {.device = d, .p = p, .x = in->x, .y = in->y, .n = in->n, .first = before};
     job.element = type_size(p->type);
     job.may_decide =
@@ -303,18 +305,20 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
         for (unsigned i = 0; i < d->threads; i++)
             state_clear(p, &d->slots[i].state);
         job.task = task_elements(d, in->n, job.element);
-        pool_loop(d->pool, task_count(in->n, job.task), fold_task, &job);
-        for (unsigned i = 0; i < d->threads; i++)
+        stopped = pool_loop(d->pool, task_count(in->n, job.task), fold_task, &job);
+        for (unsigned i = 0; i < d->threads && !stopped; i++)
             state_merge(p, into, &d->slots[i].state, 0); /* indices are the job's already */
         pool_release(d->pool);
     } else {
         /* Not all at once: kernels read several places in turn, and these should lie near. */
         const size_t most = ALONE_TASK_BYTES / job.element;
-        for (size_t m, from = 0; from < in->n; from += m) {
+        for (size_t m, from = 0; from < in->n && !stopped; from += m) {
             m = at_most(in->n - from, most);
             fold_range(&job, from, m, into);
+            stopped = from + m < in->n && stop_asked();
         }
     }
+    if (stopped) return stop_status();
     into->n = before + in->n;
     return TALLY_OK;
 }
@@ -346,9 +350,9 @@ static tally_status cpu_leaves(tally_device *device, const struct problem *p, co
         return TALLY_OK;
     }
     job.task = task_elements(d, n, job.element);
-    pool_loop(d->pool, task_count(n, job.task), leaves_task, &job);
+    const int stopped = pool_loop(d->pool, task_count(n, job.task), leaves_task, &job);
     pool_release(d->pool);
-    return TALLY_OK;
+    return stopped ? stop_status() : TALLY_OK;
 }
 
 /* ---- The read roof ------------------------------------------------------------------------ */

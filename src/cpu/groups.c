@@ -5,6 +5,7 @@
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -22,7 +23,11 @@ struct sort_job {
     char *x, *y;
     uint64_t *position;
     size_t element;
+    int halt; /* stop_shared()'s */
 };
+
+/* Elements after which a thread asks whether to stop: a power of two. */
+#define STOP_EVERY ((size_t)1 << 18)
 
 static size_t part_end(const struct sort_job *job, size_t part) {
     return part + 1 == job->parts ? job->s->n : (part + 1) * job->part;
@@ -38,6 +43,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
     memset(count, 0, groups * sizeof *count);
     uint64_t before = begin > 0 ? id_at(s->ids, s->ids_type, begin - 1) : 0;
     for (size_t i = begin; i < end; i++) {
+        if (i % STOP_EVERY == 0 && stop_shared(&job->halt)) break;
         const uint64_t id = id_at(s->ids, s->ids_type, i);
         if (fall == SIZE_MAX && (id < before || id >= groups || (s->mask && !s->mask[i]))) fall = i;
         before = id;
@@ -55,6 +61,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
     do {                                                                                           \
         type *to = (type *)(void *)job->x;                                                         \
         for (size_t i = begin; i < end; i++) {                                                     \
+            if (i % STOP_EVERY == 0 && stop_shared(&job->halt)) return;                            \
             const uint64_t id = id_at(s->ids, s->ids_type, i);                                     \
             if ((s->mask && !s->mask[i]) || id >= groups) continue;                                \
             const int64_t at = next[id]++;                                                         \
@@ -116,7 +123,9 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     const struct shaped *s = job->s;
     const size_t id_bytes = s->n * type_size(s->ids_type);
     const int index = (s->p->extremes & WANT_INDEX) != 0;
-    cpu_share(d, id_bytes, job->parts, count_task, job);
+    tally_status shared = cpu_share(d, id_bytes, job->parts, count_task, job);
+    if (shared != TALLY_OK) return shared;
+    if (job->halt) return stop_status();
     const size_t bad = first_of(job->bad, job->parts), fall = first_of(job->fall, job->parts);
     if (bad != SIZE_MAX) return shape_bad_id(s, bad);
     if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
@@ -134,8 +143,8 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     out->x = job->x = out->owned;
     out->y = job->y = s->y ? job->x + room : NULL;
     job->position = out->position;
-    cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
-    return TALLY_OK;
+    shared = cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
+    return shared == TALLY_OK && job->halt ? stop_status() : shared;
 }
 
 tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
@@ -166,6 +175,8 @@ struct group_sum {
 /* Up to so many sums are added up where they are, in the caches. */
 #define FEW_GROUPS ((size_t)1 << 18)
 #define CHUNK      1024
+/* Elements a task, at most: nobody who wants to stop waits for more. */
+#define TASK_MAX ((size_t)1 << 24)
 
 /* What has been added to a group in integers: high 2^(E - 40) + low 2^(E - 80). */
 struct group_window {
@@ -478,10 +489,11 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
     for (size_t i = 0; i < d->threads * job.room; i++)
         job.sums[i] = (struct group_sum){.s = -0.0};
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
-    cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
-    if (job.bad != SIZE_MAX && !s->skip_outside)
+    if (job.part > TASK_MAX) job.part = TASK_MAX;
+    *status = cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
+    if (*status == TALLY_OK && job.bad != SIZE_MAX && !s->skip_outside)
         *status = shape_bad_id(s, job.bad);
-    else {
+    else if (*status == TALLY_OK) {
         for (unsigned i = 0; i < d->threads; i++)
             empty_windows(&job.window[i], job.windows + i * job.room, job.sums + i * job.room,
                           job.room);

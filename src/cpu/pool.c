@@ -2,6 +2,7 @@
 #include "cpu/pool.h"
 
 #include "fpenv.h"
+#include "stop.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -61,10 +62,17 @@ struct pool *pool_create(unsigned threads) {
     return p;
 }
 
-static void work(struct pool *p, unsigned worker) {
+/* Whether it was stopped, which only the caller's thread ever is: nobody then finds a further task. */
+static int work(struct pool *p, unsigned worker) {
     size_t task;
-    while ((task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->tasks)
+    while ((task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->tasks) {
         p->body(p->context, task, worker);
+        if (worker == 0 && stop_asked()) {
+            atomic_store_explicit(&p->next, p->tasks, memory_order_relaxed);
+            return 1;
+        }
+    }
+    return 0;
 }
 
 struct seat {
@@ -132,8 +140,7 @@ void pool_release(struct pool *p) {
     pthread_mutex_unlock(&p->owner);
 }
 
-void pool_loop(struct pool *p, size_t tasks, void (*body)(void *, size_t, unsigned),
-               void *context) {
+int pool_loop(struct pool *p, size_t tasks, void (*body)(void *, size_t, unsigned), void *context) {
     pthread_mutex_lock(&p->lock);
     start_threads(p);
     p->body = body;
@@ -145,13 +152,14 @@ void pool_loop(struct pool *p, size_t tasks, void (*body)(void *, size_t, unsign
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
 
-    work(p, 0);
+    const int stopped = work(p, 0);
 
     pthread_mutex_lock(&p->lock);
     p->open = 0;
     while (p->inside > 0)
         pthread_cond_wait(&p->idle, &p->lock);
     pthread_mutex_unlock(&p->lock);
+    return stopped;
 }
 
 void pool_destroy(struct pool *p) {

@@ -4,6 +4,7 @@
 #include "cpu/pool.h"
 #include "fold.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -17,17 +18,23 @@
 #define ALONE_BYTES ((size_t)1 << 19)
 /* A run of fewer bytes is gathered with its neighbours rather than folded where it lies. */
 #define DIRECT_BYTES 2048
-#define TASKS_MAX    512
-#define TASK_WEIGHT  ((size_t)1 << 15)
+/* Of a longer one so many bytes at a time: nobody who wants to stop waits for more. */
+#define DIRECT_BYTES_MAX ((size_t)64 << 20)
+#define TASKS_MAX        512
+#define TASK_WEIGHT      ((size_t)1 << 15)
 
-void cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
-               void (*body)(void *context, size_t task, unsigned worker), void *context) {
+tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
+                       void (*body)(void *context, size_t task, unsigned worker), void *context) {
+    int stopped = 0;
     if (d->threads > 1 && tasks > 1 && bytes >= ALONE_BYTES && pool_claim(d->pool)) {
-        pool_loop(d->pool, tasks, body, context);
+        stopped = pool_loop(d->pool, tasks, body, context);
         pool_release(d->pool);
     } else
-        for (size_t t = 0; t < tasks; t++)
+        for (size_t t = 0; t < tasks && !stopped; t++) {
             body(context, t, 0);
+            stopped = stop_asked();
+        }
+    return stopped ? stop_status() : TALLY_OK;
 }
 
 /* What a thread works with. */
@@ -58,6 +65,7 @@ struct job {
     struct worker *workers;
     struct share *shares; /* two a task: of the row it begins in, of the row it ends in */
     tally_status failed;
+    int *halt; /* stop_shared()'s */
 };
 
 /* ---- Gathering ------------------------------------------------------------------------------ */
@@ -135,6 +143,7 @@ static size_t fold_direct(const struct job *job, struct worker *w, const struct 
     size_t n = r->n;
     if (r->mask || r->x_step != 1 || (r->y && r->y_step != 1)) return 0;
     if (job->tree && w->filled > 0) return 0;
+    if (n > DIRECT_BYTES_MAX / job->element) n = DIRECT_BYTES_MAX / job->element;
     if (job->tree) n = n / TREE_LEAF * TREE_LEAF;
     if (n * job->element < DIRECT_BYTES) return 0;
     const struct slice in = {r->x, r->y, n};
@@ -168,6 +177,7 @@ static void gather_masked(const struct job *job, struct worker *w, const struct 
 static tally_status add_run(const struct job *job, struct worker *w, struct run r) {
     tally_status s = TALLY_OK;
     while (r.n > 0 && s == TALLY_OK) {
+        if (stop_shared(job->halt)) return stop_status();
         const size_t done = fold_direct(job, w, &r, &s);
         if (done > 0) {
             skip(&r, done, job->element);
@@ -378,7 +388,8 @@ static void merge_shares(struct job *job, size_t tasks, struct absence *absence)
 
 tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence) {
     const struct shaped *s = rows->s;
-    struct job job = {.rows = rows, .p = s->p, .count = s->results};
+    int halt = 0;
+    struct job job = {.rows = rows, .p = s->p, .count = s->results, .halt = &halt};
     job.element = type_size(s->p->type);
     job.tree = problem_has(s->p, PART_TREE);
     job.whole = job.tree && (s->mask || rows->mask);
@@ -404,7 +415,8 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
     if (job.shares)
         for (size_t i = 0; i < 2 * tasks; i++)
             job.shares[i].from = job.shares[i].to = 0;
-    cpu_share(d, weight * job.element, tasks, rows_task, &job);
+    const tally_status shared = cpu_share(d, weight * job.element, tasks, rows_task, &job);
+    if (job.failed == TALLY_OK) job.failed = shared;
     if (job.shares && job.failed == TALLY_OK) merge_shares(&job, tasks, absence);
     for (unsigned i = 0; i < d->threads; i++) {
         const struct absence *a = &job.workers[i].absence;

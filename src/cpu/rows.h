@@ -27,8 +27,9 @@ struct rows {
 tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence);
 
 /* Tasks for all threads, or for the calling one alone where that is as well or the others are busy: body as for
- * pool_loop(), of which `threads` run at most. bytes: how many will be read. */
-void cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
-               void (*body)(void *context, size_t task, unsigned worker), void *context);
+ * pool_loop(), of which `threads` run at most. bytes: how many will be read.
+ * TALLY_ESTOPPED: some tasks have not been run. */
+tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
+                       void (*body)(void *context, size_t task, unsigned worker), void *context);
 
 #endif

@@ -60,7 +60,9 @@ static void offsets_task(void *context, size_t task, unsigned worker) {
 static tally_status check_offsets(struct cpu_device *d, const struct shaped *s) {
     struct offsets_job job = {s, SIZE_MAX};
     const size_t count = s->results + 1;
-    cpu_share(d, count * 8, count / OFFSETS_TASK + (count % OFFSETS_TASK != 0), offsets_task, &job);
+    const tally_status shared = cpu_share(
+        d, count * 8, count / OFFSETS_TASK + (count % OFFSETS_TASK != 0), offsets_task, &job);
+    if (shared != TALLY_OK) return shared;
     return job.bad == SIZE_MAX ? TALLY_OK : shape_bad_offset(s, job.bad);
 }
 

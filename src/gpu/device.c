@@ -13,16 +13,15 @@
  * next call. tally_enqueue() has a queue and a lock of its own, which nobody holds while work is under way: it
  * waits for no reduction. After a failure it fails, too, until another call has opened that queue again.
  */
-#include "device.h"
+#include "gpu/opened.h"
 
-#include "gpu/gpu.h"
-#include "gpu/queue.h"
 #include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
 #include "lower.h"
 #include "status.h"
+#include "stop.h"
 #include "tree.h"
 #include "types.h"
 
@@ -32,32 +31,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUES          2
 #define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging piece */
 #define STAGING_ALIGNED 4096
 #define MEMORY_LEAST    ((uint64_t)1 << 20) /* less than a megabyte is no device */
-
-struct gpu_device {
-    tally_device base;
-    const struct gpu_api *api;
-    size_t index;
-    void *context;   /* the caller's, or NULL */
-    unsigned block;  /* threads of a block */
-    uint64_t memory; /* bytes it is to use at most */
-    struct gpu_facts facts;
-
-    pthread_mutex_t lock;       /* held by whoever uses what follows */
-    struct queue queue[QUEUES]; /* closed after a failure; the second one until it is needed */
-
-    pthread_mutex_t
-        theirs_lock;     /* the same, for a moment; taken after `lock` by whoever takes both */
-    struct queue theirs; /* launches for queues of the caller's; closed until it is needed */
-    bool theirs_lost;    /* and closed, after a failure */
-};
-
-static struct gpu_device *own(const tally_device *device) {
-    return (struct gpu_device *)device;
-}
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
 
@@ -87,7 +63,7 @@ static tally_status reopen_theirs(struct gpu_device *d) {
     return s;
 }
 
-static tally_status enter(struct gpu_device *d) {
+tally_status gpu_enter(struct gpu_device *d) {
     pthread_mutex_lock(&d->lock);
     tally_status s = open_queue(d, &d->queue[0]);
     if (s == TALLY_OK) s = reopen_theirs(d);
@@ -106,7 +82,7 @@ static tally_status finish(struct gpu_device *d) {
 }
 
 /* The call came to `s`. After a failure what is under way is waited for: it may use the caller's memory. */
-static tally_status leave(struct gpu_device *d, tally_status s) {
+tally_status gpu_leave(struct gpu_device *d, tally_status s) {
     if (s != TALLY_OK && s != TALLY_ELOST) {
         char why[512];
         snprintf(why, sizeof why, "%s", tally_error());
@@ -226,6 +202,7 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
         s = queue_fold(feed_queue(&f), p, &chunk);
         feed_done(&f, &chunk);
+        if (s == TALLY_OK && stop_asked()) s = stop_status();
     }
     for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
         s = queue_take(&d->queue[i], p, &all);
@@ -237,8 +214,8 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
 static tally_status gpu_fold(tally_device *device, const struct problem *p, const struct slice *in,
                              struct state *into) {
     struct gpu_device *d = own(device);
-    tally_status s = enter(d);
-    return s == TALLY_OK ? leave(d, fold(d, p, in, into)) : s;
+    tally_status s = gpu_enter(d);
+    return s == TALLY_OK ? gpu_leave(d, fold(d, p, in, into)) : s;
 }
 
 /* Values of nodes that a queue has under way. */
@@ -321,14 +298,13 @@ static tally_status gpu_leaves(tally_device *device, const struct problem *p, co
     struct gpu_device *d = own(device);
     tally_status s = source_check(p);
     if (s != TALLY_OK) return s;
-    s = enter(d);
-    return s == TALLY_OK ? leave(d, leaves(d, p, x, n, level, out)) : s;
+    s = gpu_enter(d);
+    return s == TALLY_OK ? gpu_leave(d, leaves(d, p, x, n, level, out)) : s;
 }
 
 /* ---- Data on the device ------------------------------------------------------------------- */
 
-static tally_status check_alignment(const struct gpu_device *d, const void *memory,
-                                    size_t alignment) {
+tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory, size_t alignment) {
     if ((uintptr_t)memory % alignment == 0) return TALLY_OK;
     return fail(TALLY_EINVAL, "%s:%zu: memory that should be aligned to %zu bytes is not",
                 d->api->name, d->index, alignment);
@@ -382,8 +358,8 @@ static tally_status reduce_resident(struct gpu_device *d, const struct problem *
     const size_t element = type_size(p->type), bytes = in->n * element;
     struct queue *queue = &d->queue[0];
     struct inputs pieces = {.n = in->n};
-    tally_status s = check_alignment(d, in->x, element);
-    if (s == TALLY_OK) s = check_alignment(d, in->y, element);
+    tally_status s = gpu_check_alignment(d, in->x, element);
+    if (s == TALLY_OK) s = gpu_check_alignment(d, in->y, element);
     if (s == TALLY_OK) s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->x, bytes, &pieces.x);
     if (s == TALLY_OK && in->y)
         s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->y, bytes, &pieces.y);
@@ -400,16 +376,16 @@ static tally_status gpu_resident(tally_device *device, const struct problem *p,
                                  const struct slice *in, tally_value *out) {
     struct gpu_device *d = own(device);
     tally_value values[TALLY_VALUES_MAX];
-    tally_status s = enter(d);
+    tally_status s = gpu_enter(d);
     if (s != TALLY_OK) return s;
-    s = leave(d, reduce_resident(d, p, in, values));
+    s = gpu_leave(d, reduce_resident(d, p, in, values));
     if (s == TALLY_OK) copy_values(p, values, out);
     return s;
 }
 
 /* The call for the queue that tally_enqueue() uses came to `s`. Nothing of ours is under way there, and the caller's
  * queue may be one that is being captured: nothing is waited for, as leave() would. */
-static tally_status leave_theirs(struct gpu_device *d, tally_status s) {
+tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s) {
     if (s == TALLY_ELOST) {
         queue_close(&d->theirs);
         d->theirs_lost = true;
@@ -418,14 +394,21 @@ static tally_status leave_theirs(struct gpu_device *d, tally_status s) {
     return s;
 }
 
+/* Takes that queue. `may_open`: it is opened again after a failure, too. */
+tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open) {
+    pthread_mutex_lock(&d->theirs_lock);
+    if (!d->theirs_lost || may_open) return open_theirs(d);
+    return fail(TALLY_ELOST, "%s:%zu was lost; tally_workspace() opens it again", d->api->name,
+                d->index);
+}
+
 /* Bytes of workspace; the kernels are ready afterwards. */
 static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
-    pthread_mutex_lock(&d->theirs_lock);
-    tally_status s = open_theirs(d);
+    tally_status s = gpu_enter_theirs(d, true);
     if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
-    return leave_theirs(d, s);
+    return gpu_leave_theirs(d, s);
 }
 
 /* The caller's memory as pieces of the device's. Each of them is looked at anew in every call: a kernel that is
@@ -473,10 +456,10 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
 static tally_status check_call(const struct gpu_device *d, const struct problem *p,
                                const tally_call *call) {
     if (!d->facts.has_addresses) return TALLY_OK;
-    tally_status s = check_alignment(d, call->x, type_size(p->type));
-    if (s == TALLY_OK) s = check_alignment(d, call->y, type_size(p->type));
-    if (s == TALLY_OK) s = check_alignment(d, call->workspace, 8);
-    if (s == TALLY_OK) s = check_alignment(d, call->results, 8);
+    tally_status s = gpu_check_alignment(d, call->x, type_size(p->type));
+    if (s == TALLY_OK) s = gpu_check_alignment(d, call->y, type_size(p->type));
+    if (s == TALLY_OK) s = gpu_check_alignment(d, call->workspace, 8);
+    if (s == TALLY_OK) s = gpu_check_alignment(d, call->results, 8);
     return s;
 }
 
@@ -485,21 +468,16 @@ static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
     struct gpu_device *d = own(device);
     tally_status s = check_call(d, p, call);
     if (s != TALLY_OK) return s;
-    pthread_mutex_lock(&d->theirs_lock);
-    if (d->theirs_lost)
-        s = fail(TALLY_ELOST, "%s:%zu was lost; tally_workspace() opens it again", d->api->name,
-                 d->index);
-    else
-        s = open_theirs(d);
+    s = gpu_enter_theirs(d, false);
     if (s == TALLY_OK) s = enqueue(d, p, call);
-    return leave_theirs(d, s);
+    return gpu_leave_theirs(d, s);
 }
 
 /* ---- Times in the device's memory ---------------------------------------------------------- */
 
 /* Bytes of the host's in a piece of the device's memory; the host's memory itself where that will do. */
-static tally_status bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
-                          struct gpu_memory **piece) {
+tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
+                       struct gpu_memory **piece) {
     struct gpu *gpu = d->queue[0].gpu;
     if (d->facts.reads_host_memory && (uintptr_t)bytes % alignment == 0)
         return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, piece);
@@ -522,8 +500,8 @@ static tally_status time_reduction(struct gpu_device *d, const struct problem *p
     const size_t element = type_size(p->type), bytes = in->n * element;
     struct inputs pieces = {.n = in->n};
     double took[TIMES];
-    tally_status s = bring(d, in->x, bytes, element, &pieces.x);
-    if (s == TALLY_OK && in->y) s = bring(d, in->y, bytes, element, &pieces.y);
+    tally_status s = gpu_bring(d, in->x, bytes, element, &pieces.x);
+    if (s == TALLY_OK && in->y) s = gpu_bring(d, in->y, bytes, element, &pieces.y);
     if (s == TALLY_OK) s = reduce_pieces(&d->queue[0], p, &pieces, out, NULL); /* warms up */
     for (int i = 0; i < TIMES && s == TALLY_OK; i++)
         s = reduce_pieces(&d->queue[0], p, &pieces, out, &took[i]);
@@ -543,8 +521,8 @@ static tally_status gpu_time(tally_device *device, const struct problem *p, cons
                              tally_value *out, double *seconds) {
     struct gpu_device *d = own(device);
     tally_status s = no_time(d);
-    if (s == TALLY_OK) s = enter(d);
-    return s == TALLY_OK ? leave(d, time_reduction(d, p, in, out, seconds)) : s;
+    if (s == TALLY_OK) s = gpu_enter(d);
+    return s == TALLY_OK ? gpu_leave(d, time_reduction(d, p, in, out, seconds)) : s;
 }
 
 /* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
@@ -571,7 +549,7 @@ static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t si
     const size_t part = at_most(d->memory / 2, at_most(d->facts.allocation_max, size)) / 16 * 16;
     *seconds = 0;
     if (part == 0) return TALLY_OK;
-    tally_status s = bring(d, bytes, part, 16, &piece);
+    tally_status s = gpu_bring(d, bytes, part, 16, &piece);
     if (s == TALLY_OK) s = time_reads(d, piece, part, seconds);
     d->api->release(d->queue[0].gpu, piece);
     *seconds *= (double)size / (double)part;
@@ -583,9 +561,9 @@ static tally_status gpu_read(tally_device *device, const void *bytes, size_t siz
     struct gpu_device *d = own(device);
     double took = 0;
     tally_status s = no_time(d);
-    if (s == TALLY_OK) s = enter(d);
+    if (s == TALLY_OK) s = gpu_enter(d);
     if (s != TALLY_OK) return s;
-    s = leave(d, read_roof(d, bytes, size, &took));
+    s = gpu_leave(d, read_roof(d, bytes, size, &took));
     if (s == TALLY_OK) *seconds = took;
     return s;
 }
@@ -718,6 +696,11 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .fold = gpu_fold,                                                                          \
         .leaves = gpu_leaves,                                                                      \
         .tree_level = TREE_LEVEL,                                                                  \
+        .shaped = gpu_shaped,                                                                      \
+        .sort = gpu_sort,                                                                          \
+        .shaped_resident = gpu_shaped_resident,                                                    \
+        .shaped_workspace = gpu_shaped_workspace,                                                  \
+        .shaped_enqueue = gpu_shaped_enqueue,                                                      \
         .resident = gpu_resident,                                                                  \
         .workspace = gpu_workspace,                                                                \
         .enqueue = gpu_enqueue,                                                                    \

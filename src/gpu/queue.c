@@ -95,6 +95,10 @@ static tally_status find_kernels(struct queue *queue, const struct problem *p,
         s = queue->api->kernel(queue->gpu, program, is_tree(r) ? "leaves" : "reduce", &out->first);
     if (s == TALLY_OK && is_tree(r))
         s = queue->api->kernel(queue->gpu, program, "nodes", &out->second);
+    if (s == TALLY_OK && is_tree(r))
+        s = queue->api->kernel(queue->gpu, program, "part_leaves", &out->part_leaves);
+    if (s == TALLY_OK && is_tree(r))
+        s = queue->api->kernel(queue->gpu, program, "part_nodes", &out->part_nodes);
     return s;
 }
 
@@ -142,10 +146,18 @@ static tally_status queue_kernels(struct queue *queue, const struct problem *p,
     return TALLY_OK;
 }
 
+tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out) {
+    const struct recipe *recipe[PARTS];
+    struct problem alone = *p;
+    alone.parts = PART_BIT(PART_TREE);
+    recipe_choose(&alone, recipe);
+    return queue_kernels(queue, p, recipe[0], out);
+}
+
 static tally_status find_lower(struct queue *queue) {
     struct gpu_program *program = NULL;
     if (queue->lower) return TALLY_OK;
-    tally_status s = recipe_build_lower(queue->api, queue->gpu, queue->block, &program);
+    tally_status s = recipe_build_plain(queue->api, queue->gpu, queue->block, "lower.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "lower", &queue->lower);
     return s;
 }
@@ -256,19 +268,15 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
 static tally_status launch_tree(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                                 uint64_t n, unsigned level, struct gpu_memory *values,
                                 uint32_t request, struct gpu_memory *result, uint64_t *at) {
-    struct problem alone = *p;
-    const struct recipe *recipe[PARTS];
     struct kernels k;
     const unsigned warps = (queue->block + TREE_LANES - 1) / TREE_LANES;
     uint64_t count = leaf_count(n), from = *at, identity = 0;
     uint32_t asked = level == 0 ? request : 0;
-    alone.parts = PART_BIT(PART_TREE);
-    recipe_choose(&alone, recipe);
     if (n == 0) identity = tree_identity_bits(p);
     const struct gpu_argument to_leaves[] = {PIECE(x),     VALUE(n),        PIECE(values),
                                              VALUE(from),  VALUE(identity), VALUE(asked),
                                              PIECE(result)};
-    tally_status s = queue_kernels(queue, p, recipe[0], &k);
+    tally_status s = queue_tree_kernels(queue, p, &k);
     if (s != TALLY_OK) return s;
     s = queue->api->launch(queue->gpu, k.first, tree_grid(queue, (count + warps - 1) / warps),
                            queue->block, to_leaves, 7);
@@ -457,21 +465,27 @@ static void split(double ddof, struct lower_plan *plan) {
     plan->ddof = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t)(field != 0) << 52;
 }
 
+void queue_lower_plan(const struct problem *p, struct lower_plan *out) {
+    *out = (struct lower_plan){.type = (uint32_t)p->type,
+                               .indexed = (p->extremes & WANT_INDEX) != 0,
+                               .complemented = p->bits_op == TALLY_AND,
+                               .user = p->user != NULL,
+                               .values = p->values};
+    if (problem_has(p, PART_TREE)) out->identity = tree_identity_bits(p);
+    split(p->ddof, out);
+    for (unsigned part = 0; part < PARTS; part++)
+        out->at[part] = PLAN_NONE;
+    for (unsigned i = 0; i < p->values; i++)
+        out->value[i] = (uint32_t)p->value[i].op | (uint32_t)p->value[i].type << 8;
+}
+
 static struct lower_plan make_plan(const struct problem *p, const struct layout *l, uint64_t n,
                                    uint64_t root) {
-    struct lower_plan plan = {.n = n,
-                              .type = (uint32_t)p->type,
-                              .indexed = (p->extremes & WANT_INDEX) != 0,
-                              .complemented = p->bits_op == TALLY_AND,
-                              .user = p->user != NULL,
-                              .values = p->values};
-    if (problem_has(p, PART_TREE)) plan.identity = tree_identity_bits(p);
-    split(p->ddof, &plan);
-    for (unsigned part = 0; part < PART_TREE; part++)
-        plan.at[part] = p->parts & PART_BIT(part) ? l->at[part] : PLAN_NONE;
+    struct lower_plan plan;
+    queue_lower_plan(p, &plan);
+    plan.n = n;
+    for_parts(part, p) plan.at[part] = l->at[part];
     plan.at[PART_TREE] = (uint32_t)root;
-    for (unsigned i = 0; i < p->values; i++)
-        plan.value[i] = (uint32_t)p->value[i].op | (uint32_t)p->value[i].type << 8;
     return plan;
 }
 

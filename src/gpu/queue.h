@@ -32,8 +32,11 @@ struct layout {
     size_t bytes;                       /* of all */
 };
 
+#define PARTS_KERNELS 10 /* of kernels/parts.cu */
+
 struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *first, *second;
+    struct gpu_kernel *part_leaves, *part_nodes; /* and those of rows (parts.h) */
 };
 
 /* A user's operator whose kernels have been found before. */
@@ -60,7 +63,9 @@ struct queue {
 
     struct gpu_memory *work;
     size_t work_bytes;
-    bool clean;                /* the head of `work` is 0 */
+    bool clean;                    /* the head of `work` is 0 */
+    struct gpu_memory *parts_work; /* for parts.h */
+    size_t parts_bytes;
     struct gpu_memory *values; /* of a tree's nodes */
     size_t values_bytes;
     struct gpu_memory *staging[2]; /* chunks of arrays: of x, and of y */
@@ -72,6 +77,7 @@ struct queue {
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
+    struct gpu_kernel *part[PARTS_KERNELS]; /* parts.c */
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */
@@ -122,5 +128,13 @@ size_t queue_workspace(const struct queue *queue, const struct problem *p, uint6
  * tally_result each. */
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
                            struct gpu_memory *work, struct gpu_memory *results);
+
+/* ---- For reductions in parts (parts.c) ---- */
+
+/* The kernels of the problem's canonical tree. */
+tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out);
+/* What lowering has to know of a problem; n, places and values are left to the caller. */
+struct lower_plan;
+void queue_lower_plan(const struct problem *p, struct lower_plan *out);
 
 #endif

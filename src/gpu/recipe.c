@@ -165,11 +165,11 @@ tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned b
     return s;
 }
 
-tally_status recipe_build_lower(const struct gpu_api *api, struct gpu *gpu, unsigned block,
-                                struct gpu_program **out) {
+tally_status recipe_build_plain(const struct gpu_api *api, struct gpu *gpu, unsigned block,
+                                const char *file, struct gpu_program **out) {
     struct defines d = {.count = 0};
     define_block(&d, block);
-    return api->build(gpu, "lower.cu", NULL, d.define, d.count, out);
+    return api->build(gpu, file, NULL, d.define, d.count, out);
 }
 
 /* ---- Values ------------------------------------------------------------------------------- */

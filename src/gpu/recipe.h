@@ -35,9 +35,9 @@ int recipe_has_products(const struct recipe *r, const struct problem *p);
 tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                           const struct problem *p, const struct recipe *r,
                           struct gpu_program **out);
-/* The same of the kernel that turns records into values. */
-tally_status recipe_build_lower(const struct gpu_api *api, struct gpu *gpu, unsigned block,
-                                struct gpu_program **out);
+/* The same of a kernel file that is for all types and operators. */
+tally_status recipe_build_plain(const struct gpu_api *api, struct gpu *gpu, unsigned block,
+                                const char *file, struct gpu_program **out);
 
 /* Whether one launch (or, for a tree, the last of a few) can give the problem's only value. */
 int recipe_gives_value(const struct problem *p);

@@ -18,6 +18,10 @@
 
 #include "result.h"
 
+#include "plan.h"
+
+#include "parts.h"
+
 #define LEAF 4096u
 #define RUN  (LEAF / WARP)
 
@@ -170,5 +174,65 @@ KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to
                 values[to + ((at + LANE0 + j) >> levels)] = v[j];
         if (LANE0 == 0 && lanes > 0 && request)
             put_result(result, request, value_of(to_word(v[0]), request), RESULT_OK);
+    }
+}
+
+/* ---- Of rows (parts.h) ------------------------------------------------------------------------------ */
+
+/* A leaf's row. */
+typedef struct place {
+    u64 start, length; /* its row's elements */
+    u64 leaf;          /* which of the row's leaves; may be behind the last */
+} place;
+
+__device__ place place_of(const GLOBAL u8 *offsets, part_rows rows, u64 slot) {
+    const u64 row = row_of(offsets, rows, LEAF, 1, slot);
+    place p;
+    p.start = row_start(offsets, rows, row);
+    p.length = row_start(offsets, rows, row + 1) - p.start;
+    p.leaf = slot - PARTS_SLOT(p.start, row);
+    return p;
+}
+
+/* The value of each row's each leaf, to the leaf's slot. */
+KERNEL part_leaves(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL accumulator *values,
+                   const GLOBAL u64 *work, const part_leaves_plan plan) {
+    __shared__ word exchange[EXCHANGE];
+    const u32 is_bad = work[PARTS_BAD] != ~(u64)0;
+    for (u64 first = (u64)blockIdx.x * WARPS; first < plan.slots; first += (u64)gridDim.x * WARPS) {
+        const u64 slot = first + threadIdx.x / WARP;
+        place p = {0, 0, 0};
+        if (slot < plan.slots && !is_bad) p = place_of(offsets, plan.rows, slot);
+        const u64 at = p.leaf * LEAF;
+        const u32 size = at >= p.length ? 0 : p.length - at < LEAF ? (u32)(p.length - at) : LEAF;
+        accumulator v[MINE];
+        for (u32 j = 0; j < MINE; j++)
+            v[j] = (accumulator)0;
+        leaf(x + plan.first + p.start + at, size, v, exchange);
+        if (LANE0 == 0 && size > 0) values[plan.values + slot] = v[0];
+    }
+}
+
+/* Joins 32 neighbours' values, each for `stride` leaves of one row, in the first one's slot. */
+KERNEL part_nodes(const GLOBAL u8 *offsets, GLOBAL accumulator *values, const GLOBAL u64 *work,
+                  const part_leaves_plan plan) {
+    __shared__ word exchange[EXCHANGE];
+    const u32 is_bad = work[PARTS_BAD] != ~(u64)0;
+    for (u64 first = (u64)blockIdx.x * WARPS; first < plan.slots; first += (u64)gridDim.x * WARPS) {
+        const u64 slot = first + threadIdx.x / WARP;
+        place p = {0, 0, 0};
+        if (slot < plan.slots && !is_bad) p = place_of(offsets, plan.rows, slot);
+        const u64 leaves_there = (p.length + LEAF - 1) / LEAF;
+        u32 lanes = 0;
+        if (p.leaf % (WARP * plan.stride) == 0 && p.leaf + plan.stride < leaves_there) {
+            const u64 left = (leaves_there - p.leaf + plan.stride - 1) / plan.stride;
+            lanes = left < WARP ? (u32)left : WARP;
+        }
+        accumulator v[MINE];
+        for (u32 j = 0; j < MINE; j++)
+            v[j] = LANE0 + j < lanes ? values[plan.values + slot + (LANE0 + j) * plan.stride]
+                                     : (accumulator)0;
+        meet_neighbours(v, lanes, 5, exchange);
+        if (LANE0 == 0 && lanes > 0) values[plan.values + slot] = v[0];
     }
 }

@@ -14,7 +14,7 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 lib = ctypes.CDLL(os.environ.get("TALLY_LIB") or os.path.join(ROOT, "build", "lib", "libtally.so"))
 
-STATUS = ["OK", "EINVAL", "ETYPE", "EDEVICE", "ENOMEM", "ERANGE", "EFORMAT", "EUNSUPPORTED", "ECOMPILE", "ELOST"]
+STATUS = ["OK", "EINVAL", "ETYPE", "EDEVICE", "ENOMEM", "ERANGE", "EFORMAT", "EUNSUPPORTED", "ECOMPILE", "ELOST", "ESTOPPED"]
 TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"]
 FLOATS, INTS = TYPES[8:], TYPES[:8]
 OPS = ["sum", "prod", "min", "max", "and", "or", "xor", "mean", "var", "std", "norm1", "norm2", "norminf", "sumsq",
@@ -226,6 +226,18 @@ class Groups:
         room = (c_ubyte * size)()
         check(lib.tally_groups_save(self.handle, room, c_size_t(size)))
         return bytes(room)
+
+    def words(self):
+        """Those that additions combine; None where there are none."""
+        lib.tally_groups_words.restype = c_size_t
+        words = np.zeros(lib.tally_groups_words(self.handle), np.int64)
+        if not words.size:
+            return None
+        check(lib.tally_groups_to_words(self.handle, c_void_p(address(words))))
+        return words
+
+    def from_words(self, words):
+        check(lib.tally_groups_from_words(self.handle, c_void_p(address(words))))
 
     @staticmethod
     def load(problem, count, saved, given=True):

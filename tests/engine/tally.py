@@ -20,9 +20,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PATH = os.environ.get("TALLY_LIB") or os.path.join(ROOT, "build", "lib", "libtally.so")
 lib = ctypes.CDLL(PATH)
 
-OK, EINVAL, ETYPE, EDEVICE, ENOMEM, ERANGE, EFORMAT, EUNSUPPORTED, ECOMPILE, ELOST = range(10)
+OK, EINVAL, ETYPE, EDEVICE, ENOMEM, ERANGE, EFORMAT, EUNSUPPORTED, ECOMPILE, ELOST, ESTOPPED = range(11)
 STATUS = ["OK", "EINVAL", "ETYPE", "EDEVICE", "ENOMEM", "ERANGE", "EFORMAT", "EUNSUPPORTED",
-          "ECOMPILE", "ELOST"]
+          "ECOMPILE", "ELOST", "ESTOPPED"]
 
 TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"]
 OPS = ["sum", "prod", "min", "max", "and", "or", "xor"]

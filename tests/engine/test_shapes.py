@@ -229,6 +229,16 @@ def test_numpy_semantics(device):
                 assert (got == f(x, axis=axes[0]).ravel().astype(np.uint64)).all()
 
 
+def test_means_next_to_ties(device):
+    """The least subnormal beside a mean that lies half-way between two floats decides to which it is rounded."""
+    for least in (5e-324, -5e-324):
+        for n in (3, 4, 5):
+            row = [1.0, 0.0, 2.0**-24, least] if n == 4 else [n * (1 + 2.0**-24)] + [0.0] * (n - 2) + [least]
+            x = np.array([row] * 9)
+            for array, axes in ((x, [1]), (np.ascontiguousarray(x.T), [0])):
+                axes_case(t.Problem("mean", "f64", out="f32"), array, axes, device)
+
+
 def test_out_strides(device):
     rng = np.random.default_rng(SEED)
     x = elements("f64", (6, 5, 4), rng)
@@ -418,6 +428,7 @@ def test_hostile_ids(device):
 def test_group_states(type, device):
     """Fed in pieces, merged, saved and loaded: the same as all at once."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    seen = 0
     for problem in problems(type):
         if problem.c.fast:
             continue
@@ -447,6 +458,22 @@ def test_group_states(type, device):
         whole.feed(x, ids, y, None, True, device)
         saved = pieces[0].save()
         assert saved == whole.save(), problem.op
+        additive = t.Groups(problem, groups).words() is not None
+        seen += additive
+        if additive:
+            added = np.zeros(1, np.int64)
+            for a, b in zip(cuts[:-1], cuts[1:]):
+                piece = t.Groups(problem, groups)
+                piece.feed(x[a:b], ids[a:b], None if y is None else y[a:b], None, True, device)
+                added = added + piece.words()
+            for word in (0, 1, len(added) - 1):
+                wrong = added.copy()
+                wrong[word] -= 1 << 62
+                with pytest.raises(t.Failed):
+                    whole.from_words(wrong)
+            assert whole.save() == saved
+            whole.from_words(added)
+            assert whole.save() == saved
         again = t.Groups.load(problem, groups, saved)
         assert outcome(lambda: [list(o) for o in again.values()]) == want
         for at in (0, 9, 30, len(saved) // 2, len(saved) - 1):
@@ -456,6 +483,7 @@ def test_group_states(type, device):
                 t.Groups.load(problem, groups, bytes(bad))
         with pytest.raises(t.Failed):
             t.Groups.load(problem, groups, saved[:-8])
+    assert seen > 3  # problems whose states additions combine
 
 
 # ---- Wrong arguments -------------------------------------------------------------------------

@@ -1,0 +1,622 @@
+/* task.c - see task.h. */
+#include "task.h"
+
+#include "error.h"
+#include "keys.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Failures ------------------------------------------------------------------------------- */
+
+/* This rank cannot go on. The line that says why is `why`, or libtally's. */
+static void give_up(struct task *t, tally_status status, const char *why) {
+    if (t->status != TALLY_OK) return;
+    t->status = status;
+    snprintf(t->line, sizeof t->line, "rank %d: %s", t->rank, why ? why : tally_error());
+}
+
+static void *get_memory(struct task *t, size_t count, size_t size) {
+    void *room = size && count > (SIZE_MAX - 8) / size ? NULL : malloc(count * size + 8);
+    if (!room) give_up(t, TALLY_ENOMEM, "no memory for the message");
+    return room;
+}
+
+void task_lost(struct task *t, int error) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(error, text, &length);
+    t->status = TALLY_ELOST;
+    snprintf(t->line, sizeof t->line, "MPI failed: %.200s", text);
+    t->step = STEP_DONE;
+}
+
+/* Where the same went wrong on every rank, all of them are told by libtally. */
+static void outcome(struct task *t, tally_status status) {
+    t->status = status;
+    if (status != TALLY_OK) snprintf(t->line, sizeof t->line, "%s", tally_error());
+    t->step = STEP_DONE;
+}
+
+/* ---- Begun ---------------------------------------------------------------------------------- */
+
+static uint64_t add_number(uint64_t hash, uint64_t number) {
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(number >> 8 * i);
+    return question_add(hash, bytes, sizeof bytes);
+}
+
+/* What all ranks must ask for alike. `what`: values, states or groups. */
+static uint64_t question(const struct task *t, int what) {
+    const tally_problem *p = t->problem;
+    uint64_t ddof, hash = add_number(QUESTION_START, (uint64_t)what);
+    hash = add_number(hash, t->count);
+    hash = add_number(hash, (uint64_t)t->root);
+    if (!p) return hash;
+    memcpy(&ddof, &p->ddof, sizeof ddof);
+    hash = add_number(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
+    hash = add_number(hash, ddof);
+    hash = add_number(hash, (uint64_t)(p->fast != 0) |
+                                (p->user ? 2 + 4 * (uint64_t)(p->user->commutative != 0) : 0));
+    for (size_t i = 0; i < sizeof p->also / sizeof p->also[0] && p->also[i]; i++)
+        hash = add_number(hash, (uint64_t)p->also[i]);
+    return hash;
+}
+
+static void start(struct task *t, const tally_problem *problem, size_t count, int root,
+                  MPI_Comm comm) {
+    memset(t, 0, offsetof(struct task, frame));
+    t->problem = problem;
+    t->count = count;
+    t->root = root;
+    t->comm = comm;
+    t->type = MPI_DATATYPE_NULL;
+    MPI_Comm_rank(comm, &t->rank);
+    MPI_Comm_size(comm, &t->ranks);
+    memset(t->frame, 0, sizeof t->frame);
+}
+
+/* Room for the blocks of all results. */
+static void make_blocks(struct task *t, size_t count) {
+    t->blocks = count;
+    int error = block_op(&t->op);
+    if (error == MPI_SUCCESS) error = block_type(&t->kind, &t->type);
+    if (error != MPI_SUCCESS || count > INT_MAX) {
+        give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
+        return;
+    }
+    t->block = get_memory(t, count, block_bytes(&t->kind));
+    t->merged = get_memory(t, count, block_bytes(&t->kind));
+    t->loaded = get_memory(t, count, sizeof *t->loaded);
+    for (size_t i = 0; i < count && t->loaded; i++)
+        t->loaded[i] = NULL;
+}
+
+static struct block *block_at(const struct task *t, struct block *blocks, size_t i) {
+    return (struct block *)((char *)blocks + i * block_bytes(&t->kind));
+}
+
+/* How many words there are in all; where they are put. */
+static int64_t *make_words(struct task *t, size_t count) {
+    if (t->words > INT_MAX || count > INT_MAX / t->words) {
+        give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
+        return NULL;
+    }
+    t->all_words = t->words * count;
+    if (t->all_words <= FRAME_PAYLOAD_WORDS) return t->frame + FRAME_PAYLOAD;
+    return t->word = get_memory(t, t->all_words, sizeof *t->word);
+}
+
+/* Puts this rank's states into the message. */
+static void pack_states(struct task *t) {
+    if (t->route == ROUTE_WORDS) {
+        int64_t *word = make_words(t, t->count);
+        for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++) {
+            const tally_status s = tally_state_to_words(t->state[i], word + i * t->words);
+            if (s != TALLY_OK) give_up(t, s, NULL);
+        }
+        return;
+    }
+    for (size_t i = 0; i < t->count && t->block; i++)
+        block_save(block_at(t, t->block, i), &t->kind, t->state[i]);
+}
+
+/* Finds the route of states of the problem, and the room that their message needs. *none becomes one of no
+ * elements. */
+static void plan_states(struct task *t, size_t count, tally_state **none) {
+    const tally_status s = tally_state_create(t->problem, none);
+    if (s != TALLY_OK) {
+        give_up(t, s, NULL);
+        return;
+    }
+    t->words = tally_state_words(*none);
+    if (t->words > 0) return; /* ROUTE_WORDS */
+    t->route = ROUTE_BLOCKS;
+    t->kind = (struct block_kind){t->problem, 0, block_room(t->problem, *none)};
+    make_blocks(t, count);
+}
+
+/* ---- One array ---- */
+
+static int is_alone(const tally_problem *p) {
+    return !p->also[0] && !p->fast;
+}
+
+static enum route route_of_values(const tally_problem *p) {
+    if (is_alone(p)) switch (p->op) {
+        case TALLY_AND:
+        case TALLY_OR:
+        case TALLY_XOR:
+            return ROUTE_BITS;
+        case TALLY_MIN:
+        case TALLY_MAX:
+        case TALLY_MINMAX:
+        case TALLY_NORMINF:
+            return ROUTE_ORDER;
+        default:
+            break;
+        }
+    return has_tree(p) ? ROUTE_TREE : ROUTE_WORDS;
+}
+
+/* Bits: how many ranks have each of them set. No elements count as the identity does. */
+static void pack_bits(struct task *t) {
+    const uint64_t bits = tally_value_bits(&t->given.value[0]);
+    for (int i = 0; i < 64; i++)
+        t->frame[FRAME_PAYLOAD + i] = (int64_t)(bits >> i & 1);
+}
+
+static void unpack_bits(struct task *t) {
+    uint64_t bits = 0;
+    for (int i = 0; i < 64; i++) {
+        const int64_t count = t->frame[FRAME_PAYLOAD + i];
+        const int set = t->problem->op == TALLY_AND  ? count == t->ranks
+                        : t->problem->op == TALLY_OR ? count > 0
+                                                     : count & 1;
+        bits |= (uint64_t)set << i;
+    }
+    set_bits(&t->given.value[0], bits);
+}
+
+/* The i-th of the values is a greatest one. */
+static int is_greatest(const struct task *t, size_t i) {
+    return tally_problem_value_op(t->problem, i) != TALLY_MIN;
+}
+
+static void begin_values(struct task *t) {
+    size_t values = 0;
+    tally_status s = tally_problem_values(t->problem, &values);
+    if (s == TALLY_OK && !t->out && (t->root == ALL_RANKS || t->root == t->rank)) {
+        give_up(t, TALLY_EINVAL, "out is NULL");
+        return;
+    }
+    if (s == TALLY_OK) t->route = route_of_values(t->problem);
+    if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
+        s = tally_reduce(t->device, t->problem, t->x, t->y, t->n, t->given.value);
+        if (s != TALLY_OK) {
+            give_up(t, s, NULL);
+        } else if (t->route == ROUTE_BITS) {
+            pack_bits(t);
+        } else {
+            for (size_t i = 0; i < values; i++)
+                t->key[i] = order_key(&t->given.value[i], is_greatest(t, i));
+        }
+        return;
+    }
+    const int tree = t->route == ROUTE_TREE;
+    t->route = ROUTE_WORDS;
+    if (s == TALLY_OK) plan_states(t, 1, &t->own);
+    t->state = &t->own;
+    /* Over the tree x is reduced when it is known where it stands; that it can be is asked now. */
+    const int goes_on = s == TALLY_OK && t->status == TALLY_OK;
+    if (goes_on && tree) {
+        t->route = ROUTE_TREE;
+        t->here = t->n;
+        if (t->n > 0 && !t->x) give_up(t, TALLY_EINVAL, "x is NULL");
+    } else if (goes_on) {
+        s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+        if (s == TALLY_OK) pack_states(t);
+    }
+    if (s != TALLY_OK) give_up(t, s, NULL);
+}
+
+void task_begin_values(struct task *t, tally_device *device, const tally_problem *problem,
+                       const void *x, const void *y, size_t n, tally_value *out, int root,
+                       MPI_Comm comm) {
+    start(t, problem, 1, root, comm);
+    t->device = device;
+    t->x = x;
+    t->y = y;
+    t->n = n;
+    t->out = out;
+    if (root != ALL_RANKS && (root < 0 || root >= t->ranks))
+        give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
+    else if (!problem)
+        give_up(t, TALLY_EINVAL, "the problem is NULL");
+    else
+        begin_values(t);
+    frame_fill(t->frame, question(t, 'v'), t->status, t->rank);
+}
+
+/* ---- Many states ---- */
+
+/* Whether the state is one of the problem: its saved form says of which it is. */
+static tally_status check_state(const struct task *t, const tally_state *state,
+                                const unsigned char *none, unsigned char *bytes) {
+    const size_t size = tally_state_size(t->none);
+    if (has_tree(t->problem)) return TALLY_OK; /* blocks are checked when they are merged */
+    if (tally_state_size(state) != size) return TALLY_EINVAL;
+    const tally_status s = tally_state_save(state, bytes, size);
+    if (s != TALLY_OK) return s;
+    return memcmp(none + SAVED_PROBLEM, bytes + SAVED_PROBLEM, SAVED_N - SAVED_PROBLEM) == 0
+               ? TALLY_OK
+               : TALLY_EINVAL;
+}
+
+static void check_states(struct task *t) {
+    const size_t size = tally_state_size(t->none);
+    unsigned char *bytes = get_memory(t, 2, size);
+    tally_status s = bytes ? tally_state_save(t->none, bytes, size) : TALLY_ENOMEM;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
+        s = t->state[i] ? check_state(t, t->state[i], bytes, bytes + size) : TALLY_EINVAL;
+        if (s == TALLY_EINVAL) give_up(t, s, "a state is NULL, or one of another problem");
+    }
+    if (s != TALLY_OK) give_up(t, s, NULL);
+    free(bytes);
+}
+
+void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
+                       size_t count, tally_status status, const char *line, MPI_Comm comm) {
+    start(t, problem, count, ALL_RANKS, comm);
+    t->state = states;
+    if (status != TALLY_OK)
+        give_up(t, status, line);
+    else if (!problem || (!states && count > 0))
+        give_up(t, TALLY_EINVAL, "the problem or the states are NULL");
+    else
+        plan_states(t, count, &t->none);
+    if (t->status == TALLY_OK) check_states(t);
+    if (t->status == TALLY_OK) pack_states(t);
+    frame_fill(t->frame, question(t, 's'), t->status, t->rank);
+}
+
+/* ---- Groups ---- */
+
+/* Whether they are the groups of the problem, as many as `count`: by their saved form, which is of the same length
+ * for all that are, and says of what they are. */
+static void plan_groups(struct task *t) {
+    tally_groups *none = NULL;
+    tally_status s = tally_groups_create(t->problem, t->count, &none);
+    if (s == TALLY_OK && has_tree(t->problem))
+        give_up(t, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
+    if (s == TALLY_OK && tally_groups_size(none) != tally_groups_size(*t->groups))
+        give_up(t, TALLY_EINVAL, "these are groups of another problem, or not as many");
+    if (s == TALLY_OK) s = tally_groups_merge(none, *t->groups);
+    if (s != TALLY_OK) give_up(t, s, NULL);
+    t->words = tally_groups_words(none);
+    t->kind = (struct block_kind){t->problem, 1, (tally_groups_size(none) + 7) / 8 * 8};
+    tally_groups_destroy(none);
+}
+
+static void pack_groups(struct task *t) {
+    if (t->words > 0) {
+        int64_t *word = make_words(t, 1);
+        const tally_status s = word ? tally_groups_to_words(*t->groups, word) : TALLY_ENOMEM;
+        if (s != TALLY_OK) give_up(t, s, NULL);
+        return;
+    }
+    t->route = ROUTE_BLOCKS;
+    make_blocks(t, 1);
+    if (t->block) block_save_groups(t->block, &t->kind, *t->groups);
+}
+
+void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
+                       size_t count, tally_status status, const char *line, MPI_Comm comm) {
+    start(t, problem, count, ALL_RANKS, comm);
+    t->groups = groups;
+    if (status != TALLY_OK)
+        give_up(t, status, line);
+    else if (!problem || !groups || !*groups)
+        give_up(t, TALLY_EINVAL, "the problem or the groups are NULL");
+    else
+        plan_groups(t);
+    if (t->status == TALLY_OK) pack_groups(t);
+    frame_fill(t->frame, question(t, 'g'), t->status, t->rank);
+}
+
+void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
+                        tally_status status, const char *line, MPI_Comm comm) {
+    start(t, problem, count, ALL_RANKS, comm);
+    t->is_agreement = 1;
+    if (status != TALLY_OK) give_up(t, status, line);
+    frame_fill(t->frame, question(t, 'n'), t->status, t->rank);
+}
+
+/* ---- Taken in ------------------------------------------------------------------------------- */
+
+/* The values of one array are known. */
+static void give_values(struct task *t) {
+    size_t values = 0;
+    t->step = STEP_DONE;
+    if (t->status != TALLY_OK || !t->out || (t->root != ALL_RANKS && t->root != t->rank)) return;
+    tally_problem_values(t->problem, &values);
+    memcpy(t->out, t->given.value, values * sizeof *t->out);
+}
+
+/* The words of all ranks, added up, become states. Where one cannot, on all ranks alike, none does: all are tried
+ * first on a state of our own. */
+static void take_words(struct task *t, const int64_t *word) {
+    tally_status s = TALLY_OK;
+    if (t->groups) {
+        outcome(t, tally_groups_from_words(*t->groups, word));
+        return;
+    }
+    for (size_t i = 0; i < t->count && t->count > 1 && s == TALLY_OK; i++)
+        s = tally_state_from_words(t->none, word + i * t->words);
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
+        s = tally_state_from_words(t->state[i], word + i * t->words);
+    if (s == TALLY_OK && t->own) s = tally_state_value(t->own, t->given.value);
+    outcome(t, s);
+    give_values(t);
+}
+
+static const char *merge_text(tally_status s) {
+    return s == TALLY_EINVAL
+               ? "the states of a rank and the next do not follow on one another, or are of other "
+                 "problems: over the canonical tree each stands where tally_state_begin_at() says"
+           : s == TALLY_EUNSUPPORTED ? "groups over the canonical tree cannot be merged"
+                                     : tally_status_text(s);
+}
+
+/* The ranks do not agree, or not all can go on. */
+static void refuse(struct task *t, const struct verdict *v) {
+    const tally_status mine = t->status;
+    t->status = v->status;
+    t->step = STEP_DONE;
+    if (mine != TALLY_OK && v->failed == 1) return; /* its own line says it */
+    char reason[160] = "";
+    if (mine != TALLY_OK) snprintf(reason, sizeof reason, "; %.150s", t->line);
+    if (v->failed == 1)
+        snprintf(t->line, sizeof t->line, "rank %lld: %s", (long long)v->rank,
+                 tally_status_text(v->status));
+    else if (v->failed > 1)
+        snprintf(t->line, sizeof t->line, "%lld of %d ranks failed: %s%s", (long long)v->failed,
+                 t->ranks, tally_status_text(v->status), reason);
+    else
+        snprintf(t->line, sizeof t->line,
+                 "the ranks do not all ask for the same; this one for %s of %s, %zu result%s",
+                 t->problem && tally_op_name(t->problem->op) ? tally_op_name(t->problem->op) : "?",
+                 t->problem && tally_type_name(t->problem->type) ? tally_type_name(t->problem->type)
+                                                                 : "?",
+                 t->count, t->count == 1 ? "" : "s");
+}
+
+/* One of the merged blocks says that two could not be merged; so it does on every rank that has them. */
+static tally_status merged_status(const struct task *t) {
+    for (size_t i = 0; i < t->blocks; i++) {
+        const tally_status s = (tally_status)block_at(t, t->merged, i)->status;
+        if (s != TALLY_OK) return s;
+    }
+    return TALLY_OK;
+}
+
+static tally_status load_block(const struct task *t, size_t i, tally_state **out) {
+    const struct block *block = block_at(t, t->merged, i);
+    return tally_state_load(block->bytes, (size_t)block->size, t->problem, out);
+}
+
+/* One array: rank 0 has the merged block, and lowers it for all. */
+static void lower_block(struct task *t) {
+    tally_state *loaded = NULL;
+    t->step = STEP_VALUES;
+    if (t->rank != 0) return;
+    tally_status s = merged_status(t);
+    const int is_merged = s == TALLY_OK;
+    if (is_merged) s = load_block(t, 0, &loaded);
+    if (s == TALLY_OK) s = tally_state_value(loaded, t->given.value);
+    tally_state_destroy(loaded);
+    t->given.status = s;
+    snprintf(t->line, sizeof t->line, "%s", is_merged ? tally_error() : merge_text(s));
+}
+
+static void take_values(struct task *t) {
+    t->status = (tally_status)t->given.status;
+    if (t->status != TALLY_OK && t->rank != 0)
+        snprintf(t->line, sizeof t->line, "%s", tally_status_text(t->status));
+    give_values(t);
+}
+
+/* Many states: all ranks have the merged blocks. */
+static void load_blocks(struct task *t) {
+    const tally_status merged = merged_status(t);
+    if (merged != TALLY_OK) {
+        t->status = merged;
+        snprintf(t->line, sizeof t->line, "%s", merge_text(merged));
+        t->step = STEP_DONE;
+        return;
+    }
+    for (size_t i = 0; i < t->blocks && t->status == TALLY_OK; i++) {
+        const tally_status s = t->groups
+                                   ? tally_groups_load(t->merged->bytes, (size_t)t->merged->size,
+                                                       t->problem, &t->loaded_groups)
+                                   : load_block(t, i, &t->loaded[i]);
+        if (s != TALLY_OK) give_up(t, s, NULL);
+    }
+    frame_fill(t->frame, 0, t->status, t->rank);
+    t->step = STEP_AGREE;
+}
+
+/* All have loaded them. What is loaded becomes the caller's states: it is merged into nothing, where it stands. */
+static void take_blocks(struct task *t) {
+    const struct verdict v = frame_read(t->frame, t->ranks);
+    if (v.status != TALLY_OK) {
+        refuse(t, &v);
+        return;
+    }
+    tally_status s = TALLY_OK;
+    if (t->groups) {
+        tally_groups_destroy(*t->groups);
+        *t->groups = t->loaded_groups;
+        t->loaded_groups = NULL;
+        t->step = STEP_DONE;
+        return;
+    }
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
+        tally_state_clear(t->state[i]);
+        s = tally_state_begin_at(t->state[i],
+                                 saved_word(block_at(t, t->merged, i)->bytes, SAVED_FIRST));
+        if (s == TALLY_OK) s = tally_state_merge(t->state[i], t->loaded[i]);
+    }
+    outcome(t, s);
+}
+
+static void take_frame(struct task *t) {
+    const struct verdict v = frame_read(t->frame, t->ranks);
+    if (v.status != TALLY_OK) {
+        refuse(t, &v);
+        return;
+    }
+    if (t->is_agreement) {
+        t->step = STEP_DONE;
+        return;
+    }
+    switch (t->route) {
+    case ROUTE_WORDS:
+        if (t->all_words <= FRAME_PAYLOAD_WORDS)
+            take_words(t, t->frame + FRAME_PAYLOAD);
+        else
+            t->step = STEP_WORDS;
+        break;
+    case ROUTE_BITS:
+        unpack_bits(t);
+        give_values(t);
+        break;
+    case ROUTE_ORDER:
+        t->step = STEP_ORDER;
+        break;
+    case ROUTE_BLOCKS:
+        t->step = STEP_MERGE;
+        break;
+    case ROUTE_TREE:
+        t->step = STEP_PLACE;
+        break;
+    }
+}
+
+/* It is known where this rank's elements stand: they are reduced now. */
+static void take_place(struct task *t) {
+    tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? t->before : 0);
+    if (s == TALLY_OK) s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+    block_save(t->block, &t->kind, t->own);
+    if (s != TALLY_OK) t->block->status = s;
+    t->step = STEP_MERGE;
+}
+
+void task_take(struct task *t) {
+    switch (t->step) {
+    case STEP_FRAME:
+        take_frame(t);
+        break;
+    case STEP_WORDS:
+        take_words(t, t->word);
+        break;
+    case STEP_ORDER:
+        for (size_t i = 0; i < 2; i++)
+            if (t->given.value[i].type)
+                from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
+        give_values(t);
+        break;
+    case STEP_PLACE:
+        take_place(t);
+        break;
+    case STEP_MERGE:
+        if (t->own)
+            lower_block(t);
+        else
+            t->step = STEP_SHARE;
+        break;
+    case STEP_VALUES:
+        take_values(t);
+        break;
+    case STEP_SHARE:
+        load_blocks(t);
+        break;
+    case STEP_AGREE:
+        take_blocks(t);
+        break;
+    case STEP_DONE:
+        break;
+    }
+}
+
+/* ---- Issued --------------------------------------------------------------------------------- */
+
+/* All ranks' sum, or least, of words in place. */
+static int all_words(int64_t *word, size_t count, MPI_Op op, MPI_Comm comm, MPI_Request *r) {
+    return r ? MPI_Iallreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm, r)
+             : MPI_Allreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm);
+}
+
+/* Rank 0's values and status to all. (That part of a task is plain bytes.) */
+static int share_values(struct task *t, MPI_Comm comm, MPI_Request *r) {
+    const int size = (int)(sizeof t->given);
+    return r ? MPI_Ibcast(&t->given, size, MPI_BYTE, 0, comm, r)
+             : MPI_Bcast(&t->given, size, MPI_BYTE, 0, comm);
+}
+
+int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
+    const int count = (int)t->blocks;
+    switch (t->step) {
+    case STEP_FRAME:
+    case STEP_AGREE:
+        return all_words(t->frame, FRAME_WORDS, MPI_SUM, comm, r);
+    case STEP_WORDS:
+        return all_words(t->word, t->all_words, MPI_SUM, comm, r);
+    case STEP_ORDER:
+        return all_words(t->key, 2, MPI_MIN, comm, r);
+    case STEP_PLACE:
+        return r ? MPI_Iexscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm, r)
+                 : MPI_Exscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm);
+    case STEP_MERGE:
+        return r ? MPI_Ireduce(t->block, t->merged, count, t->type, t->op, 0, comm, r)
+                 : MPI_Reduce(t->block, t->merged, count, t->type, t->op, 0, comm);
+    case STEP_VALUES:
+        return share_values(t, comm, r);
+    case STEP_SHARE:
+        return r ? MPI_Ibcast(t->merged, count, t->type, 0, comm, r)
+                 : MPI_Bcast(t->merged, count, t->type, 0, comm);
+    case STEP_DONE:
+        break;
+    }
+    return MPI_SUCCESS;
+}
+
+tally_status task_end(struct task *t) {
+    const tally_status s = t->status;
+    if (s != TALLY_OK) explain(s, "%s", t->line);
+    if (t->type != MPI_DATATYPE_NULL) MPI_Type_free(&t->type);
+    tally_state_destroy(t->own);
+    tally_state_destroy(t->none);
+    free(t->word);
+    free(t->block);
+    free(t->merged);
+    for (size_t i = 0; i < t->blocks && t->loaded; i++)
+        tally_state_destroy(t->loaded[i]);
+    tally_groups_destroy(t->loaded_groups);
+    free(t->loaded);
+    return s;
+}
+
+tally_status task_run(struct task *t) {
+    while (t->step != STEP_DONE) {
+        const int error = task_issue(t, t->comm, NULL);
+        if (error == MPI_SUCCESS)
+            task_take(t);
+        else
+            task_lost(t, error);
+    }
+    return task_end(t);
+}

@@ -1,0 +1,106 @@
+/*
+ * task.h - one call, as a row of steps, each of which is one collective of MPI's.
+ *
+ * The first step is always the frame, in which the ranks agree; what comes after it is the same on all ranks,
+ * since it follows from what they agreed on. A route says which steps a call takes:
+ *
+ *   words    states that additions combine: in the frame, or in one message behind it
+ *   bits     and, or, xor of one array: how often each bit is set, in the frame
+ *   order    min, max, minmax, norminf of one array: keys under MPI_MIN
+ *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
+ *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
+ *            once more whether all of them had the memory to read them
+ *   tree     the same for one array over the canonical tree: each rank first finds where its elements stand
+ *
+ * A step is issued, completed by MPI, and then taken in. A blocking call does that for each step in turn;
+ * request.c does it for calls that do not wait.
+ */
+#ifndef TALLY_MPI_TASK_H
+#define TALLY_MPI_TASK_H
+
+#include "blocks.h"
+#include "frame.h"
+
+enum route { ROUTE_WORDS, ROUTE_BITS, ROUTE_ORDER, ROUTE_BLOCKS, ROUTE_TREE };
+
+enum step {
+    STEP_FRAME,
+    STEP_WORDS,
+    STEP_ORDER,
+    STEP_PLACE,
+    STEP_MERGE,
+    STEP_VALUES,
+    STEP_SHARE,
+    STEP_AGREE,
+    STEP_DONE
+};
+
+enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX };
+
+struct task {
+    /* What is asked. */
+    MPI_Comm comm; /* of the first step and, unless request.c says otherwise, of the others */
+    int rank, ranks, root;
+    const tally_problem *problem; /* NULL where the caller gave none */
+    enum route route;
+    size_t count;              /* results */
+    tally_state *const *state; /* [count]; those of the caller, or our own one */
+    tally_groups **groups;     /* in their place */
+    tally_value *out;          /* one array: where its values go */
+
+    /* One array. */
+    tally_device *device;
+    const void *x, *y;
+    size_t n;
+    tally_state *own, *none;
+    struct {
+        int64_t status;
+        tally_value value[VALUES_MAX];
+    } given; /* of this rank, and then of all; rank 0's status is everybody's */
+
+    /* Under way. */
+    enum step step;
+    tally_status status;
+    int is_agreement;        /* it ends with the frame */
+    size_t words, all_words; /* of a state, or of the groups; and of all of them */
+    int64_t *word;           /* [all_words], unless they are in the frame */
+    struct block_kind kind;
+    MPI_Datatype type;
+    MPI_Op op;
+    struct block *block, *merged; /* [blocks] */
+    size_t blocks;                /* one for each state, or one for the groups */
+    tally_state **loaded;         /* [count]; of the merged blocks */
+    tally_groups *loaded_groups;
+    int64_t key[2];
+    uint64_t here, before; /* elements of this rank, and of those below it */
+    char line[256];        /* why this rank has failed */
+    int64_t frame[FRAME_WORDS];
+};
+
+/* Begin a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the
+ * task goes on to tell the others. The arguments must live until task_end(). */
+void task_begin_values(struct task *t, tally_device *device, const tally_problem *problem,
+                       const void *x, const void *y, size_t n, tally_value *out, int root,
+                       MPI_Comm comm);
+/* `line` is why this rank cannot go on, if `status` is a failure of what came before; NULL is libtally's line. */
+void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
+                       size_t count, tally_status status, const char *line, MPI_Comm comm);
+void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
+                       size_t count, tally_status status, const char *line, MPI_Comm comm);
+/* Only lets the ranks agree on the problem, the number of results and their statuses. */
+void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
+                        tally_status status, const char *line, MPI_Comm comm);
+
+/* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */
+int task_issue(struct task *t, MPI_Comm comm, MPI_Request *request);
+/* Takes in what the step brought, and goes to the next. */
+void task_take(struct task *t);
+/* MPI failed: the task is over. */
+void task_lost(struct task *t, int error);
+/* Frees what the task holds, and returns what became of it; the line is tally_mpi_error()'s. */
+tally_status task_end(struct task *t);
+
+/* All of it, waiting for each step. */
+tally_status task_run(struct task *t);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * core.h - what the files of tally._core share: the module's state, errors, buffers, and work without the
+ * interpreter's lock.
+ *
+ * tally._core is the thin part of the Python package that has to be C: it hands arrays that Python objects lay
+ * open to tally.h, and does the commonest calls from start to end. What arguments mean is decided in Python.
+ */
+#ifndef TALLY_PYTHON_CORE_H
+#define TALLY_PYTHON_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "tally.h"
+
+/* A type beyond those of tally.h: bool, whose bytes 0 and 1 are reduced as an i8's. */
+enum { CORE_BOOL = TALLY_F64 + 1, CORE_TYPES };
+
+/* The functions that are called with one array (dot: two) and nothing else, most of the time:
+ * X(name, operator, what becomes of the value). */
+#define CORE_FUNCTIONS(X)                                                                          \
+    X(sum, TALLY_SUM, NUMBER)                                                                      \
+    X(prod, TALLY_PROD, NUMBER)                                                                    \
+    X(min, TALLY_MIN, ELEMENT)                                                                     \
+    X(max, TALLY_MAX, ELEMENT)                                                                     \
+    X(minmax, TALLY_MINMAX, PAIR)                                                                  \
+    X(argmin, TALLY_ARGMIN, INDEX)                                                                 \
+    X(argmax, TALLY_ARGMAX, INDEX)                                                                 \
+    X(mean, TALLY_MEAN, NUMBER)                                                                    \
+    X(var, TALLY_VAR, NUMBER)                                                                      \
+    X(std, TALLY_STD, NUMBER)                                                                      \
+    X(norm, TALLY_NORM2, NUMBER)                                                                   \
+    X(sumsq, TALLY_SUMSQ, NUMBER)                                                                  \
+    X(dot, TALLY_DOT, NUMBER)                                                                      \
+    X(vecdot, TALLY_DOT, NUMBER)                                                                   \
+    X(count_nonzero, TALLY_NONZERO, INDEX)                                                         \
+    X(any, TALLY_ANY, TRUTH)                                                                       \
+    X(all, TALLY_ALL, TRUTH)                                                                       \
+    X(bitwise_and, TALLY_AND, BITS)                                                                \
+    X(bitwise_or, TALLY_OR, BITS)                                                                  \
+    X(bitwise_xor, TALLY_XOR, BITS)
+
+enum core_function {
+#define X(name, op, kind) FUNCTION_##name,
+    CORE_FUNCTIONS(X)
+#undef X
+        FUNCTIONS
+};
+
+/* The module's state, one for each interpreter. */
+struct core {
+    PyObject *slow[FUNCTIONS]; /* the functions in Python that know all arguments */
+    PyObject *docs[FUNCTIONS];
+    PyMethodDef method[FUNCTIONS];
+    PyTypeObject *ndarray;        /* numpy.ndarray, once NumPy has been seen; else NULL */
+    PyObject *scalar[CORE_TYPES]; /* NumPy's types of numbers; NULL where there is none */
+    PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
+    PyObject *empty;              /* numpy.empty */
+    PyObject *pair;               /* makes minmax's result of two values */
+    PyTypeObject *problem, *state, *groups, *tensor;
+};
+
+struct core *core_of(PyObject *module);
+extern struct PyModuleDef core_module;
+
+/* Raises the exception for a status, with tally_error()'s line; returns NULL. */
+PyObject *core_raise(tally_status status);
+
+/* The opened device of a spec, which stays open; the string "" or None is the CPU. NULL: an exception is set. */
+tally_device *core_device(PyObject *spec);
+tally_device *core_cpu(void);
+/* Whether the object names no device, "cpu", or "cpu:...": memory of the host is all that it knows. */
+
+/* Work on so many bytes. Between begin and end the interpreter's lock is not held where that is worth it, and the
+ * engine asks for signals. */
+struct work {
+    PyThreadState *thread;
+    int stopped; /* a signal's handler has raised */
+};
+void work_begin(struct work *w, size_t bytes);
+/* What the work came to: TALLY_ESTOPPED where a handler has raised, whatever the engine made of it. */
+tally_status work_end(struct work *w, tally_status s);
+
+/* An array laid open. */
+struct view {
+    Py_buffer buffer;
+    int held;
+    size_t n, itemsize;   /* elements; bytes an element */
+    ptrdiff_t stride[64]; /* in elements */
+    size_t length[64];
+};
+/* Fails (-1) with an exception where the object lays nothing open, or strides are no multiples of elements.
+ * None gives an empty view whose buf is NULL. */
+int view_get(PyObject *object, int writable, struct view *v);
+void view_release(struct view *v);
+/* Whether elements lie side by side in C order. */
+int view_is_contiguous(const struct view *v);
+
+/* Numbers from Python. */
+PyObject *core_number(const tally_value *value);
+
+/* The types of problem.c, state.c and tensor.c; -1 with an exception. */
+int core_add_problem(PyObject *module, struct core *core);
+int core_add_states(PyObject *module, struct core *core);
+int core_add_tensor(PyObject *module, struct core *core);
+int core_add_functions(PyObject *module, struct core *core);
+PyObject *core_bind(PyObject *module, PyObject *arguments);
+
+/* A problem as an object: what is asked, and all that it points to. */
+struct problem_object {
+    PyObject_HEAD tally_problem problem;
+    tally_operator user;
+    uint64_t identity;
+    PyObject *keep, *source; /* what the operator's code lives in; its text */
+    size_t values;
+};
+/* The problem of an object that must be one of ours; NULL with TypeError. */
+struct problem_object *core_problem(struct core *core, PyObject *object);
+/* Values as a tuple of numbers; None where there is no value. */
+PyObject *core_values(const struct problem_object *p, const tally_value *value);
+
+#endif

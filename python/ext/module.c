@@ -1,0 +1,362 @@
+/*
+ * module.c - tally._core itself: its state, its errors, devices, buffers.
+ */
+#include "core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct core *core_of(PyObject *module) {
+    return PyModule_GetState(module);
+}
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+PyObject *core_raise(tally_status status) {
+    PyObject *type = PyExc_RuntimeError;
+    switch (status) {
+    case TALLY_EINVAL:
+    case TALLY_EDEVICE:
+    case TALLY_EFORMAT:
+    case TALLY_ECOMPILE:
+        type = PyExc_ValueError;
+        break;
+    case TALLY_ETYPE:
+        type = PyExc_TypeError;
+        break;
+    case TALLY_ENOMEM:
+        type = PyExc_MemoryError;
+        break;
+    case TALLY_ERANGE:
+        type = PyExc_OverflowError;
+        break;
+    case TALLY_EUNSUPPORTED:
+        type = PyExc_NotImplementedError;
+        break;
+    case TALLY_ESTOPPED:
+        if (PyErr_Occurred()) return NULL; /* the signal's handler has raised */
+        type = PyExc_KeyboardInterrupt;
+        break;
+    default:
+        break;
+    }
+    PyErr_SetString(type, tally_error());
+    return NULL;
+}
+
+/* ---- Devices -------------------------------------------------------------------------------- */
+
+/* Opened once for the process and never closed: calls of other threads may be using them. */
+static struct opened {
+    char spec[64];
+    tally_device *device;
+    struct opened *next;
+} * opened;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static tally_device *cpu; /* atomic */
+
+static tally_status open_once(const char *spec, tally_device **out) {
+    tally_status s = TALLY_OK;
+    pthread_mutex_lock(&opening);
+    struct opened *o = opened;
+    while (o && strcmp(o->spec, spec) != 0)
+        o = o->next;
+    if (!o && (o = calloc(1, sizeof *o))) {
+        strcpy(o->spec, spec);
+        s = tally_open(spec, &o->device);
+        if (s == TALLY_OK) {
+            o->next = opened;
+            opened = o;
+        } else {
+            free(o);
+            o = NULL;
+        }
+    } else if (!o)
+        s = TALLY_ENOMEM;
+    if (o) *out = o->device;
+    pthread_mutex_unlock(&opening);
+    return s;
+}
+
+tally_device *core_cpu(void) {
+    tally_device *device = __atomic_load_n(&cpu, __ATOMIC_ACQUIRE);
+    if (device) return device;
+    const tally_status s = open_once("cpu", &device);
+    if (s != TALLY_OK)
+        core_raise(s);
+    else
+        __atomic_store_n(&cpu, device, __ATOMIC_RELEASE);
+    return device;
+}
+
+tally_device *core_device(PyObject *spec) {
+    tally_device *device = NULL;
+    Py_ssize_t length;
+    if (!spec || spec == Py_None) return core_cpu();
+    const char *text = PyUnicode_Check(spec) ? PyUnicode_AsUTF8AndSize(spec, &length) : NULL;
+    if (!text) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "device= is a text such as \"cpu\" or \"cuda:0\", not %R",
+                         spec);
+        return NULL;
+    }
+    if (length >= 64 || strlen(text) != (size_t)length) {
+        PyErr_Format(PyExc_ValueError, "%R is no device", spec);
+        return NULL;
+    }
+    tally_status s;
+    PyThreadState *thread = PyEval_SaveThread(); /* opening a GPU takes a while */
+    s = open_once(text, &device);
+    PyEval_RestoreThread(thread);
+    if (s != TALLY_OK) {
+        core_raise(s);
+        return NULL;
+    }
+    return device;
+}
+
+static PyObject *info_dict(const tally_device_info *i) {
+    return Py_BuildValue("{s:s,s:s,s:s,s:I,s:I,s:K}", "spec", i->spec, "name", i->name, "isa",
+                         i->isa, "units", i->units, "threads", i->threads, "memory",
+                         i->memory_bytes);
+}
+
+static PyObject *devices(PyObject *module, PyObject *unused) {
+    tally_device_info info[32];
+    size_t count = 0;
+    (void)module, (void)unused;
+    tally_status s = tally_device_list(info, 32, &count);
+    if (s != TALLY_OK) return core_raise(s);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < count && i < 32; i++) {
+        PyObject *entry = info_dict(&info[i]);
+        if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
+    return list;
+}
+
+static PyObject *describe_device(PyObject *module, PyObject *spec) {
+    tally_device_info info;
+    (void)module;
+    tally_device *d = core_device(spec);
+    if (!d) return NULL;
+    tally_status s = tally_device_describe(d, &info);
+    return s == TALLY_OK ? info_dict(&info) : core_raise(s);
+}
+
+/* ---- Work without the interpreter's lock ---------------------------------------------------- */
+
+/* Giving the lock up and taking it again costs about as much as reducing so many bytes. */
+#define WORTH_RELEASING ((size_t)32 << 10)
+
+static int signals(void *context) {
+    struct work *w = context;
+    PyEval_RestoreThread(w->thread);
+    if (PyErr_CheckSignals() != 0) w->stopped = 1;
+    w->thread = PyEval_SaveThread();
+    return w->stopped;
+}
+
+void work_begin(struct work *w, size_t bytes) {
+    w->thread = NULL;
+    w->stopped = 0;
+    if (bytes < WORTH_RELEASING) return;
+    w->thread = PyEval_SaveThread();
+    tally_stop_when(signals, w);
+}
+
+tally_status work_end(struct work *w, tally_status s) {
+    if (!w->thread) return s;
+    tally_stop_when(NULL, NULL);
+    PyEval_RestoreThread(w->thread);
+    return w->stopped ? TALLY_ESTOPPED : s;
+}
+
+/* ---- Buffers -------------------------------------------------------------------------------- */
+
+int view_get(PyObject *object, int writable, struct view *v) {
+    v->held = 0;
+    v->n = 0;
+    v->itemsize = 1;
+    v->buffer.buf = NULL;
+    v->buffer.ndim = 0;
+    if (!object || object == Py_None) return 0;
+    if (PyObject_GetBuffer(object, &v->buffer, PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0)) < 0)
+        return -1;
+    v->held = 1;
+    v->n = 1;
+    v->itemsize = (size_t)v->buffer.itemsize;
+    if (v->buffer.ndim > 64) {
+        PyErr_SetString(PyExc_ValueError, "more than 64 dimensions");
+        view_release(v);
+        return -1;
+    }
+    for (int i = 0; i < v->buffer.ndim; i++) {
+        v->length[i] = (size_t)v->buffer.shape[i];
+        v->n *= v->length[i];
+        v->stride[i] = v->itemsize ? v->buffer.strides[i] / v->buffer.itemsize : 0;
+        if (v->length[i] > 1 && v->itemsize && v->buffer.strides[i] % v->buffer.itemsize != 0) {
+            PyErr_SetString(PyExc_ValueError, "strides are no multiples of an element");
+            view_release(v);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void view_release(struct view *v) {
+    if (v->held) PyBuffer_Release(&v->buffer);
+    v->held = 0;
+}
+
+int view_is_contiguous(const struct view *v) {
+    return !v->held || v->n == 0 || PyBuffer_IsContiguous(&v->buffer, 'C');
+}
+
+PyObject *core_number(const tally_value *value) {
+    switch (value->type) {
+    case TALLY_I8:
+        return PyLong_FromLong(value->as.i8);
+    case TALLY_I16:
+        return PyLong_FromLong(value->as.i16);
+    case TALLY_I32:
+        return PyLong_FromLong(value->as.i32);
+    case TALLY_I64:
+        return PyLong_FromLongLong(value->as.i64);
+    case TALLY_U8:
+        return PyLong_FromLong(value->as.u8);
+    case TALLY_U16:
+        return PyLong_FromLong(value->as.u16);
+    case TALLY_U32:
+        return PyLong_FromUnsignedLong(value->as.u32);
+    case TALLY_U64:
+        return PyLong_FromUnsignedLongLong(value->as.u64);
+    case TALLY_F16:
+    case TALLY_BF16:
+    case TALLY_F32:
+    case TALLY_F64:
+        return PyFloat_FromDouble(tally_value_double(value));
+    }
+    Py_RETURN_NONE;
+}
+
+/* ---- What Python tells the module ----------------------------------------------------------- */
+
+/* _numpy(ndarray, scalars, pair, empty): NumPy has been imported. scalars: a tuple by type, None for none. */
+static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
+    struct core *core = core_of(module);
+    PyObject *ndarray, *scalars, *pair, *empty;
+    if (!PyArg_ParseTuple(arguments, "OO!OO", &ndarray, &PyTuple_Type, &scalars, &pair, &empty))
+        return NULL;
+    if (!PyType_Check(ndarray) || PyTuple_Size(scalars) != CORE_TYPES) {
+        PyErr_SetString(PyExc_TypeError, "_numpy: wrong arguments");
+        return NULL;
+    }
+    for (int i = 0; i < CORE_TYPES; i++) {
+        PyObject *type = PyTuple_GetItem(scalars, i), *old = core->scalar[i];
+        core->scalar[i] = type == Py_None ? NULL : Py_NewRef(type);
+        Py_XDECREF(old);
+    }
+    Py_XDECREF(core->empty);
+    core->empty = Py_NewRef(empty);
+    Py_XDECREF(core->pair);
+    core->pair = Py_NewRef(pair);
+    Py_XDECREF((PyObject *)core->ndarray);
+    core->ndarray = (PyTypeObject *)Py_NewRef(ndarray);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
+    {"_bind", core_bind, METH_VARARGS,
+     "_bind(name, function, doc): the fast call in front of a function."},
+    {"devices", devices, METH_NOARGS, "The devices that are here, as dictionaries."},
+    {"describe_device", describe_device, METH_O, "What a device is, as a dictionary."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module) {
+    struct core *core = core_of(module);
+    if (core_add_problem(module, core) < 0 || core_add_states(module, core) < 0 ||
+        core_add_tensor(module, core) < 0)
+        return -1;
+    return PyModule_AddStringConstant(module, "version", tally_version());
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg) {
+    struct core *core = core_of(module);
+    for (int i = 0; i < FUNCTIONS; i++)
+        Py_VISIT(core->slow[i]);
+    for (int i = 0; i < CORE_TYPES; i++)
+        Py_VISIT(core->scalar[i]);
+    Py_VISIT(core->ndarray);
+    for (int i = 0; i < 256; i++)
+        Py_VISIT(core->small[i]);
+    Py_VISIT(core->empty);
+    Py_VISIT(core->pair);
+    Py_VISIT(core->problem);
+    Py_VISIT(core->state);
+    Py_VISIT(core->groups);
+    Py_VISIT(core->tensor);
+    return 0;
+}
+
+static int clear(PyObject *module) {
+    struct core *core = core_of(module);
+    for (int i = 0; i < FUNCTIONS; i++)
+        Py_CLEAR(core->slow[i]);
+    for (int i = 0; i < CORE_TYPES; i++)
+        Py_CLEAR(core->scalar[i]);
+    Py_CLEAR(core->ndarray);
+    for (int i = 0; i < 256; i++)
+        Py_CLEAR(core->small[i]);
+    Py_CLEAR(core->empty);
+    Py_CLEAR(core->pair);
+    Py_CLEAR(core->problem);
+    Py_CLEAR(core->state);
+    Py_CLEAR(core->groups);
+    Py_CLEAR(core->tensor);
+    return 0;
+}
+
+/* (The functions' texts live as long as the state: a function object points to them.) */
+static void release(void *module) {
+    struct core *core = core_of(module);
+    if (!core) return;
+    clear(module);
+    for (int i = 0; i < FUNCTIONS; i++)
+        Py_CLEAR(core->docs[i]);
+}
+
+/* What newer interpreters are told, by the numbers of CPython 3.12 and 3.13, as older headers have no names for
+ * them: that each interpreter may have a lock of its own, and that there need be none. */
+enum { SLOT_INTERPRETERS = 3, SLOT_GIL = 4 };
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)execute},
+    {0, NULL}, /* from 3.12 on SLOT_INTERPRETERS */
+    {0, NULL}, /* without a lock SLOT_GIL */
+    {0, NULL},
+};
+
+struct PyModuleDef core_module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "tally._core",
+    .m_doc =
+        "The part of the package that is C. Its callers are in Python; nothing here is public.",
+    .m_size = sizeof(struct core),
+    .m_methods = methods,
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = release,
+};
+
+PyMODINIT_FUNC PyInit__core(void) {
+    if (Py_Version >= 0x030C0000) slots[1] = (PyModuleDef_Slot){SLOT_INTERPRETERS, (void *)2};
+#ifdef Py_GIL_DISABLED
+    slots[2] = (PyModuleDef_Slot){SLOT_GIL, (void *)1};
+#endif
+    return PyModuleDef_Init(&core_module);
+}

@@ -1,0 +1,440 @@
+/*
+ * problem.c - Problem: what is asked, and its answers for whole arrays, along axes, by segment, by group, on queues.
+ *
+ * Types and operators come as names, arrays as whatever lays a buffer open. The caller in Python has seen to types
+ * and shapes; what is checked here is what would read or write where it must not.
+ */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef void combine_function(void *, const void *, const void *, void *, size_t);
+
+struct problem_object *core_problem(struct core *core, PyObject *object) {
+    if (PyObject_TypeCheck(object, core->problem)) return (struct problem_object *)object;
+    PyErr_SetString(PyExc_TypeError, "not a Problem");
+    return NULL;
+}
+
+PyObject *core_values(const struct problem_object *p, const tally_value *value) {
+    PyObject *tuple = PyTuple_New((Py_ssize_t)p->values);
+    for (size_t i = 0; tuple && i < p->values; i++) {
+        PyObject *number = core_number(&value[i]);
+        if (!number)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SetItem(tuple, (Py_ssize_t)i, number);
+    }
+    return tuple;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+static int parse_op(const char *name, tally_op *out) {
+    if (strcmp(name, "user") == 0) {
+        *out = TALLY_USER;
+        return 0;
+    }
+    tally_status s = tally_op_parse(name, out);
+    if (s != TALLY_OK) core_raise(s);
+    return s == TALLY_OK ? 0 : -1;
+}
+
+static int parse_ops(PyObject *ops, tally_problem *p) {
+    const Py_ssize_t n = PyTuple_Size(ops);
+    if (n < 1 || n > 9) {
+        PyErr_SetString(PyExc_ValueError, "from one to nine operators");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(ops, i), NULL);
+        if (!name || parse_op(name, i == 0 ? &p->op : &p->also[i - 1]) < 0) return -1;
+    }
+    return 0;
+}
+
+/* user: (address of combine, address of identity's bytes as bytes, commutative, source or None, what to keep) */
+static int parse_user(PyObject *user, struct problem_object *self) {
+    unsigned long long address;
+    const char *identity;
+    Py_ssize_t size;
+    int commutative;
+    PyObject *source, *keep;
+    if (user == Py_None) return 0;
+    if (!PyArg_ParseTuple(user, "Ky#pOO", &address, &identity, &size, &commutative, &source, &keep))
+        return -1;
+    if (size != (Py_ssize_t)tally_type_size(self->problem.type)) {
+        PyErr_SetString(PyExc_ValueError, "the identity is not one element");
+        return -1;
+    }
+    memcpy(&self->identity, identity, (size_t)size);
+    self->user = (tally_operator){.combine = (combine_function *)(uintptr_t)address,
+                                  .identity = &self->identity,
+                                  .commutative = commutative};
+    self->keep = Py_NewRef(keep);
+    if (source != Py_None) {
+        self->source = Py_NewRef(source);
+        if (!(self->user.source = PyUnicode_AsUTF8AndSize(source, NULL))) return -1;
+    }
+    self->problem.user = &self->user;
+    return 0;
+}
+
+/* Problem(ops, type, out, fast, ddof, user) */
+static PyObject *problem_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    PyObject *ops, *user;
+    const char *element, *out;
+    int fast;
+    double ddof;
+    if (names && PyDict_Size(names) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Problem takes no names");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "O!szpdO", &PyTuple_Type, &ops, &element, &out, &fast, &ddof,
+                          &user))
+        return NULL;
+    allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct problem_object *self = (struct problem_object *)make(type, 0);
+    if (!self) return NULL;
+    self->problem.fast = fast;
+    self->problem.ddof = ddof;
+    tally_status s = tally_type_parse(element, &self->problem.type);
+    if (s == TALLY_OK && out) s = tally_type_parse(out, &self->problem.out);
+    if (s != TALLY_OK)
+        core_raise(s);
+    else if (parse_ops(ops, &self->problem) == 0 && parse_user(user, self) == 0) {
+        s = tally_problem_values(&self->problem, &self->values);
+        if (s == TALLY_OK) return (PyObject *)self;
+        core_raise(s);
+    }
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void problem_free(PyObject *object) {
+    struct problem_object *self = (struct problem_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(self->keep);
+    Py_XDECREF(self->source);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+/* What the values are: pairs of the operator's and the type's name. */
+static PyObject *problem_values(PyObject *object, PyObject *unused) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < self->values; i++) {
+        PyObject *pair =
+            Py_BuildValue("(ss)", tally_op_name(tally_problem_value_op(&self->problem, i)),
+                          tally_type_name(tally_problem_value_type(&self->problem, i)));
+        if (!pair || PyList_Append(list, pair) < 0) Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
+/* ---- Whole arrays ---------------------------------------------------------------------------- */
+
+/* An array of the problem's elements, side by side. */
+static int get_elements(const struct problem_object *p, PyObject *object, struct view *v) {
+    if (view_get(object, 0, v) < 0) return -1;
+    if (!v->held || (v->itemsize == tally_type_size(p->problem.type) && view_is_contiguous(v)))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "not contiguous elements of the problem's type");
+    view_release(v);
+    return -1;
+}
+
+static int get_pair(const struct problem_object *p, PyObject *a, PyObject *b, struct view *x,
+                    struct view *y) {
+    if (get_elements(p, a, x) < 0) return -1;
+    if (get_elements(p, b, y) < 0) {
+        view_release(x);
+        return -1;
+    }
+    if (!y->held || y->n == x->n) return 0;
+    PyErr_Format(PyExc_ValueError, "the arrays have %zu and %zu elements", x->n, y->n);
+    view_release(x);
+    view_release(y);
+    return -1;
+}
+
+/* reduce(x, y, device) -> the values */
+static PyObject *problem_reduce(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *a, *b, *spec;
+    struct view x, y;
+    struct work work;
+    tally_value value[TALLY_VALUES_MAX];
+    if (!PyArg_ParseTuple(arguments, "OOO", &a, &b, &spec)) return NULL;
+    tally_device *device = core_device(spec);
+    if (!device || get_pair(self, a, b, &x, &y) < 0) return NULL;
+    work_begin(&work, x.n * x.itemsize);
+    tally_status s = tally_reduce(device, &self->problem, x.buffer.buf, y.buffer.buf, x.n, value);
+    s = work_end(&work, s);
+    view_release(&x);
+    view_release(&y);
+    return s == TALLY_OK ? core_values(self, value) : core_raise(s);
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+/* Where a call's arrays are held. */
+struct parts {
+    struct view x, y, mask, more, out[TALLY_VALUES_MAX];
+    void *place[TALLY_VALUES_MAX];
+};
+
+static void parts_release(const struct problem_object *p, struct parts *a) {
+    view_release(&a->x);
+    view_release(&a->y);
+    view_release(&a->mask);
+    view_release(&a->more);
+    for (size_t i = 0; i < p->values; i++)
+        view_release(&a->out[i]);
+    free(a);
+}
+
+static struct parts *parts_get(const struct problem_object *p, PyObject *x, PyObject *y,
+                               PyObject *mask, PyObject *more, PyObject *out) {
+    struct parts *a = calloc(1, sizeof *a);
+    if (!a) return (struct parts *)PyErr_NoMemory();
+    int ok = view_get(x, 0, &a->x) == 0 && view_get(y, 0, &a->y) == 0 &&
+             view_get(mask, 0, &a->mask) == 0 && view_get(more, 0, &a->more) == 0;
+    const size_t element = tally_type_size(p->problem.type);
+    if (ok && (!a->x.held || a->x.itemsize != element || (a->y.held && a->y.itemsize != element) ||
+               (a->mask.held && a->mask.itemsize != 1) || !PyTuple_Check(out) ||
+               PyTuple_Size(out) != (Py_ssize_t)p->values)) {
+        PyErr_SetString(PyExc_ValueError, "arrays do not suit the problem");
+        ok = 0;
+    }
+    for (size_t i = 0; ok && i < p->values; i++) {
+        ok = view_get(PyTuple_GetItem(out, (Py_ssize_t)i), 1, &a->out[i]) == 0;
+        a->place[i] = a->out[i].buffer.buf;
+        if (ok && a->out[i].itemsize != tally_type_size(tally_problem_value_type(&p->problem, i))) {
+            PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
+            ok = 0;
+        }
+    }
+    if (ok) return a;
+    parts_release(p, a);
+    return NULL;
+}
+
+static int same_lengths(const struct view *a, const struct view *b) {
+    if (!b->held) return 1;
+    if (a->buffer.ndim != b->buffer.ndim) return 0;
+    for (int i = 0; i < a->buffer.ndim; i++)
+        if (a->length[i] != b->length[i]) return 0;
+    return 1;
+}
+
+/* Whether a result has x's dimensions, of length 1 where they are reduced, and all results the same strides. */
+static int results_suit(const struct problem_object *p, const struct parts *a, unsigned long axes) {
+    for (size_t i = 0; i < p->values; i++) {
+        const struct view *o = &a->out[i];
+        if (o->buffer.ndim != a->x.buffer.ndim) return 0;
+        for (int d = 0; d < o->buffer.ndim; d++)
+            if (o->length[d] != (axes >> d & 1 ? 1 : a->x.length[d]) ||
+                (o->length[d] > 1 && o->stride[d] != a->out[0].stride[d]))
+                return 0;
+    }
+    return 1;
+}
+
+static PyObject *parts_end(const struct problem_object *p, struct parts *a, tally_status s) {
+    parts_release(p, a);
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
+/* axes(x, y, mask, axes, out, device): reduces along the axes whose bits are set. out: a tuple of arrays of x's
+ * dimensions, of length 1 where reduced. */
+static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *x, *y, *mask, *out, *spec;
+    unsigned long axes;
+    struct work work;
+    if (!PyArg_ParseTuple(arguments, "OOOkOO", &x, &y, &mask, &axes, &out, &spec)) return NULL;
+    tally_device *device = core_device(spec);
+    struct parts *a = device ? parts_get(self, x, y, mask, NULL, out) : NULL;
+    if (!a) return NULL;
+    if (a->x.buffer.ndim > TALLY_DIMS_MAX || !same_lengths(&a->x, &a->y) ||
+        !same_lengths(&a->x, &a->mask) || !results_suit(self, a, axes)) {
+        PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
+        parts_release(self, a);
+        return NULL;
+    }
+    const tally_shape shape = {.cut = TALLY_AXES,
+                               .dims = (unsigned)a->x.buffer.ndim,
+                               .length = a->x.length,
+                               .x_stride = a->x.stride,
+                               .y_stride = a->y.held ? a->y.stride : NULL,
+                               .axes = (uint32_t)axes,
+                               .out_stride = a->out[0].stride,
+                               .mask = a->mask.buffer.buf,
+                               .mask_stride = a->mask.held ? a->mask.stride : NULL};
+    work_begin(&work, a->x.n * a->x.itemsize);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
+    return parts_end(self, a, s);
+}
+
+/* Runs of one dimension: x, y, mask and results side by side. */
+static int are_rows(const struct problem_object *p, const struct parts *a, size_t results) {
+    int ok = view_is_contiguous(&a->x) && view_is_contiguous(&a->y) &&
+             view_is_contiguous(&a->mask) && view_is_contiguous(&a->more) &&
+             (!a->y.held || a->y.n == a->x.n) && (!a->mask.held || a->mask.n == a->x.n);
+    for (size_t i = 0; i < p->values; i++)
+        ok = ok && view_is_contiguous(&a->out[i]) && a->out[i].n == results;
+    if (!ok) PyErr_SetString(PyExc_ValueError, "shapes do not suit each other");
+    return ok;
+}
+
+/* segments(x, y, mask, offsets, out, device): offsets is an array of i32 or i64, or how many equal segments. */
+static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *x, *y, *mask, *offsets, *out, *spec;
+    struct work work;
+    if (!PyArg_ParseTuple(arguments, "OOOOOO", &x, &y, &mask, &offsets, &out, &spec)) return NULL;
+    const int equal = PyLong_Check(offsets);
+    const size_t equals = equal ? PyLong_AsSize_t(offsets) : 0;
+    if (equal && PyErr_Occurred()) return NULL;
+    tally_device *device = core_device(spec);
+    struct parts *a = device ? parts_get(self, x, y, mask, equal ? NULL : offsets, out) : NULL;
+    if (!a) return NULL;
+    const size_t count = equal ? equals : a->more.n > 0 ? a->more.n - 1 : 0;
+    if (!are_rows(self, a, count)) {
+        parts_release(self, a);
+        return NULL;
+    }
+    const tally_shape shape = {.cut = TALLY_SEGMENTS,
+                               .n = a->x.n,
+                               .count = count,
+                               .offsets = a->more.buffer.buf,
+                               .offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64,
+                               .mask = a->mask.buffer.buf};
+    work_begin(&work, a->x.n * a->x.itemsize + count * 8);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
+    return parts_end(self, a, s);
+}
+
+/* groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device) */
+static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *x, *y, *mask, *ids, *out, *spec;
+    const char *type_name;
+    Py_ssize_t count;
+    int skip, sorted;
+    tally_type type;
+    struct work work;
+    if (!PyArg_ParseTuple(arguments, "OOOOsnppOO", &x, &y, &mask, &ids, &type_name, &count, &skip,
+                          &sorted, &out, &spec))
+        return NULL;
+    if (tally_type_parse(type_name, &type) != TALLY_OK) return core_raise(TALLY_ETYPE);
+    tally_device *device = core_device(spec);
+    struct parts *a = device ? parts_get(self, x, y, mask, ids, out) : NULL;
+    if (!a) return NULL;
+    if (a->more.n != a->x.n || a->more.itemsize != tally_type_size(type) || count < 0)
+        PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", a->x.n, a->more.n);
+    if (PyErr_Occurred() || !are_rows(self, a, (size_t)count)) {
+        parts_release(self, a);
+        return NULL;
+    }
+    const tally_shape shape = {.cut = TALLY_GROUPS,
+                               .n = a->x.n,
+                               .count = (size_t)count,
+                               .ids = a->more.buffer.buf,
+                               .ids_type = type,
+                               .skip_outside = skip,
+                               .sorted = sorted,
+                               .mask = a->mask.buffer.buf};
+    work_begin(&work, a->x.n * a->x.itemsize + (size_t)count * 8);
+    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
+                                         a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
+    return parts_end(self, a, s);
+}
+
+/* ---- On a queue ------------------------------------------------------------------------------ */
+
+/* workspace(n, device) -> bytes */
+static PyObject *problem_workspace(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *spec;
+    Py_ssize_t n;
+    size_t bytes;
+    if (!PyArg_ParseTuple(arguments, "nO", &n, &spec)) return NULL;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
+    const tally_status s = tally_workspace(device, &self->problem, (size_t)n, &bytes);
+    PyEval_RestoreThread(thread);
+    return s == TALLY_OK ? PyLong_FromSize_t(bytes) : core_raise(s);
+}
+
+/* enqueue(x, y, n, workspace, bytes, queue, results, device): all but n and bytes are addresses. */
+static PyObject *problem_enqueue(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    unsigned long long x, y, workspace, queue, results;
+    Py_ssize_t n, bytes;
+    PyObject *spec;
+    if (!PyArg_ParseTuple(arguments, "KKnKnKKO", &x, &y, &n, &workspace, &bytes, &queue, &results,
+                          &spec))
+        return NULL;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    const tally_call call = {.x = (void *)(uintptr_t)x,
+                             .y = (void *)(uintptr_t)y,
+                             .n = (size_t)n,
+                             .workspace = (void *)(uintptr_t)workspace,
+                             .workspace_bytes = (size_t)bytes,
+                             .queue = (void *)(uintptr_t)queue,
+                             .results = (void *)(uintptr_t)results};
+    const tally_status s = tally_enqueue(device, &self->problem, &call);
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
+/* ---- The type -------------------------------------------------------------------------------- */
+
+static PyMethodDef problem_methods[] = {
+    {"values", problem_values, METH_NOARGS, "What the values are: (operator, type) each."},
+    {"reduce", problem_reduce, METH_VARARGS,
+     "reduce(x, y, device): the values of contiguous arrays."},
+    {"axes", problem_axes, METH_VARARGS, "axes(x, y, mask, axes, out, device)"},
+    {"segments", problem_segments, METH_VARARGS, "segments(x, y, mask, offsets, out, device)"},
+    {"groups", problem_groups, METH_VARARGS,
+     "groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device)"},
+    {"workspace", problem_workspace, METH_VARARGS, "workspace(n, device): bytes"},
+    {"enqueue", problem_enqueue, METH_VARARGS,
+     "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot problem_slots[] = {
+    {Py_tp_new, (void *)problem_new},
+    {Py_tp_dealloc, (void *)problem_free},
+    {Py_tp_methods, problem_methods},
+    {Py_tp_doc, (void *)"Problem(ops, type, out, fast, ddof, user): what is asked of an array."},
+    {0, NULL},
+};
+
+static PyType_Spec problem_spec = {
+    .name = "tally._core.Problem",
+    .basicsize = sizeof(struct problem_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = problem_slots,
+};
+
+int core_add_problem(PyObject *module, struct core *core) {
+    core->problem = (PyTypeObject *)PyType_FromModuleAndSpec(module, &problem_spec, NULL);
+    return core->problem ? PyModule_AddType(module, core->problem) : -1;
+}

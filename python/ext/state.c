@@ -1,0 +1,481 @@
+/*
+ * state.c - State and Groups: tally.h's states as objects. Each has a lock, as a state is one thread's at a time and
+ * feeding gives up the interpreter's.
+ */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct state_object {
+    PyObject_HEAD struct problem_object *problem;
+    PyThread_type_lock lock;
+    tally_state *state;   /* State has this, */
+    tally_groups *groups; /* Groups this */
+    size_t count;
+};
+
+/* Whoever waits does not hold the interpreter's lock, which the other may need to go on. */
+static void lock(struct state_object *s) {
+    if (PyThread_acquire_lock(s->lock, NOWAIT_LOCK)) return;
+    PyThreadState *thread = PyEval_SaveThread();
+    PyThread_acquire_lock(s->lock, WAIT_LOCK);
+    PyEval_RestoreThread(thread);
+}
+
+static void unlock(struct state_object *s) {
+    PyThread_release_lock(s->lock);
+}
+
+/* Two at once, in the order of their addresses, so that two threads cannot wait for each other. */
+static void lock_both(struct state_object *a, struct state_object *b) {
+    if (a == b) {
+        lock(a);
+        return;
+    }
+    lock(a < b ? a : b);
+    lock(a < b ? b : a);
+}
+
+static void unlock_both(struct state_object *a, struct state_object *b) {
+    unlock(a);
+    if (a != b) unlock(b);
+}
+
+static PyObject *done(tally_status s) {
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
+static struct state_object *make(PyTypeObject *type, struct problem_object *problem) {
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct state_object *self = (struct state_object *)alloc(type, 0);
+    if (!self) return NULL;
+    self->problem = (struct problem_object *)Py_NewRef((PyObject *)problem);
+    if ((self->lock = PyThread_allocate_lock())) return self;
+    Py_DECREF(self);
+    return (struct state_object *)PyErr_NoMemory();
+}
+
+static void object_free(PyObject *object) {
+    struct state_object *self = (struct state_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    tally_state_destroy(self->state);
+    tally_groups_destroy(self->groups);
+    if (self->lock) PyThread_free_lock(self->lock);
+    Py_XDECREF((PyObject *)self->problem);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *object_problem(PyObject *object, void *unused) {
+    (void)unused;
+    return Py_NewRef((PyObject *)((struct state_object *)object)->problem);
+}
+
+static struct state_object *other_of(PyObject *object, PyObject *other) {
+    if (PyObject_TypeCheck(other, Py_TYPE(object))) return (struct state_object *)other;
+    PyErr_SetString(PyExc_TypeError, "not a state of the same kind");
+    return NULL;
+}
+
+/* ---- State ----------------------------------------------------------------------------------- */
+
+/* State(problem, saved=None) */
+static PyObject *state_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    PyObject *problem, *saved = Py_None;
+    (void)names;
+    if (!PyArg_ParseTuple(arguments, "O|O", &problem, &saved)) return NULL;
+    PyObject *module = PyType_GetModule(type);
+    struct problem_object *p = module ? core_problem(core_of(module), problem) : NULL;
+    struct state_object *self = p ? make(type, p) : NULL;
+    struct view v;
+    if (!self) return NULL;
+    tally_status s = TALLY_EINVAL;
+    if (saved == Py_None)
+        s = tally_state_create(&p->problem, &self->state);
+    else if (view_get(saved, 0, &v) == 0) {
+        s = tally_state_load(v.buffer.buf, v.n * v.itemsize, &p->problem, &self->state);
+        view_release(&v);
+    }
+    if (s == TALLY_OK) return (PyObject *)self;
+    Py_DECREF(self);
+    return PyErr_Occurred() ? NULL : core_raise(s);
+}
+
+static int open_elements(const struct problem_object *p, PyObject *object, struct view *v) {
+    if (view_get(object, 0, v) < 0) return -1;
+    if (!v->held || (v->itemsize == tally_type_size(p->problem.type) && view_is_contiguous(v)))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "not contiguous elements of the problem's type");
+    view_release(v);
+    return -1;
+}
+
+/* feed(x, y, device) */
+static PyObject *state_feed(PyObject *object, PyObject *arguments) {
+    struct state_object *self = (struct state_object *)object;
+    PyObject *a, *b, *spec;
+    struct view x, y;
+    struct work work;
+    if (!PyArg_ParseTuple(arguments, "OOO", &a, &b, &spec)) return NULL;
+    tally_device *device = core_device(spec);
+    if (!device || open_elements(self->problem, a, &x) < 0) return NULL;
+    if (open_elements(self->problem, b, &y) < 0) {
+        view_release(&x);
+        return NULL;
+    }
+    tally_status s = TALLY_OK;
+    if (y.held && y.n != x.n)
+        PyErr_Format(PyExc_ValueError, "the arrays have %zu and %zu elements", x.n, y.n);
+    else {
+        lock(self);
+        work_begin(&work, x.n * x.itemsize);
+        s = tally_state_feed(self->state, device, x.buffer.buf, y.buffer.buf, x.n);
+        s = work_end(&work, s);
+        unlock(self);
+    }
+    view_release(&x);
+    view_release(&y);
+    return PyErr_Occurred() ? NULL : done(s);
+}
+
+static PyObject *state_merge(PyObject *object, PyObject *other) {
+    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
+    if (!right) return NULL;
+    lock_both(self, right);
+    const tally_status s = tally_state_merge(self->state, right->state);
+    unlock_both(self, right);
+    return done(s);
+}
+
+static PyObject *state_subtract(PyObject *object, PyObject *other) {
+    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
+    if (!right) return NULL;
+    lock_both(self, right);
+    const tally_status s = tally_state_subtract(self->state, right->state);
+    unlock_both(self, right);
+    return done(s);
+}
+
+static PyObject *state_negate(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    const tally_status s = tally_state_negate(self->state);
+    unlock(self);
+    return done(s);
+}
+
+static PyObject *state_clear(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    tally_state_clear(self->state);
+    unlock(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *state_begin_at(PyObject *object, PyObject *first) {
+    struct state_object *self = (struct state_object *)object;
+    const unsigned long long at = PyLong_AsUnsignedLongLong(first);
+    if (PyErr_Occurred()) return NULL;
+    lock(self);
+    const tally_status s = tally_state_begin_at(self->state, at);
+    unlock(self);
+    return done(s);
+}
+
+static PyObject *state_count(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    const uint64_t n = tally_state_count(self->state);
+    unlock(self);
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *state_value(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    tally_value value[TALLY_VALUES_MAX];
+    (void)unused;
+    lock(self);
+    const tally_status s = tally_state_value(self->state, value);
+    unlock(self);
+    return s == TALLY_OK ? core_values(self->problem, value) : core_raise(s);
+}
+
+/* divided(divisor, type) */
+static PyObject *state_divided(PyObject *object, PyObject *arguments) {
+    struct state_object *self = (struct state_object *)object;
+    long long divisor;
+    const char *name;
+    tally_type type = 0;
+    tally_value value;
+    if (!PyArg_ParseTuple(arguments, "Lz", &divisor, &name)) return NULL;
+    if (name && tally_type_parse(name, &type) != TALLY_OK) return core_raise(TALLY_ETYPE);
+    lock(self);
+    const tally_status s = tally_state_divided(self->state, divisor, type, &value);
+    unlock(self);
+    return s == TALLY_OK ? core_number(&value) : core_raise(s);
+}
+
+static PyObject *state_save(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    const size_t size = tally_state_size(self->state);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    const tally_status s =
+        bytes ? tally_state_save(self->state, PyBytes_AsString(bytes), size) : TALLY_OK;
+    unlock(self);
+    if (s == TALLY_OK) return bytes;
+    Py_XDECREF(bytes);
+    return core_raise(s);
+}
+
+/* The wire form as bytes of int64; empty where there is none. */
+static PyObject *state_words(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    const size_t words = tally_state_words(self->state);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(words * 8));
+    const tally_status s =
+        bytes && words
+            ? tally_state_to_words(self->state, (int64_t *)(void *)PyBytes_AsString(bytes))
+            : TALLY_OK;
+    unlock(self);
+    if (s == TALLY_OK) return bytes;
+    Py_XDECREF(bytes);
+    return core_raise(s);
+}
+
+static PyObject *state_from_words(PyObject *object, PyObject *words) {
+    struct state_object *self = (struct state_object *)object;
+    struct view v;
+    if (view_get(words, 0, &v) < 0) return NULL;
+    lock(self);
+    tally_status s = TALLY_OK;
+    if (v.n * v.itemsize != 8 * tally_state_words(self->state) || v.n == 0 ||
+        !view_is_contiguous(&v))
+        PyErr_Format(PyExc_ValueError, "%zu words of 8 bytes are wanted",
+                     tally_state_words(self->state));
+    else
+        s = tally_state_from_words(self->state, v.buffer.buf);
+    unlock(self);
+    view_release(&v);
+    return PyErr_Occurred() ? NULL : done(s);
+}
+
+static PyObject *state_copy(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    struct state_object *copy = make(Py_TYPE(object), self->problem);
+    (void)unused;
+    if (!copy) return NULL;
+    lock(self);
+    const tally_status s = tally_state_copy(self->state, &copy->state);
+    unlock(self);
+    if (s == TALLY_OK) return (PyObject *)copy;
+    Py_DECREF(copy);
+    return core_raise(s);
+}
+
+static PyMethodDef state_methods[] = {
+    {"feed", state_feed, METH_VARARGS, "feed(x, y, device)"},
+    {"merge", state_merge, METH_O, "merge(other)"},
+    {"subtract", state_subtract, METH_O, "subtract(part)"},
+    {"negate", state_negate, METH_NOARGS, "negate()"},
+    {"clear", state_clear, METH_NOARGS, "clear()"},
+    {"begin_at", state_begin_at, METH_O, "begin_at(first)"},
+    {"count", state_count, METH_NOARGS, "count()"},
+    {"value", state_value, METH_NOARGS, "value(): a tuple"},
+    {"divided", state_divided, METH_VARARGS, "divided(divisor, type)"},
+    {"save", state_save, METH_NOARGS, "save(): bytes"},
+    {"words", state_words, METH_NOARGS, "words(): bytes of int64"},
+    {"from_words", state_from_words, METH_O, "from_words(words)"},
+    {"copy", state_copy, METH_NOARGS, "copy()"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef common[] = {
+    {"problem", object_problem, NULL, "what is asked", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot state_slots[] = {
+    {Py_tp_new, (void *)state_new},
+    {Py_tp_dealloc, (void *)object_free},
+    {Py_tp_methods, state_methods},
+    {Py_tp_getset, common},
+    {Py_tp_doc, (void *)"State(problem, saved=None)"},
+    {0, NULL},
+};
+
+static PyType_Spec state_spec = {
+    .name = "tally._core.State",
+    .basicsize = sizeof(struct state_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = state_slots,
+};
+
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
+/* Groups(problem, count, saved=None) */
+static PyObject *groups_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    PyObject *problem, *saved = Py_None;
+    Py_ssize_t count;
+    (void)names;
+    if (!PyArg_ParseTuple(arguments, "On|O", &problem, &count, &saved)) return NULL;
+    PyObject *module = PyType_GetModule(type);
+    struct problem_object *p = module ? core_problem(core_of(module), problem) : NULL;
+    if (p && count < 0) {
+        PyErr_SetString(PyExc_ValueError, "groups must not be negative");
+        return NULL;
+    }
+    struct state_object *self = p ? make(type, p) : NULL;
+    struct view v;
+    if (!self) return NULL;
+    self->count = (size_t)count;
+    tally_status s = TALLY_EINVAL;
+    if (saved == Py_None)
+        s = tally_groups_create(&p->problem, (size_t)count, &self->groups);
+    else if (view_get(saved, 0, &v) == 0) {
+        s = tally_groups_load(v.buffer.buf, v.n * v.itemsize, &p->problem, &self->groups);
+        view_release(&v);
+    }
+    if (s == TALLY_OK) return (PyObject *)self;
+    Py_DECREF(self);
+    return PyErr_Occurred() ? NULL : core_raise(s);
+}
+
+/* feed(x, y, mask, ids, ids_type, skip, device) */
+static PyObject *groups_feed(PyObject *object, PyObject *arguments) {
+    struct state_object *self = (struct state_object *)object;
+    PyObject *a, *b, *c, *d, *spec;
+    const char *name;
+    int skip;
+    tally_type type;
+    struct view x, y, mask, ids;
+    struct work work;
+    if (!PyArg_ParseTuple(arguments, "OOOOspO", &a, &b, &c, &d, &name, &skip, &spec)) return NULL;
+    if (tally_type_parse(name, &type) != TALLY_OK) return core_raise(TALLY_ETYPE);
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    x.held = y.held = mask.held = ids.held = 0;
+    tally_status s = TALLY_OK;
+    if (open_elements(self->problem, a, &x) == 0 && open_elements(self->problem, b, &y) == 0 &&
+        view_get(c, 0, &mask) == 0 && view_get(d, 0, &ids) == 0) {
+        if (ids.n != x.n || ids.itemsize != tally_type_size(type) || !view_is_contiguous(&ids) ||
+            (mask.held && (mask.n != x.n || mask.itemsize != 1 || !view_is_contiguous(&mask))) ||
+            (y.held && y.n != x.n))
+            PyErr_Format(PyExc_ValueError, "%zu elements, but %zu ids", x.n, ids.n);
+        else {
+            const tally_shape shape = {.cut = TALLY_GROUPS,
+                                       .n = x.n,
+                                       .count = self->count,
+                                       .ids = ids.buffer.buf,
+                                       .ids_type = type,
+                                       .skip_outside = skip,
+                                       .mask = mask.buffer.buf};
+            lock(self);
+            work_begin(&work, x.n * x.itemsize);
+            s = tally_groups_feed(self->groups, device, &shape, x.buffer.buf, y.buffer.buf);
+            s = work_end(&work, s);
+            unlock(self);
+        }
+    }
+    view_release(&x);
+    view_release(&y);
+    view_release(&mask);
+    view_release(&ids);
+    return PyErr_Occurred() ? NULL : done(s);
+}
+
+static PyObject *groups_merge(PyObject *object, PyObject *other) {
+    struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
+    if (!right) return NULL;
+    lock_both(self, right);
+    const tally_status s = tally_groups_merge(self->groups, right->groups);
+    unlock_both(self, right);
+    return done(s);
+}
+
+/* values(out): into a tuple of contiguous arrays */
+static PyObject *groups_values(PyObject *object, PyObject *out) {
+    struct state_object *self = (struct state_object *)object;
+    const struct problem_object *p = self->problem;
+    void *place[TALLY_VALUES_MAX];
+    if (!PyTuple_Check(out) || PyTuple_Size(out) != (Py_ssize_t)p->values) {
+        PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
+        return NULL;
+    }
+    struct view *v = calloc(TALLY_VALUES_MAX, sizeof *v);
+    if (!v) return PyErr_NoMemory();
+    int ok = 1;
+    for (size_t i = 0; i < p->values && ok; i++) {
+        ok = view_get(PyTuple_GetItem(out, (Py_ssize_t)i), 1, &v[i]) == 0;
+        place[i] = v[i].buffer.buf;
+        if (ok && (v[i].n != self->count || !view_is_contiguous(&v[i]) ||
+                   v[i].itemsize != tally_type_size(tally_problem_value_type(&p->problem, i)))) {
+            PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
+            ok = 0;
+        }
+    }
+    tally_status s = TALLY_OK;
+    if (ok) {
+        lock(self);
+        s = tally_groups_values(self->groups, place);
+        unlock(self);
+    }
+    for (size_t i = 0; i < p->values; i++)
+        view_release(&v[i]);
+    free(v);
+    return ok ? done(s) : NULL;
+}
+
+static PyObject *groups_save(PyObject *object, PyObject *unused) {
+    struct state_object *self = (struct state_object *)object;
+    (void)unused;
+    lock(self);
+    const size_t size = tally_groups_size(self->groups);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    const tally_status s =
+        bytes ? tally_groups_save(self->groups, PyBytes_AsString(bytes), size) : TALLY_OK;
+    unlock(self);
+    if (s == TALLY_OK) return bytes;
+    Py_XDECREF(bytes);
+    return core_raise(s);
+}
+
+static PyMethodDef groups_methods[] = {
+    {"feed", groups_feed, METH_VARARGS, "feed(x, y, mask, ids, ids_type, skip, device)"},
+    {"merge", groups_merge, METH_O, "merge(other)"},
+    {"values", groups_values, METH_O, "values(out)"},
+    {"save", groups_save, METH_NOARGS, "save(): bytes"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot groups_slots[] = {
+    {Py_tp_new, (void *)groups_new},
+    {Py_tp_dealloc, (void *)object_free},
+    {Py_tp_methods, groups_methods},
+    {Py_tp_getset, common},
+    {Py_tp_doc, (void *)"Groups(problem, count, saved=None)"},
+    {0, NULL},
+};
+
+static PyType_Spec groups_spec = {
+    .name = "tally._core.Groups",
+    .basicsize = sizeof(struct state_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = groups_slots,
+};
+
+int core_add_states(PyObject *module, struct core *core) {
+    core->state = (PyTypeObject *)PyType_FromModuleAndSpec(module, &state_spec, NULL);
+    if (!core->state || PyModule_AddType(module, core->state) < 0) return -1;
+    core->groups = (PyTypeObject *)PyType_FromModuleAndSpec(module, &groups_spec, NULL);
+    return core->groups ? PyModule_AddType(module, core->groups) : -1;
+}

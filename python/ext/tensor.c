@@ -1,0 +1,231 @@
+/*
+ * tensor.c - Tensor: an array of another library, taken by DLPack and laid open as a buffer without copying.
+ *
+ * The structs are those of DLPack 1 and of the form before it, which are a public and stable ABI. Memory of the
+ * host exports the buffer protocol; bfloat16, which that does not know, as 'H', with `code` to tell.
+ */
+#include "core.h"
+
+#include <string.h>
+
+struct dl_tensor {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t ndim;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+
+struct dl_managed {
+    struct dl_tensor tensor;
+    void *context;
+    void (*release)(struct dl_managed *);
+};
+
+struct dl_versioned {
+    struct {
+        uint32_t major, minor;
+    } version;
+    void *context;
+    void (*release)(struct dl_versioned *);
+    uint64_t flags; /* bit 0: read-only */
+    struct dl_tensor tensor;
+};
+
+enum { DL_INT, DL_UINT, DL_FLOAT, DL_OPAQUE, DL_BFLOAT, DL_COMPLEX, DL_BOOL };
+enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
+
+struct tensor_object {
+    PyObject_HEAD struct dl_managed *managed;
+    struct dl_versioned *versioned;
+    const struct dl_tensor *tensor;
+    Py_ssize_t itemsize, shape[64], strides[64];
+};
+
+static const char *format_of(const struct dl_tensor *t) {
+    static const char *const ints[] = {"b", "h", "i", "q"}, *const uints[] = {"B", "H", "I", "Q"};
+    const int at = t->dtype.bits == 8    ? 0
+                   : t->dtype.bits == 16 ? 1
+                   : t->dtype.bits == 32 ? 2
+                   : t->dtype.bits == 64 ? 3
+                                         : -1;
+    if (t->dtype.lanes != 1) return NULL;
+    switch (t->dtype.code) {
+    case DL_INT:
+        return at >= 0 ? ints[at] : NULL;
+    case DL_UINT:
+        return at >= 0 ? uints[at] : NULL;
+    case DL_FLOAT:
+        return at == 1 ? "e" : at == 2 ? "f" : at == 3 ? "d" : NULL;
+    case DL_BFLOAT:
+        return at == 1 ? "H" : NULL;
+    case DL_COMPLEX:
+        return t->dtype.bits == 64 ? "Zf" : t->dtype.bits == 128 ? "Zd" : NULL;
+    case DL_BOOL:
+        return at == 0 ? "?" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static int take(struct tensor_object *self, PyObject *capsule) {
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        self->versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        self->tensor = &self->versioned->tensor;
+        if (self->versioned->version.major != 1) {
+            PyErr_Format(PyExc_BufferError, "DLPack %u is not known here",
+                         (unsigned)self->versioned->version.major);
+            self->versioned = NULL;
+            return -1;
+        }
+        return PyCapsule_SetName(capsule, "used_dltensor_versioned");
+    }
+    if (PyCapsule_IsValid(capsule, "dltensor")) {
+        self->managed = PyCapsule_GetPointer(capsule, "dltensor");
+        self->tensor = &self->managed->tensor;
+        return PyCapsule_SetName(capsule, "used_dltensor");
+    }
+    PyErr_SetString(PyExc_TypeError, "not a DLPack capsule that nobody has used");
+    return -1;
+}
+
+static int lay_out(struct tensor_object *self) {
+    const struct dl_tensor *t = self->tensor;
+    if (t->ndim < 0 || t->ndim > 64 || (t->ndim > 0 && !t->shape) || t->dtype.bits % 8 != 0) {
+        PyErr_SetString(PyExc_BufferError, "the tensor has no form that can be read here");
+        return -1;
+    }
+    self->itemsize = t->dtype.bits / 8 * t->dtype.lanes;
+    Py_ssize_t side = self->itemsize;
+    for (int i = t->ndim; i-- > 0;) {
+        self->shape[i] = (Py_ssize_t)t->shape[i];
+        self->strides[i] = t->strides ? (Py_ssize_t)t->strides[i] * self->itemsize : side;
+        side *= self->shape[i];
+    }
+    return 0;
+}
+
+/* Tensor(capsule) */
+static PyObject *tensor_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    PyObject *capsule;
+    (void)names;
+    if (!PyArg_ParseTuple(arguments, "O", &capsule)) return NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct tensor_object *self = (struct tensor_object *)alloc(type, 0);
+    if (self && take(self, capsule) == 0 && lay_out(self) == 0) return (PyObject *)self;
+    Py_XDECREF((PyObject *)self);
+    return NULL;
+}
+
+static void tensor_free(PyObject *object) {
+    struct tensor_object *self = (struct tensor_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->managed && self->managed->release) self->managed->release(self->managed);
+    if (self->versioned && self->versioned->release) self->versioned->release(self->versioned);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static int is_read_only(const struct tensor_object *self) {
+    return self->versioned && self->versioned->flags & 1;
+}
+
+static int tensor_buffer(PyObject *object, Py_buffer *b, int flags) {
+    struct tensor_object *self = (struct tensor_object *)object;
+    const struct dl_tensor *t = self->tensor;
+    const char *format = format_of(t);
+    b->obj = NULL;
+    if (t->device.type != DL_CPU && t->device.type != DL_CUDA_HOST &&
+        t->device.type != DL_CUDA_MANAGED) {
+        PyErr_SetString(PyExc_BufferError, "the tensor does not lie in the host's memory");
+        return -1;
+    }
+    if (!format) {
+        PyErr_Format(PyExc_BufferError,
+                     "elements of DLPack's code %d and %d bits are not known here",
+                     (int)t->dtype.code, (int)t->dtype.bits);
+        return -1;
+    }
+    if ((flags & PyBUF_WRITABLE) && is_read_only(self)) {
+        PyErr_SetString(PyExc_BufferError, "the tensor is read-only");
+        return -1;
+    }
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
+        PyErr_SetString(PyExc_BufferError, "a tensor has strides");
+        return -1;
+    }
+    b->buf = (char *)t->data + t->byte_offset;
+    b->itemsize = self->itemsize;
+    b->readonly = is_read_only(self);
+    b->format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)format : NULL;
+    b->ndim = t->ndim;
+    b->shape = self->shape;
+    b->strides = self->strides;
+    b->suboffsets = NULL;
+    b->internal = NULL;
+    b->len = self->itemsize;
+    for (int i = 0; i < t->ndim; i++)
+        b->len *= self->shape[i];
+    b->obj = Py_NewRef(object);
+    return 0;
+}
+
+/* info(): (device type, device id, type code, bits, address, read-only) */
+static PyObject *tensor_info(PyObject *object, PyObject *unused) {
+    const struct tensor_object *self = (const struct tensor_object *)object;
+    const struct dl_tensor *t = self->tensor;
+    (void)unused;
+    return Py_BuildValue(
+        "(iiiiKi)", (int)t->device.type, (int)t->device.id, (int)t->dtype.code, (int)t->dtype.bits,
+        (unsigned long long)((uintptr_t)t->data + t->byte_offset), is_read_only(self));
+}
+
+static PyObject *tuple_of(const Py_ssize_t *numbers, int n) {
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple && i < n; i++)
+        PyTuple_SetItem(tuple, i, PyLong_FromSsize_t(numbers[i]));
+    return tuple;
+}
+
+/* shape(): (lengths, strides in bytes) */
+static PyObject *tensor_shape(PyObject *object, PyObject *unused) {
+    const struct tensor_object *self = (const struct tensor_object *)object;
+    (void)unused;
+    return Py_BuildValue("(NN)", tuple_of(self->shape, self->tensor->ndim),
+                         tuple_of(self->strides, self->tensor->ndim));
+}
+
+static PyMethodDef tensor_methods[] = {
+    {"info", tensor_info, METH_NOARGS,
+     "(device type, device id, type code, bits, address, read-only)"},
+    {"shape", tensor_shape, METH_NOARGS, "(lengths, strides in bytes)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot tensor_slots[] = {
+    {Py_tp_new, (void *)tensor_new},
+    {Py_tp_dealloc, (void *)tensor_free},
+    {Py_tp_methods, tensor_methods},
+    {Py_bf_getbuffer, (void *)tensor_buffer},
+    {Py_tp_doc, (void *)"Tensor(capsule): an array taken by DLPack."},
+    {0, NULL},
+};
+
+static PyType_Spec tensor_spec = {
+    .name = "tally._core.Tensor",
+    .basicsize = sizeof(struct tensor_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = tensor_slots,
+};
+
+int core_add_tensor(PyObject *module, struct core *core) {
+    core->tensor = (PyTypeObject *)PyType_FromModuleAndSpec(module, &tensor_spec, NULL);
+    return core->tensor ? PyModule_AddType(module, core->tensor) : -1;
+}

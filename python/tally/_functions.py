@@ -1,0 +1,684 @@
+"""The public reductions, in Python: what arguments mean, and how results become what was given.
+
+`_bind` puts a fast call (ext/fast.c) in front of each.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _core, _gpu
+from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
+from ._reduce import AxisError, Results, axes_of, mask_of, pieces, problem, reduce
+from ._results import Description, MinMax
+
+PUBLIC: dict[str, Callable[..., Any]] = {}
+_COMPLEX_PART = {"c64": "f32", "c128": "f64"}
+
+_COMMON = {
+    "axis": """axis : None, int or tuple of ints, optional
+    Which axes to reduce; all of them by default. Negative ones count from the last.""",
+    "dtype": """dtype : dtype, optional
+    What the exact value is rounded to, once. (NumPy converts the elements first.)""",
+    "out": """out : array, optional
+    Where to put the result; it is returned.""",
+    "keepdims": """keepdims : bool, optional
+    Whether reduced axes stay, with length 1.""",
+    "initial": """initial : number, optional
+    One more element, of the elements' type, in front of each result's.""",
+    "where": """where : array of bool, optional
+    Which elements are there; broadcast to the array's shape.""",
+    "ddof": """ddof : float, optional
+    The squares are divided by n - ddof; 0 is the population, 1 a sample.""",
+    "correction": """correction : float, optional
+    The Array API's name for `ddof`.""",
+    "fast": """fast : bool, optional
+    Plain, unordered additions: no promise on the bits.""",
+    "device": """device : str, optional
+    Where to work: "cpu" (the default), "cpu:threads=1", "cuda:0", "opencl:0".""",
+    "progress": """progress : bool, optional
+    Whether a long call says on a terminal how far it has come.""",
+}
+
+
+def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function public under its name, with a docstring in NumPy's form. `text`: the summary, what else there
+    is to say, and examples behind a line ">>>"; the parameters are added from `_COMMON`."""
+
+    def bind(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__.rstrip("_")
+        head, _, examples = inspect.cleandoc(text).partition("\n>>> ")
+        lines = []
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.name in ("x", "a", "b", "x1", "x2"):
+                lines.append(f"{parameter.name} : array_like\n    NumPy's array, or any other library's that lies "
+                             "in the host's memory.")
+            elif parameter.name in _COMMON:
+                lines.append(_COMMON[parameter.name])
+        signature = str(inspect.signature(function)).split(" -> ")[0]
+        signature = ", ".join(part.partition(": ")[0] + (" = " + part.partition(" = ")[2] if " = " in part else "")
+                              for part in _split(signature[1:-1])).replace(" = ", "=")
+        doc = f"{name}({signature})\n--\n\n{head}\n\nParameters\n----------\n" + "\n".join(lines)
+        if examples:
+            doc += f"\n\nExamples\n--------\n>>> {examples}"
+        PUBLIC[name] = _core._bind(name, function, doc + "\n")
+        return function
+
+    return bind
+
+
+def _split(signature: str) -> list[str]:
+    """A signature's parameters (no default has a comma in it)."""
+    return [part.strip() for part in signature.split(", ")]
+
+
+# ---- Going out -------------------------------------------------------------------------------------------------------
+
+
+def _finish(array: np.ndarray[Any, Any], kind: str, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
+    """A result, whose reduced axes have length 1, as the caller is to see it."""
+    if not keepdims and axes:
+        array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
+    if out is None:
+        return t.give(array, kind)
+    if isinstance(out, tuple):
+        (out,) = out
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"return arrays must be of ArrayType, not {type(out).__name__}")
+    if out.shape != array.shape:
+        raise ValueError(f"out= has shape {out.shape}, the result {array.shape}")
+    if kind == "bf16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    if not np.can_cast(array.dtype, out.dtype, "same_kind"):
+        raise TypeError(f"cannot cast the result from {array.dtype!r} to {out.dtype!r} with casting rule 'same_kind'")
+    out[...] = array
+    return out
+
+
+def _to_type(array: np.ndarray[Any, Any], op: str, wanted: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    """Exact integers as another type, if they fit it; reals as complex numbers."""
+    if wanted is None or array.dtype == wanted:
+        return array
+    if wanted.kind in "iu" and array.dtype.kind in "iu":
+        limits = np.iinfo(wanted)
+        if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+            raise OverflowError(f"the exact {op} does not fit {wanted}")
+    return array.astype(wanted)
+
+
+def _rounded(op: str, t: Taken, dtype: Any) -> tuple[str | None, np.dtype[Any] | None]:
+    """What dtype= comes to: the problem's result type, and what the result is brought to behind it."""
+    if dtype is None:
+        return None, None
+    wanted = np.dtype(dtype)
+    kind = type_of(wanted)
+    if kind == "bool":
+        raise TypeError(f"a {op} is no bool; tally.any and tally.all are")
+    if kind in _COMPLEX_PART:
+        return _COMPLEX_PART[kind], wanted
+    if kind in FLOATS:
+        return kind, None
+    if t.type in FLOATS:
+        raise TypeError(f"the {op} of {t.array.dtype} elements is not rounded to {wanted}: give a floating dtype")
+    if op in ("mean", "var", "std", "norm2"):
+        raise TypeError(f"a {op} is no integer: give a floating dtype")
+    return None, wanted
+
+
+def _check_initial(t: Taken, element: str, initial: Any) -> Any:
+    if initial is None or initial is np._NoValue:
+        return None
+    value = np.asarray(initial)
+    if value.ndim != 0:
+        raise ValueError("initial= is one number")
+    if value.dtype.kind == "c" or value.dtype.kind not in "biuf":
+        raise TypeError(f"initial= is a real number, not {initial!r}")
+    dtype = DTYPE[element]
+    if element not in FLOATS:
+        if value.dtype.kind == "f":
+            raise TypeError(f"initial={initial!r} is no {dtype}, as the elements are")
+        if element != "bool" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+            raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
+    return initial
+
+
+def _ddof(ddof: float, correction: Any) -> float:
+    if correction is None:
+        return float(ddof)
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return float(correction)
+
+
+# ---- In between ------------------------------------------------------------------------------------------------------
+
+
+def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *, initial: Any = None,
+            where: Any = None, ddof: float = 0.0, fast: bool = False, device: str | None = None,
+            progress: bool = False) -> Any:
+    """Operators whose result is a number of its own type: sums, means, variances, norms, products."""
+    if _gpu.lies_there(x):
+        return _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device)
+    t = take(x)
+    axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        return _complex(op, t, axes, dtype, out, keepdims, where=where, initial=initial, fast=fast, device=device)
+    rounded, wanted = _rounded(op, t, dtype)
+    element = t.type
+    if op == "prod" and rounded is not None:
+        element, rounded = rounded, None  # a product is rounded at every step: in this type
+    if initial is not None and element in FLOATS and element != "f64" and op != "prod" and \
+            np.asarray(initial, DTYPE[element] if element != "bf16" else np.float32) != np.asarray(initial):
+        rounded, element = rounded or element, "f64"  # so that the initial value is exact
+    if element == "bf16" and (t.type != "bf16" or initial is not None or not t.array.dtype.isnative):
+        raise TypeError("elements are not brought to bfloat16, nor have they an initial value: convert them first")
+    if t.type == "bf16" and element != "bf16":
+        raise TypeError("a bfloat16 array has no initial value beyond its type, and no product of another type")
+    initial = _check_initial(t, element, initial)
+    p = problem((op,), element, rounded, fast, ddof)
+    r = reduce(p, t, axes, where=where, initial=initial, element=element, device=device, progress=progress)
+    array = _to_type(r.arrays[0], op, wanted)
+    return _finish(array, r.types[0], t, axes, keepdims, out)
+
+
+def _parts(t: Taken) -> tuple[Taken, Taken]:
+    """The real and the imaginary parts of complex elements, where they lie."""
+    array = t.array
+    return from_numpy(array.real, t.give), from_numpy(array.imag, t.give)
+
+
+def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, keepdims: bool, **more: Any) -> Any:
+    wanted = np.dtype(dtype) if dtype is not None else None
+    if wanted is not None and wanted.kind != "c" and op in ("sum", "mean"):
+        raise TypeError(f"a {op} of complex numbers is no {wanted}")
+    if op in ("sum", "mean"):
+        initial = more.pop("initial")
+        rounded = None if wanted is None else _COMPLEX_PART[type_of(wanted)]
+        initial = None if initial is None else complex(initial)
+        parts = []
+        for part, first in zip(_parts(t), (0, 0) if initial is None else (initial.real, initial.imag)):
+            p = problem((op,), part.type, rounded, more["fast"])
+            parts.append(reduce(p, part, axes, where=more["where"], initial=None if initial is None else first,
+                                device=more["device"]).arrays[0])
+        array = np.empty(parts[0].shape, wanted or t.array.dtype.newbyteorder("="))
+        array.real, array.imag = parts
+        return _finish(array, "complex", t, axes, keepdims, out)
+    if op in ("norm2", "sumsq") and not more["where"] and more["initial"] is None:
+        # |z|^2 is the sum of both parts' squares: one more axis, which is reduced, too.
+        pair = np.stack if not t.array.dtype.isnative or t.array.size == 0 else None
+        base = t.array
+        both = (np.stack([base.real, base.imag], -1) if pair or base.ndim == 0 else
+                np.lib.stride_tricks.as_strided(base.real, (*base.shape, 2), (*base.strides, base.itemsize // 2)))
+        inner = from_numpy(both, t.give)
+        rounded, _ = _rounded(op, inner, dtype)
+        all_axes = (*axes, base.ndim)
+        r = reduce(problem((op,), inner.type, rounded), inner, all_axes, device=more["device"])
+        return _finish(r.arrays[0].reshape(r.arrays[0].shape[:-1]), r.types[0], t, axes, keepdims, out)
+    if op == "prod":
+        initial = more["initial"]
+        array = _complex_product(t.array, axes, wanted or t.array.dtype.newbyteorder("="), more["where"],
+                                 None if initial is None else complex(initial))
+        return _finish(array, "complex", t, axes, keepdims, out)
+    raise TypeError(f"tally has no {op} of complex numbers; reduce x.real and x.imag")
+
+
+def _complex_product(x: np.ndarray[Any, Any], axes: tuple[int, ...], dtype: np.dtype[Any], where: Any,
+                     initial: complex | None) -> np.ndarray[Any, Any]:
+    """Products of complex numbers: neighbours are multiplied, then neighbours of these, until one is left. Each of the
+    two parts is made of products and a sum that are rounded one by one, which is the same on every machine."""
+    if type_of(dtype) not in _COMPLEX_PART:
+        raise TypeError(f"a product of complex numbers is no {dtype}")
+    mask = mask_of(where, x.shape)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    order = [*kept, *sorted(axes)]
+    rows = x.transpose(order)
+    masks = None if mask is None else mask.transpose(order)
+    out = np.empty([x.shape[d] for d in kept], dtype)
+    for at in np.ndindex(out.shape):
+        tree: list[list[Any]] = []  # whole subtrees of 2^16 elements, joined as neighbours of one size
+        last: np.ndarray[Any, Any] = np.empty(0, dtype) if initial is None else np.array([initial], dtype)
+        for cut in pieces(rows[at], 1 << 16):
+            part = np.asarray(rows[at][cut], dtype).reshape(-1)
+            if masks is not None:
+                part = part[masks[at][cut].reshape(-1)]
+            last = np.concatenate([last, part])
+            while last.size >= 1 << 16:
+                block, last = last[:1 << 16], last[1 << 16:]
+                tree.append([0, _multiply_neighbours(block)])
+                while len(tree) > 1 and tree[-1][0] == tree[-2][0]:
+                    level, right = tree.pop()
+                    tree[-1] = [level + 1, _multiply_neighbours(np.concatenate([tree[-1][1], right]))]
+        value = _multiply_neighbours(last)
+        for _, left in reversed(tree):
+            value = left if last.size == 0 and value.size == 0 else _multiply_neighbours(np.concatenate([left, value]))
+        out[at] = value[0] if value.size else 1
+    return out.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
+
+
+def _multiply_neighbours(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    while x.size > 1:
+        a, b, rest = x[0:x.size // 2 * 2:2], x[1::2], x[x.size // 2 * 2:]
+        y = np.empty(a.size, x.dtype)
+        with np.errstate(all="ignore"):
+            y.real = a.real * b.real - a.imag * b.imag
+            y.imag = a.real * b.imag + a.imag * b.real
+        x = np.concatenate([y, rest])
+    return x
+
+
+def _element(op: str, x: Any, axis: Any, out: Any, keepdims: bool, *, initial: Any = None, where: Any = None,
+             device: str | None = None, progress: bool = False) -> Any:
+    """Operators whose result is an element: extremes and bits."""
+    if _gpu.lies_there(x):
+        return _gpu.reduce(op, x, axis, None, out, keepdims, initial, where, 0.0, False, device)
+    t = take(x)
+    axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        raise TypeError(f"tally has no {op} of complex numbers: they have no order and no bits; reduce their parts")
+    if op in ("and", "or", "xor") and t.type in FLOATS:
+        raise TypeError(f"tally.bitwise_{op} is not supported for {t.array.dtype} elements; a view has their bits")
+    if op in ("min", "max"):
+        _check_extreme(f"{op}imum", t, axes, initial, where)
+    if t.type == "bf16" and initial is not None:
+        raise TypeError("a bfloat16 array has no initial value")
+    initial = _check_initial(t, t.type, initial)
+    r = reduce(problem((op,), t.type), t, axes, where=where, initial=initial, device=device, progress=progress)
+    return _finish(_as_elements(r, 0, t), t.type, t, axes, keepdims, out)
+
+
+def _as_elements(r: Results, i: int, t: Taken) -> np.ndarray[Any, Any]:
+    return r.arrays[i].view(np.bool_) if t.type == "bool" else r.arrays[i]
+
+
+def _check_extreme(name: str, t: Taken, axes: tuple[int, ...], initial: Any, where: Any) -> None:
+    """NumPy's rule that there is no least of nothing."""
+    shape = t.array.shape
+    if initial is not None:
+        return
+    if where is not None and where is not True:
+        raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
+                         "specify 'initial'")
+    if any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+
+
+def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | None) -> Any:
+    if axis is not None:
+        axis = operator.index(axis)
+    if _gpu.lies_there(x):
+        return _gpu.reduce(op, x, axis, None, out, keepdims, None, None, 0.0, False, device)
+    t = take(x)
+    axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        raise TypeError(f"tally has no {op} of complex numbers: they have no order")
+    shape = t.array.shape
+    if any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes):
+        raise ValueError(f"attempt to get {op} of an empty sequence")
+    r = reduce(problem((op,), t.type), t, axes, device=device)
+    return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, out)
+
+
+def _truths(t: Taken) -> Taken:
+    """What is not zero, of complex numbers."""
+    return t if t.type not in _COMPLEX_PART else from_numpy(t.array != 0, t.give)
+
+
+def _truth(op: str, x: Any, axis: Any, out: Any, keepdims: bool, where: Any, device: str | None) -> Any:
+    if _gpu.lies_there(x):
+        return _gpu.reduce(op, x, axis, None, out, keepdims, None, where, 0.0, False, device)
+    t = _truths(take(x))
+    axes = axes_of(axis, t.array.ndim)
+    r = reduce(problem((op,), t.type), t, axes, where=where, device=device)
+    return _finish(r.arrays[0].view(np.bool_), "bool", t, axes, keepdims, out)
+
+
+# ---- The functions ---------------------------------------------------------------------------------------------------
+
+
+@_public("""The sum of elements: exact, then rounded once.
+
+Integers are added up exactly; a sum that does not fit 64 bits is an OverflowError.
+
+>>> tally.sum([1e16, 1.0, -1e16])
+np.float64(1.0)
+""")
+def sum_(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, fast: bool = False, device: str | None = None, progress: bool = False) -> Any:
+    return _number("sum", x, axis, dtype, out, keepdims, initial=initial, where=where, fast=fast, device=device,
+                   progress=progress)
+
+
+@_public("""The product of elements.
+
+Integers exactly; floats over one tree whose shape depends on their number alone, so that the bits are the same
+everywhere. `dtype` is what the elements are converted to before they are multiplied.
+
+>>> tally.prod([2, 3, 7])
+np.int64(42)
+""")
+def prod(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, device: str | None = None, progress: bool = False) -> Any:
+    return _number("prod", x, axis, dtype, out, keepdims, initial=initial, where=where, device=device, progress=progress)
+
+
+@_public("""The least element. A NaN in is a NaN out; -0.0 is below 0.0.
+
+>>> tally.min([[3, 1], [2, 5]], axis=0)
+array([2, 1])
+""")
+def min_(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, device: str | None = None, progress: bool = False) -> Any:
+    return _element("min", x, axis, out, keepdims, initial=initial, where=where, device=device, progress=progress)
+
+
+@_public("""The greatest element. A NaN in is a NaN out; 0.0 is above -0.0.
+
+>>> tally.max([[3, 1], [2, 5]], axis=1)
+array([3, 5])
+""")
+def max_(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, device: str | None = None, progress: bool = False) -> Any:
+    return _element("max", x, axis, out, keepdims, initial=initial, where=where, device=device, progress=progress)
+
+
+@_public("""The least and the greatest element, in one pass.
+
+>>> tally.minmax([3, 1, 2]).max
+np.int64(3)
+""")
+def minmax(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Any:
+    if _gpu.lies_there(x):
+        return MinMax(*(_element(op, x, axis, None, keepdims, device=device) for op in ("min", "max")))
+    t = take(x)
+    axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        raise TypeError("tally has no minmax of complex numbers: they have no order")
+    _check_extreme("minmax", t, axes, None, None)
+    r = reduce(problem(("minmax",), t.type), t, axes, device=device)
+    return MinMax(*(_finish(_as_elements(r, i, t), t.type, t, axes, keepdims, None) for i in (0, 1)))
+
+
+@_public("""The index of the least element: the first one, or that of the first NaN.
+
+>>> tally.argmin([3.0, 1.0, 1.0])
+np.int64(1)
+""")
+def argmin(x: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False, device: str | None = None) -> Any:
+    return _index("argmin", x, axis, out, keepdims, device)
+
+
+@_public("""The index of the greatest element: the first one, or that of the first NaN.
+
+>>> tally.argmax([[3, 1], [2, 5]], axis=0)
+array([0, 1])
+""")
+def argmax(x: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False, device: str | None = None) -> Any:
+    return _index("argmax", x, axis, out, keepdims, device)
+
+
+@_public("""The mean of elements: the exact quotient, rounded once. NaN for none.
+
+>>> tally.mean([0.1] * 3)
+np.float64(0.1)
+""")
+def mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None, fast: bool = False, device: str | None = None, progress: bool = False) -> Any:
+    return _number("mean", x, axis, dtype, out, keepdims, where=where, fast=fast, device=device, progress=progress)
+
+
+@_public("""The variance of elements: the exact value, rounded once. NaN for no more than `ddof` elements.
+
+>>> tally.var([1e9, 1e9 + 1, 1e9 + 2], ddof=1)
+np.float64(1.0)
+""")
+def var(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None, correction: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    return _number("var", x, axis, dtype, out, keepdims, where=where, ddof=_ddof(ddof, correction), device=device,
+                   progress=progress)
+
+
+@_public("""The standard deviation of elements: the square root of the exact variance, rounded once.
+
+>>> tally.std([1e16, 1e16, 1e16 + 4])
+np.float64(1.8856180831641267)
+""")
+def std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None, correction: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    return _number("std", x, axis, dtype, out, keepdims, where=where, ddof=_ddof(ddof, correction), device=device,
+                   progress=progress)
+
+
+@_public("""The norm of elements as a vector: rounded once, without overflow or underflow on the way.
+
+`ord` is 2 (or None) for the root of the squares' sum, 1 for the sum of magnitudes, inf for the greatest of them.
+
+>>> tally.norm([3 * 2.0**600, 4 * 2.0**600]) == 5 * 2.0**600
+np.True_
+""")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    ops = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
+    if ord not in ops:
+        raise ValueError(f"Invalid norm order {ord!r} for vectors: 1, 2 and inf are here")
+    if ops[ord] == "norminf" and dtype is not None:
+        raise TypeError("the norm by the greatest magnitude has the elements' type")
+    return _number(ops[ord], x, axis, dtype, None, keepdims, device=device, progress=progress)
+
+
+@_public("""The sum of squares: exact, then rounded once.
+
+>>> tally.sumsq([1, 2, 3])
+np.int64(14)
+""")
+def sumsq(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    return _number("sumsq", x, axis, dtype, out, keepdims, where=where, device=device, progress=progress)
+
+
+@_public("""How many elements are not zero. A NaN is not zero.
+
+>>> tally.count_nonzero([0, 1, 2, 0])
+np.int64(2)
+""")
+def count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False, device: str | None = None) -> Any:
+    if _gpu.lies_there(x):
+        return _gpu.reduce("nonzero", x, axis, None, None, keepdims, None, None, 0.0, False, device)
+    t = _truths(take(x))
+    axes = axes_of(axis, t.array.ndim)
+    r = reduce(problem(("nonzero",), t.type), t, axes, device=device)
+    return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, None)
+
+
+@_public("""Whether any element is not zero.
+
+>>> tally.any([0, 0, 3])
+np.True_
+""")
+def any_(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None, device: str | None = None) -> Any:
+    return _truth("any", x, axis, out, keepdims, where, device)
+
+
+@_public("""Whether no element is zero.
+
+>>> tally.all([1, 2, 0])
+np.False_
+""")
+def all_(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = None, device: str | None = None) -> Any:
+    return _truth("all", x, axis, out, keepdims, where, device)
+
+
+@_public("""The bits that are set in all elements, which are integers or bool.
+
+>>> tally.bitwise_and([7, 6, 12])
+np.int64(4)
+""")
+def bitwise_and(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, device: str | None = None) -> Any:
+    return _element("and", x, axis, out, keepdims, initial=initial, where=where, device=device)
+
+
+@_public("""The bits that are set in at least one element, which are integers or bool.
+
+>>> tally.bitwise_or([1, 4])
+np.int64(5)
+""")
+def bitwise_or(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, device: str | None = None) -> Any:
+    return _element("or", x, axis, out, keepdims, initial=initial, where=where, device=device)
+
+
+@_public("""The bits that are set in an odd number of elements, which are integers or bool.
+
+>>> tally.bitwise_xor([1, 3, 4])
+np.int64(6)
+""")
+def bitwise_xor(x: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None, *, device: str | None = None) -> Any:
+    return _element("xor", x, axis, out, keepdims, initial=initial, where=where, device=device)
+
+
+# ---- Two arrays ------------------------------------------------------------------------------------------------------
+
+
+def _common(a: Taken, b: Taken) -> tuple[Taken, Taken, str]:
+    """Two arrays and the type that both are brought to."""
+    if a.type == b.type:
+        return a, b, a.type
+    if "bf16" in (a.type, b.type):
+        raise TypeError("bfloat16 goes with bfloat16 only: convert the other")
+    return a, b, type_of(np.result_type(a.array.dtype, b.array.dtype))
+
+
+def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element: str, conjugate: bool,
+              dtype: Any, out: Any, device: str | None) -> Any:
+    """Sums of products along the last axis of two arrays of one shape."""
+    axes = (x.ndim - 1,)
+    give = a.give if b.give == from_numpy(np.empty(0)).give else b.give
+    if element in _COMPLEX_PART:
+        return _finish(_complex_products(x, y, element, conjugate, device), "complex", a._replace(give=give), axes, False,
+                       out)
+    rounded, wanted = _rounded("dot", a._replace(type=element), dtype)
+    left = _view(a, x)._replace(give=give)
+    r = reduce(problem(("dot",), element, rounded), left, axes, y=_view(b, y), element=element, device=device)
+    return _finish(_to_type(r.arrays[0], "dot", wanted), r.types[0], left, axes, False, out)
+
+
+def _view(t: Taken, array: np.ndarray[Any, Any]) -> Taken:
+    """Another view of what has been taken."""
+    if t.type == "bf16":
+        return Taken(array, "bf16", from_numpy(array).direct, t.give)
+    return from_numpy(array, t.give)
+
+
+def _complex_products(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element: str, conjugate: bool,
+                      device: str | None) -> np.ndarray[Any, Any]:
+    """Sums of complex products: each part is one exact sum of two products, rounded once."""
+    part = _COMPLEX_PART[element]
+    dtype, p = DTYPE[part], problem(("dot",), part)
+    out = np.empty((*x.shape[:-1], 1), np.result_type(dtype, np.complex64))
+    for at in np.ndindex(x.shape[:-1]):
+        real, imaginary, less = _core.State(p), _core.State(p), _core.State(p)
+        for start in range(0, x.shape[-1], 1 << 16):
+            cut = slice(start, start + (1 << 16))
+            a, b = x[at][cut], y[at][cut]
+            ar, ai = (np.ascontiguousarray(v, dtype) for v in (a.real, a.imag))
+            br, bi = (np.ascontiguousarray(v, dtype) for v in (b.real, b.imag))
+            real.feed(ar, br, device)
+            (real if conjugate else less).feed(ai, bi, device)
+            imaginary.feed(ar, bi, device)
+            if conjugate:
+                other = _core.State(p)
+                other.feed(ai, br, device)
+                other.negate()
+                imaginary.merge(other)
+            else:
+                imaginary.feed(ai, br, device)
+        if not conjugate:
+            less.negate()
+            real.merge(less)
+        out[(*at, 0)] = complex(real.value()[0], imaginary.value()[0])
+    return out
+
+
+@_public("""The dot product of two arrays: products and their sum exact, then rounded once.
+
+As numpy.dot: of vectors their inner product; of arrays of more dimensions the sums over the last axis of `a` and the
+last but one of `b`. Integers give 64 bits, or an OverflowError.
+
+>>> tally.dot([1e20, 1.0, -1e20], [1.0, 3.0, 1.0])
+np.float64(3.0)
+""")
+def dot(a: Any, b: Any, out: Any = None, *, dtype: Any = None, device: str | None = None) -> Any:
+    if _gpu.lies_there(a) or _gpu.lies_there(b):
+        return _gpu.dot(a, b, out, dtype, device)
+    left, right, element = _common(take(a), take(b))
+    x, y = left.array, right.array
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError("tally.dot multiplies no numbers: x * y does")
+    second = y.ndim - 2 if y.ndim > 1 else 0
+    if x.shape[-1] != y.shape[second]:
+        raise ValueError(f"shapes {x.shape} and {y.shape} not aligned: {x.shape[-1]} (dim {x.ndim - 1}) != "
+                         f"{y.shape[second]} (dim {second})")
+    y = np.moveaxis(y, second, -1)
+    shape = (*x.shape[:-1], *y.shape[:-1], x.shape[-1])
+    x = np.broadcast_to(x.reshape((*x.shape[:-1], *(1,) * (y.ndim - 1), x.shape[-1])) if y.ndim > 1 else x, shape)
+    y = np.broadcast_to(y, shape)
+    return _products(left, right, x, y, element, False, dtype, out, device)
+
+
+@_public("""The dot products of vectors that lie along an axis, of arrays that are broadcast to each other.
+
+Complex elements of `x1` are conjugated.
+
+>>> tally.vecdot([[1, 2], [3, 4]], [1, 1])
+array([3, 7])
+""")
+def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str | None = None) -> Any:
+    if _gpu.lies_there(x1) or _gpu.lies_there(x2):
+        return _gpu.dot(x1, x2, None, dtype, device)
+    left, right, element = _common(take(x1), take(x2))
+    x, y = left.array, right.array
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError("tally.vecdot wants vectors, not numbers")
+    if not -min(x.ndim, y.ndim) <= axis < (0 if x.ndim != y.ndim else x.ndim):
+        raise AxisError(axis, min(x.ndim, y.ndim))
+    x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"the vectors have {x.shape[-1]} and {y.shape[-1]} elements")
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return _products(left, right, np.broadcast_to(x, shape), np.broadcast_to(y, shape), element, True, dtype, None,
+                     device)
+
+
+# ---- Several values --------------------------------------------------------------------------------------------------
+
+
+def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Description:
+    """Count, NaNs, extremes and where they are, sum, mean and standard deviation: in one pass.
+
+    Parameters
+    ----------
+    x : array_like
+        NumPy's array, or any other library's that lies in the host's memory.
+    axis : None, int or tuple of ints, optional
+        Which axes to reduce; all of them by default.
+    keepdims : bool, optional
+        Whether reduced axes stay, with length 1.
+    device : str, optional
+        Where to work.
+
+    Examples
+    --------
+    >>> d = tally.describe([3.0, 1.0, 2.0])
+    >>> d.count, d.mean, d.argmin
+    (np.int64(3), np.float64(2.0), np.int64(1))
+    """
+    t = take(x)
+    axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        raise TypeError("tally does not describe complex numbers; reduce their parts")
+    r = reduce(problem(("describe",), t.type), t, axes, device=device)
+    values = []
+    for (op, kind), array in zip(r.what, r.arrays):
+        if op in ("count", "nans", "argmin", "argmax"):
+            array, kind = array.view(np.int64), "i64"
+        elif op in ("min", "max") and t.type == "bool":
+            array, kind = array.view(np.bool_), "bool"
+        values.append(_finish(array, kind, t, axes, keepdims, None))
+    return Description(*values)
+
+
+PUBLIC["describe"] = describe
+describe.__module__ = "tally"

@@ -1,0 +1,228 @@
+"""Reductions by operator's name, by segment and by group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core, _functions as f
+from ._arrays import DTYPE, Taken, take
+from ._operators import Operator
+from ._reduce import Results, axes_of, problem, reduce as _reduce
+from ._results import Description, MinMax
+
+_INDEX = ("argmin", "argmax", "count", "nans", "nonzero")
+_NAMES = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "norm": "norm2", "count_nonzero": "nonzero"}
+
+
+def problem_of(op: Any, kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0) -> _core.Problem:
+    """The problem of an Operator, a name, several names, or names with commas between."""
+    if isinstance(op, Operator):
+        return op.problem("i8" if kind == "bool" else kind)
+    return problem(names_of(op), kind, out, fast, ddof)
+
+
+def names_of(op: Any) -> tuple[str, ...]:
+    if isinstance(op, str):
+        op = op.split(",")
+    names = tuple(_NAMES.get(name, name) for name in op)
+    if any(not isinstance(name, str) for name in names):
+        raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
+    return names
+
+
+def present(op: str, kind: str, array: np.ndarray[Any, Any], element: str) -> tuple[np.ndarray[Any, Any], str]:
+    """A result's array with the dtype that the value has in Python."""
+    if op in _INDEX:
+        return array.view(np.int64), "i64"
+    if op in ("any", "all") or (element == "bool" and op in ("min", "max", "and", "or", "xor", "user")):
+        return array.view(np.bool_), "bool"
+    return array, kind
+
+
+def several(op: Any, values: list[Any]) -> Any:
+    """One value as it is; several as what they are together."""
+    if len(values) == 1:
+        return values[0]
+    names = () if isinstance(op, Operator) else names_of(op)
+    if names == ("minmax",):
+        return MinMax(*values)
+    if names == ("describe",):
+        return Description(*values)
+    return tuple(values)
+
+
+def _all(op: Any, r: Results, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
+    values = []
+    for (name, kind), array in zip(r.what, r.arrays):
+        shown, kind = present(name, kind, array, t.type)
+        values.append(f._finish(shown, kind, t, axes, keepdims, out))
+    return several(op, values)
+
+
+def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False, where: Any = None, ddof: float = 0, fast: bool = False, device: str | None = None, progress: bool = False) -> Any:
+    """Reduces by an operator's name, by several, or by an Operator.
+
+    Parameters
+    ----------
+    op : str, tuple of str or Operator
+        "sum", "norm1", "nans", ...; "count,mean,std" for several from one pass; or an operator of yours.
+    x : array_like
+        NumPy's array, or any other library's that lies in the host's memory.
+    axis : None, int or tuple of ints, optional
+        Which axes to reduce; all of them by default.
+    dtype, out, keepdims, where, ddof, fast, device, progress
+        As for the functions of those names.
+
+    Examples
+    --------
+    >>> tally.reduce("count,mean,std", [1.0, 2.0, 3.0], ddof=1)
+    (np.int64(3), np.float64(2.0), np.float64(1.0))
+    """
+    t = take(x)
+    axes = axes_of(axis, t.array.ndim)
+    if t.type not in DTYPE:
+        raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
+    rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
+    p = problem_of(op, t.type, rounded, fast, float(ddof))
+    if where is not None and any(name in ("argmin", "argmax") for name, _ in p.values()):
+        raise ValueError("where= goes with no index")
+    if out is not None and len(p.values()) > 1:
+        raise ValueError("out= is for one value")
+    r = _reduce(p, t, axes, where=where, device=device, progress=progress)
+    if wanted is not None:
+        r.arrays = (f._to_type(r.arrays[0], str(op), wanted), *r.arrays[1:])
+    return _all(op, r, t, axes, keepdims, out)
+
+
+def _rows(t: Taken, axis: int) -> tuple[np.ndarray[Any, Any], int]:
+    """The array with an axis moved behind all others, and where it was."""
+    (a,) = axes_of(axis, t.array.ndim) or (0,)
+    if t.array.ndim == 0:
+        raise ValueError("segments and groups are of an array, not of a number")
+    if t.type not in DTYPE:
+        raise TypeError("complex numbers have no segments and groups here; reduce their parts")
+    return np.moveaxis(t.array, a, -1), a
+
+
+def _row(array: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(array, DTYPE[kind])
+
+
+def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, call: Any) -> Any:
+    rows, a = _rows(t, axis)
+    what = p.values()
+    arrays = [np.empty((*rows.shape[:-1], count), DTYPE[kind]) for _, kind in what]
+    for at in np.ndindex(rows.shape[:-1]):
+        call(_row(rows[at], t.type), tuple(array[at] for array in arrays))
+    values = []
+    for (name, kind), array in zip(what, arrays):
+        shown, kind = present(name, kind, array, t.type)
+        values.append(t.give(np.moveaxis(shown, -1, a), kind))
+    return several(op, values)
+
+
+def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None, ddof: float = 0, device: str | None = None) -> Any:
+    """Reduces segments: result i is of elements offsets[i] to offsets[i + 1] along an axis.
+
+    Parameters
+    ----------
+    op : str, tuple of str or Operator
+        What to reduce by.
+    x : array_like
+        NumPy's array, or any other library's that lies in the host's memory.
+    offsets : array of int, or int
+        Where segments begin, and where the last one ends: one more than there are segments. They never fall. A number:
+        so many segments of one length.
+    axis : int, optional
+        The axis that is cut; the last one by default.
+    dtype, ddof, device
+        As for `tally.sum` and `tally.var`.
+
+    Examples
+    --------
+    >>> tally.segment("sum", [1, 2, 3, 4], [0, 1, 1, 4])
+    array([1, 0, 9])
+    """
+    t = take(x)
+    rounded, _ = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
+    rows, _ = _rows(t, axis)
+    p = problem_of(op, t.type, rounded, False, float(ddof))
+    places: Any
+    if isinstance(offsets, (int, np.integer)):
+        places = count = int(offsets)
+        if count <= 0 or rows.shape[-1] % count:
+            raise ValueError(f"{rows.shape[-1]} elements are not {count} segments of one length")
+    else:
+        places = np.asarray(take(offsets).array)
+        if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
+            raise TypeError("offsets are an array of integers of one dimension, one more than there are segments")
+        if places.dtype.itemsize not in (4, 8) or places.dtype.kind == "u" or not places.dtype.isnative:
+            places = places.astype(np.int64)
+        places, count = np.ascontiguousarray(places), places.size - 1
+    return _by_rows(op, p, t, axis, count,
+                    lambda row, out: p.segments(row, None, None, places, out, device))
+
+
+def ids_of(ids: Any, groups: int | None) -> tuple[np.ndarray[Any, Any], str, int]:
+    """Ids as the engine reads them, their type, and how many groups there are."""
+    try:
+        taken = take(ids)
+    except TypeError as error:
+        raise TypeError(f"{error}; numpy.unique(ids, return_inverse=True)[1] makes ids of anything") from None
+    array = taken.array
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise TypeError(f"ids are integers from 0 on, one an element, not {array.dtype}; "
+                        "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
+    if groups is None:
+        groups = int(take_max(array)) + 1 if array.size else 0
+    kind = "u8" if taken.type == "bool" else taken.type
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")), kind, int(groups)
+
+
+def take_max(array: np.ndarray[Any, Any]) -> Any:
+    return f.PUBLIC["max"](array)
+
+
+def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -1, dtype: Any = None, ddof: float = 0, where: Any = None, skip_outside: bool = False, sorted: bool = False, device: str | None = None) -> Any:
+    """Reduces groups: result g is of the elements whose id is g.
+
+    Parameters
+    ----------
+    op : str, tuple of str or Operator
+        What to reduce by.
+    x : array_like
+        NumPy's array, or any other library's that lies in the host's memory; a column of a data frame.
+    ids : array of int
+        For each element along the axis the group that it belongs to, from 0 on.
+    groups : int, optional
+        How many groups there are; by default one more than the greatest id.
+    axis : int, optional
+        The axis that is grouped; the last one by default.
+    where : array of bool, optional
+        Which elements along the axis are there.
+    skip_outside : bool, optional
+        Whether elements of other ids are left out; else they are an error.
+    sorted : bool, optional
+        That ids never fall: an error where they do.
+    dtype, ddof, device
+        As for `tally.sum` and `tally.var`.
+
+    Examples
+    --------
+    >>> tally.group("mean", [1.0, 2.0, 6.0], [0, 1, 0])
+    array([3.5, 2. ])
+    """
+    t = take(x)
+    rounded, _ = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
+    rows, _ = _rows(t, axis)
+    p = problem_of(op, t.type, rounded, False, float(ddof))
+    numbers, kind, count = ids_of(ids, groups)
+    if numbers.size != rows.shape[-1]:
+        raise ValueError(f"{rows.shape[-1]} elements, but {numbers.size} ids")
+    mask = None
+    if where is not None:
+        mask = np.ascontiguousarray(np.broadcast_to(np.asarray(where, np.bool_), numbers.shape))
+    return _by_rows(op, p, t, axis, count,
+                    lambda row, out: p.groups(row, None, mask, numbers, kind, count, skip_outside, sorted, out, device))

@@ -1,0 +1,263 @@
+"""One reduction of one array along some axes: directly, or by blocks of bounded size where the engine cannot read
+the elements as they lie.
+
+A block is a copy of at most BLOCK bytes: of elements in another byte order or type, of strides that are no multiples
+of an element, with an initial value beside them. Results of a block do not depend on other blocks; where one result
+alone has more elements than a block holds, they are fed to a state.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+
+from . import _core
+from ._arrays import DTYPE, Taken
+
+BLOCK = 1 << 21
+AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
+
+
+@functools.lru_cache(maxsize=512)
+def problem(ops: tuple[str, ...], kind: str, out: str | None = None, fast: bool = False, ddof: float = 0.0) -> _core.Problem:
+    """A problem of operators by name; `bool` is reduced as an i8."""
+    return _core.Problem(ops, "i8" if kind == "bool" else kind, out, fast, ddof, None)
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that are meant, from 0 on; errors as NumPy's."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list)):
+        if isinstance(axis, list):
+            raise TypeError("'list' object cannot be interpreted as an integer")
+        wanted = [operator.index(a) for a in axis]
+    else:
+        wanted = [operator.index(axis)]
+        if ndim == 0 and wanted[0] in (0, -1):
+            return ()
+    found = []
+    for a in wanted:
+        if not -ndim <= a < ndim:
+            raise AxisError(a, ndim)
+        found.append(a % ndim)
+    if len(set(found)) != len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(found)
+
+
+def mask_of(where: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any] | None:
+    """where= as bytes of the array's shape; None for all of it."""
+    if where is None or where is True:
+        return None
+    mask = np.asarray(where)
+    if mask.dtype != np.bool_:
+        raise TypeError(f"where= is an array of bool, not of {mask.dtype}")
+    return np.broadcast_to(mask, shape)
+
+
+class Results:
+    """Where the values of a problem go: an array each, of the reduced shape with axes of length 1 kept."""
+
+    def __init__(self, p: _core.Problem, shape: Sequence[int]):
+        self.what = p.values()
+        self.types = [kind for _, kind in self.what]
+        self.arrays = tuple(np.empty(shape, DTYPE[kind]) for kind in self.types)
+
+
+def _contiguous(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return np.asarray(array, dtype, order="C")  # (ascontiguousarray gives a number a dimension)
+
+
+def pieces(array: np.ndarray[Any, Any], most: int) -> Iterator[tuple[slice | int, ...]]:
+    """Indices of parts of at most `most` elements, which in their order are the array's C order."""
+    if array.size <= most:
+        yield ()
+        return
+    if array.ndim == 0 or array.size == 0:
+        yield ()
+        return
+    inner = array.size // array.shape[0]
+    step = max(1, most // max(1, inner))
+    for at in range(0, array.shape[0], step):
+        part = array[at:at + step]
+        if part.size <= most:
+            yield (slice(at, at + step),)
+        else:
+            for rest in pieces(array[at], most):
+                yield (at, *rest)
+
+
+def store(out: np.ndarray[Any, Any], what: tuple[str, str], value: Any) -> None:
+    """Puts a number into a result; a bf16 as its bits, an index that there is not as -1."""
+    op, kind = what
+    if value is None and op in ("argmin", "argmax"):
+        out.view(np.int64)[...] = -1
+    elif value is None:
+        raise OverflowError(f"the exact {op} does not fit {kind}")
+    elif kind == "bf16":
+        out[...] = np.uint16(np.float32(value).view(np.uint32) >> 16)
+    else:
+        out[...] = value
+
+
+class Blocks:
+    """The way by copies of bounded size."""
+
+    def __init__(self, p: _core.Problem, element: str, axes: tuple[int, ...], device: str | None, initial: Any):
+        self.p, self.axes, self.device = p, axes, device
+        self.element = element
+        self.dtype = DTYPE[element] if element != "bool" else np.dtype("?")
+        self.most = BLOCK // self.dtype.itemsize
+        self.initial = None if initial is None else np.asarray(initial, self.dtype).reshape(1)
+
+    def run(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any] | None, mask: np.ndarray[Any, Any] | None,
+            outs: tuple[np.ndarray[Any, Any], ...]) -> None:
+        if x.size <= self.most:
+            self.block(x, y, mask, outs)
+            return
+        kept = [d for d in range(x.ndim) if d not in self.axes and x.shape[d] > 1]
+        if not kept:
+            self.single(x, y, mask, outs)
+            return
+        d = max(kept, key=lambda d: x.shape[d])
+        results = x.shape[d]
+        step = max(1, self.most // max(1, x.size // results))
+        for at in range(0, results, step):
+            cut = (slice(None),) * d + (slice(at, at + step),)
+            self.run(x[cut], None if y is None else y[cut], None if mask is None else mask[cut],
+                     tuple(o[cut] for o in outs))
+
+    def block(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any] | None, mask: np.ndarray[Any, Any] | None,
+              outs: tuple[np.ndarray[Any, Any], ...]) -> None:
+        axes = self.axes
+        copies = [_contiguous(x, self.dtype), None if y is None else _contiguous(y, self.dtype)]
+        if self.initial is not None or x.ndim > 16:
+            # As rows: the reduced elements of each result side by side, the initial value before them.
+            kept = [d for d in range(x.ndim) if d not in axes]
+            order = kept + sorted(axes)
+            rows = int(np.prod([x.shape[d] for d in kept], dtype=int))
+            length = int(np.prod([x.shape[d] for d in axes], dtype=int))
+
+            def as_rows(a: np.ndarray[Any, Any], first: Any) -> np.ndarray[Any, Any]:
+                body = a.transpose(order).reshape(rows, length)
+                if self.initial is None:
+                    return np.ascontiguousarray(body)
+                return np.concatenate([np.broadcast_to(first, (rows, 1)), body], axis=1)
+
+            assert self.initial is None or y is None
+            copies = [None if c is None else as_rows(c, self.initial) for c in copies]
+            if mask is not None:
+                mask = as_rows(mask, True)
+            results = tuple(np.empty((rows, 1), o.dtype) for o in outs)
+            self.p.axes(copies[0], copies[1], mask, 2, results, self.device)
+            for o, r in zip(outs, results):
+                o[...] = r.reshape(o.shape)
+            return
+        self.p.axes(copies[0], copies[1], mask, bits_of(axes), outs, self.device)
+
+    def single(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any] | None, mask: np.ndarray[Any, Any] | None,
+               outs: tuple[np.ndarray[Any, Any], ...]) -> None:
+        state = _core.State(self.p)
+        if self.initial is not None:
+            state.feed(self.initial, None, self.device)
+        for at in pieces(x, self.most):
+            a = _contiguous(x[at], self.dtype)
+            b = None if y is None else _contiguous(y[at], self.dtype)
+            if mask is not None:
+                chosen = mask[at]
+                a = a[chosen]
+                b = None if b is None else b[chosen]
+            state.feed(a, b, self.device)
+        for o, what, value in zip(outs, self.p.values(), state.value()):
+            store(o, what, value)
+
+
+def bits_of(axes: tuple[int, ...]) -> int:
+    bits = 0
+    for a in axes:
+        bits |= 1 << a
+    return bits
+
+
+class Progress:
+    """A line on standard error that says how far a call has come; nothing where that is no terminal."""
+
+    def __init__(self, wanted: bool, total: int):
+        self.total, self.done, self.shown = max(1, total), 0, -1
+        self.on = wanted and sys.stderr.isatty()
+
+    def add(self, n: int) -> None:
+        self.done += n
+        percent = 100 * self.done // self.total
+        if self.on and percent != self.shown:
+            self.shown = percent
+            sys.stderr.write(f"\r{percent:3d}%")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self.on and self.shown >= 0:
+            sys.stderr.write("\r    \r")
+            sys.stderr.flush()
+
+
+def _with_progress(p: _core.Problem, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any] | None,
+                   mask: np.ndarray[Any, Any] | None, axes: tuple[int, ...], results: Results, device: str | None,
+                   blocks: Blocks) -> None:
+    """The same in parts that take some hundredths of a second each."""
+    progress = Progress(True, x.size)
+    most = 1 << 23
+    kept = [d for d in range(x.ndim) if d not in axes and x.shape[d] > 1]
+    try:
+        if not kept:
+            blocks.most = min(most, blocks.most * 8)
+            state = _core.State(p)
+            for at in pieces(x, blocks.most):
+                part = _contiguous(x[at], blocks.dtype)
+                other = None if y is None else _contiguous(y[at], blocks.dtype)
+                if mask is not None:
+                    part, other = part[mask[at]], None if other is None else other[mask[at]]
+                state.feed(part, other, device)
+                progress.add(x[at].size)
+            for o, what, value in zip(results.arrays, results.what, state.value()):
+                store(o, what, value)
+            return
+        d = max(kept, key=lambda d: x.shape[d])
+        step = max(1, most // max(1, x.size // x.shape[d]))
+        for at_ in range(0, x.shape[d], step):
+            cut = (slice(None),) * d + (slice(at_, at_ + step),)
+            p.axes(x[cut], None if y is None else y[cut], None if mask is None else mask[cut], bits_of(axes),
+                   tuple(o[cut] for o in results.arrays), device)
+            progress.add(x[cut].size)
+    finally:
+        progress.end()
+
+
+def reduce(p: _core.Problem, t: Taken, axes: tuple[int, ...], *, y: Taken | None = None, where: Any = None,
+           initial: Any = None, element: str | None = None, device: str | None = None,
+           progress: bool = False) -> Results:
+    """The values of a problem along axes, in arrays that keep these with length 1. `element`: the type that the
+    elements are brought to first, where it is not their own."""
+    x = t.array
+    shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    results = Results(p, shape)
+    mask = mask_of(where, x.shape)
+    element = element or t.type
+    other = None if y is None else y.array
+    blocks = Blocks(p, element, axes, device, initial)
+    direct = t.direct and initial is None and element == t.type and (y is None or (y.direct and y.type == element))
+    if progress and direct and x.size > 1 << 23:
+        _with_progress(p, x, other, mask, axes, results, device, blocks)
+    elif not direct:
+        blocks.run(x, other, mask, results.arrays)
+    elif (len(axes) == x.ndim and mask is None and x.flags.c_contiguous and
+          (other is None or other.flags.c_contiguous)):
+        for o, what, value in zip(results.arrays, results.what, p.reduce(x, other, device)):
+            store(o, what, value)
+    else:
+        p.axes(x, other, mask, bits_of(axes), results.arrays, device)
+    return results

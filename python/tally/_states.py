@@ -1,0 +1,315 @@
+"""States: what is known of a reduction after some of its elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, take, type_of
+from ._operators import Operator
+from ._parts import ids_of, names_of, present, problem_of, several
+from ._reduce import BLOCK, pieces
+
+
+def kind_of(dtype: Any) -> str:
+    """A type's short name, from that or from whatever NumPy takes for a dtype."""
+    if isinstance(dtype, str) and dtype in DTYPE:
+        return dtype
+    kind = type_of(np.dtype(dtype))
+    if kind not in DTYPE:
+        raise TypeError("states are of real numbers: keep one for each part")
+    return kind
+
+
+def _elements(t: Taken, kind: str) -> np.dtype[Any]:
+    """The dtype that fed elements are brought to; TypeError where that would not be exact."""
+    if t.type not in DTYPE or "bf16" in (t.type, kind) and t.type != kind or \
+            t.type != kind and not np.can_cast(DTYPE[t.type], DTYPE[kind], "safe"):
+        raise TypeError(f"a state of {kind} is not fed {t.array.dtype} elements, which it cannot hold exactly")
+    return DTYPE[kind]
+
+
+def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> Any:
+    shown = []
+    for (name, type_), value in zip(p.values(), values):
+        if value is None:
+            if name in ("argmin", "argmax"):
+                value = -1
+            else:
+                raise OverflowError(f"the exact {name} does not fit {type_}")
+        if type_ == "bf16":
+            bits = np.array(np.float32(value).view(np.uint32) >> 16, np.uint16)
+            shown.append(_give_numpy(bits, "bf16"))
+        else:
+            dtype = np.int64 if name in ("argmin", "argmax", "count", "nans", "nonzero") else DTYPE[type_].type
+            array, type_ = present(name, type_, np.array(value, dtype), kind)
+            shown.append(array[()])
+    return several(op, shown)
+
+
+class State:
+    """All that is known of a reduction after some of its elements: fed, merged, saved, and lowered to its value.
+
+    The value is that of one array with all the elements, bit for bit, however they were cut.
+
+    Parameters
+    ----------
+    op : str, tuple of str or Operator
+        "sum", "var", "argmax", ...; "count,mean,std" for several; or an operator of yours.
+    dtype : str or dtype, optional
+        The elements' type: "f64", "i32", numpy.float32, ...
+    ddof : float, optional
+        For var and std.
+    out : str or dtype, optional
+        The floating type that the exact value is rounded to.
+    fast : bool, optional
+        Plain additions: no promise on the bits.
+
+    Examples
+    --------
+    >>> s = tally.State("sum", "f64")
+    >>> s.update([1e16, 1.0]).update([-1e16]).value()
+    np.float64(1.0)
+    """
+
+    __slots__ = ("_op", "_kind", "_ddof", "_out", "_fast", "_state")
+
+    def __init__(self, op: Any, dtype: Any = "f64", *, ddof: float = 0, out: Any = None, fast: bool = False):
+        self._op = op if isinstance(op, Operator) else names_of(op)
+        self._kind, self._ddof, self._fast = kind_of(dtype), float(ddof), bool(fast)
+        self._out = None if out is None else kind_of(out)
+        self._state = _core.State(self._problem())
+
+    def _problem(self) -> _core.Problem:
+        return problem_of(self._op, self._kind, self._out, self._fast, self._ddof)
+
+    def update(self, x: Any, y: Any = None, *, device: str | None = None) -> State:
+        """Adds elements behind those that are there, in C order; for dot, of two arrays. Returns the state."""
+        t = take(x)
+        dtype = _elements(t, self._kind)
+        other = None
+        if y is not None:
+            u = take(y)
+            _elements(u, self._kind)
+            other = u.array
+            if other.shape != t.array.shape:
+                raise ValueError(f"the arrays have shapes {t.array.shape} and {other.shape}")
+        array = t.array
+        if array.dtype == dtype and array.flags.c_contiguous and array.dtype.isnative and \
+                (other is None or (other.dtype == dtype and other.flags.c_contiguous and other.dtype.isnative)):
+            self._state.feed(array, other, device)
+            return self
+        with_all = self._state.copy()  # so that all of it is fed, or nothing
+        for at in pieces(array, BLOCK // dtype.itemsize):
+            with_all.feed(np.ascontiguousarray(array[at], dtype),
+                          None if other is None else np.ascontiguousarray(other[at], dtype), device)
+        self._state = with_all
+        return self
+
+    def value(self) -> Any:
+        """The value, as the function of that name gives it; several values as a tuple."""
+        return _numbers(self._op, self._state.problem, self._kind, self._state.value())
+
+    def divided(self, divisor: int, dtype: Any = None) -> Any:
+        """The exact sum divided by an integer, rounded once. For what is built on one sum."""
+        kind = None if dtype is None else kind_of(dtype)
+        number = self._state.divided(divisor, kind)
+        kind = kind or self._out or (self._kind if self._kind in FLOATS else "f64")
+        return number if kind == "bf16" else DTYPE[kind].type(number)
+
+    @property
+    def count(self) -> int:
+        """How many elements it knows."""
+        return self._state.count()
+
+    @property
+    def dtype(self) -> str:
+        """The elements' type."""
+        return self._kind
+
+    def begin_at(self, first: int) -> State:
+        """Says that the elements to come begin at this index of the whole array; for floating products and operators
+        of yours, whose states are merged with their neighbours only. Returns the state."""
+        self._state.begin_at(first)
+        return self
+
+    def __iadd__(self, other: State) -> State:
+        if not isinstance(other, State):
+            return NotImplemented
+        self._state.merge(other._state)
+        return self
+
+    def __add__(self, other: State) -> State:
+        if not isinstance(other, State):
+            return NotImplemented
+        result = self.copy()
+        result += other
+        return result
+
+    def __isub__(self, other: State) -> State:
+        if not isinstance(other, State):
+            return NotImplemented
+        self._state.subtract(other._state)
+        return self
+
+    def __sub__(self, other: State) -> State:
+        if not isinstance(other, State):
+            return NotImplemented
+        result = self.copy()
+        result -= other
+        return result
+
+    def negate(self) -> State:
+        """Makes it the state of the negated elements: for sum, mean and dot. Returns the state."""
+        self._state.negate()
+        return self
+
+    def clear(self) -> State:
+        """Back to no elements. Returns the state."""
+        self._state.clear()
+        return self
+
+    def copy(self) -> State:
+        """Another state that knows the same."""
+        result = object.__new__(State)
+        for name in State.__slots__:
+            setattr(result, name, getattr(self, name))
+        result._state = self._state.copy()
+        return result
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> State:
+        return self.copy()
+
+    def words(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The wire form: words that plain integer addition combines, over an MPI_SUM or ncclSum. Empty where there is
+        none."""
+        return np.frombuffer(self._state.words(), np.int64).copy()
+
+    def from_words(self, words: Any) -> State:
+        """Makes it the state that added-up words say. Returns the state."""
+        self._state.from_words(np.ascontiguousarray(words, np.int64))
+        return self
+
+    def __bytes__(self) -> bytes:
+        return self._state.save()
+
+    @classmethod
+    def from_bytes(cls, saved: Any, op: Any, dtype: Any = "f64", *, ddof: float = 0, out: Any = None,
+                   fast: bool = False) -> State:
+        """The state that `bytes()` has saved; the other arguments as it was made with."""
+        result = cls(op, dtype, ddof=ddof, out=out, fast=fast)
+        result._state = _core.State(result._state.problem, saved)
+        return result
+
+    def __reduce__(self) -> Any:
+        return _load_state, (bytes(self), self._op, self._kind, self._ddof, self._out, self._fast)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self._op == other._op and bytes(self) == bytes(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        op = repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
+        return f"<State of {op} of {self.count} {self._kind}>"
+
+
+def _load_state(saved: bytes, op: Any, kind: str, ddof: float, out: str | None, fast: bool) -> State:
+    return State.from_bytes(saved, op, kind, ddof=ddof, out=out, fast=fast)
+
+
+class Groups:
+    """The states of all groups of a grouped reduction, for elements that come in pieces.
+
+    Parameters
+    ----------
+    op : str, tuple of str or Operator
+        What to reduce by.
+    groups : int
+        How many groups there are.
+    dtype : str or dtype, optional
+        The elements' type.
+    ddof, out
+        As for `State`.
+
+    Examples
+    --------
+    >>> g = tally.Groups("sum", 2)
+    >>> g.update([1.0, 2.0], [0, 1]).update([3.0], [0]).value()
+    array([4., 2.])
+    """
+
+    __slots__ = ("_op", "_kind", "_ddof", "_out", "_count", "_groups")
+
+    def __init__(self, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0, out: Any = None):
+        self._op = op if isinstance(op, Operator) else names_of(op)
+        self._kind, self._ddof, self._count = kind_of(dtype), float(ddof), int(groups)
+        self._out = None if out is None else kind_of(out)
+        self._groups = _core.Groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
+
+    def update(self, x: Any, ids: Any, *, where: Any = None, skip_outside: bool = False,
+               device: str | None = None) -> Groups:
+        """Adds elements, each to the group of its id. Returns the groups."""
+        t = take(x)
+        array = np.ascontiguousarray(t.array, _elements(t, self._kind))
+        numbers, kind, _ = ids_of(ids, self._count)
+        mask = None if where is None else np.ascontiguousarray(np.broadcast_to(np.asarray(where, np.bool_), numbers.shape))
+        if array.ndim != 1:
+            raise ValueError("groups are fed arrays of one dimension")
+        self._groups.feed(array, None, mask, numbers, kind, skip_outside, device)
+        return self
+
+    def value(self) -> Any:
+        """An array with a result for each group; several values as a tuple."""
+        p = self._groups.problem
+        arrays = tuple(np.empty(self._count, DTYPE[kind]) for _, kind in p.values())
+        self._groups.values(arrays)
+        shown = []
+        for (name, kind), array in zip(p.values(), arrays):
+            array, kind = present(name, kind, array, self._kind)
+            shown.append(_give_numpy(array, kind))
+        return several(self._op, shown)
+
+    def __iadd__(self, other: Groups) -> Groups:
+        if not isinstance(other, Groups):
+            return NotImplemented
+        self._groups.merge(other._groups)
+        return self
+
+    def __add__(self, other: Groups) -> Groups:
+        if not isinstance(other, Groups):
+            return NotImplemented
+        result = _load_groups(*self.__reduce__()[1])
+        result += other
+        return result
+
+    def __bytes__(self) -> bytes:
+        return self._groups.save()
+
+    @classmethod
+    def from_bytes(cls, saved: Any, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0,
+                   out: Any = None) -> Groups:
+        """The groups that `bytes()` has saved; the other arguments as they were made with."""
+        result = cls(op, groups, dtype, ddof=ddof, out=out)
+        result._groups = _core.Groups(result._groups.problem, result._count, saved)
+        return result
+
+    def __reduce__(self) -> Any:
+        return _load_groups, (bytes(self), self._op, self._count, self._kind, self._ddof, self._out)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        op = repr(self._op) if isinstance(self._op, Operator) else repr(",".join(self._op))
+        return f"<Groups: {self._count} of {op} of {self._kind}>"
+
+
+def _load_groups(saved: bytes, op: Any, count: int, kind: str, ddof: float, out: str | None) -> Groups:
+    return Groups.from_bytes(saved, op, count, kind, ddof=ddof, out=out)
+
+

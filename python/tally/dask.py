@@ -1,0 +1,173 @@
+"""Reductions of dask arrays: states of the chunks, merged by dask's own tree reduction.
+
+The bits depend on the elements alone: not on chunks, workers, or the order in which these finish.
+
+>>> import dask.array, numpy, tally.dask
+>>> x = dask.array.from_array(numpy.array([1e16, 1.0, -1e16, 1.0]), chunks=2)
+>>> float(tally.dask.sum(x).compute())
+2.0
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import dask.array
+import numpy as np
+
+from . import _core
+from ._arrays import DTYPE, _give_numpy, type_of
+from ._parts import names_of, present, problem_of, reduce as _reduce_array
+from ._reduce import axes_of
+
+da: Any = dask.array  # (its own annotations are partly missing)
+
+# Chunks become arrays of saved states, one a result, of Python's bytes, along the axes that are kept.
+
+#: What needs its neighbours in order, or has no value for every type.
+_ORDERED = ("argmin", "argmax", "describe")
+
+
+def _each(op: tuple[str, ...], kind: str, out: str | None, ddof: float) -> _core.Problem:
+    return problem_of(op, kind, out, False, ddof)
+
+
+def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
+           computing_meta: bool = False) -> Any:
+    """The states of a chunk's results: a column of elements becomes bytes."""
+    del keepdims
+    p = _each(op, kind, out, ddof)
+    array = np.asarray(x)
+    if computing_meta:  # dask asks for the number of dimensions
+        return np.empty((0,) * array.ndim, object)
+    axes = axes_of(tuple(axis) if isinstance(axis, (list, tuple)) else axis, array.ndim)
+    kept = [d for d in range(array.ndim) if d not in axes]
+    shape = tuple(1 if d in axes else n for d, n in enumerate(array.shape))
+    states = np.empty([array.shape[d] for d in kept], object)
+    columns = array.transpose([*kept, *sorted(axes)])
+    for at in np.ndindex(states.shape):
+        state = _core.State(p)
+        state.feed(np.ascontiguousarray(columns[at], DTYPE[kind]), None, "cpu")
+        states[at] = state.save()
+    return states.reshape(shape)
+
+
+def _merge(parts: Any, axis: Any, p: _core.Problem) -> np.ndarray[Any, Any]:
+    """Saved states of neighbouring parts, along axes, as one."""
+    if isinstance(parts, list):
+        parts = da.core._concatenate2(parts, axes=sorted(axis))
+    axes = axes_of(tuple(axis), parts.ndim)
+    kept = [d for d in range(parts.ndim) if d not in axes]
+    merged = np.empty(tuple(1 if d in axes else n for d, n in enumerate(parts.shape)), object)
+    rows = parts.transpose([*kept, *sorted(axes)])
+    flat = merged.reshape([parts.shape[d] for d in kept])
+    for at in np.ndindex(flat.shape):
+        state = None
+        for saved in np.asarray(rows[at], object).reshape(-1):
+            other = _core.State(p, saved)
+            if state is None:
+                state = other
+            else:
+                state.merge(other)
+        flat[at] = (_core.State(p) if state is None else state).save()
+    return merged
+
+
+def _combine(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None,
+             ddof: float) -> Any:
+    del keepdims
+    return _merge(parts, axis, _each(op, kind, out, ddof))
+
+
+def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
+               element: str) -> Any:
+    p = _each(op, kind, out, ddof)
+    merged = _merge(parts, axis, p)
+    ((name, type_),) = p.values()
+    values = np.empty(merged.shape, DTYPE[type_])
+    for at in np.ndindex(merged.shape):
+        (values[at],) = _core.State(p, merged[at]).value()
+    values, type_ = present(name, type_, values, element)
+    if not keepdims:
+        axes = axes_of(tuple(axis), merged.ndim)
+        values = values.reshape([n for d, n in enumerate(values.shape) if d not in axes])
+    return _give_numpy(values, type_)
+
+
+def _whole(x: Any, *, axes: tuple[int, ...], op: str, wanted: Any, ddof: float, keepdims: bool) -> Any:
+    return np.asarray(_reduce_array(op, x, axes, dtype=wanted, ddof=ddof, keepdims=keepdims, device="cpu"))
+
+
+def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float = 0, keepdims: bool = False,
+           split_every: Any = None) -> Any:
+    """Reduces a dask array by an operator's name, to a dask array.
+
+    Parameters
+    ----------
+    op : str
+        "sum", "mean", "var", "std", "norm2", "sumsq", "min", "max", "nonzero", "any", "and", ... Not argmin and argmax,
+        nor floating products, whose states are merged with their neighbours only.
+    x : dask.array.Array
+        Of any chunks.
+    axis, dtype, ddof, keepdims
+        As for `tally.reduce`.
+    split_every : int, optional
+        How many states are merged at a time, as for dask's own reductions.
+    """
+    if not isinstance(x, da.Array):
+        raise TypeError(f"tally.dask reduces dask arrays, not {type(x).__name__}; tally.reduce the others")
+    element = type_of(x.dtype)
+    names = names_of(op)
+    if element not in DTYPE or element == "bf16":
+        raise TypeError(f"tally.dask does not reduce {x.dtype}")
+    kind = "i8" if element == "bool" else element
+    if len(names) != 1 or names[0] in _ORDERED or (names[0] == "prod" and x.dtype.kind == "f"):
+        raise ValueError(f"{op!r} has no states that dask may merge in any order; one operator of those that have")
+    out = None if dtype is None else type_of(np.dtype(dtype))
+    p = _each(names, kind, out, float(ddof))
+    ((name, type_),) = p.values()
+    array, _ = present(name, type_, np.empty((), DTYPE[type_]), element)
+    more: dict[str, Any] = {"op": names, "kind": kind, "out": out, "ddof": float(ddof)}
+    axes = axes_of(axis, x.ndim)
+    if all(len(x.chunks[d]) == 1 for d in axes):  # no result is in two chunks
+        return x.map_blocks(_whole, dtype=array.dtype, chunks=[
+            (1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes],
+            drop_axis=[] if keepdims else list(axes), axes=axes, op=op, wanted=dtype, ddof=ddof, keepdims=keepdims,
+            meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype))
+    return da.reduction(x, partial(_chunk, **more), partial(_aggregate, **more, element=element),
+                        combine=partial(_combine, **more), axis=axes, keepdims=keepdims, dtype=array.dtype,
+                        split_every=split_every, concatenate=False, name=f"tally-{names[0]}",
+                        meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype))
+
+
+def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: Any = None) -> Any:
+    """The sum, exact and rounded once."""
+    return reduce("sum", x, axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
+
+
+def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: Any = None) -> Any:
+    """The mean: the exact quotient, rounded once."""
+    return reduce("mean", x, axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
+
+
+def var(x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
+        split_every: Any = None) -> Any:
+    """The variance: the exact value, rounded once."""
+    return reduce("var", x, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every)
+
+
+def std(x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
+        split_every: Any = None) -> Any:
+    """The standard deviation: the root of the exact variance, rounded once."""
+    return reduce("std", x, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every)
+
+
+def min(x: Any, axis: Any = None, keepdims: bool = False, *, split_every: Any = None) -> Any:
+    """The least element."""
+    return reduce("min", x, axis, keepdims=keepdims, split_every=split_every)
+
+
+def max(x: Any, axis: Any = None, keepdims: bool = False, *, split_every: Any = None) -> Any:
+    """The greatest element."""
+    return reduce("max", x, axis, keepdims=keepdims, split_every=split_every)

@@ -1,0 +1,201 @@
+"""Arrays of other libraries: DLPack in both forms, buffers, read-only memory, bfloat16, memory maps, columns."""
+
+import array
+import ctypes
+
+import numpy as np
+import pytest
+
+import tally
+from tally import _core
+
+
+class Producer:
+    """A library of our own that hands its memory out by DLPack."""
+
+    def __init__(self, x, versioned=True, device=(1, 0), code=None, bits=None):
+        self.x, self.versioned, self.device, self.code, self.bits = x, versioned, device, code, bits
+        self.asked = []
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **more):
+        self.asked.append(more)
+        if self.versioned and "max_version" not in more:
+            raise BufferError("versioned only")
+        if not self.versioned and "max_version" in more:
+            raise TypeError("unexpected keyword argument 'max_version'")
+        return capsule(self.x, self.versioned, self.device, self.code, self.bits)
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Managed(ctypes.Structure):
+    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("release", RELEASE)]
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+                ("release", RELEASE), ("flags", ctypes.c_uint64), ("tensor", Tensor)]
+
+
+ALIVE = {}
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+@RELEASE
+def release(address):
+    ALIVE.pop(address)
+
+
+def capsule(x, versioned, device, code, bits):
+    m = (Versioned if versioned else Managed)()
+    shape = (ctypes.c_int64 * x.ndim)(*x.shape)
+    strides = (ctypes.c_int64 * x.ndim)(*(s // x.itemsize for s in x.strides))
+    m.tensor = Tensor(x.ctypes.data, *device, x.ndim, CODES[x.dtype.kind] if code is None else code,
+                      bits or 8 * x.itemsize, 1, shape, strides, 0)
+    m.release = release
+    if versioned:
+        m.major, m.minor, m.flags = 1, 0, 0 if x.flags.writeable else 1
+    ALIVE[ctypes.addressof(m)] = (m, x, shape, strides)
+    return new_capsule(ctypes.addressof(m), b"dltensor_versioned" if versioned else b"dltensor", None)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8", "u1", "u4", "?", "c16"])
+def test_dlpack(rng, versioned, dtype):
+    x = (rng.standard_normal((5, 6)) * 9).astype(dtype)[::-2, ::2]
+    x.setflags(write=not versioned)
+    producer = Producer(x, versioned)
+    assert np.array_equal(tally.sum(producer, axis=0), tally.sum(x.copy(), axis=0))
+    assert not ALIVE, "given back"
+
+
+def test_dlpack_is_not_copied():
+    x = np.ones(1 << 20)
+    tensor = _core.Tensor(Producer(x).__dlpack__(max_version=(1, 0)))
+    assert np.shares_memory(np.asarray(tensor), x)
+    assert tensor.info()[4] == x.ctypes.data and tensor.shape() == ((1 << 20,), (8,))
+    del tensor
+    assert not ALIVE
+
+
+def test_dlpack_read_only():
+    x = np.ones(3)
+    x.setflags(write=False)
+    assert not np.asarray(_core.Tensor(Producer(x).__dlpack__(max_version=(1, 0)))).flags.writeable
+
+
+def test_dlpack_that_is_none():
+    with pytest.raises(TypeError):
+        _core.Tensor(object())
+    c = Producer(np.ones(3)).__dlpack__(max_version=(1, 0))
+    t = _core.Tensor(c)
+    with pytest.raises(TypeError, match="nobody has used"):
+        _core.Tensor(c)
+    del t
+    with pytest.raises(BufferError, match="not known"):
+        tally.sum(Producer(np.ones(3), code=2, bits=8))
+    assert not ALIVE
+
+
+def test_elsewhere():
+    with pytest.raises(TypeError, match="GPU"):
+        tally.sum(Producer(np.ones(3), device=(10, 0)))
+    with pytest.raises(NotImplementedError, match="GPU"):
+        tally.sum(Producer(np.ones(3), device=(2, 0)))
+
+
+def test_bfloat16(rng):
+    wide = rng.standard_normal(1000).astype("f4")
+    bits = (wide.view("u4") >> 16).astype("u2")
+    exact = (bits.astype("u4") << 16).view("f4")
+    producer = Producer(bits, code=4)
+    assert tally.sum(producer, dtype="f4") == tally.sum(exact)
+    assert tally.argmax(producer) == exact.argmax()
+    assert np.array_equal(tally.mean(Producer(bits.reshape(10, 100), code=4), axis=1, dtype="f8"),
+                          tally.mean(exact.reshape(10, 100), axis=1, dtype="f8"))
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = bits.view(ml_dtypes.bfloat16)
+    got = tally.sum(x)
+    assert got.dtype == ml_dtypes.bfloat16 and got == ml_dtypes.bfloat16(float(tally.sum(exact, dtype="f8")))
+    assert tally.max(x.reshape(10, 100), axis=0).dtype == ml_dtypes.bfloat16
+    with pytest.raises(TypeError):
+        tally.sum(x, initial=1.0)
+
+
+def test_type_in_is_type_out():
+    class Namespace:
+        @staticmethod
+        def asarray(x):
+            return ("theirs", np.asarray(x))
+
+    class Theirs(Producer):
+        def __array_namespace__(self):
+            return Namespace
+
+    kind, value = tally.sum(Theirs(np.arange(6.0).reshape(2, 3)), axis=0)
+    assert kind == "theirs" and np.array_equal(value, [3, 5, 7])
+
+
+def test_buffers():
+    assert tally.sum(array.array("d", [1e16, 1, -1e16])) == 1
+    assert tally.sum(memoryview(bytes([1, 2, 3]))) == 6 and tally.max(bytearray(b"az")) == 122
+    assert tally.sum(array.array("i", [1, 2])).dtype == np.int64
+    assert tally.sum([1, 2.5]) == 3.5 and tally.sum(3) == 3 and tally.mean((1, 2)) == 1.5
+
+
+def test_memory_map(tmp_path, rng):
+    path = tmp_path / "x.npy"
+    np.save(path, rng.standard_normal((100, 100)))
+    x = np.load(path, mmap_mode="r")
+    assert type(x) is np.memmap and np.array_equal(tally.sum(x, axis=0), tally.sum(np.array(x), axis=0))
+    assert isinstance(tally.sum(x), np.float64) and tally.mean(x) == tally.mean(np.array(x))
+
+
+def test_subclasses():
+    class Mine(np.ndarray):
+        pass
+
+    assert tally.sum(np.arange(3.0).view(Mine)) == 3
+    assert tally.sum(np.ma.masked_array([1.0, 2.0])) == 3  # nothing is masked
+
+
+def test_data_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"city": [0, 1, 0], "price": [0.1, 0.2, 0.3]})
+    assert np.array_equal(tally.group("sum", frame["price"], frame["city"]), [0.1 + 0.3, 0.2])
+    with pytest.raises(TypeError, match="missing"):
+        tally.sum(pandas.Series([1, None], dtype="Int64"))
+
+
+def test_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"city": [0, 1, 0], "price": [0.1, 0.2, 0.3]})
+    assert np.array_equal(tally.group("sum", frame["price"], frame["city"]), [0.1 + 0.3, 0.2])
+    with pytest.raises(TypeError, match="nulls"):
+        tally.sum(polars.Series([1, None]))
+
+
+def test_arrow():
+    pyarrow = pytest.importorskip("pyarrow")
+    assert tally.sum(pyarrow.array([1e16, 1.0, -1e16])) == 1
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(tally.sum(x, axis=0), x.sum(0)) and isinstance(tally.sum(x), torch.Tensor)
+    assert tally.sum(x.to(torch.bfloat16)).dtype == torch.bfloat16
+    assert tally.sum(x.requires_grad_()) == 15

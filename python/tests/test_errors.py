@@ -1,0 +1,96 @@
+"""The same exceptions as NumPy's for the same mistakes, each with a line that names what is wrong."""
+
+import numpy as np
+import pytest
+
+import tally
+
+AxisError = getattr(np, "exceptions", np).AxisError
+X = np.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: tally.sum(X, axis=2), AxisError, "axis 2 is out of bounds for array of dimension 2"),
+    (lambda: tally.sum(X, axis=(0, -3)), AxisError, "axis -3 is out of bounds"),
+    (lambda: tally.argmax(X, axis=5), AxisError, "axis 5"),
+    (lambda: tally.sum(X, axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
+    (lambda: tally.sum(X, axis=(1, -1)), ValueError, "duplicate"),
+    (lambda: tally.sum(X, axis=1.0), TypeError, "float"),
+    (lambda: tally.sum(X, axis=[0]), TypeError, "list"),
+    (lambda: tally.argmin(X, axis=(0, 1)), TypeError, "tuple"),
+    (lambda: tally.sum(), TypeError, "missing"),
+    (lambda: tally.sum(X, nonsense=1), TypeError, "nonsense"),
+    (lambda: tally.sum(X, out=np.empty(3)), ValueError, "shape"),
+    (lambda: tally.sum(X, axis=0, out=np.empty(4, int)), TypeError, "cast"),
+    (lambda: tally.sum(X, out=[1]), TypeError, "ArrayType"),
+    (lambda: tally.min(np.empty(0)), ValueError, "zero-size array to reduction operation minimum which has no identity"),
+    (lambda: tally.max(np.empty((3, 0)), axis=1), ValueError, "no identity"),
+    (lambda: tally.argmax(np.empty(0)), ValueError, "attempt to get argmax of an empty sequence"),
+    (lambda: tally.argmin(np.empty((2, 0)), axis=1), ValueError, "empty sequence"),
+    (lambda: tally.min(X, where=X > 3), ValueError, "initial"),
+    (lambda: tally.sum(X, where=X), TypeError, "bool"),
+    (lambda: tally.sum(X, where=np.ones(5, bool)), ValueError, "broadcast"),
+    (lambda: tally.sum(X, initial=[1, 2]), ValueError, "one number"),
+    (lambda: tally.sum(np.arange(3), initial=0.5), TypeError, "elements"),
+    (lambda: tally.sum(np.arange(3, dtype="u1"), initial=-1), OverflowError, "fit"),
+    (lambda: tally.sum(X, dtype=int), TypeError, "floating dtype"),
+    (lambda: tally.mean(np.arange(3), dtype=int), TypeError, "floating dtype"),
+    (lambda: tally.sum(np.array([2**62] * 2)), OverflowError, "does not fit"),
+    (lambda: tally.sum(np.array([[2**62] * 2] * 3), axis=1), OverflowError, "result 0"),
+    (lambda: tally.sum(np.array([200, 100]), dtype="i1"), OverflowError, "int8"),
+    (lambda: tally.sum(np.ones(3, "g")), TypeError, "float64"),
+    (lambda: tally.sum(np.array([1, None])), TypeError, "Python objects"),
+    (lambda: tally.sum(np.array(["2020-01-01"], "M8[D]")), TypeError, "datetime64"),
+    (lambda: tally.sum(np.array([1], "m8[s]")), TypeError, "timedelta64"),
+    (lambda: tally.sum(np.array(["a"])), TypeError, "<U1"),
+    (lambda: tally.sum(np.zeros(2, [("a", "f8")])), TypeError, "reduce"),
+    (lambda: tally.bitwise_and(X), TypeError, "not supported"),
+    (lambda: tally.min(np.array([1j])), TypeError, "complex"),
+    (lambda: tally.var(np.array([1j])), TypeError, "complex"),
+    (lambda: tally.sum(np.ma.masked_array([1.0], [True])), TypeError, "masked"),
+    (lambda: tally.var(X, ddof=1, correction=1), ValueError, "simultaneously"),
+    (lambda: tally.var(X, ddof=-1), ValueError, "ddof"),
+    (lambda: tally.norm(X, 3), ValueError, "norm order"),
+    (lambda: tally.sum(X, device="gpu"), ValueError, "gpu"),
+    (lambda: tally.sum(X, device=7), TypeError, "device"),
+    (lambda: tally.dot(X, X), ValueError, "not aligned"),
+    (lambda: tally.vecdot(X, X[:, :2]), ValueError, "elements"),
+    (lambda: tally.reduce("nonsense", X), ValueError, "nonsense"),
+    (lambda: tally.segment("sum", [1, 2, 3], [0, 2, 1]), ValueError, "offset 2 falls"),
+    (lambda: tally.segment("sum", [1, 2, 3], [0, 4]), ValueError, "outside"),
+    (lambda: tally.segment("sum", [1, 2, 3], [0.0, 1.0]), TypeError, "integers"),
+    (lambda: tally.segment("sum", [1, 2, 3], 2), ValueError, "one length"),
+    (lambda: tally.group("sum", [1, 2, 3], [0, 1]), ValueError, "ids"),
+    (lambda: tally.group("sum", [1, 2], [0, 5], 3), ValueError, "id 1 is 5"),
+    (lambda: tally.group("sum", [1, 2], ["a", "b"]), TypeError, "unique"),
+    (lambda: tally.State("sum", "c16"), TypeError, "real"),
+    (lambda: tally.State("sum", "f4").update([1.0]), TypeError, "exactly"),
+    (lambda: tally.State.from_bytes(b"x", "sum"), ValueError, ""),
+    (lambda: tally.State("sum").__iadd__(tally.State("max")), ValueError, ""),
+])
+def test_error(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert text in str(caught.value), caught.value
+    assert str(caught.value).strip() and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mistake", [dict(axis=2), dict(axis=(0, 0)), dict(axis=1.0), dict(where=np.ones(5, bool)),
+                                     dict(out=np.empty(3)), dict(nonsense=1)])
+def test_as_numpy_raises(mistake):
+    errors = []
+    for module in (np, tally):
+        with pytest.raises(Exception) as caught:
+            module.sum(X, **mistake)
+        errors.append(caught.type)
+    assert issubclass(errors[1], errors[0]) or issubclass(errors[0], errors[1])
+
+
+def test_a_device_that_does_whole_arrays_only():
+    if not any(d["spec"].startswith("model") for d in tally.devices()):
+        pytest.skip("built without the model")
+    assert tally.sum(np.arange(100.0), device="model") == 4950
+    try:
+        assert np.array_equal(tally.sum(X, axis=0, device="model"), X.sum(0))
+    except NotImplementedError as error:
+        assert "whole arrays" in str(error)

@@ -1,0 +1,279 @@
+"""What surrounds the calls: threads, fork, a subinterpreter, Ctrl-C, memory, the command, documentation, types."""
+
+import doctest
+import gc
+import importlib
+import inspect
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import tally
+
+
+def python(text, **more):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120, **more)
+
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_threads(rng):
+    x = rng.standard_normal((40, 20_000))
+    want = tally.sum(x), tally.var(x, axis=1), tally.argmax(x, axis=0)
+    shared = tally.State("sum")
+
+    def work(i):
+        assert tally.sum(x) == want[0] and np.array_equal(tally.var(x, axis=1), want[1])
+        assert np.array_equal(tally.argmax(x, axis=0), want[2])
+        shared.update(x[i])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(40)))
+    assert shared.value() == want[0]
+
+
+def test_other_threads_go_on():
+    """The interpreter's lock is given up while the engine works."""
+    x, ticks, done = np.ones(1 << 26), [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    t = threading.Thread(target=tick)
+    t.start()
+    start = time.perf_counter()
+    for _ in range(5):
+        tally.prod(x)
+    end = time.perf_counter()
+    done.set()
+    t.join()
+    assert sum(start < at < end for at in ticks) > 3
+
+
+def test_fork(rng):
+    x = rng.standard_normal(1 << 20)
+    want = tally.sum(x)
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        ok = tally.sum(x) == want and tally.sum(x.reshape(1024, -1), axis=0).shape == (1024,)
+        os.write(write, b"1" if ok else b"0")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 1) == b"1"
+    os.close(read)
+    os.close(write)
+
+
+def test_subinterpreter():
+    """The extension by itself: NumPy knows no subinterpreters."""
+    done = python("""
+        import sys
+        try:
+            import _xxsubinterpreters as sub
+        except ImportError:
+            import _interpreters as sub
+        text = '''
+        import importlib.util, array
+        spec = importlib.util.spec_from_file_location("tally._core", %r)
+        core = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(core)
+        p = core.Problem(("sum", "var"), "f64", None, False, 0.0, None)
+        s = core.State(p)
+        s.feed(array.array("d", [1e16, 1.0, -1e16]), None, None)
+        assert s.value()[0] == 1.0, s.value()
+        '''
+        import textwrap
+        from tally import _core
+        text = textwrap.dedent(text) % _core.__file__
+        for _ in range(3):
+            i = sub.create()
+            failed = (sub.run_string if hasattr(sub, "run_string") else sub.exec)(i, text)
+            assert failed is None, failed
+            sub.destroy(i)
+        import tally
+        assert tally.sum([1, 2]) == 3
+        print("fine")
+        """)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+@pytest.mark.parametrize("call", ["tally.prod(x)", "tally.sum(x.reshape(-1, 4), axis=0)", "tally.var(x.reshape(4, -1), axis=1)",
+                                  "tally.sum(x[::-1])", "tally.group('sum', x, ids)", "tally.State('prod').update(x)",
+                                  "tally.sum(x.view('>f8'), axis=None)"])
+def test_interrupt(call):
+    """Ctrl-C ends a long call, soon, and nothing is broken. (No time is asserted but one a hundred times as long.)"""
+    done = python(f"""
+        import os, signal, threading, time
+        import numpy as np, tally
+        x = np.lib.stride_tricks.as_strided(np.ones(1), (1 << 33,), (0,)) if 'x[::-1]' in {call!r} else np.zeros(1 << 27)
+        ids = np.zeros(1 << 27, 'i1') if 'ids' in {call!r} else None
+        tally.sum(np.ones(1 << 20))
+        def later():
+            time.sleep(0.2)
+            global sent
+            sent = time.perf_counter()
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=later).start()
+        try:
+            while True:
+                {call}
+        except KeyboardInterrupt:
+            took = time.perf_counter() - sent
+        assert tally.sum(np.ones(1 << 22)) == 1 << 22
+        print(took)
+        """)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 10
+
+
+def test_a_signal_handler_that_raises():
+    class Mine(Exception):
+        pass
+
+    def handler(*_):
+        raise Mine
+
+    old = signal.signal(signal.SIGALRM, handler)
+    x = np.zeros(1 << 25)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Mine):
+            while True:
+                tally.prod(x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def every_call(x):
+    for op in ("sum", "mean", "var", "min", "argmax", "any", "norm", "prod", "minmax", "describe"):
+        getattr(tally, op)(x)
+        getattr(tally, op)(x, axis=0)
+    tally.sum(x.astype(">f8"), axis=0)
+    tally.sum(x, initial=1.0, where=x > 0, axis=1)
+    tally.segment("sum", x, [0, 3, 10])
+    tally.group("sum", x[0], np.arange(10) % 3)
+    s = tally.State("var").update(x)
+    s += pickle.loads(pickle.dumps(s))
+    s.value()
+    for bad in (lambda: tally.sum(x, axis=9), lambda: tally.sum(x, device="none"), lambda: tally.sum(np.array(["a"])),
+                lambda: tally.sum(np.array([2**62] * 3)), lambda: tally.State.from_bytes(b"12", "sum")):
+        try:
+            bad()
+        except Exception:
+            pass
+
+
+def test_nothing_leaks():
+    x = np.ones((10, 10))
+    for _ in range(50):
+        every_call(x)
+    gc.collect()
+    tracemalloc.start()
+    every_call(x)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(200):
+        every_call(x)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 20_000, after - before
+    before = resident()
+    for _ in range(300):
+        every_call(x)
+    assert resident() - before < 4 << 20
+
+
+@pytest.mark.parametrize("call", ["tally.sum(x)", "tally.sum(x, axis=0)", "tally.sum(x, axis=1)", "tally.var(x.T, axis=0)",
+                                  "tally.sum(x, where=m)", "tally.sum(x, dtype='f4')", "tally.sum(x.view('>f8'), axis=1)",
+                                  "tally.mean(x[::-1, ::2])", "tally.argmax(x, axis=1)", "tally.prod(x.astype('f4', copy=False), dtype='f8') if 0 else tally.prod(x)",
+                                  "tally.sum(x, initial=2.5)", "tally.norm(x[:, ::3], axis=1)"])
+def test_extra_memory(call):
+    """Under 16 MB beside the array and the result."""
+    done = python(f"""
+        import resource, numpy as np, tally
+        x, m = np.ones((4096, 4096)), np.ones((4096, 4096), bool)
+        tally.sum(np.ones((600, 600)), axis=0), tally.sum(np.ones(1 << 21)), tally.sum(np.ones(9, '>f8'), initial=2.0)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        r = {call}
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        """)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 16 << 10
+
+
+def test_the_command(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([1e16, 1.0, -1e16]))
+    done = subprocess.run([sys.executable, "-m", "tally", "sum", str(tmp_path / "x.npy")], capture_output=True, text=True)
+    if "built without the command" in done.stderr:
+        pytest.skip("built without the command")
+    assert done.stdout.strip() == "1" or done.stdout.strip().startswith("1"), done
+
+
+def test_doctests():
+    failed = tried = 0
+    for name in ("tally", "tally._states", "tally._parts", "tally._operators", "tally._functions", "tally.dask"):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        result = doctest.testmod(module, extraglobs={"tally": tally}, optionflags=doctest.NORMALIZE_WHITESPACE)
+        failed, tried = failed + result.failed, tried + result.attempted
+    for name in tally.__all__:  # the fast calls
+        thing = getattr(tally, name)
+        for test in doctest.DocTestFinder(recurse=False).find(thing, name, module=False, globs={"tally": tally}):
+            result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+            failed, tried = failed + result.failed, tried + result.attempted
+    assert failed == 0 and tried > 25, (failed, tried)
+
+
+def test_every_name_is_explained():
+    for name in tally.__all__:
+        thing = getattr(tally, name)
+        assert inspect.getdoc(thing), name
+        if name not in ("Description", "MinMax", "devices"):
+            assert ">>>" in inspect.getdoc(thing), name
+            assert inspect.signature(thing).parameters, name
+    assert pickle.loads(pickle.dumps(tally.sum)) is tally.sum and tally.sum.__module__ == "tally"
+
+
+def test_types(tmp_path):
+    pytest.importorskip("mypy")
+    text = tmp_path / "user.py"
+    text.write_text(textwrap.dedent("""
+        import numpy as np
+        import tally
+        x = np.ones((3, 4))
+        a = tally.sum(x, axis=(0, -1), keepdims=True, dtype=np.float32)
+        low = tally.minmax(x).min
+        s: tally.State = tally.State("sum", "f64").update(x)
+        s += tally.State("sum")
+        b: bytes = bytes(s)
+        d: tally.Description = tally.describe(x)
+        g = tally.group("sum", x, [0, 1, 1, 0], groups=2)
+        """))
+    package = os.path.dirname(tally.__file__)
+    env = dict(os.environ) if "site-packages" in package else {**os.environ, "MYPYPATH": os.path.dirname(package)}
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    for what in (["-p", "tally"], [str(text)]):
+        done = subprocess.run([*mypy, *what], capture_output=True, text=True, cwd=tmp_path, env=env)
+        assert done.returncode == 0, done.stdout
+    text.write_text("import tally\ntally.sum(1, axis='x')\ntally.minmax([1]).least\n")
+    done = subprocess.run([*mypy, str(text)], capture_output=True, text=True, cwd=tmp_path, env=env)
+    assert done.returncode == 1 and done.stdout.count("error:") == 2, done.stdout

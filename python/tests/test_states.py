@@ -1,0 +1,163 @@
+"""States: fed, merged, taken apart, saved, loaded, pickled, as words; groups; segments."""
+
+import copy
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import tally
+
+OPS = "sum prod min max and or xor mean var std norm1 norm2 norminf sumsq argmin argmax minmax count nans nonzero any all describe".split()
+
+
+def elements(rng, n, dtype):
+    if dtype in ("f16", "f32", "f64"):
+        x = rng.standard_normal(n) * 2.0 ** rng.integers(-8, 8, n)
+        return x.astype({"f16": "f2", "f32": "f4", "f64": "f8"}[dtype])
+    return rng.integers(0, 2, n).astype({"i32": "i4", "u8": "u1", "bool": "?"}[dtype])
+
+
+def values(x):
+    return [np.asarray(v).tobytes() for v in (x if isinstance(x, tuple) else (x,))]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "i32", "u8", "bool"])
+@pytest.mark.parametrize("op", OPS)
+def test_every_operator(rng, op, dtype):
+    x = elements(rng, 20_000, dtype)
+    if op == "prod" and dtype not in ("f16", "f32", "f64"):
+        x[:] = 1
+    whole = tally.State(op, dtype).update(x)
+    assert values(whole.value()) == values(tally.reduce(op, x)), op
+    left, right = tally.State(op, dtype), tally.State(op, dtype)
+    left.update(x[:8192]).update(x[8192:8192])
+    right.begin_at(8192).update(x[8192:])
+    left += pickle.loads(pickle.dumps(right))
+    assert values(left.value()) == values(whole.value()) and bytes(left) == bytes(whole) and left == whole
+    assert left.count == x.size and left.dtype == dtype and op in repr(left)
+    other = tally.State.from_bytes(bytes(left), op, dtype)
+    assert values(other.value()) == values(whole.value())
+    for twin in (copy.copy(left), copy.deepcopy(left), left.copy()):
+        twin.clear()
+        assert twin.count == 0 and left.count == x.size
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30), st.lists(st.integers(0, 30), max_size=4))
+def test_cuts_do_not_show(x, cuts):
+    s = tally.State("sum,var")
+    edges = [0, *sorted(min(c, len(x)) for c in cuts), len(x)]
+    for a, b in zip(edges, edges[1:]):
+        s += tally.State("sum,var").update(np.array(x[a:b], "f8"))
+    assert values(s.value()) == values(tally.reduce("sum,var", np.array(x, "f8")))
+
+
+def test_arithmetic(rng):
+    x = rng.standard_normal(100)
+    a, b = tally.State("sum").update(x[:60]), tally.State("sum").update(x[60:])
+    assert (a + b).value() == tally.sum(x) and a.value() == tally.sum(x[:60])
+    whole = a + b
+    assert (whole - b).value() == a.value()
+    whole -= a
+    assert whole.value() == b.value()
+    assert tally.State("sum").update(x).negate().value() == -tally.sum(x)
+    assert tally.State("sum").update([1, 1]).divided(3) == 2 / 3
+    assert tally.State("sum", "i64").update([7]).divided(2, "f4").dtype == np.float32
+    with pytest.raises(TypeError):
+        a + 1
+    with pytest.raises(NotImplementedError):
+        tally.State("min").update(x) - tally.State("min")
+
+
+def test_words(rng):
+    x = rng.standard_normal(1000) * 2.0 ** rng.integers(-100, 100, 1000)
+    parts = [tally.State("std").update(p) for p in np.array_split(x, 7)]
+    assert tally.State("std").from_words(sum(p.words() for p in parts)).value() == tally.std(x)
+    assert tally.State("min").words().size == 0
+
+
+def test_feeding(rng):
+    x = rng.standard_normal((300, 200))
+    s = tally.State("sum")
+    s.update(x[::2, ::-1]).update(x[1::2].astype(">f8")).update([1, 2]).update(np.float32(0.5))
+    assert s.value() == tally.sum([*x.ravel(), 3.5]) and s.count == x.size + 3
+    dot = tally.State("dot", "f4").update(x.astype("f4"), x.astype("f4"))
+    assert dot.value() == tally.sumsq(x.astype("f4"))
+    with pytest.raises(ValueError, match="shapes"):
+        dot.update(x.astype("f4"), x[:1].astype("f4"))
+    big = rng.standard_normal(3_000_000).astype(">f4")
+    assert tally.State("sum", "f4").update(big).value() == tally.sum(big)
+    with pytest.raises(TypeError):
+        s.update([[1.0], ["x"]])
+    assert s.count == x.size + 3
+
+
+def test_an_operator_of_ones_own(rng):
+    op = tally.Operator("a * b % 1000003", identity=1)
+    x = rng.integers(1, 1000003, 10_000)
+    a = tally.State(op, "i64").update(x[:4096])
+    b = tally.State(op, "i64").begin_at(4096).update(x[4096:])
+    assert (a + b).value() == tally.reduce(op, x)
+    again = pickle.loads(pickle.dumps(a))
+    assert again.value() == a.value() and again == a
+
+
+def test_damaged():
+    saved = bytearray(bytes(tally.State("sum").update([1.0])))
+    saved[40] ^= 1
+    with pytest.raises(ValueError):
+        tally.State.from_bytes(saved, "sum")
+    with pytest.raises(ValueError):
+        tally.State.from_bytes(bytes(tally.State("sum")), "max")
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "min", "argmax", "count", "describe", "prod"])
+@pytest.mark.parametrize("ids", ["i1", "u2", "i4", "i8", "u8"])
+def test_groups(rng, op, ids):
+    x, i = rng.standard_normal(5000), rng.integers(0, 7, 5000).astype(ids)
+    got = tally.group(op, x, i, 7)
+    whole = tally.Groups(op, 7).update(x[:2000], i[:2000]).update(x[2000:], i[2000:])
+    assert values(whole.value()) == values(got)
+    again = pickle.loads(pickle.dumps(whole))
+    assert bytes(again) == bytes(whole) and len(again) == 7
+    for g in range(7):
+        part = tally.reduce(op, x[i == g])
+        if op == "argmax":
+            part = np.flatnonzero(i == g)[part]
+        if op != "describe":
+            assert (got[g] if op != "count" else got[g]) == part
+    if op != "prod":
+        a, b = tally.Groups(op, 7).update(x[:2000], i[:2000]), tally.Groups(op, 7).update(x[2000:], i[2000:])
+        assert values((a + b).value()) == values(got)
+        a += b
+        assert bytes(a) == bytes(whole)
+
+
+def test_group_arguments(rng):
+    x, i = rng.standard_normal((3, 50)), rng.integers(0, 5, 50)
+    assert np.array_equal(tally.group("sum", x, i, 5), [tally.group("sum", r, i, 5) for r in x])
+    assert np.array_equal(tally.group("sum", x.T, i, 5, axis=0), tally.group("sum", x, i, 5).T)
+    assert np.array_equal(tally.group("sum", x[0], i, 4, skip_outside=True), tally.group("sum", x[0], i, 5)[:4])
+    keep = rng.random(50) < 0.5
+    assert np.array_equal(tally.group("mean", x[0], i, 5, where=keep), tally.group("mean", x[0][keep], i[keep], 5), equal_nan=True)
+    order = np.argsort(i, kind="stable")
+    assert np.array_equal(tally.group("std", x[0][order], i[order], 5, sorted=True), tally.group("std", x[0], i, 5))
+    assert tally.group("sum", np.ones(3, "f4"), [0, 0, 1], dtype="f8").dtype == np.float64
+    assert tally.group("sum", [], np.array([], int)).shape == (0,)
+
+
+def test_segments(rng):
+    x = rng.standard_normal((2, 100))
+    offsets = np.array([0, 0, 30, 31, 100])
+    for op in ("sum", "mean", "max", "prod", "argmin"):
+        if op in ("max", "argmin"):
+            offsets = np.array([0, 5, 30, 31, 100])
+        want = [[tally.reduce(op, r[a:b]) for a, b in zip(offsets, offsets[1:])] for r in x]
+        for o in (offsets, offsets.astype("i4"), offsets.astype("u2"), offsets.tolist()):
+            assert np.array_equal(tally.segment(op, x, o), want, equal_nan=True)
+        assert np.array_equal(tally.segment(op, x.T, offsets, axis=0), np.transpose(want), equal_nan=True)
+    assert np.array_equal(tally.segment("sum", x[0], 4), [tally.sum(p) for p in np.split(x[0], 4)])
+    low, high = tally.segment("minmax", np.arange(4), 2)
+    assert low.tolist() == [0, 2] and high.tolist() == [1, 3]

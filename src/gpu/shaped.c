@@ -1,0 +1,543 @@
+/*
+ * gpu/shaped.c - reductions in parts as calls of a GPU device: arrays in host memory, on the device, on queues of
+ * the caller's.
+ *
+ * Host arrays are brought to the device whole, as the bytes from their first element to their last. Where they do
+ * not fit they are halved: along the outermost kept dimension, or between segments. One row that does not fit is
+ * folded in chunks, as a whole array is, if it lies side by side; anything else that does not fit - rows with strides
+ * or a mask, groups - is left to the calling thread, whose bits are the same.
+ */
+#include "fold.h"
+#include "gpu/opened.h"
+#include "gpu/parts.h"
+#include "gpu/source.h"
+#include "status.h"
+#include "tree.h"
+#include "types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What a shape reads ------------------------------------------------------------------------ */
+
+/* Bytes that a reduction reads of one array: its elements [low, low + count), counted from the first. */
+struct span {
+    ptrdiff_t low;
+    size_t count;
+};
+
+enum { OF_X, OF_Y, OF_MASK, OF_OUT };
+
+static void widen(struct span *span, ptrdiff_t *high, const struct extent *e, int of) {
+    const ptrdiff_t stride = of == OF_X      ? e->x
+                             : of == OF_Y    ? e->y
+                             : of == OF_MASK ? e->mask
+                                             : e->out;
+    const ptrdiff_t reach = stride * ((ptrdiff_t)e->length - 1);
+    if (reach < 0)
+        span->low += reach;
+    else
+        *high += reach;
+}
+
+static struct span span_of(const struct shaped *s, int of) {
+    struct span span = {0, 0};
+    ptrdiff_t high = 0;
+    if (s->cut != TALLY_AXES || s->results == 0) {
+        span.count = of == OF_OUT ? s->results : s->n;
+        return span;
+    }
+    if (of != OF_OUT && s->each == 0) return span;
+    for (unsigned d = 0; d < s->keeps; d++)
+        widen(&span, &high, &s->kept[d], of);
+    for (unsigned d = 0; d < s->reduces && of != OF_OUT; d++)
+        widen(&span, &high, &s->reduced[d], of);
+    span.count = (size_t)(high - span.low) + 1;
+    return span;
+}
+
+static size_t offsets_bytes(const struct shaped *s) {
+    return s->cut == TALLY_SEGMENTS && s->offsets ? (s->results + 1) * type_size(s->offsets_type)
+                                                  : 0;
+}
+
+static size_t ids_bytes(const struct shaped *s) {
+    return s->cut == TALLY_GROUPS ? s->n * type_size(s->ids_type) : 0;
+}
+
+/* ---- From host memory ---------------------------------------------------------------------------- */
+
+/* Where each value's results begin in a piece of the device's memory; how many bytes they are. */
+static size_t place_results(const struct shaped *s, uint64_t at[]) {
+    size_t bytes = 0;
+    for (unsigned v = 0; v < s->p->values; v++) {
+        at[v] = bytes;
+        bytes += (s->results * type_size(s->p->value[v].type) + 7) / 8 * 8;
+    }
+    return bytes;
+}
+
+/* Whether the device has room for all of it at once. */
+static int fits(const struct gpu_device *d, const struct shaped *s) {
+    uint64_t at[TALLY_VALUES_MAX];
+    const size_t element = type_size(s->p->type);
+    const size_t array[] = {span_of(s, OF_X).count * element,
+                            s->y ? span_of(s, OF_Y).count * element : 0,
+                            s->mask ? span_of(s, OF_MASK).count : 0,
+                            offsets_bytes(s),
+                            ids_bytes(s),
+                            place_results(s, at),
+                            parts_workspace(&d->queue[0], s)};
+    size_t all = 0;
+    for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
+        if (i < 5 && d->facts.reads_host_memory) continue;
+        if (array[i] > d->facts.allocation_max) return 0;
+        all += array[i];
+    }
+    return all <= d->memory;
+}
+
+/* The bytes of an array that are read, on the device; *first becomes the index of its first element there. */
+static tally_status bring_span(struct gpu_device *d, const char *base, struct span span,
+                               size_t element, struct gpu_memory **piece, int64_t *first) {
+    *first = -(int64_t)span.low;
+    if (!base || span.count == 0) return TALLY_OK;
+    return gpu_bring(d, base + span.low * (ptrdiff_t)element, span.count * element, element, piece);
+}
+
+/* The i-th result's place, and its number. */
+static ptrdiff_t place_of(const struct shaped *s, size_t i) {
+    ptrdiff_t place = s->out_first;
+    if (s->cut != TALLY_AXES) return place + (ptrdiff_t)i;
+    for (unsigned k = s->keeps; k-- > 0;) {
+        place += (ptrdiff_t)(i % s->kept[k].length) * s->kept[k].out;
+        i /= s->kept[k].length;
+    }
+    return place;
+}
+
+/* Copies the results, which lie in the order of rows, to where the caller wants them. */
+static void deliver(const struct shaped *s, const char *results, const uint64_t at[]) {
+    for (unsigned v = 0; v < s->p->values; v++) {
+        const size_t size = type_size(s->p->value[v].type);
+        const char *from = results + at[v];
+        char *to = s->out[v];
+        const int plain =
+            s->cut != TALLY_AXES || s->keeps == 0 || (s->keeps == 1 && s->kept[0].out == 1);
+        if (plain)
+            memcpy(to + s->out_first * (ptrdiff_t)size, from, s->results * size);
+        else
+            for (size_t i = 0; i < s->results; i++)
+                memcpy(to + place_of(s, i) * (ptrdiff_t)size, from + i * size, size);
+    }
+}
+
+/* The same shape with its results side by side, in the order of rows. */
+static struct shaped with_plain_results(const struct shaped *s) {
+    struct shaped t = *s;
+    ptrdiff_t next = 1;
+    t.out_first = 0;
+    for (unsigned k = t.keeps; k-- > 0;) {
+        t.kept[k].out = next;
+        next *= (ptrdiff_t)t.kept[k].length;
+    }
+    return t;
+}
+
+static tally_status bad_input(const struct shaped *s, uint64_t at) {
+    return s->cut == TALLY_GROUPS ? shape_bad_id(s, (size_t)at) : shape_bad_offset(s, (size_t)at);
+}
+
+/* What became of a reduction; where an input is wrong, what shape_bad_...() says of it. */
+static tally_status read_outcome(struct queue *queue, struct parts_outcome *out) {
+    uint64_t word[PARTS_OUTCOME_BYTES / 8];
+    tally_status s = queue->api->read(queue->gpu, word, queue->parts_work, 0, PARTS_OUTCOME_BYTES);
+    if (s == TALLY_OK) *out = parts_outcome(word);
+    return s;
+}
+
+static tally_status reserve_work(struct queue *queue, const struct shaped *s) {
+    const size_t bytes = (parts_workspace(queue, s) + 4095) / 4096 * 4096;
+    return queue_reserve(queue, &queue->parts_work, &queue->parts_bytes, bytes);
+}
+
+static void absorb(struct absence *known, const struct absence *more) {
+    if (more->number != UINT64_MAX) shaped_absent(known, more->number, more->status, more->value);
+}
+
+static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
+                                struct parts_call *call, size_t bytes, struct absence *absence) {
+    struct queue *queue = &d->queue[0];
+    struct parts_outcome outcome;
+    tally_status status = reserve_work(queue, s);
+    call->work = queue->parts_work;
+    if (status == TALLY_OK && bytes > 0) status = d->api->allocate(queue->gpu, bytes, &call->out);
+    if (status == TALLY_OK) status = parts_enqueue(queue, call);
+    if (status == TALLY_OK) status = read_outcome(queue, &outcome);
+    if (status != TALLY_OK) return status;
+    if (outcome.bad != UINT64_MAX) return bad_input(s, outcome.bad);
+    if (bytes == 0) return TALLY_OK;
+    char *results = malloc(bytes);
+    if (!results) return fail(TALLY_ENOMEM, "no memory for %zu results", s->results);
+    status = d->api->read(queue->gpu, results, call->out, 0, bytes);
+    if (status == TALLY_OK) {
+        deliver(s, results, call->at);
+        absorb(absence, &outcome.absence);
+    }
+    free(results);
+    return status;
+}
+
+/* Reduces what fits the device. */
+static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
+                              struct absence *absence) {
+    const size_t element = type_size(s->p->type);
+    const struct shaped plain = with_plain_results(s);
+    struct parts_call call = {.s = &plain, .values = s->p->values};
+    const size_t bytes = place_results(s, call.at);
+    struct gpu *gpu = d->queue[0].gpu;
+    tally_status status = bring_span(d, s->x, span_of(s, OF_X), element, &call.x, &call.first_x);
+    if (status == TALLY_OK)
+        status = bring_span(d, s->y, span_of(s, OF_Y), element, &call.y, &call.first_y);
+    if (status == TALLY_OK)
+        status = bring_span(d, (const char *)s->mask, span_of(s, OF_MASK), 1, &call.mask,
+                            &call.first_mask);
+    if (status == TALLY_OK && offsets_bytes(s) > 0)
+        status =
+            gpu_bring(d, s->offsets, offsets_bytes(s), type_size(s->offsets_type), &call.offsets);
+    if (status == TALLY_OK && ids_bytes(s) > 0)
+        status = gpu_bring(d, s->ids, ids_bytes(s), type_size(s->ids_type), &call.ids);
+    if (status == TALLY_OK) status = run_brought(d, s, &call, bytes, absence);
+    struct gpu_memory *all[] = {call.x, call.y, call.mask, call.offsets, call.ids, call.out};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        d->api->release(gpu, all[i]);
+    return status;
+}
+
+/* ---- What does not fit ------------------------------------------------------------------------------ */
+
+/* One row that lies side by side, in chunks. */
+static tally_status run_row(tally_device *device, const struct shaped *s, struct absence *absence) {
+    const struct problem *p = s->p;
+    const struct slice in = {s->x, s->y, s->cut == TALLY_AXES ? s->each : s->n};
+    struct state state;
+    struct tree tree;
+    tally_value root = {.type = 0};
+    state_clear(p, &state);
+    tree_clear(&tree, 0);
+    tally_status status = fold_slice(device, p, &in, &state);
+    if (status == TALLY_OK && problem_has(p, PART_TREE)) {
+        status = fold_leaves(device, p, in.x, in.n, &tree);
+        root = tree_value(p, &tree);
+    }
+    if (status == TALLY_OK)
+        shaped_lower(s, &state, &root, place_of(s, 0), s->number_first, absence);
+    return status;
+}
+
+static int is_plain_row(const struct shaped *s) {
+    if (s->results != 1 || s->mask || s->cut == TALLY_GROUPS) return 0;
+    if (s->cut == TALLY_SEGMENTS)
+        return offset_at(s->offsets, s->offsets_type, 0) == 0 &&
+               offset_at(s->offsets, s->offsets_type, 1) == (int64_t)s->n;
+    return s->reduces == 1 && s->reduced[0].x == 1 && (!s->y || s->reduced[0].y == 1);
+}
+
+/* Segments [first, last) as a shape of their own; *owned are its offsets, which the caller frees. */
+static tally_status some_segments(const struct shaped *s, size_t first, size_t last,
+                                  struct shaped *out, int64_t **owned) {
+    const int64_t from = offset_at(s->offsets, s->offsets_type, first);
+    int64_t *offsets = malloc((last - first + 1) * sizeof *offsets);
+    if (!offsets) return fail(TALLY_ENOMEM, "no memory for %zu offsets", last - first + 1);
+    for (size_t i = first; i <= last; i++)
+        offsets[i - first] = offset_at(s->offsets, s->offsets_type, i) - from;
+    *out = *s;
+    out->x += from * (int64_t)type_size(s->p->type);
+    if (out->y) out->y += from * (int64_t)type_size(s->p->type);
+    if (out->mask) out->mask += from;
+    out->n = (size_t)offsets[last - first];
+    out->offsets = *owned = offsets;
+    out->offsets_type = TALLY_I64;
+    out->results = last - first;
+    out->out_first += (ptrdiff_t)first;
+    out->number_first += first;
+    return TALLY_OK;
+}
+
+/* Rows with indices [first, last) along a kept dimension. */
+static struct shaped some_rows(const struct shaped *s, unsigned k, size_t first, size_t last) {
+    struct shaped t = *s;
+    const ptrdiff_t i = (ptrdiff_t)first, size = (ptrdiff_t)type_size(s->p->type);
+    const struct extent *e = &s->kept[k];
+    t.x += i * e->x * size;
+    if (t.y) t.y += i * e->y * size;
+    if (t.mask) t.mask += i * e->mask;
+    t.out_first += i * e->out;
+    t.number_first += first * e->number;
+    t.kept[k].length = last - first;
+    t.results = s->results / e->length * (last - first);
+    return t;
+}
+
+static tally_status run(tally_device *device, const struct shaped *s, struct absence *absence);
+
+static tally_status run_halves(tally_device *device, const struct shaped *s,
+                               struct absence *absence) {
+    tally_status status = TALLY_OK;
+    unsigned k = 0;
+    if (s->cut == TALLY_SEGMENTS) {
+        for (int half = 0; half < 2 && status == TALLY_OK; half++) {
+            struct shaped t;
+            int64_t *owned = NULL;
+            status = some_segments(s, half ? s->results / 2 : 0, half ? s->results : s->results / 2,
+                                   &t, &owned);
+            if (status == TALLY_OK) status = run(device, &t, absence);
+            free(owned);
+        }
+        return status;
+    }
+    while (s->kept[k].length == 1)
+        k++;
+    const size_t half = s->kept[k].length / 2;
+    struct shaped t = some_rows(s, k, 0, half);
+    status = run(device, &t, absence);
+    t = some_rows(s, k, half, s->kept[k].length);
+    return status == TALLY_OK ? run(device, &t, absence) : status;
+}
+
+static tally_status run(tally_device *device, const struct shaped *s, struct absence *absence) {
+    struct gpu_device *d = own(device);
+    tally_status status = gpu_enter(d);
+    if (status != TALLY_OK) return status;
+    const int at_once = fits(d, s);
+    status = gpu_leave(d, at_once ? run_whole(d, s, absence) : TALLY_OK);
+    if (at_once || status != TALLY_OK) return status;
+    if (s->results > 1) return run_halves(device, s, absence);
+    if (is_plain_row(s)) return run_row(device, s, absence);
+    /* `s` is one row, or the whole of a call's groups: what it lacks is that row's. */
+    tally_status left = cpu_device_kind.shaped(cpu_calling_thread(), s);
+    if (left == TALLY_OK || left == TALLY_ENOMEM) return left;
+    absorb(absence, &(struct absence){s->number_first, left, 0});
+    return TALLY_OK;
+}
+
+/* Whether the offsets are good, before there is a cut between them. */
+static tally_status check_offsets(const struct shaped *s) {
+    int64_t before = 0;
+    for (size_t i = 0; i <= s->results; i++) {
+        const int64_t at = offset_at(s->offsets, s->offsets_type, i);
+        if (at < before || at > (int64_t)s->n) return shape_bad_offset(s, i);
+        before = at;
+    }
+    return TALLY_OK;
+}
+
+tally_status gpu_shaped(tally_device *device, const struct shaped *s) {
+    struct gpu_device *d = own(device);
+    struct absence absence = {.number = UINT64_MAX};
+    if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
+    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    if (status == TALLY_OK) status = gpu_enter(d);
+    if (status != TALLY_OK) return status;
+    const int at_once = fits(d, s);
+    status = gpu_leave(d, at_once ? run_whole(d, s, &absence) : TALLY_OK);
+    if (status == TALLY_OK && !at_once) {
+        if (s->cut == TALLY_GROUPS) return cpu_device_kind.shaped(cpu_calling_thread(), s);
+        if (s->cut == TALLY_SEGMENTS) status = check_offsets(s);
+        if (status == TALLY_OK) status = run(device, s, &absence);
+    }
+    return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
+}
+
+tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
+    (void)device;
+    return cpu_device_kind.sort(cpu_calling_thread(), s, out);
+}
+
+/* ---- On the device ------------------------------------------------------------------------------------ */
+
+/* What stands for memory of the caller's. */
+typedef tally_status taker(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out);
+
+static tally_status take(struct gpu_device *d, struct gpu *gpu, taker *how, const char *at,
+                         size_t bytes, size_t alignment, struct gpu_memory **piece) {
+    if (!at || bytes == 0) return TALLY_OK;
+    tally_status s = d->facts.has_addresses ? gpu_check_alignment(d, at, alignment) : TALLY_OK;
+    return s == TALLY_OK ? how(gpu, (void *)(uintptr_t)at, bytes, piece) : s;
+}
+
+/* Takes an array; `theirs` is what the caller gave, `first` where the plan begins. Where memory has addresses the piece
+ * begins at the lowest element, else at what the caller gave. */
+static tally_status take_span(struct gpu_device *d, struct gpu *gpu, taker *how, const char *theirs,
+                              const char *first, struct span span, size_t element, bool addresses,
+                              struct gpu_memory **piece, int64_t *index) {
+    const ptrdiff_t size = (ptrdiff_t)element;
+    if (!theirs || span.count == 0) return TALLY_OK;
+    if (addresses) {
+        *index = -(int64_t)span.low;
+        return take(d, gpu, how, first + span.low * size, span.count * element, element, piece);
+    }
+    const ptrdiff_t from = (first - theirs) / size;
+    *index = from;
+    if (from + span.low < 0)
+        return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
+    return take(d, gpu, how, theirs, (size_t)(from + span.low) * element + span.count * element,
+                element, piece);
+}
+
+/* The caller's arrays, as they were given. */
+struct given {
+    const void *x, *y, *mask;
+};
+
+static tally_status take_inputs(struct gpu_device *d, struct gpu *gpu, taker *how,
+                                const struct shaped *s, const struct given *g, bool addresses,
+                                struct parts_call *c) {
+    const size_t element = type_size(s->p->type);
+    tally_status status = take_span(d, gpu, how, g->x, s->x, span_of(s, OF_X), element, addresses,
+                                    &c->x, &c->first_x);
+    if (status == TALLY_OK)
+        status = take_span(d, gpu, how, g->y, s->y, span_of(s, OF_Y), element, addresses, &c->y,
+                           &c->first_y);
+    if (status == TALLY_OK)
+        status = take_span(d, gpu, how, g->mask, (const char *)s->mask, span_of(s, OF_MASK), 1,
+                           addresses, &c->mask, &c->first_mask);
+    if (status == TALLY_OK)
+        status = take(d, gpu, how, s->cut == TALLY_SEGMENTS ? s->offsets : NULL, offsets_bytes(s),
+                      type_size(s->offsets_type), &c->offsets);
+    if (status == TALLY_OK)
+        status = take(d, gpu, how, s->cut == TALLY_GROUPS ? s->ids : NULL, ids_bytes(s),
+                      type_size(s->ids_type), &c->ids);
+    return status;
+}
+
+static void give_back(struct gpu_device *d, struct gpu *gpu, struct parts_call *c) {
+    struct gpu_memory *all[] = {c->x, c->y, c->mask, c->offsets, c->ids};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        d->api->release(gpu, all[i]);
+}
+
+/* Results at addresses of the caller's: looks whether the device can write there. */
+static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const struct shaped *s,
+                                 struct parts_call *c) {
+    const struct span span = span_of(s, OF_OUT);
+    tally_status status = TALLY_OK;
+    for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
+        const size_t size = type_size(s->p->value[v].type);
+        const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + span.low : 0;
+        struct gpu_memory *piece = NULL;
+        c->at[v] = (uint64_t)(uintptr_t)s->out[v];
+        if (!d->facts.has_addresses || s->results == 0) continue;
+        status = take(d, gpu, d->api->wrap, (const char *)s->out[v] + low * (ptrdiff_t)size,
+                      span.count * size, size, &piece);
+        d->api->release(gpu, piece);
+    }
+    return status;
+}
+
+static tally_status bad_resident(const struct shaped *s, uint64_t at) {
+    if (s->cut == TALLY_GROUPS)
+        return fail(TALLY_EINVAL, "id %llu falls, or lies outside of the %zu groups",
+                    (unsigned long long)at, s->results);
+    return fail(TALLY_EINVAL, "offset %llu falls, or lies outside of the array's %zu elements",
+                (unsigned long long)at, s->n);
+}
+
+static tally_status run_resident(struct gpu_device *d, const struct shaped *s) {
+    struct queue *queue = &d->queue[0];
+    const struct given given = {s->x, s->y, s->mask};
+    struct parts_call call = {.s = s, .values = s->p->values};
+    struct parts_outcome outcome = {.bad = UINT64_MAX, .absence.number = UINT64_MAX};
+    if (!d->facts.has_addresses && !d->facts.reads_host_memory)
+        return fail(TALLY_EUNSUPPORTED, "%s:%zu takes no memory by its address", d->api->name,
+                    d->index);
+    tally_status status = take_inputs(d, queue->gpu, d->api->adopt, s, &given, true, &call);
+    if (status == TALLY_OK) status = take_results(d, queue->gpu, s, &call);
+    if (status == TALLY_OK) status = reserve_work(queue, s);
+    call.work = queue->parts_work;
+    if (status == TALLY_OK) status = parts_enqueue(queue, &call);
+    if (status == TALLY_OK) status = read_outcome(queue, &outcome);
+    give_back(d, queue->gpu, &call);
+    if (status != TALLY_OK) return status;
+    if (outcome.bad != UINT64_MAX) return bad_resident(s, outcome.bad);
+    return shaped_outcome(s->p, &outcome.absence);
+}
+
+tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s) {
+    struct gpu_device *d = own(device);
+    if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
+    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    if (status == TALLY_OK) status = gpu_enter(d);
+    return status == TALLY_OK ? gpu_leave(d, run_resident(d, s)) : status;
+}
+
+/* ---- On queues of the caller's --------------------------------------------------------------------- */
+
+tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, size_t *bytes) {
+    struct gpu_device *d = own(device);
+    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    if (status != TALLY_OK) return status;
+    status = gpu_enter_theirs(d, true);
+    if (status == TALLY_OK) status = parts_prepare(&d->theirs, s->p);
+    if (status == TALLY_OK) *bytes = parts_workspace(&d->theirs, s);
+    return gpu_leave_theirs(d, status);
+}
+
+/* Each value by itself, as memory without addresses is handed to a kernel piece by piece. */
+static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
+                                   struct parts_call *c) {
+    const struct span span = span_of(s, OF_OUT);
+    const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + span.low : 0;
+    tally_status status = TALLY_OK;
+    if (low < 0) return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
+    for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
+        const size_t size = type_size(s->p->value[v].type);
+        c->only = v;
+        c->values = 1;
+        status = d->api->wrap(d->theirs.gpu, s->out[v], ((size_t)low + span.count) * size, &c->out);
+        c->keep_outcome = v > 0;
+        if (status == TALLY_OK) status = parts_enqueue(&d->theirs, c);
+        d->api->release(d->theirs.gpu, c->out);
+        c->out = NULL;
+    }
+    return status;
+}
+
+static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
+                            const tally_shaped_call *call) {
+    struct gpu *gpu = d->theirs.gpu;
+    const struct given given = {call->x, call->y, call->shape->mask};
+    struct parts_call c = {.s = s, .values = s->p->values};
+    struct gpu_memory *outcome = NULL;
+    const bool addresses = d->facts.has_addresses;
+    const size_t needs = parts_workspace(&d->theirs, s);
+    if (call->workspace_bytes < needs)
+        return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
+                    d->api->name, d->index, call->workspace_bytes, needs);
+    tally_status status = take_inputs(d, gpu, d->api->wrap, s, &given, addresses, &c);
+    if (status == TALLY_OK && addresses) status = take_results(d, gpu, s, &c);
+    if (status == TALLY_OK)
+        status = take(d, gpu, d->api->wrap, call->workspace, call->workspace_bytes, 8, &c.work);
+    if (status == TALLY_OK)
+        status = take(d, gpu, d->api->wrap, call->outcome, sizeof(tally_outcome), 8, &outcome);
+    d->api->use(gpu, true, call->queue);
+    if (status == TALLY_OK)
+        status =
+            addresses || s->results == 0 ? parts_enqueue(&d->theirs, &c) : enqueue_values(d, s, &c);
+    if (status == TALLY_OK) status = parts_report(&d->theirs, c.work, outcome);
+    d->api->use(gpu, false, NULL);
+    give_back(d, gpu, &c);
+    d->api->release(gpu, c.work);
+    d->api->release(gpu, outcome);
+    return status;
+}
+
+tally_status gpu_shaped_enqueue(tally_device *device, const struct shaped *s,
+                                const tally_shaped_call *call) {
+    struct gpu_device *d = own(device);
+    tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
+    if (status != TALLY_OK) return status;
+    status = gpu_enter_theirs(d, false);
+    if (status == TALLY_OK) status = enqueue(d, s, call);
+    return gpu_leave_theirs(d, status);
+}

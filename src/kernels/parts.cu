@@ -1,0 +1,1021 @@
+/*
+ * parts - reductions in parts: along axes, by segment, by group (parts.h); every monoid but the canonical tree, of
+ * every type.
+ *
+ * fold: each block takes pieces of equal work, however rows lie in it. A row that ends where it began is lowered at
+ * once; of a row that is cut, each piece leaves its record on an edge, and `join` adds these up and lowers the row.
+ * So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
+ *
+ * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum in two doubles that loses
+ * nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread cannot do so - a long row,
+ * a sum that needs more, an infinity, a value that does not exist - it leaves to the kernels below.
+ *
+ * A block folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose nothing:
+ * what the second one cannot hold goes, exactly, to the block's superaccumulator in shared memory (limbs.h).
+ *
+ * The type and the parts are read from the plan, so that this is one program for all problems.
+ *
+ * order: sort puts the elements' numbers into the order of their groups, three bits of the id at a time, each block
+ * its own stretch, and leaves out what is not there. Within a group they stay as they stood.
+ */
+#define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
+#define OP_OR
+#define TYPE_U64 /* what the headers call an element; here its type is the plan's */
+#include "tuning.h"
+
+#include "operators.h"
+
+#include "half.h"
+
+#include "plan.h"
+
+#include "parts.h"
+
+enum {
+    W_N,         /* elements */
+    W_NONZERO,   /* of them not zero */
+    W_OR,        /* their bits, or the complements of these */
+    W_XOR,       /* their bits */
+    W_FAST,      /* a double: their sum in any order */
+    W_MAGNITUDE, /* the product of integers: integer_product.cu */
+    W_FLAGS,
+    W_GREATEST, /* extremes and their indices: order.cu */
+    W_LEAST,
+    W_AT_GREATEST,
+    W_AT_LEAST,
+    W_AT_NAN,
+    W_MIXED /* bit p: of the sum of part p, some term is not -0 */
+};
+#define WORDS PARTS_WORDS
+#define SUMS  4 /* parts 0 to 3 are sums */
+
+#include "records.h"
+
+#define RECORD_SPACE SHARED
+#include "lower.h"
+
+#include "limbs.h"
+
+enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
+
+PURE void multiply(u64 *known, u64 magnitude) {
+    const u64 mine = known[W_MAGNITUDE] ^ 1;
+    if (high_product(mine, magnitude) != 0)
+        known[W_FLAGS] |= OVERFLOW;
+    else
+        known[W_MAGNITUDE] = (mine * magnitude) ^ 1;
+}
+
+/* An extreme and its index, both so that the greater word wins. */
+PURE void merge_extreme(u64 *a, u64 *at_a, u64 b, u64 at_b) {
+    if (b > *a || (b == *a && at_b > *at_a)) {
+        *a = b;
+        *at_a = at_b;
+    }
+}
+
+PURE void merge(u64 *a, const u64 *b) {
+    a[W_N] += b[W_N];
+    a[W_NONZERO] += b[W_NONZERO];
+    a[W_OR] |= b[W_OR];
+    a[W_XOR] ^= b[W_XOR];
+    a[W_FAST] = double_bits(double_from(a[W_FAST]) + double_from(b[W_FAST]));
+    a[W_FLAGS] = (a[W_FLAGS] ^ (b[W_FLAGS] & NEGATIVE)) | (b[W_FLAGS] & (ZERO | OVERFLOW));
+    multiply(a, b[W_MAGNITUDE] ^ 1);
+    merge_extreme(&a[W_GREATEST], &a[W_AT_GREATEST], b[W_GREATEST], b[W_AT_GREATEST]);
+    merge_extreme(&a[W_LEAST], &a[W_AT_LEAST], b[W_LEAST], b[W_AT_LEAST]);
+    if (b[W_AT_NAN] > a[W_AT_NAN]) a[W_AT_NAN] = b[W_AT_NAN];
+    a[W_MIXED] |= b[W_MIXED];
+}
+
+/* ---- Where elements lie -------------------------------------------------------------------------- */
+
+/* An element's index in x, in y and in the mask. */
+typedef struct spot {
+    i64 x, y, mask;
+} spot;
+
+/* The first element of an array's row. */
+PURE spot row_spot(const parts_plan *p, u64 row) {
+    spot at = {p->x, p->y, p->mask};
+    for (u32 d = p->keeps; d-- > 0;) {
+        const i64 i = (i64)(row % p->kept[d].length);
+        row /= p->kept[d].length;
+        at.x += i * p->kept[d].x;
+        at.y += i * p->kept[d].y;
+        at.mask += i * p->kept[d].mask;
+    }
+    return at;
+}
+
+/* The k-th of the row that begins at `at`. */
+PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
+    for (u32 d = p->reduces; d-- > 0;) {
+        const i64 i = (i64)(d > 0 ? k % p->reduced[d].length : k);
+        if (d > 0) k /= p->reduced[d].length;
+        at.x += i * p->reduced[d].x;
+        at.y += i * p->reduced[d].y;
+        at.mask += i * p->reduced[d].mask;
+    }
+    return at;
+}
+
+/* The element of a number. */
+PURE spot numbered_spot(const parts_plan *p, u64 nth) {
+    const spot plain = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
+    if (p->cut != PARTS_AXES) return plain;
+    return element_spot(p, row_spot(p, nth / p->rows.each), nth % p->rows.each);
+}
+
+__device__ u64 load_bits(const GLOBAL u8 *x, u32 width, i64 i) {
+    return width == 64   ? ((const GLOBAL u64 *)x)[i]
+           : width == 32 ? ((const GLOBAL u32 *)x)[i]
+           : width == 16 ? ((const GLOBAL u16 *)x)[i]
+                         : x[i];
+}
+
+__device__ void store_bits(GLOBAL u8 *x, u32 width, i64 i, u64 bits) {
+    if (width == 64)
+        ((GLOBAL u64 *)x)[i] = bits;
+    else if (width == 32)
+        ((GLOBAL u32 *)x)[i] = (u32)bits;
+    else if (width == 16)
+        ((GLOBAL u16 *)x)[i] = (u16)bits;
+    else
+        x[i] = (u8)bits;
+}
+
+/* *p = the least of itself and v. */
+__device__ void note_least(GLOBAL u64 *p, u64 v) {
+    u64 known = read_word(p);
+    while (v < known) {
+        const u64 found = atomicCAS(p, known, v);
+        if (found == known)
+            known = v;
+        else
+            known = found;
+    }
+}
+
+/* ---- What a thread knows -------------------------------------------------------------------------- */
+
+/* Sums of floats as two doubles, those of integers as digits of 32 bits that have not been carried. */
+typedef struct sum {
+    double high, low;
+    u64 digit[4];
+} sum;
+
+typedef struct cell {
+    u64 word[WORDS];
+    sum sums[SUMS];
+} cell;
+
+PURE double double_of(u32 type, u64 bits) {
+    if (type == F64) return double_from(bits);
+    if (type == F32) return (double)float_from((u32)bits);
+    if (type == BF16) return (double)float_from((u32)bits << 16);
+    return (double)float_from(half_bits_widened((u32)bits));
+}
+
+/* A finite double as an integer below 2^53 in magnitude, times 2^*exponent. */
+PURE i64 split(double x, i32 *exponent) {
+    const u64 bits = double_bits(x);
+    const i32 field = (i32)(bits >> 52 & 2047);
+    const i64 mantissa = (i64)((bits & (((u64)1 << 52) - 1)) | (u64)(field != 0) << 52);
+    *exponent = (field > 0 ? field : 1) - 1075;
+    return bits >> 63 ? -mantissa : mantissa;
+}
+
+PURE i32 exponent_field(double x) {
+    return (i32)(double_bits(x) >> 52 & 2047);
+}
+
+__device__ void add_exact(double x, i32 lowest, SHARED u64 *limbs) {
+    i32 exponent;
+    const i64 m = split(x, &exponent);
+    add_limbs(limbs, m, exponent - lowest + LIMB_LOWEST);
+}
+
+/* A product of two finite doubles, as an integer of 106 bits. */
+__device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *limbs) {
+    i32 ex, ey;
+    const i64 mx = split(x, &ex), my = split(y, &ey);
+    const u64 ux = mx < 0 ? 0 - (u64)mx : (u64)mx, uy = my < 0 ? 0 - (u64)my : (u64)my;
+    const u64 low = ux * uy, high = high_product(ux, uy);
+    const i64 sign = (mx < 0) != (my < 0) ? -1 : 1;
+    const i32 e = ex + ey - lowest + LIMB_LOWEST;
+    add_limbs(limbs, sign * (i64)(low & (((u64)1 << 53) - 1)), e);
+    add_limbs(limbs, sign * (i64)(high << 11 | low >> 53), e + 53);
+}
+
+#define HUGE_FIELD                                                                                 \
+    2023 /* of 2^1000: a thread adds fewer than 2^23 smaller numbers before it flushes */
+
+/* Adds a finite double, without any error. */
+INLINED void add_double(double x, sum *s, i32 lowest, SHARED u64 *limbs) {
+    if (exponent_field(x) >= HUGE_FIELD) {
+        add_exact(x, lowest, limbs);
+        return;
+    }
+    const double a = s->high + x, b = a - s->high, c = (s->high - (a - b)) + (x - b);
+    const double d = s->low + c, e = d - s->low, f = (s->low - (d - e)) + (c - e);
+    s->high = a;
+    s->low = d;
+    if (f != 0) add_exact(f, lowest, limbs);
+}
+
+/* Counts an infinity or a NaN. */
+__device__ void add_special(double x, u32 count, SHARED u64 *limbs) {
+    SHARED u64 *known = &limbs[count + (x != x ? 0 : x > 0 ? 1 : 2)];
+#if BLOCK == 1
+    *known += 1;
+#else
+    atomicAdd((SHARED u32 *)known, 1u); /* a block has fewer than 2^32 of them before it delivers */
+#endif
+}
+
+INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
+    if (double_bits(x) != (u64)1 << 63) c->word[W_MIXED] |= bit;
+    if (exponent_field(x) == 2047)
+        add_special(x, s.limbs, limbs);
+    else
+        add_double(x, to, s.lowest, limbs);
+}
+
+/* The product of two f64: itself and what it leaves, if that is a double (lift.h). */
+INLINED void add_wide(double x, double y, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
+    const double product = x * y;
+    const i32 field = exponent_field(product);
+    const u32 finite = exponent_field(x) != 2047 && exponent_field(y) != 2047;
+    if (!finite || x == 0 || y == 0) {
+        add_term(product, bit, s, c, to, limbs);
+    } else if (field >= HUGE_FIELD || field < 1023 - 960) {
+        c->word[W_MIXED] |= bit;
+        add_exact_product(x, y, s.lowest, limbs);
+    } else {
+        add_term(product, bit, s, c, to, limbs);
+        add_double(fused(x, y, -product), to, s.lowest, limbs);
+    }
+}
+
+PURE void add_digits(sum *to, u64 low, u64 high) {
+    to->digit[0] += low & 0xffffffffu;
+    to->digit[1] += low >> 32;
+    to->digit[2] += high & 0xffffffffu;
+    to->digit[3] += high >> 32;
+}
+
+/* A number of 64 bits, or of 64 and a sign. */
+PURE void add_integer(sum *to, u64 w, u32 is_negative) {
+    to->digit[0] += w & 0xffffffffu;
+    to->digit[1] += is_negative ? (u64)((i64)w >> 32) : w >> 32;
+}
+
+#define HAS(p, part) ((p)->parts >> (part)&1u)
+
+INLINED void add_float(u64 bits, u64 beside, const parts_plan *p, cell *c, SHARED u64 *rec) {
+    const u32 type = p->lower.type;
+    const double x = double_of(type, bits);
+    if (HAS(p, PLAN_SUM))
+        add_term(x, 1u << PLAN_SUM, shape_of(type, PLAN_SUM), c, &c->sums[PLAN_SUM],
+                 rec + p->lower.at[PLAN_SUM]);
+    if (HAS(p, PLAN_MAGNITUDES))
+        add_term(double_from(double_bits(x) & ~((u64)1 << 63)), 1u << PLAN_MAGNITUDES,
+                 shape_of(type, PLAN_MAGNITUDES), c, &c->sums[PLAN_MAGNITUDES],
+                 rec + p->lower.at[PLAN_MAGNITUDES]);
+    if (HAS(p, PLAN_SQUARES))
+        add_wide(x, x, 1u << PLAN_SQUARES, shape_of(type, PLAN_SQUARES), c, &c->sums[PLAN_SQUARES],
+                 rec + p->lower.at[PLAN_SQUARES]);
+    if (HAS(p, PLAN_PRODUCTS))
+        add_wide(x, double_of(type, beside), 1u << PLAN_PRODUCTS, shape_of(type, PLAN_PRODUCTS), c,
+                 &c->sums[PLAN_PRODUCTS], rec + p->lower.at[PLAN_PRODUCTS]);
+    if (HAS(p, PLAN_FAST)) c->word[W_FAST] = double_bits(double_from(c->word[W_FAST]) + x);
+}
+
+PURE u64 extended(u64 bits, u32 width, u32 is_signed_type) {
+    const u64 sign = (u64)1 << (width - 1);
+    return is_signed_type ? (bits ^ sign) - sign : bits;
+}
+
+PURE void add_whole(u64 bits, u64 beside, const parts_plan *p, cell *c) {
+    const u32 type = p->lower.type, width = width_of(type), with_sign = is_signed(type);
+    const u64 x = extended(bits, width, with_sign), y = extended(beside, width, with_sign);
+    const u32 negative = with_sign && x >> 63;
+    const u64 magnitude = negative ? 0 - x : x;
+    if (HAS(p, PLAN_SUM)) add_integer(&c->sums[PLAN_SUM], x, with_sign);
+    if (HAS(p, PLAN_MAGNITUDES)) add_integer(&c->sums[PLAN_MAGNITUDES], magnitude, 0);
+    if (HAS(p, PLAN_SQUARES))
+        add_digits(&c->sums[PLAN_SQUARES], magnitude * magnitude,
+                   width == 64 ? high_product(magnitude, magnitude) : 0);
+    if (HAS(p, PLAN_PRODUCTS) && width < 64) add_integer(&c->sums[PLAN_PRODUCTS], x * y, with_sign);
+    if (HAS(p, PLAN_PRODUCTS) && width == 64) {
+        u64 high = high_product(x, y);
+        if (with_sign) high -= (x >> 63 ? y : 0) + (y >> 63 ? x : 0);
+        sum *to = &c->sums[PLAN_PRODUCTS];
+        add_digits(to, x * y, high & 0xffffffffu);
+        to->digit[3] += with_sign ? (u64)((i64)high >> 32) : high >> 32;
+    }
+    if (HAS(p, PLAN_FACTORS)) {
+        c->word[W_FLAGS] ^= negative ? NEGATIVE : 0;
+        if (x == 0)
+            c->word[W_FLAGS] |= ZERO;
+        else
+            multiply(c->word, magnitude);
+    }
+}
+
+/* What goes by an element's bits. */
+PURE void add_bits(u64 bits, u64 index, const parts_plan *p, cell *c) {
+    const u32 type = p->lower.type, width = width_of(type);
+    const u64 all = all_bits(width), rest = is_float(type) ? all >> 1 : all;
+    c->word[W_N]++;
+    c->word[W_NONZERO] += (bits & rest) != 0;
+    c->word[W_OR] |= p->lower.complemented ? bits ^ all : bits;
+    c->word[W_XOR] ^= bits;
+    if (!HAS(p, PLAN_EXTREMES)) return;
+    if (is_float(type) && (bits & rest) > float_infinity_bits(format_of(type), 0)) {
+        if (~index > c->word[W_AT_NAN]) c->word[W_AT_NAN] = ~index;
+        return;
+    }
+    const u64 key = key_of_bits(bits, width, kind_of(type));
+    merge_extreme(&c->word[W_GREATEST], &c->word[W_AT_GREATEST], key, ~index);
+    merge_extreme(&c->word[W_LEAST], &c->word[W_AT_LEAST], all ^ key, ~index);
+}
+
+PURE void clear_cell(cell *c) {
+    for (u32 k = 0; k < WORDS; k++)
+        c->word[k] = 0;
+    for (u32 k = 0; k < SUMS; k++) {
+        c->sums[k].high = c->sums[k].low = 0;
+        for (u32 i = 0; i < 4; i++)
+            c->sums[k].digit[i] = 0;
+    }
+}
+
+/* A thread's sums go to the block's. */
+INLINED void flush_sums(const parts_plan *p, cell *c, SHARED u64 *rec) {
+    for (u32 k = 0; k < SUMS; k++) {
+        if (!HAS(p, k)) continue;
+        const shape s = shape_of(p->lower.type, k);
+        SHARED u64 *limbs = rec + p->lower.at[k];
+        sum *mine = &c->sums[k];
+        if (is_float(p->lower.type)) {
+            add_exact(mine->high, s.lowest, limbs);
+            add_exact(mine->low, s.lowest, limbs);
+            mine->high = mine->low = 0;
+            continue;
+        }
+        i64 carry = 0;
+        for (u32 i = 0; i < s.limbs; i++) {
+            const i64 w = (i64)(i < 4 ? mine->digit[i] : 0) + carry;
+            carry = w >> 32; /* floor */
+            add_limb(limbs, i, i + 1 < s.limbs ? (i64)((u64)w & 0xffffffffu) : w);
+            if (i < 4) mine->digit[i] = 0;
+        }
+    }
+}
+
+/* Elements that a thread adds before it flushes its sums. */
+#define FLUSH ((u64)1 << 20)
+
+/* Adds elements [from, to) of a row. */
+__device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
+                           const GLOBAL u8 *offsets, const GLOBAL u64 *work, const parts_plan *p,
+                           u64 row, u64 from, u64 to, cell *c, SHARED u64 *rec) {
+    const u64 start = row_start(offsets, p->rows, row);
+    const u32 width = width_of(p->lower.type);
+    const u32 is_axes = p->cut == PARTS_AXES;
+    spot first = {0, 0, 0};
+    if (is_axes) first = row_spot(p, row);
+    for (u64 begin = from; begin < to; begin += FLUSH * BLOCK) {
+        const u64 end = to - begin < FLUSH * BLOCK ? to : begin + FLUSH * BLOCK;
+        for (u64 k = begin + threadIdx.x; k < end; k += BLOCK) {
+            u64 nth = start + k;
+            if (p->order) nth = work[p->order + nth];
+            spot at = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
+            if (is_axes) at = element_spot(p, first, k);
+            if (p->masked && !mask[at.mask]) continue;
+            const u64 bits = load_bits(x, width, at.x);
+            const u64 beside = HAS(p, PLAN_PRODUCTS) ? load_bits(y, width, at.y) : 0;
+            add_bits(bits, p->absolute ? nth : k, p, c);
+            if (is_float(p->lower.type))
+                add_float(bits, beside, p, c, rec);
+            else
+                add_whole(bits, beside, p, c);
+        }
+        flush_sums(p, c, rec);
+    }
+}
+
+/* ---- From a record to values ---------------------------------------------------------------------- */
+
+/* Where a row's results go. */
+PURE i64 row_place(const parts_plan *p, u64 row) {
+    i64 at = p->out_first;
+    if (p->cut != PARTS_AXES) return at + (i64)row;
+    for (u32 d = p->keeps; d-- > 0;) {
+        at += (i64)(row % p->kept[d].length) * p->kept[d].out;
+        row /= p->kept[d].length;
+    }
+    return at;
+}
+
+/* One thread's: writes all values of a row whose record is rec and known[]. */
+__device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                          const parts_plan *p, u64 row, const u64 *known, SHARED u64 *rec,
+                          room *r) {
+    lower_plan own = p->lower;
+    SHARED u64 *rest = rec + p->sums;
+    const u32 type = own.type;
+    own.n = known[W_N];
+    rest[0] = known[W_NONZERO];
+    rest[1] = p->xored ? known[W_XOR] : known[W_OR];
+    rest[2] = type == F64 ? known[W_FAST] : (u64)float_bits((float)double_from(known[W_FAST]));
+    rest[3] = known[W_MAGNITUDE];
+    rest[4] = known[W_FLAGS];
+    rest[5] = known[W_GREATEST];
+    rest[6] = known[W_LEAST];
+    rest[7] = known[W_AT_GREATEST];
+    rest[8] = known[W_AT_LEAST];
+    rest[9] = known[W_AT_NAN];
+    for (u32 k = 0; k < SUMS; k++)
+        if (HAS(p, k) && is_float(type))
+            rec[own.at[k] + shape_of(type, k).limbs + 3] = known[W_MIXED] >> k & 1;
+    if (HAS(p, PLAN_TREE) && own.n > 0) {
+        const u32 width = width_of(own.user || type == F64 ? type : F32);
+        const GLOBAL u8 *starts = p->tree_starts ? (const GLOBAL u8 *)work : offsets;
+        const u64 slot = PARTS_SLOT(row_start(starts, p->tree, row), row);
+        rest[10] = load_bits((const GLOBAL u8 *)work + p->values, width, (i64)slot);
+        own.at[PLAN_TREE] = (p->sums + 10) * (64 / width);
+    }
+
+    const i64 place = row_place(p, row);
+    u64 nth = p->number_first, rest_of = row;
+    if (p->cut != PARTS_AXES) nth += row;
+    for (u32 d = p->cut == PARTS_AXES ? p->keeps : 0; d-- > 0;) {
+        nth += rest_of % p->kept[d].length * p->kept[d].number;
+        rest_of /= p->kept[d].length;
+    }
+    for (u32 v = 0; v < own.values; v++) {
+        const u32 op = own.value[v] & 255, to = own.value[v] >> 8;
+        u32 status = RESULT_OK;
+        u64 bits = lower_value(rec, &own, op, to, &status, r);
+        if (status == RESULT_NONE && p->several)
+            bits = ~(u64)0;
+        else if (status != RESULT_OK)
+            note_least(&work[PARTS_ABSENT],
+                       nth * 64 + (p->first_value + v) * 2 + (status == RESULT_NONE));
+        store_bits(out + p->out[v], width_of(to), place, bits);
+    }
+}
+
+/* ---- Short rows, a thread or a warp each -------------------------------------------------------------------------- */
+
+/* What a thread knows of a row. */
+typedef struct brief {
+    double high, low; /* sums of floats, and ... */
+    u64 whole;        /* ... of integers */
+    u32 lost;         /* this is not all of the sum */
+    u32 mixed;        /* some term is not -0 */
+} brief;
+
+/* Adds a double; `lost` where the two cannot hold it. An infinity or a NaN makes a NaN of the error, which is not 0. */
+INLINED void add_brief(double x, brief *b) {
+    const double a = b->high + x, t = a - b->high, c = (b->high - (a - t)) + (x - t);
+    const double d = b->low + c, e = d - b->low, f = (b->low - (d - e)) + (c - e);
+    b->high = a;
+    b->low = d;
+    b->lost |= !(f == 0);
+    b->mixed |= double_bits(x) != (u64)1 << 63;
+}
+
+/* Every team-th of n floats that lie `step` apart, from number `lane` on. */
+#define ADD_ALL(type, VALUE_OF)                                                                    \
+    do {                                                                                           \
+        const GLOBAL type *from_ = (const GLOBAL type *)x + at;                                    \
+        for (u64 k_ = lane; k_ < n; k_ += team) {                                                  \
+            const type v_ = from_[(i64)k_ * step];                                                 \
+            add_brief(VALUE_OF, b);                                                                \
+        }                                                                                          \
+    } while (0)
+
+__device__ void add_floats(const GLOBAL u8 *x, u32 type, i64 at, i64 step, u64 n, u32 lane,
+                           u32 team, brief *b) {
+    if (type == F64)
+        ADD_ALL(double, v_);
+    else if (type == F32)
+        ADD_ALL(float, (double)v_);
+    else if (type == BF16)
+        ADD_ALL(u16, (double)float_from((u32)v_ << 16));
+    else
+        ADD_ALL(u16, (double)float_from(half_bits_widened((u32)v_)));
+}
+
+/* One element, whatever it is added to. */
+INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c) {
+    const u32 type = p->lower.type;
+    if (HAS(p, PLAN_SUM) && is_float(type)) {
+        add_brief(double_of(type, bits), b);
+    } else if (HAS(p, PLAN_SUM)) {
+        const u64 v = extended(bits, width_of(type), is_signed(type)), before = b->whole;
+        b->whole += v;
+        if (is_signed(type))
+            b->lost |= (u32)(((before ^ b->whole) & (v ^ b->whole)) >> 63);
+        else
+            b->lost |= b->whole < v;
+    }
+    add_bits(bits, index, p, c);
+}
+
+/* a + r, where r is less than half of a's last bit, rounded to odd: rounding that to a shorter format rounds once. */
+PURE double to_odd(double a, double r) {
+    const u64 bits = double_bits(a);
+    if (r == 0 || bits & 1 || a == 0) return a;
+    return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
+}
+
+PURE u64 shorter(double odd, u32 to) {
+    const float_format wide = {52, 1023};
+    if (to == F64) return double_bits(odd);
+    if (to == F32) return (u64)float_bits((float)odd);
+    return round_float(format_of(to), wide, double_bits(odd));
+}
+
+/* The sum's bits, or the mean's; *lost where they cannot be had so. */
+PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
+    const double a = b->high + b->low, t = a - b->high, r = (b->high - (a - t)) + (b->low - t);
+    if (n == 0) {
+        *lost |= mean;
+        return 0;
+    }
+    if (exponent_field(a) >= HUGE_FIELD) *lost = 1;
+    if (a == 0) return b->mixed ? 0 : float_sign(format_of(to));
+    if (!mean) return to == F64 ? double_bits(a) : shorter(to_odd(a, r), to);
+    const double count = (double)n, q = a / count;
+    if (to == F64) {
+        *lost |= r != 0 || n >> 53 != 0;
+        return double_bits(q);
+    }
+    if (exponent_field(q) < 200) *lost = 1; /* what is left over might not be a double */
+    return shorter(to_odd(q, fused(-q, count, a) + r), to);
+}
+
+/* A value's bits. */
+PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 op, u32 to,
+                     u32 *lost) {
+    const u32 type = p->lower.type, width = width_of(type), kind = kind_of(type);
+    const u64 n = known[W_N], all = all_bits(width);
+    switch (op) {
+    case SUM:
+        if (!is_float(type)) return b->whole;
+        return brief_sum(b, n, 0, to, lost);
+    case MEAN:
+        return brief_sum(b, n, 1, to, lost);
+    case MIN:
+    case MAX:
+        *lost |= n == 0;
+        if (known[W_AT_NAN]) return float_nan_bits(format_of(type));
+        return bits_of_key(op == MAX ? known[W_GREATEST] : all ^ known[W_LEAST], width, kind);
+    case ARGMIN:
+    case ARGMAX:
+        *lost |= n == 0;
+        if (known[W_AT_NAN]) return ~known[W_AT_NAN];
+        return op == ARGMIN ? ~known[W_AT_LEAST] : ~known[W_AT_GREATEST];
+    case AND:
+        return ~known[W_OR] & all;
+    case OR:
+        return known[W_OR];
+    case XOR:
+        return known[W_XOR];
+    case NONZERO:
+        return known[W_NONZERO];
+    case ANY:
+        return known[W_NONZERO] != 0;
+    case ALL:
+        return known[W_NONZERO] == n;
+    default:
+        return n; /* count */
+    }
+}
+
+/* Whether a row goes by its elements' values alone, at even distances. */
+PURE u32 is_plain(const parts_plan *p) {
+    return p->parts == 1u << PLAN_SUM && is_float(p->lower.type) && !p->masked && !p->order &&
+           (p->cut != PARTS_AXES || p->reduces <= 1);
+}
+
+#if BLOCK > 1
+/* Lane 0 of a warp learns what all its lanes know, where the warp is a team; every thread of the block calls this. */
+__device__ void meet_brief(const parts_plan *p, brief *b, u64 *known, SHARED u64 *exchange) {
+    for (u32 delta = WARP / 2; delta > 0; delta /= 2) {
+        const double high = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->high), delta));
+        const double low = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->low), delta));
+        const u64 whole = __shfl_down_sync(FULL_WARP, b->whole, delta);
+        const u64 flags = __shfl_down_sync(FULL_WARP, (u64)b->lost << 32 | b->mixed, delta);
+        const u32 takes = p->team > 1 && threadIdx.x % WARP + delta < WARP;
+        u64 other[WORDS];
+        if (takes) {
+            const u64 before = b->whole, total = before + whole;
+            const u32 mixed = b->mixed | (u32)flags;
+            add_brief(high, b);
+            add_brief(low, b);
+            b->mixed = mixed;
+            b->whole = total;
+            b->lost |= (u32)(flags >> 32);
+            b->lost |= is_signed(p->lower.type) ? (u32)(((before ^ total) & (whole ^ total)) >> 63)
+                                                : (u32)(total < whole);
+        }
+        if (!UNIFORM(!is_plain(p))) continue;
+        for (u32 k = 0; k < WORDS; k++)
+            other[k] = __shfl_down_sync(FULL_WARP, known[k], delta);
+        if (takes) merge(known, other);
+    }
+}
+#endif
+
+/* Adds every team-th of a row's n elements, from number `lane` on. */
+__device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u64 *work,
+                        const parts_plan *p, u64 row, u64 start, u64 n, u32 lane, u32 team,
+                        brief *b, cell *c) {
+    const u32 type = p->lower.type, width = width_of(type), is_axes = p->cut == PARTS_AXES;
+    spot first = {p->x + (i64)start, 0, p->mask + (i64)start};
+    if (is_axes) first = row_spot(p, row);
+    if (is_plain(p)) {
+        const i64 step = !is_axes ? 1 : p->reduces ? p->reduced[0].x : 0;
+        add_floats(x, type, first.x, step, n, lane, team, b);
+        if (lane == 0) c->word[W_N] = n;
+        return;
+    }
+    for (u64 k = lane; k < n; k += team) {
+        u64 nth = start + k;
+        if (p->order) nth = work[p->order + nth];
+        spot at = {p->x + (i64)nth, 0, p->mask + (i64)nth};
+        if (is_axes) at = element_spot(p, first, k);
+        if (p->masked && !mask[at.mask]) continue;
+        add_any(load_bits(x, width, at.x), p->absolute ? nth : k, p, b, c);
+    }
+}
+
+/* Writes a row's values; returns whether it could. */
+__device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const brief *b,
+                       const u64 *known) {
+    u32 lost = b->lost;
+    const i64 place = row_place(p, row);
+    for (u32 v = 0; v < p->lower.values; v++) {
+        const u32 to = p->lower.value[v] >> 8;
+        const u64 bits = brief_value(p, b, known, p->lower.value[v] & 255, to, &lost);
+        if (!lost) store_bits(out + p->out[v], width_of(to), place, bits);
+    }
+    return !lost;
+}
+
+KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets, GLOBAL u64 *work,
+             GLOBAL u8 *out, const parts_plan plan) {
+    __shared__ u64 exchange[EXCHANGE];
+    GLOBAL u8 *left = (GLOBAL u8 *)work + plan.left;
+    const u32 is_good = read_word(&work[PARTS_BAD]) == ~(u64)0;
+    const u32 team = BLOCK == 1 ? 1 : plan.team, teams = BLOCK / team;
+    const u32 lane = threadIdx.x % team;
+    for (u64 group = (u64)blockIdx.x * teams; group < plan.rows.count;
+         group += (u64)gridDim.x * teams) {
+        const u64 row = group + threadIdx.x / team;
+        const u32 is_there = row < plan.rows.count && is_good;
+        u64 start = 0, n = 0;
+        brief b = {0, 0, 0, 0, 0};
+        cell c;
+        for (u32 k = 0; k < WORDS; k++)
+            c.word[k] = 0;
+        if (is_there) {
+            start = row_start(offsets, plan.rows, row);
+            n = row_start(offsets, plan.rows, row + 1) - start;
+            if (n <= plan.quick_most)
+                add_row(x, mask, work, &plan, row, start, n, lane, team, &b, &c);
+        }
+#if BLOCK > 1
+        if (UNIFORM(team > 1)) meet_brief(&plan, &b, c.word, exchange);
+#endif
+        if (is_there && lane == 0) {
+            const u32 done = n <= plan.quick_most && put_row(out, &plan, row, &b, c.word);
+            left[row] = (u8)!done;
+            if (!done) write_word(&work[PARTS_LEFT], (u64)0);
+        }
+    }
+}
+
+/* Whether there is something for `fold` and `join`. */
+__device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
+    if (read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
+    return p->left == 0 || read_word(&work[PARTS_LEFT]) == 0;
+}
+
+/* The first row from `row` on that is for `fold`, or one that is not far before it. */
+__device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
+    const GLOBAL u8 *left = (const GLOBAL u8 *)work + p->left;
+    while (p->left != 0 && row < p->rows.count) {
+        if (row % 8 == 0 && row + 8 <= p->rows.count && ((const GLOBAL u64 *)left)[row / 8] == 0)
+            row += 8;
+        else if (!left[row])
+            row++;
+        else
+            break;
+    }
+    return row;
+}
+
+/* ---- Kernels ---------------------------------------------------------------------------------------- */
+
+/* The sums of a block's record go to an edge; limbs hand on their carries, so that edges can be added up. */
+__device__ void leave_sums(const parts_plan *p, const SHARED u64 *rec, GLOBAL u64 *edge) {
+    for (u32 k = 0; k < SUMS; k++) {
+        if (!HAS(p, k)) continue;
+        const shape s = shape_of(p->lower.type, k);
+        const u32 words = s.limbs + (is_float(p->lower.type) ? FLOAT_COUNTS : 0);
+        const u32 at = p->lower.at[k];
+        for (u32 i = threadIdx.x; i < words; i += BLOCK) {
+            u64 own = rec[at + i];
+            if (i + 1 < s.limbs) own &= 0xffffffffu;
+            if (i > 0 && i < s.limbs) own += (u64)((i64)rec[at + i - 1] >> 32); /* floor */
+            edge[WORDS + at + i] = own;
+        }
+    }
+}
+
+KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const GLOBAL u8 *offsets,
+            GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan plan) {
+    __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
+    __shared__ u64 warps[WARPS * WORDS];
+    __shared__ u64 exchange[EXCHANGE];
+#if defined(__CUDACC__)
+    __shared__ room numbers;
+#else
+    room numbers;
+#endif
+    const u32 works = has_work(work, &plan);
+    const u64 origin = row_start(offsets, plan.rows, 0);
+    for (u64 piece = blockIdx.x; piece < plan.pieces && works; piece += gridDim.x) {
+        const u64 begin = piece * plan.piece, end = begin + plan.piece;
+        u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, begin);
+        for (; row < plan.rows.count; row++) {
+            row = next_left(work, &plan, row);
+            if (row >= plan.rows.count) break;
+            const u64 start = row_start(offsets, plan.rows, row);
+            const u64 at = start - origin + row * PARTS_ROW_WEIGHT;
+            const u64 length = row_start(offsets, plan.rows, row + 1) - start;
+            if (at >= end) break;
+            const u64 from = at < begin ? begin - at : 0,
+                      to = end - at < length ? end - at : length;
+            if (at < begin && from >= length) continue;
+            cell c;
+            clear_cell(&c);
+            for (u32 k = threadIdx.x; k < plan.sums; k += BLOCK)
+                rec[k] = 0;
+            __syncthreads();
+            fold_range(x, y, mask, offsets, work, &plan, row, from, to, &c, rec);
+            merge_block(c.word, warps, exchange);
+            __syncthreads();
+            if (from == 0 && to == length) {
+                if (threadIdx.x == 0)
+                    lower_row(offsets, work, out, &plan, row, c.word, rec, &numbers);
+            } else {
+                GLOBAL u64 *edge =
+                    work + plan.edges + (2 * piece + (from == 0)) * (WORDS + plan.sums);
+                if (threadIdx.x == 0)
+                    for (u32 k = 0; k < WORDS; k++)
+                        edge[k] = c.word[k];
+                leave_sums(&plan, rec, edge);
+            }
+            __syncthreads();
+        }
+    }
+}
+
+/* Rows that were cut: block b's are those that begin in piece b and end in a later one. */
+KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan plan) {
+    __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
+    __shared__ u64 warps[WARPS * WORDS];
+    __shared__ u64 exchange[EXCHANGE];
+#if defined(__CUDACC__)
+    __shared__ room numbers;
+#else
+    room numbers;
+#endif
+    const u32 works = has_work(work, &plan);
+    const u64 origin = row_start(offsets, plan.rows, 0), size = WORDS + plan.sums;
+    for (u64 piece = blockIdx.x; piece + 1 < plan.pieces && works; piece += gridDim.x) {
+        const u64 cut = (piece + 1) * plan.piece;
+        const u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, cut);
+        const u64 start = row_start(offsets, plan.rows, row);
+        const u64 at = start - origin + row * PARTS_ROW_WEIGHT;
+        const u64 length = row_start(offsets, plan.rows, row + 1) - start;
+        if (at >= cut || cut - at >= length || at / plan.piece != piece) continue;
+        if (next_left(work, &plan, row) != row) continue;
+        const u64 parts = (at + length - 1) / plan.piece - piece + 1;
+        const GLOBAL u64 *edges = work + plan.edges + 2 * piece * size;
+        u64 known[WORDS];
+        for (u32 k = 0; k < WORDS; k++)
+            known[k] = 0;
+        for (u64 i = threadIdx.x; i < parts; i += BLOCK) {
+            const GLOBAL u64 *edge = edges + (2 * i + (i == 0)) * size;
+            u64 other[WORDS];
+            for (u32 k = 0; k < WORDS; k++)
+                other[k] = edge[k];
+            merge(known, other);
+        }
+        merge_block(known, warps, exchange);
+        for (u32 k = threadIdx.x; k < plan.sums; k += BLOCK) {
+            u64 total = 0;
+            for (u64 i = 0; i < parts; i++)
+                total += edges[(2 * i + (i == 0)) * size + WORDS + k];
+            rec[k] = total;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) lower_row(offsets, work, out, &plan, row, known, rec, &numbers);
+        __syncthreads();
+    }
+}
+
+/* Finds the first offset that falls, or lies outside. */
+KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) {
+    for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
+         i += (u64)gridDim.x * BLOCK) {
+        const i64 at = (i64)row_start(offsets, plan.rows, i);
+        const i64 before = i > 0 ? (i64)row_start(offsets, plan.rows, i - 1) : 0;
+        if (at < before || at < 0 || (u64)at > plan.n) note_least(&work[PARTS_BAD], i);
+    }
+}
+
+/* ---- The order of groups ------------------------------------------------------------------------------ */
+
+#define DIGIT_BITS 3
+#define DIGITS     (1u << DIGIT_BITS)
+
+/* An id as an unsigned number, which is 2^63 or more where it is negative. */
+__device__ u64 id_of(const GLOBAL u8 *ids, const parts_plan *p, u64 nth) {
+    const u32 width = width_of(p->ids);
+    return extended(load_bits(ids, width, (i64)nth), width, is_signed(p->ids));
+}
+
+/* Which digit the element in place j of the order before has; DIGITS: it is not there. */
+__device__ u32 digit_of(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
+                        const parts_plan *p, u32 pass, u64 from, u64 j, u64 *nth) {
+    *nth = pass == 0 ? j : work[from + j];
+    if (pass == 0 && p->masked && !mask[numbered_spot(p, j).mask]) return DIGITS;
+    if (p->cut != PARTS_GROUPS) return 0;
+    const u64 id = id_of(ids, p, *nth);
+    if (id >= p->rows.count) {
+        if (!p->skip_outside) note_least(&work[PARTS_BAD], *nth);
+        return DIGITS;
+    }
+    return (u32)(id >> (DIGIT_BITS * pass)) & (DIGITS - 1);
+}
+
+/* A thread's stretch of the places before. */
+typedef struct stretch {
+    u64 from, to;
+} stretch;
+
+PURE stretch stretch_of(u64 n, u64 block, u64 blocks, u64 thread) {
+    const u64 each = (n + blocks - 1) / blocks, mine = (each + BLOCK - 1) / BLOCK;
+    const u64 begin = block * each, end = begin + each < n ? begin + each : n;
+    stretch s = {begin + thread * mine, begin + (thread + 1) * mine};
+    if (s.to > end) s.to = end;
+    if (s.from > s.to) s.from = s.to;
+    return s;
+}
+
+/* Counts each digit of this block's elements; each thread's to tally[digit * BLOCK + thread]. */
+__device__ void tally_digits(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
+                             const parts_plan *p, u32 pass, u64 from, u64 n, SHARED u32 *tally) {
+    const stretch s = stretch_of(n, blockIdx.x, gridDim.x, threadIdx.x);
+    for (u32 d = 0; d < DIGITS; d++)
+        tally[d * BLOCK + threadIdx.x] = 0;
+    for (u64 j = s.from; j < s.to; j++) {
+        u64 nth;
+        const u32 d = digit_of(ids, mask, work, p, pass, from, j, &nth);
+        if (d < DIGITS) tally[d * BLOCK + threadIdx.x]++;
+    }
+    __syncthreads();
+}
+
+/* How many elements there are before a pass. */
+__device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, u32 pass) {
+    return pass == 0 ? p->n : work[PARTS_TOTAL];
+}
+
+/* work[counts + digit * blocks + block] = how many of the block's elements have the digit. */
+KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 counts,
+             u32 pass, const parts_plan plan) {
+    __shared__ u32 tally[DIGITS * BLOCK];
+    tally_digits(ids, mask, work, &plan, pass, from, places(work, &plan, pass), tally);
+    for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
+        u64 total = 0;
+        for (u32 t = 0; t < BLOCK; t++)
+            total += tally[d * BLOCK + t];
+        work[counts + (u64)d * gridDim.x + blockIdx.x] = total;
+    }
+}
+
+/* Turns `size` counts into the sum of those before each; by one block. */
+KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
+    __shared__ u64 part[BLOCK];
+    const stretch s = stretch_of(size, 0, 1, threadIdx.x);
+    u64 total = 0;
+    for (u64 i = s.from; i < s.to; i++)
+        total += work[counts + i];
+    part[threadIdx.x] = total;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u64 before = 0;
+        for (u32 t = 0; t < BLOCK; t++) {
+            const u64 own = part[t];
+            part[t] = before;
+            before += own;
+        }
+        work[PARTS_TOTAL] = before;
+    }
+    __syncthreads();
+    u64 before = part[threadIdx.x];
+    for (u64 i = s.from; i < s.to; i++) {
+        const u64 own = work[counts + i];
+        work[counts + i] = before;
+        before += own;
+    }
+}
+
+/* Writes the order by one digit more. `n`: the places before, as scan() has replaced their number. */
+KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 to,
+               u64 counts, u32 pass, const parts_plan plan) {
+    __shared__ u32 tally[DIGITS * BLOCK];
+    const u64 n = places(work, &plan, pass);
+    tally_digits(ids, mask, work, &plan, pass, from, n, tally);
+    for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
+        u32 before = 0;
+        for (u32 t = 0; t < BLOCK; t++) {
+            const u32 own = tally[d * BLOCK + t];
+            tally[d * BLOCK + t] = before;
+            before += own;
+        }
+    }
+    __syncthreads();
+    const stretch s = stretch_of(n, blockIdx.x, gridDim.x, threadIdx.x);
+    for (u64 j = s.from; j < s.to; j++) {
+        u64 nth;
+        const u32 d = digit_of(ids, mask, work, &plan, pass, from, j, &nth);
+        if (d == DIGITS) continue;
+        work[to + work[counts + (u64)d * gridDim.x + blockIdx.x] + tally[d * BLOCK + threadIdx.x]] =
+            nth;
+        tally[d * BLOCK + threadIdx.x]++;
+    }
+}
+
+/* Where rows begin in the order: starts[i] is the first place that belongs to row i or a later one. Without an order
+ * the ids themselves never fall, or it is said which of them does. */
+KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
+              const parts_plan plan) {
+    const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
+    const u64 step = (u64)gridDim.x * BLOCK, first = (u64)blockIdx.x * BLOCK + threadIdx.x;
+    for (u64 i = first; i <= plan.rows.count; i += step) {
+        const u64 wanted = plan.cut == PARTS_GROUPS ? i : row_start(offsets, plan.rows, i);
+        u64 low = 0, high = n;
+        while (low < high) {
+            const u64 middle = low + (high - low) / 2;
+            u64 nth = plan.order ? work[plan.order + middle] : middle;
+            if (plan.cut == PARTS_GROUPS) nth = id_of(ids, &plan, nth);
+            if (nth < wanted)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        work[to + i] = low;
+    }
+    if (plan.order || plan.cut != PARTS_GROUPS) return;
+    for (u64 i = first; i < n; i += step) {
+        const u64 id = id_of(ids, &plan, i);
+        if (id >= plan.rows.count || (i > 0 && id < id_of(ids, &plan, i - 1)))
+            note_least(&work[PARTS_BAD], i);
+    }
+}
+
+/* Copies elements side by side, in their order, to the byte `to` of the work: for the canonical tree. */
+KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan plan) {
+    const u32 width = width_of(plan.lower.type);
+    const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
+    for (u64 j = (u64)blockIdx.x * BLOCK + threadIdx.x; j < n; j += (u64)gridDim.x * BLOCK) {
+        const u64 nth = plan.order ? work[plan.order + j] : j;
+        const u64 bits = load_bits(x, width, numbered_spot(&plan, nth).x);
+        store_bits((GLOBAL u8 *)work + to, width, (i64)j, bits);
+    }
+}
+
+/* What became of a reduction: a tally_outcome. */
+KERNEL report(const GLOBAL u64 *work, GLOBAL u64 *outcome) {
+    const u64 absent = work[PARTS_ABSENT], bad = work[PARTS_BAD];
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    const u32 status = bad != ~(u64)0      ? RESULT_NONE
+                       : absent == ~(u64)0 ? RESULT_OK
+                       : absent & 1        ? RESULT_NONE
+                                           : RESULT_RANGE;
+    const u32 value = bad != ~(u64)0 || absent == ~(u64)0 ? ~0u : (u32)(absent % 64 / 2);
+    outcome[0] = bad != ~(u64)0 ? bad : absent == ~(u64)0 ? 0 : absent / 64;
+    outcome[1] = (u64)value << 32 | status;
+}

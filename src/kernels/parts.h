@@ -1,0 +1,122 @@
+/*
+ * parts.h - the arguments of the kernels that reduce in parts (parts.cu, sort.cu, tree.cu), and where a row begins.
+ * Kernels and the host read it alike.
+ *
+ * Rows. Every shape is rows of elements, one for each result: the rows of an array, segments, groups. The elements
+ * of all rows, one row after the other, are numbered; element number j is that of row i where start(i) <= j <
+ * start(i + 1). Starts are those of equal rows, or offsets of the caller's or of our own.
+ *
+ * Where an element lies. Its number, or what the order says of it (sort.cu), is its index in an array that lies side
+ * by side; of rows of an array, it is the row's number times `each` and the element's within the row, and strides say
+ * where that is.
+ *
+ * Work. Pieces take equal amounts of it: the elements and, for each row, PARTS_ROW_WEIGHT.
+ *
+ * Whoever includes this has defined u32, i32, u64 and i64, and included plan.h.
+ */
+#ifndef TALLY_PARTS_H
+#define TALLY_PARTS_H
+
+#define PARTS_DIMS       16
+#define PARTS_ROW_WEIGHT 256 /* what a row costs besides its elements, in elements */
+#define PARTS_LEAF       4096
+
+/* Words that a block's threads keep in registers, and words of a record but for its sums. */
+#define PARTS_WORDS 13
+#define PARTS_REST  12
+/* Words of sums in a record: four of floats, two of them wide. */
+#define PARTS_SUMS (2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS))
+
+/* Where rows begin. */
+typedef struct part_rows {
+    u64 count;
+    u64 each;    /* elements of a row, where `kind` is 0 */
+    u64 offsets; /* the byte where the offsets begin, else */
+    u64 kind;    /* 4: they are i32; 8: i64 */
+} part_rows;
+
+typedef struct part_extent {
+    u64 length, number;
+    i64 x, y, mask, out;
+} part_extent;
+
+enum { PARTS_AXES = 1, PARTS_SEGMENTS, PARTS_GROUPS };
+
+/* What is the matter, in the first words of the work; all ones: nothing. */
+enum {
+    PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
+    PARTS_BAD,    /* the first offset, or id, that is wrong */
+    PARTS_TOTAL,  /* how many elements are in the order */
+    PARTS_LEFT,   /* all ones: `quick` has left no row to `fold` */
+    PARTS_HEAD
+};
+
+typedef struct parts_plan {
+    lower_plan lower;
+    part_rows rows;
+    part_rows tree; /* where the tree's leaves' elements begin */
+    u64 piece;      /* weight of a piece, ... */
+    u64 pieces;     /* ... and how many they are */
+    u64 edges;      /* word of the work where the records of rows that were cut begin */
+    u64 left; /* the byte of the work where a byte for each row says whether `quick` has left it; 0: none is */
+    u64 order;      /* the same of the order; 0: there is none */
+    u64 values;     /* the byte of the work where the tree's values begin */
+    i64 x, y, mask; /* the index of the first element */
+    i64 out_first;
+    u64 number_first;
+    u64 n; /* segments, groups: elements of x */
+    u32 cut, parts;
+    u32 sums;         /* words of the sums in a record */
+    u32 team;         /* threads for a row there: 1, or WARP */
+    u32 quick_most;   /* elements of the longest row for `quick` */
+    u32 masked;       /* there is a mask that has not been applied yet */
+    u32 absolute;     /* an index is the element's number */
+    u32 several;      /* of the caller's problem's values; here may be one of them */
+    u32 first_value;  /* which of these the first here is */
+    u32 xored;        /* the part of bits is for xor */
+    u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the work */
+    u32 skip_outside; /* ids outside are no error */
+    u32 ids;          /* their type */
+    u32 keeps, reduces;
+    part_extent kept[PARTS_DIMS], reduced[PARTS_DIMS];
+    u64 out[PLAN_VALUES]; /* the byte where each value's results begin */
+} parts_plan;
+
+/* The arguments of the tree's kernels. */
+typedef struct part_leaves_plan {
+    part_rows rows;
+    u64 slots;  /* of leaves, at most */
+    u64 first;  /* the index of element number 0 in x */
+    u64 values; /* that of the first slot's value */
+    u64 stride; /* nodes: how many leaves a value is for */
+} part_leaves_plan;
+
+/* Slots for leaves of rows: row i has those from slot_of(i) on, at least as many as it has leaves, since from a
+ * to b there are floor(b / 4096) - floor(a / 4096) + 1 >= ceil((b - a) / 4096) of them. */
+#define PARTS_SLOT(start, row) ((start) / PARTS_LEAF + (row))
+
+#if defined(GLOBAL)
+__device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
+    if (r.kind == 0) return i * r.each;
+    offsets += r.offsets;
+    return r.kind == 4 ? (u64)(i64)((const GLOBAL i32 *)offsets)[i]
+                       : (u64)((const GLOBAL i64 *)offsets)[i];
+}
+
+/* The last row for which start + row * weight is at most `at`, a number that the first row's is not above; in units of
+ * 1 / scale: PARTS_LEAF for slots. */
+__device__ u64 row_of(const GLOBAL u8 *offsets, part_rows r, u64 scale, u64 weight, u64 at) {
+    u64 low = 0, high = r.count;
+    const u64 first = scale == 1 ? row_start(offsets, r, 0) : 0;
+    while (high - low > 1) {
+        const u64 middle = low + (high - low) / 2;
+        if ((row_start(offsets, r, middle) - first) / scale + middle * weight <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+#endif
+
+#endif

@@ -1,0 +1,352 @@
+"""Reductions in parts on the GPU devices: every result has the bits that the calling thread gives for the whole shape,
+whose own tests hold it against oracles (tests/engine/test_shapes.py). TALLY_SEED gives other random shapes."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+import conftest
+import shapes as t
+from test_devices import USERS
+
+SEED = int(os.environ.get("TALLY_SEED", "1"))
+# The model and the doubles of CUDA run on it take a thousand times as long as a compiled kernel.
+SLOW = ("model", "cuda")
+OPENED = {}
+
+
+@pytest.fixture(params=conftest.SPECS)
+def device(request):
+    if request.param not in OPENED:
+        try:
+            OPENED[request.param] = t.open_device(request.param)
+        except t.Failed as failed:
+            assert failed.status == "EDEVICE", failed
+            pytest.skip(str(failed))
+    opened = OPENED[request.param]
+    opened.spec = request.param
+    return opened
+
+
+def is_slow(device):
+    return device.spec.startswith(SLOW)
+
+
+def elements(type, shape, rng, kind="tame"):
+    """Random elements, with ties; and as asked for with zeros of both signs, specials, wild exponents."""
+    n = int(np.prod(shape, dtype=np.int64))
+    if type in t.INTS:
+        info = np.iinfo(t.DTYPE[type])
+        low, high = (info.min, info.max) if kind in ("wild", "huge") else (max(info.min, -9), 9)
+        return rng.integers(low, high, n, dtype=t.DTYPE[type], endpoint=True).reshape(shape)
+    x = rng.standard_normal(n)
+    if kind == "wild":
+        x *= 2.0 ** rng.integers(-30, 30, n)
+    if kind == "small":
+        x = rng.integers(-3, 4, n).astype(float)
+    if kind == "huge":
+        x = np.ldexp(x, rng.integers(-1070, 1020, n)) if type == "f64" else np.ldexp(x, rng.integers(-140, 120, n))
+    if kind == "zeros":
+        x = np.where(rng.random(n) < 0.7, -0.0, 0.0)
+    if kind == "special":
+        x[rng.random(n) < 0.02] = np.nan
+        x[rng.random(n) < 0.02] = np.inf
+        x[rng.random(n) < 0.2] = -0.0
+    with np.errstate(over="ignore"):
+        if type == "bf16":
+            return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).reshape(shape)
+        return x.astype(t.DTYPE[type]).reshape(shape)
+
+
+KINDS = ["tame", "small", "special", "zeros", "wild", "huge"]
+
+
+def problems(type):
+    out = [t.Problem(op, type, ddof=1) for op in t.OPS if op != "user"]
+    out += [t.Problem("sum", type, out="f64"), t.Problem("mean", type, out="f32"), t.Problem("std", type, ddof=0.5),
+            t.Problem("mean", type, also=["max", "argmin", "var", "nonzero", "norm1"]),
+            t.Problem("prod", type, also=["argmax", "any"])]
+    return out
+
+
+def outcome(call):
+    """The results' bits; where some do not exist, with the line that says so."""
+    try:
+        return None, [o.tobytes() for o in call()]
+    except t.Failed as failed:
+        assert failed.status in ("EINVAL", "ERANGE"), failed
+        return failed.line, [o.tobytes() for o in failed.out]
+
+
+def same(call, device, what):
+    want, got = outcome(lambda: call(None)), outcome(lambda: call(device))
+    assert got[0] == want[0], what
+    for v, (a, b) in enumerate(zip(got[1], want[1])):
+        if a != b:
+            at = next(i for i in range(len(a)) if a[i] != b[i])
+            raise AssertionError(f"{what}: value {v} differs at byte {at} of {len(a)}: "
+                                 f"{a[at // 8 * 8:at // 8 * 8 + 8].hex()}, not {b[at // 8 * 8:at // 8 * 8 + 8].hex()}")
+
+
+def some(items, device, few):
+    """All of them; of a slow device's a few, others for each seed."""
+    items = list(items)
+    return random.Random(SEED).sample(items, min(few, len(items))) if is_slow(device) else items
+
+
+SHAPES = [((), []), ((0,), [0]), ((7,), [0]), ((7,), []), ((5, 3), [1]), ((40, 4), [0]), ((3, 70), [1]), ((2, 3, 4), [0, 2]),
+          ((3, 0, 2), [1]), ((3, 0, 2), [0]), ((8, 1, 4, 10), [2, 3]), ((2, 2, 2, 2, 2), [1, 3]), ((33, 17), [0, 1])]
+
+
+@pytest.mark.parametrize("type", t.TYPES)
+def test_every_problem_along_axes(type, device):
+    rng = np.random.default_rng(SEED)
+    for k, problem in enumerate(some(problems(type), device, 6)):
+        for i, (shape, axes) in enumerate(some(SHAPES, device, 3)):
+            x = elements(type, shape, rng, KINDS[(i + k) % 6])
+            y = elements(type, shape, rng) if problem.two() else None
+            same(lambda d: t.reduce_axes(problem, x, axes, y, None, d), device, f"{problem.op} of {shape} over {axes}")
+
+
+def test_ties(device):
+    """Sums and means of short rows half-way between two floats, and next to that: rounded once, not twice."""
+    tiny = [0.0, 2.0**-54, -2.0**-54, 2.0**-80, -2.0**-80, 2.0**-200, -2.0**-200, 5e-324, -5e-324]
+    for type, half in (("f32", 2.0**-24), ("f16", 2.0**-11), ("bf16", 2.0**-8), ("f64", 2.0**-53)):
+        rows = [[sign * a, sign * b, sign * h, c] for sign in (1, -1) for a in (1.0, 1.5, 2.0, 2.0**100)
+                for b in (0.0, a * 2 * half) for h in (a * half, a * half / 2) for c in tiny]
+        rows += [[a, -a, c, c] for a in (1.0, 2.0**1000, 1.7e308) for c in tiny] + [[-0.0] * 4, [1.7e308] * 4, [np.inf] * 4]
+        x = np.array(some(rows, device, 40))
+        for op in ("sum", "mean"):
+            same(lambda d: t.reduce_axes(t.Problem(op, "f64", out=type), x, [1], device=d), device, f"{op} of f64 to {type}")
+            same(lambda d: t.reduce_axes(t.Problem(op, "f64", out=type), np.ascontiguousarray(x.T), [0], device=d), device, op)
+            with np.errstate(all="ignore"):
+                short = x.astype(np.float32)
+            same(lambda d: t.reduce_axes(t.Problem(op, "f32", out=type), short, [1], device=d), device, f"{op} of f32 to {type}")
+
+
+def test_many_columns(device):
+    """A thread a column; what it cannot do is left to blocks, also of columns that pieces cut."""
+    rng = np.random.default_rng(SEED)
+    shape = (3, 4100) if is_slow(device) else (40, 5000)
+    for op, type in (("sum", "f64"),) if is_slow(device) else (("sum", "f64"), ("mean", "f32"), ("argmin", "f16"), ("sum", "i64")):
+        x = elements(type, shape, rng, "small")
+        x[:, 7:9] = elements(type, (shape[0], 2), rng, "huge")
+        same(lambda d: t.reduce_axes(t.Problem(op, type), x, [0], device=d), device, f"{op} of columns of {type}")
+
+
+def random_view(type, rng, py):
+    dims = py.randint(1, 6)
+    shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]
+    while np.prod(shape) > 6000:
+        shape[py.randrange(dims)] = 1
+    x = elements(type, shape, rng, py.choice(KINDS))
+    x = x.transpose(py.sample(range(dims), dims))
+    x = x[tuple(slice(None, None, py.choice([1, 1, 1, -1, 2, -2])) for _ in range(dims))]
+    if py.random() < 0.2:
+        d = py.randrange(dims)
+        one = tuple(slice(0, 1) if i == d else slice(None) for i in range(dims))
+        x = np.broadcast_to(x[one], x.shape[:d] + (py.randint(1, 5),) + x.shape[d + 1:])
+    return x, py.sample(range(dims), py.randint(0, dims))
+
+
+def test_random_axes(device):
+    py, rng = random.Random(SEED), np.random.default_rng(SEED)
+    for i in range(20 if is_slow(device) else 60):
+        type = py.choice(t.TYPES)
+        x, axes = random_view(type, rng, py)
+        problem = t.Problem(py.choice([o for o in t.OPS if o != "user"]), type, ddof=py.choice([0, 1]))
+        y = x[tuple(slice(None, None, -1) for _ in x.shape)] if problem.two() else None
+        mask = None
+        if py.random() < 0.4:
+            mask = (rng.random(x.shape) < py.choice([0.1, 0.5, 1.0])).astype(np.uint8)
+            if py.random() < 0.3:
+                mask = np.broadcast_to(mask[:1], x.shape)
+        same(lambda d: t.reduce_axes(problem, x, axes, y, mask, d), device,
+             f"case {i}: {problem.op} of {type} {x.shape} {x.strides} over {axes}, masked: {mask is not None}")
+
+
+@pytest.mark.parametrize("shape,axes", [((2, 60000), [1]), ((20000, 2), [1]), ((60000, 2), [0]), ((300, 257), [0]),
+                                        ((1, 140000), [1]), ((3, 9000), [1])])
+def test_larger_axes(shape, axes, device):
+    """Rows that pieces cut, and pieces of thousands of rows."""
+    rng = np.random.default_rng(SEED)
+    if is_slow(device):
+        shape = tuple(min(n, 20000 if d in axes else 60) for d, n in enumerate(shape))
+    cases = [(op, type, kind) for op in ("sum", "describe", "prod", "argmax", "var", "norm1") for type in
+             ("f64", "f32", "bf16", "i64", "u8") for kind in ("tame", "wild")]
+    for op, type, kind in random.Random(SEED).sample(cases, 1 if is_slow(device) else 6):
+        x = elements(type, shape, rng, kind)
+        same(lambda d: t.reduce_axes(t.Problem(op, type), x, axes, device=d), device, f"{op} of {kind} {type} {shape}")
+
+
+def test_out_strides(device):
+    x = elements("f64", (6, 5, 4), np.random.default_rng(SEED))
+    for op, stride in (("sum", [1, 99, 12]), ("minmax", [-4, 0, 1]), ("argmax", [-1, 0, -6])):
+        shape = t.axes_shape(x, [1], out_stride=stride)
+        low = sum(s * (n - 1) for s, n in zip(stride, (6, 1, 4)) if s < 0)
+
+        def run(d):
+            out, pointers = t.outputs(t.Problem(op, "f64"), 60)
+            for v, o in enumerate(out):
+                pointers[v] = t.address(o) - low * 8
+            t.check(t.lib.tally_reduce_shaped(d, t.Problem(op, "f64").c, shape, t.address(x), None, pointers))
+            return out
+        same(run, device, op)
+
+
+def skews(rng, n):
+    yield "even", np.arange(0, n + 1, 4)
+    yield "one", np.array([0, n])
+    yield "two", np.array([0, n // 3, n])
+    yield "empty", np.zeros(50, np.int64)
+    yield "gaps", np.sort(rng.integers(0, n, 300, endpoint=True))
+    yield "zipf", np.minimum(np.concatenate([[0], np.cumsum(rng.zipf(1.5, 200))]), n)
+    yield "giant", np.concatenate([np.arange(0, 60), [n - 30], np.arange(n - 29, n + 1)])
+    yield "inner", np.array([5, 9, 9, 9, 40, n - 7])
+    yield "none", np.array([3])
+
+
+@pytest.mark.parametrize("type", ["f64", "f32", "f16", "i32", "u64"])
+def test_segments(type, device):
+    rng = np.random.default_rng(SEED)
+    for n in (700, 50000):
+        x, y = elements(type, n, rng, "wild"), elements(type, n, rng, "small")
+        mask = (rng.random(n) < 0.6).astype(np.uint8)
+        cases = [(op, skew, masked) for op in ("sum", "argmin", "prod", "var", "dot", "describe", "all")
+                 for skew in skews(rng, n) for masked in (False, True)]
+        for op, (name, offsets), masked in random.Random(SEED).sample(cases, (4 if n < 1000 else 1) if is_slow(device) else 60):
+            problem = t.Problem(op, type)
+            offsets = np.ascontiguousarray(offsets.astype(rng.choice([np.int32, np.int64])))
+            same(lambda d: t.reduce_segments(problem, x, offsets, y if problem.two() else None, mask if masked else None, d),
+                 device, f"{op} of {n} in {name} segments, masked: {masked}")
+
+
+@pytest.mark.parametrize("offsets,line", [([0, 5, 3, 7], "offset 2 falls"), ([0, 5, 11], "offset 2 is 11"),
+                                          ([-1, 5, 7], "offset 0 is -1"), ([0, 12, 3], "offset 1 is 12"),
+                                          ([3, 2], "offset 1 falls"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])
+def test_hostile_offsets(offsets, line, device):
+    for kind in (np.int32, np.int64):
+        for op in ("sum", "prod"):
+            with pytest.raises(t.Failed) as failed:
+                t.reduce_segments(t.Problem(op, "f64"), np.ones(10), np.array(offsets, kind), device=device)
+            assert failed.value.status == "EINVAL" and line in failed.value.line
+            assert all((o.view(np.uint8) == 0xA5).all() for o in failed.value.out)
+
+
+def test_absent_results(device):
+    same(lambda d: t.reduce_segments(t.Problem("argmin", "i32"), np.arange(9, dtype=np.int32), np.array([0, 3, 3, 9]),
+                                     device=d), device, "argmin")
+    big = np.array([[1, 2], [2**62, 2**62], [5, 6], [2**63 - 1, 1]], np.int64)
+    for op in ("sum", "prod", "norm1", "sumsq"):
+        for problem in (t.Problem(op, "i64"), t.Problem(op, "i64", also=["argmin", "max"])):
+            for axes, x in (([1], big), ([0], np.ascontiguousarray(big.T)), ([1], big[::-1]), ([1], big[:0])):
+                same(lambda d: t.reduce_axes(problem, x, axes, device=d), device, op)
+
+
+ID_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+@pytest.mark.parametrize("type", t.TYPES)
+def test_groups(type, device):
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    for i, problem in enumerate(some(problems(type), device, 4)):
+        n, groups = py.choice([(0, 3), (1, 1), (500, 7), (500, 100), (2000, 3), (9000, 2)])
+        x, y = elements(type, n, rng, py.choice(KINDS)), elements(type, n, rng)
+        ids = rng.integers(0, groups, n).astype(ID_TYPES[i % 8])
+        if i % 3 == 0:
+            ids = np.sort(ids)
+        mask = (rng.random(n) < 0.7).astype(np.uint8) if i % 4 == 1 else None
+        same(lambda d: t.reduce_groups(problem, x, ids, groups, y if problem.two() else None, mask, d,
+                                       is_sorted=i % 6 == 0), device, f"{problem.op} by {groups} ids")
+
+
+def test_many_groups(device):
+    rng = np.random.default_rng(SEED)
+    n = 3000 if is_slow(device) else 60000
+    for groups in (2, 100) if is_slow(device) else (2, 1000, 20000):
+        ids = rng.integers(-2, groups + 2, n).astype(np.int32)
+        for op, type in (("sum", "f32"), ("argmax", "i16"), ("prod", "f64")):
+            x = elements(type, n, rng, "wild")
+            same(lambda d: t.reduce_groups(t.Problem(op, type), x, ids, groups, None, None, d, skip=True), device,
+                 f"{op} by {groups} ids")
+
+
+def test_hostile_ids(device):
+    n = 3000
+    x, ids = np.ones(n), np.zeros(n, np.int64)
+    for at, value in ((7, 3), (n - 1, -1), (1500, 2**62)):
+        bad = ids.copy()
+        bad[at] = value
+        for op in ("sum", "prod"):
+            with pytest.raises(t.Failed) as failed:
+                t.reduce_groups(t.Problem(op, "f64"), x, bad, 3, device=device)
+            assert failed.value.status == "EINVAL" and failed.value.line.startswith(f"id {at} is {value}, outside")
+        assert list(t.reduce_groups(t.Problem("count", "f64"), x, bad, 3, device=device, skip=True)[0]) == [n - 1, 0, 0]
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_groups(t.Problem("sum", "f64"), x[:4], np.array([0, 1, 1, 0]), 2, device=device, is_sorted=True)
+    assert "id 3 falls" in failed.value.line
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_groups(t.Problem("sum", "f64"), x[:2], np.array([0, 5], np.uint8), 0, device=device)
+    assert "id 0 is 0" in failed.value.line
+
+
+@pytest.mark.parametrize("case", USERS, ids=lambda c: c[2].split("\n")[0])
+def test_user_operators(case, device):
+    if device.spec == "model":
+        pytest.skip("the model runs the kernels it was built with only")
+    type, function, source, identity, commutative = case
+    real = {"f32": np.float32, "f64": np.float64}.get(type)
+    rng = np.random.default_rng(SEED)
+
+    def of_values(a, b):
+        with np.errstate(all="ignore"):
+            return function(a, b) if real is None else function(a.view(real), b.view(real)).astype(real)
+    user = t.operator(type, of_values, 0, commutative)
+    user.source = source.encode()
+    problem = t.Problem("user", type, user=user)
+    x = elements(type, 9000, rng, "tame") if type in t.FLOATS else rng.integers(1, 100, 9000).astype(t.DTYPE[type])
+    offsets = np.array([0, 1, 3, 3, 40, 700, 5000, 9000])
+    same(lambda d: t.reduce_segments(problem, x, offsets, device=d), device, source)
+    mask = (rng.random(9000) < 0.9).astype(np.uint8)
+    same(lambda d: t.reduce_segments(problem, x, offsets, None, mask, d), device, source)
+    same(lambda d: t.reduce_axes(problem, x.reshape(90, 100)[::2, ::-1], [0], device=d), device, source)
+    same(lambda d: t.reduce_groups(problem, x, rng.integers(0, 5, 9000) * 0 + 2, 5, device=d), device, source)
+
+
+def test_group_states(device):
+    """States of groups that the device feeds are those that the calling thread feeds."""
+    rng = np.random.default_rng(SEED)
+    for op, type in (("var", "f32"), ("argmin", "i32"), ("prod", "f64")):
+        x, ids = elements(type, 300, rng, "wild"), rng.integers(0, 3, 300)
+        saved = []
+        for d in (None, device):
+            groups = t.Groups(t.Problem(op, type), 3)
+            groups.feed(x[:100], ids[:100], device=d)
+            groups.feed(x[100:], ids[100:], device=d)
+            saved.append(groups.save())
+        assert saved[0] == saved[1]
+
+
+@pytest.mark.parametrize("spec", ["opencl:0,block=64,memory=1M", "model:0,memory=1M"])
+def test_more_than_the_device_holds(spec):
+    """In halves, in chunks and, where neither will do, on the calling thread."""
+    try:
+        device = t.open_device(spec)
+    except t.Failed:
+        pytest.skip(spec)
+    rng = np.random.default_rng(SEED)
+    x = rng.standard_normal((1100, 150)) * 2.0 ** rng.integers(-30, 30, (1100, 150))
+    n = x.size
+    mask = (rng.random(x.shape) < 0.9).astype(np.uint8)
+    offsets = np.array([0, 5, 40000, 40000, 41000, n])
+    for op in ("sum", "argmax", "prod") if spec.startswith("opencl") else ("argmax",):
+        problem = t.Problem(op, "f64")
+        for axes in ([0], [1], [0, 1]):
+            same(lambda d: t.reduce_axes(problem, x, axes, None, None, d), device, f"{op} over {axes}")
+        same(lambda d: t.reduce_axes(problem, x[::-1], [0, 1], None, mask, d), device, f"masked {op}")
+        same(lambda d: t.reduce_segments(problem, x.ravel(), offsets, None, None, d), device, f"{op} of segments")
+        same(lambda d: t.reduce_segments(problem, x.ravel(), offsets[[0, 5]], None, None, d), device, f"{op} of one")
+        same(lambda d: t.reduce_groups(problem, x.ravel(), rng.integers(0, 9, n) * 0 + 4, 9, None, None, d), device, op)
+    t.close_device(device)

@@ -1,0 +1,114 @@
+/*
+ * requests.c - reductions that are begun and completed later, in an order that differs from rank to rank.
+ *
+ *   mpirun -n P mpi_requests
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tally_mpi.h"
+
+enum { N = 9001, KINDS = 7, ROUNDS = 4, MOST = KINDS * ROUNDS };
+
+static double x[N];
+static int rank, ranks, wrong;
+static const tally_problem problems[KINDS] = {
+    {.op = TALLY_SUM, .type = TALLY_F64},
+    {.op = TALLY_PROD, .type = TALLY_F64},
+    {.op = TALLY_MAX, .type = TALLY_F64},
+    {.op = TALLY_ARGMIN, .type = TALLY_F64},
+    {.op = TALLY_XOR, .type = TALLY_F64},
+    {.op = TALLY_DESCRIBE, .type = TALLY_F64},
+    {.op = TALLY_VAR, .type = TALLY_F64, .also = {TALLY_NORM1}}};
+
+static void expect(int holds, const char *what) {
+    if (holds) return;
+    wrong = 1;
+    fprintf(stderr, "rank %d of %d: %s: %s\n", rank, ranks, what, tally_mpi_error());
+}
+
+/* Whether the values are those that tally_reduce() gives. */
+static int is_right(const tally_problem *p, const tally_value *found) {
+    tally_value alone[TALLY_VALUES_MAX];
+    size_t values = 0;
+    if (tally_problem_values(p, &values) != TALLY_OK || tally_reduce(NULL, p, x, NULL, N, alone))
+        return 0;
+    for (size_t i = 0; i < values; i++)
+        if (alone[i].type != found[i].type ||
+            tally_value_bits(&alone[i]) != tally_value_bits(&found[i]))
+            return 0;
+    return 1;
+}
+
+/* Begins them all, and completes them from both ends or at random, by waits or by tests. */
+static void many(MPI_Comm comm, const double *mine, size_t n) {
+    static tally_value out[MOST][TALLY_VALUES_MAX];
+    tally_mpi_request *request[MOST];
+    int left = MOST;
+    for (int i = 0; i < MOST; i++) {
+        const tally_problem p = problems[i % KINDS]; /* it may be gone before the request is */
+        const int root = i % 3 == 2 ? i % ranks : -1;
+        const tally_status s =
+            root < 0 ? tally_mpi_iallreduce(NULL, &p, mine, NULL, n, out[i], comm, &request[i])
+                     : tally_mpi_ireduce(NULL, &p, mine, NULL, n, rank == root ? out[i] : NULL,
+                                         root, comm, &request[i]);
+        expect(s == TALLY_OK && request[i], "begun");
+    }
+    srand((unsigned)rank);
+    while (left > 0) {
+        const int i = rank == 0 ? MOST - left : rank == 1 ? left - 1 : rand() % MOST;
+        int done = 1;
+        if (!request[i]) continue;
+        const tally_status s = rank % 2 && rand() % 3 ? tally_mpi_test(&request[i], &done)
+                                                      : tally_mpi_wait(&request[i]);
+        expect(s == TALLY_OK, "completed");
+        if (!done) continue;
+        left--;
+        expect(!request[i], "a complete request is NULL");
+        if (i % 3 != 2 || i % ranks == rank)
+            expect(is_right(&problems[i % KINDS], out[i]), tally_op_name(problems[i % KINDS].op));
+    }
+}
+
+static void states(MPI_Comm comm, const double *mine, size_t n) {
+    enum { COUNT = 12 }; /* more than a frame holds */
+    tally_state *state[COUNT];
+    tally_mpi_request *request;
+    tally_value value;
+    for (int i = 0; i < COUNT; i++) {
+        expect(tally_state_create(&problems[0], &state[i]) == TALLY_OK, "created");
+        expect(tally_state_feed(state[i], NULL, mine, NULL, n) == TALLY_OK, "fed");
+    }
+    expect(tally_mpi_iallreduce_states(&problems[0], state, COUNT, comm, &request) == TALLY_OK,
+           "states begun");
+    expect(tally_mpi_wait(&request) == TALLY_OK, "states combined");
+    for (int i = 0; i < COUNT; i++) {
+        expect(tally_state_value(state[i], &value) == TALLY_OK && is_right(&problems[0], &value),
+               "states");
+        tally_state_destroy(state[i]);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Comm other;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int i = 0; i < N; i++)
+        x[i] = (i % 37 - 18.5) * (i % 5 ? 0.0625 : 0x1p+60 / 3) / (i % 11 + 1);
+    const size_t first = (size_t)(N * rank / ranks), last = (size_t)(N * (rank + 1) / ranks);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    many(MPI_COMM_WORLD, x + first, last - first);
+    many(other, x + first, last - first);
+    states(other, x + first, last - first);
+    MPI_Comm_free(&other);
+    tally_mpi_request *none = NULL;
+    expect(tally_mpi_wait(&none) == TALLY_OK, "nothing to wait for");
+    expect(tally_mpi_wait(NULL) == TALLY_EINVAL, "NULL");
+    int all = 0;
+    MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rank == 0) puts(all ? "wrong" : "right");
+    MPI_Finalize();
+    return all;
+}

@@ -1,0 +1,217 @@
+/*
+ * shaped.c - many results at once over ranks, against tally_reduce_shaped() of the whole in one process.
+ *
+ *   mpirun -n P mpi_shaped [SEED]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tally_mpi.h"
+
+enum { ROWS = 6, COLUMNS = 9100, DEPTH = 3, N = ROWS * COLUMNS };
+
+static double x[N], y[N];
+static unsigned char mask[N];
+static uint64_t seed;
+static int rank, ranks, wrong;
+
+static uint64_t next_random(void) {
+    uint64_t z = (seed += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static const struct {
+    tally_problem problem;
+    int is_tree, is_index;
+} cases[] = {
+    {{.op = TALLY_SUM, .type = TALLY_F64}, 0, 0},
+    {{.op = TALLY_DOT, .type = TALLY_F64}, 0, 0},
+    {{.op = TALLY_VAR, .type = TALLY_F64, .ddof = 1}, 0, 0},
+    {{.op = TALLY_MAX, .type = TALLY_F64}, 0, 0},
+    {{.op = TALLY_MEAN, .type = TALLY_F64, .also = {TALLY_COUNT, TALLY_ALL, TALLY_MIN}}, 0, 0},
+    {{.op = TALLY_ARGMIN, .type = TALLY_F64}, 0, 1},
+    {{.op = TALLY_DESCRIBE, .type = TALLY_F64}, 0, 1},
+    {{.op = TALLY_PROD, .type = TALLY_F64}, 1, 0},
+    {{.op = TALLY_NORM1, .type = TALLY_I64}, 0, 0}, /* some of which do not fit */
+};
+
+/* Runs it on the ranks' parts and on the whole, and compares. */
+static void check(const char *what, size_t i, const tally_shape *part, const double *px,
+                  const double *py, const tally_shape *whole, const double *wx, const double *wy) {
+    const tally_problem *p = &cases[i].problem;
+    const int two = p->op == TALLY_DOT;
+    size_t values = 0, results = 0;
+    void *together[TALLY_VALUES_MAX], *alone[TALLY_VALUES_MAX];
+    tally_problem_values(p, &values);
+    tally_shape_results(whole, &results);
+    for (size_t v = 0; v < values; v++) {
+        together[v] = calloc(results + 1, 8);
+        alone[v] = calloc(results + 1, 8);
+    }
+    const tally_status expected = tally_reduce_shaped(NULL, p, whole, wx, two ? wy : NULL, alone);
+    const tally_status found =
+        tally_mpi_allreduce_shaped(NULL, p, part, px, two ? py : NULL, together, MPI_COMM_WORLD);
+    int same = expected == found;
+    for (size_t v = 0; v < values; v++) {
+        const size_t size = tally_type_size(tally_problem_value_type(p, v));
+        same = same && memcmp(together[v], alone[v], results * size) == 0;
+        free(together[v]);
+        free(alone[v]);
+    }
+    if (same) return;
+    wrong = 1;
+    fprintf(stderr, "rank %d of %d: %s, %s: status %d, not %d: %s\n", rank, ranks, what,
+            tally_op_name(p->op), found, expected, tally_mpi_error());
+}
+
+/* Where rank r begins, of n things that the ranks share; the second rank has none. */
+static size_t begin(size_t n, int r) {
+    if (ranks == 1) return r ? n : 0;
+    const int q = r < 2 ? r : r - 1;
+    return n * (size_t)q / (size_t)(ranks - 1);
+}
+
+static void axes(size_t i) {
+    const size_t c0 = begin(COLUMNS, rank), c1 = begin(COLUMNS, rank + 1);
+    const size_t all[] = {ROWS, COLUMNS}, mine[] = {ROWS, c1 - c0};
+    const ptrdiff_t stride[] = {COLUMNS, 1}, turned[] = {-COLUMNS, 1};
+    const int with_mask = !cases[i].is_index;
+    tally_shape whole = {.cut = TALLY_AXES, .dims = 2, .length = all, .axes = 1 << 1};
+    tally_shape part = whole;
+    part.length = mine;
+    part.x_stride = part.y_stride = part.mask_stride = stride;
+    if (with_mask) whole.mask = mask, part.mask = mask + c0;
+    check("rows", i, &part, x + c0, y + c0, &whole, x, y);
+
+    /* From the last row to the first. */
+    const double *last = x + (ROWS - 1) * COLUMNS;
+    part.x_stride = whole.x_stride = turned;
+    part.y_stride = whole.y_stride = turned;
+    part.mask = whole.mask = NULL;
+    check("rows upwards", i, &part, last + c0, y + (ROWS - 1) * COLUMNS + c0, &whole, last,
+          y + (ROWS - 1) * COLUMNS);
+
+    /* Each rank has rows, and columns are reduced. */
+    const size_t r0 = begin(ROWS, rank), r1 = begin(ROWS, rank + 1), few = 40;
+    const size_t high[] = {ROWS, few}, low[] = {r1 - r0, few};
+    whole = (tally_shape){.cut = TALLY_AXES,
+                          .dims = 2,
+                          .length = high,
+                          .x_stride = stride,
+                          .y_stride = stride,
+                          .axes = 1 << 0};
+    part = whole;
+    part.length = low;
+    check("columns", i, &part, x + r0 * COLUMNS, y + r0 * COLUMNS, &whole, x, y);
+    const ptrdiff_t back[] = {0, 1};
+    part.out_stride = whole.out_stride = back;
+    check("columns, out_stride", i, &part, x + r0 * COLUMNS, y + r0 * COLUMNS, &whole, x, y);
+    const size_t d0 = begin(COLUMNS / 5, rank), d1 = begin(COLUMNS / 5, rank + 1);
+    const size_t deep[] = {5, COLUMNS / 5, DEPTH}, cut[] = {5, d1 - d0, DEPTH};
+    const ptrdiff_t cube[] = {1, 5, COLUMNS}, place[] = {1, 0, 5};
+    whole = (tally_shape){.cut = TALLY_AXES,
+                          .dims = 3,
+                          .length = deep,
+                          .x_stride = cube,
+                          .y_stride = cube,
+                          .axes = 1 << 1,
+                          .out_stride = place};
+    part = whole;
+    part.length = cut;
+    check("a cube", i, &part, x + 5 * d0, y + 5 * d0, &whole, x, y);
+}
+
+static void segments(size_t i) {
+    enum { COUNT = 23 };
+    static double px[N], py[N];
+    int64_t whole_at[COUNT + 1] = {0}, part_at[COUNT + 1] = {0};
+    size_t n = 0;
+    for (size_t k = 0; k < COUNT; k++) { /* some are empty, one is long */
+        const size_t length = k == 7 ? 20000 : next_random() % 5 ? next_random() % 300 : 0;
+        const size_t a = begin(length, rank), b = begin(length, rank + 1);
+        memcpy(px + n, x + whole_at[k] + a, (b - a) * sizeof *x);
+        memcpy(py + n, y + whole_at[k] + a, (b - a) * sizeof *y);
+        whole_at[k + 1] = whole_at[k] + (int64_t)length;
+        n += b - a;
+        part_at[k + 1] = (int64_t)n;
+    }
+    const tally_shape whole = {
+        .cut = TALLY_SEGMENTS, .n = (size_t)whole_at[COUNT], .count = COUNT, .offsets = whole_at};
+    const tally_shape part = {.cut = TALLY_SEGMENTS, .n = n, .count = COUNT, .offsets = part_at};
+    check("segments", i, &part, px, py, &whole, x, y);
+}
+
+static void groups(size_t i) {
+    enum { COUNT = 11 };
+    static int32_t ids[N];
+    tally_status expected = TALLY_OK;
+    if (cases[i].is_tree) expected = TALLY_EUNSUPPORTED;
+    for (size_t k = 0; k < N; k++)
+        ids[k] = (int32_t)(next_random() % (COUNT + 2)) - 1;
+    const size_t a = begin(N, rank), b = begin(N, rank + 1);
+    tally_shape whole = {.cut = TALLY_GROUPS,
+                         .n = N,
+                         .count = COUNT,
+                         .ids = ids,
+                         .ids_type = TALLY_I32,
+                         .skip_outside = 1,
+                         .mask = mask};
+    tally_shape part = whole;
+    part.n = b - a;
+    part.ids = ids + a;
+    part.mask = mask + a;
+    if (expected == TALLY_OK) {
+        check("groups", i, &part, x + a, y + a, &whole, x, y);
+        return;
+    }
+    double out[COUNT];
+    const tally_status s = tally_mpi_allreduce_shaped(NULL, &cases[i].problem, &part, x + a, NULL,
+                                                      (void *[]){out}, MPI_COMM_WORLD);
+    if (s != expected) wrong = 1, fprintf(stderr, "groups over the tree: %d\n", s);
+}
+
+/* One rank fails; all say so. */
+static void faults(void) {
+    double out[ROWS];
+    void *at[] = {out};
+    const size_t all[] = {ROWS, 4};
+    tally_shape good = {.cut = TALLY_AXES, .dims = 2, .length = all, .axes = 1 << 1}, bad = good;
+    bad.dims = 99;
+    const int me = rank == ranks - 1;
+    for (size_t i = 0; i < 8; i += 7) {
+        const tally_problem *p = &cases[i].problem;
+        tally_status s =
+            tally_mpi_allreduce_shaped(NULL, p, me ? &bad : &good, x, NULL, at, MPI_COMM_WORLD);
+        if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "a bad shape: %d\n", s);
+        s = tally_mpi_allreduce_shaped(NULL, p, &good, me ? NULL : x, NULL, at, MPI_COMM_WORLD);
+        if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "x is NULL: %d\n", s);
+        s = tally_mpi_allreduce_shaped(NULL, me ? NULL : p, &good, x, NULL, at, MPI_COMM_WORLD);
+        if (s != TALLY_EINVAL) wrong = 1, fprintf(stderr, "no problem: %d\n", s);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    for (size_t i = 0; i < N; i++) {
+        x[i] = ((double)(next_random() >> 11) * 0x1p-52 + 0.5) * (next_random() & 1 ? -1 : 1);
+        y[i] = (double)(next_random() >> 11) * 0x1p-53;
+        mask[i] = next_random() % 4 != 0;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        axes(i);
+        segments(i);
+        groups(i);
+    }
+    faults();
+    int all = 0;
+    MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rank == 0) puts(all ? "wrong" : "right");
+    MPI_Finalize();
+    return all;
+}

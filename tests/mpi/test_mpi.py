@@ -1,0 +1,92 @@
+"""libtally_mpi under mpirun: the programs of this folder with different numbers of ranks.
+
+MPIRUN is how ranks are started, PROGRAMS the folder of the programs. MPI_QUICK=1 takes few ranks and few checks: an MPI
+that spins while it waits takes a time slice for each message where there are more ranks than cores."""
+import os
+import random
+import subprocess
+
+import pytest
+
+MPIRUN = os.environ.get("MPIRUN", "mpirun --oversubscribe").split()
+PROGRAMS = os.environ["PROGRAMS"]
+QUICK = os.environ.get("MPI_QUICK") == "1"
+SEED = os.environ.get("TALLY_SEED") or str(random.randrange(1 << 32))
+# As root Open MPI wants to be told twice.
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run(ranks, name, *arguments, fails=False):
+    done = subprocess.run([*MPIRUN, "-n", str(ranks), os.path.join(PROGRAMS, name), *arguments], env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode != 0) == fails, f"{ranks} ranks, seed {SEED}: {done.stdout}{done.stderr}"
+    return done.stdout if not fails else done.stderr
+
+
+def digest(ranks, every):
+    lines = run(ranks, "mpi_digest", SEED, str(every)).splitlines()
+    return next(line for line in lines if line.startswith("digest"))
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The digest of one process, for a share of the checks."""
+    known = {}
+    return lambda every: known.setdefault(every, digest(1, every))
+
+
+@pytest.mark.parametrize("ranks", [2, 3] if QUICK else range(2, 14))
+def test_digest_of_any_number_of_ranks(ranks, alone):
+    every = {2: 5, 3: 97}[ranks] if QUICK else 1 if ranks <= 4 else 5
+    assert digest(ranks, every) == alone(every), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 3, 5])
+def test_requests_complete_in_any_order(ranks):
+    assert "right" in run(ranks, "mpi_requests")
+
+
+@pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 3, 5])
+def test_many_results(ranks):
+    assert "right" in run(ranks, "mpi_shaped", SEED), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("ranks", [2] if QUICK else [2, 3, 4])
+def test_a_rank_that_fails(ranks):
+    assert "right" in run(ranks, "mpi_faults", *(["few"] if QUICK or ranks == 4 else []))
+
+
+@pytest.mark.parametrize("ranks", [2] if QUICK else [3])
+def test_the_command_prints_what_tally_prints(ranks, tmp_path):
+    tally = os.path.join(PROGRAMS, "tally")
+    if not os.path.exists(tally):
+        pytest.skip("this build is without the tally command")
+    numpy = pytest.importorskip("numpy")
+    rng = numpy.random.default_rng(int(SEED))
+    names = {}
+    for name, array in (("a", rng.normal(size=20011)), ("b", rng.normal(size=20011).astype(">f8")),
+                        ("bytes", rng.integers(0, 256, 77).astype("u1")), ("none", numpy.zeros(0, "f4"))):
+        names[name] = str(tmp_path / f"{name}.npy")
+        numpy.save(names[name], array)
+    names["raw"] = str(tmp_path / "raw")
+    rng.normal(size=1003).astype("<f4").tofile(names["raw"])
+    for words in ("sum a", "describe a", "prod b", "std,argmin,nonzero b --ddof 1", "dot a b", "xor bytes",
+                  "sum raw --dtype f32 --out f64", "minmax none", "mean a --device cpu --threads 2"):
+        words = [names.get(word, word) for word in words.split()]
+        want = subprocess.run([tally, *words], capture_output=True, text=True, check=True).stdout
+        assert run(ranks, "tally-mpi", *words) == want, f"seed {SEED}: {words}"
+    for words, line in (("sum nowhere", "nowhere cannot be opened"), ("sum raw", "raw elements need --dtype"),
+                        ("maen a", "'maen' is no operator"), ("dot a bytes", "differ in type or length"),
+                        ("sum a --dtype f32", "holds f64, and --dtype says f32"), ("argmin none", "there is no argmin"),
+                        ("dot a", "takes two files"), ("sum a --what", "--what")):
+        words = [names.get(word, word) for word in words.split()]
+        said = [each for each in run(ranks, "tally-mpi", *words, fails=True).splitlines() if each.startswith("tally:")]
+        assert len(said) == 1 and line in said[0], said
+
+
+def test_the_model_of_the_example():
+    """Its energy has the same bits for any number of ranks, by tally_allreduce()."""
+    if not os.path.exists(os.path.join(PROGRAMS, "example_energy")):
+        pytest.skip("this build is without Fortran")
+    bits = {run(ranks, "example_energy").split()[2] for ranks in ((1, 2) if QUICK else (1, 2, 3, 8))}
+    assert len(bits) == 1, bits
