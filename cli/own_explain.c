@@ -320,7 +320,7 @@ static void print_compared(const struct report *r) {
     printf("  %-20s %14.2f %18.2f\n", "efficiency", ladder_efficiency(a), ladder_efficiency(b));
     if (a->operations == 0 && r->run.n > 1)
         puts("No operation was seen: they are counted where an operand comes from an array or a "
-             "shuffle.");
+             "shuffle;\natomics are counted apart.");
 }
 
 static int print_text(const struct report *r) {

@@ -146,7 +146,7 @@ void step_tell(void *listener, unsigned launch, const model_step *s) {
                                        .transactions = s->warp[w].transactions,
                                        .fewest_transactions = s->warp[w].fewest_transactions,
                                        .bank_conflicts = s->warp[w].bank_conflicts};
-    const tally_ladder_access *accesses = translate_all(l, s);
+    const tally_ladder_access *accesses = l->climb ? translate_all(l, s) : NULL;
     const tally_ladder_step step = {.launch = launch,
                                     .block = s->block,
                                     .step = s->step,

@@ -413,12 +413,14 @@ static void note_touched(struct teller *t, model_device *d) {
             r->written = (to + t->size - 1) / t->size;
 }
 
-/* The kernel leaves to its atomics as many values as they take, or to the host as many as it writes. What it needs
- * is no more than it did: also where it ends early, or starts each sum from no element. */
+/* The kernel leaves the host as many values as it writes, or its atomics as many as they take: of these a warp
+ * leaves one, as more may be counters. What it needs is no more than it did: also where it ends early, or starts
+ * each sum from no element. */
 static void take_counts(struct teller *t, const model_counts *counts) {
+    const uint64_t warps = (uint64_t)t->how->grid * ((t->how->block + MODEL_WARP - 1) / MODEL_WARP);
     tally_ladder_counts *out = &t->out->counts;
-    uint64_t left = counts->atomics ? counts->atomics : t->out->written;
-    if (t->roles.output < 0 && !counts->atomics) left = t->how->grid;
+    uint64_t left = t->roles.output < 0 ? t->how->grid : t->out->written;
+    if (counts->atomics) left = counts->atomics < warps ? counts->atomics : warps;
     counts_take(out, counts, t->how->n, left > 1 ? left : 1);
     if (out->useful > out->operations) out->useful = out->operations;
 }

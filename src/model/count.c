@@ -47,6 +47,8 @@ static void count_global(model_warp_step *warp, const warp_access *a) {
 static void count_shared(model_warp_step *warp, const warp_access *a) {
     /* 4 bytes of each lane of a warp pass at a time, or 8 of a half, or 16 of a quarter. */
     const unsigned words = a->size > 4 ? a->size / 4 : 1, together = MODEL_WARP / words;
+    if ((a->kind & ACCESS_ATOMIC) == ACCESS_ATOMIC)
+        warp->atomics += (unsigned)__builtin_popcount(a->shared);
     for (unsigned first = 0; first < MODEL_WARP; first += together) {
         uintptr_t at[MODEL_WARP];
         unsigned in_bank[MODEL_BANKS] = {0}, count = 0, passes = 0;

@@ -107,7 +107,7 @@ typedef struct model_counts {
     uint64_t bank_conflicts;
     uint64_t bytes_read; /* of global memory, by lane: what is asked for */
     uint64_t bytes_written;
-    uint64_t atomics; /* by lane */
+    uint64_t atomics; /* by lane; in shared memory, too */
 } model_counts;
 
 /* Adds `more` to `counts`, as if its launches had come after. */

@@ -377,7 +377,7 @@ template <class A> requires own::operand<A> OWN_INLINE auto __shfl_xor_sync(unsi
 }
 
 #define OWN_SITE ((unsigned long)__builtin_return_address(0))
-#define OWN_ATOMIC(name, counted, ...)                                                             \
+#define OWN_ATOMIC(name, ...)                                                                      \
     namespace own {                                                                                \
     template <class T> OWN_UNSEEN T name##_at(T *p, T v) {                                         \
         own_on_atomic(p, sizeof(T), OWN_SITE);                                                     \
@@ -389,19 +389,18 @@ template <class A> requires own::operand<A> OWN_INLINE auto __shfl_xor_sync(unsi
     template <class P, class V> requires own::operand<P> && own::operand<V>                        \
     OWN_INLINE auto name(P *p, V &&v) {                                                            \
         using T = own::plain_t<P>;                                                                 \
-        if constexpr (counted && own::element<P>) own_operation();                                 \
         return own::wrap(own::name##_at<T>((T *)p, (T)own::get(v)));                               \
     }
-OWN_ATOMIC(atomicAdd, own::adds, old + v)
-OWN_ATOMIC(atomicSub, false, old - v)
-OWN_ATOMIC(atomicMin, own::compares, v < old ? v : old)
-OWN_ATOMIC(atomicMax, own::compares, v > old ? v : old)
-OWN_ATOMIC(atomicAnd, own::ands, old & v)
-OWN_ATOMIC(atomicOr, own::ors, old | v)
-OWN_ATOMIC(atomicXor, own::xors, old ^ v)
-OWN_ATOMIC(atomicExch, false, v)
-OWN_ATOMIC(atomicInc, false, old >= v ? 0 : old + 1)
-OWN_ATOMIC(atomicDec, false, old == 0 || old > v ? v : old - 1)
+OWN_ATOMIC(atomicAdd, old + v)
+OWN_ATOMIC(atomicSub, old - v)
+OWN_ATOMIC(atomicMin, v < old ? v : old)
+OWN_ATOMIC(atomicMax, v > old ? v : old)
+OWN_ATOMIC(atomicAnd, old & v)
+OWN_ATOMIC(atomicOr, old | v)
+OWN_ATOMIC(atomicXor, old ^ v)
+OWN_ATOMIC(atomicExch, v)
+OWN_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
+OWN_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
 namespace own {
 template <class T> OWN_UNSEEN T atomicCAS_at(T *p, T expected, T v) {
     own_on_atomic(p, sizeof(T), OWN_SITE);

@@ -101,7 +101,7 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
             alive |= (uint32_t)(warp[l].state != LANE_DONE) << l;
         if (!agree || (named & alive) != here) continue;
 
-        uint64_t given[MODEL_WARP];
+        uint64_t given[MODEL_WARP] = {0};
         for (unsigned i = 0; i < d->group_size; i++) {
             const model_lane *l = d->group[i];
             unsigned source = l->shuffle_source;

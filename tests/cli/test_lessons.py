@@ -79,7 +79,8 @@ def test_11(tally):
 
 def test_12(tally):
     got = explain(tally, 12, "--block", 32, "-n", 32)
-    assert not got["wrong_for"] and got["counts"]["operations"] == 5 * 32 + 1
+    assert not got["wrong_for"] and got["counts"]["operations"] == 5 * 32 and got["counts"]["atomics"] == 1
+    assert (got["counts"]["useful"], got["counts"]["issued"]) == (31, 5 * 32)
 
 
 def test_every_lesson_is_in_the_readme_and_opens_with_its_question(tally):

@@ -81,7 +81,7 @@ def test_lengths(explain, size, ctype):
     assert got["correct"] and not got["wrong_for"] and not got["faults"]
     assert got["verdict"].startswith("right for all")
     assert (got["block"], got["host"]["segment"], got["nearest"]) == (128, 256, "shared")
-    assert got["counts"]["operations"] == 1024 - got["host"]["grid"]
+    assert got["counts"]["operations"] == got["counts"]["useful"] == 1024 - got["host"]["grid"]
 
 
 def test_one_block(explain):
@@ -122,6 +122,24 @@ def test_dynamic_shared_shuffles_atomics_template(explain):
     assert got["correct"] and not got["wrong_for"] and not got["faults"]
     assert got["host"]["shared_bytes"] == 64 * 4
     assert got["counts"]["atomics"] == 1024 + 16
+    # Two warps a block: one value a warp may be the atomics'. Warps at d = 32: one adds; then one shuffles, 5 times.
+    assert got["counts"]["useful"] == 1024 - 2 * 16 and got["counts"]["issued"] == 16 * 32 * 6
+    assert got["counts"]["efficiency"] == pytest.approx((1024 - 32) / (16 * 32 * 6), rel=1e-5)
+
+
+def test_atomics_are_counted_apart(explain):
+    """Each thread adds into shared memory, and thread 0 into the output: no operation, n + blocks atomics."""
+    got = explain("""__global__ void f(int *in, int *out) {
+        __shared__ int s;
+        if (threadIdx.x == 0) s = 0;
+        __syncthreads();
+        atomicAdd(&s, in[64 * blockIdx.x + threadIdx.x]);
+        __syncthreads();
+        if (threadIdx.x == 0) atomicAdd(out, s);
+    }""", "--block", 64, "-n", 640)
+    c = got["counts"]
+    assert got["correct"] and c["atomics"] == 640 + 10
+    assert c["operations"] is None and c["useful"] is None and c["efficiency"] is None
 
 
 def test_a_type_that_is_asked_for(explain):
@@ -145,7 +163,8 @@ def test_operators(explain, op, step):
         if (t == 0) out[blockIdx.x] = s[0];
     }}"""
     got = explain(text, "--op", op, "-n", 640)
-    assert got["correct"] and got["counts"]["operations"] == 630
+    assert got["correct"] and got["counts"]["operations"] == got["counts"]["useful"] == 630
+    assert got["counts"]["issued"] == 10 * 32 * 6 and got["counts"]["efficiency"] == pytest.approx(630 / 1920, rel=1e-5)
     assert not explain(text, "--op", "sum" if op != "sum" else "max", "-n", 640)["correct"]
 
 
