@@ -539,9 +539,8 @@ TALLY_API tally_status tally_reduce_shaped_resident(tally_device *device,
 typedef struct tally_outcome {
     uint64_t at;    /* which result, offset or id: 0 where all is well */
     int32_t status; /* TALLY_OK; TALLY_ERANGE, TALLY_EINVAL: as tally_reduce_shaped() */
-    int32_t
-        value; /* which value of result `at` there is not; -1: offset or id `at` is wrong, and the
-                     * results mean nothing */
+    int32_t value;  /* which value of result `at` there is not; -1: it is offset or id `at` that
+                       is wrong, and the results mean nothing */
 } tally_outcome;
 
 /* How many bytes of the device's memory tally_enqueue_shaped() needs to work in for this shape, whose arrays are not
@@ -687,20 +686,22 @@ typedef struct tally_ladder_access {
     unsigned warp;
     uint32_t lanes; /* bit l: lane l takes part; below, [l] is lane l's */
     tally_ladder_act act;
-    int shared;     /* in shared memory; else in global memory, if in any */
-    char array[24]; /* "x" (what the kernel reduces), "partials", "total", "board", a shared array's
-                             name, or "shared" where the library has no symbols; "" without memory */
+    int shared; /* in shared memory; else in global memory, if in any */
+    /* "x" (what the kernel reduces), "partials", "total", "board", a shared array's name, or "shared"
+     * where the library has no symbols; "" without memory */
+    char array[24];
     tally_type type;      /* of the array's elements, as which the values below are read */
     uint64_t element[32]; /* its index in the array; TALLY_LADDER_EXCHANGE: the lane that gives */
     unsigned elements;    /* so many in a row, from there on: 16-byte loads read several */
     unsigned size;        /* bytes of them together */
-    tally_value value
-        [32]; /* the first one: as read, or got; as it stands at the end of the step, if written */
+    /* The first one: as read, or got; as it stands at the end of the step, if written. */
+    tally_value value[32];
     tally_value given[32]; /* TALLY_LADDER_EXCHANGE: what the lane itself gave */
     uint32_t transactions, fewest_transactions, bank_conflicts; /* what it cost */
-    char file
-        [40]; /* of the kernel, "shared.cu", and the line in it that does this; "" and 0 where the */
-    unsigned line; /* library has no debugging information */
+    /* The kernel's file, "shared.cu", and the line in it that does this; "" and 0 where the library has
+     * no debugging information */
+    char file[40];
+    unsigned line;
 } tally_ladder_access;
 
 typedef struct tally_ladder_step {
