@@ -113,7 +113,8 @@ static bool try_lengths(struct report *r) {
     return true;
 }
 
-/* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. */
+/* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. Behind a fault,
+ * such as a value that is read before it is written, a sum says nothing of that. */
 static bool count_elements(struct report *r) {
     struct own_run run;
     uint64_t n = 0;
@@ -124,7 +125,8 @@ static bool count_elements(struct report *r) {
     if (!n || n > MISCOUNTED_MAX) return true;
     for (uint64_t i = 0; i < n; i++) {
         if (!own_host_run(&r->session, &r->host, n, OWN_UNIT, i, NULL, NULL, &run)) return false;
-        if (!run.result.is_complete || fabs(run.value) > 1e6 || run.value != floor(run.value))
+        if (!run.result.is_complete || run.result.fault != TALLY_OWN_RIGHT ||
+            fabs(run.value) > 1e6 || run.value != floor(run.value))
             return true;
         r->times[i] = (int)run.value;
     }
