@@ -86,7 +86,7 @@ def draw_finishes(rows, title, path):
     panels[0][0].set_ylabel("GB/s")
     panels[0][0].set_ylim(bottom=0)
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
+    panels[0][-1].legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     figure.suptitle(f"{title}\n{rows[0]['name']}", fontsize=10, x=0.01, ha="left")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

@@ -292,8 +292,8 @@ BENCH_OPS = exact.OPS + ["mean", "var", "std", "norm1", "norm2", "norminf", "sum
                          "minmax", "count", "nans", "nonzero", "any", "all", "describe"]
 
 
-@pytest.mark.parametrize("op", BENCH_OPS)
-@pytest.mark.parametrize("name", exact.TYPES)
+@pytest.mark.parametrize("op,name", [(op, name) for op in BENCH_OPS for name in exact.TYPES
+                                     if op in ("sum", "min", "dot", "describe") or name in ("f32", "bf16", "i8", "u64")])
 def test_bench(tally, op, name):
     args = ("--dtype", name, "-n", "2^10", "--repeat", 1)
     got = tally.json("bench", op, *args)

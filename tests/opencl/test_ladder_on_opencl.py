@@ -39,18 +39,18 @@ def check(done):
     return rows
 
 
+# Each pair has one of the finishes; each operator, each type and each length has all of them.
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_every_operator_and_type(op, dtype):
-    for finish in FINISHES:
-        check(ladder("-n", 4099, "--op", op, "--dtype", dtype, "--finish", finish, "--block", 64))
+    finish = FINISHES[(OPS.index(op) + TYPES.index(dtype)) % 3]
+    check(ladder("-n", 4099, "--op", op, "--dtype", dtype, "--finish", finish, "--block", 64))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1023, 1025])
 def test_lengths(n):
-    for dtype in ("f32", "i64", "u8"):
-        for finish in FINISHES:
-            check(ladder("-n", n, "--dtype", dtype, "--finish", finish, "--block", 64))
+    for i, dtype in enumerate(("f32", "i64", "u8")):
+        check(ladder("-n", n, "--dtype", dtype, "--finish", FINISHES[(n + i) % 3], "--block", 64))
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i32", "u8"])
