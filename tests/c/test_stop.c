@@ -12,9 +12,9 @@
 #include <time.h>
 
 /* So long that whoever asks has asked long before the end, also where the machine has other work. */
-#define LONG_N ((size_t)1 << 31)
+#define LONG_N   ((size_t)1 << 31)
 #define GROUPS_N ((size_t)1 << 28) /* groups take memory for each element */
-#define SHORT_N ((size_t)1 << 24)
+#define SHORT_N  ((size_t)1 << 24)
 
 struct asker {
     unsigned stop_at, asked; /* at which question to stop, from 1; how many there were */
@@ -61,7 +61,8 @@ static void whole_arrays(void **state) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         for (size_t k = 0; k < 3; k++) {
             tally_value v = {.type = 77};
-            assert_error(TALLY_ESTOPPED, stopped(1, devices[k], ASK(ops[i], TALLY_F32), LONG_N, &v));
+            assert_error(TALLY_ESTOPPED,
+                         stopped(1, devices[k], ASK(ops[i], TALLY_F32), LONG_N, &v));
             assert_int_equal(v.type, 77);
         }
     tally_value a, b;
