@@ -202,17 +202,19 @@ static void json_key(const struct reduction *r, struct json_object *item, const 
 static bool json_groups(const struct reduction *r, struct json_object *object) {
     struct json_object *list = json_new_list();
     struct answer a;
-    json_member(object, "groups", list);
+    bool done = true;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
+        done = lower_group(r, group, &a);
+        if (!done) break;
         struct json_object *item = json_new_object();
-        json_item(list, item);
-        if (!lower_group(r, group, &a)) return false;
         json_key(r, item, group->key);
         if (!group->money) json_count(item, "n", a.n);
         json_answer(item, &a);
+        json_item(list, item); /* when it is whole: without memory to list it, it is freed */
     }
-    return true;
+    json_member(object, "groups", list);
+    return done;
 }
 
 static int print_json(const struct reduction *r) {
