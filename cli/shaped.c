@@ -183,7 +183,6 @@ bool job_failed(const struct job *job, uint64_t first) {
     uint64_t number;
     int used = 0;
     const bool rounds = strstr(line, "does not fit") && !job->r->problem.out;
-    if (strstr(line, "whole arrays only")) return failed("%s; --device cpu does", line), false;
     if (sscanf(line, "result %" SCNu64 "%n", &number, &used) != 1)
         return failed("%s: %s", job->x.source.name, line), false;
     return failed("%s: result %" PRIu64 "%s%s", job->x.source.name, first + number, line + used,

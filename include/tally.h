@@ -323,8 +323,8 @@ TALLY_API tally_status tally_shape_results(const tally_shape *shape, size_t *cou
  * several values the argmin and argmax of nothing are UINT64_MAX, and no error.
  *
  * device NULL is the calling thread alone. Needs memory: some 400 KiB a thread; for groups that do not come
- * sorted up to twice that of x and its ids. TALLY_ENOMEM, TALLY_ETYPE, TALLY_EUNSUPPORTED (a device that does
- * whole arrays only). */
+ * sorted up to twice that of x and its ids. TALLY_ENOMEM, TALLY_ETYPE, TALLY_EUNSUPPORTED (as
+ * tally_reduce(): a user's operator, or f64, on a device that cannot do it). */
 TALLY_API tally_status tally_reduce_shaped(tally_device *device, const tally_problem *problem,
                                            const tally_shape *shape, const void *x, const void *y,
                                            void *const out[]);

@@ -39,7 +39,7 @@ struct device_kind {
     tally_status (*leaves)(tally_device *device, const struct problem *p, const void *x, size_t n,
                            unsigned level, void *out);
     unsigned tree_level; /* of the subtrees that this device evaluates best; at most 20 */
-    /* Reduces in parts, down to the results, in host memory. NULL where a device does whole arrays only. */
+    /* Reduces in parts, down to the results, in host memory. */
     tally_status (*shaped)(tally_device *device, const struct shaped *s);
     /* Brings the elements of TALLY_GROUPS that are there into the order of their groups. Goes with shaped(). */
     tally_status (*sort)(tally_device *device, const struct shaped *s, struct sorted *out);

@@ -180,9 +180,6 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
         return fail(TALLY_EINVAL, "the shape is not one of %zu groups", groups->count);
     if (s.n > UINT64_MAX - groups->fed) return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
     if (!device) device = cpu_calling_thread();
-    if (!device->kind->sort)
-        return fail(TALLY_EUNSUPPORTED, "%s reduces whole arrays only, not groups",
-                    device->kind->name);
     struct fp_env caller = fp_env_enter();
     status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
