@@ -3,14 +3,12 @@
 
 #include "exact/kernel_words.h"
 #include "gpu/record.h"
-#include "kernels/plan.h"
+#include "gpu/strategy.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
 #include "status.h"
 #include "tree.h"
 #include "types.h"
-
-#include "kernels/parts.h"
 
 #include <string.h>
 
@@ -50,10 +48,9 @@ struct parts_layout {
     bool gathered;   /* the tree's elements are copied */
     unsigned passes;
     uint64_t edges, order[2], counts, starts, gather, values;
-    uint64_t slots; /* of the tree's leaves */
-    uint64_t left;  /* a byte a row, and ... */
-    unsigned quick; /* ... the longest row that is a team's; 0: there are none */
-    unsigned team;
+    uint64_t slots;                  /* of the tree's leaves */
+    const struct strategy *strategy; /* NULL: `fold` does all rows */
+    uint64_t left, own;              /* a bit a row, and the strategy's own words */
     size_t bytes;
 };
 
@@ -62,13 +59,12 @@ static unsigned blocks_at_once(const struct queue *queue) {
     return units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_PRODUCT_BLOCKS_A_UNIT);
 }
 
-static unsigned grid_of(const struct queue *queue, uint64_t blocks) {
+unsigned parts_grid(const struct queue *queue, uint64_t blocks) {
     const unsigned most = blocks_at_once(queue);
     return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : most;
 }
 
-/* Whether rows lie in x side by side, one after the other. */
-static bool is_contiguous(const struct shaped *s) {
+bool parts_are_contiguous(const struct shaped *s) {
     if (s->cut != TALLY_AXES) return true;
     if (s->keeps > 1 || s->reduces > 1) return false;
     if (s->reduces == 1 && s->reduced[0].x != 1) return false;
@@ -82,49 +78,7 @@ static unsigned sum_words(const struct problem *p) {
     return words;
 }
 
-/* Whether a value can be worked out by a thread alone. */
-static bool is_quick_value(const struct problem *p, unsigned v) {
-    switch (p->value[v].op) {
-    case TALLY_SUM:
-        return !problem_has(p, PART_FAST) &&
-               type_is_float(p->type) == type_is_float(p->value[v].type);
-    case TALLY_MEAN:
-        return !problem_has(p, PART_FAST) && type_is_float(p->type);
-    case TALLY_MIN:
-    case TALLY_MAX:
-    case TALLY_ARGMIN:
-    case TALLY_ARGMAX:
-    case TALLY_AND:
-    case TALLY_OR:
-    case TALLY_XOR:
-    case TALLY_COUNT:
-    case TALLY_NONZERO:
-    case TALLY_ANY:
-    case TALLY_ALL:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Who takes short rows, and which is the longest of these; 0 where there are none. */
-static void choose_quick(const struct queue *queue, const struct shaped *s,
-                         struct parts_layout *l) {
-    const uint64_t mean = s->results ? l->n / s->results : 0;
-    l->team = 1;
-    l->quick = THREAD_MOST;
-    if (s->cut == TALLY_AXES && s->keeps > 0 && s->kept[s->keeps - 1].x == 1 &&
-        s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= WARP_ROWS)
-        l->quick = QUICK_COLUMN;
-    else if (queue->block >= TREE_LANES && mean >= TREE_LANES &&
-             (s->results < THREAD_ROWS || mean > THREAD_MEAN)) {
-        l->team = TREE_LANES;
-        l->quick = s->results >= WARP_ROWS ? WARP_MOST : FEW_MOST;
-    }
-    if (s->cut == TALLY_AXES && s->each > l->quick) l->quick = 0;
-    for (unsigned v = 0; v < s->p->values; v++)
-        if (!is_quick_value(s->p, v)) l->quick = 0;
-}
+static const struct strategy *choose(const struct queue *queue, const struct shaped *s);
 
 static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
     const struct problem *p = s->p;
@@ -137,12 +91,12 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->piece = weight / (units * PIECES_A_UNIT) + 1;
     if (l->piece < PIECE_LEAST) l->piece = PIECE_LEAST;
     l->pieces = (weight + l->piece - 1) / l->piece;
-    l->grid = grid_of(queue, l->pieces);
+    l->grid = parts_grid(queue, l->pieces);
     l->compacted = tree && s->mask && s->cut != TALLY_GROUPS;
     l->ordered =
         l->compacted || (s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside));
     l->starts_own = l->compacted || s->cut == TALLY_GROUPS;
-    l->gathered = tree && (l->ordered || !is_contiguous(s));
+    l->gathered = tree && (l->ordered || !parts_are_contiguous(s));
     l->passes = 1;
     if (s->cut == TALLY_GROUPS)
         while (l->passes * DIGIT_BITS < 64 && (s->results - 1) >> (l->passes * DIGIT_BITS) != 0 &&
@@ -166,9 +120,11 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->values = at;
     l->slots = l->n / TREE_LEAF + s->results;
     if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
-    choose_quick(queue, s, l);
+    l->strategy = choose(queue, s);
     l->left = at;
-    if (l->quick) at += s->results / 8 + 1;
+    if (l->strategy) at += s->results / 64 + 1;
+    l->own = at;
+    if (l->strategy && l->strategy->words) at += l->strategy->words(queue, s);
     l->bytes = 8 * (size_t)at;
 }
 
@@ -199,11 +155,14 @@ static tally_status find_parts(struct queue *queue) {
     return s;
 }
 
-tally_status parts_prepare(struct queue *queue, const struct problem *p) {
+tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
+    const struct strategy *strategy = choose(queue, s);
     struct kernels k;
-    tally_status s = find_parts(queue);
-    if (s == TALLY_OK && problem_has(p, PART_TREE)) s = queue_tree_kernels(queue, p, &k);
-    return s;
+    tally_status status = find_parts(queue);
+    if (status == TALLY_OK && problem_has(s->p, PART_TREE))
+        status = queue_tree_kernels(queue, s->p, &k);
+    if (status == TALLY_OK && strategy && strategy->prepare) status = strategy->prepare(queue, s);
+    return status;
 }
 
 /* ---- The plan ----------------------------------------------------------------------------- */
@@ -256,9 +215,7 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->x = c->first_x;
     plan->y = c->first_y;
     plan->mask = c->first_mask;
-    plan->left = l->quick ? 8 * l->left : 0;
-    plan->quick_most = l->quick;
-    plan->team = l->team;
+    plan->left = l->strategy ? l->left : 0;
     plan->out_first = s->out_first;
     plan->number_first = s->number_first;
     plan->n = l->n;
@@ -279,12 +236,7 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
 
 /* ---- Launches ----------------------------------------------------------------------------- */
 
-static void *const nothing = NULL;
-
-#define VALUE(v)                                                                                   \
-    { .size = sizeof(v), .value = &(v) }
-#define PIECE(m)                                                                                   \
-    { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
+void *const parts_nothing = NULL; /* a null pointer's value */
 
 struct run {
     struct queue *queue;
@@ -304,14 +256,14 @@ static tally_status launch(struct run *r, int kernel, unsigned grid,
 /* A grid for `n` things, one a thread at a time. */
 static unsigned threads_for(const struct run *r, uint64_t n) {
     const unsigned block = r->queue->block;
-    return grid_of(r->queue, (n + block - 1) / block);
+    return parts_grid(r->queue, (n + block - 1) / block);
 }
 
 /* Brings the elements into the order of their groups, or of what a mask leaves; *order is where that then is. */
 static tally_status sort(struct run *r, uint64_t *order) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
-    const unsigned grid = grid_of(r->queue, l->n / (r->queue->block * 16) + 1);
+    const unsigned grid = parts_grid(r->queue, l->n / (r->queue->block * 16) + 1);
     uint64_t from = 0;
     tally_status s = TALLY_OK;
     for (uint32_t pass = 0; pass < l->passes && s == TALLY_OK; pass++) {
@@ -386,7 +338,7 @@ static tally_status evaluate_trees(struct run *r) {
     const struct parts_layout *l = &r->l;
     const struct problem *p = c->s->p;
     const unsigned warps = (r->queue->block + TREE_LANES - 1) / TREE_LANES;
-    const unsigned grid = grid_of(r->queue, (l->slots + warps - 1) / warps);
+    const unsigned grid = parts_grid(r->queue, (l->slots + warps - 1) / warps);
     const uint64_t longest = c->s->cut == TALLY_AXES ? c->s->each : l->n;
     struct gpu_memory *x = l->gathered ? c->work : c->x;
     struct kernels k;
@@ -412,6 +364,92 @@ static tally_status evaluate_trees(struct run *r) {
     return s;
 }
 
+/* ---- Strategies --------------------------------------------------------------------------- */
+
+/* Whether a value can be worked out by a thread alone. */
+static bool is_quick_value(const struct problem *p, unsigned v) {
+    switch (p->value[v].op) {
+    case TALLY_SUM:
+        return !problem_has(p, PART_FAST) &&
+               type_is_float(p->type) == type_is_float(p->value[v].type);
+    case TALLY_MEAN:
+        return !problem_has(p, PART_FAST) && type_is_float(p->type);
+    case TALLY_MIN:
+    case TALLY_MAX:
+    case TALLY_ARGMIN:
+    case TALLY_ARGMAX:
+    case TALLY_AND:
+    case TALLY_OR:
+    case TALLY_XOR:
+    case TALLY_COUNT:
+    case TALLY_NONZERO:
+    case TALLY_ANY:
+    case TALLY_ALL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Who takes short rows of which length at most; 0 where there are none. */
+static unsigned quick_most(const struct queue *queue, const struct shaped *s, unsigned *team) {
+    const uint64_t n = s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
+    const uint64_t mean = s->results ? n / s->results : 0;
+    unsigned most = THREAD_MOST;
+    *team = 1;
+    if (s->cut == TALLY_AXES && s->keeps > 0 && s->kept[s->keeps - 1].x == 1 &&
+        s->kept[s->keeps - 1].length >= TREE_LANES && s->results >= WARP_ROWS)
+        most = QUICK_COLUMN;
+    else if (queue->block >= TREE_LANES && mean >= TREE_LANES &&
+             (s->results < THREAD_ROWS || mean > THREAD_MEAN)) {
+        *team = TREE_LANES;
+        most = s->results >= WARP_ROWS ? WARP_MOST : FEW_MOST;
+    }
+    return s->cut == TALLY_AXES && s->each > most ? 0 : most;
+}
+
+static bool takes_quick(const struct queue *queue, const struct shaped *s) {
+    unsigned team;
+    for (unsigned v = 0; v < s->p->values; v++)
+        if (!is_quick_value(s->p, v)) return false;
+    return quick_most(queue, s, &team) > 0;
+}
+
+static tally_status enqueue_quick(struct parts_run *run) {
+    struct queue *queue = run->queue;
+    const struct parts_call *c = run->call;
+    unsigned team;
+    run->plan.quick_most = quick_most(queue, c->s, &team);
+    run->plan.team = team;
+    const uint64_t threads = (uint64_t)c->s->results * team;
+    const struct gpu_argument taking[] = {PIECE(c->x),    PIECE(c->mask), PIECE(run->offsets),
+                                          PIECE(c->work), PIECE(c->out),  VALUE(run->plan)};
+    return queue->api->launch(queue->gpu, queue->part[QUICK],
+                              parts_grid(queue, (threads + queue->block - 1) / queue->block),
+                              queue->block, taking, 6);
+}
+
+/* The first that takes a problem and a shape does it. */
+static const struct strategy strategies[] = {
+    {takes_quick, NULL, NULL, enqueue_quick}, /* a thread or a warp a short row */
+};
+
+static const struct strategy *choose(const struct queue *queue, const struct shaped *s) {
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies && s->results > 0; i++)
+        if (strategies[i].takes(queue, s)) return &strategies[i];
+    return NULL;
+}
+
+/* Every row is the strategy's, until it says otherwise. */
+static tally_status follow(struct run *r, struct gpu_memory *offsets) {
+    struct queue *queue = r->queue;
+    struct parts_run own = {
+        .queue = queue, .call = r->c, .offsets = offsets, .plan = r->plan, .own = r->l.own};
+    tally_status s =
+        queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, 8 * (r->c->s->results / 64 + 1));
+    return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
+}
+
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     const struct shaped *shaped = call->s;
     struct run r = {.queue = queue, .c = call};
@@ -431,13 +469,10 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
                                            VALUE(r.plan)};
     const struct gpu_argument joining[] = {PIECE(offsets), PIECE(call->work), PIECE(call->out),
                                            VALUE(r.plan)};
-    const struct gpu_argument taking[] = {PIECE(call->x),    PIECE(call->mask), PIECE(offsets),
-                                          PIECE(call->work), PIECE(call->out),  VALUE(r.plan)};
-    if (r.l.quick)
-        s = launch(&r, QUICK, threads_for(&r, (uint64_t)shaped->results * r.l.team), taking, 6);
+    if (r.l.strategy) s = follow(&r, offsets);
     if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
     if (s == TALLY_OK && r.l.pieces > 1)
-        s = launch(&r, JOIN, grid_of(queue, r.l.pieces - 1), joining, 4);
+        s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 4);
     return s;
 }
 

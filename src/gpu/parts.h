@@ -32,7 +32,7 @@ struct parts_outcome {
 #define PARTS_OUTCOME_BYTES 24
 
 /* Finds all kernels. TALLY_EUNSUPPORTED where the device cannot do it. */
-tally_status parts_prepare(struct queue *queue, const struct problem *p);
+tally_status parts_prepare(struct queue *queue, const struct shaped *s);
 /* How many bytes the reduction works in. */
 size_t parts_workspace(const struct queue *queue, const struct shaped *s);
 /* Puts the reduction under way. */

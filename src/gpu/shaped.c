@@ -478,7 +478,7 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
     tally_status status = problem_has(s->p, PART_TREE) ? source_check(s->p) : TALLY_OK;
     if (status != TALLY_OK) return status;
     status = gpu_enter_theirs(d, true);
-    if (status == TALLY_OK) status = parts_prepare(&d->theirs, s->p);
+    if (status == TALLY_OK) status = parts_prepare(&d->theirs, s);
     if (status == TALLY_OK) *bytes = parts_workspace(&d->theirs, s);
     return gpu_leave_theirs(d, status);
 }

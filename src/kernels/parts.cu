@@ -672,7 +672,6 @@ __device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const brief
 KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets, GLOBAL u64 *work,
              GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 exchange[EXCHANGE];
-    GLOBAL u8 *left = (GLOBAL u8 *)work + plan.left;
     const u32 is_good = read_word(&work[PARTS_BAD]) == ~(u64)0;
     const u32 team = BLOCK == 1 ? 1 : plan.team, teams = BLOCK / team;
     const u32 lane = threadIdx.x % team;
@@ -696,8 +695,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
 #endif
         if (is_there && lane == 0) {
             const u32 done = n <= plan.quick_most && put_row(out, &plan, row, &b, c.word);
-            left[row] = (u8)!done;
-            if (!done) write_word(&work[PARTS_LEFT], (u64)0);
+            if (!done) leave_row(work, &plan, row);
         }
     }
 }
@@ -708,16 +706,13 @@ __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
     return p->left == 0 || read_word(&work[PARTS_LEFT]) == 0;
 }
 
-/* The first row from `row` on that is for `fold`, or one that is not far before it. */
+/* The first row from `row` on that is for `fold`. */
 __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
-    const GLOBAL u8 *left = (const GLOBAL u8 *)work + p->left;
+    const GLOBAL u64 *left = work + p->left;
     while (p->left != 0 && row < p->rows.count) {
-        if (row % 8 == 0 && row + 8 <= p->rows.count && ((const GLOBAL u64 *)left)[row / 8] == 0)
-            row += 8;
-        else if (!left[row])
-            row++;
-        else
-            break;
+        const u64 rest = left[row / 64] >> (row % 64);
+        if (rest & 1) break;
+        row = rest ? row + 1 : (row / 64 + 1) * 64;
     }
     return row;
 }

@@ -12,7 +12,7 @@
  *
  * Work. Pieces take equal amounts of it: the elements and, for each row, PARTS_ROW_WEIGHT.
  *
- * Whoever includes this has defined u32, i32, u64 and i64, and included plan.h.
+ * Whoever includes this has defined u32, i32, u64 and i64, and included plan.h; kernels have included tuning.h.
  */
 #ifndef TALLY_PARTS_H
 #define TALLY_PARTS_H
@@ -47,7 +47,7 @@ enum {
     PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
     PARTS_BAD,    /* the first offset, or id, that is wrong */
     PARTS_TOTAL,  /* how many elements are in the order */
-    PARTS_LEFT,   /* all ones: `quick` has left no row to `fold` */
+    PARTS_LEFT,   /* all ones: no row has been left to `fold` */
     PARTS_HEAD
 };
 
@@ -58,7 +58,7 @@ typedef struct parts_plan {
     u64 piece;      /* weight of a piece, ... */
     u64 pieces;     /* ... and how many they are */
     u64 edges;      /* word of the work where the records of rows that were cut begin */
-    u64 left; /* the byte of the work where a byte for each row says whether `quick` has left it; 0: none is */
+    u64 left; /* the word of the work where a bit for each row says whether it is for `fold`; 0: all are */
     u64 order;      /* the same of the order; 0: there is none */
     u64 values;     /* the byte of the work where the tree's values begin */
     i64 x, y, mask; /* the index of the first element */
@@ -96,6 +96,14 @@ typedef struct part_leaves_plan {
 #define PARTS_SLOT(start, row) ((start) / PARTS_LEAF + (row))
 
 #if defined(GLOBAL)
+#include "kernel.h"
+
+/* Leaves a row to `fold`. */
+__device__ void leave_row(GLOBAL u64 *work, const parts_plan *p, u64 row) {
+    atomicOr(&work[p->left + row / 64], (u64)1 << (row % 64));
+    write_word(&work[PARTS_LEFT], (u64)0);
+}
+
 __device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
     if (r.kind == 0) return i * r.each;
     offsets += r.offsets;
