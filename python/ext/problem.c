@@ -403,6 +403,137 @@ static PyObject *problem_enqueue(PyObject *object, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* A shape from Python, and the numbers that it points to. */
+struct shape_numbers {
+    tally_shape shape;
+    size_t length[TALLY_DIMS_MAX];
+    ptrdiff_t x[TALLY_DIMS_MAX], y[TALLY_DIMS_MAX], mask[TALLY_DIMS_MAX], out[TALLY_DIMS_MAX];
+};
+
+/* Strides, one for each dimension, into to[]; *set is where they are, or NULL for None. */
+static int parse_strides(PyObject *tuple, unsigned dims, ptrdiff_t *to, const ptrdiff_t **set) {
+    *set = NULL;
+    if (tuple == Py_None) return 0;
+    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != (Py_ssize_t)dims) {
+        PyErr_SetString(PyExc_ValueError, "strides do not suit the shape");
+        return -1;
+    }
+    for (unsigned d = 0; d < dims; d++)
+        to[d] = PyLong_AsSsize_t(PyTuple_GetItem(tuple, (Py_ssize_t)d));
+    *set = to;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int parse_axes(PyObject *tuple, struct shape_numbers *s) {
+    PyObject *lengths, *x, *y, *mask, *out;
+    unsigned long axes;
+    if (!PyArg_ParseTuple(tuple, "O!OOOkO", &PyTuple_Type, &lengths, &x, &y, &mask, &axes, &out))
+        return -1;
+    if (PyTuple_Size(lengths) > TALLY_DIMS_MAX) {
+        PyErr_Format(PyExc_ValueError, "more than %d dimensions", TALLY_DIMS_MAX);
+        return -1;
+    }
+    s->shape.cut = TALLY_AXES;
+    s->shape.dims = (unsigned)PyTuple_Size(lengths);
+    s->shape.axes = (uint32_t)axes;
+    s->shape.length = s->length;
+    for (unsigned d = 0; d < s->shape.dims; d++)
+        s->length[d] = PyLong_AsSize_t(PyTuple_GetItem(lengths, (Py_ssize_t)d));
+    if (PyErr_Occurred()) return -1;
+    return parse_strides(x, s->shape.dims, s->x, &s->shape.x_stride) < 0 ||
+                   parse_strides(y, s->shape.dims, s->y, &s->shape.y_stride) < 0 ||
+                   parse_strides(mask, s->shape.dims, s->mask, &s->shape.mask_stride) < 0 ||
+                   parse_strides(out, s->shape.dims, s->out, &s->shape.out_stride) < 0
+               ? -1
+               : 0;
+}
+
+/* (lengths, strides of x, of y, of the mask, axes' bits, strides of results): along axes.
+ * (n, count, offsets, bytes of an offset): segments.
+ * (n, count, ids, their type, skip, sorted): groups.  Offsets and ids are addresses. */
+static int parse_shape(const char *cut, PyObject *tuple, struct shape_numbers *s) {
+    unsigned long long at;
+    Py_ssize_t n, count;
+    int size, skip, sorted;
+    const char *type;
+    memset(s, 0, sizeof *s);
+    if (strcmp(cut, "axes") == 0) return parse_axes(tuple, s);
+    if (strcmp(cut, "segments") == 0) {
+        if (!PyArg_ParseTuple(tuple, "nnKi", &n, &count, &at, &size)) return -1;
+        s->shape.cut = TALLY_SEGMENTS;
+        s->shape.offsets = (void *)(uintptr_t)at;
+        s->shape.offsets_type = size == 4 ? TALLY_I32 : TALLY_I64;
+    } else {
+        if (!PyArg_ParseTuple(tuple, "nnKspp", &n, &count, &at, &type, &skip, &sorted)) return -1;
+        s->shape.cut = TALLY_GROUPS;
+        s->shape.ids = (void *)(uintptr_t)at;
+        s->shape.skip_outside = skip;
+        s->shape.sorted = sorted;
+        const tally_status status = tally_type_parse(type, &s->shape.ids_type);
+        if (status != TALLY_OK) {
+            core_raise(status);
+            return -1;
+        }
+    }
+    s->shape.n = (size_t)n;
+    s->shape.count = (size_t)count;
+    return 0;
+}
+
+/* The address that allocate(bytes) returns; NULL with an exception. */
+static void *allocated(PyObject *allocate, size_t bytes) {
+    PyObject *address = PyObject_CallFunction(allocate, "n", (Py_ssize_t)bytes);
+    const unsigned long long at = address ? PyLong_AsUnsignedLongLong(address) : 0;
+    Py_XDECREF(address);
+    if (!at && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "allocate() gave no memory of the device");
+    return PyErr_Occurred() ? NULL : (void *)(uintptr_t)at;
+}
+
+/* enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): `out` is a tuple of addresses; allocate(bytes)
+ * gives that of memory to work in, whose first 16 bytes are then the outcome. */
+static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    enum { OUTCOME = 256 }; /* what lies behind it stays aligned */
+    unsigned long long x, y, mask, queue;
+    PyObject *tuple, *out, *allocate, *spec;
+    const char *cut;
+    struct shape_numbers s;
+    void *place[TALLY_VALUES_MAX];
+    size_t bytes;
+    if (!PyArg_ParseTuple(arguments, "sO!KKKO!KOO", &cut, &PyTuple_Type, &tuple, &x, &y, &mask,
+                          &PyTuple_Type, &out, &queue, &allocate, &spec))
+        return NULL;
+    if (PyTuple_Size(out) != (Py_ssize_t)self->values) {
+        PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
+        return NULL;
+    }
+    for (size_t i = 0; i < self->values; i++)
+        place[i] =
+            (void *)(uintptr_t)PyLong_AsUnsignedLongLong(PyTuple_GetItem(out, (Py_ssize_t)i));
+    if (PyErr_Occurred() || parse_shape(cut, tuple, &s) < 0) return NULL;
+    s.shape.mask = (const unsigned char *)(uintptr_t)mask;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
+    tally_status status = tally_workspace_shaped(device, &self->problem, &s.shape, &bytes);
+    PyEval_RestoreThread(thread);
+    if (status != TALLY_OK) return core_raise(status);
+    char *work = allocated(allocate, bytes + OUTCOME);
+    if (!work) return NULL;
+    const tally_shaped_call call = {.shape = &s.shape,
+                                    .x = (void *)(uintptr_t)x,
+                                    .y = (void *)(uintptr_t)y,
+                                    .workspace = work + OUTCOME,
+                                    .workspace_bytes = bytes,
+                                    .queue = (void *)(uintptr_t)queue,
+                                    .out = place,
+                                    .outcome = work};
+    status = tally_enqueue_shaped(device, &self->problem, &call);
+    if (status != TALLY_OK) return core_raise(status);
+    Py_RETURN_NONE;
+}
+
 /* ---- The type -------------------------------------------------------------------------------- */
 
 static PyMethodDef problem_methods[] = {
@@ -416,6 +547,8 @@ static PyMethodDef problem_methods[] = {
     {"workspace", problem_workspace, METH_VARARGS, "workspace(n, device): bytes"},
     {"enqueue", problem_enqueue, METH_VARARGS,
      "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
+    {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
+     "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): addresses"},
     {NULL, NULL, 0, NULL},
 };
 

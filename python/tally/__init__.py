@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
+from ._gpu import checked
 from ._functions import PUBLIC as _PUBLIC
 from ._operators import Operator
 from ._parts import group, reduce, segment
@@ -23,7 +24,7 @@ __version__: str = _core.version
 devices = _core.devices
 
 globals().update(_PUBLIC)
-__all__ = sorted([*_PUBLIC, "Description", "Groups", "MinMax", "Operator", "State", "devices", "group", "reduce",
+__all__ = sorted([*_PUBLIC, "Description", "Groups", "MinMax", "Operator", "State", "checked", "devices", "group", "reduce",
                   "segment"])
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, SupportsIndex
 
+from ._gpu import checked as checked
 from ._operators import Operator as Operator
 from ._parts import group as group, reduce as reduce, segment as segment
 from ._results import Description as Description, MinMax as MinMax

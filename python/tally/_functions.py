@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
-from ._reduce import AxisError, Results, axes_of, mask_of, pieces, problem, reduce
+from ._reduce import AxisError, Results, axes_of, check_extreme, check_index, mask_of, pieces, problem, reduce
 from ._results import Description, MinMax
 
 PUBLIC: dict[str, Callable[..., Any]] = {}
@@ -55,8 +55,8 @@ def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         lines = []
         for parameter in inspect.signature(function).parameters.values():
             if parameter.name in ("x", "a", "b", "x1", "x2"):
-                lines.append(f"{parameter.name} : array_like\n    NumPy's array, or any other library's that lies "
-                             "in the host's memory.")
+                lines.append(f"{parameter.name} : array_like\n    NumPy's array, or any other library's: in the host's "
+                             "memory, or PyTorch's, CuPy's or JAX's on a CUDA device.")
             elif parameter.name in _COMMON:
                 lines.append(_COMMON[parameter.name])
         signature = str(inspect.signature(function)).split(" -> ")[0]
@@ -282,7 +282,7 @@ def _element(op: str, x: Any, axis: Any, out: Any, keepdims: bool, *, initial: A
     if op in ("and", "or", "xor") and t.type in FLOATS:
         raise TypeError(f"tally.bitwise_{op} is not supported for {t.array.dtype} elements; a view has their bits")
     if op in ("min", "max"):
-        _check_extreme(f"{op}imum", t, axes, initial, where)
+        check_extreme(f"{op}imum", t.array.shape, axes, initial, where)
     if t.type == "bf16" and initial is not None:
         raise TypeError("a bfloat16 array has no initial value")
     initial = _check_initial(t, t.type, initial)
@@ -294,18 +294,6 @@ def _as_elements(r: Results, i: int, t: Taken) -> np.ndarray[Any, Any]:
     return r.arrays[i].view(np.bool_) if t.type == "bool" else r.arrays[i]
 
 
-def _check_extreme(name: str, t: Taken, axes: tuple[int, ...], initial: Any, where: Any) -> None:
-    """NumPy's rule that there is no least of nothing."""
-    shape = t.array.shape
-    if initial is not None:
-        return
-    if where is not None and where is not True:
-        raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
-                         "specify 'initial'")
-    if any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes):
-        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-
-
 def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | None) -> Any:
     if axis is not None:
         axis = operator.index(axis)
@@ -315,9 +303,7 @@ def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | N
     axes = axes_of(axis, t.array.ndim)
     if t.type in _COMPLEX_PART:
         raise TypeError(f"tally has no {op} of complex numbers: they have no order")
-    shape = t.array.shape
-    if any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes):
-        raise ValueError(f"attempt to get {op} of an empty sequence")
+    check_index(op, t.array.shape, axes)
     r = reduce(problem((op,), t.type), t, axes, device=device)
     return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, out)
 
@@ -388,12 +374,12 @@ np.int64(3)
 """)
 def minmax(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Any:
     if _gpu.lies_there(x):
-        return MinMax(*(_element(op, x, axis, None, keepdims, device=device) for op in ("min", "max")))
+        return MinMax(*_several(("minmax",), x, axis, keepdims, device))
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
     if t.type in _COMPLEX_PART:
         raise TypeError("tally has no minmax of complex numbers: they have no order")
-    _check_extreme("minmax", t, axes, None, None)
+    check_extreme("minmax", t.array.shape, axes, None, None)
     r = reduce(problem(("minmax",), t.type), t, axes, device=device)
     return MinMax(*(_finish(_as_elements(r, i, t), t.type, t, axes, keepdims, None) for i in (0, 1)))
 
@@ -627,7 +613,7 @@ array([3, 7])
 """)
 def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str | None = None) -> Any:
     if _gpu.lies_there(x1) or _gpu.lies_there(x2):
-        return _gpu.dot(x1, x2, None, dtype, device)
+        return _gpu.vecdot(x1, x2, axis, dtype, device)
     left, right, element = _common(take(x1), take(x2))
     x, y = left.array, right.array
     if x.ndim == 0 or y.ndim == 0:
@@ -645,13 +631,20 @@ def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str |
 # ---- Several values --------------------------------------------------------------------------------------------------
 
 
+def _several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, device: str | None) -> list[Any]:
+    """The values of operators of an array on a GPU."""
+    values: list[Any] = _gpu.values(lambda kind, rounded: problem(ops, kind, rounded), ops[0], x, axis, None, keepdims, None,
+                                    device)
+    return values
+
+
 def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Description:
     """Count, NaNs, extremes and where they are, sum, mean and standard deviation: in one pass.
 
     Parameters
     ----------
     x : array_like
-        NumPy's array, or any other library's that lies in the host's memory.
+        NumPy's array, or any other library's: in the host's memory, or PyTorch's, CuPy's or JAX's on a CUDA device.
     axis : None, int or tuple of ints, optional
         Which axes to reduce; all of them by default.
     keepdims : bool, optional
@@ -665,6 +658,8 @@ def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | 
     >>> d.count, d.mean, d.argmin
     (np.int64(3), np.float64(2.0), np.int64(1))
     """
+    if _gpu.lies_there(x):
+        return Description(*_several(("describe",), x, axis, keepdims, device))
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
     if t.type in _COMPLEX_PART:

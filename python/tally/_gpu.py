@@ -1,152 +1,674 @@
-"""Arrays that lie on a GPU: reduced there, on the caller's stream, without a wait and without a trip to the host."""
+"""Arrays that lie on a GPU: reduced there, on the caller's stream, without a wait and without a trip to the host.
+
+A library's array is taken by its address, shape and strides; results and the memory to work in are made by that
+library, which knows its streams. What only the elements can say - that an exact integer does not fit, that an offset
+falls - nobody waits for: the result is then 0, and `tally.checked()` is for who wants to hear of it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import contextvars
+import functools
+import math
+import struct
+import sys
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
-from ._arrays import dlpack_device, is_torch
-from ._reduce import problem
+from . import _core
+from ._arrays import DTYPE, FLOATS, dlpack_device, is_torch
+from ._reduce import AxisError, axes_of, bits_of, check_extreme, check_index, problem
 
 _CUDA = 2
+_KINDS = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16",
+          "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool",
+          "complex64": "c64", "complex128": "c128"}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_PART = {"c64": "f32", "c128": "f64"}
+_SIZE = {kind: dtype.itemsize for kind, dtype in DTYPE.items()}
+_MOST_DIMS = 16
+_RESULT = 16  # bytes of a tally_result and of a tally_outcome, both with their status at byte 8
+_INDEX = ("argmin", "argmax", "count", "nans", "nonzero")
+_NEEDS_ORDER = ("argmin", "argmax", "prod", "user")
+
+Strides = tuple[int, ...]
 
 
 def lies_there(x: Any) -> bool:
     """Whether an array lies in a CUDA device's memory."""
+    if isinstance(x, np.ndarray):
+        return False
+    if is_torch(x):
+        return bool(x.is_cuda)
     place = dlpack_device(x)
     return place is not None and place[0] == _CUDA
 
 
-_TORCH = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16",
-          "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "i8"}
-_NAMES = {short: name for name, short in _TORCH.items() if name != "bool"}
+# ---- Libraries -------------------------------------------------------------------------------------------------------
 
 
 class _Torch:
     """What PyTorch calls things."""
 
-    def __init__(self, x: Any):
+    def __init__(self) -> None:
         import torch  # type: ignore[import-not-found, unused-ignore]
-        self.torch, self.x = torch, x
+        self.torch = torch
+        self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+    def take(self, x: Any) -> tuple[int, Strides, Strides, int]:
+        if x.is_neg() or x.is_conj():
+            raise TypeError("a lazily conjugated or negated tensor has no memory of its own: x.resolve_conj().resolve_neg()")
+        return x.data_ptr(), tuple(x.shape), x.stride(), x.device.index
+
+    def name(self, x: Any) -> str:
+        return str(x.dtype)[6:]
+
+    def stream(self, number: int) -> int:
+        if self.raw_stream is not None:
+            return int(self.raw_stream(number))
+        return int(self.torch.cuda.current_stream(number).cuda_stream)
+
+    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
+        return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
 
     def address(self, x: Any) -> int:
         return int(x.data_ptr())
 
-    def is_contiguous(self, x: Any) -> bool:
-        return bool(x.is_contiguous())
+    def view(self, x: Any, name: str) -> Any:
+        return x.view(getattr(self.torch, name))
 
-    def element(self, x: Any) -> str:
-        return str(x.dtype).partition(".")[2]
+    def move(self, x: Any, a: int, b: int) -> Any:
+        return self.torch.moveaxis(x, a, b)
 
-    def number(self) -> int:
-        return int(self.x.device.index or 0)
+    def in_order(self, x: Any) -> Any:
+        return x.contiguous()
 
-    def stream(self) -> int:
-        return int(self.torch.cuda.current_stream(self.x.device).cuda_stream)
+    def beside(self, x: Any, number: Any) -> Any:
+        return self.torch.stack([x, self.torch.full_like(x, number)])
 
-    def empty(self, size: int) -> Any:
-        return self.torch.empty(size, dtype=self.torch.uint8, device=self.x.device)
+    def put(self, out: Any, x: Any) -> None:
+        out.copy_(x)
 
-    def view(self, memory: Any, name: str) -> Any:
-        dtype = getattr(self.torch, name)
-        return memory[:dtype.itemsize].view(dtype).reshape(())
+    def to_host(self, x: Any) -> bytes:
+        return bytes(x.cpu().numpy())
+
+    def convert(self) -> str:
+        return "x.to(...)"
 
 
 class _CuPy:
     """What CuPy calls things."""
 
-    def __init__(self, x: Any):
+    def __init__(self) -> None:
         import cupy  # type: ignore[import-not-found, unused-ignore]
-        self.cupy, self.x = cupy, x
+        self.cupy = cupy
+
+    def take(self, x: Any) -> tuple[int, Strides, Strides, int]:
+        size = x.dtype.itemsize
+        if any(s % size for s, n in zip(x.strides, x.shape) if n > 1):
+            raise TypeError("strides that are no multiples of an element: cupy.ascontiguousarray(x)")
+        return x.data.ptr, x.shape, tuple(s // size for s in x.strides), x.device.id
+
+    def name(self, x: Any) -> str:
+        return str(x.dtype)
+
+    def stream(self, number: int) -> int:
+        with self.cupy.cuda.Device(number):
+            return int(self.cupy.cuda.get_current_stream().ptr)
+
+    def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
+        with self.cupy.cuda.Device(number):
+            return self.cupy.empty(shape, dtype=name)
 
     def address(self, x: Any) -> int:
         return int(x.data.ptr)
 
-    def is_contiguous(self, x: Any) -> bool:
-        return bool(x.flags.c_contiguous)
+    def view(self, x: Any, name: str) -> Any:
+        return x.view(name)
 
-    def element(self, x: Any) -> str:
-        return str(x.dtype)
+    def move(self, x: Any, a: int, b: int) -> Any:
+        return self.cupy.moveaxis(x, a, b)
 
-    def number(self) -> int:
-        return int(self.x.device.id)
+    def in_order(self, x: Any) -> Any:
+        return self.cupy.ascontiguousarray(x)
 
-    def stream(self) -> int:
-        return int(self.cupy.cuda.get_current_stream().ptr)
+    def beside(self, x: Any, number: Any) -> Any:
+        return self.cupy.stack([x, self.cupy.full_like(x, number)])
 
-    def empty(self, size: int) -> Any:
-        with self.x.device:
-            return self.cupy.empty(size, dtype="u1")
+    def put(self, out: Any, x: Any) -> None:
+        out[...] = x
 
-    def view(self, memory: Any, name: str) -> Any:
-        size = self.cupy.dtype(name).itemsize
-        return memory[:size].view(name).reshape(())
+    def to_host(self, x: Any) -> bytes:
+        return bytes(x.get())
+
+    def convert(self) -> str:
+        return "x.astype(...)"
 
 
-def _library(x: Any) -> Any:
+@functools.lru_cache(maxsize=None)
+def _library(name: str) -> Any:
+    return {"torch": _Torch, "cupy": _CuPy}[name]()
+
+
+class There(NamedTuple):
+    """An array on a GPU that has been taken."""
+
+    library: Any
+    type: str  # of an element: one of _KINDS
+    address: int
+    shape: tuple[int, ...]
+    strides: Strides  # in elements
+    number: int  # the device's
+    array: Any
+
+    @property
+    def spec(self) -> str:
+        return f"cuda:{self.number}"
+
+    def is_contiguous(self) -> bool:
+        return self.strides_suit(self.shape, range(len(self.shape)))
+
+    def is_dense(self) -> bool:
+        """Whether the elements fill their memory, in whichever order of the dimensions."""
+        return self.strides_suit(self.shape, sorted(range(len(self.shape)), key=lambda d: -self.strides[d]))
+
+    def strides_suit(self, shape: tuple[int, ...], order: Sequence[int]) -> bool:
+        step = 1
+        for d in reversed(order):
+            if shape[d] != 1 and self.strides[d] != step:
+                return False
+            step *= shape[d]
+        return True
+
+
+def take(x: Any) -> There:
+    """An array on a GPU, taken; TypeError for one that lies elsewhere."""
+    if not lies_there(x):
+        raise TypeError("one array lies on a GPU, the other elsewhere; nothing is copied between devices unasked")
     if is_torch(x):
-        return _Torch(x)
-    if type(x).__module__.partition(".")[0] == "cupy":
-        return _CuPy(x)
-    raise NotImplementedError(f"arrays of {type(x).__module__} on a GPU are not reduced there: copy it to the host, or "
-                              "hand it to PyTorch or CuPy by DLPack")
-
-
-def _enqueue(op: str, x: Any, y: Any, dtype: Any, ddof: float, fast: bool) -> Any:
-    library = _library(x)
-    name = library.element(x)
-    if name not in _TORCH:
-        raise TypeError(f"tally does not reduce {name} on a GPU")
-    for array in (x, y):
-        if array is not None and not library.is_contiguous(array):
-            raise NotImplementedError("an array on a GPU is reduced where its elements lie side by side: x.contiguous()")
-    kind = _TORCH[name]
-    out = None
-    if dtype is not None:
-        wanted = str(dtype)
-        out = _TORCH.get(wanted[6:] if wanted.startswith("torch.") else np.dtype(dtype).name)
-    if dtype is not None and out not in ("f16", "bf16", "f32", "f64"):
-        raise TypeError(f"the exact {op} is rounded to a floating dtype, not {dtype}")
-    p = problem((op,), kind, out, fast, ddof)
-    device = f"cuda:{library.number()}"
-    n = 1
-    for length in x.shape:
-        n *= int(length)
-    size = p.workspace(n, device)
-    memory = library.empty(size + 64)  # the library's own allocator, which knows the stream
-    results = library.empty(64)
-    start = library.address(memory)
-    p.enqueue(library.address(x), 0 if y is None else library.address(y), n, start + -start % 16, size,
-              library.stream(), library.address(results), device)
-    (_, value_kind), = p.values()
-    if op in ("argmin", "argmax", "nonzero"):
-        result = "int64"
-    elif op in ("any", "all") or (name == "bool" and op in ("min", "max", "and", "or", "xor")):
-        result = "bool"
+        library = _library("torch")
+    elif type(x).__module__.partition(".")[0] == "cupy":
+        library = _library("cupy")
     else:
-        result = _NAMES[value_kind]
-    return library.view(results, result)
+        raise NotImplementedError(f"arrays of {type(x).__module__} on a GPU are not reduced there: copy it to the host, or "
+                                  "hand it to PyTorch or CuPy by DLPack")
+    name = library.name(x)
+    if name not in _KINDS:
+        raise TypeError(f"tally does not reduce {name} on a GPU")
+    address, shape, strides, number = library.take(x)
+    return There(library, _KINDS[name], address, shape, strides, number, x)
 
 
-def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, ddof: float,
-           fast: bool, device: str | None) -> Any:
-    """One value of a whole array on its GPU, as a 0-d array there."""
-    if axis is not None or keepdims:
-        raise NotImplementedError("arrays on a GPU are reduced whole here, not along axes: copy it to the host")
-    if out is not None or initial is not None or where is not None:
-        raise NotImplementedError("out=, initial= and where= are for arrays in the host's memory")
+def _check_pair(a: There, b: There, what: str) -> None:
+    if a.library is not b.library or a.number != b.number:
+        raise TypeError(f"{what} lies elsewhere than the array; nothing is copied between devices unasked")
+
+
+def _through(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a call take JAX's arrays, too: they go by DLPack to CuPy or PyTorch and come back so. JAX does not say which
+    stream it works on, and may use an array's memory again as soon as nobody on the host has it: the call waits."""
+
+    @functools.wraps(call)
+    def passing(*arguments: Any, **more: Any) -> Any:
+        if not any(_is_jax(a) for a in (*arguments, *more.values())):
+            return call(*arguments, **more)
+        import jax  # type: ignore[import-not-found, unused-ignore]
+        name = "torch" if "torch" in sys.modules or not _is_here("cupy") else "cupy"
+        try:
+            library = _library(name)
+        except ImportError:
+            raise NotImplementedError("arrays of JAX on a GPU are reduced through CuPy or PyTorch, and neither is "
+                                      "here") from None
+        module = getattr(library, name)
+
+        def over(a: Any) -> Any:
+            return module.from_dlpack(a) if _is_jax(a) else a
+
+        if more.get("out") is not None:
+            raise TypeError("JAX's arrays are never written: leave out= alone")
+        with checked():
+            result = call(*(over(a) for a in arguments), **{k: over(v) for k, v in more.items()})
+        if isinstance(result, list):
+            return [jax.dlpack.from_dlpack(value) for value in result]
+        return jax.dlpack.from_dlpack(result)
+
+    return passing
+
+
+def _is_here(name: str) -> bool:
+    import importlib.util
+    return importlib.util.find_spec(name) is not None
+
+
+def _is_jax(a: Any) -> bool:
+    return type(a).__module__.partition(".")[0] in ("jax", "jaxlib") and lies_there(a)
+
+
+# ---- What only the elements can say ----------------------------------------------------------------------------------
+
+
+class _Watched(NamedTuple):
+    library: Any
+    memory: Any  # whose bytes from `at` on are _RESULT for each of `what`, or one outcome
+    at: int
+    what: tuple[tuple[str, str], ...]
+    is_outcome: bool
+
+
+_watch: contextvars.ContextVar[list[_Watched] | None] = contextvars.ContextVar("tally_watch", default=None)
+
+
+@contextlib.contextmanager
+def checked() -> Iterator[None]:
+    """A with statement behind which calls on GPU arrays are known to have been right.
+
+    A call on an array on a GPU does not wait, so it cannot raise what only the elements say: that an exact integer does
+    not fit its type, that a segment has no least element, that an offset falls or an id lies outside. Such a result is
+    0. At the end of this statement everything that was asked in it is waited for, and the first such error is raised.
+
+    Examples
+    --------
+    >>> with tally.checked():
+    ...     total = tally.sum([1, 2, 3])
+    """
+    watched: list[_Watched] = []
+    token = _watch.set(watched)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+    for w in watched:
+        for i, (op, kind) in enumerate(w.what):
+            data = w.library.to_host(w.memory[w.at + _RESULT * i:w.at + _RESULT * (i + 1)])
+            at, status, value = struct.unpack("=Qii", data)
+            if status == 0:
+                continue
+            if not w.is_outcome:
+                raise (ValueError(f"attempt to get {op} of an empty sequence") if kind == "u64" else
+                       OverflowError(f"the exact {op} does not fit {kind}"))
+            if value < 0:
+                raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
+            op, kind = w.what[value]
+            raise (ValueError(f"result {at} has no elements, so there is no {op}") if kind == "u64" else
+                   OverflowError(f"result {at}: the exact {op} does not fit {kind}"))
+
+
+# ---- One reduction ---------------------------------------------------------------------------------------------------
+
+
+def _result_name(op: str, kind: str, element: str) -> str:
+    """The dtype's name of a value."""
+    if op in _INDEX:
+        return "int64"
+    if op in ("any", "all") or (element == "bool" and op in ("min", "max", "and", "or", "xor", "user")):
+        return "bool"
+    return _NAMES[kind]
+
+
+class _Plan(NamedTuple):
+    """How a value of a whole array is asked for: found once for each operator, type, length and device."""
+
+    problem: _core.Problem
+    what: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+    size: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
+    what = tuple(p.values())
+    return _Plan(p, what, tuple(_result_name(op, kind, element) for op, kind in what), p.workspace(n, spec))
+
+
+def _whole(p: _core.Problem, t: There, y: There | None) -> list[Any]:
+    """The values of all elements, as arrays of no dimensions."""
+    library, number = t.library, t.number
+    n = math.prod(t.shape)
+    plan = _plan(p, t.type, n, t.spec)
+    work = library.empty((plan.size,), "uint8", number)
+    stream = library.stream(number)
+    if len(plan.names) == 1:
+        name = plan.names[0]
+        results = library.empty((_RESULT // _SIZE[_KINDS[name]],), name, number)
+        values = [results[0]]
+    else:
+        results = library.empty((_RESULT * len(plan.names),), "uint8", number)
+        values = [library.view(results[_RESULT * i:_RESULT * (i + 1)], name)[0] for i, name in enumerate(plan.names)]
+    p.enqueue(t.address, 0 if y is None else y.address, n, library.address(work), plan.size, stream,
+              library.address(results), t.spec)
+    watch = _watch.get()
+    if watch is not None:
+        watch.append(_Watched(library, library.view(results, "uint8"), 0, plan.what, False))
+    return values
+
+
+def _squeezed(t: There, axes: tuple[int, ...], *others: Any) -> tuple[Any, ...]:
+    """Shapes and strides without the dimensions of length 1 where there are too many for the engine."""
+    keep = [d for d, n in enumerate(t.shape) if n != 1] if len(t.shape) > _MOST_DIMS else list(range(len(t.shape)))
+    if len(keep) > _MOST_DIMS:
+        raise NotImplementedError(f"arrays on a GPU have at most {_MOST_DIMS} dimensions longer than 1")
+    pick = [None if s is None else tuple(s[d] for d in keep) for s in (t.shape, t.strides, *others)]
+    return (bits_of(tuple(i for i, d in enumerate(keep) if d in axes)), *pick)
+
+
+def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: int, mask: int,
+              outs: Sequence[Any]) -> None:
+    library = t.library
+    memory = None
+
+    def allocate(size: int) -> int:
+        nonlocal memory
+        memory = library.empty((size,), "uint8", t.number)
+        return int(library.address(memory))
+
+    p.enqueue_parts(cut, shape, t.address, y, mask, tuple(library.address(o) for o in outs), library.stream(t.number),
+                    allocate, t.spec)
+    watch = _watch.get()
+    if watch is not None:
+        watch.append(_Watched(library, memory, 0, tuple(p.values()), True))
+
+
+def _strides_to(t: There, shape: tuple[int, ...], what: str) -> Strides:
+    """Strides by which an array is broadcast to a shape."""
+    more = len(shape) - len(t.shape)
+    if more < 0 or any(a not in (1, b) for a, b in zip(t.shape, shape[max(0, more):])):
+        raise ValueError(f"{what} of shape {tuple(t.shape)} is not broadcast to {tuple(shape)}")
+    return (0,) * more + tuple(0 if a == 1 != b else s for a, b, s in zip(t.shape, shape[more:], t.strides))
+
+
+def _mask(where: Any, t: There) -> There | None:
+    if where is None or where is True:
+        return None
+    if not lies_there(where):
+        raise TypeError("where= lies elsewhere than the array; nothing is copied between devices unasked")
+    mask = take(where)
+    _check_pair(mask, t, "where=")
+    if mask.type != "bool":
+        raise TypeError(f"where= is an array of bool, not of {_NAMES[mask.type]}")
+    return mask
+
+
+def _along(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None,
+           where: There | None, keepdims: bool, complex_kind: str | None = None) -> list[Any]:
+    """The values along axes, as new arrays. complex_kind: the last dimension, which is kept, is a complex result's two
+    parts."""
+    what = p.values()
+    library = t.library
+    shape = t.shape
+    if len(axes) == len(shape) and where is None and complex_kind is None:
+        flat = t.is_contiguous() or (not any(op in _NEEDS_ORDER for op, _ in what) and t.is_dense())
+        if flat and (y is None or (y_strides == t.strides and y.shape == shape)):
+            values = _whole(p, t, y)
+            return [v.reshape((1,) * len(shape)) for v in values] if keepdims and shape else values
+    out_shape = [1 if d in axes else n for d, n in enumerate(shape)]
+    names = [_result_name(op, kind, t.type) for op, kind in what]
+    if complex_kind is not None:
+        out_shape, names = out_shape[:-1], [_NAMES[complex_kind]]
+    kept = out_shape if keepdims else [n for d, n in enumerate(out_shape) if d not in axes]
+    outs = [library.empty(tuple(kept), name, t.number) for name in names]
+    bits, lengths, x, ys, masks = _squeezed(t, axes, y_strides,
+                                            None if where is None else _strides_to(where, shape, "where="))
+    _in_parts(p, t, "axes", (lengths, x, ys, masks, bits, None), 0 if y is None else y.address,
+              0 if where is None else where.address, outs)
+    return outs
+
+
+def _name_of(dtype: Any) -> str:
+    text = str(dtype)
+    return text[6:] if text.startswith("torch.") else np.dtype(dtype).name
+
+
+def _rounded(op: str, t: There, dtype: Any) -> str | None:
+    """The problem's result type that dtype= comes to; errors as for arrays of the host."""
+    if dtype is None:
+        return None
+    name = _name_of(dtype)
+    kind = _KINDS.get(name, "")
+    if kind in FLOATS:
+        if op == "prod" and kind != t.type:
+            raise TypeError(f"a product is of elements of its own type: convert them first, {t.library.convert()}")
+        return None if op == "prod" else kind
+    if kind in _PART and t.type in _PART:
+        return _PART[kind]
+    if t.type in FLOATS or t.type in _PART or op in ("mean", "var", "std", "norm2"):
+        raise TypeError(f"the exact {op} of {_NAMES[t.type]} elements is rounded to a floating dtype, not {name}")
+    if kind == ("u64" if t.type[0] == "u" else "i64"):
+        return None
+    raise TypeError(f"whether a {op} fits {name} only its value says, and nobody waits for that: leave dtype= alone, and "
+                    "convert the result")
+
+
+def _into(out: Any, value: Any, t: There) -> Any:
+    """Puts a result where the caller wants it."""
+    if isinstance(out, tuple):
+        (out,) = out
+    place = take(out) if lies_there(out) else None
+    if place is None or place.library is not t.library or place.number != t.number:
+        raise TypeError("out= is an array of the same library on the same device")
+    if tuple(out.shape) != tuple(value.shape):
+        raise ValueError(f"out= has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
+    from_, to = _KINDS[t.library.name(value)], place.type
+
+    def rank(kind: str) -> int:
+        return 0 if kind == "bool" else 1 if kind[0] == "u" else 2 if kind[0] == "i" else 3 if kind in FLOATS else 4
+
+    if from_ != to and rank(from_) > rank(to):
+        raise TypeError(f"cannot cast the result from {_NAMES[from_]} to {_NAMES[to]} with casting rule 'same_kind'")
+    t.library.put(out, value)
+    return out
+
+
+def _pairs(t: There) -> There:
+    """Complex elements as real ones, with one dimension more."""
+    return t._replace(type=_PART[t.type], shape=(*t.shape, 2), strides=(*(2 * s for s in t.strides), 1))
+
+
+def _complex(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, keepdims: bool, fast: bool) -> Any:
+    pairs = _pairs(t)
+    last = len(t.shape)
+    mask = None if where is None else where._replace(shape=(*where.shape, 1), strides=(*where.strides, 0))
+    if op in ("sum", "mean"):
+        wanted = t.type if dtype is None else _KINDS.get(_name_of(dtype), "")
+        if wanted not in _PART:
+            raise TypeError(f"a {op} of complex numbers is no {dtype}")
+        p = problem((op,), pairs.type, _PART[wanted], fast)
+        return _along(p, pairs, axes, None, None, mask, keepdims, wanted)[0]
+    if op in ("norm2", "sumsq", "any"):
+        # |z|^2 is the sum of both parts' squares: one more axis, which is reduced, too.
+        p = problem((op,), pairs.type, None if op == "any" else _rounded(op, pairs, dtype))
+        value = _along(p, pairs, (*axes, last), None, None, mask, keepdims)[0]
+        return value.reshape(tuple(value.shape)[:-1]) if keepdims else value
+    raise TypeError(f"tally has no {op} of complex numbers on a GPU; reduce x.real and x.imag")
+
+
+def _check_device(device: str | None) -> None:
     if device is not None:
         raise ValueError("an array on a GPU is reduced there: leave device= alone")
-    return _enqueue(op, x, None, dtype, ddof, fast)
 
 
-def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
-    """The dot product of two vectors on one GPU."""
-    if not (lies_there(a) and lies_there(b)) or type(a) is not type(b) or a.device != b.device:
+@_through
+def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, axis: Any, dtype: Any = None,
+           keepdims: bool = False, where: Any = None, device: str | None = None) -> list[Any]:
+    """The values of any problem: make(element type, result type) is it."""
+    _check_device(device)
+    t = take(x)
+    axes = axes_of(axis, len(t.shape))
+    if t.type in _PART:
+        raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
+    p = make(t.type, _rounded(label, t, dtype))
+    what = p.values()
+    if where is not None and any(op in ("argmin", "argmax") for op, _ in what):
+        raise TypeError("argmin and argmax take no where=")
+    if len(what) == 1 and label in ("argmin", "argmax"):
+        check_index(label, t.shape, axes)
+    return _along(p, t, axes, None, None, _mask(where, t), keepdims)
+
+
+@_through
+def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, ddof: float,
+           fast: bool, device: str | None) -> Any:
+    """One operator's values along axes, as an array on the same GPU."""
+    _check_device(device)
+    t = take(x)
+    axes = axes_of(axis, len(t.shape))
+    if op in ("min", "max"):
+        check_extreme(f"{op}imum", t.shape, axes, initial, where)
+    elif op in ("argmin", "argmax"):
+        check_index(op, t.shape, axes)
+    elif op in ("and", "or", "xor") and t.type in FLOATS:
+        raise TypeError(f"tally.bitwise_{op} is not supported for {_NAMES[t.type]} elements; a view has their bits")
+    if initial is not None and initial is not np._NoValue and op not in ("min", "max", "and", "or", "xor"):
+        raise NotImplementedError(f"the {op} of an array on a GPU has no initial=: add it to the array as one more element")
+    mask = _mask(where, t)
+    if t.type in _PART:
+        value = _complex(op, t, axes, dtype, mask, keepdims, fast)
+    else:
+        p = problem((op,), t.type, _rounded(op, t, dtype), fast, ddof)
+        value = _along(p, t, axes, None, None, mask, keepdims)[0]
+        if initial is not None and initial is not np._NoValue:
+            both = take(t.library.beside(value, initial))
+            value = _along(p, both, (0,), None, None, None, False)[0]
+    return value if out is None else _into(out, value, t)
+
+
+def _products(a: There, b: There, shape: tuple[int, ...], x: Strides, y: Strides, dtype: Any, out: Any) -> Any:
+    """Sums of products along the last of some dimensions, by which two arrays are read."""
+    p = problem(("dot",), a.type, _rounded("dot", a, dtype))
+    value = _along(p, a._replace(shape=shape, strides=x), (len(shape) - 1,), b._replace(shape=shape), y, None, False)[0]
+    return value if out is None else _into(out, value, a)
+
+
+def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
+    _check_device(device)
+    if not (lies_there(a) and lies_there(b)):
         raise TypeError("one array lies on a GPU, the other elsewhere; nothing is copied between devices unasked")
-    if a.ndim != 1 or a.shape != b.shape or a.dtype != b.dtype:
-        raise NotImplementedError("on a GPU, dot is of two vectors of one length and type")
-    if out is not None or device is not None:
-        raise NotImplementedError("out= and device= are for arrays in the host's memory")
-    return _enqueue("dot", a, b, dtype, 0.0, False)
+    left, right = take(a), take(b)
+    _check_pair(right, left, "one array")
+    if left.type in _PART or right.type in _PART:
+        raise TypeError("on a GPU there are no dot products of complex numbers: make them of their parts'")
+    if left.type != right.type:
+        raise TypeError(f"{_NAMES[left.type]} goes with {_NAMES[left.type]} on a GPU, not with {_NAMES[right.type]}: convert "
+                        f"one of them, {left.library.convert()}")
+    if left.shape == () or right.shape == ():
+        raise ValueError("tally.dot multiplies no numbers: x * y does")
+    return left, right
+
+
+def _moved(s: tuple[int, ...], a: int) -> tuple[int, ...]:
+    """The a-th one behind all others."""
+    a %= len(s)
+    return (*s[:a], *s[a + 1:], s[a])
+
+
+@_through
+def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
+    """numpy.dot of two arrays on one GPU."""
+    left, right = _two(a, b, device)
+    second = max(0, len(right.shape) - 2)
+    if left.shape[-1] != right.shape[second]:
+        raise ValueError(f"shapes {tuple(left.shape)} and {tuple(right.shape)} not aligned: {left.shape[-1]} (dim "
+                         f"{len(left.shape) - 1}) != {right.shape[second]} (dim {second})")
+    rest, steps = _moved(right.shape, second), _moved(right.strides, second)
+    more = len(rest) - 1
+    shape = (*left.shape[:-1], *rest[:-1], left.shape[-1])
+    return _products(left, right, shape, (*left.strides[:-1], *(0,) * more, left.strides[-1]),
+                     ((0,) * (len(left.shape) - 1) + steps), dtype, out)
+
+
+@_through
+def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
+    """Dot products along an axis of two arrays on one GPU."""
+    left, right = _two(a, b, device)
+    dims = min(len(left.shape), len(right.shape))
+    if not -dims <= axis < (0 if len(left.shape) != len(right.shape) else dims):
+        raise AxisError(axis, dims)
+    left, right = (t._replace(shape=_moved(t.shape, axis), strides=_moved(t.strides, axis)) for t in (left, right))
+    if left.shape[-1] != right.shape[-1]:
+        raise ValueError(f"the vectors have {left.shape[-1]} and {right.shape[-1]} elements")
+    shape = np.broadcast_shapes(left.shape, right.shape)
+    return _products(left, right, shape, _strides_to(left, shape, "the array"), _strides_to(right, shape, "the array"),
+                     dtype, None)
+
+
+# ---- Segments and groups ---------------------------------------------------------------------------------------------
+
+
+def _beside(a: Any, t: There, what: str) -> There:
+    """An array of one dimension and side by side, on the same GPU, that says where parts are."""
+    if not lies_there(a):
+        raise TypeError(f"{what} lie elsewhere than the array; nothing is copied between devices unasked")
+    taken = take(a)
+    _check_pair(taken, t, what)
+    if len(taken.shape) != 1 or taken.type in FLOATS or taken.type in _PART:
+        raise TypeError(f"{what} are an array of integers of one dimension")
+    return taken if taken.is_contiguous() else take(t.library.in_order(a))
+
+
+def _by_rows(p: _core.Problem, t: There, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int) -> list[Any]:
+    """Segments or groups along an axis: one reduction for each of the rows that lie along it."""
+    library = t.library
+    rows = t if axis == len(t.shape) - 1 and t.is_contiguous() else take(library.in_order(library.move(t.array, axis, -1)))
+    n = rows.shape[-1]
+    outer = rows.shape[:-1]
+    names = [_result_name(op, kind, t.type) for op, kind in p.values()]
+    outs = [library.empty((math.prod(outer), count), name, t.number) for name in names]
+    size = _SIZE[t.type]
+    for i in range(math.prod(outer)):
+        _in_parts(p, rows._replace(address=rows.address + i * n * size), cut, shape, 0, mask, [o[i] for o in outs])
+    return [library.move(o.reshape((*outer, count)), -1, axis) for o in outs]
+
+
+def _axis(t: There, axis: int) -> int:
+    if t.type in _PART:
+        raise TypeError("complex numbers have no segments and groups here; reduce their parts")
+    if not t.shape:
+        raise ValueError("segments and groups are of an array, not of a number")
+    return axes_of(axis, len(t.shape))[0]
+
+
+@_through
+def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, offsets: Any, axis: int, dtype: Any,
+            device: str | None) -> list[Any]:
+    """tally.segment's values, on the same GPU."""
+    _check_device(device)
+    t = take(x)
+    a = _axis(t, axis)
+    p = make(t.type, _rounded(label, t, dtype))
+    if isinstance(offsets, (int, np.integer)):
+        count, n = int(offsets), t.shape[a]
+        if count <= 0 or n % count:
+            raise ValueError(f"{n} elements are not {count} segments of one length")
+        cut = t._replace(shape=(*t.shape[:a], count, n // count, *t.shape[a + 1:]),
+                         strides=(*t.strides[:a], n // count * t.strides[a], t.strides[a], *t.strides[a + 1:]))
+        return _along(p, cut, (a + 1,), None, None, None, False)
+    places = _beside(offsets, t, "offsets")
+    if places.shape[0] == 0 or places.type not in ("i32", "i64"):
+        raise TypeError("offsets are int32 or int64, and one more than there are segments")
+    count = places.shape[0] - 1
+    shape = (t.shape[a], count, places.address, _SIZE[places.type])
+    return _by_rows(p, t, a, count, "segments", shape, 0)
+
+
+@_through
+def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, ids: Any, groups: int | None, axis: int,
+          dtype: Any, where: Any, skip_outside: bool, sorted: bool, device: str | None) -> list[Any]:
+    """tally.group's values, on the same GPU."""
+    _check_device(device)
+    t = take(x)
+    a = _axis(t, axis)
+    p = make(t.type, _rounded(label, t, dtype))
+    numbers = _beside(ids, t, "ids")
+    if groups is None:
+        raise ValueError("groups= says how many groups there are: to find it in ids on a GPU would be a wait")
+    if numbers.shape[0] != t.shape[a]:
+        raise ValueError(f"{t.shape[a]} elements, but {numbers.shape[0]} ids")
+    mask = _mask(where, t)
+    if mask is not None:
+        if tuple(mask.shape) != (t.shape[a],):
+            raise ValueError("where= is an array of bool of one dimension, as long as the axis")
+        mask = mask if mask.is_contiguous() else take(t.library.in_order(where))
+    kind = "u8" if numbers.type == "bool" else numbers.type
+    shape = (t.shape[a], int(groups), numbers.address, kind, bool(skip_outside), bool(sorted))
+    return _by_rows(p, t, a, int(groups), "groups", shape, 0 if mask is None else mask.address)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
-from . import _core, _functions as f
+from . import _core, _functions as f, _gpu
 from ._arrays import DTYPE, Taken, take
 from ._operators import Operator
 from ._reduce import Results, axes_of, problem, reduce as _reduce
@@ -21,6 +21,15 @@ def problem_of(op: Any, kind: str, out: str | None = None, fast: bool = False, d
     if isinstance(op, Operator):
         return op.problem("i8" if kind == "bool" else kind)
     return problem(names_of(op), kind, out, fast, ddof)
+
+
+def _maker(op: Any, fast: bool, ddof: float) -> Callable[[str, str | None], _core.Problem]:
+    """What makes the problem, once the elements' type is known."""
+    return lambda kind, rounded: problem_of(op, kind, rounded, fast, float(ddof))
+
+
+def _label(op: Any) -> str:
+    return repr(op) if isinstance(op, Operator) else ",".join(names_of(op))
 
 
 def names_of(op: Any) -> tuple[str, ...]:
@@ -69,7 +78,7 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     op : str, tuple of str or Operator
         "sum", "norm1", "nans", ...; "count,mean,std" for several from one pass; or an operator of yours.
     x : array_like
-        NumPy's array, or any other library's that lies in the host's memory.
+        NumPy's array, or any other library's: in the host's memory, or PyTorch's, CuPy's or JAX's on a CUDA device.
     axis : None, int or tuple of ints, optional
         Which axes to reduce; all of them by default.
     dtype, out, keepdims, where, ddof, fast, device, progress
@@ -80,6 +89,10 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     >>> tally.reduce("count,mean,std", [1.0, 2.0, 3.0], ddof=1)
     (np.int64(3), np.float64(2.0), np.float64(1.0))
     """
+    if _gpu.lies_there(x):
+        if out is not None:
+            raise TypeError("out= of tally.reduce is for arrays of the host; those of a GPU give new ones")
+        return several(op, _gpu.values(_maker(op, fast, ddof), _label(op), x, axis, dtype, keepdims, where, device))
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
     if t.type not in DTYPE:
@@ -87,7 +100,7 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     p = problem_of(op, t.type, rounded, fast, float(ddof))
     if where is not None and any(name in ("argmin", "argmax") for name, _ in p.values()):
-        raise ValueError("where= goes with no index")
+        raise TypeError("argmin and argmax take no where=")
     if out is not None and len(p.values()) > 1:
         raise ValueError("out= is for one value")
     r = _reduce(p, t, axes, where=where, device=device, progress=progress)
@@ -131,7 +144,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     op : str, tuple of str or Operator
         What to reduce by.
     x : array_like
-        NumPy's array, or any other library's that lies in the host's memory.
+        NumPy's array, or any other library's: in the host's memory, or PyTorch's, CuPy's or JAX's on a CUDA device.
     offsets : array of int, or int
         Where segments begin, and where the last one ends: one more than there are segments. They never fall. A number:
         so many segments of one length.
@@ -145,6 +158,8 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     >>> tally.segment("sum", [1, 2, 3, 4], [0, 1, 1, 4])
     array([1, 0, 9])
     """
+    if _gpu.lies_there(x):
+        return several(op, _gpu.segment(_maker(op, False, ddof), _label(op), x, offsets, axis, dtype, device))
     t = take(x)
     rounded, _ = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     rows, _ = _rows(t, axis)
@@ -193,7 +208,7 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
     op : str, tuple of str or Operator
         What to reduce by.
     x : array_like
-        NumPy's array, or any other library's that lies in the host's memory; a column of a data frame.
+        NumPy's array, or any other library's: in the host's memory, or PyTorch's, CuPy's or JAX's on a CUDA device; a column of a data frame.
     ids : array of int
         For each element along the axis the group that it belongs to, from 0 on.
     groups : int, optional
@@ -214,6 +229,9 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
     >>> tally.group("mean", [1.0, 2.0, 6.0], [0, 1, 0])
     array([3.5, 2. ])
     """
+    if _gpu.lies_there(x):
+        return several(op, _gpu.group(_maker(op, False, ddof), _label(op), x, ids, groups, axis, dtype, where, skip_outside,
+                                      sorted, device))
     t = take(x)
     rounded, _ = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     rows, _ = _rows(t, axis)

@@ -50,6 +50,28 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def check_extreme(name: str, shape: Sequence[int], axes: Sequence[int], initial: Any, where: Any) -> None:
+    """NumPy's rule that there is no least of nothing."""
+    if initial is not None and initial is not np._NoValue:
+        return
+    if where is not None and where is not True:
+        raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
+                         "specify 'initial'")
+    if _lacks(shape, axes):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+
+
+def check_index(op: str, shape: Sequence[int], axes: Sequence[int]) -> None:
+    """The same of its index."""
+    if _lacks(shape, axes):
+        raise ValueError(f"attempt to get {op} of an empty sequence")
+
+
+def _lacks(shape: Sequence[int], axes: Sequence[int]) -> bool:
+    """Whether there are results, and none of them has elements."""
+    return any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
+
+
 def mask_of(where: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any] | None:
     """where= as bytes of the array's shape; None for all of it."""
     if where is None or where is True:

@@ -1,126 +1,340 @@
-"""Arrays that lie on a GPU, with a stand-in for CuPy whose memory and stream are the CUDA driver's: a real one's, or
-that of tests/cuda_double, by
+"""Arrays that lie on a GPU: the bits of the same array in the host's memory, on the library's own stream, as arrays of
+that library. With PyTorch and CuPy where there is a device; else with stand-ins over the double of CUDA's driver, by
 
     LD_LIBRARY_PATH=build/tests/cuda_double/lib python -m pytest python/tests/test_gpu.py
 """
-
-import ctypes
-import sys
-import types
-from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 import numpy as np
 import pytest
 
 import tally
+from tally import _gpu
+from gpu_libraries import BFLOAT16, find
+
+FUNCTIONS = ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax", "any", "all", "count_nonzero", "norm", "sumsq",
+             "prod")
 
 
-class Driver:
-    def __init__(self):
-        self.cu = ctypes.CDLL("libcuda.so.1")
-        self.device, self.context, self.stream = c_int(), c_void_p(), c_void_p()
-        if self.cu.cuInit(0) or self.cu.cuDeviceGet(byref(self.device), 0):
-            raise OSError
-        self.call("cuDevicePrimaryCtxRetain", byref(self.context), self.device)
-        self.call("cuCtxPushCurrent_v2", self.context)
-        self.call("cuStreamCreate", byref(self.stream), c_uint(1))
-
-    def call(self, name, *arguments):
-        error = getattr(self.cu, name)(*arguments)
-        assert error == 0, f"{name}: {error}"
-
-
-class Device:
-    id = 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
-class ndarray:
-    """What tally uses of cupy.ndarray."""
-
-    device = Device()
-
-    def __init__(self, size=0, dtype="u1", driver=None, address=None, shape=None):
-        self.driver, self.dtype = driver, np.dtype(dtype)
-        self.shape = (size,) if shape is None else shape
-        self.ndim = len(self.shape)
-        if address is None:
-            made = c_uint64()
-            driver.call("cuMemAlloc_v2", byref(made), c_size_t(max(1, size * self.dtype.itemsize)))
-            address = made.value
-        self.data = types.SimpleNamespace(ptr=address)
-        self.flags = types.SimpleNamespace(c_contiguous=True)
-
-    def __dlpack_device__(self):
-        return 2, 0
-
-    def __getitem__(self, cut):
-        return ndarray(dtype=self.dtype, driver=self.driver, address=self.data.ptr, shape=(cut.stop,))
-
-    def view(self, dtype):
-        dtype = np.dtype(dtype)
-        return ndarray(dtype=dtype, driver=self.driver, address=self.data.ptr, shape=(self.shape[0] // dtype.itemsize,))
-
-    def reshape(self, shape):
-        return ndarray(dtype=self.dtype, driver=self.driver, address=self.data.ptr, shape=shape)
-
-    def set(self, x):
-        self.driver.call("cuMemcpyHtoDAsync_v2", c_uint64(self.data.ptr), c_void_p(x.ctypes.data), c_size_t(x.nbytes),
-                         self.driver.stream)
-        return self
-
-    def get(self):
-        out = np.empty(self.shape, self.dtype)
-        self.driver.call("cuMemcpyDtoHAsync_v2", c_void_p(out.ctypes.data), c_uint64(self.data.ptr), c_size_t(out.nbytes),
-                         self.driver.stream)
-        self.driver.call("cuStreamSynchronize", self.driver.stream)
-        return out[()]
-
-
-ndarray.__module__ = "cupy"
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    try:
-        driver = Driver()
-    except OSError:
+@pytest.fixture(params=["cupy", "torch"])
+def gpu(request, monkeypatch):
+    library = find(request.param, monkeypatch)
+    if library is None:
         pytest.skip("no CUDA device, nor its double")
-    stream = types.SimpleNamespace(ptr=driver.stream.value)
-    module = types.SimpleNamespace(
-        ndarray=ndarray, dtype=np.dtype, empty=lambda size, dtype: ndarray(size, dtype, driver),
-        asarray=lambda x: ndarray(x.size, x.dtype, driver, shape=x.shape).set(x) if x.ndim == 1 else None,
-        cuda=types.SimpleNamespace(get_current_stream=lambda: stream))
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
+    _gpu._library.cache_clear()
+    yield library
+    _gpu._library.cache_clear()
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "u1", "?"])
-def test_whole_arrays(cupy, rng, dtype):
-    x = np.ascontiguousarray((rng.standard_normal(3000) * 9).astype(dtype))
-    there = cupy.asarray(x)
-    for op in ("sum", "mean", "var", "min", "max", "argmin", "any", "all", "count_nonzero", "norm", "sumsq"):
-        got, want = getattr(tally, op)(there), getattr(tally, op)(x)
-        assert type(got).__module__ == "cupy" and got.shape == ()
-        assert got.get() == want and got.dtype == np.asarray(want).dtype, op
+def same(gpu, got, want):
+    """One result, or several, have the bits, dtype and shape of the host's."""
+    if isinstance(want, tuple):
+        assert type(got) is type(want) and len(got) == len(want)
+        for a, b in zip(got, want):
+            same(gpu, a, b)
+        return
+    got, want = np.asarray(gpu.back(got)), np.asarray(want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    assert got.tobytes() == want.tobytes(), (got, want)
+
+
+def numbers(rng, shape, dtype):
+    """Small numbers, and zeros; products fit."""
+    return np.ascontiguousarray(rng.choice([-2, -1, 0, 1, 1, 1, 2, 3], size=shape) * 0.75 if np.dtype(dtype).kind == "f"
+                                else rng.integers(0, 2, shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "bf16", "i4", "u1", "i8", "u2", "?"])
+def test_whole_arrays(gpu, rng, dtype):
+    if dtype == "bf16":
+        dtype = BFLOAT16 or pytest.skip("no ml_dtypes")
+    x = (rng.standard_normal(700) * 9).astype(np.float32).astype(dtype) if dtype != "?" else rng.random(700) < 0.5
+    there = gpu.there(x)
+    for op in FUNCTIONS:
+        if op == "prod" and x.dtype.kind in "iu":
+            continue  # does not fit
+        same(gpu, getattr(tally, op)(there), getattr(tally, op)(x))
     if dtype != "?":
-        assert tally.dot(there, there).get() == tally.dot(x, x)
+        same(gpu, tally.dot(there, there), tally.dot(x, x))
+    if x.dtype.kind in "iub":
+        for op in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+            same(gpu, getattr(tally, op)(there), getattr(tally, op)(x))
+    same(gpu, tally.minmax(there), tally.minmax(x))
+    same(gpu, tally.norm(there, 1), tally.norm(x, 1))
+    same(gpu, tally.norm(there, float("inf")), tally.norm(x, float("inf")))
+    if x.dtype.kind == "f":
+        same(gpu, tally.describe(there), tally.describe(x))
+        same(gpu, tally.reduce("count,mean,std", there), tally.reduce("count,mean,std", x))
 
 
-def test_arguments(cupy, rng):
-    x = rng.standard_normal(100).astype("f4")
-    there = cupy.asarray(x)
-    assert tally.sum(there, dtype=np.float64).get() == tally.sum(x, dtype="f8")
-    assert tally.var(there, ddof=1).get() == tally.var(x, ddof=1)
-    for bad, error in ((lambda: tally.sum(there, axis=0), NotImplementedError),
+LAYOUTS = {
+    "rows": lambda gpu, x: (x, gpu.there(x)),
+    "transposed": lambda gpu, x: (x.transpose(2, 0, 1), gpu.transpose(gpu.there(x), (2, 0, 1))),
+    "sliced": lambda gpu, x: (x[1:, ::2, 1:-1], gpu.there(x)[1:, ::2, 1:-1]),
+    "broadcast": lambda gpu, x: (np.broadcast_to(x[:, :1], x.shape), gpu.broadcast(gpu.there(x)[:, :1], x.shape)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["f4", "i2"])
+def test_axes(gpu, rng, layout, dtype):
+    x, there = LAYOUTS[layout](gpu, numbers(rng, (3, 8, 5), dtype))
+    for op in FUNCTIONS:
+        for axis in (None, 0, -1, 1) if op.startswith("arg") else (None, 0, -1, (0, 2), (1, -1)):
+            keepdims = bool(rng.integers(2))
+            same(gpu, getattr(tally, op)(there, axis=axis, keepdims=keepdims),
+                 getattr(tally, op)(x, axis=axis, keepdims=keepdims))
+    same(gpu, tally.minmax(there, axis=1), tally.minmax(x, axis=1))
+    same(gpu, tally.describe(there, axis=0), tally.describe(x, axis=0))
+
+
+def test_negative_strides(gpu, rng):
+    if gpu.name == "torch":
+        pytest.skip("PyTorch has none")
+    x = numbers(rng, (5, 6), "f8")
+    same(gpu, tally.var(gpu.there(x)[::-1, ::-2], axis=0), tally.var(x[::-1, ::-2], axis=0))
+    same(gpu, tally.argmin(gpu.there(x)[::-1, ::-2]), tally.argmin(x[::-1, ::-2]))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i2"])
+def test_where_initial_and_out(gpu, rng, dtype):
+    x = numbers(rng, (6, 7), dtype)
+    mask = rng.random((6, 7)) < 0.6
+    there, where = gpu.there(x), gpu.there(mask)
+    for op in ("sum", "mean", "var", "any", "all", "prod", "sumsq"):
+        for axis in (None, 0, 1):
+            same(gpu, getattr(tally, op)(there, axis=axis, where=where), getattr(tally, op)(x, axis=axis, where=mask))
+    same(gpu, tally.sum(there, axis=1, where=where[0]), tally.sum(x, axis=1, where=mask[0]))
+    for op in ("min", "max"):
+        same(gpu, getattr(tally, op)(there, axis=0, where=where, initial=1),
+             getattr(tally, op)(x, axis=0, where=mask, initial=1))
+        same(gpu, getattr(tally, op)(there, initial=100), getattr(tally, op)(x, initial=100))
+    want = tally.mean(x, axis=0)
+    out = gpu.there(np.zeros(7, "f8"))
+    assert tally.mean(there, axis=0, out=out) is out
+    same(gpu, out, want.astype("f8"))
+    with pytest.raises(ValueError):
+        tally.mean(there, axis=1, out=out)
+    with pytest.raises(TypeError, match="same_kind"):
+        tally.mean(there, axis=0, out=gpu.there(np.zeros(7, "i8")))
+    with pytest.raises(TypeError):
+        tally.mean(there, axis=0, out=np.zeros(7))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (0, 3), (3, 0), (1,) * 20])
+def test_small_shapes(gpu, shape):
+    x = np.full(shape, 2.5, "f4")
+    there = gpu.there(x)
+    for op in ("sum", "mean", "std", "any", "prod", "max", "argmin"):
+        for axis in (None, *([0, -1] if shape else [])):
+            try:
+                want = getattr(tally, op)(x, axis=axis)
+            except ValueError as error:
+                with pytest.raises(ValueError) as mine:
+                    getattr(tally, op)(there, axis=axis)
+                assert str(mine.value) == str(error)
+            else:
+                same(gpu, getattr(tally, op)(there, axis=axis), want)
+
+
+def test_products(gpu, rng):
+    a, b = rng.standard_normal((4, 9)).astype("f4"), rng.standard_normal((9, 5)).astype("f4")
+    x, y = gpu.there(a), gpu.there(b)
+    same(gpu, tally.dot(x, y), tally.dot(a, b))
+    same(gpu, tally.dot(x, y[:, 2]), tally.dot(a, b[:, 2]))
+    same(gpu, tally.vecdot(x, x[:1]), tally.vecdot(a, a[:1]))
+    same(gpu, tally.vecdot(x, x, axis=0), tally.vecdot(a, a, axis=0))
+    same(gpu, tally.dot(x[0], x[1], dtype=np.float64), tally.dot(a[0], a[1], dtype="f8"))
+    for bad in (lambda: tally.dot(x, b), lambda: tally.dot(a, y), lambda: tally.dot(x, gpu.there(b.astype("f8")))):
+        with pytest.raises(TypeError):
+            bad()
+    with pytest.raises(ValueError, match="not aligned"):
+        tally.dot(x, x)
+
+
+def test_complex(gpu, rng):
+    x = (rng.standard_normal((4, 6)) + 1j * rng.standard_normal((4, 6))).astype("c8")
+    there = gpu.there(x)
+    for op in ("sum", "mean", "sumsq", "norm", "any"):
+        for axis in (None, 0, 1):
+            for keepdims in (False, True):
+                same(gpu, getattr(tally, op)(there, axis=axis, keepdims=keepdims),
+                     getattr(tally, op)(x, axis=axis, keepdims=keepdims))
+    for op in ("var", "max", "argmax", "prod"):
+        with pytest.raises(TypeError, match="complex"):
+            getattr(tally, op)(there)
+
+
+def test_segments_and_groups(gpu, rng):
+    x = numbers(rng, (3, 40), "f4")
+    there = gpu.there(x)
+    offsets = np.array([0, 3, 3, 17, 40])
+    ids = rng.integers(0, 5, 40)
+    mask = rng.random(40) < 0.5
+    for op in ("sum", "max", "argmax", "minmax", "count,var"):
+        same(gpu, tally.segment(op, there, 8), tally.segment(op, x, 8))
+        same(gpu, tally.segment(op, gpu.transpose(there, (1, 0)), 8, axis=0), tally.segment(op, x.T, 8, axis=0))
+        if "arg" not in op:
+            same(gpu, tally.segment(op, there, gpu.there(offsets)), tally.segment(op, x, offsets))
+            same(gpu, tally.segment(op, there[0], gpu.there(offsets.astype("i4"))), tally.segment(op, x[0], offsets))
+            same(gpu, tally.group(op, there, gpu.there(ids), 5), tally.group(op, x, ids, 5))
+            same(gpu, tally.group(op, gpu.transpose(there, (1, 0)), gpu.there(ids.astype("u1")), 5, axis=0,
+                                  where=gpu.there(mask)), tally.group(op, x.T, ids, 5, axis=0, where=mask))
+    same(gpu, tally.group("sum", there[0], gpu.there(ids), 3, skip_outside=True),
+         tally.group("sum", x[0], ids, 3, skip_outside=True))
+    with pytest.raises(ValueError, match="groups="):
+        tally.group("sum", there, gpu.there(ids))
+    with pytest.raises(TypeError, match="elsewhere"):
+        tally.group("sum", there, ids, 5)
+    with pytest.raises(TypeError, match="elsewhere"):
+        tally.segment("sum", there, offsets)
+
+
+def test_operators(gpu, rng):
+    x = rng.integers(1, 1000003, (3, 5000))
+    there = gpu.there(x)
+    op = tally.Operator("a * b % 1000003", identity=1, commutative=True)
+    try:
+        first = tally.reduce(op, there)
+    except NotImplementedError as error:
+        pytest.skip(str(error))
+    same(gpu, first, tally.reduce(op, x))
+    same(gpu, tally.reduce(op, there, axis=1), tally.reduce(op, x, axis=1))
+    same(gpu, tally.reduce(op, there, axis=0), tally.reduce(op, x, axis=0))
+    same(gpu, tally.segment(op, there, 10), tally.segment(op, x, 10))
+    with pytest.raises(ValueError):
+        tally.reduce(tally.Operator("a +* b", identity=0), there)
+
+
+def test_what_only_the_elements_say(gpu):
+    large = gpu.there(np.full((2, 4), 2**62))
+    assert gpu.back(tally.sum(large)) == 0 and gpu.back(tally.sum(large, axis=0)).tolist() == [0] * 4
+    for call in (lambda: tally.sum(large), lambda: tally.sum(large, axis=0), lambda: tally.sumsq(large, axis=1)):
+        with pytest.raises(OverflowError, match="does not fit i64"), tally.checked():
+            call()
+    x = gpu.there(np.arange(6.0))
+    for offsets in ([0, 4, 2, 6], [0, 7]):
+        with pytest.raises(ValueError, match="offset"), tally.checked():
+            tally.segment("sum", x, gpu.there(np.array(offsets)))
+    with pytest.raises(ValueError, match="id"), tally.checked():
+        tally.group("sum", x, gpu.there(np.array([0, 1, 2, 0, 1, 2])), 2)
+    with pytest.raises(ValueError, match="no elements"), tally.checked():
+        tally.segment("argmin", x, gpu.there(np.array([0, 0, 6])))
+    with tally.checked():
+        right = tally.sum(x)
+    assert gpu.back(right) == 15
+
+
+def test_arguments(gpu, rng):
+    x = rng.standard_normal((10, 10)).astype("f4")
+    there = gpu.there(x)
+    same(gpu, tally.sum(there, dtype=np.float64), tally.sum(x, dtype="f8"))
+    same(gpu, tally.sum(there, axis=0, dtype=there.dtype), tally.sum(x, axis=0))
+    same(gpu, tally.var(there, ddof=1, axis=1), tally.var(x, ddof=1, axis=1))
+    same(gpu, tally.sum(gpu.there(np.arange(5)), dtype="i8"), tally.sum(np.arange(5)))
+    for bad, error in ((lambda: tally.sum(there, axis=2), np.exceptions.AxisError),
                        (lambda: tally.sum(there, initial=1.0), NotImplementedError),
                        (lambda: tally.sum(there, device="cpu"), ValueError),
                        (lambda: tally.sum(there, dtype=int), TypeError),
-                       (lambda: tally.dot(there, x), TypeError)):
+                       (lambda: tally.sum(gpu.there(np.arange(5)), dtype="i4"), TypeError),
+                       (lambda: tally.prod(there, dtype="f8"), TypeError),
+                       (lambda: tally.sum(there, where=np.ones((10, 10), bool)), TypeError),
+                       (lambda: tally.sum(there, where=there), TypeError),
+                       (lambda: tally.sum(there, where=gpu.there(np.ones(3, bool))), ValueError),
+                       (lambda: tally.min(there, where=gpu.there(np.ones(10, bool))), ValueError),
+                       (lambda: tally.bitwise_or(there), TypeError),
+                       (lambda: tally.reduce("argmin", there, where=gpu.there(np.ones(10, bool))), TypeError),
+                       (lambda: tally.argmin(there, where=None), TypeError)):
         with pytest.raises(error):
             bad()
+
+
+# ---- What only a device can show -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def torch(gpu):
+    if gpu.name != "torch" or not gpu.is_real:
+        pytest.skip("needs PyTorch and a device")
+    return gpu.module
+
+
+def test_nothing_waits(torch):
+    x = torch.randn(1000, 300, device="cuda")
+    mask, ids, offsets = x > 0, torch.zeros(300, dtype=torch.int64, device="cuda"), torch.tensor([0, 5, 300], device="cuda")
+
+    def calls():
+        return [tally.sum(x), tally.var(x, axis=0), tally.argmax(x, axis=1), tally.mean(x, axis=0, where=mask),
+                tally.minmax(x.T, axis=0), tally.min(x, axis=1, initial=0.0), tally.segment("sum", x[0], offsets),
+                tally.group("mean", x[:3], ids, 1), tally.dot(x, x[0]), tally.sum(x, out=torch.empty((), device="cuda"))]
+
+    calls()  # compiles
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        torch.cuda._sleep(200_000_000)
+        calls()
+        assert not torch.cuda.current_stream().query()  # all of it still waits for the sleep
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_graphs(torch, gpu):
+    x = torch.randn(500, 400, device="cuda")
+    calls = (lambda: tally.sum(x), lambda: tally.var(x, axis=0), lambda: tally.argmax(x, axis=1), lambda: tally.minmax(x))
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = [call() for call in calls]
+    for _ in range(3):
+        x.copy_(torch.randn(500, 400))
+        graph.replay()
+        for got, call in zip(results, calls):
+            host = x.cpu().numpy()
+            want = {0: lambda: tally.sum(host), 1: lambda: tally.var(host, axis=0), 2: lambda: tally.argmax(host, axis=1),
+                    3: lambda: tally.minmax(host)}[calls.index(call)]()
+            same(gpu, got, want)
+
+
+def test_streams(torch, gpu):
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(100_000_000)
+        x = torch.full((1000, 1000), 3.0, device="cuda")
+        whole, rows = tally.sum(x), tally.sum(x, axis=1)
+        assert not side.query()
+    side.synchronize()
+    assert whole.item() == 3e6 and rows.tolist() == [3000.0] * 1000
+
+
+def test_devices(torch):
+    x = torch.ones(5, device="cuda")
+    with pytest.raises(TypeError, match="elsewhere"):
+        tally.dot(x, torch.ones(5))
+    with pytest.raises(TypeError, match="elsewhere"):
+        tally.sum(x, where=torch.ones(5, dtype=torch.bool))
+    if torch.cuda.device_count() > 1:
+        other = torch.ones(5, device="cuda:1")
+        assert tally.sum(other).device == other.device and tally.sum(other).item() == 5
+        with pytest.raises(TypeError, match="elsewhere"):
+            tally.dot(x, other)
+
+
+def test_gradients_are_not_followed(torch):
+    x = torch.ones(5, device="cuda", requires_grad=True)
+    assert tally.sum(x).item() == 5 and not tally.sum(x).requires_grad
+
+
+def test_jax(rng):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX has no GPU")
+    host = rng.standard_normal((50, 60)).astype("f4")
+    x = jax.numpy.asarray(host)
+    for op in ("sum", "var", "max"):
+        for axis in (None, 0, 1):
+            got = getattr(tally, op)(x, axis=axis)
+            assert isinstance(got, jax.Array) and got.devices() == x.devices()
+            assert np.asarray(got).tobytes() == np.asarray(getattr(tally, op)(host, axis=axis)).tobytes()
+    assert [int(i) for i in tally.argmax(x, axis=1)] == tally.argmax(host, axis=1).tolist()
+    assert isinstance(tally.minmax(x), tuple) and isinstance(tally.minmax(x).max, jax.Array)

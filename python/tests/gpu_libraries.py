@@ -1,0 +1,264 @@
+"""CUDA libraries for the tests of arrays on a GPU: the real PyTorch and CuPy where they are and see a device; else
+stand-ins for what tally uses of them, whose memory and stream are the CUDA driver's - a real one's, or that of
+tests/cuda_double.
+
+A stand-in's array knows its layout by a NumPy array of the same layout in a buffer of the host as large as its memory.
+"""
+
+import ctypes
+import functools
+import sys
+import types
+from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
+
+import numpy as np
+
+try:
+    import ml_dtypes
+    BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+except ImportError:
+    BFLOAT16 = None
+
+
+class Driver:
+    """CUDA's driver, with a context and a stream: one for all tests."""
+
+    def __init__(self):
+        self.cu = ctypes.CDLL("libcuda.so.1")
+        self.device, self.context, self.stream = c_int(), c_void_p(), c_void_p()
+        if self.cu.cuInit(0) or self.cu.cuDeviceGet(byref(self.device), 0):
+            raise OSError
+        self.call("cuDevicePrimaryCtxRetain", byref(self.context), self.device)
+        self.call("cuCtxPushCurrent_v2", self.context)
+        self.call("cuStreamCreate", byref(self.stream), c_uint(1))
+
+    def call(self, name, *arguments):
+        error = getattr(self.cu, name)(*arguments)
+        assert error == 0, f"{name}: {error}"
+
+
+@functools.lru_cache(maxsize=None)
+def the_driver():
+    return Driver()
+
+
+class Memory:
+    def __init__(self, driver, size):
+        made = c_uint64()
+        driver.call("cuMemAlloc_v2", byref(made), c_size_t(max(1, size)))
+        self.driver, self.address, self.buffer = driver, made.value, np.zeros(size, "u1")
+
+    def write(self):
+        self.driver.call("cuMemcpyHtoDAsync_v2", c_uint64(self.address), c_void_p(self.buffer.ctypes.data),
+                         c_size_t(self.buffer.nbytes), self.driver.stream)
+        self.driver.call("cuStreamSynchronize", self.driver.stream)
+
+    def read(self):
+        self.driver.call("cuMemcpyDtoHAsync_v2", c_void_p(self.buffer.ctypes.data), c_uint64(self.address),
+                         c_size_t(self.buffer.nbytes), self.driver.stream)
+        self.driver.call("cuStreamSynchronize", self.driver.stream)
+
+    def __del__(self):
+        self.driver.call("cuStreamSynchronize", self.driver.stream)
+        self.driver.call("cuMemFree_v2", c_uint64(self.address))
+
+
+class Array:
+    """What both libraries' arrays are; `layout` is NumPy's of the same layout in memory.buffer."""
+
+    def __init__(self, memory, layout):
+        self.memory, self.layout = memory, layout
+
+    @classmethod
+    def make(cls, driver, shape, dtype):
+        dtype = np.dtype(dtype)
+        memory = Memory(driver, int(np.prod(shape, dtype=int)) * dtype.itemsize)
+        return cls(memory, memory.buffer.view(dtype).reshape(shape))
+
+    @property
+    def shape(self):
+        return self.layout.shape
+
+    @property
+    def pointer(self):
+        if self.layout.size == 0:
+            return 0
+        return self.memory.address + self.layout.ctypes.data - self.memory.buffer.ctypes.data
+
+    def host(self):
+        self.memory.read()
+        return np.array(self.layout)  # as it is laid out or not: the elements count
+
+    def set(self, x):
+        self.memory.read()
+        self.layout[...] = x
+        self.memory.write()
+        return self
+
+    def copy_of(self, x):
+        return type(self).make(self.memory.driver, x.shape, x.dtype).set(x)
+
+    def __getitem__(self, cut):
+        layout = self.layout[cut]
+        return type(self)(self.memory, layout if isinstance(layout, np.ndarray) else self.layout[cut, ...])
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def view(self, dtype):
+        return type(self)(self.memory, self.layout.view(np.dtype(getattr(dtype, "numpy", dtype))))
+
+    def reshape(self, *shape):
+        return type(self)(self.memory, self.layout.reshape(*shape))
+
+    def transpose(self, *axes):
+        return type(self)(self.memory, self.layout.transpose(*axes))
+
+    permute = transpose
+
+    def broadcast(self, shape):
+        return type(self)(self.memory, np.broadcast_to(self.layout, shape))
+
+
+class CuPyArray(Array):
+    @property
+    def data(self):
+        return types.SimpleNamespace(ptr=self.pointer)
+
+    dtype = property(lambda self: self.layout.dtype)
+    strides = property(lambda self: self.layout.strides)
+    size = property(lambda self: self.layout.size)
+    device = types.SimpleNamespace(id=0)
+    get = Array.host
+
+    def __setitem__(self, cut, x):
+        self.set(x.host())
+
+
+CuPyArray.__module__ = "cupy"
+
+
+class TorchType:
+    def __init__(self, name):
+        self.name = name
+        self.numpy = BFLOAT16 if name == "bfloat16" else np.dtype(name)
+
+    def __str__(self):
+        return f"torch.{self.name}"
+
+
+NAMES = ("float64", "float32", "float16", *(() if BFLOAT16 is None else ("bfloat16",)), "int8", "int16", "int32", "int64",
+         "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128")
+TYPES = {name: TorchType(name) for name in NAMES}
+
+
+class TorchTensor(Array):
+    is_cuda = True
+    device = types.SimpleNamespace(index=0, type="cuda")
+    dtype = property(lambda self: TYPES[str(self.layout.dtype)])
+    data_ptr = property(lambda self: lambda: self.pointer)
+
+    def stride(self):
+        return tuple(s // self.layout.itemsize for s in self.layout.strides)
+
+    def is_neg(self):
+        return False
+
+    is_conj = is_neg
+
+    def contiguous(self):
+        return self if self.layout.flags.c_contiguous else self.copy_of(self.host())
+
+    def copy_(self, x):
+        self.set(x.host())
+
+    def cpu(self):
+        return types.SimpleNamespace(numpy=self.host)
+
+
+class Context:
+    def __init__(self, *_):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def functions(cls, driver):
+    """What both modules call the same."""
+    return {
+        "moveaxis": lambda x, a, b: cls(x.memory, np.moveaxis(x.layout, a, b)),
+        "full_like": lambda x, number: x.copy_of(np.full_like(x.layout, number)),
+        "stack": lambda xs: xs[0].copy_of(np.stack([x.host() for x in xs])),
+        "from_host": lambda x: cls.make(driver, x.shape, x.dtype).set(x)}
+
+
+def make_cupy(driver):
+    stream = types.SimpleNamespace(ptr=driver.stream.value)
+    return types.SimpleNamespace(
+        **functions(CuPyArray, driver), ndarray=CuPyArray,
+        empty=lambda shape, dtype: CuPyArray.make(driver, shape, dtype),
+        ascontiguousarray=lambda x: x if x.layout.flags.c_contiguous else x.copy_of(x.host()),
+        cuda=types.SimpleNamespace(Device=Context, get_current_stream=lambda: stream))
+
+
+def make_torch(driver):
+    stream = types.SimpleNamespace(cuda_stream=driver.stream.value)
+    return types.SimpleNamespace(
+        **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
+        empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
+        device=lambda kind, index: (kind, index), cuda=types.SimpleNamespace(current_stream=lambda number: stream))
+
+
+class Library:
+    """A library for the tests: brings arrays there and back."""
+
+    def __init__(self, name, module, is_real):
+        self.name, self.module, self.is_real = name, module, is_real
+
+    def there(self, x):
+        if not self.is_real:
+            return self.module.from_host(x)
+        if self.name == "cupy":
+            return self.module.asarray(x)
+        if x.dtype == BFLOAT16:
+            return self.module.from_numpy(x.view(np.int16)).cuda().view(self.module.bfloat16)
+        return self.module.from_numpy(np.ascontiguousarray(x)).reshape(x.shape).cuda()
+
+    def back(self, x):
+        assert type(x).__module__.partition(".")[0] in (self.name, "gpu_libraries"), type(x)
+        if not self.is_real:
+            return x.host()
+        if self.name == "cupy":
+            return x.get()
+        if x.dtype == self.module.bfloat16:
+            return x.cpu().view(self.module.int16).numpy().view(BFLOAT16)
+        return x.cpu().numpy()
+
+    def broadcast(self, x, shape):
+        if not self.is_real:
+            return x.broadcast(shape)
+        return x.expand(shape) if self.name == "torch" else self.module.broadcast_to(x, shape)
+
+    def transpose(self, x, order):
+        return x.permute(*order) if self.name == "torch" else x.transpose(*order)
+
+
+def find(name, monkeypatch):
+    """The library of that name; None where there is no device, nor the driver's double."""
+    try:
+        module = __import__(name)
+        if module.cuda.is_available():
+            return Library(name, module, True)
+    except (ImportError, AttributeError):
+        pass
+    try:
+        driver = the_driver()
+    except OSError:
+        return None
+    module = {"cupy": make_cupy, "torch": make_torch}[name](driver)
+    monkeypatch.setitem(sys.modules, name, module)
+    return Library(name, module, False)
