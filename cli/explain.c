@@ -47,7 +47,7 @@ const char explain_help[] =
     "Without options: 1024 elements in one block; 2^16 in blocks of 128 threads where the grid is\n"
     "sized to the device. With --draw or --svg: 16 in blocks of 8.\n";
 
-enum { WARP = 32, LAUNCHES_SHOWN = 3, STEPS_MAX = 4096 };
+enum { WARP = 32, LAUNCHES_SHOWN = 3 };
 
 /* ---- Watching ---- */
 
@@ -420,8 +420,6 @@ static int read_options(struct explanation *e, struct own_options *own, int argc
     if (e->with_steps && !e->options.as_json) return misused("--steps goes with --json");
     if (e->options.as_json && (e->draws || e->svg))
         return misused("--json is not drawn: leave out --draw and --svg");
-    if (own->spec && (e->with_steps || e->draws || e->svg))
-        return misused("--draw, --svg and --steps are for rungs; leave them out with --kernel");
     if (own->spec && optind < argc)
         return misused("explain takes a rung or --kernel; '%s' is one too many", argv[optind]);
     if (!own_options_fit(own)) return STATUS_USAGE;
@@ -455,13 +453,17 @@ static void set_defaults(struct explanation *e) {
     if (!o->run.block) o->run.block = grid || strcmp(e->rung->name, "coarsened") == 0 ? 128 : 512;
 }
 
+int explain_too_many(const struct explanation *e) {
+    return failed("the accesses of at most %d elements are told, not of %" PRIu64
+                  ": choose a smaller -n",
+                  EXPLAIN_STEPS_MAX, e->options.n);
+}
+
 /* Accesses take some 1000 bytes an element and step. */
 static int ask_for_accesses(struct explanation *e) {
     if (!e->with_steps && !e->draws && !e->svg) return STATUS_OK;
-    if (e->options.n > STEPS_MAX || e->options.run.coarsen > STEPS_MAX)
-        return failed("the accesses of at most %d elements are told, not of %" PRIu64
-                      ": choose a smaller -n",
-                      STEPS_MAX, e->options.n);
+    if (e->options.n > EXPLAIN_STEPS_MAX || e->options.run.coarsen > EXPLAIN_STEPS_MAX)
+        return explain_too_many(e);
     e->options.run.accesses = 1;
     e->options.digits = true;
     return STATUS_OK;
@@ -506,6 +508,9 @@ int explain_command(int argc, char **argv) {
     }
     status = find_rung(&e, argv[optind]);
     if (status != STATUS_OK) return status;
+    e.title = e.rung->name;
+    e.idea = e.rung->idea;
+    e.input = "x";
     set_defaults(&e);
     status = ask_for_accesses(&e);
     if (status != STATUS_OK) return status;

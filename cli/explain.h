@@ -6,6 +6,8 @@
 
 #include "ladder_options.h"
 
+#include <stdio.h>
+
 /* A step of a block that is shown. */
 struct seen_step {
     tally_ladder_step step; /* step.warp points to warps[], step.access to accesses */
@@ -36,6 +38,10 @@ struct explanation {
     bool with_steps, draws; /* --steps, --draw */
     const char *svg;        /* the file of --svg, or NULL */
     const tally_rung *rung;
+    const char *title, *idea; /* of what is drawn: the rung's, or a kernel's of one's own */
+    const char *input;        /* the array that is reduced, as the kernel calls it */
+    const char *text;         /* of a kernel of one's own; NULL: a rung's is in the library */
+    FILE *svg_to;             /* open for --svg already; NULL: the file is to be opened */
     struct seen_launch *launches;
     size_t launch_count;
     bool out_of_memory, has_dtype;
@@ -49,6 +55,10 @@ void explain_settle(struct explanation *e);
 void explain_print_launches(const struct explanation *e);
 void explain_print_totals(const struct explanation *e);
 struct json_object *explain_json_steps(const struct explanation *e);
+
+/* Accesses are told of so many elements at most. */
+enum { EXPLAIN_STEPS_MAX = 4096 };
+int explain_too_many(const struct explanation *e); /* writes that line */
 
 /* The accesses of a step for JSON (explain_steps.c). */
 struct json_object *json_accesses(const tally_ladder_step *step);

@@ -31,6 +31,7 @@ struct work {
     char file[256]; /* the student's, without its folder */
     struct own_text own;
     const struct own_function *kernel;
+    char *bytes; /* the file as it is, with a 0 behind it */
 };
 
 /* ---- Options ---- */
@@ -74,7 +75,7 @@ bool own_options_fit(const struct own_options *o) {
 
 /* ---- The file ---- */
 
-/* Reads the file into *bytes, which the caller frees. */
+/* Reads the file into *bytes, which the caller frees whatever this returns. */
 static bool read_file(const char *path, char **bytes, size_t *length) {
     struct stat about;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -90,11 +91,9 @@ static bool read_file(const char *path, char **bytes, size_t *length) {
         if (more > 0) got += more;
     }
     close(file);
-    if (more < 0) return free(*bytes), failed("%s cannot be read", path), false;
+    if (more < 0) return failed("%s cannot be read", path), false;
     *length = (size_t)got;
-    if (!memchr(*bytes, 0, *length)) return true;
-    free(*bytes);
-    return failed("%s is no text: it has a zero byte", path), false;
+    return !memchr(*bytes, 0, *length) || (failed("%s is no text: it has a zero byte", path), false);
 }
 
 /* Cuts "mine.cu:sum" in two, unless there is a file of the whole name. */
@@ -132,15 +131,15 @@ static bool choose(struct work *w, const char *name) {
 }
 
 static bool read_text(struct work *w, const char *spec) {
-    char path[256], why[200], *bytes;
+    char path[256], why[200];
     const char *name;
     size_t length;
     unsigned line;
-    if (!split(spec, path, &name) || !read_file(path, &bytes, &length)) return false;
+    if (!split(spec, path, &name) || !read_file(path, &w->bytes, &length)) return false;
+    w->bytes[length] = '\0';
     const char *slash = strrchr(path, '/');
     snprintf(w->file, sizeof w->file, "%s", slash ? slash + 1 : path);
-    const bool good = own_text_read(bytes, length, &w->own, why, sizeof why, &line);
-    free(bytes);
+    const bool good = own_text_read(w->bytes, length, &w->own, why, sizeof why, &line);
     if (!good && line) return failed("%s:%u: %s", w->file, line, why), false;
     if (!good) return failed("%s: %s", w->file, why), false;
     if (!choose(w, name)) return false;
@@ -322,8 +321,14 @@ static int run_shut(const struct work *w, const struct own_options *o,
     if (tally_own_describe(k.own, 0, &k.is) != TALLY_OK)
         return failed("%s:%u: %s", k.file, k.line, tally_error());
     remove_folder(w);
+    k.text = w->bytes;
+    if (o->svg && strcmp(o->svg, "-") != 0) {
+        static char svg_buffer[1 << 16];
+        if (!(k.svg = fopen(o->svg, "we"))) return failed("%s: %s", o->svg, strerror(errno));
+        setvbuf(k.svg, svg_buffer, _IOFBF, sizeof svg_buffer);
+    }
     own_limit(o->seconds);
-    if (!own_shut())
+    if (!own_shut(k.svg ? fileno(k.svg) : -1))
         return failed("this system cannot shut a process off (seccomp), so that no kernel of your "
                       "own is run");
     const int status = run(context, &k);
@@ -363,6 +368,7 @@ int own_in_process(const struct own_options *o, tally_op op, tally_type type,
         status = run_apart(w, o, run, context);
     remove_folder(w);
     own_text_forget(&w->own);
+    free(w->bytes);
     free(w);
     return status;
 }

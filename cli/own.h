@@ -8,6 +8,7 @@
 #include "tally.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* What was asked for. */
 struct own_options {
@@ -17,6 +18,7 @@ struct own_options {
         length; /* what the host passes for the number of elements: a number, `block`, or NULL: n */
     unsigned seconds; /* of the processor's time, at most */
     bool rungs_only;  /* an option was given that is for rungs */
+    const char *svg;  /* a file that the kernel's process is to write, or NULL */
     bool is_misused;  /* own_option() has written why */
 };
 
@@ -48,6 +50,8 @@ struct own_kernel {
     size_t block_count;
     tally_own *own; /* which holds this kernel alone; in the other process */
     tally_own_kernel is;
+    const char *text; /* the file */
+    FILE *svg;        /* open for writing, if that was asked for */
 };
 
 /* Compiles the kernel and has run() do the rest in a process of its own, which has the kernel, no files but

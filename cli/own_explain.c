@@ -8,6 +8,7 @@
 #include "ladder_counts.h"
 #include "message.h"
 #include "own_host.h"
+#include "picture.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -427,8 +428,11 @@ static int print_json(const struct report *r) {
 static bool choose_main(struct report *r) {
     struct explanation *e = r->e;
     const struct own_host *h = &r->host;
-    unsigned block = 512;
-    if (!e->options.has_n) e->options.n = h->form == OWN_WHOLE_GRID ? 1 << 16 : 1024;
+    const bool drawn = e->draws || e->svg, asked = e->options.has_n;
+    unsigned block = drawn ? 8 : 512;
+    if (!asked && drawn)
+        e->options.n = 16;
+    else if (!asked) e->options.n = h->form == OWN_WHOLE_GRID ? 1 << 16 : 1024;
     if (e->options.n < 1 || e->options.n > N_MOST)
         return misused("-n takes 1 to %d elements for a kernel of your own", N_MOST), false;
     if (e->options.n > own_host_most(h) ||
@@ -439,12 +443,19 @@ static bool choose_main(struct report *r) {
                       r->kernel->file, r->kernel->name,
                       (uint64_t)h->per_thread * (r->session.block ? r->session.block : 1024)),
                false;
-    if (h->form == OWN_WHOLE_GRID || h->segment > 2 * (uint64_t)h->block) block = 128;
+    if (block == 512 && (h->form == OWN_WHOLE_GRID || h->segment > 2 * (uint64_t)h->block))
+        block = 128;
     r->main = *h;
-    if (r->session.block || r->kernel->block_count > 0) return true;
     struct own_host other;
-    if (!own_host_at(&r->session, block, h, &other)) return true;
     struct own_run trial;
+    if (r->session.block || r->kernel->block_count > 0) {
+        /* A block whose size the text fixes may want all of its segment. */
+        if (drawn && !asked && h->form == OWN_SEGMENTS &&
+            own_host_run(&r->session, h, 16, OWN_DATA, 0, NULL, NULL, &trial) && !trial.is_right)
+            e->options.n = h->segment;
+        return true;
+    }
+    if (!own_host_at(&r->session, block, h, &other)) return true;
     if (own_host_run(&r->session, &other, e->options.n, OWN_DATA, 0, NULL, NULL, &trial) &&
         trial.is_right)
         r->main = other;
@@ -453,6 +464,10 @@ static bool choose_main(struct report *r) {
 
 static bool watch(struct report *r) {
     struct explanation *e = r->e;
+    r->session.accesses = e->with_steps || e->draws || e->svg;
+    if (r->session.accesses && e->options.n > EXPLAIN_STEPS_MAX)
+        return explain_too_many(e), false;
+    e->options.run.accesses = r->session.accesses;
     if (!own_host_run(&r->session, &r->main, e->options.n, OWN_DATA, 0, explain_note_step, e,
                       &r->run))
         return false;
@@ -467,6 +482,33 @@ static bool watch(struct report *r) {
     return true;
 }
 
+/* What is wrong with the launch that is drawn stands below the picture. */
+static int draw(struct report *r) {
+    struct explanation *e = r->e;
+    char idea[700];
+    int status = STATUS_OK;
+    void *x = own_host_elements(&r->session, r->run.n);
+    if (!x) return failed("no memory for the elements");
+    snprintf(idea, sizeof idea, "%s", r->host_words);
+    e->title = r->kernel->file;
+    e->idea = idea;
+    e->input = r->kernel->is.input;
+    e->text = r->kernel->text;
+    e->svg_to = r->kernel->svg;
+    e->options.run.type = r->kernel->is.type;
+    e->options.run.n = (size_t)r->run.n;
+    e->options.run.x = x;
+    own_host_value(&r->session, r->run.value, &e->row.value);
+    if (e->svg) status = picture_write_svg(e, e->svg);
+    if (e->draws && status == STATUS_OK) status = picture_print(e);
+    e->options.run.x = NULL;
+    free(x);
+    if (!e->draws || status != STATUS_OK) return status;
+    if (*r->run.result.sentence) printf("\nWrong: %s.\n", r->run.result.sentence);
+    if (!r->run.is_right) printf("\nThe result would be %.9g.\n", r->run.expected);
+    return finish_output();
+}
+
 static int report(void *context, struct own_kernel *kernel) {
     struct report *r = context;
     const struct ladder_options *o = &r->e->options;
@@ -475,8 +517,9 @@ static int report(void *context, struct own_kernel *kernel) {
     if (r->e->has_dtype && kernel->is.type != o->run.type)
         return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
                       tally_type_name(kernel->is.type), tally_type_name(o->run.type));
-    const bool good = own_host_find(&r->session, &r->host) && choose_main(r) && watch(r) &&
-                      try_lengths(r) && count_elements(r) &&
+    if (!own_host_find(&r->session, &r->host) || !choose_main(r) || !watch(r)) return STATUS_FAILED;
+    if (r->e->draws || r->e->svg) return draw(r);
+    const bool good = try_lengths(r) && count_elements(r) &&
                       (!r->run.result.is_complete || find_nearest(r));
     if (!good) return STATUS_FAILED;
     judge(r);
@@ -523,6 +566,9 @@ bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
 int own_explain(struct explanation *e, const struct own_options *own) {
     struct report *r = calloc(1, sizeof *r);
     if (!r) return failed("no memory for a report");
+    struct own_options with = *own;
+    with.svg = e->svg;
+    own = &with;
     r->e = e;
     r->session = (struct own_session){
         .options = own, .op = e->options.run.op, .block = e->options.run.block};

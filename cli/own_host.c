@@ -163,6 +163,17 @@ static void fill(const struct own_session *s, void *x, uint64_t n, int data, uin
         put(type, x, i, data == OWN_DATA ? datum(s->op, type, i) : data == OWN_ONES || i == unit);
 }
 
+void own_host_value(const struct own_session *s, double number, tally_value *out) {
+    const tally_type type = s->kernel->is.type;
+    *out = (tally_value){.type = type};
+    if (type == TALLY_F32)
+        out->as.f32 = (float)number;
+    else if (type == TALLY_F64)
+        out->as.f64 = number;
+    else
+        put(type, &out->as, 0, number < 0 ? (int64_t)number : (int64_t)(uint64_t)number);
+}
+
 void *own_host_elements(const struct own_session *s, uint64_t n) {
     void *x = malloc((size_t)n * tally_type_size(s->kernel->is.type));
     if (x) fill(s, x, n, OWN_DATA, 0);
@@ -179,7 +190,8 @@ static tally_own_launch launch_of(const struct own_session *s, const struct own_
                               .length = r->length,
                               .outputs = r->grid,
                               .shared_bytes = r->shared_bytes,
-                              .forgives = 1};
+                              .forgives = 1,
+                              .accesses = s->accesses};
 }
 
 static size_t shared_for(const struct own_session *s, unsigned per_thread, unsigned block) {

@@ -40,6 +40,7 @@ struct own_session {
     const struct own_options *options;
     tally_op op;
     unsigned block; /* that was asked for; 0: none */
+    bool accesses;  /* on_step() is told of them */
 };
 
 /* Finds the launch that suits the kernel. false: its line is written. */
@@ -53,6 +54,8 @@ uint64_t own_host_most(const struct own_host *h);
 bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_t n, int data,
                   uint64_t unit, void (*on_step)(void *context, const tally_ladder_step *step),
                   void *context, struct own_run *out);
+/* The number of a run as a value of the kernel's type. */
+void own_host_value(const struct own_session *s, double number, tally_value *out);
 /* The elements of OWN_DATA, which the caller frees; NULL without memory. */
 void *own_host_elements(const struct own_session *s, uint64_t n);
 /* Writes how the host launches it, in words. */

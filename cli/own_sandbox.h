@@ -10,8 +10,8 @@
 void own_limit(unsigned seconds);
 
 /* From now on this process can compute, ask for memory, write to what is open and end. It opens no file,
- * starts no process, and reaches no network: the system refuses. Closes all files but standard output and error.
- * False where the system has no such guard. */
-bool own_shut(void);
+ * starts no process, and reaches no network: the system refuses. Closes all files but standard output and error,
+ * and `kept`. False where the system has no such guard. */
+bool own_shut(int kept);
 
 #endif

@@ -370,7 +370,7 @@ static void copy_line(const char *text, unsigned number, char *out, size_t size)
 }
 
 /* The line of the last access before the operator is applied; else of the first access. */
-static void find_line(struct picture_step *p) {
+static void find_line(struct picture_step *p, const char *text) {
     const tally_ladder_access *best = NULL, *before = NULL;
     for (size_t i = 0; i < p->step->accesses && !(best && p->applies); i++) {
         const tally_ladder_access *x = &p->step->access[i];
@@ -385,7 +385,7 @@ static void find_line(struct picture_step *p) {
     if (!best) return;
     memcpy(p->file, best->file, sizeof p->file);
     p->line = best->line;
-    copy_line(tally_ladder_source(p->file), p->line, p->source, sizeof p->source);
+    copy_line(text ? text : tally_ladder_source(p->file), p->line, p->source, sizeof p->source);
 }
 
 /* ---- All of it ---- */
@@ -428,14 +428,15 @@ static void free_pending(struct maker *m) {
     memset(m->unknown, 0, sizeof m->unknown);
 }
 
-static void make_all(struct maker *m, const struct seen_step *steps, size_t count) {
+static void make_all(struct maker *m, const struct seen_step *steps, size_t count,
+                     const char *text) {
     for (size_t i = 0; i < count && !m->picture->lost; i++) {
         m->step = &m->picture->steps[i];
         m->step->step = &steps[i].step;
         m->picture->count = i + 1;
         make_step(m, m->step->step);
         if (!m->picture->lost) remember(m);
-        find_line(m->step);
+        find_line(m->step, text);
         describe_all(m->step);
         free_pending(m);
     }
@@ -443,7 +444,7 @@ static void make_all(struct maker *m, const struct seen_step *steps, size_t coun
 
 /* What the kernel reduces is known from the start. */
 static void fill_elements(struct arrays *a, const struct explanation *e) {
-    struct known *k = find_array(a, "x");
+    struct known *k = find_array(a, e->input);
     const tally_ladder_options *o = &e->options.run;
     const size_t size = tally_type_size(o->type);
     for (uint64_t i = k ? k->first : 1; k && i <= k->last && i < o->n; i++) {
@@ -465,7 +466,7 @@ bool picture_make(const struct explanation *e, const struct seen_step *steps, si
         m->arrays = &arrays;
         find_arrays(out, &arrays, steps, count);
         if (!out->lost && count && steps[0].step.launch == 0) fill_elements(&arrays, e);
-        if (!out->lost) make_all(m, steps, count);
+        if (!out->lost) make_all(m, steps, count, e->text);
     }
     for (size_t i = 0; i < arrays.count; i++)
         free(arrays.known[i].value);

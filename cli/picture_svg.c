@@ -217,8 +217,8 @@ static void write_all(FILE *f, const struct explanation *e, const struct drawing
             "%g\" "
             "role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">%s, step by "
             "step</title>\n<desc id=\"desc\">",
-            d->width, d->height, d->width, d->height, e->rung->name);
-    fprintf(f, "%s. %s of %" PRIu64 " elements in blocks of %u threads: %s. ", e->rung->idea,
+            d->width, d->height, d->width, d->height, e->title);
+    fprintf(f, "%s. %s of %" PRIu64 " elements in blocks of %u threads: %s. ", e->idea,
             tally_op_name(e->options.run.op), e->options.n, e->options.run.block, value);
     for (size_t i = 0; i < d->count; i++)
         for (size_t s = 0; s < d->pictures[i].count; s++) {
@@ -230,7 +230,7 @@ static void write_all(FILE *f, const struct explanation *e, const struct drawing
         f,
         "</desc>\n<style>\n%s</style>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
         style);
-    write_text(f, 8, 22, "head", "%s", e->rung->name);
+    write_text(f, 8, 22, "head", "%s", e->title);
     write_text(f, 8, 42, "soft", "%s of %" PRIu64 " elements, blocks of %u threads: %s",
                tally_op_name(e->options.run.op), e->options.n, e->options.run.block, value);
     double y = 60;
@@ -271,10 +271,11 @@ static bool add_blocks(struct drawing *d, const struct explanation *e) {
 
 static int write_file(const struct explanation *e, const struct drawing *d, const char *file) {
     const bool standard = strcmp(file, "-") == 0;
-    FILE *f = standard ? stdout : fopen(file, "w");
+    FILE *f = standard ? stdout : e->svg_to ? e->svg_to : fopen(file, "w");
     if (!f) return failed("%s: %s", file, strerror(errno));
     write_all(f, e, d);
     if (standard) return finish_output();
+    if (f == e->svg_to) return fflush(f) == 0 ? STATUS_OK : failed("%s: %s", file, strerror(errno));
     const bool bad = ferror(f);
     if (fclose(f) != 0 || bad) return failed("%s: %s", file, strerror(errno));
     return STATUS_OK;

@@ -199,7 +199,7 @@ static bool fits(const struct explanation *e, const struct picture *p, size_t ce
     if (needs <= width && needs < WIDTH_MAX) return true;
     failed("a row of %zu elements needs %zu columns, and here are %zu, for %zu elements: choose a "
            "smaller -n or --block, or --svg FILE (%s, n = %" PRIu64 ")",
-           picture_widest(p), needs, width, room, e->rung->name, e->options.n);
+           picture_widest(p), needs, width, room, e->title, e->options.n);
     return false;
 }
 
@@ -258,7 +258,7 @@ int picture_print(const struct explanation *e) {
             picture_free(&p);
             if (!room) return STATUS_FAILED;
         }
-    printf("%s: %s\n", e->rung->name, e->rung->idea);
+    printf("%s: %s\n", e->title, e->idea);
     tally_value_print(&e->row.value, value, sizeof value);
     printf("%s of %" PRIu64 " %s: %s\n", tally_op_name(e->options.run.op), e->options.n,
            tally_type_name(e->options.run.type), value);

@@ -38,6 +38,7 @@ enum what {
     CONFLICTS,
     LAUNCHES,
     BYTES_WRITTEN,
+    STRIDE_IN_STEP,
     WARPS_IN_STEP,
     DIVERGENT_IN_STEP,
     LANES_OF_WARP_0_IN_STEP,
@@ -119,6 +120,16 @@ static const struct question questions[] = {
      "results until one is left: how many launches?",
      "shared", 1 << 16, 256, 1, LAUNCHES, 0, "65536 become 128, and these one", 16,
      "That is log2(2^16): a launch does nine steps of the tree, not one"},
+    {"An operator is associative, but a b is not b a: strings are joined, say. interleaved-index is "
+     "safe, contiguous is not. With which element does contiguous combine element 0 first, of 16 "
+     "in a block of 8?",
+     "contiguous", 16, 8, 1, STRIDE_IN_STEP, 1,
+     "Its strides shrink and begin with the block's 8 threads: elements 1 to 7 are passed over and "
+     "come behind element 8",
+     1,
+     "That is interleaved-index, whose strides grow: it combines neighbours, the left one first, "
+     "and "
+     "so keeps their order"},
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
@@ -132,6 +143,7 @@ struct watch {
 static void on_step(void *context, const tally_ladder_step *s) {
     struct watch *w = context;
     if (s->launch || s->block || s->step + 1 != w->q->step) return;
+    if (w->q->what == STRIDE_IN_STEP) w->found = s->stride;
     for (unsigned i = 0; i < s->warps; i++)
         switch (w->q->what) {
         case WARPS_IN_STEP:

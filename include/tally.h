@@ -766,6 +766,7 @@ typedef struct tally_own_launch {
     size_t shared_bytes;  /* for arrays without a size; with the others 48 KiB at most */
     int forgives;         /* races and unwritten memory do not end it */
     uint64_t patience;    /* basic blocks of a warp between barriers; 0: 16 n + 2^12 */
+    int accesses;         /* not 0: on_step() is told of accesses; arrays have the kernel's names */
 } tally_own_launch;
 
 typedef enum tally_own_fault {

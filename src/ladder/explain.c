@@ -18,43 +18,35 @@
 
 /* ---- Accesses in the public header's words ---- */
 
-/* What the elements of an array are: accumulators, words that an accumulator is kept in, or counts. */
-enum content { ELEMENTS, WORDS, COUNTS };
-
-/* An array as the kernel's text calls it. */
-struct array {
-    const char *name;
-    enum content content;
-    tally_type type;
-};
-
-static struct array array_of(const struct climb *c, const model_access *m) {
-    const struct array none = {"", WORDS, c->first->accumulator_type};
+static struct step_array array_of(const void *climb, const model_access *m) {
+    const struct climb *c = climb;
+    const struct step_array none = {"", STEP_WORDS, c->first->accumulator_type, 0};
     if (m->kind == MODEL_EXCHANGE || m->kind == MODEL_APPLY) return none;
     if (m->shared) { /* `last`, a flag, is the only one that holds no accumulators */
         const char *name = *m->name ? m->name : "shared";
-        if (strcmp(name, "last") == 0) return (struct array){name, COUNTS, TALLY_U32};
-        return (struct array){name, ELEMENTS, c->first->accumulator_type};
+        if (strcmp(name, "last") == 0) return (struct step_array){name, STEP_COUNTS, TALLY_U32, 0};
+        return (struct step_array){name, STEP_ELEMENTS, c->first->accumulator_type, 0};
     }
     if (c->input && m->array == c->input->native)
-        return (struct array){"x", ELEMENTS, c->input_type};
+        return (struct step_array){"x", STEP_ELEMENTS, c->input_type, 0};
     if (c->output && m->array == c->output->native)
-        return (struct array){"partials", ELEMENTS, c->first->accumulator_type};
+        return (struct step_array){"partials", STEP_ELEMENTS, c->first->accumulator_type, 0};
     if (c->total && m->array == c->total->native)
-        return (struct array){"total", WORDS, c->first->accumulator_type};
+        return (struct step_array){"total", STEP_WORDS, c->first->accumulator_type, 0};
     if (c->board && m->array == c->board->native) {
         const bool count = m->place[__builtin_ctz(m->lanes)] == 0;
         const tally_type word = m->size == 4 ? TALLY_U32 : TALLY_U64;
-        return (struct array){"board", count ? COUNTS : WORDS,
-                              count ? word : c->first->accumulator_type};
+        return (struct step_array){"board", count ? STEP_COUNTS : STEP_WORDS,
+                                   count ? word : c->first->accumulator_type, 0};
     }
     return none;
 }
 
-static tally_value value_of(const struct climb *c, const struct array *array, uint64_t bits) {
+static tally_value value_of(const struct step_owner *by, const struct step_array *array,
+                            uint64_t bits) {
     tally_value v = {.type = array->type};
-    if (array->content == WORDS)
-        c->first->from_word(&v.as, &bits);
+    if (array->content == STEP_WORDS)
+        by->from_word(&v.as, &bits);
     else
         memcpy(&v.as, &bits, sizeof v.as);
     return v;
@@ -80,9 +72,11 @@ static void copy_text(char *to, size_t size, const char *text) {
     snprintf(to, size, "%.*s", (int)size - 1, text);
 }
 
-static void translate(const struct climb *c, const model_access *m, tally_ladder_access *out) {
-    const struct array array = array_of(c, m);
-    const size_t size = array.content == WORDS ? c->first->word_size : tally_type_size(array.type);
+static void translate(const struct step_owner *by, const model_access *m,
+                      tally_ladder_access *out) {
+    const struct step_array array = by->array_of(by->owner, m);
+    const size_t size = array.content == STEP_WORDS ? by->word_size : tally_type_size(array.type);
+    const uintptr_t before = array.base ? (uintptr_t)m->array - array.base : 0;
     const bool exchange = m->kind == MODEL_EXCHANGE;
     *out = (tally_ladder_access){.warp = m->warp,
                                  .lanes = m->lanes,
@@ -100,16 +94,16 @@ static void translate(const struct climb *c, const model_access *m, tally_ladder
     if (m->kind == MODEL_APPLY) return;
     for (uint32_t lanes = m->lanes; lanes; lanes &= lanes - 1) {
         const unsigned l = (unsigned)__builtin_ctz(lanes);
-        out->element[l] = exchange ? m->place[l] : m->place[l] / size;
-        out->value[l] = value_of(c, &array, m->value[l]);
-        if (exchange) out->given[l] = value_of(c, &array, m->given[l]);
+        out->element[l] = exchange ? m->place[l] : (before + m->place[l]) / size;
+        out->value[l] = value_of(by, &array, m->value[l]);
+        if (exchange) out->given[l] = value_of(by, &array, m->given[l]);
     }
 }
 
 /* A line of a header is none of the kernel's. */
 static void drop_header(tally_ladder_access *access) {
-    const size_t length = strlen(access->file);
-    if (length > 3 && strcmp(access->file + length - 3, ".cu") == 0) return;
+    const char *end = strrchr(access->file, '.');
+    if (!end || end[1] != 'h') return;
     *access->file = '\0';
     access->line = 0;
 }
@@ -126,7 +120,7 @@ static const tally_ladder_access *translate_all(struct step_listener *l, const m
         l->capacity = s->accesses;
     }
     for (size_t i = 0; i < s->accesses; i++) {
-        translate(l->climb, &s->access[i], &l->accesses[i]);
+        translate(&l->by, &s->access[i], &l->accesses[i]);
         drop_header(&l->accesses[i]);
     }
     return s->accesses ? l->accesses : NULL;
@@ -136,7 +130,6 @@ static const tally_ladder_access *translate_all(struct step_listener *l, const m
 
 void step_tell(void *listener, unsigned launch, const model_step *s) {
     struct step_listener *l = listener;
-    if (l->climb) l->n = l->climb->input_n;
     tally_ladder_warp warps[MODEL_WARPS_MAX];
     for (unsigned w = 0; w < s->warps; w++)
         warps[w] = (tally_ladder_warp){.lanes = s->warp[w].lanes,
@@ -146,7 +139,7 @@ void step_tell(void *listener, unsigned launch, const model_step *s) {
                                        .transactions = s->warp[w].transactions,
                                        .fewest_transactions = s->warp[w].fewest_transactions,
                                        .bank_conflicts = s->warp[w].bank_conflicts};
-    const tally_ladder_access *accesses = l->climb ? translate_all(l, s) : NULL;
+    const tally_ladder_access *accesses = translate_all(l, s);
     const tally_ladder_step step = {.launch = launch,
                                     .block = s->block,
                                     .step = s->step,
@@ -155,7 +148,7 @@ void step_tell(void *listener, unsigned launch, const model_step *s) {
                                     .warps = s->warps,
                                     .threads = l->threads,
                                     .warp = warps,
-                                    .n = l->n,
+                                    .n = *l->by.n,
                                     .accesses = accesses ? s->accesses : 0,
                                     .access = accesses};
     fp_env_leave(l->caller);
@@ -190,10 +183,17 @@ static tally_status explain(ladder_rung rung, const tally_ladder_options *option
     struct gpu *gpu;
     tally_status status = model_api.open(0, NULL, &gpu);
     if (status != TALLY_OK) return status;
-    listener->climb = &c;
-    status = climb_open(&c, &model_api, gpu, options) ? run(&c, rung, &probe, out) : c.status;
+    if (climb_open(&c, &model_api, gpu, options)) {
+        listener->by = (struct step_owner){.array_of = array_of,
+                                           .from_word = c.first->from_word,
+                                           .word_size = c.first->word_size,
+                                           .owner = &c,
+                                           .n = &c.input_n};
+        status = run(&c, rung, &probe, out);
+    } else {
+        status = c.status;
+    }
     climb_close(&c);
-    listener->climb = NULL;
     model_api.close(gpu);
     free(listener->accesses);
     if (status == TALLY_OK && listener->out_of_memory)

@@ -11,6 +11,7 @@
 #include "ladder/run.h"
 #include "ladder/step.h"
 #include "model/model.h"
+#include "model/own_kernel.h"
 #include "status.h"
 #include "table.h"
 #include "types.h"
@@ -21,21 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARAMETERS_MAX = 8, SHARED_MAX = 48 << 10, NAME_MAX_BYTES = 64 };
-
-/* As in own_lane.hpp. */
-struct own_parameter {
-    unsigned kind, is_const;
-    char type[8];
-};
-struct own_kernel {
-    const char *name, *parameter_names;
-    void (*call)(void *const *arguments);
-    const void *start;
-    unsigned count;
-    struct own_parameter parameters[PARAMETERS_MAX];
-};
-enum { OTHER, POINTER, INTEGER };
+enum { SHARED_MAX = 48 << 10, NAME_MAX_BYTES = 64 };
 
 struct tally_own {
     void *handle;
@@ -168,21 +155,21 @@ static tally_status find_roles(const struct own_kernel *k, struct roles *r) {
         const struct own_parameter *p = &k->parameters[i];
         char name[NAME_MAX_BYTES];
         parameter_name(k, i, name);
-        if (p->kind == OTHER)
+        if (p->kind == OWN_OTHER)
             return fail(TALLY_EUNSUPPORTED,
                         "kernel %s: parameter %s is neither a pointer to numbers nor an integer",
                         k->name, name);
-        if (p->kind == INTEGER && r->length >= 0)
+        if (p->kind == OWN_INTEGER && r->length >= 0)
             return fail(TALLY_EUNSUPPORTED,
                         "kernel %s takes two integers: nobody knows what to pass for %s", k->name,
                         name);
-        if (p->kind == INTEGER) r->length = (int)i;
-        if (p->kind == POINTER && count == 2)
+        if (p->kind == OWN_INTEGER) r->length = (int)i;
+        if (p->kind == OWN_POINTER && count == 2)
             return fail(TALLY_EUNSUPPORTED,
                         "kernel %s takes three arrays; it may take (input, output, n), "
                         "(input, output) or (array, n)",
                         k->name);
-        if (p->kind == POINTER) pointers[count++] = (int)i;
+        if (p->kind == OWN_POINTER) pointers[count++] = (int)i;
     }
     if (count == 0) return fail(TALLY_EUNSUPPORTED, "kernel %s takes no array to reduce", k->name);
     const bool turned = count == 2 && swapped(k, pointers[0], pointers[1]);
@@ -228,6 +215,7 @@ struct teller {
     const tally_own_launch *how;
     uintptr_t input, output;
     size_t size; /* of an element */
+    tally_type type;
     tally_own_result *out;
     size_t length;
 };
@@ -429,6 +417,31 @@ static void pass_on(void *context, const model_step *step) {
     step_tell(context, 0, step);
 }
 
+/* Values are read as elements where they have an element's size, else as unsigned integers. */
+static struct step_array array_of(const void *teller, const model_access *m) {
+    const struct teller *t = teller;
+    tally_type type = t->type;
+    if (m->size && m->size % t->size)
+        type = m->size == 1 ? TALLY_U8 : m->size == 2 ? TALLY_U16 : TALLY_U32;
+    struct step_array array = {"", STEP_ELEMENTS, type, 0};
+    struct own_span span;
+    const unsigned l = (unsigned)__builtin_ctz(m->lanes);
+    if (m->kind == MODEL_EXCHANGE || m->kind == MODEL_APPLY) return array;
+    if (m->shared) {
+        array.name = "shared";
+        if (own_object_array(&t->own->object, (uintptr_t)m->array + m->place[l], &array.name,
+                             &span))
+            array.base = span.base;
+    } else if ((uintptr_t)m->array == t->input) {
+        array.name = t->own->names[0];
+    } else if (t->roles.output >= 0 && (uintptr_t)m->array == t->output) {
+        array.name = t->own->names[1];
+    } else {
+        array.name = "a variable";
+    }
+    return array;
+}
+
 static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                            struct step_listener *listener, void *input, void *output) {
     const tally_own_launch *how = t->how;
@@ -437,7 +450,7 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
     const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
                                   {own->object.dynamic.base, how->shared_bytes}};
     uint64_t length = how->length;
-    void *in = NULL, *out = NULL, *arguments[PARAMETERS_MAX];
+    void *in = NULL, *out = NULL, *arguments[OWN_PARAMETERS_MAX];
     model_device *d = own->device;
     tally_status status = TALLY_ENOMEM;
     if (model_allocate(d, bytes, &in) != MODEL_OK || model_allocate(d, out_bytes, &out) != MODEL_OK)
@@ -463,7 +476,8 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                             .on_step = listener->on_step ? pass_on : NULL,
                             .context = listener,
                             .shared = shared,
-                            .forgives = how->forgives};
+                            .forgives = how->forgives,
+                            .accesses = listener->on_step && how->accesses};
     model_counts counts = {0};
     model_set_patience(d, how->patience ? how->patience : 16 * (uint64_t)how->n + 4096);
     const model_status ran = model_run(d, &l, &counts);
@@ -496,12 +510,20 @@ tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how
                        .kernel = &own->kernels[i],
                        .how = how,
                        .size = tally_type_size(kernel.type),
+                       .type = kernel.type,
                        .out = out};
     find_roles(t.kernel, &t.roles);
+    const uint64_t n = how->n;
     struct step_listener listener = {
-        .on_step = on_step, .context = context, .threads = how->block, .n = how->n};
+        .on_step = on_step,
+        .context = context,
+        .threads = how->block,
+        .by = {.array_of = array_of, .owner = &t, .n = &n}};
     listener.caller = fp_env_enter();
     status = launch(own, &t, kernel.type, &listener, input, output);
     fp_env_leave(listener.caller);
+    free(listener.accesses);
+    if (status == TALLY_OK && listener.out_of_memory)
+        return fail(TALLY_ENOMEM, "no memory for the accesses of a step");
     return status;
 }

@@ -218,12 +218,12 @@ bool own_object_is_near(const struct own_object *o, uintptr_t address) {
            (o->dynamic.bytes && address - o->dynamic.base < o->dynamic.bytes + FAR_PAST);
 }
 
-bool own_object_say(const struct own_object *o, uintptr_t address, size_t element, char *text,
-                    size_t room) {
+bool own_object_array(const struct own_object *o, uintptr_t address, const char **name,
+                      struct own_span *span) {
     const struct own_array *found = NULL;
     if (o->dynamic.bytes && address - o->dynamic.base < o->dynamic.bytes + FAR_PAST) {
-        snprintf(text, room, "%s[%zu]", o->dynamic_name,
-                 (size_t)(address - o->dynamic.base) / element);
+        *name = o->dynamic_name;
+        *span = o->dynamic;
         return true;
     }
     if (!own_object_is_near(o, address)) return false;
@@ -232,10 +232,19 @@ bool own_object_say(const struct own_object *o, uintptr_t address, size_t elemen
             (!found || o->arrays[i].span.base > found->span.base))
             found = &o->arrays[i];
     if (!found) return false;
-    if (found->span.bytes > element || address - found->span.base >= element)
-        snprintf(text, room, "%s[%zu]", found->name,
-                 (size_t)(address - found->span.base) / element);
+    *name = found->name;
+    *span = found->span;
+    return true;
+}
+
+bool own_object_say(const struct own_object *o, uintptr_t address, size_t element, char *text,
+                    size_t room) {
+    const char *name;
+    struct own_span span;
+    if (!own_object_array(o, address, &name, &span)) return false;
+    if (span.bytes > element || address - span.base >= element)
+        snprintf(text, room, "%s[%zu]", name, (size_t)(address - span.base) / element);
     else
-        snprintf(text, room, "%s", found->name);
+        snprintf(text, room, "%s", name);
     return true;
 }

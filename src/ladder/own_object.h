@@ -37,6 +37,9 @@ void own_object_forget(struct own_object *o);
 
 /* Whether an address lies in its shared arrays, or not far past them. */
 bool own_object_is_near(const struct own_object *o, uintptr_t address);
+/* Finds the shared array that an address lies in, or not far past: its name, where it begins and its bytes. */
+bool own_object_array(const struct own_object *o, uintptr_t address, const char **name,
+                      struct own_span *span);
 /* Writes "input_s[3]" to text[0..room) for an address in, or not far past, a shared array; false for any other. */
 bool own_object_say(const struct own_object *o, uintptr_t address, size_t element, char *text,
                     size_t room);

@@ -8,15 +8,32 @@
 #include "model/model.h"
 #include "tally.h"
 
-struct climb;
+/* What the elements of an array are: numbers, words that an accumulator is kept in, or counts. */
+enum step_content { STEP_ELEMENTS, STEP_WORDS, STEP_COUNTS };
+
+/* An array as the kernel's text calls it. */
+struct step_array {
+    const char *name;
+    enum step_content content;
+    tally_type type;
+    uintptr_t base; /* where it begins, if the access does not know; else 0 */
+};
+
+/* Whose kernel runs: a rung's climb, or a kernel that was loaded at run time. */
+struct step_owner {
+    struct step_array (*array_of)(const void *owner, const model_access *access);
+    void (*from_word)(void *accumulator, const void *word); /* for STEP_WORDS */
+    unsigned word_size;
+    const void *owner;
+    const uint64_t *n; /* elements that the launch reduces */
+};
 
 struct step_listener {
     void (*on_step)(void *context, const tally_ladder_step *step);
     void *context;
     struct fp_env caller;      /* the floating environment in which it is called: its own */
     unsigned threads;          /* of a block */
-    uint64_t n;                /* elements that the launch reduces; of a climb it is the climb's */
-    const struct climb *climb; /* a rung's; or NULL: then no launch may ask for accesses */
+    struct step_owner by;
     tally_ladder_access *accesses; /* of the step, in the public header's words */
     size_t capacity;
     bool out_of_memory;

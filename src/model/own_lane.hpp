@@ -466,18 +466,6 @@ __attribute__((used, noinline)) inline void *memcpy(void *to, const void *from, 
 
 /* ---- Describing a kernel -------------------------------------------------------------------- */
 
-/* The same stands in ladder/own.c. kind: 1 a pointer to elements, 2 an integer, 0 anything else. */
-struct own_parameter {
-    unsigned kind, is_const;
-    char type[8];
-};
-struct own_kernel {
-    const char *name, *parameter_names;
-    void (*call)(void *const *arguments);
-    const void *start;
-    unsigned count;
-    own_parameter parameters[8];
-};
 namespace own {
 template <class T> constexpr void name_type(char (&out)[8]) {
     int at = 0;
@@ -490,9 +478,10 @@ template <class P> struct parameter {
     static constexpr own_parameter of() {
         own_parameter p{};
         if constexpr (plain<P> && !element<P>) {
-            p.kind = (bare_t<P>)0.5 == (bare_t<P>)0 ? 2 : 0;
+            p.kind = (bare_t<P>)0.5 == (bare_t<P>)0 ? OWN_INTEGER : OWN_OTHER;
             name_type<bare_t<P>>(p.type);
         }
+        p.bytes = sizeof(P);
         return p;
     }
 };
@@ -502,7 +491,7 @@ template <class E> struct parameter<E *> {
     static constexpr own_parameter of() {
         own_parameter p{};
         if constexpr (operand<E>) {
-            p.kind = 1;
+            p.kind = OWN_POINTER;
             p.is_const = is_const<E>::value;
             name_type<plain_t<E>>(p.type);
         }
@@ -518,7 +507,7 @@ template <unsigned N, unsigned... I> struct count_to : count_to<N - 1, N - 1, I.
 template <unsigned... I> struct count_to<0, I...> { using type = places<I...>; };
 template <auto f> struct kernel;
 template <class... P, void (*f)(P...)> struct kernel<f> {
-    static_assert(sizeof...(P) <= 8, "a kernel has at most 8 parameters here");
+    static_assert(sizeof...(P) <= OWN_PARAMETERS_MAX, "a kernel has at most 8 parameters here");
     template <unsigned... I> OWN_UNSEEN static void enter(void *const *a, places<I...>) {
         f(argument<P>::of(a[I])...);
     }

@@ -83,10 +83,29 @@ def test_12(tally):
     assert (got["counts"]["useful"], got["counts"]["issued"]) == (31, 5 * 32)
 
 
+def test_13(tally):
+    """Which elements are in front of which, followed by hand through the accesses that the model tells of."""
+    def order(kernel):
+        got = explain(tally, 13, kernel, "-n", 8, "--steps")
+        assert got["correct"] and not got["wrong_for"]
+        held = {i: [i] for i in range(8)}
+        for step in got["steps"]:
+            reads = [a for a in step["accesses"] if a["act"] == "read"]
+            by_thread = {}
+            for access in reads:
+                for thread, element in zip(access["threads"], access["elements"]):
+                    by_thread.setdefault(thread, []).append(element)
+            for left, right in by_thread.values():
+                held[left] = held[left] + held[right]
+        return held[0]
+    assert order(":growing") == list(range(8))
+    assert order(":shrinking") != list(range(8)) and sorted(order(":shrinking")) == list(range(8))
+
+
 def test_every_lesson_is_in_the_readme_and_opens_with_its_question(tally):
     readme = (LESSONS / "README.md").read_text()
     files = sorted(LESSONS.glob("*.cu"))
-    assert len(files) == 12
+    assert len(files) == 13
     for path in files:
         text = path.read_text()
         assert f"({path.name})" in readme

@@ -1,5 +1,6 @@
 """`tally explain --kernel`: the forms that the texts use, faults with the student's own lines, hostile files."""
 
+import os
 import pathlib
 import shutil
 
@@ -30,6 +31,44 @@ def faults(got):
 
 def line_of(text, mark):
     return 1 + text[: text.index(mark)].count("\n")
+
+
+# ---- Drawn ----
+
+def test_drawn(tally, tmp_path):
+    """As `tally explain RUNG --draw`: the values of 16 elements are worked out here."""
+    (tmp_path / "mine.cu").write_text(SHARED.replace("TYPE", "int").replace("SIZE", "int").replace("128", "8"))
+    text = tally("explain", "--kernel", tmp_path / "mine.cu", "--draw")
+    rows = {}
+    for line in text.splitlines():
+        word = line.split()
+        if word and word[0] in ("input", "before", "after", "s"):
+            rows.setdefault(word[0], []).append(word[1:])
+    values = [int(v) for v in rows["before"][0]]
+    assert len(values) == 16 and f"sum of 16 i32: {sum(values)}" in text
+    assert [int(v) for v in rows["after"][0]] == [a + b for a, b in zip(values[:8], values[8:])]
+    assert "mine.cu:7: if (i + BLOCK < n) s[t] += input[i + BLOCK];" in text and "banks 0-7" in text
+    svg = tmp_path / "mine.svg"
+    assert tally.run("explain", "--kernel", tmp_path / "mine.cu", "--svg", svg).stdout == b""
+    assert f"blocks of 8 threads: {sum(values)}" in svg.read_text() and "</svg>" in svg.read_text()
+    assert tally("explain", "--kernel", tmp_path / "mine.cu", "--svg", "-") + "\n" == svg.read_text()
+
+
+def test_what_is_wrong_stands_below_the_picture(tally, tmp_path):
+    (tmp_path / "mine.cu").write_text(MODULO.replace("TYPE", "int").replace("__syncthreads();", ""))
+    text = tally("explain", "--kernel", tmp_path / "mine.cu", "--draw", "-n", 128, "--block", 64,
+                 env={**os.environ, "COLUMNS": "600"})
+    assert "Wrong: lanes" in text and "without a barrier between them" in text
+
+
+def test_accesses_have_the_kernels_names(explain):
+    got = explain(SHARED.replace("TYPE", "float").replace("SIZE", "int"), "-n", 300, "--steps")
+    accesses = [a for s in got["steps"] for a in s["accesses"]]
+    assert {a.get("array") for a in accesses} == {"input", "output", "s", None}
+    shared = [e for a in accesses if a.get("array") == "s" for e in a["elements"]]
+    assert (min(shared), max(shared)) == (0, 127)
+    reads = [e for a in accesses if a.get("array") == "input" for e in a["elements"]]
+    assert sorted(reads) == list(range(300))
 
 
 # ---- Forms ----

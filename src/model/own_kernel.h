@@ -1,0 +1,19 @@
+/*
+ * own_kernel.h - what a kernel that is compiled at run time says of itself: for the text that makes such a
+ * kernel (own_lane.hpp, before which this file stands) and for whoever loads it (ladder/own.c).
+ */
+enum { OWN_OTHER, OWN_POINTER, OWN_INTEGER, OWN_PARAMETERS_MAX = 8 };
+
+struct own_parameter {
+    unsigned kind; /* OWN_POINTER to elements, OWN_INTEGER, OWN_OTHER */
+    unsigned is_const;
+    unsigned bytes; /* of the parameter */
+    char type[8];   /* "f32": of an element, or of the integer */
+};
+struct own_kernel {
+    const char *name, *parameter_names; /* with commas between them */
+    void (*call)(void *const *arguments);
+    const void *start;
+    unsigned count;
+    struct own_parameter parameters[OWN_PARAMETERS_MAX];
+};
