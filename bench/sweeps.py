@@ -1,6 +1,6 @@
 """Sweeps of the ladder: one setting changes, everything else stays.
 
-    python3 bench/sweeps.py FILE.csv [--device cuda] [-n 2^30] [--only block,coarsen,finish,n]
+    python3 bench/sweeps.py FILE.csv [--device cuda] [-n 2^30] [--only block,coarsen,finish,n] [--seconds S]
 
     block    every rung, in blocks of 32 to 1024 threads
     coarsen  the rung coarsened, by 1 to 64
@@ -8,7 +8,7 @@
     n        every rung, from 2^10 elements to -n in factors of 4
 
 A line of FILE.csv is a rung in one of these. Lines are written as they are measured, and a line that is there is
-not measured again: a sweep that was cut short goes on where it stopped. TALLY names the command.
+not measured again: a sweep that was cut short, by --seconds perhaps, goes on where it stopped. TALLY names the command.
 bench/plot_sweeps.py draws the file; `scripts/gpu FOLDER sweeps` does both.
 """
 import argparse
@@ -17,6 +17,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 TALLY = os.environ.get("TALLY", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build", "bin", "tally"))
 SETTINGS = ["sweep", "device", "name", "n", "block", "coarsen", "finish"]
@@ -69,8 +70,9 @@ def main():
     options.add_argument("--device", default="cuda")
     options.add_argument("-n", type=number, default=1 << 30)
     options.add_argument("--only", default="block,coarsen,finish,n")
+    options.add_argument("--seconds", type=float, default=float("inf"), help="start nothing after so many seconds")
     args = options.parse_args()
-    rungs, there = rungs_of(args.device), set()
+    rungs, there, start = rungs_of(args.device), set(), time.monotonic()
     begun = os.path.exists(args.file) and os.path.getsize(args.file) > 0
     if begun:
         with open(args.file, newline="") as lines:
@@ -86,6 +88,8 @@ def main():
                 missing = [rung for rung in wanted if key + (rung,) not in there]
                 if not missing:
                     continue
+                if time.monotonic() - start > args.seconds:
+                    sys.exit(print(f"{args.seconds:.0f} s are over, before {sweep} {changed}: run it again to go on"))
                 print(sweep, *(f"{k} {v}" for k, v in changed.items()), flush=True)
                 got = measure(args.device, settings, missing)
                 for k in got["kernels"]:

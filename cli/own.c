@@ -93,7 +93,8 @@ static bool read_file(const char *path, char **bytes, size_t *length) {
     close(file);
     if (more < 0) return failed("%s cannot be read", path), false;
     *length = (size_t)got;
-    return !memchr(*bytes, 0, *length) || (failed("%s is no text: it has a zero byte", path), false);
+    return !memchr(*bytes, 0, *length) ||
+           (failed("%s is no text: it has a zero byte", path), false);
 }
 
 /* Cuts "mine.cu:sum" in two, unless there is a file of the whole name. */

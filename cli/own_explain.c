@@ -432,7 +432,8 @@ static bool choose_main(struct report *r) {
     unsigned block = drawn ? 8 : 512;
     if (!asked && drawn)
         e->options.n = 16;
-    else if (!asked) e->options.n = h->form == OWN_WHOLE_GRID ? 1 << 16 : 1024;
+    else if (!asked)
+        e->options.n = h->form == OWN_WHOLE_GRID ? 1 << 16 : 1024;
     if (e->options.n < 1 || e->options.n > N_MOST)
         return misused("-n takes 1 to %d elements for a kernel of your own", N_MOST), false;
     if (e->options.n > own_host_most(h) ||
@@ -465,8 +466,7 @@ static bool choose_main(struct report *r) {
 static bool watch(struct report *r) {
     struct explanation *e = r->e;
     r->session.accesses = e->with_steps || e->draws || e->svg;
-    if (r->session.accesses && e->options.n > EXPLAIN_STEPS_MAX)
-        return explain_too_many(e), false;
+    if (r->session.accesses && e->options.n > EXPLAIN_STEPS_MAX) return explain_too_many(e), false;
     e->options.run.accesses = r->session.accesses;
     if (!own_host_run(&r->session, &r->main, e->options.n, OWN_DATA, 0, explain_note_step, e,
                       &r->run))
@@ -519,8 +519,8 @@ static int report(void *context, struct own_kernel *kernel) {
                       tally_type_name(kernel->is.type), tally_type_name(o->run.type));
     if (!own_host_find(&r->session, &r->host) || !choose_main(r) || !watch(r)) return STATUS_FAILED;
     if (r->e->draws || r->e->svg) return draw(r);
-    const bool good = try_lengths(r) && count_elements(r) &&
-                      (!r->run.result.is_complete || find_nearest(r));
+    const bool good =
+        try_lengths(r) && count_elements(r) && (!r->run.result.is_complete || find_nearest(r));
     if (!good) return STATUS_FAILED;
     judge(r);
     return o->as_json ? print_json(r) : print_text(r);

@@ -120,7 +120,8 @@ static const struct question questions[] = {
      "results until one is left: how many launches?",
      "shared", 1 << 16, 256, 1, LAUNCHES, 0, "65536 become 128, and these one", 16,
      "That is log2(2^16): a launch does nine steps of the tree, not one"},
-    {"An operator is associative, but a b is not b a: strings are joined, say. interleaved-index is "
+    {"An operator is associative, but a b is not b a: strings are joined, say. interleaved-index "
+     "is "
      "safe, contiguous is not. With which element does contiguous combine element 0 first, of 16 "
      "in a block of 8?",
      "contiguous", 16, 8, 1, STRIDE_IN_STEP, 1,

@@ -38,13 +38,6 @@ static bool find_row(const char *text, const char *rung, struct measured *out) {
     return false;
 }
 
-/* interleaved-index divided by a variable before interleaved-mask came: a table without the one has no time
- * of today's other. */
-static bool is_of_today(const char *text, const char *rung) {
-    struct measured m;
-    return strcmp(rung, "interleaved-index") != 0 || find_row(text, "interleaved-mask", &m);
-}
-
 static void add_row(struct json_object *rows, const char *name, const struct measured *m) {
     struct json_object *row = json_new_object();
     json_text(row, "name", name);
@@ -73,7 +66,7 @@ static void add_h200(struct json_object *page) {
     for (size_t i = 0; tally_ladder_rung(i); i++) {
         struct measured m;
         const char *name = tally_ladder_rung(i)->name;
-        add_row(rows, name, is_of_today(text, name) && find_row(text, name, &m) ? &m : NULL);
+        add_row(rows, name, find_row(text, name, &m) ? &m : NULL);
     }
     json_member(object, "rows", rows);
     json_item(json_object_object_get(page, "measured"), object);

@@ -514,11 +514,10 @@ tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how
                        .out = out};
     find_roles(t.kernel, &t.roles);
     const uint64_t n = how->n;
-    struct step_listener listener = {
-        .on_step = on_step,
-        .context = context,
-        .threads = how->block,
-        .by = {.array_of = array_of, .owner = &t, .n = &n}};
+    struct step_listener listener = {.on_step = on_step,
+                                     .context = context,
+                                     .threads = how->block,
+                                     .by = {.array_of = array_of, .owner = &t, .n = &n}};
     listener.caller = fp_env_enter();
     status = launch(own, &t, kernel.type, &listener, input, output);
     fp_env_leave(listener.caller);

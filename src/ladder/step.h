@@ -31,8 +31,8 @@ struct step_owner {
 struct step_listener {
     void (*on_step)(void *context, const tally_ladder_step *step);
     void *context;
-    struct fp_env caller;      /* the floating environment in which it is called: its own */
-    unsigned threads;          /* of a block */
+    struct fp_env caller; /* the floating environment in which it is called: its own */
+    unsigned threads;     /* of a block */
     struct step_owner by;
     tally_ladder_access *accesses; /* of the step, in the public header's words */
     size_t capacity;
