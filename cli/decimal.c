@@ -10,11 +10,11 @@
  */
 #include "decimal.h"
 
+#include "decimal_powers.h"
 #include "narrow.h"
 #include "types.h"
 
 #include <fenv.h>
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -121,17 +121,15 @@ static inline uint64_t load(const char *text) {
     return w ^ 0x3030303030303030u;
 }
 
-/* How many of the bytes are digits, before the first that is none. A byte above 9 sets its own high bit; what it
- * carries over reaches bytes behind it only. */
-static inline unsigned count_digits(uint64_t w) {
-    const uint64_t others = (w | (w + 0x7676767676767676u)) & 0x8080808080808080u;
-    return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+/* The high bits of bytes that are no digits, up to the first of them; behind it there may be more. A byte above 9 sets
+ * its own high bit; what it carries over reaches bytes behind it only. */
+static inline uint64_t mark_others(uint64_t w) {
+    return (w | (w + 0x7676767676767676u)) & 0x8080808080808080u;
 }
 
-/* The number that the first `count` digits are (after Lemire, "Quickly parsing eight digits"): they are moved
- * behind zeros, then brought together by pairs, fours and eights. */
-static inline uint64_t join_digits(uint64_t w, unsigned count) {
-    w = count ? w << (64 - 8 * count) : 0;
+/* The number that eight digits are (after Lemire, "Quickly parsing eight digits"): brought together by pairs, fours
+ * and eights. */
+static inline uint64_t join_digits(uint64_t w) {
     w = w * 10 + (w >> 8); /* pairs, in every other byte */
     return ((w & 0x000000ff000000ffu) * 0x000f424000000064u +
             (w >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u) >>
@@ -142,17 +140,15 @@ static inline uint64_t join_digits(uint64_t w, unsigned count) {
  * than 19 in all. Returns the first byte that is none. */
 ALWAYS_INLINE const char *read_digits(const char *at, uint64_t w, uint64_t *value) {
     static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
-    for (;;) {
-        const unsigned count = count_digits(w);
-        const uint64_t read = join_digits(w, count);
-        if (count < 8) {
-            *value = *value * tens[count] + read;
-            return at + count;
-        }
-        *value = *value * 100000000 + read;
+    uint64_t others;
+    while (!(others = mark_others(w))) {
+        *value = *value * 100000000 + join_digits(w);
         at += 8;
         w = load(at);
     }
+    const unsigned bit = (unsigned)__builtin_ctzll(others), count = bit / 8;
+    *value = *value * tens[count] + join_digits(w << 8 << (63 - bit)); /* behind zeros */
+    return at + count;
 }
 
 /* Reads a sign and the digits behind it. Both texts that may follow are loaded before it is known which. */
@@ -165,35 +161,32 @@ static inline const char *read_signed(const char *text, bool *negative, const ch
     return read_digits(*first, *first == text ? without : with, value);
 }
 
-/* The double nearest to digits * 10^exponent, in *out; false where another way is needed.
+/* The double nearest to digits * 10^exponent, in *out; false where another way is needed (after Lemire, "Number
+ * parsing at a gigabyte per second").
  *
- * Both factors are exact in the format that is computed in, so that one rounding is made (Clinger 1990). In
- * the wider format, of 64 bits, a second one follows, to 53. It goes wrong only where the first has
- * landed on a midpoint of the doubles: the bits below the double's are then 100...0. */
+ * The digits, shifted up to 64 bits, are multiplied by 128 bits of the power. Of the product its highest 128 bits are
+ * kept: what is cut off from the power, and from the product, is less than 2 of their last place. The highest 53
+ * are the double's. What is below them, `rest` and `low`, decides how they are rounded, unless it is as near as that
+ * to one half. Nothing overflows or is subnormal: the result is 0, or in [10^-64, 2^64 * 10^64). */
 ALWAYS_INLINE bool scale(uint64_t digits, int exponent, double *out) {
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (digits <= (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
-        const double x = (double)(int64_t)digits;
-        *out = exponent < 0 ? x / tens[-exponent] : x * tens[exponent];
-        return true;
-    }
-#if LDBL_MANT_DIG == 64 && defined(__x86_64__)
-    static const long double wide[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
-                                       1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
-                                       1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L,
-                                       1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
-    if (exponent >= -27 && exponent <= 27) {
-        long double x = (long double)digits;
-        uint64_t mantissa;
-        x = exponent < 0 ? x / wide[-exponent] : x * wide[exponent];
-        memcpy(&mantissa, &x, sizeof mantissa);
-        *out = (double)x;
-        return (mantissa & 0x7ff) != 0x400;
-    }
-#endif
-    return false;
+    *out = (double)(int64_t)digits;
+    if (exponent == 0 && digits <= (uint64_t)1 << 53) return true;
+    if (!digits) return true;
+    if (exponent < -POWER_MOST || exponent > POWER_MOST) return false;
+    const uint64_t *power = decimal_powers[exponent + POWER_MOST];
+    const int shift = __builtin_clzll(digits);
+    digits <<= shift;
+    const unsigned __int128 product =
+        (unsigned __int128)digits * power[0] + ((unsigned __int128)digits * power[1] >> 64);
+    const uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
+    const unsigned is_long = high >> 63; /* it has 64 bits, else 63 */
+    const uint64_t half = (uint64_t)0x200 << is_long, rest = high & (2 * half - 1);
+    if (low + 2 <= 2 && (rest == half || rest == half - 1)) return false;
+    const int binary = (217706 * exponent) >> 16; /* floor(log2(10^exponent)) */
+    const uint64_t field = (uint64_t)(1085 + binary - shift + (int)is_long);
+    const uint64_t bits = (field << 52) + (high >> (10 + is_long)) + (rest >= half);
+    memcpy(out, &bits, sizeof bits);
+    return true;
 }
 
 /* The f32 nearest to what *x was rounded from: wrong only where *x is a midpoint of two f32s. */

@@ -303,6 +303,23 @@ def test_quick_numbers_are_read_as_slow_ones(tally):
             assert bits(tally, name, w) == b
 
 
+def test_decimals_beside_midpoints(tally):
+    """For each power of ten, decimals of up to 19 digits right below and above midpoints of neighbouring f64s."""
+    rng = np.random.default_rng(seed := random_seed())
+    words = []
+    for power in range(-70, 71):
+        for odd in (rng.integers(2**52, 2**53, 8) * 2 + 1).tolist():
+            scaled = Fraction(odd) / Fraction(10) ** power
+            while scaled >= 10**19 // 2:
+                scaled /= 2
+            while scaled < 10**18:
+                scaled *= 2
+            words += [f"{int(scaled)}e{power}", f"-{int(scaled) + 1}e{power}"]
+    for part in (words[k::10] for k in range(10)):
+        want = np.bitwise_xor.reduce(np.array([exact.rounded("f64", Fraction(w)) for w in part], dtype="u8"))
+        assert int(tally.json("xor", "--text", stdin="\n".join(part).encode())["bits"], 16) == int(want), (seed, part)
+
+
 def test_npy_is_no_text(tally, tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(3.0))
