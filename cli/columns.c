@@ -1,11 +1,16 @@
 /*
- * columns.c - see columns.h. libcsv parses.
+ * columns.c - see columns.h. Several threads read pieces of the table (pieces.c, rows.c).
+ *
+ * A piece is taken to begin with a row. Where a row goes on from the piece before, in quotes or because it is very
+ * long, what was made of the piece is dropped, and the reading of the one before goes on in it. The elements of a piece
+ * are handed on by key, piece by piece: so every group gets its elements in the order of their rows, and groups come
+ * in order of first appearance, whatever the threads.
  */
 #include "columns.h"
 
 #include "message.h"
 #include "names.h"
-#include "progress.h"
+#include "rows.h"
 #include "text.h"
 #include "types.h"
 
@@ -14,37 +19,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BYTES = 1 << 18, CELL_BYTES = 4096, NAMES_BYTES = 4096 };
+enum { NAMES_BYTES = 4096 };
 static const size_t NOWHERE = SIZE_MAX;
-
-struct column {
-    const char *name; /* not ended by a zero byte */
-    size_t length;
-    size_t field;   /* where it is in a row, from 0 */
-    bool is_in_row; /* the row that is being read has it */
-    size_t bytes;   /* of the cell */
-    char cell[CELL_BYTES + DECIMAL_SPARE];
-};
 
 struct table {
     const struct columns *columns;
     struct source *source;
     struct groups *groups;
-    uint64_t line; /* the line that is being read, from 1 */
-    uint64_t row_line;
-    size_t field; /* of the row, from 0 */
+    struct layout layout;
+    bool apart; /* each value column has groups of its own */
+
+    /* The header. */
     bool in_header, failed;
-    bool apart, in_pairs; /* of the value columns: each has groups of its own, or two are x and y */
-    size_t count, values; /* of the columns that are looked at; the first of them have the values */
-    struct column *column;
-    char *key; /* with room for the keys of all columns */
+    struct csv_parser parser;
+    size_t field;
+    uint64_t header_lines, header_line; /* line ends read; where the header begins, from 1 */
     size_t names_bytes;
-    char names[NAMES_BYTES]; /* of the header, for messages */
+    char names[NAMES_BYTES]; /* for messages */
+
+    /* In order. */
+    uint64_t line; /* the number of the line that the next piece begins with, from 1 */
+    struct progress_of_rows *open; /* the row that goes on in it, or NULL; owned */
+    char *key;                     /* with room for a key and a column's name; owned */
 };
 
 static bool wrong(struct table *t) {
     t->failed = true;
     return false;
+}
+
+static bool no_memory(const struct table *t) {
+    return failed("no memory to read %s", t->source->name), false;
 }
 
 /* ---- Which columns ---- */
@@ -75,7 +80,7 @@ static size_t by_number(const struct column *c) {
 
 static void add_columns(struct table *t, const char *text) {
     for (size_t left = columns_count(text); left; left--) {
-        struct column *c = &t->column[t->count++];
+        struct column *c = &t->layout.column[t->layout.count++];
         c->name = text;
         c->length = strcspn(text, ",");
         c->field = by_number(c);
@@ -84,14 +89,29 @@ static void add_columns(struct table *t, const char *text) {
     }
 }
 
+static int compare_fields(const void *a, const void *b) {
+    const struct column *const *one = a, *const *other = b;
+    return ((*one)->field > (*other)->field) - ((*one)->field < (*other)->field);
+}
+
+static void order_columns(struct layout *l) {
+    for (size_t i = 0; i < l->count; i++)
+        l->order[i] = &l->column[i];
+    qsort(l->order, l->count, sizeof *l->order, compare_fields);
+}
+
 /* ---- The header ---- */
 
-static void see_name(struct table *t, const char *name, size_t length) {
-    for (size_t i = 0; i < t->count; i++) {
-        struct column *c = &t->column[i];
+/* libcsv calls this with each name ... */
+static void on_name(void *data, size_t length, void *context) {
+    struct table *t = context;
+    const char *name = data ? data : "";
+    for (size_t i = 0; i < t->layout.count; i++) {
+        struct column *c = &t->layout.column[i];
         if (c->field == NOWHERE && c->length == length && memcmp(name, c->name, length) == 0)
             c->field = t->field;
     }
+    t->field++;
     if (t->names_bytes + length + 2 > NAMES_BYTES) return;
     if (t->names_bytes) t->names[t->names_bytes++] = ' ';
     memcpy(t->names + t->names_bytes, name, length);
@@ -111,143 +131,132 @@ static bool no_column(struct table *t, const struct column *c) {
 
 static bool end_header(struct table *t) {
     t->in_header = false;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->column[i].field == NOWHERE) return no_column(t, &t->column[i]);
+    for (size_t i = 0; i < t->layout.count; i++)
+        if (t->layout.column[i].field == NOWHERE) return no_column(t, &t->layout.column[i]);
+    order_columns(&t->layout);
     return true;
-}
-
-/* ---- Rows ---- */
-
-static bool bad_cell(struct table *t, const struct column *c, enum decimal_result result) {
-    char shown[QUOTED_BYTES];
-    const char *type = t->groups->is_decimal ? "decimal" : tally_type_name(t->source->type);
-    const int length = (int)c->length;
-    quoted(c->cell, c->bytes, shown);
-    if (result == DECIMAL_RANGE)
-        failed("%s:%" PRIu64 ": %s does not fit %s", t->source->name, t->row_line, shown, type);
-    else if (!c->bytes || text_is_missing(c->cell))
-        failed("%s:%" PRIu64
-               ": column %.*s has no number, but '%s'; --skip-na leaves such rows out",
-               t->source->name, t->row_line, length, c->name, shown);
-    else if (t->row_line == 1 && !t->columns->has_header)
-        failed("%s:1: '%s' is no %s number; where the first line has names, add --header",
-               t->source->name, shown, type);
-    else
-        failed("%s:%" PRIu64 ": '%s' in column %.*s is no %s number", t->source->name, t->row_line,
-               shown, length, c->name, type);
-    return wrong(t);
-}
-
-static bool is_left_out(const struct table *t, const struct column *c) {
-    return t->source->how.skip_na && (!c->bytes || text_is_missing(c->cell));
-}
-
-static bool read_cell(struct table *t, const struct column *c, uint64_t *element) {
-    enum decimal_result result = DECIMAL_MALFORMED;
-    if (strlen(c->cell) == c->bytes) {
-        const char *end = decimal_quick(t->source->type, c->cell, element);
-        result = end && !*end ? DECIMAL_OK : decimal_read(t->source->type, c->cell, element);
-    }
-    return result == DECIMAL_OK || bad_cell(t, c, result);
-}
-
-/* Adds a cell, or the two of a pair, to the group of the row's key. */
-static bool add_value(struct table *t, const struct column *c, size_t key_bytes) {
-    uint64_t x, y;
-    struct group *group = groups_find(t->groups, t->key, key_bytes);
-    if (!group) return wrong(t);
-    if (is_left_out(t, c) || (t->in_pairs && is_left_out(t, &c[1]))) return true;
-    if (t->groups->is_decimal) {
-        const enum decimal_result result =
-            strlen(c->cell) == c->bytes ? money_add(group->money, c->cell) : DECIMAL_MALFORMED;
-        if (result != DECIMAL_OK) return bad_cell(t, c, result);
-    } else if (!read_cell(t, c, &x) || (t->in_pairs && !read_cell(t, &c[1], &y))) {
-        return false;
-    } else if (!group_add(t->groups, group, &x, t->in_pairs ? &y : NULL)) {
-        return wrong(t);
-    }
-    t->source->elements++;
-    return true;
-}
-
-/* Writes the key's fields, each ended by a zero byte but for the last; returns their bytes. */
-static size_t make_key(const struct table *t) {
-    size_t used = 0;
-    for (size_t i = t->values; i < t->count; i++) {
-        if (i > t->values) t->key[used++] = 0;
-        memcpy(t->key + used, t->column[i].cell, t->column[i].bytes);
-        used += t->column[i].bytes;
-    }
-    return used;
-}
-
-/* Adds the name of a column to the key's fields. */
-static size_t add_name(const struct table *t, size_t used, const struct column *c) {
-    if (t->count > t->values) t->key[used++] = 0;
-    memcpy(t->key + used, c->name, c->length);
-    return used + c->length;
-}
-
-static bool check_row(struct table *t) {
-    for (size_t i = 0; i < t->count; i++) {
-        const struct column *c = &t->column[i];
-        if (!c->is_in_row) {
-            failed("%s:%" PRIu64 ": the line has %zu field%s, and no column %.*s", t->source->name,
-                   t->row_line, t->field, t->field == 1 ? "" : "s", (int)c->length, c->name);
-            return wrong(t);
-        }
-        if (i < t->values || !memchr(c->cell, 0, c->bytes)) continue;
-        failed("%s:%" PRIu64 ": the key in column %.*s has a zero byte", t->source->name,
-               t->row_line, (int)c->length, c->name);
-        return wrong(t);
-    }
-    return true;
-}
-
-static bool end_row(struct table *t) {
-    if (t->in_header) return end_header(t);
-    if (!check_row(t)) return false;
-    const size_t used = make_key(t);
-    if (!t->apart) return add_value(t, t->column, used);
-    for (size_t i = 0; i < t->values; i++)
-        if (!add_value(t, &t->column[i], add_name(t, used, &t->column[i]))) return false;
-    return true;
-}
-
-static bool keep(struct table *t, struct column *c, const char *data, size_t length) {
-    if (length >= CELL_BYTES) {
-        failed("%s:%" PRIu64 ": a field is longer than %d bytes", t->source->name, t->row_line,
-               CELL_BYTES - 1);
-        return wrong(t);
-    }
-    memcpy(c->cell, data, length);
-    c->cell[length] = 0;
-    c->bytes = length;
-    return c->is_in_row = true;
-}
-
-/* libcsv calls this with each field ... */
-static void on_field(void *data, size_t length, void *context) {
-    struct table *t = context;
-    const char *text = data ? data : "";
-    if (t->failed) return;
-    if (t->field == 0) t->row_line = t->line;
-    for (size_t i = 0; i < length; i++)
-        t->line += text[i] == '\n';
-    if (t->in_header) see_name(t, text, length);
-    for (size_t i = 0; i < t->count && !t->in_header && !t->failed; i++)
-        if (t->column[i].field == t->field) keep(t, &t->column[i], text, length);
-    t->field++;
 }
 
 /* ... and this at each line's end, also of a line without anything. */
-static void on_row(int end, void *context) {
+static void on_names_end(int end, void *context) {
     struct table *t = context;
-    if (!t->failed && t->field) end_row(t);
-    if (end == '\n') t->line++;
+    if (t->field) end_header(t);
     t->field = 0;
-    for (size_t i = 0; i < t->count; i++)
-        t->column[i].is_in_row = false;
+    t->header_line = t->header_lines + (end == '\n') + 1;
+}
+
+/* Reads on, up to the header's end or the piece's; the piece then begins behind it. *lines becomes how many line ends
+ * that were. */
+static bool read_header(struct table *t, struct piece *piece, uint64_t *lines) {
+    const uint64_t before = t->header_lines;
+    while (t->in_header && !t->failed && piece->begin < piece->end) {
+        const char *at = piece->text + piece->begin;
+        const size_t length = piece->end - piece->begin;
+        size_t n = 0;
+        while (n < length && at[n] != '\n' && at[n] != '\r')
+            n++;
+        n += n < length; /* one row at most ends with that */
+        if (csv_parse(&t->parser, at, n, on_name, on_names_end, t) != n) return no_memory(t);
+        t->header_lines += at[n - 1] == '\n';
+        piece->begin += n;
+    }
+    *lines = t->header_lines - before;
+    return !t->failed;
+}
+
+/* To be called at the table's end. */
+static bool has_header(struct table *t) {
+    if (!t->in_header) return true;
+    csv_set_opts(&t->parser, CSV_REPALL_NL | CSV_STRICT | CSV_STRICT_FINI);
+    if (csv_fini(&t->parser, on_name, on_names_end, t) != 0)
+        failed("%s:%" PRIu64 ": a quote is opened in this line and not closed", t->source->name,
+               t->header_line);
+    else
+        failed("%s is empty: it has no line with the columns' names", t->source->name);
+    return false;
+}
+
+/* ---- What is wrong ---- */
+
+static bool tell_cell(const struct table *t, const struct fault *f, uint64_t line) {
+    char shown[QUOTED_BYTES];
+    const char *name = t->source->name;
+    const char *type = t->layout.is_decimal ? "decimal" : tally_type_name(t->layout.type);
+    const int length = (int)f->column->length;
+    quoted(f->cell, f->bytes, shown);
+    if (f->result == DECIMAL_RANGE)
+        failed("%s:%" PRIu64 ": %s does not fit %s", name, line, shown, type);
+    else if (!f->bytes || text_is_missing(f->cell))
+        failed("%s:%" PRIu64
+               ": column %.*s has no number, but '%s'; --skip-na leaves such rows out",
+               name, line, length, f->column->name, shown);
+    else if (line == 1 && !t->columns->has_header)
+        failed("%s:1: '%s' is no %s number; where the first line has names, add --header", name,
+               shown, type);
+    else
+        failed("%s:%" PRIu64 ": '%s' in column %.*s is no %s number", name, line, shown, length,
+               f->column->name, type);
+    return false;
+}
+
+static bool tell(const struct table *t, const struct fault *f) {
+    const char *name = t->source->name;
+    const uint64_t line = t->line + f->line;
+    const int length = f->column ? (int)f->column->length : 0;
+    if (f->kind == BAD_CELL) return tell_cell(t, f, line);
+    if (f->kind == NO_MEMORY) return no_memory(t);
+    if (f->kind == NO_COLUMN)
+        failed("%s:%" PRIu64 ": the line has %zu field%s, and no column %.*s", name, line,
+               f->fields, f->fields == 1 ? "" : "s", length, f->column->name);
+    else if (f->kind == ZERO_IN_KEY)
+        failed("%s:%" PRIu64 ": the key in column %.*s has a zero byte", name, line, length,
+               f->column->name);
+    else
+        failed("%s:%" PRIu64 ": a field is longer than %d bytes", name, line, CELL_BYTES - 1);
+    return false;
+}
+
+/* ---- Handing on ---- */
+
+static bool add_decimals(const struct group *group, const struct keys *keys,
+                         const struct short_decimal *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (x[i].places < 0)
+            money_add(group->money, keys->text + x[i].digits);
+        else
+            money_add_short(group->money, x[i].digits, (int)x[i].places);
+    return true;
+}
+
+/* The group of a piece's key, or of it and a value column. */
+static struct group *find_group(struct table *t, const struct keys *keys, size_t key,
+                                const struct column *c) {
+    size_t used = keys->list[key].bytes;
+    memcpy(t->key, keys->text + keys->list[key].at, used);
+    if (t->apart) {
+        if (t->layout.count > t->layout.values) t->key[used++] = 0;
+        memcpy(t->key + used, c->name, c->length);
+        used += c->length;
+    }
+    return groups_find(t->groups, t->key, used);
+}
+
+static bool hand_on(struct table *t, const struct made_rows *m) {
+    const struct layout *l = &t->layout;
+    for (size_t k = 0; k < m->keys.count; k++)
+        for (size_t i = 0; i < l->lists; i++) {
+            const struct values *v = &m->list[i];
+            const size_t first = v->key ? v->first[k] : 0;
+            const size_t n = (v->key ? v->first[k + 1] : v->count) - first;
+            const unsigned char *x = v->x_sorted + first * l->element;
+            const unsigned char *y = v->y ? v->y_sorted + first * l->element : NULL;
+            struct group *group = find_group(t, &m->keys, k, &l->column[i]);
+            if (!group || !(l->is_decimal ? add_decimals(group, &m->keys, (const void *)x, n)
+                                          : group_add(t->groups, group, x, y, n)))
+                return false;
+            t->source->elements += n;
+        }
+    return true;
 }
 
 /* ---- The whole table ---- */
@@ -266,88 +275,130 @@ static char find_delimiter(const char *text, size_t length) {
     return ',';
 }
 
-/* So that a tab that parts fields is not taken for a blank. */
-static int is_blank(unsigned char c) {
-    return c == ' ';
+/* Finds out about the table, from its first piece. */
+static bool begin_table(struct table *t, const struct piece *piece) {
+    const size_t size = piece->end + piece->rest - piece->begin;
+    const char *text = piece->text + piece->begin;
+    t->layout.delimiter =
+        t->columns->delimiter ? t->columns->delimiter : find_delimiter(text, size);
+    csv_set_delim(&t->parser, (unsigned char)t->layout.delimiter);
+    if (!memchr(text, 0, size)) return true;
+    return failed("%s is no text, but -c wants a table", t->source->name), false;
 }
 
-static bool parse_all(struct table *t, struct csv_parser *parser, char *buffer) {
-    size_t got, start;
-    bool is_first = true;
+static bool prepare(void *context, struct piece *piece) {
+    struct table *t = context;
+    struct made_rows *m = piece->made;
+    uint64_t lines;
+    if (piece->is_first && !begin_table(t, piece)) return false;
+    if (!read_header(t, piece, &lines)) return false;
+    if (!rows_prepare(m, &t->layout, t->in_header ? 0 : piece->end - piece->begin))
+        return no_memory(t);
+    m->header_lines = lines;
+    return true;
+}
+
+static void make(void *context, struct piece *piece) {
+    (void)context;
+    if (!piece->continues) rows_read(piece->made, piece);
+}
+
+static void release(void *made) {
+    rows_release(made);
+}
+
+static bool take(struct table *t, const struct piece *piece) {
+    struct made_rows *m = piece->made;
+    if (t->open)
+        rows_read_on(m, piece, t->open);
+    else if (piece->continues)
+        rows_read(m, piece);
+    t->open = NULL;
+    if (m->fault.kind) return tell(t, &m->fault);
+    t->line += m->lines;
+    if (m->goes_on) t->open = rows_leave(m);
+    return hand_on(t, m);
+}
+
+static bool read_all(struct table *t, struct pieces *pieces) {
+    struct piece *piece;
     do {
-        if (!source_read(t->source, buffer, READ_BYTES, &got)) return false;
-        progress_add(got);
-        start = is_first && got >= 3 && memcmp(buffer, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-        if (is_first)
-            csv_set_delim(parser,
-                          (unsigned char)(t->columns->delimiter ? t->columns->delimiter
-                                                                : find_delimiter(buffer, got)));
-        if (is_first && memchr(buffer, 0, got))
-            return failed("%s is no text, but -c wants a table", t->source->name), false;
-        is_first = false;
-        if (csv_parse(parser, buffer + start, got - start, on_field, on_row, t) != got - start)
-            return failed("%s:%" PRIu64 ": %s", t->source->name, t->line,
-                          csv_strerror(csv_error(parser))),
-                   false;
-    } while (got && !t->failed);
-    if (t->failed) return false;
-    csv_set_opts(parser, CSV_REPALL_NL | CSV_STRICT | CSV_STRICT_FINI);
-    if (csv_fini(parser, on_field, on_row, t) != 0)
+        if (!pieces_next(pieces, &piece) || (piece && !take(t, piece))) return false;
+    } while (piece);
+    if (t->open)
         return failed("%s:%" PRIu64 ": a quote is opened in this line and not closed",
-                      t->source->name, t->field ? t->row_line : t->line),
+                      t->source->name, t->line - rows_open_lines(t->open)),
                false;
-    if (!t->failed && t->in_header)
-        return failed("%s is empty: it has no line with the columns' names", t->source->name),
-               false;
-    return !t->failed;
+    return has_header(t);
 }
 
 static bool parse(struct table *t) {
-    struct csv_parser parser;
-    char *buffer = malloc(READ_BYTES);
-    if (!buffer || csv_init(&parser, CSV_REPALL_NL) != 0)
-        return free(buffer), failed("no memory to read %s", t->source->name), false;
-    csv_set_space_func(&parser, is_blank);
-    bool done = parse_all(t, &parser, buffer);
-    csv_free(&parser);
-    free(buffer);
+    const struct piece_work work = {.context = t,
+                                    .cuts_lines = true,
+                                    .made_bytes = sizeof(struct made_rows),
+                                    .prepare = prepare,
+                                    .make = make,
+                                    .release = release};
+    struct pieces *pieces;
+    if (csv_init(&t->parser, CSV_REPALL_NL) != 0) return no_memory(t);
+    csv_set_space_func(&t->parser, rows_blank);
+    const bool done = pieces_open(t->source, &work, &pieces) && read_all(t, pieces);
+    pieces_close(pieces);
+    rows_progress_free(t->open);
+    csv_free(&t->parser);
     return done;
 }
 
 /* Columns that are reduced apart have a group each, also where there are no rows; so none is named twice. */
 static bool begin_groups(struct table *t) {
-    for (size_t i = 0; i < t->values && t->apart; i++) {
-        const struct column *c = &t->column[i];
+    const struct layout *l = &t->layout;
+    for (size_t i = 0; i < l->values && t->apart; i++) {
+        const struct column *c = &l->column[i];
         for (size_t k = 0; k < i; k++)
-            if (t->column[k].length == c->length &&
-                memcmp(t->column[k].name, c->name, c->length) == 0)
+            if (l->column[k].length == c->length &&
+                memcmp(l->column[k].name, c->name, c->length) == 0)
                 return failed("-c names column %.*s twice", (int)c->length, c->name), false;
-        if (t->values == t->count && !groups_find(t->groups, c->name, c->length)) return false;
+        if (l->values == l->count && !groups_find(t->groups, c->name, c->length)) return false;
     }
     return true;
+}
+
+static bool feed(struct table *t) {
+    struct layout *l = &t->layout;
+    const struct columns *columns = t->columns;
+    t->in_header = columns->has_header;
+    t->apart = columns_apart(columns);
+    t->line = t->header_line = 1;
+    l->type = t->source->type;
+    l->is_decimal = t->groups->is_decimal;
+    l->skip_na = t->source->how.skip_na;
+    l->in_pairs = columns->in_pairs;
+    add_columns(t, columns->value);
+    l->values = l->count;
+    add_columns(t, columns->by);
+    l->lists = l->in_pairs ? 1 : l->values;
+    l->element = l->is_decimal ? sizeof(struct short_decimal) : tally_type_size(l->type);
+    order_columns(l);
+    return begin_groups(t) && parse(t);
 }
 
 bool columns_feed(const struct columns *columns, struct source *source, struct groups *groups) {
     struct table *t = calloc(1, sizeof *t);
     const size_t most = 1 + columns_count(columns->value) + columns_count(columns->by);
     struct column *column = calloc(most, sizeof *column);
+    const struct column **order = calloc(most, sizeof *order);
     char *key = malloc(most * CELL_BYTES + strlen(columns->value));
-    bool fed = t && column && key;
+    bool fed = t && column && order && key;
     if (!fed) failed("no memory to read %s", source->name);
     if (fed) {
-        *t = (struct table){.columns = columns, .source = source, .groups = groups, .line = 1};
-        t->in_header = columns->has_header;
-        t->column = column;
-        t->key = key;
-        t->apart = columns_apart(columns);
-        t->in_pairs = columns->in_pairs;
-        add_columns(t, columns->value);
-        t->values = t->count;
-        add_columns(t, columns->by);
-        fed = begin_groups(t) && parse(t);
+        *t = (struct table){.columns = columns, .source = source, .groups = groups, .key = key};
+        t->layout.column = column;
+        t->layout.order = order;
+        fed = feed(t);
     }
     free(t);
     free(column);
+    free(order);
     free(key);
     return fed;
 }

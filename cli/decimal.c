@@ -252,6 +252,24 @@ const char *decimal_quick(tally_type type, const char *text, void *element) {
                                   : quick_integer(type, tally_type_size(type), text, element);
 }
 
+const char *decimal_split(const char *text, int64_t *digits, int *places) {
+    bool negative;
+    const char *first;
+    uint64_t value;
+    const char *at = read_signed(text, &negative, &first, &value);
+    size_t count = (size_t)(at - first);
+    *places = 0;
+    if (*at == '.') {
+        const char *point = at + 1;
+        at = read_digits(point, load(point), &value);
+        *places = (int)(at - point);
+        count += (size_t)(at - point);
+    }
+    if (count - 1 > 17 || *at == 'e' || *at == 'E') return NULL; /* none, too many, or a power */
+    *digits = negative ? -(int64_t)value : (int64_t)value;
+    return at;
+}
+
 /* decimal_many() for one type, which the compiler knows. */
 static inline const char *many(tally_type type, const char *at, const char *end,
                                unsigned char **element, uint64_t *lines) {

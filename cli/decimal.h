@@ -27,7 +27,10 @@ enum decimal_result decimal_read(tally_type type, const char *text, void *elemen
 const char *decimal_quick(tally_type type, const char *text, void *element);
 enum { DECIMAL_SPARE = 16 };
 
-/* Reads such numbers from text up to `end`, each with one blank or line end behind it, into **element and
+/* Reads a number of up to 18 digits, without an exponent, as digits * 10^-places. Else as decimal_quick(). */
+const char *decimal_split(const char *text, int64_t *digits, int *places);
+
+/* Reads numbers as decimal_quick() does from text up to `end`, each with one blank or line end behind it, into **element and
  * onward, and adds the line ends to *lines. Returns where something else stands, which is to be read another
  * way; *element is then behind the last one read. As decimal_quick() it may look at bytes behind the end. */
 const char *decimal_many(tally_type type, const char *text, const char *end,

@@ -14,17 +14,24 @@ static bool no_memory(const struct groups *g) {
     return failed("no memory for more than %zu groups; reduce parts of the data", g->count), false;
 }
 
-/* Fowler, Noll and Vo's hash. */
-static uint64_t hash(const char *key, size_t length) {
-    uint64_t h = 0xcbf29ce484222325u;
+/* Eight bytes at a time, each stirred by a multiplication (after Fowler, Noll and Vo's of single bytes). */
+uint64_t groups_hash(const char *key, size_t length) {
+    uint64_t h = 0xcbf29ce484222325u ^ length, word;
+    for (; length >= 8; key += 8, length -= 8) {
+        memcpy(&word, key, 8);
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+    }
+    word = 0;
     for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)key[i]) * 0x100000001b3u;
-    return h ^ h >> 29;
+        word = word << 8 | (unsigned char)key[i];
+    h = (h ^ word) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
 }
 
 /* The slot of the key: where it is, or where it may go. */
 static size_t *find_slot(const struct groups *g, const char *key, size_t length) {
-    size_t i = (size_t)hash(key, length) & (g->slot_count - 1);
+    size_t i = (size_t)groups_hash(key, length) & (g->slot_count - 1);
     for (;; i = (i + 1) & (g->slot_count - 1)) {
         if (!g->slots[i]) return &g->slots[i];
         const struct group *found = &g->list[g->slots[i] - 1];
@@ -102,18 +109,22 @@ static bool widen(unsigned char **memory, size_t room) {
     return grown;
 }
 
-bool group_add(struct groups *g, struct group *group, const void *x, const void *y) {
-    const size_t size = tally_type_size(g->problem->type);
-    if (group->used == group->room && group->room < MOST_ROOM) {
-        const size_t room = group->room ? 4 * group->room : FIRST_ROOM;
+bool group_add(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
+    const size_t bytes = n * tally_type_size(g->problem->type);
+    if (!bytes) return true;
+    if (bytes > MOST_ROOM / 2) return flush(g, group) && group_feed(g, group, x, y, n);
+    if (group->used + bytes > MOST_ROOM && !flush(g, group)) return false;
+    if (group->used + bytes > group->room) {
+        size_t room = group->room ? group->room : FIRST_ROOM;
+        while (room < group->used + bytes)
+            room *= 4;
         if (!widen(&group->element, room) || (y && !widen(&group->partner, room)))
             return no_memory(g);
         group->room = room;
     }
-    if (group->used == group->room && !flush(g, group)) return false;
-    memcpy(group->element + group->used, x, size);
-    if (y) memcpy(group->partner + group->used, y, size);
-    group->used += size;
+    memcpy(group->element + group->used, x, bytes);
+    if (y) memcpy(group->partner + group->used, y, bytes);
+    group->used += bytes;
     return true;
 }
 

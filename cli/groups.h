@@ -32,12 +32,14 @@ struct groups {
     size_t slot_count;
 };
 
+/* A hash of the key. */
+uint64_t groups_hash(const char *key, size_t length);
 /* The group of this key, made if it is new. It may move with the next call. */
 struct group *groups_find(struct groups *groups, const char *key, size_t length);
 /* A new one at the end, which groups_find() does not find. */
 struct group *groups_append(struct groups *groups, const char *key);
-/* Adds an element, or many; y: the partners of dot, or NULL. */
-bool group_add(struct groups *groups, struct group *group, const void *x, const void *y);
+/* Adds elements; y: the partners of dot, or NULL. Few are collected; group_feed() adds them at once. */
+bool group_add(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
 bool group_feed(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
 /* Feeds what has been added to all of them; to be called at the end. */
 bool groups_flush(struct groups *groups);

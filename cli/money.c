@@ -1,8 +1,9 @@
 /*
  * money.c - see money.h.
  *
- * Digits are added to the limb that they belong to, and carries made only now and then: a limb has room
- * for 2^33 times nine digits.
+ * A short number, as nearly all are, is added as an integer to the others with as many places. Of a longer one each
+ * digit is added to the limb that it belongs to. Carries are made only now and then, after at most 2^30 numbers: a limb
+ * has room for 2^33 times nine digits, and 128 bits for 2^67 times eighteen.
  */
 #include "money.h"
 
@@ -12,8 +13,28 @@
 static const int64_t BASE = 1000000000;
 static const uint32_t CARRY_AFTER = 1u << 30;
 
+/* Moves the short numbers' sums into limbs: of each, what is before the point, below 2^90, to four and what is
+ * behind it to two, all of one sign. */
+static void gather(struct money *m) {
+    for (int p = 0; p <= MONEY_SHORT; p++) {
+        int64_t ten = 1;
+        for (int i = 0; i < p; i++)
+            ten *= 10;
+        __int128 whole = m->brief[p] / ten;
+        const int64_t behind = (int64_t)(m->brief[p] % ten) * ((int64_t)1000000000000000000 / ten);
+        if (!m->brief[p]) continue;
+        m->brief[p] = 0;
+        m->limb[MONEY_POINT - 1] += behind / BASE;
+        m->limb[MONEY_POINT - 2] += behind % BASE;
+        for (int i = 0; i < 3; i++, whole /= BASE)
+            m->limb[MONEY_POINT + i] += (int64_t)(whole % BASE);
+        m->limb[MONEY_POINT + 3] += (int64_t)whole;
+    }
+}
+
 /* Makes limbs 0..BASE-1, but for the highest, which has the sign. */
 static void carry(struct money *m) {
+    gather(m);
     for (int i = 0; i + 1 < MONEY_LIMBS; i++) {
         int64_t over = m->limb[i] / BASE - (m->limb[i] % BASE < 0);
         m->limb[i] -= over * BASE;
@@ -60,8 +81,23 @@ static enum decimal_result parse(const char *text, struct written *w) {
     return w->first >= MONEY_DIGITS || w->places > MONEY_DIGITS ? DECIMAL_RANGE : DECIMAL_OK;
 }
 
+void money_add_short(struct money *m, int64_t digits, int places) {
+    m->brief[places] += digits;
+    if (places > m->places) m->places = places;
+    if (++m->since == CARRY_AFTER) carry(m);
+}
+
+enum decimal_result money_check(const char *text) {
+    struct written w;
+    return parse(text, &w);
+}
+
 enum decimal_result money_add(struct money *m, const char *text) {
     static const int64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    int64_t digits;
+    int places;
+    const char *end = decimal_split(text, &digits, &places);
+    if (end && !*end) return money_add_short(m, digits, places), DECIMAL_OK;
     struct written w;
     enum decimal_result result = parse(text, &w);
     if (result != DECIMAL_OK) return result;
