@@ -17,7 +17,8 @@ struct answer {
     size_t count;
     tally_value value[TALLY_VALUES_MAX];
     tally_op op[TALLY_VALUES_MAX];
-    char whole[MONEY_TEXT]; /* the one value, where it is of no element type; else "" */
+    char whole[TALLY_VALUES_MAX][WIDE_TEXT]; /* a value that does not fit its type; else "" */
+    char money[MONEY_TEXT];                  /* the one value, of decimals; else "" */
 };
 
 /* ---- Lowering ---- */
@@ -31,26 +32,34 @@ static int tell_range(const struct reduction *r, const tally_state *state) {
 }
 
 static bool lower(const struct reduction *r, const tally_state *state, struct answer *a) {
-    *a->whole = 0;
+    *a->money = 0;
     a->n = tally_state_count(state);
     tally_status status = tally_problem_values(&r->problem, &a->count);
     if (status == TALLY_OK) status = tally_state_value(state, a->value);
     if (status == TALLY_ERANGE) {
-        if (!wide_print(&r->problem, state, a->whole)) return tell_range(r, state), false;
         a->value[0].type = 0;
-    } else if (status == TALLY_EINVAL && a->n == 0) {
+        if (!wide_print(&r->problem, state, 0, a->whole[0])) return tell_range(r, state), false;
+        a->op[0] = r->problem.op;
+        return true;
+    }
+    if (status == TALLY_EINVAL && a->n == 0) {
         return failed("there is no %s of nothing: the input holds no number", r->asked), false;
     } else if (status != TALLY_OK) {
         return failed("%s", tally_error()), false;
     }
-    for (size_t i = 0; i < a->count; i++)
+    for (size_t i = 0; i < a->count; i++) {
         a->op[i] = tally_problem_value_op(&r->problem, i);
+        if (a->value[i].type || !a->n || !wide_print(&r->problem, state, i, a->whole[i]))
+            *a->whole[i] = 0;
+    }
     return true;
 }
 
 static void lower_money(const struct money *money, struct answer *a) {
-    *a = (struct answer){.count = 1, .op = {TALLY_SUM}};
-    money_print(money, a->whole);
+    a->n = 0;
+    a->count = 1;
+    a->op[0] = TALLY_SUM;
+    money_print(money, a->money);
 }
 
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
@@ -73,30 +82,24 @@ static bool lower_all(const struct reduction *r, struct answer *a) {
 /* ---- Text ---- */
 
 static const char *value_text(const struct answer *a, size_t i, char text[32]) {
-    if (*a->whole) return a->whole;
+    if (*a->money) return a->money;
+    if (*a->whole[i]) return a->whole[i];
     tally_value_print(&a->value[i], text, 32);
     return text;
-}
-
-/* Why the i-th of several values is none; "" where it is one. */
-static const char *reason(const struct reduction *r, const struct answer *a, size_t i) {
-    if (a->value[i].type || *a->whole) return "";
-    if (a->n == 0) return "of nothing";
-    return *tally_type_name(r->problem.type) == 'u' ? "it does not fit u64" : "it does not fit i64";
 }
 
 static void print_values(const struct reduction *r, const struct answer *a) {
     const bool is_table = r->problem.op == TALLY_DESCRIBE && r->op_count == 1;
     for (size_t i = 0; i < a->count; i++) {
         char buffer[32];
-        const char *name = tally_op_name(a->op[i]), *why = reason(r, a, i);
-        const char *text = value_text(a, i, buffer);
+        const char *name = tally_op_name(a->op[i]), *text = value_text(a, i, buffer);
         if (a->count == 1)
             puts(text);
         else if (!is_table)
             printf("%s\t%s\n", name, text);
         else
-            printf(*why ? "%-6s  %s (%s)\n" : "%-6s  %s\n", name, text, why);
+            printf("%-6s  %s%s\n", name, text,
+                   a->value[i].type || *a->whole[i] ? "" : " (of nothing)");
     }
 }
 
@@ -177,12 +180,10 @@ static int print_text(const struct reduction *r) {
 /* ---- JSON ---- */
 
 static void json_answer(struct json_object *object, const struct answer *a) {
-    if (*a->whole) {
-        json_text(object, "value", a->whole);
-        json_null(object, "bits");
-    } else {
-        json_results(object, a->value, a->count);
-    }
+    const char *whole[TALLY_VALUES_MAX];
+    for (size_t i = 0; i < a->count; i++)
+        whole[i] = *a->money ? a->money : *a->whole[i] ? a->whole[i] : NULL;
+    json_results(object, a->value, whole, a->count);
 }
 
 /* A key of one field is a text, one of several a list of texts; a column's name stands apart. */

@@ -378,7 +378,7 @@ static int print_json(const struct bench *b) {
     json_measure(object, "roof_gbps", (double)b->bytes * 1e-9 / roof);
     json_measure(object, "of_roof", of(b, roof, ours));
     json_measure(object, "of_openmp", of(b, b->median[OPENMP], ours));
-    json_results(object, b->value, b->values);
+    json_results(object, b->value, NULL, b->values);
     return json_print(object);
 }
 

@@ -68,6 +68,17 @@ bool columns_apart(const struct columns *columns) {
     return !columns->in_pairs && columns_count(columns->value) > 1;
 }
 
+bool columns_differ(const struct columns *columns) {
+    for (const char *at = columns_apart(columns) ? columns->value : NULL, *other; at;) {
+        const size_t length = strcspn(at, ",");
+        for (other = columns->value; other < at; other += strcspn(other, ",") + 1)
+            if (strcspn(other, ",") == length && memcmp(other, at, length) == 0)
+                return failed("-c names column %.*s twice", (int)length, at), false;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return true;
+}
+
 /* A column that is given by its number; NOWHERE for a name. */
 static size_t by_number(const struct column *c) {
     size_t number = 0;
@@ -349,17 +360,11 @@ static bool parse(struct table *t) {
     return done;
 }
 
-/* Columns that are reduced apart have a group each, also where there are no rows; so none is named twice. */
+/* Columns that are reduced apart have a group each, also where there are no rows. */
 static bool begin_groups(struct table *t) {
     const struct layout *l = &t->layout;
-    for (size_t i = 0; i < l->values && t->apart; i++) {
-        const struct column *c = &l->column[i];
-        for (size_t k = 0; k < i; k++)
-            if (l->column[k].length == c->length &&
-                memcmp(l->column[k].name, c->name, c->length) == 0)
-                return failed("-c names column %.*s twice", (int)c->length, c->name), false;
-        if (l->values == l->count && !groups_find(t->groups, c->name, c->length)) return false;
-    }
+    for (size_t i = 0; i < l->values && t->apart && l->values == l->count; i++)
+        if (!groups_find(t->groups, l->column[i].name, l->column[i].length)) return false;
     return true;
 }
 

@@ -24,6 +24,9 @@ size_t columns_count(const char *text);
 /* Whether several value columns are reduced, each for itself. */
 bool columns_apart(const struct columns *columns);
 
+/* Whether none of those is named twice; else a line says which is. */
+bool columns_differ(const struct columns *columns);
+
 /* Adds the columns of a table, which is text, to the groups. A group's key has the fields of the columns in `by`,
  * and behind them the column's name where several are reduced apart; it is "" where there are neither. False,
  * with the line that says why, where that cannot be done. */

@@ -115,14 +115,25 @@ void json_items(struct json_object *values, struct json_object *bits_list,
     }
 }
 
-void json_results(struct json_object *object, const tally_value *values, size_t count) {
+void json_results(struct json_object *object, const tally_value *values, const char *const *whole,
+                  size_t count) {
+    if (count == 1 && whole && whole[0]) {
+        json_text(object, "value", whole[0]);
+        json_null(object, "bits");
+        return;
+    }
     if (count == 1) {
         json_result(object, values);
         return;
     }
     struct json_object *value_list = json_new_list(), *bits_list = json_new_list();
     for (size_t i = 0; i < count; i++)
-        json_items(value_list, bits_list, &values[i]);
+        if (whole && whole[i]) {
+            json_item(value_list, json_new_text(whole[i]));
+            put_item(bits_list, NULL);
+        } else {
+            json_items(value_list, bits_list, &values[i]);
+        }
     json_member(object, "value", value_list);
     json_member(object, "bits", bits_list);
 }

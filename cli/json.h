@@ -26,8 +26,10 @@ void json_measure(struct json_object *object, const char *key, double measured);
 /* The keys "value" and "bits". The value keeps its shortest decimal; a NaN or an infinity, which
  * JSON does not have, is the text "nan", "inf" or "-inf". */
 void json_result(struct json_object *object, const tally_value *value);
-/* The same of several values, as two lists; a value that there is not is null. */
-void json_results(struct json_object *object, const tally_value *values, size_t count);
+/* The same of several values, as two lists; a value that there is not is null. Where whole[i] is not NULL it is the
+ * value as a text, which has no bits; `whole` may be NULL. */
+void json_results(struct json_object *object, const tally_value *values, const char *const *whole,
+                  size_t count);
 /* The value and its bits, or null for one that there is not, at the end of two lists. */
 void json_items(struct json_object *values, struct json_object *bits, const tally_value *value);
 /* A list of the operators' names. */

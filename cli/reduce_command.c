@@ -32,7 +32,7 @@ const char reduce_help[] =
     "Without a FILE, or where it is -, standard input is read. A .npy file and text are\n"
     "recognised, also where gzip or zstd has packed them; a.npz:x is a member of an archive. Text\n"
     "is numbers with blanks or line ends between them; lines that start with # are left out.\n"
-    "Of an Arrow or Parquet file -c names the column; Python with pyarrow reads it.\n"
+    "Of an Arrow or Parquet file -c names the columns; Python with pyarrow reads it.\n"
     "\n"
     "  --dtype TYPE    the elements' type: needed for raw data; f64 where it is text\n"
     "  --text          the input is text: needed beside --dtype\n"
@@ -282,7 +282,7 @@ int reduce_command(int argc, char **argv) {
         r.how.text_option = r.columns.value ? "-c" : "--decimal";
         r.columns.in_pairs = reduction_asks(&r, TALLY_DOT);
         r.how.column = r.columns.value;
-        r.how.is_shared = r.is_decimal || r.columns.by || columns_count(r.columns.value) > 1;
+        r.how.needs_text = r.is_decimal || r.columns.by || (r.columns.in_pairs && r.how.skip_na);
     }
     const bool named = optind < argc;
     struct work work = {&r, named ? argv + optind : standard_input, named ? argc - optind : 1};

@@ -122,7 +122,8 @@ static void prepare_groups(struct reduction *r) {
     r->groups.is_decimal = r->is_decimal;
 }
 
-static bool feed_source(struct reduction *r, struct source *s) {
+/* key: of the group of a column that is no text's. */
+static bool feed_source(struct reduction *r, struct source *s, const char *key) {
     const void *x;
     size_t n;
     if (!check_type(r, s) || !create_state(r)) return false;
@@ -130,28 +131,27 @@ static bool feed_source(struct reduction *r, struct source *s) {
     if (r->columns.value && s->is_text) return columns_feed(&r->columns, s, &r->groups);
     if (r->is_decimal) s->money = &r->money;
     struct group *own = r->by_file         ? groups_append(&r->groups, s->name)
-                        : r->columns.value ? groups_find(&r->groups, "", 0)
+                        : r->columns.value ? groups_find(&r->groups, key, strlen(key))
                                            : NULL;
     if ((r->by_file || r->columns.value) && !own) return false;
     do {
-        if (!source_next(s, &x, &n) || !feed(r, s->name, x, NULL, n)) return false;
+        if (!source_next(s, &x, &n)) return false;
+        if (!r->columns.value && !feed(r, s->name, x, NULL, n)) return false;
         if (own && !group_feed(&r->groups, own, x, NULL, n)) return false;
     } while (n);
     return true;
 }
 
-static bool feed_all(struct reduction *r, char **names, int count) {
-    for (int i = 0; i < count; i++) {
-        struct source s;
-        if (!source_open(&s, names[i], &r->how)) return false;
-        bool fed = feed_source(r, &s);
-        r->numbers += s.elements;
-        if (r->columns.value || r->is_decimal)
-            r->bytes += s.elements * tally_type_size(r->problem.type);
-        source_close(&s);
-        if (!fed) return false;
-    }
-    return !r->columns.value || groups_flush(&r->groups);
+static bool feed_file(struct reduction *r, const char *name, const struct reading *how,
+                      const char *key) {
+    struct source s;
+    if (!source_open(&s, name, how)) return false;
+    const bool fed = feed_source(r, &s, key);
+    r->numbers += s.elements;
+    if (r->columns.value || r->is_decimal)
+        r->bytes += s.elements * tally_type_size(r->problem.type);
+    source_close(&s);
+    return fed;
 }
 
 /* ---- Two inputs in step ---- */
@@ -189,6 +189,15 @@ static bool tell_lengths(struct side *a, struct side *b) {
     return false;
 }
 
+/* Of two columns there may be more in other files, and the answer is their group's. */
+static bool feed_pairs(struct reduction *r, const char *name, const void *x, const void *y,
+                       size_t n) {
+    if (!r->columns.value) return feed(r, name, x, y, n);
+    r->bytes += 2 * (uint64_t)n * tally_type_size(r->problem.type);
+    struct group *group = groups_find(&r->groups, "", 0);
+    return group && group_add(&r->groups, group, x, y, n);
+}
+
 static bool feed_in_step(struct reduction *r, struct side *a, struct side *b) {
     const size_t size = tally_type_size(a->source.type);
     const uint64_t m = source_count(&a->source), n = source_count(&b->source);
@@ -198,24 +207,56 @@ static bool feed_in_step(struct reduction *r, struct side *a, struct side *b) {
         if (a->ended && b->ended) return true;
         if (a->ended || b->ended) return tell_lengths(a, b);
         const size_t both = a->n < b->n ? a->n : b->n;
-        if (!feed(r, a->source.name, a->x, b->x, both)) return false;
+        if (!feed_pairs(r, a->source.name, a->x, b->x, both)) return false;
         a->x += both * size, a->n -= both;
         b->x += both * size, b->n -= both;
     }
 }
 
-static bool feed_two(struct reduction *r, char **names) {
+static bool feed_two(struct reduction *r, char *const name[2], const struct reading how[2]) {
     struct side a = {.n = 0}, b = {.n = 0};
-    if (!source_open(&a.source, names[0], &r->how)) return false;
+    if (!source_open(&a.source, name[0], &how[0])) return false;
     bool fed = false;
-    if (source_open(&b.source, names[1], &r->how)) {
+    if (source_open(&b.source, name[1], &how[1])) {
         fed = check_type(r, &a.source) && check_type(r, &b.source) && create_state(r) &&
               feed_in_step(r, &a, &b);
-        r->numbers = a.source.elements;
+        r->numbers += a.source.elements;
         source_close(&b.source);
     }
     source_close(&a.source);
     return fed;
+}
+
+/* ---- Columns of Arrow files, which are read one by one ---- */
+
+static bool feed_columns(struct reduction *r, char *name) {
+    struct reading how[2] = {r->how, r->how};
+    char column[2][256];
+    size_t i = 0;
+    for (const char *at = r->columns.value;; i++) {
+        const size_t length = strcspn(at, ",");
+        char *const own = column[i % 2];
+        if (length >= sizeof *column) return failed("%s has no column %s", name, at), false;
+        memcpy(own, at, length);
+        own[length] = 0;
+        how[i % 2].column = own;
+        if (!r->columns.in_pairs && !feed_file(r, name, &how[i % 2], own)) return false;
+        if (!at[length]) break;
+        at += length + 1;
+    }
+    if (!r->columns.in_pairs) return true;
+    prepare_groups(r);
+    return feed_two(r, (char *const[]){name, name}, how);
+}
+
+static bool feed_all(struct reduction *r, char **names, int count) {
+    for (int i = 0; i < count; i++) {
+        const bool by_column =
+            r->columns.value && columns_count(r->columns.value) > 1 && arrow_is_file(names[i]);
+        if (!(by_column ? feed_columns(r, names[i]) : feed_file(r, names[i], &r->how, "")))
+            return false;
+    }
+    return !r->columns.value || groups_flush(&r->groups);
 }
 
 /* ---- All of it ---- */
@@ -224,10 +265,11 @@ int reduction_run(struct reduction *r, char **names, int count) {
     const bool two = reduction_asks(r, TALLY_DOT) && !r->columns.value;
     if (two && count != 2)
         return misused("dot takes two inputs, x and y, not %d; see 'tally help dot'", count);
-    if (!look_at_all(r, names, count)) return STATUS_FAILED;
+    if (!columns_differ(&r->columns) || !look_at_all(r, names, count)) return STATUS_FAILED;
+    const struct reading how[2] = {r->how, r->how};
     const double start = clock_seconds();
     progress_begin(r->total);
-    if (!(two ? feed_two(r, names) : feed_all(r, names, count))) return STATUS_FAILED;
+    if (!(two ? feed_two(r, names, how) : feed_all(r, names, count))) return STATUS_FAILED;
     progress_end();
     r->seconds = clock_seconds() - start;
     return answer_print(r);

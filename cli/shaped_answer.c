@@ -73,7 +73,7 @@ static bool add_result(void *context, uint64_t number, const tally_value *value)
         struct json_object *group = json_new_object();
         json_count(group, "key", number);
         json_count(group, "n", job->group_count[number]);
-        json_results(group, value, job->results.values);
+        json_results(group, value, NULL, job->results.values);
         json_item(p->groups, group);
         return true;
     }
@@ -129,7 +129,7 @@ static void put_lists(struct printing *p, struct json_object *object) {
 static bool add_single(void *context, uint64_t number, const tally_value *value) {
     const struct printing *p = context;
     (void)number;
-    json_results(p->groups, value, p->job->results.values);
+    json_results(p->groups, value, NULL, p->job->results.values);
     return true;
 }
 

@@ -197,9 +197,9 @@ static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
 /* The helper's pipe takes the place of the file. */
 static bool recognise_arrow(struct source *s) {
     char type[8] = "";
-    if (s->how.is_shared)
-        return failed("%s is an Arrow or Parquet file, of which one column is reduced at a time, "
-                      "without --by and --decimal; save it as comma-separated values for them",
+    if (s->how.needs_text)
+        return failed("%s is an Arrow or Parquet file, whose columns are reduced without --by, "
+                      "--decimal and pairs with --skip-na; save it as comma-separated values",
                       s->name),
                false;
     close(s->file);

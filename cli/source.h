@@ -27,7 +27,7 @@ struct reading {
     bool skip_na;            /* text: what says that a value is missing is left out */
     uint64_t threads;        /* that may read text */
     const char *column;      /* of a table, or NULL */
-    bool is_shared; /* the columns are several, or have keys, or are decimals: a matter of text */
+    bool needs_text;         /* rows have keys, are decimals, or pairs of which some are left out */
 };
 
 struct source {

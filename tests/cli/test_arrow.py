@@ -67,6 +67,23 @@ def test_columns_are_arrays(tally, here, file):
         "sum", folder / "f8.npy", folder / "f8.npy")
 
 
+@pytest.mark.parametrize("file", ["t.parquet", "t.arrow"])
+def test_several_columns(tally, here, tmp_path, file):
+    folder, env = here
+    f8 = tally("sum", folder / "f8.npy")
+    gaps = str(sum(k // 8 if k % 8 == 0 else k / 8 for k in range(30_000) if k % 7 not in (3, 5)))
+    assert tally("sum", "-c", "f8,gaps", "--skip-na", folder / file, env=env) == f"f8\t{f8}\ngaps\t{gaps}"
+    x = np.load(folder / "f8.npy")
+    table = tmp_path / "t.csv"
+    table.write_text("i,f8\n" + "".join(f"{i},{v!r}\n" for i, v in enumerate(x.tolist())))
+    both = tally("sum,count", "-c", "f8,11", folder / file, env=env)
+    assert both == f"column\tsum\tcount\nf8\t{f8}\t30000\n11\t{f8}\t30000"
+    assert tally("dot", "-c", "f8,f8", folder / file, env=env) == tally("sumsq", folder / "f8.npy")
+    assert tally("dot", "-c", "f8,f8", folder / file, table, folder / file, env=env) == tally("sumsq", *[folder / "f8.npy"] * 3)
+    got = tally.json("min", "-c", "f8,gaps", "--skip-na", folder / file, env=env)
+    assert [(g["column"], g["n"]) for g in got["groups"]] == [("f8", 30_000), ("gaps", sum(k % 7 not in (3, 5) for k in range(30_000)))]
+
+
 def test_the_only_column(tally, here):
     folder, env = here
     assert tally("mean", folder / "one.parquet", env=env) == tally("mean", folder / "f8.npy")
@@ -91,8 +108,12 @@ def test_what_is_wrong_with_a_file(tally, here, tmp_path):
         f"{path}: column text is of type string; a column of numbers is needed")
     assert tally.fails("sum", "-c", "f8", "--dtype", "f32", path, env=env) == (
         f"{path} holds f64, but --dtype says f32; leave --dtype out or convert the array")
-    for args in (("-c", "f8", "--by", "i1"), ("-c", "f8,f4"), ("-c", "f8", "--decimal")):
-        assert "one column is reduced at a time" in tally.fails("sum", *args, path, env=env)
+    for args in (("sum", "-c", "f8", "--by", "i1"), ("sum", "-c", "f8", "--decimal"), ("dot", "-c", "f8,gaps", "--skip-na")):
+        assert "are reduced without --by, --decimal and pairs with --skip-na" in tally.fails(*args, path, env=env)
+    assert tally.fails("sum", "-c", "f8,f8", path, env=env) == "-c names column f8 twice"
+    assert tally.fails("sum", "-c", "f8,f4", path, env=env).startswith(f"{path} holds f64 but {path} holds f32; ")
+    assert tally.fails("sum", "-c", "f8,q", path, env=env).startswith(f"{path} has no column q; ")
+    assert tally.fails("sum", "-c", f"f8,{'q' * 300}", path, env=env) == f"{path} has no column {'q' * 300}"
     with path.open("rb") as file:
         assert tally.fails("sum", "-c", "f8", stdin=file, env=env) == (
             "standard input is a Parquet file; give it by its name, not packed and not through a pipe")

@@ -182,6 +182,24 @@ def test_sums_beyond_64_bits(tally, tmp_path, name):
                                 ("dot", [path, tmp_path / "y.npy"], sum(v * w for v, w in zip(x.tolist(), y.tolist())))):
             assert int(tally(op, *files)) == want, op
             assert float(tally(op, "--out", "f64", *files)) == float(want), op
+        every = ["count", "mean", "nans", "norm1", "min", "sumsq", "norm2", "argmax", "std", "sum", "nonzero", "xor", "var"]
+        whole = {"sum": sum(x.tolist()), "norm1": sum(map(abs, x.tolist())), "sumsq": sum(v * v for v in x.tolist())}
+        for ops in [every[:9], every[-9:], *([a, b] for a in every for b in whole if a != b)]:
+            got = dict(line.split("\t") for line in tally(",".join(ops), path).splitlines())
+            assert {op: int(got[op]) for op in ops if op in whole} == {op: whole[op] for op in ops if op in whole}
+            listed = tally.json(",".join(ops), path)
+            for op, value, bits in zip(ops, listed["value"], listed["bits"]):
+                if op in whole:
+                    assert int(value) == whole[op] and isinstance(value, str) == (bits is None) == (
+                        not -2**63 * (name[0] == "i") <= whole[op] < (2**63 if name[0] == "i" else 2**64)), ops
+        got = dict(line.split("\t") for line in tally("dot,sumsq,sum,norm1", path, path).splitlines())
+        assert {op: int(v) for op, v in got.items()} == whole | {"dot": whole["sumsq"]}
+    assert tally("prod,sum", "--text", "--dtype", "i64", stdin=b"9223372036854775807 2") == (
+        "prod\tnone\nsum\t9223372036854775809"), "a product is none"
+    assert "sum     36893488147419103230\n" in tally(
+        "describe", "--text", "--dtype", "u64", stdin=b"18446744073709551615 18446744073709551615")
+    assert tally("sum,max", "-c", "2", "--by", "1", "--text", "--dtype", "i64", stdin=b"a,9223372036854775807\nb,1\na,1\n") == (
+        "1\tsum\tmax\na\t9223372036854775808\t9223372036854775807\nb\t1\t1")
     assert tally("sum", "--text", "--dtype", "u64", "--out", "f64", stdin=b"18446744073709551615 18446744073709551615") == (
         "3.6893488147419103e+19")
     got = tally.json("sum", "--text", "--dtype", "i64", stdin=b"9223372036854775807 1")
