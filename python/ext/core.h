@@ -57,6 +57,9 @@ struct core {
     PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
     PyObject *empty;              /* numpy.empty */
     PyObject *pair;               /* makes minmax's result of two values */
+    PyObject *op[FUNCTIONS];      /* the operators' names */
+    PyTypeObject *elsewhere;      /* the type of arrays that ... */
+    PyObject *common; /* ... common(operator's name, array) may answer from start to end */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 

@@ -237,6 +237,12 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     Py_buffer x, y;
     int type, y_type;
     size_t n, y_n;
+    if (core->common && count == 1 && !names && Py_TYPE(arguments[0]) == core->elsewhere) {
+        PyObject *result =
+            PyObject_CallFunctionObjArgs(core->common, core->op[f], arguments[0], NULL);
+        if (result != Py_None) return result;
+        Py_DECREF(result);
+    }
     int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
     if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
         one_axis(arguments, count, names, &axis)) {
@@ -309,6 +315,7 @@ PyObject *core_bind(PyObject *module, PyObject *arguments) {
         if (strcmp(table[f].name, text) != 0) continue;
         if (core->slow[f]) break; /* once */
         core->slow[f] = Py_NewRef(function);
+        if (!(core->op[f] = PyUnicode_InternFromString(tally_op_name(table[f].op)))) return NULL;
         core->docs[f] = Py_NewRef(doc);
         core->method[f] = (PyMethodDef){.ml_name = table[f].name,
                                         .ml_meth = (PyCFunction)(void (*)(void))entry[f],

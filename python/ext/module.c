@@ -52,22 +52,27 @@ static struct opened {
     char spec[64];
     tally_device *device;
     struct opened *next;
-} * opened;
+} * opened; /* atomic: whoever sees a device in it needs no lock */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static tally_device *cpu; /* atomic */
+
+static struct opened *find_opened(const char *spec) {
+    struct opened *o = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
+    while (o && strcmp(o->spec, spec) != 0)
+        o = o->next;
+    return o;
+}
 
 static tally_status open_once(const char *spec, tally_device **out) {
     tally_status s = TALLY_OK;
     pthread_mutex_lock(&opening);
-    struct opened *o = opened;
-    while (o && strcmp(o->spec, spec) != 0)
-        o = o->next;
+    struct opened *o = find_opened(spec);
     if (!o && (o = calloc(1, sizeof *o))) {
         strcpy(o->spec, spec);
         s = tally_open(spec, &o->device);
         if (s == TALLY_OK) {
             o->next = opened;
-            opened = o;
+            __atomic_store_n(&opened, o, __ATOMIC_RELEASE);
         } else {
             free(o);
             o = NULL;
@@ -105,6 +110,8 @@ tally_device *core_device(PyObject *spec) {
         PyErr_Format(PyExc_ValueError, "%R is no device", spec);
         return NULL;
     }
+    const struct opened *known = find_opened(text);
+    if (known) return known->device;
     tally_status s;
     PyThreadState *thread = PyEval_SaveThread(); /* opening a GPU takes a while */
     s = open_once(text, &device);
@@ -268,7 +275,22 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* _elsewhere(type, common): arrays of that very type, given alone, are first shown to common(operator, array); where
+ * that returns None they go the long way. */
+static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
+    struct core *core = core_of(module);
+    PyObject *type, *common;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyType_Type, &type, &common)) return NULL;
+    PyObject *old[] = {(PyObject *)core->elsewhere, core->common};
+    core->elsewhere = (PyTypeObject *)Py_NewRef(type);
+    core->common = Py_NewRef(common);
+    Py_XDECREF(old[0]);
+    Py_XDECREF(old[1]);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"_elsewhere", set_elsewhere, METH_VARARGS, "The short way of arrays of another library."},
     {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
     {"_bind", core_bind, METH_VARARGS,
      "_bind(name, function, doc): the fast call in front of a function."},
@@ -287,8 +309,12 @@ static int execute(PyObject *module) {
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {
     struct core *core = core_of(module);
-    for (int i = 0; i < FUNCTIONS; i++)
+    for (int i = 0; i < FUNCTIONS; i++) {
         Py_VISIT(core->slow[i]);
+        Py_VISIT(core->op[i]);
+    }
+    Py_VISIT(core->elsewhere);
+    Py_VISIT(core->common);
     for (int i = 0; i < CORE_TYPES; i++)
         Py_VISIT(core->scalar[i]);
     Py_VISIT(core->ndarray);
@@ -305,8 +331,12 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
 
 static int clear(PyObject *module) {
     struct core *core = core_of(module);
-    for (int i = 0; i < FUNCTIONS; i++)
+    for (int i = 0; i < FUNCTIONS; i++) {
         Py_CLEAR(core->slow[i]);
+        Py_CLEAR(core->op[i]);
+    }
+    Py_CLEAR(core->elsewhere);
+    Py_CLEAR(core->common);
     for (int i = 0; i < CORE_TYPES; i++)
         Py_CLEAR(core->scalar[i]);
     Py_CLEAR(core->ndarray);

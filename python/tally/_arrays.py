@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from . import _core
+from . import _arrow, _core
 
 #: NumPy's dtype for the values of each type of tally.h. (A bf16 is its 16 bits.)
 DTYPE: dict[str, np.dtype[Any]] = {
@@ -136,23 +136,28 @@ def take(x: Any) -> Taken:
         if _has_mask(x):
             raise TypeError("a masked array: give its data, and where=~numpy.ma.getmaskarray(x)")
         return from_numpy(np.asarray(x))
+    if hasattr(x, "__arrow_c_array__"):
+        return from_numpy(_arrow.from_array(x))
     place = dlpack_device(x)
     if place is not None:
         if place[0] not in (1, 3, 13):
             raise TypeError("the array lies on a GPU: reduce it with device= left alone and no other array of the "
                             "host's, or copy it to the host yourself")
         return from_dlpack(x)
-    if hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__"):
+    if hasattr(x, "__arrow_c_stream__"):
         return from_numpy(_from_column(x))
     return from_numpy(np.asarray(x))
 
 
 def _from_column(x: Any) -> np.ndarray[Any, Any]:
-    """A column of polars or pandas as NumPy's array of the same memory."""
-    if type(x).__module__.partition(".")[0] == "polars":
+    """A column of a data frame as NumPy's array of the same memory."""
+    library = type(x).__module__.partition(".")[0]
+    if library == "polars":
         if x.null_count() > 0:
             raise TypeError("the column has nulls: drop_nulls() or fill_null() first")
         array = x.to_numpy()
+    elif library != "pandas":
+        return _arrow.from_stream(x)
     else:
         if not isinstance(getattr(x, "dtype", None), np.dtype) and getattr(x, "hasnans", False):
             raise TypeError("the column has missing values: dropna() or fillna() first")

@@ -223,6 +223,8 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
         array = _complex_product(t.array, axes, wanted or t.array.dtype.newbyteorder("="), more["where"],
                                  None if initial is None else complex(initial))
         return _finish(array, "complex", t, axes, keepdims, out)
+    if op in ("var", "std"):
+        raise TypeError(f"tally has no {op} of complex numbers: their variance is that of x.real and that of x.imag together")
     raise TypeError(f"tally has no {op} of complex numbers; reduce x.real and x.imag")
 
 

@@ -70,6 +70,10 @@ class _Torch:
             return int(self.raw_stream(number))
         return int(self.torch.cuda.current_stream(number).cuda_stream)
 
+    def is_capturing(self) -> bool:
+        """Whether what is put on the stream goes into a graph, which may run beside the stream later."""
+        return bool(self.torch.cuda.is_current_stream_capturing())
+
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
 
@@ -212,7 +216,7 @@ def _through(call: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(call)
     def passing(*arguments: Any, **more: Any) -> Any:
-        if not any(_is_jax(a) for a in (*arguments, *more.values())):
+        if "jax" not in sys.modules or not any(_is_jax(a) for a in (*arguments, *more.values())):
             return call(*arguments, **more)
         import jax  # type: ignore[import-not-found, unused-ignore]
         name = "torch" if "torch" in sys.modules or not _is_here("cupy") else "cupy"
@@ -318,8 +322,52 @@ class _Plan(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
-    what = tuple(p.values())
+    what = _values_of(p)
     return _Plan(p, what, tuple(_result_name(op, kind, element) for op, kind in what), p.workspace(n, spec))
+
+
+#: What a call of PyTorch's commonest kind needs: (operator, dtype, elements, device) -> how to make it.
+_commonest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+#: (device, stream, bytes) -> memory to work in, which calls on one stream use one after the other.
+_kept: dict[tuple[int, int, int], tuple[Any, int]] = {}
+
+
+def _remember(op: str, t: There, plan: _Plan) -> None:
+    torch = t.library.torch
+    if not _commonest:
+        _core._elsewhere(torch.Tensor, _common)
+    if len(_commonest) >= 1024:
+        _commonest.clear()
+    dtype = getattr(torch, plan.names[0])
+    device = t.array.device
+    _commonest[op, t.array.dtype, math.prod(t.shape), t.number] = (
+        functools.partial(torch.empty, _RESULT // dtype.itemsize, dtype=dtype, device=device), t.library, plan.size,
+        plan.problem.enqueue, t.number, t.spec)
+
+
+def _common(op: str, x: Any) -> Any:
+    """A value of all of a tensor, as soon as that can be; None: not this way."""
+    n = x.numel()
+    found = _commonest.get((op, x.dtype, n, x.get_device()))
+    if found is None or not x.is_contiguous() or x.is_neg() or _watch.get() is not None:
+        return None
+    make, library, size, enqueue, number, spec = found
+    if library.is_capturing():
+        return None
+    results, stream = make(), library.stream(number)
+    kept = _kept.get((number, stream, size))
+    if kept is None:
+        if len(_kept) >= 64:
+            _kept.clear()
+        work = library.empty((size,), "uint8", number)
+        kept = _kept[number, stream, size] = work, work.data_ptr()
+    enqueue(x.data_ptr(), 0, n, kept[1], size, stream, results.data_ptr(), spec)
+    return results[0]
+
+
+@functools.lru_cache(maxsize=1024)
+def _values_of(p: _core.Problem) -> tuple[tuple[str, str], ...]:
+    return tuple(p.values())
 
 
 def _whole(p: _core.Problem, t: There, y: There | None) -> list[Any]:
@@ -367,7 +415,7 @@ def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: i
                     allocate, t.spec)
     watch = _watch.get()
     if watch is not None:
-        watch.append(_Watched(library, memory, 0, tuple(p.values()), True))
+        watch.append(_Watched(library, memory, 0, _values_of(p), True))
 
 
 def _strides_to(t: There, shape: tuple[int, ...], what: str) -> Strides:
@@ -394,7 +442,7 @@ def _along(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y
            where: There | None, keepdims: bool, complex_kind: str | None = None) -> list[Any]:
     """The values along axes, as new arrays. complex_kind: the last dimension, which is kept, is a complex result's two
     parts."""
-    what = p.values()
+    what = _values_of(p)
     library = t.library
     shape = t.shape
     if len(axes) == len(shape) and where is None and complex_kind is None:
@@ -527,6 +575,9 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
     else:
         p = problem((op,), t.type, _rounded(op, t, dtype), fast, ddof)
         value = _along(p, t, axes, None, None, mask, keepdims)[0]
+        if (axis is dtype is None and not fast and ddof == 0 and mask is None and is_torch(x) and 0 not in t.shape and
+                t.is_contiguous()):
+            _remember(op, t, _plan(p, t.type, math.prod(t.shape), t.spec))
         if initial is not None and initial is not np._NoValue:
             both = take(t.library.beside(value, initial))
             value = _along(p, both, (0,), None, None, None, False)[0]

@@ -142,6 +142,7 @@ class TorchType:
     def __init__(self, name):
         self.name = name
         self.numpy = BFLOAT16 if name == "bfloat16" else np.dtype(name)
+        self.itemsize = self.numpy.itemsize
 
     def __str__(self):
         return f"torch.{self.name}"
@@ -152,14 +153,27 @@ NAMES = ("float64", "float32", "float16", *(() if BFLOAT16 is None else ("bfloat
 TYPES = {name: TorchType(name) for name in NAMES}
 
 
+class TorchDevice:
+    type, index = "cuda", 0
+
+
 class TorchTensor(Array):
     is_cuda = True
-    device = types.SimpleNamespace(index=0, type="cuda")
+    device = TorchDevice()
     dtype = property(lambda self: TYPES[str(self.layout.dtype)])
     data_ptr = property(lambda self: lambda: self.pointer)
 
     def stride(self):
         return tuple(s // self.layout.itemsize for s in self.layout.strides)
+
+    def get_device(self):
+        return 0
+
+    def numel(self):
+        return self.layout.size
+
+    def is_contiguous(self):
+        return self.layout.flags.c_contiguous
 
     def is_neg(self):
         return False
@@ -210,7 +224,8 @@ def make_torch(driver):
     return types.SimpleNamespace(
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
-        device=lambda kind, index: (kind, index), cuda=types.SimpleNamespace(current_stream=lambda number: stream))
+        device=lambda kind, index: (kind, index), cuda=types.SimpleNamespace(
+            current_stream=lambda number: stream, is_current_stream_capturing=lambda: False))
 
 
 class Library:

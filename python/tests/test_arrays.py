@@ -2,12 +2,13 @@
 
 import array
 import ctypes
+import gc
 
 import numpy as np
 import pytest
 
 import tally
-from tally import _core
+from tally import _arrays, _core
 
 
 class Producer:
@@ -188,9 +189,42 @@ def test_polars():
         tally.sum(polars.Series([1, None]))
 
 
-def test_arrow():
+def test_arrow(rng):
     pyarrow = pytest.importorskip("pyarrow")
     assert tally.sum(pyarrow.array([1e16, 1.0, -1e16])) == 1
+    for name in ("int8", "uint16", "int32", "uint64", "float16", "float32", "float64"):
+        x = rng.integers(0, 50, 1000).astype(name)
+        there = pyarrow.array(x)
+        taken = _arrays.take(there).array
+        assert taken.ctypes.data == there.buffers()[1].address and not taken.flags.writeable
+        for a, b in ((there, x), (there.slice(7), x[7:]), (there.slice(7, 500), x[7:507]), (there.slice(3, 0), x[3:3])):
+            assert tally.sum(a) == tally.sum(b) and np.asarray(tally.sum(a)).dtype == np.asarray(tally.sum(b)).dtype
+    bits = rng.random(100) < 0.5
+    for first in (0, 3, 8, 17):
+        assert tally.count_nonzero(pyarrow.array(bits).slice(first, 40)) == np.count_nonzero(bits[first:first + 40])
+    column = pyarrow.chunked_array([[1, 2], [3]])
+    assert tally.sum(column.combine_chunks()) == 6 and tally.sum(pyarrow.chunked_array([[1, 2, 3]])) == 6
+    assert tally.sum(pyarrow.chunked_array([], pyarrow.int32())) == 0
+    for bad, why in ((pyarrow.array([1, None, 3, None]), "2 nulls.*drop_null"), (pyarrow.array(["a"]), "format"),
+                     (pyarrow.array([1, 1]).dictionary_encode(), "dictionary"), (column, "2 pieces"),
+                     (pyarrow.chunked_array([[1.5, None]]), "1 nulls")):
+        with pytest.raises(TypeError, match=why):
+            tally.sum(bad)
+    assert tally.sum(pyarrow.array([1, None, 3]).slice(2)) == 3  # the null lies outside
+    keys = pyarrow.array([0, 1, 0])
+    assert np.array_equal(tally.group("sum", pyarrow.array([1.0, 2.0, 3.0]), keys), [4, 2])
+
+
+def test_arrow_gives_back(rng):
+    pyarrow = pytest.importorskip("pyarrow")
+    before = pyarrow.total_allocated_bytes()
+    for _ in range(10):
+        tally.sum(pyarrow.array(rng.random(100000)))
+        tally.sum(pyarrow.chunked_array([rng.random(100000)]))
+        with pytest.raises(TypeError):
+            tally.sum(pyarrow.chunked_array([[1.0] * 100000, [2.0] * 100000]))
+    gc.collect()
+    assert pyarrow.total_allocated_bytes() == before
 
 
 def test_torch():
