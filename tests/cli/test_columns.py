@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from decimal import Decimal
 from fractions import Fraction
 
@@ -284,3 +285,84 @@ def test_dot_of_two_columns(tally, tmp_path):
     assert tally.fails("dot", "-c", "1,2", stdin=b"1,2\n4,x\n") == "standard input:2: 'x' in column 2 is no f64 number"
     for text in ("1", "1,2,3"):
         assert tally.fails("dot", "-c", text, status=2) == "dot takes two columns of a table, as in -c price,quantity"
+
+
+# ---- Tables of many pieces, by several threads ----
+
+
+THREADS = (1, 2, 3, 8)
+
+
+def many_rows(rng, quoted):
+    """Rows whose keys have line ends, quotes, blanks and delimiters in them; about 2 MB."""
+    rows = []
+    for n in range(60_000):
+        kind = rng.integers(0, 40)
+        key = {0: "a\n" * int(rng.integers(1, 6)), 1: 'q"q', 2: "p,l", 3: "x" * int(rng.integers(0, 60)), 4: "c\r" if quoted else "c"}.get(kind, f"k{kind}")
+        rows.append([key, f"{rng.integers(-10**6, 10**6) / 100:.2f}", "y" * int(rng.integers(0, 30))])
+    out = io.StringIO()
+    csv.writer(out, lineterminator=("\n", "\r\n")[int(rng.integers(0, 2))],
+               quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL).writerows(rows)
+    return out.getvalue().encode()
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_tables_by_several_threads(tally, tmp_path, quoted):
+    rng = np.random.default_rng(seed := int.from_bytes(os.urandom(4), "little"))
+    data = many_rows(rng, quoted)
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    sums, last = {}, {}
+    for key, price, _ in csv.reader(io.StringIO(data.decode(), newline="")):
+        sums[key] = sums.get(key, 0) + Fraction(price)
+        last.setdefault(key, []).append(float(price))
+    shown = lambda key: key.replace("\n", "\\n").replace("\r", "\\r")
+    for threads in THREADS:
+        got = [line.split("\t") for line in tally("sum", "--decimal", "-c", 2, "--by", 1, "--threads", threads, path).splitlines()]
+        assert [(k, Fraction(v)) for k, v in got] == [(shown(k), v) for k, v in sums.items()], (seed, threads)
+        got = [line.split("\t") for line in tally("argmax", "-c", 2, "--by", 1, "--threads", threads, stdin=data).splitlines()]
+        assert [(k, int(v)) for k, v in got] == [(shown(k), int(np.argmax(v))) for k, v in last.items()], (seed, threads)
+    line = data.count(b"\n") + 1
+    path.write_bytes(data + b"z,1.x,\n" + data)
+    for threads in THREADS:
+        assert tally.fails("sum", "-c", 2, "--threads", threads, path) == f"{path}:{line}: '1.x' in column 2 is no f64 number", (
+            seed, threads)
+
+
+PIECE = 1 << 18
+
+
+ACROSS = [
+    (b'1,2\n"' + b"x\n" * 700_000 + b'",5\n3,4\n', "11"),
+    (b'1,2\n"' + b"x\n" * 700_000 + b'",5\n3,z\n', "standard input:700003: 'z' in column 2 is no f64 number"),
+    (b"1,2\n" * 100_000 + b'3,"4\n' + b"5,6\n" * 300_000, "standard input:100001: a quote is opened in this line and not closed"),
+    (b"1,2\r" * 500_000, "1000000"),
+    (b"1,2\r\r\n" * 100_000, "200000"),
+    (b"0,1," + b"z" * 3_000_000 + b"\n2,3\n" + b" " * 3_000_000 + b"\n4,5", "9"),
+    (b"0,1," + b",".join([b"7"] * (1 << 20)) + b"\n2,3", "4"),
+    (b"1,2\n" * 200_000 + b"3\n1,2\n", "standard input:200001: the line has 1 field, and no column 2"),
+    (b"1,2\n" * 200_000 + b"3,4\0\n", "standard input:200001: '4\\x00' in column 2 is no f64 number"),
+] + [(b"1,2\n" * (PIECE // 4 - 2) + b'"' + b"k" * (6 + k) + b'\n",5\n' + b"1,2\n" * 1000, str(2 * (PIECE // 4 + 998) + 5))
+     for k in range(-4, 5)]
+
+
+@pytest.mark.parametrize("case", range(len(ACROSS)))
+def test_rows_across_pieces(tally, case):
+    data, want = ACROSS[case]
+    for threads in THREADS:
+        done = tally.run("sum", "-c", 2, "--threads", threads, stdin=data)
+        assert (done.stdout + done.stderr).decode() == ("" if want.isdigit() else "tally: ") + want + "\n", threads
+
+
+def test_a_header_across_pieces(tally):
+    for threads in THREADS:
+        assert tally("sum", "-c", "b", "--threads", threads, stdin=b'\n\na,b,"' + b"h\n" * 700_000 + b'"\n1,2,3\n4,5,6\n') == "7"
+        assert tally.fails("sum", "-c", "b", "--threads", threads, stdin=b'\n\na,b,"' + b"h\n" * 700_000) == (
+            "standard input:3: a quote is opened in this line and not closed")
+
+
+def test_a_delimiter_that_numbers_have(tally):
+    for delimiter in ".5e- ":
+        table = f"a{delimiter}7{delimiter}8\na{delimiter}12{delimiter}9\n".encode()
+        assert tally("sum", "-c", 2, "-F", delimiter, stdin=table) == "19"
+        assert tally("sum", "-c", 2, "-F", delimiter, "--decimal", stdin=table) == "19"
