@@ -8,6 +8,7 @@
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
 #   make page     docs/reduction.html, the page of `tally report`, and the picture in the README
 #   make bench-gpu-parts  the same of reductions in parts
+#   make bench-gpu-host   arrays in host memory on one GPU and on all, beside the bus
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
@@ -57,6 +58,9 @@ page: all
 bench-gpu-parts: $(BUILD)/bin/bench_cub_parts
 	@$(BUILD)/bin/bench_cub_parts $(BENCH)
 
+bench-gpu-host: $(BUILD)/bin/bench_host_arrays
+	@$(BUILD)/bin/bench_host_arrays $(BENCH)
+
 install: all
 	@cmake --install "$(BUILD)" $(quiet)
 	@echo "installed into $(DESTDIR)$(PREFIX)"
@@ -74,4 +78,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts page install uninstall deb format clean
+.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts bench-gpu-host page install uninstall deb format clean

@@ -441,6 +441,8 @@ TALLY_API tally_status tally_state_from_words(tally_state *state, const int64_t 
 /* A GPU takes the same calls as the CPU and gives the same bits. Its text is KIND[:OPTION,...]:
  *   "cuda:0", "opencl:1"   a number counts devices as tally_device_list() does; 0 is the default
  *   "model"                a simulated GPU: slow, there to test and to learn with
+ *   "cuda:all"             all of them as one: an array in host memory is shared among them, reductions in
+ *                          parts are the first one's
  *   "opencl:0,memory=1G"   so many bytes of its memory at most (K, M, G); 1M or more
  *   "cuda:0,block=128"     threads of a block, a power of two; the default suits the device
  * Arrays in host memory are copied in pieces, so that they may be larger than the device's memory; a
@@ -465,6 +467,20 @@ TALLY_API tally_status tally_state_from_words(tally_state *state, const int64_t 
  * not such: other OpenCL devices, the model. */
 TALLY_API tally_status tally_reduce_resident(tally_device *device, const tally_problem *problem,
                                              void *x, void *y, size_t n, tally_value *out);
+
+/* Elements x[0..n), and for dot y[0..n), of a larger array; NULL where n is 0, y but for dot. */
+typedef struct tally_stretch {
+    void *x, *y;
+    size_t n;
+} tally_stretch;
+
+/* As tally_reduce_resident(), of one array in `count` stretches, one behind another: stretch i lies on the i-th
+ * device of "cuda:all", as tally_device_list() counts them, and is reduced there; any may be empty. `count` is how
+ * many devices these are, and 1 for any other device. Floating products and users' operators, which go over the
+ * canonical tree, take stretches of multiples of 4096 elements, but for the last; TALLY_EINVAL otherwise. */
+TALLY_API tally_status tally_reduce_distributed(tally_device *device, const tally_problem *problem,
+                                                const tally_stretch *stretches, size_t count,
+                                                tally_value *out);
 
 /* How long a GPU takes to reduce x[0..n) once it lies in the device's memory: the median of a few runs, in
  * seconds by the device's clock; *out is the values. The array is brought there first (a CPU behind OpenCL

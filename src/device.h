@@ -19,6 +19,8 @@ struct slice {
     size_t n;
 };
 
+struct tree; /* tree.h */
+
 struct device_kind {
     const char *name; /* the part of a spec before ':' */
     /* Opens the device that `options`, the part of the spec after ':' or "", describes, in a context of
@@ -53,6 +55,11 @@ struct device_kind {
      * host memory. */
     tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,
                              tally_value *out);
+    /* Folds an array that lies on `count` devices which are opened as one, a stretch on each, into a clear state, and
+     * its leaves into a clear tree. NULL where a device is one. */
+    tally_status (*distributed)(tally_device *device, const struct problem *p,
+                                const struct slice *in, size_t count, struct state *into,
+                                struct tree *tree);
     /* The calls behind tally_workspace() and tally_enqueue(). NULL where a device has no queues. */
     tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
                               size_t *bytes);

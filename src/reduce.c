@@ -8,6 +8,7 @@
 #include "status.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 /* Folds a slice in host memory and lowers the state. */
 static tally_status reduce(tally_device *device, const struct problem *p, const struct slice *in,
@@ -53,6 +54,43 @@ tally_status tally_reduce_resident(tally_device *device, const tally_problem *pr
     struct fp_env caller = fp_env_enter();
     s = device->kind->resident(device, &p, &in, out);
     fp_env_leave(caller);
+    return s;
+}
+
+tally_status tally_reduce_distributed(tally_device *device, const tally_problem *problem,
+                                      const tally_stretch *stretches, size_t count,
+                                      tally_value *out) {
+    struct problem p;
+    struct state state;
+    struct tree tree;
+    tally_value root = {.type = 0};
+    if (!stretches || !out)
+        return fail(TALLY_EINVAL, "tally_reduce_distributed: an argument is NULL");
+    if (!device || !device->kind->distributed) {
+        if (count == 1)
+            return tally_reduce_resident(device, problem, stretches->x, stretches->y, stretches->n,
+                                         out);
+        return fail(TALLY_EINVAL, "this is one device, but the array comes in %zu stretches",
+                    count);
+    }
+    tally_status s = problem_plan(problem, &p);
+    struct slice *in = s == TALLY_OK ? malloc((count + 1) * sizeof *in) : NULL;
+    if (s == TALLY_OK && !in) s = fail(TALLY_ENOMEM, "no memory for %zu stretches", count);
+    for (size_t i = 0; i < count && s == TALLY_OK; i++) {
+        in[i] = (struct slice){stretches[i].x, stretches[i].y, stretches[i].n};
+        s = fold_check(&p, in[i].x, in[i].y, in[i].n);
+    }
+    if (s == TALLY_OK) {
+        struct fp_env caller = fp_env_enter();
+        state_clear(&p, &state);
+        tree_clear(&tree, 0);
+        s = device->kind->distributed(device, &p, in, count, &state, &tree);
+        if (s == TALLY_OK) state_settle(&p, &state);
+        if (s == TALLY_OK && problem_has(&p, PART_TREE)) root = tree_value(&p, &tree);
+        if (s == TALLY_OK) s = lower_values(&p, &state, &root, out);
+        fp_env_leave(caller);
+    }
+    free(in);
     return s;
 }
 

@@ -6,19 +6,17 @@
  * the takers show in the result. A problem of several parts takes its elements in blocks that stay in a core's
  * cache, so that they come from memory once.
  */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "device.h"
 
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
-#include "cpu/pool.h"
 #include "fpenv.h"
+#include "pool.h"
 #include "status.h"
 #include "stop.h"
 #include "tree.h"
 #include "types.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -401,14 +399,6 @@ static tally_status cpu_read(tally_device *device, const void *bytes, size_t siz
 
 /* ---- Opening and describing --------------------------------------------------------------- */
 
-static unsigned cores_allowed(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (unsigned)CPU_COUNT(&set);
-    long online = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than a cpu_set_t has room for */
-    return online > 0 ? (unsigned)online : 1;
-}
-
 static tally_status parse_threads(const char *text, size_t length, unsigned *out) {
     unsigned long value = 0;
     for (size_t i = 0; i < length && value <= MAX_THREADS; i++)
@@ -462,7 +452,7 @@ static void cpu_close(tally_device *device) {
 static tally_status cpu_open(const char *options, void *context, tally_device **out) {
     if (context) return fail(TALLY_EINVAL, "a cpu device has no contexts");
     struct cpu_device parsed = {.base.kind = &cpu_device_kind, .kernels = cpu_kernels_best()};
-    parsed.threads = cores_allowed();
+    parsed.threads = pool_cores();
     tally_status s = parse_options(options, &parsed);
     if (s != TALLY_OK) return s;
     struct cpu_device *d = malloc(sizeof *d);
@@ -495,7 +485,7 @@ static void describe_machine(tally_device_info *out) {
     if (f) fclose(f);
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages > 0 && page > 0) out->memory_bytes = (uint64_t)pages * (uint64_t)page;
-    out->units = cores_allowed();
+    out->units = pool_cores();
 }
 
 static void cpu_describe(const tally_device *device, tally_device_info *out) {

@@ -1,8 +1,8 @@
 /* rows.c - see rows.h. */
 #include "cpu/rows.h"
 
-#include "cpu/pool.h"
 #include "fold.h"
+#include "pool.h"
 #include "status.h"
 #include "stop.h"
 #include "types.h"

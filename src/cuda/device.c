@@ -711,6 +711,7 @@ static void keep_error(CUresult *first, CUresult more) {
  * has been reset only the structs are left. Nothing waits for a caller's stream. */
 static void clean_up(struct gpu *gpu) {
     struct gpu_memory *memory;
+    gpu_ring_close(&gpu->ring);
     CUresult error = begin(gpu);
     const bool alive = error == CUDA_SUCCESS;
     if (alive && gpu->stream) keep_error(&error, cu.cuStreamSynchronize(gpu->stream));

@@ -4,7 +4,7 @@
  * Arrays go to the device in chunks; each chunk is one launch of a production kernel for each recipe of
  * the problem (recipe.h), which adds it to records in the device's memory (kernels/records.h). The records are
  * read back once, at the end, and become the states of monoids. So an array may be larger than the device's
- * memory. Chunks go to two queues in turn: one's copy is under way while the other's kernel runs. A device
+ * memory. The host copies a chunk into pinned memory while the one before is still on its way (ring.h). A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
  * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value.
@@ -13,8 +13,8 @@
  * next call. tally_enqueue() has a queue and a lock of its own, which nobody holds while work is under way: it
  * waits for no reduction. After a failure it fails, too, until another call has opened that queue again.
  */
+#include "gpu/all.h"
 #include "gpu/opened.h"
-
 #include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
@@ -38,8 +38,7 @@
 /* ---- Opened and closed -------------------------------------------------------------------- */
 
 static void drop(struct gpu_device *d) {
-    for (int i = 0; i < QUEUES; i++)
-        queue_close(&d->queue[i]);
+    queue_close(&d->queue);
 }
 
 static tally_status open_queue(struct gpu_device *d, struct queue *queue) {
@@ -65,7 +64,7 @@ static tally_status reopen_theirs(struct gpu_device *d) {
 
 tally_status gpu_enter(struct gpu_device *d) {
     pthread_mutex_lock(&d->lock);
-    tally_status s = open_queue(d, &d->queue[0]);
+    tally_status s = open_queue(d, &d->queue);
     if (s == TALLY_OK) s = reopen_theirs(d);
     if (s != TALLY_OK) pthread_mutex_unlock(&d->lock);
     return s;
@@ -73,12 +72,7 @@ tally_status gpu_enter(struct gpu_device *d) {
 
 /* Waits for whatever is under way. */
 static tally_status finish(struct gpu_device *d) {
-    tally_status all = TALLY_OK;
-    for (int i = 0; i < QUEUES; i++) {
-        tally_status s = d->queue[i].gpu ? d->api->finish(d->queue[i].gpu) : TALLY_OK;
-        if (s != TALLY_OK) all = s;
-    }
-    return all;
+    return d->queue.gpu ? d->api->finish(d->queue.gpu) : TALLY_OK;
 }
 
 /* The call came to `s`. After a failure what is under way is waited for: it may use the caller's memory. */
@@ -98,7 +92,7 @@ tally_status gpu_leave(struct gpu_device *d, tally_status s) {
 
 /* ---- Chunks ------------------------------------------------------------------------------- */
 
-/* The arrays' way to the device: chunk by chunk, to the queues in turn. */
+/* The arrays' way to the device, chunk by chunk. */
 struct feed {
     struct gpu_device *d;
     const char *x, *y; /* y is NULL where there is one array */
@@ -106,7 +100,6 @@ struct feed {
     uint64_t first; /* the index of the next chunk's first element */
     size_t chunk;   /* elements at a time */
     bool adopts;    /* the arrays themselves are handed over */
-    unsigned queues, turn;
 };
 
 static size_t at_most(uint64_t limit, size_t value) {
@@ -117,28 +110,18 @@ static size_t at_most(uint64_t limit, size_t value) {
 static tally_status feed_start(struct gpu_device *d, struct feed *f, const struct slice *in,
                                size_t element, size_t grain) {
     const unsigned arrays = in->y ? 2 : 1;
-    *f = (struct feed){.d = d, .x = in->x, .y = in->y, .n = in->n, .element = element, .queues = 1};
+    *f = (struct feed){.d = d, .x = in->x, .y = in->y, .n = in->n, .element = element};
     f->adopts = d->facts.reads_host_memory && (uintptr_t)in->x % element == 0 &&
                 (uintptr_t)in->y % element == 0;
     const size_t bytes =
         f->adopts ? at_most(d->facts.allocation_max, SIZE_MAX / 2)
                   : at_most(d->memory / 4 / arrays, at_most(d->facts.allocation_max, STAGING_MAX));
-    f->chunk = at_most(queue_launch_max(&d->queue[0]), bytes / element);
+    f->chunk = at_most(queue_launch_max(&d->queue), bytes / element);
     if (grain > 1) f->chunk -= f->chunk % grain;
     if (f->chunk == 0)
         return fail(TALLY_ENOMEM, "%s:%zu has too little memory for a chunk of %zu elements",
                     d->api->name, d->index, grain);
-    if (!f->adopts && in->n > f->chunk) f->queues = QUEUES;
-    for (unsigned i = 1; i < f->queues; i++) {
-        tally_status s = open_queue(d, &d->queue[i]);
-        if (s != TALLY_OK) return s;
-    }
     return TALLY_OK;
-}
-
-/* Whose turn the next chunk is. */
-static struct queue *feed_queue(struct feed *f) {
-    return &f->d->queue[f->turn % f->queues];
 }
 
 /* One array's part of a chunk, as a piece of the device's memory: the array itself, or a copy that is on its way to
@@ -155,7 +138,7 @@ static tally_status feed_piece(struct feed *f, struct queue *queue, const char *
 
 /* Gives back what a chunk was handed over by. */
 static void feed_release(struct feed *f, struct inputs *in) {
-    struct queue *queue = feed_queue(f);
+    struct queue *queue = &f->d->queue;
     if (f->adopts) {
         queue->api->release(queue->gpu, in->x);
         queue->api->release(queue->gpu, in->y);
@@ -163,9 +146,9 @@ static void feed_release(struct feed *f, struct inputs *in) {
     in->x = in->y = NULL;
 }
 
-/* The next chunk, on its way to its queue; in->n is 0 at the end. */
+/* The next chunk, on its way to the device; in->n is 0 at the end. */
 static tally_status feed_next(struct feed *f, struct inputs *in) {
-    struct queue *queue = feed_queue(f);
+    struct queue *queue = &f->d->queue;
     *in = (struct inputs){.first = f->first, .n = f->n < f->chunk ? f->n : f->chunk};
     if (in->n == 0) return TALLY_OK;
     const size_t bytes = (size_t)in->n * f->element;
@@ -182,12 +165,6 @@ static tally_status feed_next(struct feed *f, struct inputs *in) {
     return s;
 }
 
-/* The chunk's launches have been put under way; the next one's turn. */
-static void feed_done(struct feed *f, struct inputs *in) {
-    feed_release(f, in);
-    f->turn++;
-}
-
 /* ---- The engine's calls ------------------------------------------------------------------- */
 
 static tally_status fold(struct gpu_device *d, const struct problem *p, const struct slice *in,
@@ -197,15 +174,13 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     struct state all;
     state_clear(p, &all);
     tally_status s = feed_start(d, &f, in, type_size(p->type), 1);
-    for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
-        s = queue_clear(&d->queue[i], p);
+    if (s == TALLY_OK) s = queue_clear(&d->queue, p);
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
-        s = queue_fold(feed_queue(&f), p, &chunk);
-        feed_done(&f, &chunk);
+        s = queue_fold(&d->queue, p, &chunk);
+        feed_release(&f, &chunk);
         if (s == TALLY_OK && stop_asked()) s = stop_status();
     }
-    for (unsigned i = 0; i < f.queues && s == TALLY_OK; i++)
-        s = queue_take(&d->queue[i], p, &all);
+    if (s == TALLY_OK) s = queue_take(&d->queue, p, &all);
     all.n = in->n;
     if (s == TALLY_OK) state_merge(p, into, &all, into->n);
     return s;
@@ -218,7 +193,7 @@ static tally_status gpu_fold(tally_device *device, const struct problem *p, cons
     return s == TALLY_OK ? gpu_leave(d, fold(d, p, in, into)) : s;
 }
 
-/* Values of nodes that a queue has under way. */
+/* Values of nodes that are under way. */
 struct owed {
     char *out;
     size_t at, bytes;
@@ -236,23 +211,19 @@ static tally_status collect(struct queue *queue, struct owed *owed) {
 static tally_status whole_leaves(struct feed *f, const struct problem *p, unsigned level,
                                  char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(p);
-    struct gpu_device *d = f->d;
-    struct owed owed[QUEUES] = {{0}};
+    struct queue *queue = &f->d->queue;
+    struct owed owed = {0};
     struct inputs chunk;
     tally_status s = TALLY_OK;
     while (s == TALLY_OK && (s = feed_next(f, &chunk)) == TALLY_OK && chunk.n > 0) {
-        struct queue *queue = feed_queue(f);
-        struct owed *mine = &owed[f->turn % f->queues];
-        s = collect(queue, mine);
-        if (s == TALLY_OK) s = queue_leaves(queue, p, chunk.x, chunk.n, level, &mine->at);
-        mine->out = out;
-        mine->bytes = (chunk.n + grain - 1) / grain * size;
-        out += mine->bytes;
-        feed_done(f, &chunk);
+        s = collect(queue, &owed);
+        if (s == TALLY_OK) s = queue_leaves(queue, p, chunk.x, chunk.n, level, &owed.at);
+        owed.out = out;
+        owed.bytes = (chunk.n + grain - 1) / grain * size;
+        out += owed.bytes;
+        feed_release(f, &chunk);
     }
-    for (unsigned i = 0; i < f->queues && s == TALLY_OK; i++)
-        s = collect(&d->queue[i], &owed[i]);
-    return s;
+    return s == TALLY_OK ? collect(queue, &owed) : s;
 }
 
 /* The same where a chunk has no room for a subtree of that level: smaller ones, which the host joins. n is a
@@ -349,23 +320,56 @@ static tally_status reduce_pieces(struct queue *queue, const struct problem *p,
 }
 
 static void release_inputs(struct gpu_device *d, struct inputs *in) {
-    d->api->release(d->queue[0].gpu, in->x);
-    d->api->release(d->queue[0].gpu, in->y);
+    d->api->release(d->queue.gpu, in->x);
+    d->api->release(d->queue.gpu, in->y);
+}
+
+/* An array that lies on the device, as pieces of its memory; release_inputs() ends it, also after a failure. */
+static tally_status adopt_inputs(struct gpu_device *d, const struct problem *p,
+                                 const struct slice *in, struct inputs *pieces) {
+    const size_t element = type_size(p->type), bytes = in->n * element;
+    struct gpu *gpu = d->queue.gpu;
+    *pieces = (struct inputs){.n = in->n};
+    tally_status s = gpu_check_alignment(d, in->x, element);
+    if (s == TALLY_OK) s = gpu_check_alignment(d, in->y, element);
+    if (s == TALLY_OK) s = d->api->adopt(gpu, (void *)(uintptr_t)in->x, bytes, &pieces->x);
+    if (s == TALLY_OK && in->y) s = d->api->adopt(gpu, (void *)(uintptr_t)in->y, bytes, &pieces->y);
+    return s;
 }
 
 static tally_status reduce_resident(struct gpu_device *d, const struct problem *p,
                                     const struct slice *in, tally_value *out) {
-    const size_t element = type_size(p->type), bytes = in->n * element;
-    struct queue *queue = &d->queue[0];
-    struct inputs pieces = {.n = in->n};
-    tally_status s = gpu_check_alignment(d, in->x, element);
-    if (s == TALLY_OK) s = gpu_check_alignment(d, in->y, element);
-    if (s == TALLY_OK) s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->x, bytes, &pieces.x);
-    if (s == TALLY_OK && in->y)
-        s = d->api->adopt(queue->gpu, (void *)(uintptr_t)in->y, bytes, &pieces.y);
-    if (s == TALLY_OK) s = reduce_pieces(queue, p, &pieces, out, NULL);
+    struct inputs pieces;
+    tally_status s = adopt_inputs(d, p, in, &pieces);
+    if (s == TALLY_OK) s = reduce_pieces(&d->queue, p, &pieces, out, NULL);
     release_inputs(d, &pieces);
     return s;
+}
+
+static tally_status fold_resident(struct gpu_device *d, const struct problem *p,
+                                  const struct slice *in, struct state *into, char *values) {
+    const size_t leaves = in->n / TREE_LEAF + (in->n % TREE_LEAF != 0);
+    struct queue *queue = &d->queue;
+    struct inputs pieces;
+    size_t at = 0;
+    const bool folds = (p->parts & ~PART_BIT(PART_TREE)) != 0;
+    tally_status s = adopt_inputs(d, p, in, &pieces);
+    if (s == TALLY_OK && folds) s = queue_clear(queue, p);
+    if (s == TALLY_OK && folds) s = queue_fold(queue, p, &pieces);
+    if (s == TALLY_OK && folds) s = queue_take(queue, p, into);
+    if (s == TALLY_OK && values) s = queue_leaves(queue, p, pieces.x, in->n, 0, &at);
+    if (s == TALLY_OK && values)
+        s = d->api->read(queue->gpu, values, queue->values, at, leaves * tree_value_size(p));
+    release_inputs(d, &pieces);
+    return s;
+}
+
+tally_status gpu_fold_resident(tally_device *device, const struct problem *p,
+                               const struct slice *in, struct state *into, char *values) {
+    struct gpu_device *d = own(device);
+    tally_status s = source_check(p);
+    if (s == TALLY_OK) s = gpu_enter(d);
+    return s == TALLY_OK ? gpu_leave(d, fold_resident(d, p, in, into, values)) : s;
 }
 
 static void copy_values(const struct problem *p, const tally_value *from, tally_value *to) {
@@ -478,7 +482,7 @@ static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
 /* Bytes of the host's in a piece of the device's memory; the host's memory itself where that will do. */
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
                        struct gpu_memory **piece) {
-    struct gpu *gpu = d->queue[0].gpu;
+    struct gpu *gpu = d->queue.gpu;
     if (d->facts.reads_host_memory && (uintptr_t)bytes % alignment == 0)
         return d->api->adopt(gpu, (void *)(uintptr_t)bytes, size, piece);
     if (size > d->memory)
@@ -502,9 +506,9 @@ static tally_status time_reduction(struct gpu_device *d, const struct problem *p
     double took[TIMES];
     tally_status s = gpu_bring(d, in->x, bytes, element, &pieces.x);
     if (s == TALLY_OK && in->y) s = gpu_bring(d, in->y, bytes, element, &pieces.y);
-    if (s == TALLY_OK) s = reduce_pieces(&d->queue[0], p, &pieces, out, NULL); /* warms up */
+    if (s == TALLY_OK) s = reduce_pieces(&d->queue, p, &pieces, out, NULL); /* warms up */
     for (int i = 0; i < TIMES && s == TALLY_OK; i++)
-        s = reduce_pieces(&d->queue[0], p, &pieces, out, &took[i]);
+        s = reduce_pieces(&d->queue, p, &pieces, out, &took[i]);
     release_inputs(d, &pieces);
     if (s != TALLY_OK) return s;
     qsort(took, TIMES, sizeof *took, ascending);
@@ -532,11 +536,11 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     struct problem ors;
     tally_value value;
     tally_status s = problem_plan(&words, &ors);
-    if (s == TALLY_OK) s = roof_measure(d->api, d->queue[0].gpu, x, bytes, best);
+    if (s == TALLY_OK) s = roof_measure(d->api, d->queue.gpu, x, bytes, best);
     for (int run = 0; run < 3 && s == TALLY_OK; run++) {
         const struct inputs in = {.x = x, .n = bytes / 4};
         double seconds = *best;
-        s = queue_reduce(&d->queue[0], &ors, &in, &value, &seconds);
+        s = queue_reduce(&d->queue, &ors, &in, &value, &seconds);
         if (seconds < *best) *best = seconds;
     }
     return s;
@@ -551,7 +555,7 @@ static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t si
     if (part == 0) return TALLY_OK;
     tally_status s = gpu_bring(d, bytes, part, 16, &piece);
     if (s == TALLY_OK) s = time_reads(d, piece, part, seconds);
-    d->api->release(d->queue[0].gpu, piece);
+    d->api->release(d->queue.gpu, piece);
     *seconds *= (double)size / (double)part;
     return s;
 }
@@ -600,10 +604,11 @@ static tally_status parse_options(const char *options, struct gpu_device *d, boo
         } else if (parse_size(options, length, &number) && number < 1000) {
             d->index = (size_t)number;
         } else {
-            return fail(TALLY_EDEVICE,
-                        "'%.*s' is no option of the %s device; there are its number, memory=BYTES "
-                        "(1M or more) and block=THREADS (a power of two up to 1024)",
-                        (int)(length < 40 ? length : 40), options, d->api->name);
+            return fail(
+                TALLY_EDEVICE,
+                "'%.*s' is no option of the %s device; there are its number, all, memory=BYTES "
+                "(1M or more) and block=THREADS (a power of two up to 1024)",
+                (int)(length < 40 ? length : 40), options, d->api->name);
         }
     }
     return TALLY_OK;
@@ -641,7 +646,7 @@ static tally_status gpu_open(const struct device_kind *kind, const struct gpu_ap
     struct gpu_device *d = malloc(sizeof *d);
     if (!d) return fail(TALLY_ENOMEM, "no memory for the %s device", api->name);
     *d = parsed;
-    s = open_queue(d, &d->queue[0]);
+    s = open_queue(d, &d->queue);
     if (s != TALLY_OK) {
         free(d);
         return s;
@@ -674,11 +679,12 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
     describe_facts(api, i, &facts, out);
 }
 
-#define TREE_LEVEL 10 /* subtrees of 2^10 leaves: 2^22 elements a value that the host sees */
-
 #define GPU_KIND(machine)                                                                          \
     static tally_status machine##_open(const char *options, void *context, tally_device **out) {   \
-        return gpu_open(&machine##_device_kind, &machine##_api, options, context, out);            \
+        const struct device_kind *kind = &machine##_device_kind;                                   \
+        const char *rest;                                                                          \
+        if (gpu_asks_all(options, &rest)) return gpu_open_all(kind, rest, context, out);           \
+        return gpu_open(kind, &machine##_api, options, context, out);                              \
     }                                                                                              \
     static void machine##_list(size_t i, tally_device_info *out) {                                 \
         gpu_list(&machine##_api, i, out);                                                          \
@@ -695,7 +701,7 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .list = machine##_list,                                                                    \
         .fold = gpu_fold,                                                                          \
         .leaves = gpu_leaves,                                                                      \
-        .tree_level = TREE_LEVEL,                                                                  \
+        .tree_level = GPU_TREE_LEVEL,                                                              \
         .shaped = gpu_shaped,                                                                      \
         .sort = gpu_sort,                                                                          \
         .shaped_resident = gpu_shaped_resident,                                                    \

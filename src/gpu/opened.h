@@ -11,8 +11,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#define QUEUES 2
-
 struct gpu_device {
     tally_device base;
     const struct gpu_api *api;
@@ -22,8 +20,8 @@ struct gpu_device {
     uint64_t memory; /* bytes it is to use at most */
     struct gpu_facts facts;
 
-    pthread_mutex_t lock;       /* held by whoever uses what follows */
-    struct queue queue[QUEUES]; /* closed after a failure; the second one until it is needed */
+    pthread_mutex_t lock; /* held by whoever uses what follows */
+    struct queue queue;   /* closed after a failure */
 
     pthread_mutex_t
         theirs_lock;     /* the same, for a moment; taken after `lock` by whoever takes both */
@@ -35,7 +33,7 @@ static inline struct gpu_device *own(const tally_device *device) {
     return (struct gpu_device *)device;
 }
 
-/* Takes the device, whose first queue is then open; the call came to `s`, which is returned: after a failure what is
+/* Takes the device, whose queue is then open; the call came to `s`, which is returned: after a failure what is
  * under way is waited for, as it may use the caller's memory. */
 tally_status gpu_enter(struct gpu_device *d);
 tally_status gpu_leave(struct gpu_device *d, tally_status s);

@@ -2,8 +2,7 @@
  * queue.h - one queue of a device, with all that a reduction on it needs: kernels, the memory that they work
  * in, pieces for data that has to be brought, and the place where results arrive.
  *
- * A device has a queue, a second one when copies and kernels are to overlap, and one whose launches go to queues of
- * the caller's. A struct queue is one thread's at a time.
+ * A device has a queue, and one whose launches go to queues of the caller's. A struct queue is one thread's at a time.
  *
  * Work. The launches of a reduction share one piece of memory, in words:
  *     [0, WORK_HEAD)   for each launch its counter and the records of the parts that it is for

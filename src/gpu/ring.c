@@ -6,10 +6,36 @@
 #include <string.h>
 
 bool gpu_ring_ready(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls) {
+    const unsigned cores = pool_cores(), threads = cores < RING_THREADS ? cores : RING_THREADS;
     if (ring->at || ring->refused) return ring->at;
     ring->at = calls->open(gpu);
     ring->refused = !ring->at;
+    if (ring->at && threads > 1) ring->pool = pool_create(threads);
     return ring->at;
+}
+
+struct copy {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+static void copy_share(void *context, size_t task, unsigned worker) {
+    const struct copy *c = context;
+    const size_t begin = task * RING_SHARE, rest = c->bytes - begin;
+    (void)worker;
+    memcpy(c->to + begin, c->from + begin, rest < RING_SHARE ? rest : RING_SHARE);
+}
+
+/* Copies by all threads; by the caller alone where there are none, or where it has been told to stop meanwhile: the
+ * device then reads bytes that are there, and whoever asks next ends the call. */
+static void copy_in(struct gpu_ring *ring, char *to, const char *from, size_t bytes) {
+    struct copy c = {to, from, bytes};
+    const bool shared = bytes >= 2 * RING_SHARE && ring->pool && pool_claim(ring->pool);
+    const int stopped =
+        shared && pool_loop(ring->pool, (bytes + RING_SHARE - 1) / RING_SHARE, copy_share, &c);
+    if (shared) pool_release(ring->pool);
+    if (!shared || stopped) memcpy(to, from, bytes);
 }
 
 int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls,
@@ -22,7 +48,7 @@ int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring
         char *at = ring->at + (size_t)piece * RING_PIECE;
         int error = calls->wait(gpu, piece);
         if (error) return error;
-        memcpy(at, rest, part);
+        copy_in(ring, at, rest, part);
         ring->next = (piece + 1) % RING_PIECES;
         error = calls->send(gpu, piece, at, to, offset, part);
         if (error) return error;
@@ -31,4 +57,9 @@ int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring
         bytes -= part;
     }
     return 0;
+}
+
+void gpu_ring_close(struct gpu_ring *ring) {
+    pool_destroy(ring->pool);
+    ring->pool = NULL;
 }

@@ -2,24 +2,28 @@
  * ring.h - large writes to a device, through a few pieces of host memory that the device reads by itself.
  *
  * Ordinary memory a device cannot read by itself: its driver copies it piece by piece, and the caller
- * waits for both. Here the CPU copies into one piece while the device reads the ones before. The machine
+ * waits for both. Here the CPU's cores copy into one piece while the device reads the ones before. The machine
  * has an event for each piece, which says when it has been read and so is free again.
  */
 #ifndef TALLY_GPU_RING_H
 #define TALLY_GPU_RING_H
 
 #include "gpu/gpu.h"
+#include "pool.h"
 
-/* A piece of 2 MiB takes the bus 40 to 80 us, ten times what starting a copy costs, and is small enough
- * that little of a write of some MiB goes without overlap, and that the CPU's caches hold the ring. Two
- * pieces would overlap; four also bear that one side stands still for a moment. Writes of up to RING_LEAST
- * bytes are better off without the ring. */
-enum { RING_PIECES = 4, RING_PIECE = 2 << 20, RING_LEAST = 64 << 10 };
+/* One core copies some 10 GB/s where the bus carries 50, so the cores share each piece. They meet at its end, and a
+ * meeting costs 10 to 20 us: a piece of 8 MiB takes the bus 150. Two pieces would overlap; four also bear that one side
+ * stands still for a moment. Writes of up to RING_LEAST bytes are better off without the ring. */
+enum { RING_PIECES = 4, RING_PIECE = 8 << 20, RING_LEAST = 64 << 10 };
+
+/* How the cores share a piece, and how many of them are of use; docs/performance.md has what each number brings. */
+enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 
 struct gpu_ring {
     char *at; /* the pieces, one after another; NULL before the first write, and where refused */
-    unsigned next; /* the piece whose turn it is */
-    bool refused;  /* there was no such memory: it is not asked for again */
+    struct pool *pool; /* threads that copy; NULL: the caller alone does */
+    unsigned next;     /* the piece whose turn it is */
+    bool refused;      /* there was no such memory: it is not asked for again */
 };
 
 /* What only the machine knows. Errors are the driver's own numbers; 0 is success. */
@@ -41,5 +45,8 @@ bool gpu_ring_ready(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_rin
  * device may then still be reading the ring. */
 int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls,
                    struct gpu_memory *to, size_t offset, const void *from, size_t bytes);
+
+/* Ends the ring's threads. Its memory and its events are the machine's, to be freed by that. */
+void gpu_ring_close(struct gpu_ring *ring);
 
 #endif

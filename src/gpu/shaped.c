@@ -87,7 +87,7 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
                             offsets_bytes(s),
                             ids_bytes(s),
                             place_results(s, at),
-                            parts_workspace(&d->queue[0], s)};
+                            parts_workspace(&d->queue, s)};
     size_t all = 0;
     for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
         if (i < 5 && d->facts.reads_host_memory) continue;
@@ -167,7 +167,7 @@ static void absorb(struct absence *known, const struct absence *more) {
 
 static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
                                 struct parts_call *call, size_t bytes, struct absence *absence) {
-    struct queue *queue = &d->queue[0];
+    struct queue *queue = &d->queue;
     struct parts_outcome outcome;
     tally_status status = reserve_work(queue, s);
     call->work = queue->parts_work;
@@ -195,7 +195,7 @@ static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
     const struct shaped plain = with_plain_results(s);
     struct parts_call call = {.s = &plain, .values = s->p->values};
     const size_t bytes = place_results(s, call.at);
-    struct gpu *gpu = d->queue[0].gpu;
+    struct gpu *gpu = d->queue.gpu;
     tally_status status = bring_span(d, s->x, span_of(s, OF_X), element, &call.x, &call.first_x);
     if (status == TALLY_OK)
         status = bring_span(d, s->y, span_of(s, OF_Y), element, &call.y, &call.first_y);
@@ -444,7 +444,7 @@ static tally_status bad_resident(const struct shaped *s, uint64_t at) {
 }
 
 static tally_status run_resident(struct gpu_device *d, const struct shaped *s) {
-    struct queue *queue = &d->queue[0];
+    struct queue *queue = &d->queue;
     const struct given given = {s->x, s->y, s->mask};
     struct parts_call call = {.s = s, .values = s->p->values};
     struct parts_outcome outcome = {.bad = UINT64_MAX, .absence.number = UINT64_MAX};

@@ -278,6 +278,7 @@ static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu
 static void ring_close(struct gpu *gpu) {
     for (int i = 0; i < RING_PIECES; i++)
         if (gpu->read[i]) cl.clReleaseEvent(gpu->read[i]);
+    gpu_ring_close(&gpu->ring);
     if (!gpu->ring.at) return;
     cl.clEnqueueUnmapMemObject(gpu->queue, gpu->ring_memory, gpu->ring.at, 0, NULL, NULL);
     cl.clReleaseMemObject(gpu->ring_memory);

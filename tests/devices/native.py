@@ -65,13 +65,13 @@ class OpenCL:
 class Cuda:
     spec = "cuda:0"
 
-    def __init__(self):
+    def __init__(self, index=0):
         try:
             self.cu = ctypes.CDLL("libcuda.so.1")
         except OSError as e:
             pytest.skip(str(e))
         self.device, context = c_int(), c_void_p()
-        if self.cu.cuInit(0) or self.cu.cuDeviceGet(byref(self.device), 0):
+        if self.cu.cuInit(0) or self.cu.cuDeviceGet(byref(self.device), index):
             pytest.skip("no CUDA device")
         self.call("cuDevicePrimaryCtxRetain", byref(context), self.device)
         self.context = context.value
@@ -84,6 +84,10 @@ class Cuda:
     def enter(self):
         """For each thread that makes calls of its own."""
         self.call("cuCtxPushCurrent_v2", c_void_p(self.context))
+
+    def leave(self):
+        context = c_void_p()
+        self.call("cuCtxPopCurrent_v2", byref(context))
 
     def queue(self):
         stream = c_void_p()
@@ -119,8 +123,7 @@ class Cuda:
         return lambda: self.call("cuGraphLaunch", ready, c_void_p(queue))
 
     def close(self):
-        context = c_void_p()
-        self.call("cuCtxPopCurrent_v2", byref(context))
+        self.leave()
         self.call("cuDevicePrimaryCtxRelease_v2", self.device)
 
 

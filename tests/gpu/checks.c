@@ -1,6 +1,8 @@
 /* checks.c - see checks.h. */
 #include "checks.h"
 
+#include "gpu/ring.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -202,8 +204,11 @@ static void check_write(const struct gpu_api *api, struct gpu *gpu, size_t offse
 }
 
 void check_writes(const struct gpu_api *api, struct gpu *gpu) {
-    static const size_t sizes[] = {
-        0, 1, 65536, 65537, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, (8 << 20) + 3, (19 << 20) - 5};
+    /* Around what a ring has, and what its threads share. */
+    static const size_t piece = RING_PIECE;
+    const size_t sizes[] = {
+        0,         1,     RING_LEAST, RING_LEAST + 1,          2 * RING_SHARE - 1,
+        piece - 1, piece, piece + 1,  RING_PIECES * piece + 3, 9 * piece - 5};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check_write(api, gpu, 3 + 8 * i, sizes[i]);
 }

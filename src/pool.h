@@ -5,12 +5,15 @@
  * and a loop is over when its last task is: a thread that wakes late finds nothing to do and keeps
  * nobody waiting. The pool has one owner at a time; another caller is told so and does its own work alone.
  */
-#ifndef TALLY_CPU_POOL_H
-#define TALLY_CPU_POOL_H
+#ifndef TALLY_POOL_H
+#define TALLY_POOL_H
 
 #include <stddef.h>
 
 struct pool;
+
+/* The cores that this process may run on. */
+unsigned pool_cores(void);
 
 /* A pool for loops of up to `threads` threads, the caller included; NULL if there is no memory. */
 struct pool *pool_create(unsigned threads);

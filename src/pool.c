@@ -1,13 +1,16 @@
 /* pool.c - see pool.h. */
-#include "cpu/pool.h"
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "pool.h"
 
 #include "fpenv.h"
 #include "stop.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct pool {
     pthread_mutex_t owner; /* held by the caller who has claimed the pool */
@@ -173,4 +176,12 @@ void pool_destroy(struct pool *p) {
             pthread_join(p->thread[i], NULL);
     }
     free(p);
+}
+
+unsigned pool_cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than a cpu_set_t has room for */
+    return online > 0 ? (unsigned)online : 1;
 }
