@@ -8,7 +8,8 @@
 #ifndef TALLY_PYTHON_CORE_H
 #define TALLY_PYTHON_CORE_H
 
-#define PY_SSIZE_T_CLEAN
+/* (No format with a '#' anywhere: an extension that was built with the headers of 3.13 has not said PY_SSIZE_T_CLEAN
+ * in a way that 3.11 and 3.12 understand.) */
 #include <Python.h>
 
 #include "tally.h"

@@ -57,12 +57,13 @@ static int parse_ops(PyObject *ops, tally_problem *p) {
 /* user: (address of combine, address of identity's bytes as bytes, commutative, source or None, what to keep) */
 static int parse_user(PyObject *user, struct problem_object *self) {
     unsigned long long address;
-    const char *identity;
+    char *identity;
     Py_ssize_t size;
     int commutative;
-    PyObject *source, *keep;
+    PyObject *bytes, *source, *keep;
     if (user == Py_None) return 0;
-    if (!PyArg_ParseTuple(user, "Ky#pOO", &address, &identity, &size, &commutative, &source, &keep))
+    if (!PyArg_ParseTuple(user, "KSpOO", &address, &bytes, &commutative, &source, &keep) ||
+        PyBytes_AsStringAndSize(bytes, &identity, &size) < 0)
         return -1;
     if (size != (Py_ssize_t)tally_type_size(self->problem.type)) {
         PyErr_SetString(PyExc_ValueError, "the identity is not one element");

@@ -141,8 +141,8 @@ def take(x: Any) -> Taken:
     place = dlpack_device(x)
     if place is not None:
         if place[0] not in (1, 3, 13):
-            raise TypeError("the array lies on a GPU: reduce it with device= left alone and no other array of the "
-                            "host's, or copy it to the host yourself")
+            raise TypeError("the array lies on a GPU, and nothing is copied between devices unasked: x.cpu() or x.get() brings "
+                            "it to the host; alone, by the functions and without device=, it is reduced where it lies")
         return from_dlpack(x)
     if hasattr(x, "__arrow_c_stream__"):
         return from_numpy(_from_column(x))

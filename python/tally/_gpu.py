@@ -101,6 +101,9 @@ class _Torch:
     def convert(self) -> str:
         return "x.to(...)"
 
+    def bring(self, number: int) -> str:
+        return f"torch.as_tensor(a, device='cuda:{number}') brings it there"
+
 
 class _CuPy:
     """What CuPy calls things."""
@@ -150,6 +153,9 @@ class _CuPy:
     def convert(self) -> str:
         return "x.astype(...)"
 
+    def bring(self, number: int) -> str:
+        return f"cupy.asarray(a) brings it there (within cupy.cuda.Device({number}))"
+
 
 @functools.lru_cache(maxsize=None)
 def _library(name: str) -> Any:
@@ -188,9 +194,7 @@ class There(NamedTuple):
 
 
 def take(x: Any) -> There:
-    """An array on a GPU, taken; TypeError for one that lies elsewhere."""
-    if not lies_there(x):
-        raise TypeError("one array lies on a GPU, the other elsewhere; nothing is copied between devices unasked")
+    """An array on a GPU, taken."""
     if is_torch(x):
         library = _library("torch")
     elif type(x).__module__.partition(".")[0] == "cupy":
@@ -205,9 +209,13 @@ def take(x: Any) -> There:
     return There(library, _KINDS[name], address, shape, strides, number, x)
 
 
-def _check_pair(a: There, b: There, what: str) -> None:
-    if a.library is not b.library or a.number != b.number:
-        raise TypeError(f"{what} lies elsewhere than the array; nothing is copied between devices unasked")
+def _take_beside(x: Any, t: There, what: str) -> There:
+    """A further array, which must be of the same library and on the same device."""
+    taken = take(x) if lies_there(x) else None
+    if taken is None or taken.library is not t.library or taken.number != t.number:
+        raise TypeError(f"{what} lies elsewhere than the array on {t.spec}, and nothing is copied between devices unasked: "
+                        f"{t.library.bring(t.number)}")
+    return taken
 
 
 def _through(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -429,10 +437,7 @@ def _strides_to(t: There, shape: tuple[int, ...], what: str) -> Strides:
 def _mask(where: Any, t: There) -> There | None:
     if where is None or where is True:
         return None
-    if not lies_there(where):
-        raise TypeError("where= lies elsewhere than the array; nothing is copied between devices unasked")
-    mask = take(where)
-    _check_pair(mask, t, "where=")
+    mask = _take_beside(where, t, "where=")
     if mask.type != "bool":
         raise TypeError(f"where= is an array of bool, not of {_NAMES[mask.type]}")
     return mask
@@ -492,9 +497,7 @@ def _into(out: Any, value: Any, t: There) -> Any:
     """Puts a result where the caller wants it."""
     if isinstance(out, tuple):
         (out,) = out
-    place = take(out) if lies_there(out) else None
-    if place is None or place.library is not t.library or place.number != t.number:
-        raise TypeError("out= is an array of the same library on the same device")
+    place = _take_beside(out, t, "out=")
     if tuple(out.shape) != tuple(value.shape):
         raise ValueError(f"out= has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
     from_, to = _KINDS[t.library.name(value)], place.type
@@ -593,10 +596,12 @@ def _products(a: There, b: There, shape: tuple[int, ...], x: Strides, y: Strides
 
 def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
     _check_device(device)
-    if not (lies_there(a) and lies_there(b)):
-        raise TypeError("one array lies on a GPU, the other elsewhere; nothing is copied between devices unasked")
-    left, right = take(a), take(b)
-    _check_pair(right, left, "one array")
+    if lies_there(a):
+        left = take(a)
+        right = _take_beside(b, left, "the second array")
+    else:
+        right = take(b)
+        left = _take_beside(a, right, "the first array")
     if left.type in _PART or right.type in _PART:
         raise TypeError("on a GPU there are no dot products of complex numbers: make them of their parts'")
     if left.type != right.type:
@@ -648,10 +653,7 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
 
 def _beside(a: Any, t: There, what: str) -> There:
     """An array of one dimension and side by side, on the same GPU, that says where parts are."""
-    if not lies_there(a):
-        raise TypeError(f"{what} lie elsewhere than the array; nothing is copied between devices unasked")
-    taken = take(a)
-    _check_pair(taken, t, what)
+    taken = _take_beside(a, t, f"the array of {what}")
     if len(taken.shape) != 1 or taken.type in FLOATS or taken.type in _PART:
         raise TypeError(f"{what} are an array of integers of one dimension")
     return taken if taken.is_contiguous() else take(t.library.in_order(a))

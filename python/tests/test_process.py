@@ -5,7 +5,9 @@ import gc
 import importlib
 import inspect
 import os
+import pathlib
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -251,6 +253,14 @@ def test_every_name_is_explained():
             assert ">>>" in inspect.getdoc(thing), name
             assert inspect.signature(thing).parameters, name
     assert pickle.loads(pickle.dumps(tally.sum)) is tally.sum and tally.sum.__module__ == "tally"
+
+
+def test_one_extension_for_all_interpreters():
+    """With the headers of 3.13, a '#' in a format of PyArg_ParseTuple is an error on 3.11 and 3.12."""
+    sources = pathlib.Path(__file__).parent.parent.joinpath("ext").glob("*.[ch]")
+    for source in sources:
+        formats = re.findall(r'(?:Parse\w*|BuildValue|CallFunction)\([^;"]*"([^"]*)"', source.read_text())
+        assert not any("#" in format for format in formats), source
 
 
 def test_types(tmp_path):
