@@ -2,6 +2,8 @@
 #include "gpu/parts.h"
 
 #include "exact/kernel_words.h"
+#include "gpu/columns.h"
+#include "gpu/groups.h"
 #include "gpu/record.h"
 #include "gpu/strategy.h"
 #include "kernels/request.h"
@@ -260,7 +262,7 @@ static unsigned threads_for(const struct run *r, uint64_t n) {
 }
 
 /* Brings the elements into the order of their groups, or of what a mask leaves; *order is where that then is. */
-static tally_status sort(struct run *r, uint64_t *order) {
+static tally_status sort(struct run *r, const struct parts_plan *plan, uint64_t *order) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
     const unsigned grid = parts_grid(r->queue, l->n / (r->queue->block * 16) + 1);
@@ -270,13 +272,14 @@ static tally_status sort(struct run *r, uint64_t *order) {
         const uint64_t to = l->order[pass % 2], size = (uint64_t)DIGITS * grid;
         const struct gpu_argument counting[] = {PIECE(c->ids), PIECE(c->mask),   PIECE(c->work),
                                                 VALUE(from),   VALUE(l->counts), VALUE(pass),
-                                                VALUE(r->plan)};
-        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->counts), VALUE(size)};
+                                                VALUE(*plan)};
+        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->counts), VALUE(size),
+                                                VALUE(plan->left)};
         const struct gpu_argument moving[] = {PIECE(c->ids), PIECE(c->mask), PIECE(c->work),
                                               VALUE(from),   VALUE(to),      VALUE(l->counts),
-                                              VALUE(pass),   VALUE(r->plan)};
+                                              VALUE(pass),   VALUE(*plan)};
         s = launch(r, COUNT, grid, counting, 7);
-        if (s == TALLY_OK) s = launch(r, SCAN, 1, scanning, 3);
+        if (s == TALLY_OK) s = launch(r, SCAN, 1, scanning, 4);
         if (s == TALLY_OK) s = launch(r, SCATTER, grid, moving, 8);
         from = to;
     }
@@ -301,7 +304,8 @@ static tally_status find_rows(struct run *r) {
 
     struct parts_plan ordered = *plan;
     const uint64_t to = l->starts;
-    if (l->ordered) s = sort(r, &ordered.order);
+    if (!l->strategy || !l->strategy->unordered) ordered.left = 0; /* everybody wants the order */
+    if (l->ordered) s = sort(r, &ordered, &ordered.order);
     if (s != TALLY_OK) return s;
     const struct gpu_argument starting[] = {PIECE(c->ids), PIECE(c->offsets), PIECE(c->work),
                                             VALUE(to), VALUE(ordered)};
@@ -430,13 +434,14 @@ static tally_status enqueue_quick(struct parts_run *run) {
 }
 
 /* The first that takes a problem and a shape does it. */
-static const struct strategy strategies[] = {
-    {takes_quick, NULL, NULL, enqueue_quick}, /* a thread or a warp a short row */
+static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, false};
+static const struct strategy *const strategies[] = {
+    &columns_strategy, &groups_strategy, &quick, /* a thread or a warp a short row */
 };
 
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s) {
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies && s->results > 0; i++)
-        if (strategies[i].takes(queue, s)) return &strategies[i];
+        if (strategies[i]->takes(queue, s)) return strategies[i];
     return NULL;
 }
 
@@ -458,6 +463,8 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     tally_status s = find_parts(queue);
     if (s == TALLY_OK && !call->keep_outcome)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);
+    const bool unordered = r.l.strategy && r.l.strategy->unordered;
+    if (s == TALLY_OK && unordered) s = follow(&r, NULL);
     if (s == TALLY_OK) s = find_rows(&r);
     if (s != TALLY_OK || shaped->results == 0) return s;
     if (problem_has(shaped->p, PART_TREE)) s = evaluate_trees(&r);
@@ -469,7 +476,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
                                            VALUE(r.plan)};
     const struct gpu_argument joining[] = {PIECE(offsets), PIECE(call->work), PIECE(call->out),
                                            VALUE(r.plan)};
-    if (r.l.strategy) s = follow(&r, offsets);
+    if (r.l.strategy && !unordered) s = follow(&r, offsets);
     if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
     if (s == TALLY_OK && r.l.pieces > 1)
         s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 4);

@@ -32,6 +32,7 @@ struct layout {
 };
 
 #define PARTS_KERNELS 10 /* of kernels/parts.cu */
+#define COLUMNS_FOLDS 5  /* columns.c */
 
 struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *first, *second;
@@ -76,7 +77,9 @@ struct queue {
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
-    struct gpu_kernel *part[PARTS_KERNELS]; /* parts.c */
+    struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
+    struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
+    struct gpu_kernel *groups[TALLY_F64 + 1][3];                 /* groups.c: few, many, lower */
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */

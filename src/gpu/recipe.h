@@ -38,6 +38,10 @@ tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned b
 /* The same of a kernel file that is for all types and operators. */
 tally_status recipe_build_plain(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                                 const char *file, struct gpu_program **out);
+/* The same of one that is told its elements' type, and a few words more. */
+tally_status recipe_build_typed(const struct gpu_api *api, struct gpu *gpu, unsigned block,
+                                const char *file, const char *const *words, size_t count,
+                                tally_type type, struct gpu_program **out);
 
 /* Whether one launch (or, for a tree, the last of a few) can give the problem's only value. */
 int recipe_gives_value(const struct problem *p);

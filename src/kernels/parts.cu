@@ -145,18 +145,6 @@ __device__ void store_bits(GLOBAL u8 *x, u32 width, i64 i, u64 bits) {
         x[i] = (u8)bits;
 }
 
-/* *p = the least of itself and v. */
-__device__ void note_least(GLOBAL u64 *p, u64 v) {
-    u64 known = read_word(p);
-    while (v < known) {
-        const u64 found = atomicCAS(p, known, v);
-        if (found == known)
-            known = v;
-        else
-            known = found;
-    }
-}
-
 /* ---- What a thread knows -------------------------------------------------------------------------- */
 
 /* Sums of floats as two doubles, those of integers as digits of 32 bits that have not been carried. */
@@ -695,7 +683,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
 #endif
         if (is_there && lane == 0) {
             const u32 done = n <= plan.quick_most && put_row(out, &plan, row, &b, c.word);
-            if (!done) leave_row(work, &plan, row);
+            if (!done) leave_row(work, plan.left, row);
         }
     }
 }
@@ -746,7 +734,7 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
     room numbers;
 #endif
     const u32 works = has_work(work, &plan);
-    const u64 origin = row_start(offsets, plan.rows, 0);
+    const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0;
     for (u64 piece = blockIdx.x; piece < plan.pieces && works; piece += gridDim.x) {
         const u64 begin = piece * plan.piece, end = begin + plan.piece;
         u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, begin);
@@ -795,7 +783,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
     room numbers;
 #endif
     const u32 works = has_work(work, &plan);
-    const u64 origin = row_start(offsets, plan.rows, 0), size = WORDS + plan.sums;
+    const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0, size = WORDS + plan.sums;
     for (u64 piece = blockIdx.x; piece + 1 < plan.pieces && works; piece += gridDim.x) {
         const u64 cut = (piece + 1) * plan.piece;
         const u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, cut);
@@ -843,6 +831,11 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 
 #define DIGIT_BITS 3
 #define DIGITS     (1u << DIGIT_BITS)
+
+/* Whether anybody wants an order: a strategy that does without one says in `left`, which else is 0, what it has left. */
+__device__ u32 is_wanted(GLOBAL u64 *work, u64 left) {
+    return left == 0 || read_word(&work[PARTS_LEFT]) == 0;
+}
 
 /* An id as an unsigned number, which is 2^63 or more where it is negative. */
 __device__ u64 id_of(const GLOBAL u8 *ids, const parts_plan *p, u64 nth) {
@@ -901,6 +894,7 @@ __device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, u32 pass) {
 KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 counts,
              u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
+    if (!UNIFORM(is_wanted(work, plan.left))) return;
     tally_digits(ids, mask, work, &plan, pass, from, places(work, &plan, pass), tally);
     for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
         u64 total = 0;
@@ -911,8 +905,9 @@ KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 
 }
 
 /* Turns `size` counts into the sum of those before each; by one block. */
-KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
+KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size, u64 left) {
     __shared__ u64 part[BLOCK];
+    if (!UNIFORM(is_wanted(work, left))) return;
     const stretch s = stretch_of(size, 0, 1, threadIdx.x);
     u64 total = 0;
     for (u64 i = s.from; i < s.to; i++)
@@ -941,6 +936,7 @@ KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
 KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 to,
                u64 counts, u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
+    if (!UNIFORM(is_wanted(work, plan.left))) return;
     const u64 n = places(work, &plan, pass);
     tally_digits(ids, mask, work, &plan, pass, from, n, tally);
     for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
@@ -967,6 +963,7 @@ KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u6
  * the ids themselves never fall, or it is said which of them does. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
               const parts_plan plan) {
+    if (!is_wanted(work, plan.left)) return;
     const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
     const u64 step = (u64)gridDim.x * BLOCK, first = (u64)blockIdx.x * BLOCK + threadIdx.x;
     for (u64 i = first; i <= plan.rows.count; i += step) {

@@ -98,10 +98,22 @@ typedef struct part_leaves_plan {
 #if defined(GLOBAL)
 #include "kernel.h"
 
-/* Leaves a row to `fold`. */
-__device__ void leave_row(GLOBAL u64 *work, const parts_plan *p, u64 row) {
-    atomicOr(&work[p->left + row / 64], (u64)1 << (row % 64));
+/* Leaves a row to `fold`; `left` as in parts_plan. */
+__device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
+    atomicOr(&work[left + row / 64], (u64)1 << (row % 64));
     write_word(&work[PARTS_LEFT], (u64)0);
+}
+
+/* *p = the least of itself and v. */
+__device__ void note_least(GLOBAL u64 *p, u64 v) {
+    u64 known = read_word(p);
+    while (v < known) {
+        const u64 found = atomicCAS(p, known, v);
+        if (found == known)
+            known = v;
+        else
+            known = found;
+    }
 }
 
 __device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {

@@ -136,6 +136,39 @@ def test_many_columns(device):
         same(lambda d: t.reduce_axes(t.Problem(op, type), x, [0], device=d), device, f"{op} of columns of {type}")
 
 
+# Reductions that columns.cu folds.
+COLUMN_PROBLEMS = [t.Problem("sum", type) for type in t.TYPES] + [
+    t.Problem("mean", "f32", also=["sum"]), t.Problem("mean", "f64"), t.Problem("mean", "bf16", out="f64"),
+    t.Problem("sum", "f64", out="f16"), t.Problem("minmax", "f32"), t.Problem("minmax", "i8")] + [
+    t.Problem(op, type) for op in ("min", "max", "argmin", "argmax") for type in ("f16", "f32", "f64", "i16", "u32", "i64")]
+COLUMNS = [*range(2, 18), 31, 32, 33, 63, 100, 128, 257, 1000]
+
+
+def columns_of(type, rows, columns, rng, kind):
+    """Columns of elements, of which one is wild, one has a NaN and one an infinity."""
+    x = elements(type, (rows, columns), rng, kind)
+    if type not in t.INTS and columns > 3:
+        x[rng.integers(rows), 0] = elements(type, (1,), rng, "huge")[0]
+        nan, inf = (0x7fc0, 0xff80) if type == "bf16" else (np.nan, -np.inf)
+        x[rng.integers(rows), columns // 2] = nan
+        x[rng.integers(rows), columns - 1] = inf
+    return x
+
+
+def test_columns(device):
+    """Every number of columns, in tiles of every form; starts that are no multiples of 16 bytes; slabs of them."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    cases = [(problem, columns) for problem in COLUMN_PROBLEMS for columns in COLUMNS]
+    for problem, columns in py.sample(cases, 8 if is_slow(device) else 120):
+        rows = py.choice([1, 2, 3, 4, 5, 7, 8, 9, 40] if is_slow(device) else [1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 300, 2500])
+        slabs, cut, kind = py.choice([1, 1, 2, 5]), py.choice([0, 0, 1, 3]), py.choice(KINDS)
+        x = columns_of(problem.type, slabs * rows, columns + cut, rng, kind).reshape(slabs, rows, columns + cut)[:, :, cut:]
+        if py.random() < 0.2:
+            x = x[:, ::-1]
+        same(lambda d: t.reduce_axes(problem, x, [1], device=d), device,
+             f"{problem.op} of {kind} {problem.type}, {slabs} x {rows} x {columns}, from {cut} on")
+
+
 def random_view(type, rng, py):
     dims = py.randint(1, 6)
     shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]
@@ -271,6 +304,25 @@ def test_many_groups(device):
             x = elements(type, n, rng, "wild")
             same(lambda d: t.reduce_groups(t.Problem(op, type), x, ids, groups, None, None, d, skip=True), device,
                  f"{op} by {groups} ids")
+
+
+def test_unordered_groups(device):
+    """Sums and means by ids in any order: few groups, whose digits a block keeps, and many; all elements in one, empty
+    ones; what does not fit a window, specials, zeros of both signs, what does not fit its type."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    problems = [t.Problem("sum", type) for type in t.TYPES] + [
+        t.Problem(op, type, out=out) for op in ("sum", "mean") for type in ("f16", "bf16", "f32", "f64") for out in ("f32", "f64")]
+    cases = [(problem, groups, kind) for problem in problems for groups in (1, 2, 10, 33, 1000, 3009, 4011, 6000) for kind in KINDS]
+    for problem, groups, kind in py.sample(cases, 6 if is_slow(device) else 100):
+        n = py.choice([1, 255, 256, 257, 2500]) if is_slow(device) else py.choice([1, 257, 20000, 70001])
+        x = elements(problem.type, n, rng, kind)
+        ids = rng.integers(0, groups, n) if py.random() < 0.8 else np.full(n, groups - 1)
+        skip, mask = py.random() < 0.3, (rng.random(n) < 0.7).astype(np.uint8) if py.random() < 0.3 else None
+        if skip:
+            ids[rng.random(n) < 0.1] = py.choice([groups, -1])
+        ids = ids.astype(py.choice([np.int16, np.int32, np.int64]))
+        same(lambda d: t.reduce_groups(problem, x, ids, groups, None, mask, d, skip=skip), device,
+             f"{problem.op} of {n} {kind} {problem.type} by {groups} ids")
 
 
 def test_hostile_ids(device):

@@ -1,0 +1,309 @@
+/* columns.c - see columns.h. */
+#include "gpu/columns.h"
+
+#include "kernels/tuning.h"
+#include "types.h"
+
+#include "kernels/columns.h"
+
+#include <string.h>
+
+struct columns_layout {
+    unsigned fold;   /* which of folds[] */
+    tally_type type; /* that the program is compiled for */
+    bool wide;       /* a thread has several columns */
+    unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
+    unsigned join_width, join_strands, join_tiles;
+    uint64_t words; /* of the work: the states of chunks */
+};
+
+/* ---- Which problems ------------------------------------------------------------------------ */
+
+enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
+
+/* How columns are folded: a define of kernels/columns.cu, for problems of exactly these parts. */
+static const struct fold {
+    unsigned parts,
+        extremes;   /* of the latter only whether both ends, and whether an index is wanted */
+    int types;      /* BY_SIZE: of integers their size is all that counts */
+    unsigned words; /* of a state */
+    size_t count;
+    const char *define[3];
+} folds[COLUMNS_FOLDS] = {
+    {PART_BIT(PART_SUM), 0, FLOATS | INTEGERS, 3, 2, {"FOLD_SUM", "OP_SUM"}},
+    {PART_BIT(PART_FAST), 0, FLOATS, 1, 2, {"FOLD_FAST", "OP_SUM"}},
+    {PART_BIT(PART_EXTREMES), 1, FLOATS | INTEGERS | BY_SIZE, 1, 2, {"FOLD_END", "OP_MIN"}},
+    {PART_BIT(PART_EXTREMES), 2, FLOATS | INTEGERS | BY_SIZE, 2, 2, {"FOLD_ENDS", "OP_MIN"}},
+    {PART_BIT(PART_EXTREMES),
+     1 | WANT_INDEX,
+     FLOATS | INTEGERS | BY_SIZE,
+     2,
+     3,
+     {"FOLD_END", "INDEXED", "OP_MIN"}},
+};
+
+/* How many ends are wanted, and whether an index is. */
+static unsigned ends_of(const struct problem *p) {
+    const unsigned both = WANT_LEAST | WANT_GREATEST;
+    return ((p->extremes & both) == both ? 2 : (p->extremes & both) != 0) |
+           (p->extremes & WANT_INDEX);
+}
+
+/* Whether the kernels lower to this value. */
+static bool gives_value(const struct problem *p, unsigned v) {
+    switch (p->value[v].op) {
+    case TALLY_SUM:
+        return type_is_float(p->type) == type_is_float(p->value[v].type);
+    case TALLY_MEAN:
+        return type_is_float(p->type);
+    case TALLY_MIN:
+    case TALLY_MAX:
+    case TALLY_ARGMIN:
+    case TALLY_ARGMAX:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool find_fold(const struct problem *p, struct columns_layout *l) {
+    static const tally_type by_size[] = {
+        [1] = TALLY_U8, [2] = TALLY_U16, [4] = TALLY_U32, [8] = TALLY_U64};
+    const bool floats = type_is_float(p->type);
+    if (p->values > COLUMNS_VALUES) return false;
+    for (unsigned v = 0; v < p->values; v++)
+        if (!gives_value(p, v)) return false;
+    for (l->fold = 0; l->fold < COLUMNS_FOLDS; l->fold++) {
+        const struct fold *f = &folds[l->fold];
+        if (f->parts != p->parts || f->extremes != ends_of(p)) continue;
+        if (!(f->types & (floats ? FLOATS : INTEGERS))) continue;
+        l->type = !floats && f->types & BY_SIZE ? by_size[type_size(p->type)] : p->type;
+        return true;
+    }
+    return false;
+}
+
+/* ---- Tiles --------------------------------------------------------------------------------- */
+
+#define ROWS_MOST      ((size_t)1 << 31)
+#define TASKS_MOST     ((uint64_t)1 << 31)
+#define TASKS_A_UNIT   16 /* a device is busy with, so that what is uneven about them evens out */
+#define WIDE_ROWS      4  /* kernels/columns.cu */
+#define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
+#define WIDTH_LEAST                                                                                \
+    32 /* where there are more units: what neighbouring threads read is long enough then */
+#define CHUNK_TILES      2 /* of rows, at least */
+#define JOIN_CHUNKS      8 /* a thread is to join so many, ... */
+#define JOIN_WIDTH_LEAST 4 /* ... but has so many neighbours at least */
+#define MEETING                                                                                    \
+    2.5 /* what it costs that half of the strands tell the other half, in rows of a thread */
+
+static uint64_t parts_of(uint64_t whole, uint64_t part) {
+    return (whole + part - 1) / part;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Tiles of `width` units by so many strands. Returns how good they are: the part of the threads that has work, less what chunks cost;
+ * 0 where it cannot be. */
+static double tile(const struct queue *queue, const struct shaped *s, unsigned width,
+                   unsigned strands, struct columns_layout *l) {
+    const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
+    const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
+    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
+    const uint64_t vector = !l->wide ? 1 : type_size(l->type) == 8 ? 2 : 4;
+    const uint64_t across = column->length / vector, goal = (uint64_t)units * TASKS_A_UNIT;
+    const uint64_t tiles = parts_of(across, width);
+    l->width = width;
+    l->strands = strands;
+    l->depth = (unsigned)least(block / (width * l->strands), slabs);
+    const uint64_t groups = parts_of(slabs, l->depth), step = (uint64_t)l->strands * rows;
+    uint64_t chunks = parts_of(goal, tiles * groups);
+    if (chunks > row->length / (step * CHUNK_TILES)) chunks = row->length / (step * CHUNK_TILES);
+    if (chunks == 0) chunks = 1;
+    const uint64_t chunk =
+        chunks == 1 ? row->length : parts_of(parts_of(row->length, chunks), step) * step;
+    chunks = parts_of(row->length, chunk);
+    if (tiles >= TASKS_MOST || groups >= TASKS_MOST || tiles * groups >= TASKS_MOST / chunks)
+        return 0;
+    l->tiles = (unsigned)tiles;
+    l->groups = (unsigned)groups;
+    l->chunks = (unsigned)chunks;
+    l->chunk = (unsigned)chunk;
+    l->words = chunks > 1 ? chunks * s->results * folds[l->fold].words : 0;
+    const double tasks = (double)(tiles * groups * chunks), busy = 4.0 * units;
+    const double bytes = (double)s->results * (double)s->each * (double)type_size(l->type);
+    const double own = (double)least(row->length, chunk) / strands; /* rows of a thread */
+    double meetings = 0;
+    for (unsigned left = strands; left > 1; left = (left + 1) / 2)
+        meetings += MEETING;
+    const double used = (double)(across * slabs) / (double)(tiles * width * groups * l->depth);
+    return used * (double)(width * l->strands * l->depth) / block *
+           (tasks < busy ? tasks / busy : 1) * own / (own + meetings) /
+           (1 + 16 * (double)l->words / bytes);
+}
+
+/* Tiles of states: some chunks a thread, where that leaves it neighbours to read beside. */
+static void lay_out_join(const struct queue *queue, const struct shaped *s,
+                         struct columns_layout *l) {
+    unsigned width = queue->block;
+    while (width > JOIN_WIDTH_LEAST && queue->block / width * JOIN_CHUNKS < l->chunks)
+        width /= 2;
+    if (s->results < width) width = (unsigned)s->results;
+    l->join_width = width;
+    l->join_strands = (unsigned)least(queue->block / width, l->chunks);
+    l->join_tiles = (unsigned)parts_of(s->results, width);
+}
+
+/* Whether it has columns: neighbouring results are of neighbouring elements. */
+static bool has_columns(const struct shaped *s) {
+    return s->cut == TALLY_AXES && !s->mask && !s->y && s->results > 0 && s->reduces == 1 &&
+           (s->keeps == 1 || s->keeps == 2) && s->kept[s->keeps - 1].x == 1 && s->each > 0 &&
+           s->each < ROWS_MOST;
+}
+
+/* Whether these kernels are for the problem and the shape, and how. It does not depend on where arrays lie. */
+static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
+    memset(l, 0, sizeof *l);
+    if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
+        !find_fold(s->p, l))
+        return false;
+    const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
+    const size_t columns = s->kept[s->keeps - 1].length;
+    l->wide = columns % (size_t)vector == 0 && s->reduced[0].x % vector == 0 &&
+              (s->keeps == 1 || s->kept[0].x % vector == 0);
+    const size_t across = l->wide ? columns / (size_t)vector : columns;
+    struct columns_layout best = *l;
+    double most = 0;
+    /* All units, or as many as a block has threads for; and fewer, but no fewer than WIDTH_LEAST. */
+    size_t width = across < queue->block ? across : queue->block;
+    while (width > 0) {
+        const uint64_t most_strands =
+            least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS : NARROW_ROWS(l)));
+        for (unsigned strands = (unsigned)most_strands; strands > 0; strands /= 2) {
+            struct columns_layout it = *l;
+            const double good = tile(queue, s, (unsigned)width, strands, &it);
+            if (good > most * 1.01) {
+                most = good;
+                best = it;
+            }
+        }
+        width = (width - 1) / WIDTH_LEAST * WIDTH_LEAST;
+    }
+    *l = best;
+    if (l->chunks > 1) lay_out_join(queue, s, l);
+    return most > 0;
+}
+
+/* ---- Launches ------------------------------------------------------------------------------ */
+
+enum { WIDE, NARROW, JOIN, KERNELS };
+static const char *const names[KERNELS] = {"wide", "narrow", "join"};
+
+static tally_status find_kernels(struct queue *queue, const struct columns_layout *l) {
+    struct gpu_kernel **known = queue->columns[l->fold][l->type], *found[KERNELS] = {0};
+    const struct fold *f = &folds[l->fold];
+    struct gpu_program *program = NULL;
+    if (known[0]) return TALLY_OK;
+    tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "columns.cu",
+                                        f->define, f->count, l->type, &program);
+    for (unsigned i = 0; i < KERNELS && s == TALLY_OK; i++)
+        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK) memcpy(known, found, sizeof found);
+    return s;
+}
+
+/* What turns bits into keys of which the greatest is wanted (kernels/columns.cu). */
+static uint64_t flip_of(const struct problem *p) {
+    const unsigned width = 8 * (unsigned)type_size(p->type);
+    const uint64_t all = UINT64_MAX >> (64 - width);
+    return (type_is_signed(p->type) ? (uint64_t)1 << (width - 1) : 0) ^
+           (p->extremes & WANT_GREATEST ? 0 : all);
+}
+
+static void make_plan(const struct parts_run *run, const struct columns_layout *l,
+                      columns_plan *plan) {
+    const struct parts_call *call = run->call;
+    const struct shaped *s = call->s;
+    const struct extent *column = &s->kept[s->keeps - 1];
+    memset(plan, 0, sizeof *plan);
+    plan->slabs = s->keeps > 1 ? s->kept[0].length : 1;
+    plan->columns = column->length;
+    plan->rows = s->each;
+    plan->x = call->first_x;
+    plan->slab_step = s->keeps > 1 ? s->kept[0].x : 0;
+    plan->row_step = s->reduced[0].x;
+    plan->out_first = s->out_first;
+    plan->out_slab = s->keeps > 1 ? s->kept[0].out : 0;
+    plan->out_column = column->out;
+    plan->values = call->values;
+    for (unsigned v = 0; v < call->values; v++) {
+        plan->value[v] = (uint32_t)s->p->value[call->only + v].op |
+                         (uint32_t)s->p->value[call->only + v].type << 8;
+        plan->out[v] = call->at[call->only + v];
+    }
+    plan->left = run->plan.left;
+    plan->states = run->own;
+    plan->width = l->width;
+    plan->strands = l->strands;
+    plan->depth = l->depth;
+    plan->tiles = l->tiles;
+    plan->chunks = l->chunks;
+    plan->chunk = l->chunk;
+    plan->groups = l->groups;
+    plan->flip = flip_of(s->p);
+}
+
+#define GRID_MOST 65536u
+
+static unsigned grid_of(uint64_t tasks) {
+    return tasks < GRID_MOST ? (unsigned)tasks : GRID_MOST;
+}
+
+static tally_status enqueue(struct parts_run *run) {
+    struct queue *queue = run->queue;
+    const struct parts_call *call = run->call;
+    struct columns_layout layout, *l = &layout;
+    columns_plan plan, joined;
+    lay_out(queue, call->s, l);
+    tally_status s = find_kernels(queue, l);
+    if (s != TALLY_OK) return s;
+    struct gpu_kernel *const *kernel = queue->columns[l->fold][l->type];
+    make_plan(run, l, &plan);
+    joined = plan;
+    joined.width = l->join_width;
+    joined.strands = l->join_strands;
+    joined.tiles = l->join_tiles;
+    const struct gpu_argument folding[] = {PIECE(call->x), PIECE(call->work), PIECE(call->out),
+                                           VALUE(plan)};
+    const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};
+    s = queue->api->launch(queue->gpu, kernel[l->wide ? WIDE : NARROW],
+                           grid_of((uint64_t)l->tiles * l->chunks * l->groups), queue->block,
+                           folding, 4);
+    if (s == TALLY_OK && l->chunks > 1)
+        s = queue->api->launch(queue->gpu, kernel[JOIN], grid_of(l->join_tiles), queue->block,
+                               joining, 3);
+    return s;
+}
+
+static bool takes(const struct queue *queue, const struct shaped *s) {
+    struct columns_layout l;
+    return lay_out(queue, s, &l);
+}
+
+static uint64_t words(const struct queue *queue, const struct shaped *s) {
+    struct columns_layout l;
+    lay_out(queue, s, &l);
+    return l.words;
+}
+
+static tally_status prepare(struct queue *queue, const struct shaped *s) {
+    struct columns_layout l;
+    lay_out(queue, s, &l);
+    return find_kernels(queue, &l);
+}
+
+const struct strategy columns_strategy = {takes, words, prepare, enqueue, false};

@@ -1,0 +1,33 @@
+/*
+ * columns.h - the argument of the kernels that reduce columns (columns.cu). Kernels and the host read it alike.
+ *
+ * An array is slabs of rows of columns: one result for each slab and column. A block takes a tile: `width` units of
+ * neighbouring columns - a unit is what a thread loads at a time, one column or several - by `strands` strands of rows
+ * by `slabs` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
+ * are left in the work and joined.
+ *
+ * Whoever includes this has defined u32, u64 and i64.
+ */
+#ifndef TALLY_COLUMNS_H
+#define TALLY_COLUMNS_H
+
+#define COLUMNS_VALUES 4 /* at most */
+#define COLUMNS_WORDS  3 /* of a state, at most */
+
+typedef struct columns_plan {
+    u64 slabs, columns, rows; /* fewer than 2^31 rows */
+    i64 x, slab_step,
+        row_step; /* of x, in elements: the first one's index, and strides; columns lie side by side */
+    i64 out_first, out_slab, out_column;
+    u64 out[COLUMNS_VALUES];   /* the byte where each value's results begin */
+    u32 value[COLUMNS_VALUES]; /* each value's operator, and from bit 8 on its type */
+    u64 left;                  /* as in parts_plan */
+    u64 states;                /* the word of the work where the states of chunks begin */
+    u32 values;
+    u32 width, strands, depth; /* of a tile: units, strands, slabs */
+    u32 tiles, chunks, groups; /* tiles across; chunks of rows; groups of `depth` slabs */
+    u32 chunk;                 /* rows of a chunk */
+    u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (columns.cu) */
+} columns_plan;
+
+#endif

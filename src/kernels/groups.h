@@ -1,0 +1,32 @@
+/*
+ * groups.h - the argument of the kernels that reduce groups whose ids come in any order (groups.cu). Kernels and the host
+ * read it alike.
+ *
+ * Whoever includes this has defined u32, u64 and i64, and included plan.h.
+ */
+#ifndef TALLY_GROUPS_H
+#define TALLY_GROUPS_H
+
+#define GROUPS_VALUES 2     /* at most */
+#define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
+
+/* Words of a group's record, but for two, and cells of one copy, but for one (groups.cu). */
+#define GROUPS_RECORD(is_float, bits)                                                              \
+    ((is_float) ? ((bits) == 64 ? 68u : 36u) : (bits) == 64 ? 3u : 1u)
+#define GROUPS_DIGITS(is_float, bits) ((bits) == 64 ? 4u : (is_float) ? 3u : 2u)
+
+typedef struct groups_plan {
+    u64 n, count; /* elements, and groups: fewer than 2^31 */
+    i64 x, mask, out_first;
+    u64 out[GROUPS_VALUES];   /* the byte where each value's results begin */
+    u32 value[GROUPS_VALUES]; /* each value's operator, and from bit 8 on its type */
+    u64 left;                 /* as in parts_plan */
+    u64 records;              /* the word of the work where the groups' records begin */
+    u32 values;
+    u32 ids; /* their type */
+    u32 masked, skip_outside;
+    u32 counted; /* elements are counted, too, for means */
+    u32 copies;  /* of a group's cells in shared memory, a power of two; lanes share them out */
+} groups_plan;
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * pair.h - an exact sum of floats as two doubles: how terms are added, and how the sum is rounded, once.
+ *
+ * The sum is s + e + nothing: TwoSum splits s + x into the nearest double and its error without any loss, the error
+ * goes to e, and where that addition has an error of its own, the sum is `lost`. Neither s nor e is ever -0, so
+ * that equal doubles have equal bits. NaNs and infinities are counted apart, and -0 is seen from the elements' bits.
+ *
+ * Whoever includes this has included lower.h.
+ */
+#ifndef TALLY_PAIR_H
+#define TALLY_PAIR_H
+
+enum { PAIR_LOST = 1, PAIR_NAN = 2, PAIR_PLUS = 4, PAIR_MINUS = 8, PAIR_MIXED = 16 };
+
+typedef struct pair {
+    double s, e;
+    u32 seen; /* PAIR_...s; PAIR_MIXED: some term is not -0 */
+} pair;
+
+PURE u32 pair_field(double x) {
+    return (u32)(double_bits(x) >> 52 & 2047);
+}
+
+/* Adds a double. Returns something but 0 where the sum is lost; it then is, for good. Whatever overflows, an infinity or
+ * a NaN makes a NaN of the error, which is lost, too. */
+PURE u64 pair_add(double x, double *s, double *e) {
+    const double t = *s + x, b = t - *s, error = (*s - (t - b)) + (x - b);
+    const double u = *e + error, v = u - *e;
+    const u64 wrong =
+        (double_bits(v) ^ double_bits(error)) | (double_bits(u - v) ^ double_bits(*e));
+    *s = t;
+    *e = u;
+    return wrong;
+}
+
+/* Adds any element, with all that there is to be said of it but PAIR_MIXED. */
+PURE void pair_add_any(pair *a, double x) {
+    if (pair_field(x) == 2047)
+        a->seen |= x != x ? PAIR_NAN : x > 0 ? PAIR_PLUS : PAIR_MINUS;
+    else if (pair_add(x, &a->s, &a->e) != 0)
+        a->seen |= PAIR_LOST;
+}
+
+PURE void pair_merge(pair *a, const pair *b) {
+    a->seen |= b->seen;
+    pair_add_any(a, b->s);
+    pair_add_any(a, b->e);
+}
+
+/* a + r, where r is less than half of a's last bit, or no more than that, rounded to odd: rounding that to a shorter
+ * format rounds once. */
+PURE double pair_to_odd(double a, double r) {
+    const u64 bits = double_bits(a);
+    if (r == 0 || bits & 1 || a == 0) return a;
+    return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
+}
+
+PURE u64 pair_shorter(double odd, u32 to) {
+    const float_format wide = {52, 1023};
+    if (to == F64) return double_bits(odd);
+    if (to == F32) return (u64)float_bits((float)odd);
+    return round_float(format_of(to), wide, double_bits(odd));
+}
+
+/* The double that is nearest to q + (rest + more) / n, where q is that or a neighbour of it, |more| is less than half of
+ * rest's last bit, and n is a number below 2^50. */
+PURE u64 pair_nearest(double q, double rest, double more, double n) {
+    const u64 sign = double_bits(q) & (u64)1 << 63, bits = double_bits(q) ^ sign;
+    const double left = sign ? -rest : rest, next = sign ? -more : more;
+    const u64 other =
+        left > 0 ? bits + 1 : bits - 1; /* q's neighbour in the direction of the rest */
+    const double gap = double_from(other) - double_from(bits), middle = 0.5 * gap * n; /* exact */
+    const double beyond =
+        (left - middle) + next; /* its sign is right: near 0 the difference is exact */
+    const u32 outwards = left > 0 ? beyond > 0 : beyond < 0;
+    return sign | (left != 0 && (outwards || (beyond == 0 && bits & 1)) ? other : bits);
+}
+
+/* The quotient of a + r by n, |r| at most half of a's last bit, as bits of the type; *lost where they cannot be had so.
+ *
+ * d makes of a / n a double q that is nearest to the quotient, or next to that. What q n leaves of the dividend,
+ * a - q n + r, has at most 53 bits before r. */
+PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
+    const double count = (double)n;
+    if ((n & (n - 1)) ==
+        0) { /* a power of two: the sum's double, or what is odd about it, says all */
+        const double q = a / count;
+        if (pair_field(q) < 200) *lost = 1;
+        return to == F64 ? double_bits(q) : pair_shorter(pair_to_odd(q, r), to);
+    }
+    if (r == 0 && to == F64 && n >> 53 == 0) return double_bits(a / count);
+    const double first = a / count, d = (fused(-first, count, a) + r) / count, q = first + d;
+    const double left = fused(-q, count, a);
+    const double rest = left + r, t = rest - left, more = (left - (rest - t)) + (r - t);
+    if (pair_field(q) < 200 || n >> 50 != 0)
+        *lost = 1; /* what is left over might not be a double */
+    if (to == F64) return pair_nearest(q, rest, more, count);
+    return pair_shorter(pair_to_odd(q, rest), to);
+}
+
+/* The bits of the sum of n elements, or of their mean. */
+PURE u64 pair_value(const pair *p, u64 n, u32 mean, u32 to, u32 *lost) {
+    const float_format f = format_of(to);
+    if (p->seen == PAIR_MIXED && p->e == 0 && p->s != 0 && !mean && to >= F32 &&
+        pair_field(p->s) < 2023) /* most sums */
+        return to == F64 ? double_bits(p->s) : (u64)float_bits((float)p->s);
+    if (p->seen & PAIR_NAN || (p->seen & PAIR_PLUS && p->seen & PAIR_MINUS))
+        return float_nan_bits(f);
+    if (p->seen & (PAIR_PLUS | PAIR_MINUS)) return float_infinity_bits(f, p->seen & PAIR_MINUS);
+    if (n == 0) return mean ? float_nan_bits(f) : 0;
+    const double a = p->s + p->e, t = a - p->s, r = (p->s - (a - t)) + (p->e - t);
+    if (p->seen & PAIR_LOST || pair_field(a) >= 2023) *lost = 1;
+    if (a == 0) return p->seen & PAIR_MIXED ? 0 : float_sign(f);
+    if (mean) return pair_quotient(a, r, n, to, lost);
+    return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);
+}
+
+#endif
