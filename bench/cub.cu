@@ -10,13 +10,14 @@
  *            result copied to pinned memory
  *   roof     plain reads of the same memory (kernels/read.cu)
  *
- * and prints both sides' times in microseconds and CUB's over Tally's: above 1 is in Tally's favour.
+ * and prints both sides' times in microseconds and CUB's over Tally's: above 1 is in Tally's favour. Then it measures
+ * Tally's exact statistics of floats whose exponents are spread little or much, beside the roof, at the largest n.
  * `g2g` is CUB's sum with the same bits on every GPU, where the toolkit has it (CCCL 3.1; a newer CCCL than
  * the toolkit's can be given to `make bench-gpu` as NVCC_FLAGS=-I...). Runs alternate;
  * each time is a median of 15, which read the same array: sizes below the cache's are read from that. The
  * two results are compared first; CUB's sums of i32 wrap and its sums of floats round, so data are small.
  *
- *   cub [LEAST [MOST [TYPE]]]     powers of two; only that type
+ *   cub [LEAST [MOST [TYPE]]]     powers of two; only that type; LEAST above MOST: only the spread data
  */
 #include <algorithm>
 #include <chrono>
@@ -254,16 +255,97 @@ template <typename item> static void all_cases(bench b, tally_type type) {
     check(cudaFree(b.x), "giving memory back");
 }
 
+/* ---- Spread data -------------------------------------------------------------------------- */
+
+/* uniform: in [-1, 1). loguniform: +-2^u, u uniform in [-20, 20). wild: any finite bits. outliers: uniform, but for a
+ * wild one in 1000. */
+enum { UNIFORM_DATA, LOGUNIFORM_DATA, WILD_DATA, OUTLIERS_DATA, KINDS };
+static const char *const kinds[KINDS] = {"uniform", "loguniform", "wild", "outliers"};
+
+/* splitmix64 */
+static __device__ unsigned long long random_bits(unsigned long long z) {
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+template <typename item, typename word>
+static __global__ void spread(word *x, size_t n, int kind, int fraction) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x) {
+        const unsigned long long r = random_bits(i);
+        const double u = (double)(r >> 11) * 0x1p-53;
+        const word bits = (word)(r >> (64 - 8 * sizeof(word)));
+        const word field = ((word)~(word)0 >> 1) >> fraction << fraction;
+        const bool outlier = random_bits(r) % 1000 == 0;
+        if (kind == WILD_DATA || (kind == OUTLIERS_DATA && outlier)) {
+            x[i] = (bits & field) == field ? bits ^ ((word)1 << fraction) : bits;
+        } else {
+            const double magnitude = kind == LOGUNIFORM_DATA ? exp2(40 * u - 20) : u;
+            const item v = (item)(float)(r & 1 ? magnitude : -magnitude);
+            memcpy(&x[i], &v, sizeof v);
+        }
+    }
+}
+
+/* Whether the device's value of the first elements is the CPU's. */
+static bool is_right(bench b) {
+    const size_t size = tally_type_size(b.problem.type);
+    tally_value ours = {}, theirs = {};
+    b.n = std::min(b.n, (size_t)1 << 22);
+    b.problem.out = TALLY_F64; /* more bits, more range */
+    std::vector<char> host(b.n * size);
+    check(cudaMemcpy(host.data(), b.x, b.n * size, cudaMemcpyDeviceToHost), "reading the array");
+    check(tally_reduce(NULL, &b.problem, host.data(), NULL, b.n, &theirs));
+    check(tally_reduce_resident(b.device, &b.problem, b.x, NULL, b.n, &ours));
+    const double a = tally_value_double(&ours), c = tally_value_double(&theirs);
+    return std::memcmp(&a, &c, sizeof a) == 0;
+}
+
+template <typename item, typename word>
+static void spread_cases(bench b, tally_type type, int fraction) {
+    static const tally_op ops[] = {TALLY_SUM, TALLY_SUMSQ, TALLY_VAR};
+    const std::string name = tally_type_name(type);
+    if (*only && name != only) return;
+    b.n = (size_t)1 << most;
+    b.problem.type = type;
+    check(cudaMalloc(&b.x, b.n * sizeof(item)), "memory for the array");
+    for (int kind = 0; kind < KINDS; kind++) {
+        spread<item, word><<<4096, 256>>>((word *)b.x, b.n, kind, fraction);
+        check(cudaDeviceSynchronize(), "filling the array");
+        for (const tally_op op : ops) {
+            b.problem.op = op;
+            const std::vector<double> t =
+                device_times(b, {[&] { run_tally(b); }, [&] { run_read(b, sizeof(item)); }});
+            std::printf("%-5s %-6s %-11s %10.2f %8.1f %7.2f%s\n", name.c_str(), tally_op_name(op),
+                        kinds[kind], t[0], 1e-3 * (double)(b.n * sizeof(item)) / t[0], t[1] / t[0],
+                        is_right(b) ? "" : "  NOT the CPU's value");
+            std::fflush(stdout);
+        }
+    }
+    check(cudaFree(b.x), "giving memory back");
+}
+
+static void all_spread(const bench &b) {
+    std::printf("\nspread data, n = 2^%d, exact\n%-5s %-6s %-11s %10s %8s %7s\n", most, "type", "op",
+                "data", "tally", "GB/s", "of roof");
+    spread_cases<float, u32>(b, TALLY_F32, 23);
+    spread_cases<double, u64>(b, TALLY_F64, 52);
+    spread_cases<__nv_bfloat16, u16>(b, TALLY_BF16, 7);
+}
+
 /* What any of the cases needs to work in. */
 static void make_room(bench &b) {
+    static const tally_op ops[] = {TALLY_SUM, TALLY_MAX, TALLY_SUMSQ, TALLY_VAR};
     b.workspace_bytes = 4 << 20; /* a word for each thread of the read kernel */
     for (int type = TALLY_I8; type <= TALLY_F64; type++)
-        for (int op = TALLY_SUM; op <= TALLY_MAX; op += TALLY_MAX - TALLY_SUM)
+        for (const tally_op op : ops)
             for (int fast = 0; fast < 2; fast++) {
                 tally_problem problem = {};
-                problem.op = (tally_op)op;
+                problem.op = op;
                 problem.type = (tally_type)type;
-                problem.fast = fast;
+                problem.fast = fast && op == TALLY_SUM;
                 size_t bytes;
                 check(tally_workspace(b.device, &problem, (size_t)1 << most, &bytes));
                 b.workspace_bytes = std::max(b.workspace_bytes, bytes);
@@ -292,6 +374,7 @@ int main(int argc, char **argv) {
     all_cases<__nv_bfloat16>(b, TALLY_BF16);
     all_cases<int>(b, TALLY_I32);
     all_cases<long long>(b, TALLY_I64);
+    all_spread(b);
     tally_close(b.device);
     return 0;
 }

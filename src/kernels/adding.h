@@ -2,10 +2,10 @@
  * adding.h - how the threads of a block add tiles of terms (lift.h) to an exact sum of floats.
  *
  * Each thread extracts its tiles into integer totals (window.h). All threads of a block begin with one
- * window, chosen from their first tiles, so that at the end their totals are simply added up. What a tile
- * leaves goes to a second window right below; larger numbers give their thread a larger window. A tile
- * whose exponents span too much for that goes element by element to the block's superaccumulator
- * (limbs.h): slow, and as exact.
+ * window, chosen from their first tiles, so that at the end their totals are simply added up. Larger numbers
+ * give their thread a larger window. A tile whose exponents span too much for that goes to the sum of
+ * the thread's lane (lane_sums.h), or, where there is none, to its superaccumulator (limbs.h), element by element.
+ * A thread whose last tiles did not fit tries only now and then whether one does.
  */
 #ifndef TALLY_ADDING_H
 #define TALLY_ADDING_H
@@ -13,6 +13,8 @@
 #include "window.h"
 
 #include "limbs.h"
+
+#include "lane_sums.h"
 
 #include "records.h"
 
@@ -99,70 +101,148 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 
 #endif
 
-/* A window and the totals of the one below it. */
-typedef struct windows {
-    window top;
-    u64 low[TOTALS];
+/* What a thread adds with. Tiles that fit their window change none of it. */
+typedef struct adder {
+    window window; /* sigma is 0 while none is worth trying; the totals are of this exponent still */
+    u32 unfit;     /* how many tiles in a row did not fit a window ... */
+    u32 next;      /* ... and the number of the tile behind them */
+#if HAS_LANE_SUMS
+    u32 tiles; /* how many it added to its lane's sum since it emptied that */
+#endif
 #if defined(LIFT_MOMENTS)
     u32 squares; /* it is for these: lift.h */
 #endif
-} windows;
+} adder;
 
-PURE u32 is_any(const u64 *totals) {
-    u64 any = 0;
-    UNROLL
-    for (u32 k = 0; k < TOTALS; k++)
-        any |= totals[k];
-    return any != 0;
+PURE adder adder_with(window w) {
+    adder a;
+    a.window = w;
+    a.unfit = 0;
+    a.next = 0;
+#if HAS_LANE_SUMS
+    a.tiles = 0;
+#endif
+    return a;
 }
 
-/* What is in the lower totals goes to the superaccumulator. */
-INLINED void flush_low(windows *w, u64 *record, SHARED u64 *limbs) {
-    if (!is_any(w->low)) return;
-    const i32 exponent = window_below(w->top, LEVELS_OF(w)).exponent;
+/* A window of a tile's own, where the thread's is too small or has not been tried; returns whether there is one. */
+INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *limbs) {
+    const window own = choose_window(largest(t));
+    if (own.sigma == 0 || (a->window.sigma != 0 && own.exponent <= a->window.exponent)) return 0;
+    flush(record, a->window.exponent, limbs);
+    a->window = own;
+    return 1;
+}
+
+#if HAS_LANE_SUMS
+
+#if TWO_PARTS
+/* Whether a product has two parts that are numbers and add up to it. */
+PURE u32 has_parts(real x, real y) {
+    return is_finite(x * y) && !is_vague(x * y, x, y);
+}
+#else
+/* Whether a tile has infinities or NaNs: one more in their exponent field, and the sign's bit is set. */
+PURE u32 has_specials(const tile *t) {
+    u32 over = 0;
     UNROLL
-    for (u32 k = 0; k < TOTALS; k++) {
-        add_limbs(limbs, (i64)w->low[k], total_exponent(exponent, k));
-        w->low[k] = 0;
-    }
+    for (u32 i = 0; i < TILE_WORDS; i++)
+#if defined(TYPE_F64)
+        over |= i % 2 ? (t->word[i] & 0x7fffffffu) + 0x00100000u : 0;
+#elif defined(TYPE_F32)
+        over |= (t->word[i] & 0x7fffffffu) + 0x00800000u;
+#elif defined(TYPE_F16) /* squares and products */
+        over |= (t->word[i] & 0x7fff7fffu) + 0x04000400u;
+#else
+        over |= (t->word[i] & 0x7fff7fffu) + 0x00800080u;
+#endif
+    return (over & (sizeof(element) == 2 ? 0x80008000u : 0x80000000u)) != 0;
+}
+#endif
+
+/* A tile that no window fits: term by term to the sum of the thread's lane, but for specials and vague products. */
+INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
+                           SHARED u32 *lane_sums) {
+    SHARED u32 *own = lane_sums + threadIdx.x % WARP;
+    if (a->tiles == 0) atomicAdd(&lane_sums[USED], 1u);
     record[SEEN] |= SEEN_LIMBS;
+#if TWO_PARTS
+    UNROLL /* registers have no index */
+        for (u32 i = 0; i < TILE; i++) {
+        const term x = TERM(t, i);
+        if (has_parts(FIRST(t, i), SECOND(t, i))) {
+            add_to_lane(x, 53, own);
+            add_to_lane(LOW_PART(t, i, x), 53, own);
+        } else {
+            add_element(FIRST(t, i), SECOND(t, i), record, limbs);
+        }
+    }
+#else
+#if defined(PAIRS)
+    if (has_specials(&t->x) || has_specials(&t->y)) {
+#else
+    if (has_specials(&t->x)) {
+#endif
+        UNROLL
+        for (u32 i = 0; i < TILE; i++)
+            add_element(FIRST(t, i), SECOND(t, i), record, limbs);
+        return;
+    }
+    UNROLL
+    for (u32 i = 0; i < TILE; i++)
+        add_to_lane(TERM(t, i), BITS_OF(t), own);
+#endif
+    if (++a->tiles == LANE_TILES) {
+        a->tiles = 0;
+        empty_lane(lane_sums, limbs);
+    }
 }
 
-/* The window for larger numbers than it was for. */
-INLINED void change_window(windows *w, window to, u64 *record, SHARED u64 *limbs) {
-    flush(record, w->top.exponent, limbs);
-    flush_low(w, record, limbs);
-    w->top = to;
+#else
+
+/* A tile that no window fits: term by term to the superaccumulator. */
+INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
+                           SHARED u32 *lane_sums) {
+    UNROLL
+    for (u32 i = 0; i < TILE; i++)
+        add_element(FIRST(t, i), SECOND(t, i), record, limbs);
 }
 
-/* A tile that the window does not fit: with the one below, and a larger one if that is what it needs; else
- * one by one. */
-INLINED void add_unfitting(const input *t, windows *w, u64 *record, SHARED u64 *limbs) {
-    input again;
+#endif
+
+/* A tile that did not fit the thread's window, or was not tried: for another window now and then, or for none. */
+INLINED void add_again(const input *tile, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
+                       SHARED u32 *lane_sums) {
+    input t;
     UNROLL
     for (u32 i = 0; i < TILE_WORDS; i++) {
-        again.x.word[i] = anew(t->x.word[i]);
+        t.x.word[i] = anew(tile->x.word[i]);
 #if defined(PAIRS)
-        again.y.word[i] = anew(t->y.word[i]);
+        t.y.word[i] = anew(tile->y.word[i]);
 #endif
     }
 #if defined(LIFT_MOMENTS)
-    again.squares = t->squares;
+    t.squares = tile->squares;
 #endif
-    const window own = choose_window(largest(&again));
-    if (own.sigma != 0) {
-        if (w->top.sigma == 0 || own.exponent > w->top.exponent)
-            change_window(w, own, record, limbs);
-        if (extract_twice(&again, w->top, record, w->low)) return;
+#if !ONE_WINDOW
+    a->unfit = number == a->next ? a->unfit + 1 : 1;
+    a->next = number + 1;
+    if ((a->unfit <= UNFIT_TILES || a->unfit % UNFIT_TRIES == 0) &&
+        change_window(&t, a, record, limbs) && extract(&t, a->window, record)) {
+        a->unfit = 0;
+        return;
     }
-    UNROLL /* registers have no index */
-        for (u32 i = 0; i < TILE; i++)
-            add_element(FIRST(&again, i), SECOND(&again, i), record, limbs);
+    if (a->unfit >= UNFIT_TILES) a->window.sigma = 0;
+#endif
+    add_unfitting(&t, a, record, limbs, lane_sums);
 }
 
-INLINED void add_tile(const input *t, windows *w, u64 *record, SHARED u64 *limbs) {
+/* The thread's tile of this number, which rises by one. */
+INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
+                      SHARED u32 *lane_sums) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
-    if (w->top.sigma == 0 || !extract(t, w->top, record)) add_unfitting(t, w, record, limbs);
+    if (a->window.sigma == 0 || !extract(t, a->window, record))
+        add_again(t, a, number, record, limbs, lane_sums);
 }
 
 /* What a thread's tile has to say on the window: its largest magnitude. Infinities and NaNs are for the

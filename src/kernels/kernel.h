@@ -38,6 +38,9 @@
 OVERLOADED u32 atomicAdd(__local u32 *p, u32 v) {
     return atomic_add(p, v);
 }
+OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
+    return atomic_xchg(p, v);
+}
 #else
 #define UNROLL
 #define UNROLL_NOT

@@ -60,6 +60,24 @@ typedef float term;
 #define LEVELS_OF(s) LEVELS
 #endif
 
+/* The bits of a term, or of each of its parts. */
+#if defined(TYPE_F64)
+#define ELEMENT_BITS 53
+#elif defined(TYPE_F32)
+#define ELEMENT_BITS 24
+#elif defined(TYPE_F16)
+#define ELEMENT_BITS 11
+#else
+#define ELEMENT_BITS 8
+#endif
+#if defined(LIFT_MOMENTS)
+#define BITS_OF(s) ((s)->squares ? 2 * ELEMENT_BITS : ELEMENT_BITS)
+#elif MULTIPLIES && !TWO_PARTS
+#define BITS_OF(s) (2 * ELEMENT_BITS)
+#else
+#define BITS_OF(s) ELEMENT_BITS
+#endif
+
 #define VAGUE (-960)
 
 /* A thread's tile of the inputs. */

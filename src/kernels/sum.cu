@@ -2,7 +2,7 @@
  * sum - the exact sum of f16, bf16, f32 or f64: of elements, or with a LIFT_... of lift.h of their magnitudes or
  * squares, or of products of elements of two arrays.
  *
- * Each thread adds its tiles to totals, or to the block's superaccumulator (adding.h). There everything meets in the
+ * Each thread adds its tiles to totals, or to its lane's sum (adding.h). In its superaccumulator everything meets in the
  * end, and from there limb by limb in global memory. The last block rounds, if a value is asked for (request.h).
  *
  * The launch's words: [0] is the counter; [1 + i] limb i of the total; behind the limbs how many terms were NaN,
@@ -89,6 +89,7 @@ PURE u64 round_totals(const u64 *totals, i32 exponent, float_format f) {
 KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
               GLOBAL u64 *works, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
+    __shared__ u32 lane_sums[LANE_SUMS];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 number;
@@ -103,34 +104,31 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 #if defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE)
     if (n > 0) record[SEEN] = SEEN_MIXED; /* no term is -0 */
 #endif
-    clear_limbs(limbs);
 
     input next; /* on its way while another is added */
     load_any(&next, x, y, s, 0);
+    clear_limbs(limbs);
+    clear_lane_sums(lane_sums);
     const window first = block_window(wanted(&next), warps, exchange);
-    windows w;
-    w.top = first;
-    UNROLL
-    for (u32 k = 0; k < TOTALS; k++)
-        w.low[k] = 0;
+    adder a = adder_with(first);
 #if BLOCK > 1
     UNROLL_NOT
     for (u32 i = 0; i < tiles; i++) {
         const input t = next;
         if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
-        add_tile(&t, &w, record, limbs);
+        add_tile(&t, &a, i, record, limbs, lane_sums);
     }
 #else
     for (u32 i = 0; i < tiles; i++) {
         input t;
         load_any(&t, x, y, s, i);
-        add_tile(&t, &w, record, limbs);
+        add_tile(&t, &a, i, record, limbs, lane_sums);
     }
 #endif
 
-    flush_low(&w, record, limbs);
-    if (w.top.exponent != first.exponent) flush(record, w.top.exponent, limbs);
+    if (a.window.exponent != first.exponent) flush(record, a.window.exponent, limbs);
     merge_block(record, warps, exchange);
+    collect_lane_sums(lane_sums, limbs);
     const float_format format = requested_format(request);
     u64 finite = 0;
     u32 finished = 0; /* thread 0 has all there is in its totals */

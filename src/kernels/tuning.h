@@ -54,6 +54,10 @@
 
 #define ROOM 3 /* bits a window has above the largest number seen */
 
+/* After so many tiles in a row that no window fits, a thread tries a window for every so manieth only. */
+#define UNFIT_TILES 3
+#define UNFIT_TRIES 16
+
 #define PER_BLOCK_BITS 28 /* a block is given fewer than 2^28 elements: limbs.h, window.h */
 
 #endif

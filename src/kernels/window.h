@@ -8,9 +8,8 @@
  * so adding the bits of t adds q, exactly. r meets the next sigma, 2^MANTISSA smaller, and so on.
  *
  * Two checks a tile make it exact: no t had another exponent than sigma (no x was too large, infinite or
- * NaN), and after the last level nothing was left. A tile that fails has changed nothing. What is left of
- * it may fit the window right below, with totals of its own; or the tile gets another window, or goes
- * element by element to the superaccumulator (adding.h).
+ * NaN), and after the last level nothing was left. A tile that fails has changed nothing. It gets another window, or
+ * goes where any tile fits (adding.h).
  *
  * Where a term has two parts (lift.h), the second one begins at the window's second level: |x y - fl(x y)| <=
  * 2^-53 |fl(x y)| <= 2^(E-54), which the first level would round to 0, and which is less than the second one takes.
@@ -120,70 +119,60 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #endif
 }
 
-/* The window for what a window of so many levels leaves. */
-PURE window window_below(window w, i32 levels) {
-    window below;
-    below.exponent = w.exponent - levels * MANTISSA;
-    below.exponent = below.exponent < E_LEAST ? E_LEAST : below.exponent;
-    below.sigma = sigma_bits(below.exponent);
-    return below;
-}
-
 /* The levels of a window, for a term of *t; leaves the last level's q in q, and what that was taken from in rest.
- * KEEP_LEVELS adds up levels that met `terms` terms each, but for the first one, which met so many as TILE
- * in the window itself, and in the one below as many as the others. */
+ * KEEP_LEVELS adds up the levels, of which the first met TILE terms and the others all there are. */
 #define SIGMA(w, level) REAL_FROM((w).sigma - ((raw)((level)*MANTISSA) << MANTISSA))
 #if LEVELS == 3
-#define ALL_LEVELS(a, b, c)                                                                        \
-    LEVEL(a);                                                                                      \
+#define ALL_LEVELS                                                                                 \
+    LEVEL(0);                                                                                      \
     rest -= q;                                                                                     \
-    LEVEL(b);                                                                                      \
+    LEVEL(1);                                                                                      \
     if (LEVELS_OF(t) == 3) {                                                                       \
         rest -= q;                                                                                 \
-        LEVEL(c);                                                                                  \
+        LEVEL(2);                                                                                  \
     }
-#define DECLARE_LEVELS(a, b, c, w)                                                                 \
-    const term sigma##a = REAL_FROM((w).sigma);                                                    \
-    const term sigma##b = SIGMA(w, 1), sigma##c = SIGMA(w, 2);                                     \
-    raw sum##a = 0, sum##b = 0, sum##c = 0
-#define KEEP_LEVELS(a, b, c, totals, first, terms)                                                 \
-    add_units(totals, 0, UNITS(a, first));                                                         \
-    add_units(totals, 1, UNITS(b, terms));                                                         \
-    if (LEVELS_OF(t) == 3) add_units(totals, 2, UNITS(c, terms))
+#define DECLARE_LEVELS(w)                                                                          \
+    const term sigma0 = REAL_FROM((w).sigma);                                                      \
+    const term sigma1 = SIGMA(w, 1), sigma2 = SIGMA(w, 2);                                         \
+    raw sum0 = 0, sum1 = 0, sum2 = 0
+#define KEEP_LEVELS(totals)                                                                        \
+    add_units(totals, 0, UNITS(0, TILE));                                                          \
+    add_units(totals, 1, UNITS(1, TERMS));                                                         \
+    if (LEVELS_OF(t) == 3) add_units(totals, 2, UNITS(2, TERMS))
 #elif LEVELS == 2
-#define ALL_LEVELS(a, b, c)                                                                        \
-    LEVEL(a);                                                                                      \
+#define ALL_LEVELS                                                                                 \
+    LEVEL(0);                                                                                      \
     if (LEVELS_OF(t) == 2) {                                                                       \
         rest -= q;                                                                                 \
-        LEVEL(b);                                                                                  \
+        LEVEL(1);                                                                                  \
     }
-#define DECLARE_LEVELS(a, b, c, w)                                                                 \
-    const term sigma##a = REAL_FROM((w).sigma);                                                    \
-    const term sigma##b = SIGMA(w, 1);                                                             \
-    raw sum##a = 0, sum##b = 0
-#define KEEP_LEVELS(a, b, c, totals, first, terms)                                                 \
-    add_units(totals, 0, UNITS(a, first));                                                         \
-    if (LEVELS_OF(t) == 2) add_units(totals, 1, UNITS(b, terms))
+#define DECLARE_LEVELS(w)                                                                          \
+    const term sigma0 = REAL_FROM((w).sigma);                                                      \
+    const term sigma1 = SIGMA(w, 1);                                                               \
+    raw sum0 = 0, sum1 = 0
+#define KEEP_LEVELS(totals)                                                                        \
+    add_units(totals, 0, UNITS(0, TILE));                                                          \
+    if (LEVELS_OF(t) == 2) add_units(totals, 1, UNITS(1, TERMS))
 #else
-#define ALL_LEVELS(a, b, c) LEVEL(a)
-#define DECLARE_LEVELS(a, b, c, w)                                                                 \
-    const term sigma##a = REAL_FROM((w).sigma);                                                    \
-    raw sum##a = 0
-#define KEEP_LEVELS(a, b, c, totals, first, terms) add_units(totals, 0, UNITS(a, first))
+#define ALL_LEVELS LEVEL(0)
+#define DECLARE_LEVELS(w)                                                                          \
+    const term sigma0 = REAL_FROM((w).sigma);                                                      \
+    raw sum0 = 0
+#define KEEP_LEVELS(totals) add_units(totals, 0, UNITS(0, TILE))
 #endif
 #define TERMS (TILE * (1 + TWO_PARTS))
 
 /* Adds a tile to the totals and returns 1; or returns 0 and changes nothing where the window does not fit it. The
  * levels are written out, as some compilers do not unroll loops. */
 PURE u32 extract(const input *t, window w, u64 *totals) {
-    DECLARE_LEVELS(0, 1, 2, w);
+    DECLARE_LEVELS(w);
     raw outside = 0;
     u32 left = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++) {
         const term x = TERM(t, i);
         term rest = x, moved, q;
-        ALL_LEVELS(0, 1, 2);
+        ALL_LEVELS;
         outside |= REAL_BITS(x + sigma0) ^ w.sigma;
         left |= q != rest;
 #if TWO_PARTS
@@ -196,39 +185,7 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 #endif
     }
     if (outside >> MANTISSA != 0 || left) return 0;
-    KEEP_LEVELS(0, 1, 2, totals, TILE, TERMS);
-    return 1;
-}
-
-/* The same with what the window leaves going to the one below, whose totals are `low`. */
-PURE u32 extract_twice(const input *t, window w, u64 *totals, u64 *low) {
-    DECLARE_LEVELS(0, 1, 2, w);
-    DECLARE_LEVELS(3, 4, 5, window_below(w, LEVELS_OF(t)));
-    raw outside = 0;
-    u32 left = 0;
-    UNROLL
-    for (u32 i = 0; i < TILE; i++) {
-        const term x = TERM(t, i);
-        term rest = x, moved, q;
-        ALL_LEVELS(0, 1, 2);
-        outside |= REAL_BITS(x + sigma0) ^ w.sigma;
-        rest -= q;
-        ALL_LEVELS(3, 4, 5);
-        left |= q != rest;
-#if TWO_PARTS
-        rest = LOW_PART(t, i, x);
-        LEVEL(1);
-        rest -= q;
-        LEVEL(2);
-        rest -= q;
-        ALL_LEVELS(3, 4, 5);
-        left |= q != rest;
-        left |= is_vague(x, FIRST(t, i), SECOND(t, i));
-#endif
-    }
-    if (outside >> MANTISSA != 0 || left) return 0;
-    KEEP_LEVELS(0, 1, 2, totals, TILE, TERMS);
-    KEEP_LEVELS(3, 4, 5, low, TERMS, TERMS);
+    KEEP_LEVELS(totals);
     return 1;
 }
 

@@ -122,6 +122,83 @@ def test_oracle(device):
     assert tally.reduce_array(device, "prod", "i64", raw) == ("i64", 0)
 
 
+# ---- Exponents that no window holds ---------------------------------------------------------------
+
+WILD_OPS = ("sum", "norm1", "sumsq", "norm2", "var", "mean")
+
+
+def opposites(g, type_, n):
+    """Any finite bits, each with its opposite, in some order; but a few of the smallest are alone, and all that is left."""
+    raw = data.make(g, "bits", type_, max(n // 2, 1))
+    both = np.concatenate([raw, raw ^ DTYPE[type_](oracle.SIGN[type_])])
+    alone = np.argsort(raw & DTYPE[type_](oracle.SIGN[type_] - 1), kind="stable")[:3]
+    return g.permutation(np.delete(both, alone))
+
+
+def tame_and_wild(g, type_, n):
+    """Stretches of tame elements of changing size, with a few others strewn in."""
+    raw = data.make(g, "loguniform", type_, n)
+    wild = data.make(g, "bits", type_, n)
+    chosen = g.random(n) < np.repeat(g.choice([0, .001, .05, 1], n // 700 + 1), 700)[:n]
+    return np.where(chosen, wild, raw)
+
+
+def every_exponent(g, type_, n):
+    """All exponents in turn, subnormal ones too, with either sign and all bits of the mantissa set or none."""
+    mantissa = oracle.FORMAT[type_][0] - 1
+    fields = oracle.INF[type_] >> mantissa
+    i = np.arange(n, dtype=np.uint64)
+    ones = (i // fields % 3 != 0) * np.uint64((1 << mantissa) - 1)
+    return ((i % fields) << np.uint64(mantissa) | ones |
+            (i // (fields + 7) % 2) * np.uint64(oracle.SIGN[type_])).astype(DTYPE[type_])
+
+
+@pytest.mark.parametrize("make", (opposites, tame_and_wild, every_exponent))
+@pytest.mark.parametrize("type_", FLOATS)
+def test_wild(device, make, type_):
+    g = data.rng(f"wild {make.__name__} {type_}")
+    for n in lengths(device, type_)[1:]:
+        raw = make(g, type_, n)
+        for op in WILD_OPS if n < 20000 else ("sum", "sumsq"):
+            out = "f64" if op != "sum" else type_
+            want = tally.reduce_array(NOBODY, op, type_, raw, out=out)
+            assert tally.reduce_array(device, op, type_, raw, out=out) == want, f"{op} of {n} on {device}"
+    raw = make(g, type_, 900)
+    assert tally.reduce_array(device, "sum", type_, raw) == oracle.answer("sum", type_, raw)
+
+
+@pytest.mark.parametrize("type_", ("bf16", "f32", "f64"))
+def test_wild_with_specials(device, type_):
+    """Tiles with infinities and NaNs among tiles without."""
+    g = data.rng("wild specials " + type_)
+    for special in (0, oracle.INF[type_], oracle.INF[type_] | 1, oracle.INF[type_] | oracle.SIGN[type_]):
+        raw = data.make(g, "bits", type_, 9000)
+        raw[g.integers(0, len(raw), 5)] = DTYPE[type_](special)
+        assert tally.reduce_array(device, "sum", type_, raw) == tally.reduce_array(NOBODY, "sum", type_, raw)
+
+
+@pytest.mark.parametrize("alternating", (False, True))
+@pytest.mark.parametrize("type_", ("bf16", "f32", "f64"))
+def test_words_that_fill(device, type_, alternating):
+    """So many elements of one exponent, all bits set, that the words of a lane's sum would overflow; one in five is so
+    small that no window holds both. Where a block has 2^20 elements and fewer, nothing fills."""
+    if device.spec == "model" or device.spec == "opencl:0":
+        pytest.skip("too slow, or no such words")
+    n = (7 << 20) + 12345
+    mantissa = oracle.FORMAT[type_][0] - 1
+    one = oracle.INF[type_] >> 1 >> mantissa << mantissa | (1 << mantissa) - 1
+    for exponent in (0, 3, 7):
+        x, tiny = one + (exponent << mantissa), 1 + exponent
+        raw = np.full(n, x, DTYPE[type_])
+        raw[::5] = DTYPE[type_](tiny)
+        sign = 1 - 2 * (np.arange(n) % 7 > 3) if alternating else np.ones(n, np.int64)
+        raw[sign < 0] |= DTYPE[type_](oracle.SIGN[type_])
+        parts = [(int(sign[::5].sum()), tiny), (int(sign.sum() - sign[::5].sum()), x)]
+        total = sum(k * oracle.units_of_bits(type_, bits) for k, bits in parts)
+        assert tally.reduce_array(device, "sum", type_, raw, out="f64") == \
+            ("f64", oracle.round_units("f64", total)), f"sum of {n} {type_} on {device}"
+
+
 def test_data_on_the_device(device):
     """What a CPU behind OpenCL calls its own memory is the host's."""
     g = data.rng("resident")

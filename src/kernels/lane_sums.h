@@ -1,0 +1,133 @@
+/*
+ * lane_sums.h - exact sums of terms with any exponents, in a block's shared memory.
+ *
+ * What fits no window (window.h) goes here, at a cost that does not depend on the data. Each of a warp's lanes has a sum of
+ * LANE_WORDS words of 32 bits, to which the threads that are this lane in all of the block's warps add by atomic
+ * additions. Words of the same weight lie side by side, one a lane: so a warp's lanes never meet in a word or in a bank
+ * of the memory.
+ *
+ * Word j counts multiples of 2^(8 j + UNIT_LEAST - 1). A term x with the exponent field f begins at word j = f / 8:
+ * x = v 2^(8 j + UNIT_LEAST - 1), where the integer v has the mantissa's bits and 7 more at most, so that |v| < 2^31 for
+ * floats and 2^60 for doubles; a subnormal number has the exponent of field 1. A multiplication by a power of two
+ * makes it y = v 2^(LANE_SIGMA - MANTISSA), which is 0 or a normal number: nothing is lost. Then y is cut as the levels of
+ * a window cut:
+ *
+ *   t = y + 1.5 * 2^(LANE_SIGMA + HIGH_PIECE) is y rounded to a multiple of 2^HIGH_PIECE of its units, and t's bits are
+ *   those of the constant plus that, as an integer, which goes to the word of its weight, HIGH_PIECE / 8 further on;
+ *   what is left of y is exact and at most 2^(HIGH_PIECE - 1) units. With 1.5 * 2^LANE_SIGMA added, its bits are those of
+ *   the constant plus it, as an integer. Of doubles it has 48 bits, which go to three words in pieces of 16.
+ *
+ * Terms with fewer bits than the mantissa has need fewer words: bf16's 8 bits need one, as v is a multiple of 2^16.
+ *
+ * Bounds. A piece is at most 2^16 - 1 in magnitude, and the pieces of a term go to different words: after 2^15 terms a
+ * word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has added
+ * LANE_TERMS terms since it did so last. WARPS threads share a sum, so what has come to a word since any of them took it
+ * last are 2^15 terms at most. In the end the block's threads add up what is in all the lanes' sums.
+ */
+#ifndef TALLY_LANE_SUMS_H
+#define TALLY_LANE_SUMS_H
+
+#include "window.h"
+
+#include "limbs.h"
+
+/* A thread by itself has its superaccumulator for that; and finite f16 always fit their window. */
+#define HAS_LANE_SUMS (BLOCK > 1 && !ONE_WINDOW)
+
+#if HAS_LANE_SUMS
+
+#define LANE_SIGMA (-5)
+#define HIGH_PIECE   (TERM_F64 ? 48 : 16)
+#define WORD_BITS    8                                /* from one word's weight to the next one's */
+#define FIELD_TOP    (FIELD_MAX / WORD_BITS)          /* its words are those of no finite term */
+#define TOP_MASK     ((raw)(FIELD_MAX - 7) << MANTISSA) /* the exponent field but for 3 bits */
+
+/* Products of f32 and bf16, and such elements as doubles, lie between 2^-298 and 2^256: the words from here on. */
+#if TERM_F64 && !defined(TYPE_F64)
+#define FIRST_WORD ((HIGHEST - 298) / WORD_BITS)
+#define LAST_WORD  ((HIGHEST + 256) / WORD_BITS)
+#else
+#define FIRST_WORD 0
+#define LAST_WORD  (FIELD_TOP)
+#endif
+
+#define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_PIECE / WORD_BITS + 1)
+#define LANE_SUMS      (LANE_WORDS * WARP + 1) /* words for all of them, and whether they have been used */
+#define USED         (LANE_WORDS * WARP)
+
+#define LANE_TERMS ((1u << 15) / WARPS)
+#define LANE_TILES (LANE_TERMS / TERMS)
+
+PURE i32 lane_word_exponent(u32 j) {
+    return WORD_BITS * (i32)(FIRST_WORD + j) + UNIT_LEAST - 1;
+}
+
+__device__ void clear_lane_sums(SHARED u32 *lane_sums) {
+    for (u32 i = threadIdx.x; i < LANE_SUMS; i += BLOCK)
+        lane_sums[i] = 0;
+}
+
+/* A finite term of so many bits to the lane's sum that begins at `own`. Below them its integer v has zeros, and pieces of
+ * nothing else are left out. */
+#define ZERO_BITS (MANTISSA + 1 - bits) /* the zeros */
+__device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
+    const raw known = REAL_BITS(x);
+    const term y = x * REAL_FROM((~known & TOP_MASK) | (raw)1 << MANTISSA);
+    const term high = REAL_FROM(sigma_bits(LANE_SIGMA + HIGH_PIECE));
+    const term t = y + high;
+    u32 at = (u32)(known >> (MANTISSA + 3)) % (FIELD_TOP + 1); /* without the sign */
+#if FIRST_WORD > 0
+    at = (at > FIRST_WORD ? at : FIRST_WORD) - FIRST_WORD; /* 0 has a smaller field */
+#endif
+    own += at * WARP;
+    if (ZERO_BITS < HIGH_PIECE) {
+        const raw low = sigma_bits(LANE_SIGMA);
+        const raw rest = REAL_BITS((y - (t - high)) + REAL_FROM(low)) - low;
+#if TERM_F64
+        if (ZERO_BITS < 16) atomicAdd(&own[0], (u32)rest & 0xffffu);
+        if (ZERO_BITS < 32) atomicAdd(&own[2 * WARP], (u32)rest >> 16);
+        atomicAdd(&own[4 * WARP], (u32)(rest >> 32));
+#else
+        atomicAdd(&own[0], rest);
+#endif
+    }
+    atomicAdd(&own[HIGH_PIECE / WORD_BITS * WARP], (u32)(REAL_BITS(t) - REAL_BITS(high)));
+}
+
+/* What is in the lane's sum goes to the superaccumulator; other warps may be adding to it. Each lane begins with another
+ * word, so that lanes seldom meet in a limb. */
+__device__ void empty_lane(SHARED u32 *lane_sums, SHARED u64 *limbs) {
+    const u32 lane = threadIdx.x % WARP;
+    u32 j = lane * LANE_WORDS / WARP;
+    UNROLL_NOT
+    for (u32 i = 0; i < LANE_WORDS; i++) {
+        const i32 sum = (i32)atomicExch(&lane_sums[j * WARP + lane], 0u);
+        if (sum != 0) add_limbs(limbs, sum, lane_word_exponent(j));
+        j = j + 1 < LANE_WORDS ? j + 1 : 0;
+    }
+}
+
+/* What is in all lanes' sums goes to the superaccumulator, by all threads of the block, once they have come to a barrier. 32
+ * words of less than 2^31 make less than 2^36. Each thread begins at another lane, and so in another bank. */
+__device__ void collect_lane_sums(const SHARED u32 *lane_sums, SHARED u64 *limbs) {
+    if (lane_sums[USED] == 0) return;
+    for (u32 j = threadIdx.x; j < LANE_WORDS; j += BLOCK) {
+        i64 sum = 0;
+        for (u32 i = 0; i < WARP; i++)
+            sum += (i32)lane_sums[j * WARP + (i + threadIdx.x) % WARP];
+        if (sum != 0) add_limbs(limbs, sum, lane_word_exponent(j));
+    }
+}
+
+#else
+
+#define LANE_SUMS 1
+
+__device__ void clear_lane_sums(SHARED u32 *lane_sums) {
+}
+
+__device__ void collect_lane_sums(const SHARED u32 *lane_sums, SHARED u64 *limbs) {
+}
+
+#endif
+#endif
