@@ -277,7 +277,7 @@ static __global__ void spread(word *x, size_t n, int kind, int fraction) {
         const unsigned long long r = random_bits(i);
         const double u = (double)(r >> 11) * 0x1p-53;
         const word bits = (word)(r >> (64 - 8 * sizeof(word)));
-        const word field = ((word)~(word)0 >> 1) >> fraction << fraction;
+        const word field = ((word) ~(word)0 >> 1) >> fraction << fraction;
         const bool outlier = random_bits(r) % 1000 == 0;
         if (kind == WILD_DATA || (kind == OUTLIERS_DATA && outlier)) {
             x[i] = (bits & field) == field ? bits ^ ((word)1 << fraction) : bits;
@@ -328,8 +328,8 @@ static void spread_cases(bench b, tally_type type, int fraction) {
 }
 
 static void all_spread(const bench &b) {
-    std::printf("\nspread data, n = 2^%d, exact\n%-5s %-6s %-11s %10s %8s %7s\n", most, "type", "op",
-                "data", "tally", "GB/s", "of roof");
+    std::printf("\nspread data, n = 2^%d, exact\n%-5s %-6s %-11s %10s %8s %7s\n", most, "type",
+                "op", "data", "tally", "GB/s", "of roof");
     spread_cases<float, u32>(b, TALLY_F32, 23);
     spread_cases<double, u64>(b, TALLY_F64, 52);
     spread_cases<__nv_bfloat16, u16>(b, TALLY_BF16, 7);

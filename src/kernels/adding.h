@@ -103,9 +103,10 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 
 /* What a thread adds with. Tiles that fit their window change none of it. */
 typedef struct adder {
-    window window; /* sigma is 0 while none is worth trying; the totals are of this exponent still */
-    u32 unfit;     /* how many tiles in a row did not fit a window ... */
-    u32 next;      /* ... and the number of the tile behind them */
+    window
+        window; /* sigma is 0 while none is worth trying; the totals are of this exponent still */
+    u32 unfit;  /* how many tiles in a row did not fit a window ... */
+    u32 next;   /* ... and the number of the tile behind them */
 #if HAS_LANE_SUMS
     u32 tiles; /* how many it added to its lane's sum since it emptied that */
 #endif
@@ -211,18 +212,18 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
 #endif
 
 /* A tile that did not fit the thread's window, or was not tried: for another window now and then, or for none. */
-INLINED void add_again(const input *tile, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
+INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                        SHARED u32 *lane_sums) {
     input t;
     UNROLL
     for (u32 i = 0; i < TILE_WORDS; i++) {
-        t.x.word[i] = anew(tile->x.word[i]);
+        t.x.word[i] = anew(given->x.word[i]);
 #if defined(PAIRS)
-        t.y.word[i] = anew(tile->y.word[i]);
+        t.y.word[i] = anew(given->y.word[i]);
 #endif
     }
 #if defined(LIFT_MOMENTS)
-    t.squares = tile->squares;
+    t.squares = given->squares;
 #endif
 #if !ONE_WINDOW
     a->unfit = number == a->next ? a->unfit + 1 : 1;

@@ -37,10 +37,10 @@
 #if HAS_LANE_SUMS
 
 #define LANE_SIGMA (-5)
-#define HIGH_PIECE   (TERM_F64 ? 48 : 16)
-#define WORD_BITS    8                                /* from one word's weight to the next one's */
-#define FIELD_TOP    (FIELD_MAX / WORD_BITS)          /* its words are those of no finite term */
-#define TOP_MASK     ((raw)(FIELD_MAX - 7) << MANTISSA) /* the exponent field but for 3 bits */
+#define HIGH_PIECE (TERM_F64 ? 48 : 16)
+#define WORD_BITS  8                                  /* from one word's weight to the next one's */
+#define FIELD_TOP  (FIELD_MAX / WORD_BITS)            /* where the largest terms begin */
+#define TOP_MASK   ((raw)(FIELD_MAX - 7) << MANTISSA) /* the exponent field but for 3 bits */
 
 /* Products of f32 and bf16, and such elements as doubles, lie between 2^-298 and 2^256: the words from here on. */
 #if TERM_F64 && !defined(TYPE_F64)
@@ -52,8 +52,8 @@
 #endif
 
 #define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_PIECE / WORD_BITS + 1)
-#define LANE_SUMS      (LANE_WORDS * WARP + 1) /* words for all of them, and whether they have been used */
-#define USED         (LANE_WORDS * WARP)
+#define USED       (LANE_WORDS * WARP) /* behind them all: whether they have been used */
+#define LANE_SUMS  (USED + 1)
 
 #define LANE_TERMS ((1u << 15) / WARPS)
 #define LANE_TILES (LANE_TERMS / TERMS)
@@ -67,9 +67,9 @@ __device__ void clear_lane_sums(SHARED u32 *lane_sums) {
         lane_sums[i] = 0;
 }
 
-/* A finite term of so many bits to the lane's sum that begins at `own`. Below them its integer v has zeros, and pieces of
- * nothing else are left out. */
-#define ZERO_BITS (MANTISSA + 1 - bits) /* the zeros */
+/* A finite term of so many bits to the lane's sum that begins at `own`. Its integer v then ends in ZERO_BITS zeros
+ * at least, and pieces of nothing else are left out. */
+#define ZERO_BITS (MANTISSA + 1 - bits)
 __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
     const raw known = REAL_BITS(x);
     const term y = x * REAL_FROM((~known & TOP_MASK) | (raw)1 << MANTISSA);
@@ -123,11 +123,9 @@ __device__ void collect_lane_sums(const SHARED u32 *lane_sums, SHARED u64 *limbs
 
 #define LANE_SUMS 1
 
-__device__ void clear_lane_sums(SHARED u32 *lane_sums) {
-}
+__device__ void clear_lane_sums(SHARED u32 *lane_sums) {}
 
-__device__ void collect_lane_sums(const SHARED u32 *lane_sums, SHARED u64 *limbs) {
-}
+__device__ void collect_lane_sums(const SHARED u32 *lane_sums, SHARED u64 *limbs) {}
 
 #endif
 #endif

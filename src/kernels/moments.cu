@@ -33,7 +33,8 @@ INLINED void begin(moment *m, input *t, u32 squares, SHARED u64 *warps, SHARED u
 }
 
 INLINED void add_both(input *t, u32 number, moment *sum, moment *squares, SHARED u64 *limbs,
-                      SHARED u64 *square_limbs, SHARED u32 *lane_sums, SHARED u32 *square_lane_sums) {
+                      SHARED u64 *square_limbs, SHARED u32 *lane_sums,
+                      SHARED u32 *square_lane_sums) {
     t->squares = 0;
     add_tile(t, &sum->a, number, sum->record, limbs, lane_sums);
     t->squares = 1;
