@@ -12,8 +12,9 @@
  * With LIFT_MOMENTS there are two sums of one array's elements, which are told apart by a constant, `squares`, of
  * inputs: there terms are squares, and else the elements, as floats or doubles like those.
  *
- * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more. Of
- * LIFT_MOMENTS it is that for squares; elements have half the bits, and one level less where there are several.
+ * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more; and
+ * ONE_MORE where a thread is a block by itself, as what fits no window is dear there (lane_sums.h). Of LIFT_MOMENTS it is
+ * that for squares; elements have half the bits, and one level less where there are several.
  */
 #ifndef TALLY_LIFT_H
 #define TALLY_LIFT_H
@@ -36,6 +37,7 @@ typedef float term;
 #define TERM_F64 0
 #endif
 
+#define ONE_MORE (BLOCK == 1)
 #if defined(TYPE_F64) && MULTIPLIES
 #define TWO_PARTS 1
 #define LEVELS    3
@@ -44,13 +46,13 @@ typedef float term;
 #define LEVELS    2
 #elif defined(TYPE_F32)
 #define TWO_PARTS 0
-#define LEVELS    (MULTIPLIES ? 2 : 3)
+#define LEVELS    (MULTIPLIES ? 2 + ONE_MORE : 3)
 #elif defined(TYPE_F16)
 #define TWO_PARTS 0
 #define LEVELS    (MULTIPLIES ? 3 : 2)
 #else
 #define TWO_PARTS 0
-#define LEVELS    (MULTIPLIES ? 1 : 2)
+#define LEVELS    ((MULTIPLIES ? 1 : 2) + ONE_MORE)
 #endif
 
 /* The levels for inputs, or windows, *s. */
