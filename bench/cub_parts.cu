@@ -1,14 +1,16 @@
 /*
  * cub_parts.cu - Tally's reductions in parts beside CUB's on one CUDA device: rows, segments by offsets, columns, groups.
  *
- * `make bench-gpu-parts` builds it against libtally and runs it: exact sums and greatest elements of f32 and f64, 2^28
- * elements in rows of 4 ... 2^27, as segments of the same lengths and of skewed ones, columns, and by random and sorted
- * ids. CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids, DeviceReduce::ReduceByKey; it has nothing for
- * columns and random ids. All is in the device's memory. Times are medians of 9 between two events, by
- * tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and written: elements,
- * offsets or ids, and results. `read` is a plain read of the elements.
+ * `make bench-gpu-parts` builds it against libtally and runs it, for f32 and f64, 2^28 elements in rows of 4 ... 2^27, as
+ * segments of the same lengths and of skewed ones, columns, and by random and sorted ids: exact sums and greatest
+ * elements; of rows also fast sums, means, both ends, indices and variances; and exact sums of segments of uniform and
+ * log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
+ * DeviceReduce::ReduceByKey; it has nothing for columns and random ids. All is in the device's memory. Times are medians
+ * of 5 between two events, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
+ * written: elements, offsets or ids, and results. `read` is a plain read of the elements, and `of roof` our rate by that.
  *
- * The elements are small integers, whose sums are the same in any order, so that results are compared bit for bit.
+ * Where CUB has its turn the elements are small integers, whose sums are the same in any order, so that results are
+ * compared bit for bit.
  *
  *   cub_parts [POWER [f32|f64]]
  */
@@ -25,11 +27,12 @@
 
 #include "kernels/read.cu" /* last: kernels speak C, and have macros of their own */
 
-enum { RUNS = 9 };
+enum { RUNS = 5 };
 static cudaStream_t stream;
 static tally_device *device;
 static void *temporary;
 static size_t temporary_bytes;
+static double roof; /* the rate of plain reads, bytes a second */
 
 static void check(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return;
@@ -56,10 +59,32 @@ template <typename item> static item *put(const std::vector<item> &from) {
     return to;
 }
 
-template <typename item> static __global__ void fill(item *x, size_t n) {
+enum data { INTEGERS, UNIFORM, LOG_UNIFORM };
+
+template <typename item> static __global__ void fill(item *x, size_t n, data kind) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x) {
+        unsigned long long bits = i * 0x9e3779b97f4a7c15ull;
+        bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9ull;
+        bits = (bits ^ bits >> 32) * 0x94d049bb133111ebull;
+        const double u = (double)(bits >> 11) * 0x1p-53;
+        x[i] = kind == INTEGERS  ? (item)((int)(bits >> 60) - 7)
+               : kind == UNIFORM ? (item)u
+                                 : (item)exp2(40 * u - 20);
+    }
+}
+
+static __global__ void fill_even(long long *offsets, size_t count, long long length) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * blockDim.x)
+        offsets[i] = (long long)i * length;
+}
+
+template <typename item>
+static __global__ void compare(const item *a, const item *b, size_t n, unsigned *differs) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
          i += (size_t)gridDim.x * blockDim.x)
-        x[i] = (item)((int)((unsigned)(i ^ i >> 15) * 2654435761u >> 28) - 7);
+        if (!(a[i] == b[i])) *differs = 1;
 }
 
 static double median(const std::function<void()> &run) {
@@ -86,12 +111,13 @@ static double median(const std::function<void()> &run) {
 template <typename item>
 static void line(const std::string &name, tally_op op, const tally_shape &shape, item *x,
                  size_t results, double bytes, item *ours, item *theirs,
-                 const std::function<void()> &cub) {
+                 const std::function<void()> &cub, bool fast = false) {
     tally_problem problem = {};
     problem.op = op;
     problem.type = sizeof(item) == 4 ? TALLY_F32 : TALLY_F64;
+    problem.fast = fast;
     tally_shaped_call call = {};
-    void *out[1] = {ours}, *work, *outcome = room<tally_outcome>(1);
+    void *out[2] = {ours, ours + results}, *work, *outcome = room<tally_outcome>(1);
     check(tally_workspace_shaped(device, &problem, &shape, &call.workspace_bytes));
     check(cudaMalloc(&work, call.workspace_bytes), "workspace");
     call.shape = &shape;
@@ -105,64 +131,90 @@ static void line(const std::string &name, tally_op op, const tally_shape &shape,
     tally_outcome told;
     check(cudaMemcpy(&told, outcome, sizeof told, cudaMemcpyDeviceToHost), "reading");
     const char *note = told.status == TALLY_OK ? "" : "  FAILED";
+    std::printf("%-34s %9.1f %9.2f", name.c_str(), 1e-9 * bytes / mine, bytes / mine / roof);
     if (cub) {
-        std::vector<item> a(results), b(results);
-        check(cudaMemcpy(a.data(), ours, results * sizeof(item), cudaMemcpyDeviceToHost),
-              "reading");
-        check(cudaMemcpy(b.data(), theirs, results * sizeof(item), cudaMemcpyDeviceToHost),
-              "reading");
-        for (size_t i = 0; i < results; i++)
-            if (!(a[i] == b[i])) note = "  DIFFERENT";
-        std::printf("%-34s %9.1f %9.1f %7.2f%s\n", name.c_str(), 1e-9 * bytes / mine,
-                    1e-9 * bytes / other, other / mine, note);
+        unsigned *differs = (unsigned *)outcome, found;
+        check(cudaMemset(differs, 0, sizeof *differs), "clearing");
+        compare<<<1024, 256>>>(ours, theirs, results, differs);
+        check(cudaMemcpy(&found, differs, sizeof found, cudaMemcpyDeviceToHost), "reading");
+        if (found) note = "  DIFFERENT";
+        std::printf(" %9.1f %7.2f%s\n", 1e-9 * bytes / other, other / mine, note);
     } else
-        std::printf("%-34s %9.1f %9s %7s%s\n", name.c_str(), 1e-9 * bytes / mine, "-", "-", note);
+        std::printf(" %9s %7s%s\n", "-", "-", note);
     std::fflush(stdout);
     cudaFree(work);
     cudaFree(outcome);
 }
 
+/* By `count` segments, whose offsets are on the device. */
 template <typename item>
-static void segments(const std::string &name, tally_op op, item *x, size_t n,
-                     const std::vector<long long> &offsets) {
-    const size_t count = offsets.size() - 1;
-    long long *at = put(offsets);
+static void segments_at(const std::string &name, tally_op op, item *x, size_t n, long long *at,
+                        size_t count, bool beside) {
     item *ours = room<item>(count), *theirs = room<item>(count);
     tally_shape shape = {};
     shape.cut = TALLY_SEGMENTS;
     shape.n = n;
     shape.count = count;
     shape.offsets = at;
-    line<item>(
-        name, op, shape, x, count,
-        (double)n * sizeof(item) + 8.0 * (double)offsets.size() + (double)count * sizeof(item),
-        ours, theirs, [&] {
-            size_t bytes = temporary_bytes;
-            check(op == TALLY_SUM
-                      ? cub::DeviceSegmentedReduce::Sum(temporary, bytes, x, theirs,
-                                                        (long long)count, at, at + 1, stream)
-                      : cub::DeviceSegmentedReduce::Max(temporary, bytes, x, theirs,
-                                                        (long long)count, at, at + 1, stream),
-                  "CUB");
-        });
-    cudaFree(at);
+    std::function<void()> cub = [&] {
+        size_t bytes = temporary_bytes;
+        check(op == TALLY_SUM
+                  ? cub::DeviceSegmentedReduce::Sum(temporary, bytes, x, theirs, (long long)count,
+                                                    at, at + 1, stream)
+                  : cub::DeviceSegmentedReduce::Max(temporary, bytes, x, theirs, (long long)count,
+                                                    at, at + 1, stream),
+              "CUB");
+    };
+    line<item>(name, op, shape, x, count,
+               (double)(n + count) * sizeof(item) + 8.0 * (double)(count + 1), ours, theirs,
+               beside ? cub : nullptr);
     cudaFree(ours);
     cudaFree(theirs);
 }
 
 template <typename item>
+static void segments(const std::string &name, tally_op op, item *x, size_t n,
+                     const std::vector<long long> &offsets) {
+    long long *at = put(offsets);
+    segments_at(name, op, x, n, at, offsets.size() - 1, true);
+    cudaFree(at);
+}
+
+/* Segments of 2^length elements. */
+template <typename item>
+static void even_segments(const std::string &what, tally_op op, item *x, size_t n, int length,
+                          bool beside) {
+    const size_t count = n >> length;
+    long long *at = room<long long>(count + 1);
+    fill_even<<<1024, 256>>>(at, count + 1, 1ll << length);
+    check(cudaDeviceSynchronize(), "filling");
+    segments_at(what + ", segments of 2^" + std::to_string(length), op, x, n, at, count, beside);
+    cudaFree(at);
+}
+
+template <typename item>
 static void axis(const std::string &name, tally_op op, item *x, size_t rows, size_t columns,
-                 unsigned reduced) {
+                 unsigned reduced, bool fast = false) {
     const size_t length[2] = {rows, columns}, results = reduced == 0 ? columns : rows;
-    item *ours = room<item>(results);
+    const size_t words = op == TALLY_MINMAX ? 2 : op == TALLY_ARGMAX ? 8 / sizeof(item) : 1;
+    item *ours = room<item>(words * results);
     tally_shape shape = {};
     shape.cut = TALLY_AXES;
     shape.dims = 2;
     shape.length = length;
     shape.axes = 1u << reduced;
     line<item>(name, op, shape, x, results,
-               ((double)(rows * columns) + (double)results) * sizeof(item), ours, nullptr, nullptr);
+               ((double)(rows * columns) + (double)(words * results)) * sizeof(item), ours, nullptr,
+               nullptr, fast);
     cudaFree(ours);
+}
+
+/* Rows of 4, 64, 1024 ... elements. */
+template <typename item>
+static void all_rows(const std::string &what, tally_op op, item *x, int power, bool fast = false) {
+    for (int length = 2; length < power; length += 4)
+        axis(what + ", rows of 2^" + std::to_string(length), op, x, (size_t)1 << (power - length),
+             (size_t)1 << length, 1, fast);
 }
 
 template <typename item> static void groups(item *x, size_t n, size_t count, bool sorted) {
@@ -209,28 +261,31 @@ static std::vector<long long> even(size_t n, size_t length) {
 template <typename item> static void all(int power, const char *type) {
     const size_t n = (size_t)1 << power;
     item *x = room<item>(n);
-    fill<<<4096, 256, 0, stream>>>(x, n);
+    fill<<<4096, 256, 0, stream>>>(x, n, INTEGERS);
     cudaDeviceProp facts;
     check(cudaGetDeviceProperties(&facts, 0), "device 0");
     const double read = median([&] {
         read_all<<<8 * facts.multiProcessorCount, 256, 0, stream>>>(
             (const pack *)x, n * sizeof(item) / 16, (u32 *)temporary);
     });
-    std::printf("\n%s, 2^%d elements; read %.1f GB/s\n%-34s %9s %9s %7s\n", type, power,
-                1e-9 * (double)n * sizeof(item) / read, "GB/s", "tally", "cub", "cub/t");
+    roof = (double)n * sizeof(item) / read;
+    std::printf("\n%s, 2^%d elements; read %.1f GB/s\n%-34s %9s %9s %9s %7s\n", type, power,
+                1e-9 * roof, "GB/s", "tally", "of roof", "cub", "cub/t");
     for (tally_op op : {TALLY_SUM, TALLY_MAX}) {
-        const std::string what = op == TALLY_SUM ? "sum, " : "max, ";
+        const std::string what = op == TALLY_SUM ? "sum" : "max";
         for (int length = 2; length < power; length += 2)
-            segments(what + "segments of 2^" + std::to_string(length), op, x, n,
-                     even(n, (size_t)1 << length));
-        segments(what + "two segments", op, x, n, even(n, n / 2));
+            even_segments(what, op, x, n, length, true);
+        even_segments(what, op, x, n, power - 1, true);
+        all_rows(what, op, x, power);
         for (int length = 2; length < power; length += 4)
-            axis(what + "rows of 2^" + std::to_string(length), op, x, n >> length,
-                 (size_t)1 << length, 1);
-        for (int length = 2; length < power; length += 4)
-            axis(what + "columns of 2^" + std::to_string(length), op, x, (size_t)1 << length,
+            axis(what + ", columns of 2^" + std::to_string(length), op, x, (size_t)1 << length,
                  n >> length, 0);
     }
+    all_rows("fast sum", TALLY_SUM, x, power, true);
+    all_rows("mean", TALLY_MEAN, x, power);
+    all_rows("min and max", TALLY_MINMAX, x, power);
+    all_rows("argmax", TALLY_ARGMAX, x, power);
+    all_rows("variance", TALLY_VAR, x, power);
     std::vector<long long> giant = even(n / 1024, 4), empty, mixed = {0};
     giant.back() = (long long)n - 7;
     giant.push_back((long long)n);
@@ -248,6 +303,12 @@ template <typename item> static void all(int power, const char *type) {
         groups(x, n, count, false);
     for (size_t count : {1000, 1000000})
         groups(x, n, count, true);
+    for (data kind : {UNIFORM, LOG_UNIFORM}) {
+        fill<<<4096, 256, 0, stream>>>(x, n, kind);
+        for (int length = 2; length < power; length += 4)
+            even_segments(kind == UNIFORM ? "sum, uniform" : "sum, log-uniform", TALLY_SUM, x, n,
+                          length, false);
+    }
     cudaFree(x);
 }
 

@@ -5,6 +5,7 @@
 #include "gpu/columns.h"
 #include "gpu/groups.h"
 #include "gpu/record.h"
+#include "gpu/rows.h"
 #include "gpu/strategy.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
@@ -433,10 +434,14 @@ static tally_status enqueue_quick(struct parts_run *run) {
                               queue->block, taking, 6);
 }
 
-/* The first that takes a problem and a shape does it. */
 static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, false};
+
+/* The first that takes a problem and a shape does it. */
 static const struct strategy *const strategies[] = {
-    &columns_strategy, &groups_strategy, &quick, /* a thread or a warp a short row */
+    &columns_strategy, /* results side by side */
+    &rows_strategy,    /* elements side by side */
+    &groups_strategy,  /* ids in any order */
+    &quick,            /* a thread or a warp a short row */
 };
 
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s) {

@@ -39,6 +39,12 @@ struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *part_leaves, *part_nodes; /* and those of rows (parts.h) */
 };
 
+/* Of a program of kernels/rows.cu. */
+struct rows_kernels {
+    struct gpu_kernel *rows, *join;
+};
+#define ROWS_KINDS 6 /* rows.c */
+
 /* A user's operator whose kernels have been found before. */
 struct known_user {
     char *source;
@@ -80,6 +86,7 @@ struct queue {
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
     struct gpu_kernel *groups[TALLY_F64 + 1][3];                 /* groups.c: few, many, lower */
+    struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */

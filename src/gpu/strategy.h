@@ -9,6 +9,7 @@
 #ifndef TALLY_GPU_STRATEGY_H
 #define TALLY_GPU_STRATEGY_H
 
+#include "exact/kernel_words.h"
 #include "gpu/parts.h"
 #include "kernels/plan.h"
 

@@ -56,6 +56,8 @@ enum {
 
 #include "limbs.h"
 
+#include "doubles.h"
+
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
 
 PURE void multiply(u64 *known, u64 magnitude) {
@@ -174,10 +176,6 @@ PURE i64 split(double x, i32 *exponent) {
     return bits >> 63 ? -mantissa : mantissa;
 }
 
-PURE i32 exponent_field(double x) {
-    return (i32)(double_bits(x) >> 52 & 2047);
-}
-
 __device__ void add_exact(double x, i32 lowest, SHARED u64 *limbs) {
     i32 exponent;
     const i64 m = split(x, &exponent);
@@ -195,9 +193,6 @@ __device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *li
     add_limbs(limbs, sign * (i64)(low & (((u64)1 << 53) - 1)), e);
     add_limbs(limbs, sign * (i64)(high << 11 | low >> 53), e + 53);
 }
-
-#define HUGE_FIELD                                                                                 \
-    2023 /* of 2^1000: a thread adds fewer than 2^23 smaller numbers before it flushes */
 
 /* Adds a finite double, without any error. */
 INLINED void add_double(double x, sum *s, i32 lowest, SHARED u64 *limbs) {
@@ -515,37 +510,12 @@ INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c
     add_bits(bits, index, p, c);
 }
 
-/* a + r, where r is less than half of a's last bit, rounded to odd: rounding that to a shorter format rounds once. */
-PURE double to_odd(double a, double r) {
-    const u64 bits = double_bits(a);
-    if (r == 0 || bits & 1 || a == 0) return a;
-    return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
-}
-
-PURE u64 shorter(double odd, u32 to) {
-    const float_format wide = {52, 1023};
-    if (to == F64) return double_bits(odd);
-    if (to == F32) return (u64)float_bits((float)odd);
-    return round_float(format_of(to), wide, double_bits(odd));
-}
-
 /* The sum's bits, or the mean's; *lost where they cannot be had so. */
 PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
-    const double a = b->high + b->low, t = a - b->high, r = (b->high - (a - t)) + (b->low - t);
-    if (n == 0) {
-        *lost |= mean;
-        return 0;
-    }
-    if (exponent_field(a) >= HUGE_FIELD) *lost = 1;
-    if (a == 0) return b->mixed ? 0 : float_sign(format_of(to));
-    if (!mean) return to == F64 ? double_bits(a) : shorter(to_odd(a, r), to);
-    const double count = (double)n, q = a / count;
-    if (to == F64) {
-        *lost |= r != 0 || n >> 53 != 0;
-        return double_bits(q);
-    }
-    if (exponent_field(q) < 200) *lost = 1; /* what is left over might not be a double */
-    return shorter(to_odd(q, fused(-q, count, a) + r), to);
+    if (n == 0) *lost |= mean;
+    if (n == 0) return 0;
+    return doubles_value(b->high, b->low, n, mean, to, b->mixed ? 0 : float_sign(format_of(to)),
+                         lost);
 }
 
 /* A value's bits. */

@@ -19,6 +19,7 @@
 
 #define PARTS_DIMS       16
 #define PARTS_ROW_WEIGHT 256 /* what a row costs besides its elements, in elements */
+#define PARTS_ROW_END    2   /* the same for rows.cu */
 #define PARTS_LEAF       4096
 
 /* Words that a block's threads keep in registers, and words of a record but for its sums. */

@@ -256,6 +256,55 @@ def test_segments(type, device):
                  device, f"{op} of {n} in {name} segments, masked: {masked}")
 
 
+def side_by_side(n, py, rng):
+    """Offsets into n elements that meet tiles (of 4096 or 8192 cells), runs (of 16 or 32) and pieces in all ways."""
+    of = [np.arange(0, n + 1, py.choice([1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64])),
+          np.append(np.arange(0, n + 1, py.choice([100, 255, 1000, 4095, 4096, 4097, 8192, 9000])), n),
+          np.array([0, n]), np.array([3, n // 3, n // 3, n - 5]),
+          np.sort(rng.integers(0, n, 300, endpoint=True)),
+          np.minimum(np.concatenate([[0], np.cumsum(rng.zipf(1.5, 300))]), n),
+          np.concatenate([np.arange(0, 60), [n - 30], np.arange(n - 29, n + 1)]),
+          np.sort(np.repeat(rng.integers(0, n, 9, endpoint=True), 200)),
+          np.concatenate([[5], np.full(500, 9), np.arange(9, 200), np.full(300, n // 2), [n - 7], np.full(40, n)])]
+    return np.ascontiguousarray(py.choice(of).astype(py.choice([np.int32, np.int64])))
+
+
+@pytest.mark.parametrize("type", [type for type in t.TYPES if t.SIZE[type] > 1])
+def test_side_by_side(type, device):
+    """Rows, segments and sorted groups from any element on: what rows.cu is for, and what it leaves to others."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    for i in range(14 if is_slow(device) else 60):
+        op = ["sum", "mean", "minmax", "argmin", "argmax", "min", "max"][i % 7]
+        problem, kind = t.Problem(op, type), py.choice(KINDS)
+        n = py.choice([700, 5000, 20000]) if is_slow(device) else py.choice([700, 20000, 60000])
+        x = elements(type, n + 3, rng, kind)[py.randrange(4):][:n]
+        if kind == "tame":  # a row whose sum needs more in its middle
+            x[n // 2:n // 2 + 3] = elements(type, 3, rng, "huge")
+        n, what = len(x), f"case {i}: {op} of {kind} {type}"
+        if i % 3 == 0:
+            length = min(n, py.choice([1, 2, 3, 4, 5, 16, 31, 64, 100, 255, 1000, 4096, n]))
+            rows = x[:n // length * length].reshape(-1, length)
+            same(lambda d: t.reduce_axes(problem, rows, [1], device=d), device, f"{what}, rows {rows.shape}")
+        elif i % 7 == 4:
+            ids = np.sort(rng.integers(0, py.choice([3, 50, 900]), n)).astype(np.int32)
+            same(lambda d: t.reduce_groups(problem, x, ids, 1000, device=d, is_sorted=True), device, f"{what} by sorted ids")
+        else:
+            offsets = side_by_side(n, py, rng)
+            same(lambda d: t.reduce_segments(problem, x, offsets, device=d), device, f"{what}, {n} at {offsets[:5]} ...")
+
+
+def test_fast_rows(device):
+    """Sums in any order are those in order, where no addition rounds."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    for type in ("f32", "f64", "f16", "bf16"):
+        for _ in range(3 if is_slow(device) else 12):
+            n = py.choice([700, 9000])
+            x = np.where(rng.random(n) < 0.01, 1.0, 0.0)
+            x = (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16) if type == "bf16" else x.astype(t.DTYPE[type])
+            offsets = side_by_side(n, py, rng)
+            same(lambda d: t.reduce_segments(t.Problem("sum", type, fast=1), x, offsets, device=d), device, f"fast sum of {type}")
+
+
 @pytest.mark.parametrize("offsets,line", [([0, 5, 3, 7], "offset 2 falls"), ([0, 5, 11], "offset 2 is 11"),
                                           ([-1, 5, 7], "offset 0 is -1"), ([0, 12, 3], "offset 1 is 12"),
                                           ([3, 2], "offset 1 falls"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])

@@ -1,0 +1,149 @@
+/* rows.c - see rows.h. */
+#include "gpu/rows.h"
+
+#include "kernels/tuning.h"
+#include "types.h"
+
+#define BLOCK_LEAST 32
+#define BLOCK_MOST  256 /* more would not fit shared memory */
+#define RUN_BYTES   128 /* of a thread's cells, at most */
+#define EDGE_WORDS  7   /* of a piece, at most */
+
+/* A program: the kernel file's defines, and which problems it is for. */
+struct rows_kind {
+    const char *words[2];
+    size_t count;
+    bool (*is_for)(const struct problem *p);
+};
+
+static bool only(const struct problem *p, unsigned parts, unsigned values) {
+    return p->parts == parts && p->values >= 1 && p->values <= values;
+}
+
+/* A result takes the room of an element, or, of an integer's sum, eight bytes. */
+static bool sums_floats(const struct problem *p) {
+    return only(p, PART_BIT(PART_SUM), 1) && type_is_float(p->type) &&
+           (p->value[0].op == TALLY_SUM || p->value[0].op == TALLY_MEAN) &&
+           p->value[0].type == p->type;
+}
+
+static bool sums_integers(const struct problem *p) {
+    if (!only(p, PART_BIT(PART_SUM), 1) || type_is_float(p->type)) return false;
+    if (p->value[0].op == TALLY_MEAN) return p->value[0].type == TALLY_F64;
+    return p->value[0].op == TALLY_SUM && !type_is_float(p->value[0].type);
+}
+
+static bool sums_fast(const struct problem *p) {
+    return only(p, PART_BIT(PART_FAST), 1) && p->value[0].op == TALLY_SUM &&
+           p->value[0].type == p->type;
+}
+
+static bool finds_ends(const struct problem *p) {
+    if (!only(p, PART_BIT(PART_EXTREMES), 2)) return false;
+    for (unsigned v = 0; v < p->values; v++)
+        if ((p->value[v].op != TALLY_MIN && p->value[v].op != TALLY_MAX) ||
+            p->value[v].type != p->type)
+            return false;
+    return true;
+}
+
+static bool finds_least(const struct problem *p) {
+    return only(p, PART_BIT(PART_EXTREMES), 1) && p->value[0].op == TALLY_ARGMIN;
+}
+
+static bool finds_greatest(const struct problem *p) {
+    return only(p, PART_BIT(PART_EXTREMES), 1) && p->value[0].op == TALLY_ARGMAX;
+}
+
+static const struct rows_kind kinds[] = {
+    {{"OP_SUM"}, 1, sums_floats},
+    {{"OP_SUM"}, 1, sums_integers},
+    {{"FAST", "OP_SUM"}, 2, sums_fast},
+    {{"OP_MIN"}, 1, finds_ends},
+    {{"INDEXED", "OP_MIN"}, 2, finds_least},
+    {{"INDEXED", "OP_MAX"}, 2, finds_greatest},
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+_Static_assert(KINDS <= ROWS_KINDS, "queue.h");
+
+static const struct rows_kind *kind_for(const struct problem *p) {
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].is_for(p)) return &kinds[i];
+    return NULL;
+}
+
+static uint64_t elements_of(const struct shaped *s) {
+    return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
+}
+
+static bool takes(const struct queue *queue, const struct shaped *s) {
+    if (!queue->facts->has_uniform_branches || queue->block < BLOCK_LEAST ||
+        queue->block > BLOCK_MOST || queue->block % BLOCK_LEAST != 0)
+        return false;
+    if (s->mask || !parts_are_contiguous(s) || elements_of(s) == 0) return false;
+    if (s->cut == TALLY_GROUPS && (!s->sorted || s->skip_outside)) return false;
+    return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
+}
+
+/* The weight of a piece, as rows.cu counts it. */
+static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
+    const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
+    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t least = (uint64_t)queue->block * RUN_BYTES / 8;
+    const uint64_t piece = weight / (units * GPU_PIECES_A_UNIT) + 1;
+    return piece < least ? least : piece;
+}
+
+static uint64_t pieces_of(const struct queue *queue, const struct shaped *s) {
+    const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
+    const uint64_t piece = piece_of(queue, s);
+    return (weight + piece - 1) / piece;
+}
+
+static uint64_t words(const struct queue *queue, const struct shaped *s) {
+    return pieces_of(queue, s) * EDGE_WORDS;
+}
+
+static tally_status find(struct queue *queue, const struct problem *p,
+                         const struct rows_kernels **out) {
+    const struct rows_kind *kind = kind_for(p);
+    struct rows_kernels *known = &queue->rows[kind - kinds][p->type];
+    struct gpu_program *program = NULL;
+    tally_status s = TALLY_OK;
+    *out = known;
+    if (known->rows) return TALLY_OK;
+    struct rows_kernels found = {0};
+    s = recipe_build_typed(queue->api, queue->gpu, queue->block, "rows.cu", kind->words,
+                           kind->count, p->type, &program);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
+    if (s == TALLY_OK) *known = found;
+    return s;
+}
+
+static tally_status prepare(struct queue *queue, const struct shaped *s) {
+    const struct rows_kernels *found;
+    return find(queue, s->p, &found);
+}
+
+static tally_status enqueue(struct parts_run *run) {
+    struct queue *queue = run->queue;
+    const struct parts_call *c = run->call;
+    const struct rows_kernels *kernels;
+    struct parts_plan *plan = &run->plan;
+    plan->piece = piece_of(queue, c->s);
+    plan->pieces = pieces_of(queue, c->s);
+    plan->edges = run->own;
+    const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
+                                             PIECE(c->out), VALUE(*plan)};
+    tally_status s = find(queue, c->s->p, &kernels);
+    if (s == TALLY_OK)
+        s = queue->api->launch(queue->gpu, kernels->rows, (unsigned)plan->pieces, queue->block,
+                               arguments, 5);
+    if (s == TALLY_OK && plan->pieces > 1)
+        s = queue->api->launch(queue->gpu, kernels->join, parts_grid(queue, plan->pieces - 1),
+                               queue->block, arguments + 1, 4);
+    return s;
+}
+
+const struct strategy rows_strategy = {takes, words, prepare, enqueue, false};
