@@ -31,6 +31,7 @@ const char explain_help[] =
     "  --draw            draws each step: the elements in a row, which thread combines which, the\n"
     "                    values after it, the lines and banks that are touched; for small n\n"
     "  --svg FILE        the same as a picture; - is standard output\n"
+    "  --device DEVICE   a kernel of your own: then on this device, too (cuda or opencl)\n"
     "  --steps           --json has every lane's accesses, too: elements, values, lines, banks, "
     "and\n"
     "                    the line of the kernel's text; n up to 4096\n"
@@ -42,7 +43,11 @@ const char explain_help[] =
     "process\n"
     "that can do nothing else. Its parameters are (input, output), (array, n) or (input, output,\n"
     "n). Told are for which n it is right, what is wrong with it and in which line, what it does\n"
-    "step by step, and the rung that it is most like.\n"
+    "step by step, and the rung that it is most like. --device DEVICE (cuda or opencl): then it "
+    "runs\n"
+    "there, too; told are for which n it is right, what the device finds, and the time, beside "
+    "the\n"
+    "nearest rung's and the roof.\n"
     "\n" OWN_OPTIONS_HELP "\n"
     "Without options: 1024 elements in one block; 2^16 in blocks of 128 threads where the grid is\n"
     "sized to the device. With --draw or --svg: 16 in blocks of 8.\n";
@@ -396,6 +401,9 @@ static bool set_option(struct explanation *e, int option) {
     case 'V':
         e->svg = optarg;
         return true;
+    case 'W':
+        e->device = optarg;
+        return true;
     default:
         return ladder_option(&e->options, option);
     }
@@ -407,6 +415,7 @@ static int read_options(struct explanation *e, struct own_options *own, int argc
                                             {"steps", no_argument, NULL, 'S'},
                                             {"draw", no_argument, NULL, 'D'},
                                             {"svg", required_argument, NULL, 'V'},
+                                            {"device", required_argument, NULL, 'W'},
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
@@ -423,6 +432,10 @@ static int read_options(struct explanation *e, struct own_options *own, int argc
     if (own->spec && optind < argc)
         return misused("explain takes a rung or --kernel; '%s' is one too many", argv[optind]);
     if (!own_options_fit(own)) return STATUS_USAGE;
+    if (!own->spec && e->device)
+        return misused("--device goes with --kernel: rungs are explained on the model");
+    if (e->device && (e->draws || e->svg))
+        return misused("--device is not drawn: leave out --draw and --svg");
     if (own->spec) return STATUS_OK;
     if (optind == argc) return misused("explain takes a rung; 'tally ladder' lists them");
     if (argc - optind > 1)

@@ -37,6 +37,7 @@ struct explanation {
     struct ladder_options options;
     bool with_steps, draws; /* --steps, --draw */
     const char *svg;        /* the file of --svg, or NULL */
+    const char *device; /* --device: where a kernel of one's own runs after the model, or NULL */
     const tally_rung *rung;
     const char *title, *idea; /* of what is drawn: the rung's, or a kernel's of one's own */
     const char *input;        /* the array that is reduced, as the kernel calls it */

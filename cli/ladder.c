@@ -11,6 +11,7 @@
 #include "ladder_options.h"
 #include "ladder_texts.h"
 #include "message.h"
+#include "own_device.h"
 #include "own_explain.h"
 
 #include <getopt.h>
@@ -35,8 +36,8 @@ const char ladder_help[] =
     "\n"
     "Without -n: 2^16 elements on the model, 2^24 with OpenCL, 2^27 on the cpu, 2^30 with CUDA.\n"
     "improvement: MFLOPS gained over the row before, as the texts have it; one operation an\n"
-    "element. --kernel: a row more, on the model; 'tally explain --kernel FILE' says what is "
-    "wrong.\n"
+    "element. --kernel: a row more, on the model, or on the device that is named (its time is\n"
+    "one launch's); 'tally explain --kernel FILE' says what is wrong.\n"
     "of roof: of the fastest that the device has read the array.\n";
 
 enum { RUNGS_MAX = 64 };
@@ -411,9 +412,44 @@ static int add_own(void *context, struct own_kernel *kernel) {
     return show(l);
 }
 
+static int ask_device(void *context, struct own_kernel *kernel) {
+    struct ladder *l = context;
+    return own_device_row(kernel, &l->own, &l->options);
+}
+
+/* A kernel of the student's on the device, before the rungs: what is told of it waits for them. */
+static int run_own(struct ladder *l) {
+    const tally_ladder_options *o = &l->options.run;
+    struct own_page *page = own_page_make();
+    if (!page) return failed("no memory for a device");
+    l->own.device = l->device;
+    l->own.page = page;
+    const int status = own_in_process(&l->own, o->op, o->type, ask_device, l);
+    if (status != STATUS_OK) return status;
+    if (!page->answer.times[0].done)
+        return failed("%s, on %s: %s", l->own.spec, l->device,
+                      *page->answer.why ? page->answer.why : page->answer.fault);
+    return STATUS_OK;
+}
+
+static int show_with_own(struct ladder *l) {
+    const struct own_time *t = &l->own.page->answer.times[0];
+    const char *slash = strrchr(l->own.spec, '/');
+    if (l->report.count == TALLY_LADDER_ROWS) return failed("the ladder is full");
+    snprintf(l->own_name, sizeof l->own_name, "%s", slash ? slash + 1 : l->own.spec);
+    l->report.rows[l->report.count++] = (tally_ladder_row){.name = l->own_name,
+                                                           .correct = t->right,
+                                                           .ulp_error = t->right ? 0 : (double)NAN,
+                                                           .launches = 1,
+                                                           .seconds = t->seconds,
+                                                           .value.type = l->options.run.type};
+    return show(l);
+}
+
 static int climb(struct ladder *l) {
     const tally_ladder_options *o = &l->options.run;
     if (tally_ladder_run(l->device, o, &l->report) != TALLY_OK) return failed("%s", tally_error());
+    if (l->own.page) return show_with_own(l);
     return l->own.spec ? own_in_process(&l->own, o->op, o->type, add_own, l) : show(l);
 }
 
@@ -421,8 +457,14 @@ static int run(void *argument) {
     struct ladder *l = argument;
     if (!l->device || strcmp(l->device, "auto") == 0) l->device = tally_ladder_device();
     if (!l->options.has_n) l->options.n = default_n(l->device);
+    if (!l->options.has_n && l->own.spec && l->options.n > 1 << 28) l->options.n = 1 << 28;
     l->counts = is_kind(l->device, "model");
     l->on_cpu = is_kind(l->device, "cpu");
+    /* Before this process touches the driver, which does not live through a fork. */
+    if (l->own.spec && !l->counts) {
+        const int own = run_own(l);
+        if (own != STATUS_OK) return own;
+    }
     if (tally_ladder_check(l->device, &l->options.run) != TALLY_OK)
         return failed("%s", tally_error());
     if (!ladder_fill(&l->options)) return STATUS_FAILED;
@@ -439,8 +481,11 @@ int ladder_command(int argc, char **argv) {
     if (l.options.help) return fputs(ladder_help, stdout), finish_output();
     if (l.list) return l.options.as_json ? print_list_json() : print_list();
     if (l.own.spec && !l.device) l.device = "model";
-    if (l.own.spec && !is_kind(l.device, "model"))
-        return failed("a kernel of your own runs on the model, not on %s", l.device);
+    if (l.own.spec && strcmp(l.device, "auto") == 0)
+        return failed("--kernel takes a device by its name: model, cuda or opencl");
+    if (l.own.spec && is_kind(l.device, "cpu"))
+        return failed("a kernel of your own runs on the model, cuda or opencl, not on %s",
+                      l.device);
     const bool asks_all = !l.device || strcmp(l.device, "auto") == 0;
     return asks_all || argument_needs_driver(l.device) ? guarded(run, &l, true) : run(&l);
 }

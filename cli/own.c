@@ -9,6 +9,7 @@
 
 #include "arguments.h"
 #include "message.h"
+#include "own_device.h"
 #include "own_sandbox.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GRID_MAX = 1 << 16 };
@@ -199,7 +201,7 @@ static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
     for (const char *c = w->file; *c; c++)
         fputc(*c == '"' || *c == '\\' || *c < ' ' ? '_' : *c, f);
     fputs("\"\n", f);
-    fwrite(w->own.text, 1, w->own.length, f);
+    fputs(w->own.texts[OWN_MODEL], f);
     fputs("\n#line 1 \"own_lane.hpp\"\n", f);
     if (*w->own.dynamic) fputs("OWN_DYNAMIC char own_dynamic[49152];\n", f);
     fprintf(
@@ -356,7 +358,12 @@ static int run_apart(const struct work *w, const struct own_options *o,
         fflush(NULL);
         _exit(status);
     }
-    const int word = wait_for(child);
+    int word = 0;
+    while (o->device && waitpid(child, &word, WNOHANG) == 0) {
+        own_device_answer(o->page, o->device, &w->own, w->kernel, w->file, o);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    if (!o->device) word = wait_for(child);
     return WIFSIGNALED(word) ? tell_signal(w, o, WTERMSIG(word)) : WEXITSTATUS(word);
 }
 

@@ -16,10 +16,12 @@ struct own_options {
     uint64_t grid, shared_bytes;
     const char *
         length; /* what the host passes for the number of elements: a number, `block`, or NULL: n */
-    unsigned seconds; /* of the processor's time, at most */
-    bool rungs_only;  /* an option was given that is for rungs */
-    const char *svg;  /* a file that the kernel's process is to write, or NULL */
-    bool is_misused;  /* own_option() has written why */
+    unsigned seconds;      /* of the processor's time, at most */
+    bool rungs_only;       /* an option was given that is for rungs */
+    const char *svg;       /* a file that the kernel's process is to write, or NULL */
+    const char *device;    /* to run on after the model; NULL: none */
+    struct own_page *page; /* through which that is asked for (own_device.h) */
+    bool is_misused;       /* own_option() has written why */
 };
 
 enum { OWN_SECONDS = 10 };

@@ -7,6 +7,7 @@
 #include "json.h"
 #include "ladder_counts.h"
 #include "message.h"
+#include "own_device.h"
 #include "own_host.h"
 #include "picture.h"
 
@@ -28,6 +29,7 @@ struct tried {
     uint64_t n;
     bool right; /* and without a fault */
     bool complete;
+    bool leaves; /* its arrays */
     double value, expected;
 };
 
@@ -54,6 +56,7 @@ struct report {
     uint64_t miscounted_n;     /* the n that the following is about; 0: none */
     int times[MISCOUNTED_MAX]; /* how often each element is counted */
     tally_ladder_row nearest;
+    struct own_page *page; /* where a device is asked, or NULL */
     char verdict[400];
 };
 
@@ -78,6 +81,10 @@ static void note_fault(struct report *r, const struct own_run *run) {
     snprintf(seen->sentence, sizeof seen->sentence, "%s", f->sentence);
 }
 
+static bool leaves(const struct own_run *run) {
+    return run->result.fault == TALLY_OWN_BOUNDS || run->result.fault == TALLY_OWN_ALIGNMENT;
+}
+
 static bool try_length(struct report *r, uint64_t n) {
     struct own_run run;
     if (n < 1 || n > own_host_most(&r->host) || r->tried_count == LENGTHS_MAX) return true;
@@ -86,7 +93,7 @@ static bool try_length(struct report *r, uint64_t n) {
     if (!own_host_run(&r->session, &r->host, n, OWN_DATA, 0, NULL, NULL, &run)) return false;
     const bool right = run.is_right && run.result.fault == TALLY_OWN_RIGHT;
     r->tried[r->tried_count++] =
-        (struct tried){n, right, run.result.is_complete, run.value, run.expected};
+        (struct tried){n, right, run.result.is_complete, leaves(&run), run.value, run.expected};
     note_fault(r, &run);
     r->endless |= run.result.fault == TALLY_OWN_ENDLESS;
     return true;
@@ -256,6 +263,136 @@ static void judge(struct report *r) {
     }
 }
 
+/* ---- On a device ---- */
+
+static void note_length(struct own_question *q, size_t *count, uint64_t n, uint64_t most) {
+    if (n < 1 || n > most || *count == OWN_DEVICE_LENGTHS) return;
+    for (size_t i = 0; i < *count; i++)
+        if (q->lengths[i] == n) return;
+    q->lengths[(*count)++] = n;
+}
+
+static void fill_question(struct own_question *q, const struct own_session *s,
+                          const struct own_host *host, const struct own_host *timed) {
+    q->host = *host;
+    q->timed = *timed;
+    q->is = s->kernel->is;
+    q->has_output = s->kernel->is.output != NULL;
+    q->has_length = s->kernel->is.length != NULL;
+    q->op = s->op;
+    q->block = s->block;
+}
+
+/* What the device is to be asked: fewer lengths than the model, and longer ones. */
+static void ask(struct report *r) {
+    struct own_question *q = &r->page->question;
+    const uint64_t most = own_host_most(&r->host), s = r->host.segment;
+    const uint64_t lengths[] = {
+        1,     2, 3,     5,         32,        33,      100,           255,           1000, 1024,
+        s - 1, s, s + 1, 2 * s + 1, 5 * s + 3, 1 << 16, (1 << 16) + 1, (1 << 20) + 1, 2048};
+    const uint64_t times[] = {1 << 16, 1 << 20, 1 << 24, 1 << 28};
+    const bool is_cuda = strncmp(r->e->device, "cuda", 4) == 0;
+    size_t count = 0;
+    bool whole = false; /* with whole segments it stays in its arrays, and else it does not */
+    for (size_t i = 0; i < r->fault_count; i++)
+        q->leaves_arrays |=
+            r->faults[i].kind == TALLY_OWN_BOUNDS || r->faults[i].kind == TALLY_OWN_ALIGNMENT;
+    if (q->leaves_arrays && !is_cuda && s && r->host.form == OWN_SEGMENTS) {
+        whole = !leaves(&r->run) || r->run.n % s;
+        for (size_t i = 0; i < r->tried_count; i++)
+            whole &= !r->tried[i].leaves || r->tried[i].n % s;
+        q->leaves_arrays = !whole;
+    }
+    fill_question(q, &r->session, &r->host, &r->main);
+    q->whole = whole;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        note_length(q, &count, whole ? (lengths[i] + s - 1) / s * s : lengths[i], most);
+    count = 0;
+    if (r->e->options.has_n || r->session.options->grid) q->times[count++] = r->run.n;
+    for (size_t i = 0; count == 0 && i < sizeof times / sizeof *times; i++)
+        if (times[i] <= own_host_most(&r->main) && (is_cuda || times[i] <= 1 << 24) &&
+            (!whole || times[i] % r->main.segment == 0))
+            q->times[i] = times[i];
+    if (q->times[0] == 0) q->times[0] = own_host_most(&r->main);
+    q->is_endless = r->endless || r->run.result.fault == TALLY_OWN_ENDLESS;
+    if (r->nearest.name) snprintf(q->nearest, sizeof q->nearest, "%s", r->nearest.name);
+    own_device_ask(r->page);
+}
+
+static void print_times(const struct report *r, const struct own_answer *a) {
+    const double size = (double)tally_type_size(r->kernel->is.type);
+    if (!a->times[0].done) return;
+    printf("\n  %10s %12s %9s %9s %8s %16s %12s\n", "n", "the kernel", "MFLOPS", "GB/s", "of roof",
+           r->nearest.name ? r->nearest.name : "", "tally");
+    for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
+        const struct own_time *t = &a->times[i];
+        const double n = (double)r->page->question.times[i];
+        printf("  %10.0f %9.4g ms %9.0f %9.2f %7.1f%% %13.4g ms %9.4g ms%s\n", n, t->seconds * 1e3,
+               (n - 1) * 1e-6 / t->seconds, n * size * 1e-9 / t->seconds,
+               100 * t->roof / t->seconds, t->nearest * 1e3, t->tally * 1e3,
+               t->right ? "" : "  WRONG");
+    }
+    puts(
+        "  The kernel's time is one launch's, without combining what its blocks leave; the rungs' "
+        "is "
+        "of the\n  whole reduction. The roof is plain reads of the same memory, or a rung that was "
+        "faster.");
+}
+
+static void print_device(const struct report *r) {
+    if (!r->page) return;
+    const struct own_answer *a = &r->page->answer;
+    size_t tried = 0, right = 0;
+    const struct own_length *wrong = NULL;
+    uint64_t most = 0;
+    printf("\nOn %s%s%s%s:\n", a->device, *a->name ? " (" : "", a->name, *a->name ? ")" : "");
+    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++) {
+        tried++;
+        right += a->lengths[i].right;
+        if (!a->lengths[i].right && !wrong) wrong = &a->lengths[i];
+        if (r->page->question.lengths[i] > most) most = r->page->question.lengths[i];
+    }
+    if (tried && right == tried)
+        printf("  right for all %zu lengths tried%s, up to %" PRIu64 "\n", tried,
+               r->page->question.whole ? ", of whole segments" : "", most);
+    else if (tried)
+        printf("  wrong for %zu of the %zu lengths tried\n", tried - right, tried);
+    if (wrong && wrong->value != wrong->expected)
+        printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n",
+               r->page->question.lengths[wrong - a->lengths], wrong->value, wrong->expected);
+    if (*a->fault) printf("  n = %" PRIu64 ": %s\n", a->fault_n, a->fault);
+    if (*a->why) printf("  %s%s\n", tried ? "" : "not run: ", a->why);
+    print_times(r, a);
+}
+
+static struct json_object *json_device(const struct report *r) {
+    const struct own_answer *a = &r->page->answer;
+    struct json_object *o = json_new_object(), *right = json_new_list(), *wrong = json_new_list();
+    struct json_object *times = json_new_list();
+    json_text(o, "device", a->device);
+    json_text(o, "name", a->name);
+    json_text(o, "not_run", a->why);
+    json_text(o, "fault", a->fault);
+    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++)
+        json_item(a->lengths[i].right ? right : wrong,
+                  json_object_new_int64((int64_t)r->page->question.lengths[i]));
+    for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
+        const struct own_time *t = &a->times[i];
+        struct json_object *time = json_new_object();
+        json_count(time, "n", r->page->question.times[i]);
+        json_flag(time, "correct", t->right);
+        json_measure(time, "ms", t->seconds * 1e3);
+        json_measure(time, "of_roof", t->roof / t->seconds);
+        json_measure(time, "tally_ms", t->tally * 1e3);
+        if (*r->page->question.nearest) json_measure(time, "nearest_ms", t->nearest * 1e3);
+        json_item(times, time);
+    }
+    json_member(o, "right_for", right);
+    json_member(o, "wrong_for", wrong);
+    json_member(o, "times", times);
+    return o;
+}
+
 /* ---- Text ---- */
 
 static void print_miscounted(const struct report *r) {
@@ -338,6 +475,7 @@ static int print_text(const struct report *r) {
     explain_print_launches(r->e);
     explain_print_totals(r->e);
     if (r->run.result.is_complete) print_compared(r);
+    print_device(r);
     return finish_output();
 }
 
@@ -419,6 +557,7 @@ static int print_json(const struct report *r) {
     } else {
         json_null(o, "nearest");
     }
+    if (r->page) json_member(o, "on_device", json_device(r));
     return json_print(o);
 }
 
@@ -523,6 +662,7 @@ static int report(void *context, struct own_kernel *kernel) {
         try_lengths(r) && count_elements(r) && (!r->run.result.is_complete || find_nearest(r));
     if (!good) return STATUS_FAILED;
     judge(r);
+    if (r->page) ask(r);
     return o->as_json ? print_json(r) : print_text(r);
 }
 
@@ -563,11 +703,46 @@ bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
     return true;
 }
 
+int own_device_row(struct own_kernel *kernel, const struct own_options *own,
+                   const struct ladder_options *o) {
+    const struct own_session session = {
+        .kernel = kernel, .options = own, .op = o->run.op, .block = o->run.block};
+    struct own_question *q = &own->page->question;
+    struct own_host host, same;
+    struct own_run run;
+    if (kernel->is.type != o->run.type)
+        return failed("%s: kernel %s takes %s, and the ladder is of %s: choose it with --dtype",
+                      kernel->file, kernel->name, tally_type_name(kernel->is.type),
+                      tally_type_name(o->run.type));
+    if (!own_host_find(&session, &host)) return STATUS_FAILED;
+    const bool whole = host.form == OWN_SEGMENTS && o->n % host.segment == 0;
+    const uint64_t n = whole ? 2 * host.segment : o->n < 5000 ? o->n : 5000 + o->n % 2;
+    if (o->n < 1 || o->n > own_host_most(&host))
+        return failed("%s: kernel %s runs for 1 to %" PRIu64 " elements here; choose such an -n",
+                      kernel->file, kernel->name, own_host_most(&host));
+    if (!session.block && !kernel->block_count &&
+        own_host_at(&session, LADDER_BLOCK, &host, &same) &&
+        own_host_run(&session, &same, whole ? 2 * same.segment : n, OWN_DATA, 0, NULL, NULL,
+                     &run) &&
+        run.is_right)
+        host = same;
+    if (!own_host_run(&session, &host, n, OWN_DATA, 0, NULL, NULL, &run)) return STATUS_FAILED;
+    fill_question(q, &session, &host, &host);
+    q->leaves_arrays = leaves(&run);
+    q->is_endless = run.result.fault == TALLY_OWN_ENDLESS;
+    q->times[0] = o->n;
+    own_device_ask(own->page);
+    return STATUS_OK;
+}
+
 int own_explain(struct explanation *e, const struct own_options *own) {
     struct report *r = calloc(1, sizeof *r);
     if (!r) return failed("no memory for a report");
     struct own_options with = *own;
     with.svg = e->svg;
+    with.device = e->device;
+    if (e->device && !(with.page = r->page = own_page_make()))
+        return free(r), failed("no memory for a device");
     own = &with;
     r->e = e;
     r->session = (struct own_session){

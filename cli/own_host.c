@@ -130,7 +130,7 @@ static struct number fold(tally_op op, tally_type type, const void *x, uint64_t 
 
 uint64_t own_host_most(const struct own_host *h) {
     return h->form == OWN_ONE_BLOCK && h->per_thread ? (uint64_t)h->per_thread * BLOCK_MAX
-                                                     : UINT64_C(1) << 24;
+                                                     : UINT64_C(1) << 30;
 }
 
 static unsigned block_for(const struct own_session *s, const struct own_host *h, uint64_t n) {
@@ -159,8 +159,14 @@ static uint64_t length_for(const struct own_session *s, unsigned block, uint64_t
 
 static void fill(const struct own_session *s, void *x, uint64_t n, int data, uint64_t unit) {
     const tally_type type = s->kernel->is.type;
+    const uint64_t few =
+        n >> 20; /* of so many elements one is not 0: the sum is an exact float still */
+    const bool thin = s->op == TALLY_SUM && few > 1;
     for (uint64_t i = 0; i < n; i++)
-        put(type, x, i, data == OWN_DATA ? datum(s->op, type, i) : data == OWN_ONES || i == unit);
+        put(type, x, i,
+            data != OWN_DATA              ? data == OWN_ONES || i == unit
+            : thin && i * 40503 / 7 % few ? 0
+                                          : datum(s->op, type, i));
 }
 
 void own_host_value(const struct own_session *s, double number, tally_value *out) {
@@ -233,8 +239,11 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
     if (good) {
         fill(s, x, n, data, unit);
         const tally_own_launch how = launch_of(s, r, x);
-        good = tally_own_run(s->kernel->own, 0, &how, on_step, context, input, output,
-                             &r->result) == TALLY_OK;
+        good = (s->program ? tally_own_time(s->program, &how, s->repeats, input, output,
+                                            &r->seconds, &r->result)
+                           : tally_own_run(s->kernel->own, 0, &how, on_step, context, input, output,
+                                           &r->result)) == TALLY_OK;
+        if (s->program) r->result.written = 1; /* nobody sees there what it writes */
         if (good)
             judge(s, h, x, input, output, r);
         else

@@ -32,6 +32,7 @@ struct own_run {
     size_t shared_bytes;
     bool is_right;          /* the value is, whatever faults there are */
     double value, expected; /* as far as a double shows them */
+    double seconds;         /* of the launch, on a device that has a time */
     tally_own_result result;
 };
 
@@ -39,8 +40,10 @@ struct own_session {
     const struct own_kernel *kernel;
     const struct own_options *options;
     tally_op op;
-    unsigned block; /* that was asked for; 0: none */
-    bool accesses;  /* on_step() is told of them */
+    unsigned block;             /* that was asked for; 0: none */
+    bool accesses;              /* on_step() is told of them */
+    tally_own_program *program; /* on a device that has a time; NULL: on the model */
+    unsigned repeats;           /* there */
 };
 
 /* Finds the launch that suits the kernel. false: its line is written. */

@@ -15,8 +15,13 @@
 
 enum { EDITS_MAX = 4096, TYPES_MAX = 32 };
 
+/* For whom an edit is: bits. */
+enum { FOR_MODEL = 1 << OWN_MODEL, FOR_CUDA = 1 << OWN_CUDA, FOR_OPENCL = 1 << OWN_OPENCL };
+enum { FOR_DEVICES = FOR_CUDA | FOR_OPENCL };
+
 struct edit {
     size_t from, to; /* of the file */
+    unsigned whom;
     char text[160];
 };
 
@@ -215,12 +220,25 @@ static bool read_directives(struct reader *r, char *why, size_t room, unsigned *
     return true;
 }
 
+/* The place past the bracket that closes the one at `open`. */
+static size_t past_closing(const struct reader *r, size_t open, size_t end) {
+    const char opening = r->clean[open];
+    const char closing = opening == '(' ? ')' : opening == '{' ? '}' : opening == '<' ? '>' : ']';
+    int depth = 0;
+    for (size_t i = open; i < end; i++) {
+        depth += (r->clean[i] == opening) - (r->clean[i] == closing);
+        if (depth == 0) return i + 1;
+    }
+    return end;
+}
+
 /* ---- Edits ---- */
 
-static void edit(struct reader *r, size_t from, size_t to, const char *format, const char *text) {
+static void edit(struct reader *r, unsigned whom, size_t from, size_t to, const char *format,
+                 const char *text) {
     if (r->edit_count == EDITS_MAX) return;
     struct edit *e = &r->edits[r->edit_count++];
-    *e = (struct edit){.from = from, .to = to};
+    *e = (struct edit){.from = from, .to = to, .whom = whom};
     snprintf(e->text, sizeof e->text, format, text);
 }
 
@@ -248,8 +266,49 @@ static size_t wrap_type(struct reader *r, struct token t, size_t end, bool is_sh
     if (last - t.from < sizeof type) memcpy(type, r->clean + t.from, last - t.from);
     for (char *c = type; *c; c++)
         if (*c == '\n') *c = ' ';
-    edit(r, t.from, last, "own::element_t<%s>", type);
+    edit(r, FOR_MODEL, t.from, last, "own::element_t<%s>", type);
     return last;
+}
+
+/* `extern __shared__ T name[]`: the model's is defined elsewhere; a device's has the size that the launch would
+ * give, OWN_DYNAMIC bytes. */
+static void edit_dynamic(struct reader *r, struct token word, struct token shared, size_t end) {
+    const struct token open = find(r, shared.to, end, "[");
+    struct token name = next(r, shared.to, end), then = name;
+    char type[OWN_NAME] = "";
+    edit(r, FOR_MODEL, shared.from, shared.to, "%s", "");
+    edit(r, FOR_DEVICES, word.from, word.to, "%s", "");
+    while (then.to <= open.from && then.from < end && !is(r, then, "[")) {
+        name = then;
+        then = next(r, then.to, end);
+    }
+    copy_name(r, name, r->out->dynamic);
+    for (struct token t = next(r, shared.to, end); t.from < name.from; t = next(r, t.to, end)) {
+        if (is(r, t, "__align__") || is(r, t, "alignas")) t.to = next(r, t.to, end).from;
+        if (r->clean[t.to] == '(') t.to = past_closing(r, t.to, end);
+        if (!is_name(r->clean[t.from]) || r->clean[t.to - 1] == ')' || is(r, t, "volatile"))
+            continue;
+        const size_t used = strlen(type);
+        snprintf(type + used, sizeof type - used, "%s%.*s", used ? " " : "", (int)(t.to - t.from),
+                 r->clean + t.from);
+    }
+    if (open.from < end)
+        edit(r, FOR_DEVICES, open.from, past_closing(r, open.from, end),
+             "[OWN_DYNAMIC / sizeof(%s)]", type);
+}
+
+/* What OpenCL C writes otherwise: it has no `long long` and no static_cast<T>(x). */
+static void edit_for_opencl(struct reader *r, size_t from, size_t end) {
+    struct token before = {from, from};
+    for (struct token t = next(r, from, end); t.from < end; before = t, t = next(r, t.to, end)) {
+        if (is(r, t, "long") && is(r, before, "long")) edit(r, FOR_OPENCL, t.from, t.to, "%s", "");
+        if (!is(r, t, "static_cast")) continue;
+        const struct token open = next(r, t.to, end);
+        const size_t close = open.from < end ? past_closing(r, open.from, end) : end;
+        if (close >= end || !is(r, open, "<")) continue;
+        edit(r, FOR_OPENCL, t.from, open.to, "%s", "(");
+        edit(r, FOR_OPENCL, close - 1, close, "%s", ")");
+    }
 }
 
 /* Edits what a kept declaration, [from, end), needs. */
@@ -264,16 +323,7 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
             const struct token size = find(r, t.to, end, "[");
             if (size.from < end && find(r, t.to, end, ";").from > size.from)
                 note_block(r, next(r, size.to, end), end);
-            if (is(r, before, "extern")) {
-                blank(r->bytes, t.from, t.to);
-                const struct token open = find(r, t.to, end, "[");
-                struct token name = next(r, t.to, end), then = name;
-                while (then.to <= open.from && then.from < end && !is(r, then, "[")) {
-                    name = then;
-                    then = next(r, then.to, end);
-                }
-                copy_name(r, name, r->out->dynamic);
-            }
+            if (is(r, before, "extern")) edit_dynamic(r, before, t, end);
         } else if (is_one_of(r, t, passed) || is(r, t, "(") || is(r, t, ")") ||
                    isdigit((unsigned char)r->clean[t.from])) {
             ; /* __align__(16) leaves the declaration what it is */
@@ -287,18 +337,6 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
 }
 
 /* ---- Declarations ---- */
-
-/* The place past the bracket that closes the one at `open`. */
-static size_t past_closing(const struct reader *r, size_t open, size_t end) {
-    const char opening = r->clean[open];
-    const char closing = opening == '(' ? ')' : opening == '{' ? '}' : opening == '<' ? '>' : ']';
-    int depth = 0;
-    for (size_t i = open; i < end; i++) {
-        depth += (r->clean[i] == opening) - (r->clean[i] == closing);
-        if (depth == 0) return i + 1;
-    }
-    return end;
-}
 
 /* The name of each parameter: the last word before a comma, a bracket or `=`. */
 static void note_parameters(const struct reader *r, size_t from, size_t end,
@@ -319,6 +357,17 @@ static void note_parameters(const struct reader *r, size_t from, size_t end,
         }
         done |= is(r, t, "[") || is(r, t, "=");
         if (!done && is_name(r->clean[t.from])) name = t;
+    }
+}
+
+/* In OpenCL C a kernel's pointers say into which memory. */
+static void place_parameters(struct reader *r, size_t from, size_t end) {
+    for (size_t start = from; start < end;) {
+        const size_t to = find(r, start, end, ",").from;
+        const struct token first = next(r, start, to);
+        if (has(r, start, to, "*") || has(r, start, to, "["))
+            edit(r, FOR_OPENCL, first.from, first.from, "%s", "__global ");
+        start = to + 1;
     }
 }
 
@@ -345,6 +394,7 @@ static bool note_kernel(struct reader *r, size_t from, size_t body, char *why, s
     copy_name(r, name, k->name);
     const size_t close = past_closing(r, t.from, body);
     note_parameters(r, t.to, close ? close - 1 : close, k);
+    place_parameters(r, t.to, close ? close - 1 : close);
     const struct token first = next(r, from, body);
     if (is(r, first, "template")) {
         const struct token open = next(r, first.to, body);
@@ -356,6 +406,38 @@ static bool note_kernel(struct reader *r, size_t from, size_t body, char *why, s
         if (!is(r, kind, "typename") && !is(r, kind, "class")) k->template_parameters = 2;
     }
     return true;
+}
+
+/* A template of one type is written for that type on a device, where its name is defined: OpenCL C has no templates,
+ * and a kernel of CUDA's has then the name that it is called by. */
+static void drop_template(struct reader *r, size_t from, size_t end, bool is_kernel) {
+    const struct token first = next(r, from, end), open = next(r, first.to, end);
+    if (is_kernel && !is(r, first, "template") && !is(r, first, "extern"))
+        edit(r, FOR_CUDA, first.from, is(r, first, "static") ? first.to : first.from, "%s",
+             "extern \"C\" ");
+    if (!is(r, first, "template") || !is(r, open, "<")) return;
+    const size_t close = past_closing(r, open.from, end);
+    const struct token kind = next(r, open.to, close), name = next(r, kind.to, close);
+    if (!is(r, kind, "typename") && !is(r, kind, "class")) return;
+    if (!is(r, next(r, name.to, close), ">")) return;
+    if (is_kernel) edit(r, FOR_CUDA, first.from, close, "%s", "extern \"C\"");
+    edit(r, FOR_OPENCL, first.from, close, "%s", "");
+    const size_t used = strlen(r->out->types);
+    snprintf(r->out->types + used, sizeof r->out->types - used, "%s%.*s ", is_kernel ? "" : "?",
+             (int)(name.to - name.from), r->clean + name.from);
+}
+
+/* Words that are for the lanes of a warp. */
+static void note_warp_words(struct reader *r, size_t from, size_t end) {
+    static const char *const words[] = {"__shfl",     "__syncwarp",   "__ballot",  "__any_sync",
+                                        "__all_sync", "__activemask", "__reduce_", "__match_"};
+    for (struct token t = next(r, from, end); t.from < end && !*r->out->warp_word;
+         t = next(r, t.to, end))
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strncmp(r->clean + t.from, words[i], strlen(words[i])) == 0) {
+                copy_name(r, t, r->out->warp_word);
+                r->out->warp_line = line_at(r, t.from);
+            }
 }
 
 /* Names of types: typedef int T; using T = int; template <typename T>. */
@@ -399,13 +481,16 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
         const struct token open = find(r, from, head, "("), equals = find(r, from, head, "=");
         if (!has_body || !(open.from < head))
             if (!(open.from < equals.from && open.from < head))
-                edit(r, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
+                edit(r, FOR_MODEL, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
     } else if (!has(r, from, head, "__constant__") && !has(r, from, head, "__shared__") &&
                !has(r, from, head, "__managed__") && is_hosts(r, from, head, end, has_body)) {
         blank(r->bytes, from, end);
         return true;
     }
     edit_declaration(r, from, end);
+    edit_for_opencl(r, from, end);
+    drop_template(r, from, head, has(r, from, head, "__global__"));
+    note_warp_words(r, from, end);
     return true;
 }
 
@@ -455,27 +540,32 @@ static int by_place(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The file with its edits made. */
-static bool write_text(struct reader *r) {
-    struct own_text *out = r->out;
-    out->text = malloc(r->length + r->edit_count * sizeof r->edits->text + 1);
-    if (!out->text) return false;
-    qsort(r->edits, r->edit_count, sizeof *r->edits, by_place);
-    size_t at = 0;
+/* The file with the edits that are for one reader. */
+static char *write_text(const struct reader *r, unsigned whom) {
+    char *text = malloc(r->length + r->edit_count * sizeof r->edits->text + 1);
+    size_t at = 0, length = 0;
+    if (!text) return NULL;
     for (size_t i = 0; i < r->edit_count; i++) {
         const struct edit *e = &r->edits[i];
-        if (e->from < at) continue;
-        memcpy(out->text + out->length, r->bytes + at, e->from - at);
-        out->length += e->from - at;
-        out->length += (size_t)sprintf(out->text + out->length, "%s", e->text);
+        if (e->from < at || !(e->whom & whom)) continue;
+        memcpy(text + length, r->bytes + at, e->from - at);
+        length += e->from - at;
+        length += (size_t)sprintf(text + length, "%s", e->text);
         for (size_t k = e->from; k < e->to; k++) /* an edit keeps its lines */
-            if (r->bytes[k] == '\n') out->text[out->length++] = '\n';
+            if (r->bytes[k] == '\n') text[length++] = '\n';
         at = e->to;
     }
-    memcpy(out->text + out->length, r->bytes + at, r->length - at);
-    out->length += r->length - at;
-    out->text[out->length] = '\0';
-    return true;
+    memcpy(text + length, r->bytes + at, r->length - at);
+    text[length + r->length - at] = '\0';
+    return text;
+}
+
+static bool write_texts(struct reader *r) {
+    bool good = true;
+    qsort(r->edits, r->edit_count, sizeof *r->edits, by_place);
+    for (unsigned i = 0; i < OWN_READERS; i++)
+        good &= (r->out->texts[i] = write_text(r, 1u << i)) != NULL;
+    return good;
 }
 
 static bool read_all(struct reader *r, char *why, size_t room, unsigned *line) {
@@ -492,7 +582,7 @@ static bool read_all(struct reader *r, char *why, size_t room, unsigned *line) {
     r->out->is_cut = r->out->kernel_count == 0 && has(r, 0, r->length, "__global__");
     *line = 0;
     if (r->edit_count == EDITS_MAX) return snprintf(why, room, "the text is too long"), false;
-    return write_text(r) || (snprintf(why, room, "no memory for it"), false);
+    return write_texts(r) || (snprintf(why, room, "no memory for it"), false);
 }
 
 bool own_text_read(const char *bytes, size_t length, struct own_text *out, char *why, size_t room,
@@ -519,6 +609,8 @@ bool own_text_read(const char *bytes, size_t length, struct own_text *out, char 
 }
 
 void own_text_forget(struct own_text *t) {
-    free(t->text);
-    t->text = NULL;
+    for (unsigned i = 0; i < OWN_READERS; i++) {
+        free(t->texts[i]);
+        t->texts[i] = NULL;
+    }
 }

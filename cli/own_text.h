@@ -1,5 +1,5 @@
 /*
- * own_text.h - from a student's CUDA C to a C++ text that g++ compiles for the model.
+ * own_text.h - from a student's CUDA C to a C++ text that g++ compiles for the model, and to texts for devices.
  */
 #ifndef TALLY_CLI_OWN_TEXT_H
 #define TALLY_CLI_OWN_TEXT_H
@@ -17,9 +17,15 @@ struct own_function {
     unsigned template_parameters;
 };
 
+/* Whom a text is for. */
+enum own_reader { OWN_MODEL, OWN_CUDA, OWN_OPENCL, OWN_READERS };
+
 struct own_text {
-    char *text; /* as long as the file, line for line */
-    size_t length;
+    char *texts[OWN_READERS]; /* each with the file's lines */
+    char types[512]; /* names of the types that its templates take, with blanks between them */
+    char warp_word
+        [OWN_NAME];     /* a word that is for the lanes of a warp, "" where there is none ... */
+    unsigned warp_line; /* ... and its line */
     struct own_function kernels[OWN_KERNELS_MAX];
     size_t kernel_count;
     char dynamic[OWN_NAME]; /* the array whose size a launch gives; "" where there is none */

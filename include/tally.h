@@ -765,6 +765,7 @@ typedef struct tally_own_kernel {
     tally_type type;     /* of the elements */
     size_t shared_bytes; /* of shared arrays with a size */
     int is_dynamic;      /* it has an array whose size the launch gives */
+    char roles[9];       /* as in tally_own_text */
 } tally_own_kernel;
 
 /* The i-th kernel, in the order of the text. TALLY_EINVAL past the last; TALLY_EUNSUPPORTED for one whose
@@ -816,6 +817,36 @@ TALLY_API tally_status tally_own_run(tally_own *own, size_t i, const tally_own_l
                                      void (*on_step)(void *context, const tally_ladder_step *step),
                                      void *context, void *input, void *output,
                                      tally_own_result *out);
+
+/* The same kernel on a device that has a time, CUDA or OpenCL, compiled by the device's own compiler. There nothing
+ * checks its accesses but the device itself: first it goes to the model. */
+typedef struct tally_own_program tally_own_program;
+
+typedef struct tally_own_text {
+    const char
+        *text; /* CUDA C; for OpenCL, with `__global` before a kernel's pointers. Arrays that are
+                         `extern` in CUDA have OWN_DYNAMIC bytes instead */
+    const char *file; /* its name, for the compiler's messages */
+    const char *kernel;
+    tally_type type;
+    char roles[9]; /* of its parameters, a letter each: i input, o output, 4 or 8 the length, of so
+                             many bytes */
+    size_t dynamic_bytes; /* what OWN_DYNAMIC is */
+} tally_own_text;
+
+/* TALLY_ECOMPILE: the compiler's first message, with the line of the text. */
+TALLY_API tally_status tally_own_compile(const char *device, const tally_own_text *text,
+                                         tally_own_program **out);
+TALLY_API void tally_own_drop(tally_own_program *program); /* NULL is allowed */
+
+/* Runs the kernel `repeats` times, 1 up, each time with the arrays as they are before a launch; *seconds is the
+ * median time of the launch alone. x and outputs after the last are copied as by tally_own_run(); how->shared_bytes,
+ * forgives, patience and accesses mean nothing here. TALLY_EINVAL: the launch is more than the device allows;
+ * TALLY_ELOST: the device has stopped it. out->fault is TALLY_OWN_BOUNDS where memory right behind an array was
+ * written; nothing is counted. */
+TALLY_API tally_status tally_own_time(tally_own_program *program, const tally_own_launch *how,
+                                      unsigned repeats, void *input, void *output, double *seconds,
+                                      tally_own_result *out);
 
 #ifdef __cplusplus
 }

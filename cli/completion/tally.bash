@@ -46,7 +46,7 @@ _tally() {
         words="--device --only --list $own $climb"
         case " ${COMP_WORDS[*]} $current" in *' --only '*) case $current in -*) ;; *) words=$rungs ;; esac ;; esac ;;
     explain)
-        words="$own $climb --draw --svg --steps"
+        words="$own $climb --draw --svg --steps --device"
         [ "$COMP_CWORD" != 2 ] || words="$rungs $words" ;;
     quiz) words='--answer --list --help' ;;
     report) words='-o --output --measure --device --help' ;;

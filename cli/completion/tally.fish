@@ -81,6 +81,7 @@ complete -c tally -n '__tally_is explain ladder' -a "$rungs"
 complete -c tally -n '__tally_is report' -s o -l output -r -F -d 'the page'
 complete -c tally -n '__tally_is report' -l measure -d 'the ladder on this machine, too'
 complete -c tally -n '__tally_is report' -l device -x -a 'cuda opencl cpu' -d 'for --measure'
+complete -c tally -n '__tally_is explain' -l device -x -a 'cuda opencl' -d 'where your kernel runs, too'
 complete -c tally -n '__tally_is explain' -l draw -d 'elements and threads of each step'
 complete -c tally -n '__tally_is explain' -l svg -r -F -d 'the same as a picture'
 complete -c tally -n '__tally_is explain' -l steps -d 'accesses of each lane, with --json'

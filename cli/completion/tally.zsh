@@ -56,7 +56,7 @@ _tally() {
         _arguments $climb $own '--device[where]:device:(cuda opencl model cpu)' \
             '--list[the rungs, and run none]' '*--only[these rungs only]:rung:($rungs)' '*:rung:($rungs)' ;;
     explain)
-        _arguments $climb $own '--draw[elements and threads of each step]' '--svg[the same as a picture]:file:_files' \
+        _arguments $climb $own '--device[where your kernel runs, too]:device:(cuda opencl)' '--draw[elements and threads of each step]' '--svg[the same as a picture]:file:_files' \
             '--steps[accesses of each lane, with --json]' ':rung:($rungs)' ;;
     report)
         _arguments '(-o --output)'{-o,--output}'[the page]:file:_files' '--measure[the ladder on this machine, too]' \

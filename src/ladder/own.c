@@ -196,6 +196,12 @@ tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel
     if (status == TALLY_OK) status = tally_type_parse(k->parameters[r.input].type, &type);
     if (status != TALLY_OK) return status;
     tally_own *names = (tally_own *)own;
+    char roles[9] = "";
+    for (unsigned p = 0; p < k->count; p++)
+        roles[p] = (int)p == r.input             ? 'i'
+                   : (int)p == r.output          ? 'o'
+                   : k->parameters[p].bytes == 4 ? '4'
+                                                 : '8';
     *out = (tally_own_kernel){.name = k->name,
                               .input = name_of(names, k, r.input, 0),
                               .output = name_of(names, k, r.output, 1),
@@ -203,6 +209,7 @@ tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel
                               .type = type,
                               .shared_bytes = own->object.shared_used,
                               .is_dynamic = own->object.dynamic_name[0] != '\0'};
+    memcpy(out->roles, roles, sizeof roles);
     return TALLY_OK;
 }
 
@@ -360,8 +367,7 @@ static void tell(struct teller *t, const model_fault *f) {
 
 /* ---- Running ---- */
 
-/* A word of the operator's identity. */
-static void fill_identity(tally_op op, tally_type type, void *out, size_t count) {
+void own_fill_identity(tally_op op, tally_type type, void *out, size_t count) {
     tally_value value;
     const size_t size = tally_type_size(type);
     const tally_problem problem = {.op = op, .type = type, .out = type};
@@ -457,7 +463,7 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
         goto end;
     void *identity = malloc(out_bytes + 1);
     if (!identity) goto end;
-    fill_identity(how->op, type, identity, how->outputs);
+    own_fill_identity(how->op, type, identity, how->outputs);
     model_write(d, in, how->x, bytes);
     model_write(d, out, identity, out_bytes);
     free(identity);

@@ -35,6 +35,9 @@ tally_status own_object_read(const char *path, struct own_object *out);
 void own_object_settle(struct own_object *o, uintptr_t anchor);
 void own_object_forget(struct own_object *o);
 
+/* Fills an array with the operator's identity: what the host puts into an output (ladder/own.c). */
+void own_fill_identity(tally_op op, tally_type type, void *out, size_t count);
+
 /* Whether an address lies in its shared arrays, or not far past them. */
 bool own_object_is_near(const struct own_object *o, uintptr_t address);
 /* Finds the shared array that an address lies in, or not far past: its name, where it begins and its bytes. */

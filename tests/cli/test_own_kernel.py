@@ -1,5 +1,6 @@
 """`tally explain --kernel`: the forms that the texts use, faults with the student's own lines, hostile files."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -421,3 +422,102 @@ def test_nothing_stays_behind(tally, tmp_path, monkeypatch):
     (tmp_path / "k.cu").write_text(F + "{")
     tally.fails("explain", "--kernel", tmp_path / "k.cu")
     assert [p.name for p in pathlib.Path(tmp_path).iterdir()] == ["k.cu"]
+
+
+# ---- On OpenCL, after the model ----
+
+@pytest.fixture
+def on_opencl(tally, tmp_path):
+    def run(text, *args):
+        (tmp_path / "mine.cu").write_text(text)
+        done = tally.run("explain", "--kernel", tmp_path / "mine.cu", "--device", "opencl", "--json", *args)
+        assert done.returncode == 0, done.stderr
+        got = json.loads(done.stdout)["on_device"]
+        if "no OpenCL platform" in got["not_run"] or "without opencl" in got["not_run"]:
+            pytest.skip("no OpenCL device is here")
+        return got
+    return run
+
+
+TEMPLATE = """
+template <typename T>
+__device__ T pair(T a, T b) { return a + b; }
+template <typename T>
+__global__ void reduce(const T *__restrict__ input, T *output, unsigned long long n) {
+    extern __shared__ T buffer[];
+    unsigned int t = threadIdx.x;
+    unsigned long long i = blockIdx.x * 2ull * blockDim.x + t;
+    buffer[t] = pair(i < n ? input[i] : static_cast<T>(0), i + blockDim.x < n ? input[i + blockDim.x] : (T)0);
+    for (unsigned int stride = blockDim.x / 2; stride > 0; stride >>= 1) {
+        __syncthreads();
+        if (t < stride) buffer[t] = pair(buffer[t], buffer[t + stride]);
+    }
+    if (t == 0) output[blockIdx.x] = buffer[0];
+}
+"""
+ADDS = """
+__global__ void adds(TYPE *input, TYPE *output, int n) {
+    __shared__ TYPE all;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) all = 0;
+    __syncthreads();
+    if (i < n) atomicAdd(&all, input[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(output, all);
+}
+"""
+
+
+@pytest.mark.parametrize("text", [SHARED.replace("TYPE", "float").replace("SIZE", "int"), TEMPLATE,
+                                  ADDS.replace("TYPE", "int"), ADDS.replace("TYPE", "float")],
+                         ids=["shared", "template", "int atomics", "float atomics"])
+def test_on_opencl(on_opencl, text):
+    got = on_opencl(text, "-n", 70001)
+    assert not got["not_run"] and not got["fault"] and not got["wrong_for"] and (1 << 20) + 1 in got["right_for"]
+    (time,) = got["times"]
+    assert time["n"] == 70001 and time["correct"] and time["ms"] > 0 and time["of_roof"] > 0 and time["tally_ms"] > 0
+
+
+def test_wrong_on_opencl(on_opencl):
+    """It leaves out what lies behind the first 4096 elements: the model's lengths are shorter."""
+    got = on_opencl(ADDS.replace("TYPE", "int").replace("if (i < n)", "if (i < n && i < 4096)"))
+    assert got["wrong_for"] and all(n > 4096 for n in got["wrong_for"]) and 1024 in got["right_for"]
+
+
+def test_whole_segments_on_opencl(on_opencl):
+    got = on_opencl(MODULO.replace("TYPE", "float"))
+    assert not got["wrong_for"] and got["right_for"] and all(n % 128 == 0 for n in got["right_for"])
+
+
+def test_faults_on_opencl(on_opencl):
+    behind = ADDS.replace("TYPE", "int").replace("if (i < n)", "if (i == 0 && n > 60000) input[n + 2] = 1;\n    if (i < n)")
+    assert on_opencl(behind, "-n", 1000)["fault"] == "it writes behind its input: element 65538, of 65536"
+    outside = ADDS.replace("TYPE", "int").replace("if (i < n)", "if (n > 60000) input[1ll << 40] = 1;\n    if (i < n)")
+    got = on_opencl(outside, "-n", 1000)
+    assert "the device's process ended" in got["not_run"] and "n = 65536" in got["not_run"] and 1000 in got["right_for"]
+    endless = ADDS.replace("TYPE", "int").replace("if (i < n)", "while (n > 60000) output[1] = 0;\n    if (i < n)")
+    assert "with n = 65536 it does not end" in on_opencl(endless, "-n", 1000)["not_run"]
+
+
+def test_not_run_on_opencl(on_opencl):
+    shuffle = ADDS.replace("TYPE", "int").replace("if (i < n)", "__syncwarp();\n    if (i < n)")
+    assert on_opencl(shuffle)["not_run"] == "mine.cu:7: __syncwarp() is for the lanes of a warp, which OpenCL C does not know"
+    outside = ADDS.replace("TYPE", "int").replace("input[i]", "input[i + 1]")
+    assert "it leaves its arrays" in on_opencl(outside)["not_run"]
+    pointer = TEMPLATE.replace("extern __shared__ T buffer[];", "extern __shared__ T all[]; T *buffer = all;")
+    assert on_opencl(pointer)["not_run"].startswith("mine.cu:6:")
+
+
+def test_ladder_on_opencl(tally, on_opencl, tmp_path):
+    on_opencl(SHARED.replace("TYPE", "float").replace("SIZE", "int"), "-n", 1000)
+    got = tally.json("ladder", "--kernel", tmp_path / "mine.cu", "--device", "opencl", "-n", 99999, "--only", "shared")
+    assert [(k["name"], k["correct"]) for k in got["kernels"]] == [("shared", True), ("mine.cu", True)]
+    assert got["kernels"][1]["median_ms"] > 0
+
+
+def test_devices_misused(tally, tmp_path):
+    (tmp_path / "mine.cu").write_text(TEMPLATE)
+    assert "--device goes with --kernel" in tally.fails("explain", "shared", "--device", "opencl", status=2)
+    assert "by its name" in tally.fails("ladder", "--kernel", tmp_path / "mine.cu", "--device", "auto")
+    assert "not on cpu" in tally.fails("ladder", "--kernel", tmp_path / "mine.cu", "--device", "cpu")
+    assert "does not compile kernels" in tally("explain", "--kernel", tmp_path / "mine.cu", "--device", "model")
