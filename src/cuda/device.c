@@ -628,11 +628,28 @@ static bool unload_last(struct gpu *gpu, struct gpu_program *program) {
 static const struct gpu_cache_calls cache_calls = {
     .compile = compile, .find = find_function, .unload = unload};
 
+/* The oldest driver that puts launches which begin early into graphs. */
+#define EARLY_IN_GRAPHS 12030
+
+/* Notes whether a program's kernels wait by themselves for what was put under way before them, so that their launches
+ * may begin early: they then have a constant that says so (kernels/kernel.h). */
+static void note_early(struct gpu *gpu, struct gpu_program *program) {
+    CUdeviceptr address;
+    size_t bytes;
+    if (!cu.cuLaunchKernelEx || driver_version() < EARLY_IN_GRAPHS || begin(gpu) != CUDA_SUCCESS)
+        return;
+    program->begins_early =
+        cu.cuModuleGetGlobal(&address, &bytes, program->native, "begins_early") == CUDA_SUCCESS;
+    end(gpu, CUDA_SUCCESS);
+}
+
 static tally_status cuda_build(struct gpu *gpu, const char *file, const char *prelude,
                                const char *const *defines, size_t count, struct gpu_program **out) {
     const struct gpu_text text = {
         .file = file, .prelude = prelude, .defines = defines, .count = count};
-    return gpu_cache_build(&gpu->cache, gpu, gpu->name, text, out);
+    tally_status status = gpu_cache_build(&gpu->cache, gpu, gpu->name, text, out);
+    if (status == TALLY_OK) note_early(gpu, *out);
+    return status;
 }
 
 static tally_status cuda_kernel(struct gpu *gpu, struct gpu_program *program, const char *name,
@@ -655,6 +672,22 @@ static void note_queue(struct gpu *gpu, struct gpu_program *program) {
         gpu_cache_stays(&gpu->cache, program);
 }
 
+static CUresult launch_early(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
+                             unsigned block, void **parameters) {
+    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value.programmaticStreamSerializationAllowed = 1};
+    const CUlaunchConfig config = {.gridDimX = grid,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = block,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .hStream = gpu->queue,
+                                   .attrs = &early,
+                                   .numAttrs = 1};
+    return cu.cuLaunchKernelEx(&config, kernel->native, parameters, NULL);
+}
+
 static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsigned grid,
                                 unsigned block, const struct gpu_argument *arguments,
                                 size_t count) {
@@ -668,10 +701,11 @@ static tally_status cuda_launch(struct gpu *gpu, struct gpu_kernel *kernel, unsi
     tally_status status = enter(gpu);
     if (status) return status;
     note_queue(gpu, kernel->program);
-    return leave(
-        gpu,
-        cu.cuLaunchKernel(kernel->native, grid, 1, 1, block, 1, 1, 0, gpu->queue, parameters, NULL),
-        "launching a kernel");
+    const CUresult error = kernel->program->begins_early
+                               ? launch_early(gpu, kernel, grid, block, parameters)
+                               : cu.cuLaunchKernel(kernel->native, grid, 1, 1, block, 1, 1, 0,
+                                                   gpu->queue, parameters, NULL);
+    return leave(gpu, error, "launching a kernel");
 }
 
 static tally_status cuda_finish(struct gpu *gpu) {

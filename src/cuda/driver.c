@@ -20,9 +20,9 @@ static int version;
 
 static const struct entry entries[] = {
 #define ENTRY(name, suffix, parameters) {#name #suffix, offsetof(struct cuda_driver, name)},
-    CUDA_CALLS(ENTRY)
+    CUDA_CALLS(ENTRY)};
+static const struct entry later_entries[] = {CUDA_LATER_CALLS(ENTRY)};
 #undef ENTRY
-};
 
 static tally_status load(void) {
     if (library) return TALLY_OK;
@@ -37,6 +37,8 @@ static tally_status load(void) {
             "no CUDA: the driver is too old: it lacks %s; one for CUDA %d.%d or later is needed",
             missing, OLDEST / 1000, OLDEST % 1000 / 10);
     }
+    for (size_t i = 0; i < sizeof later_entries / sizeof *later_entries; i++)
+        library_fill(found, &later_entries[i], 1, &cu);
     library = found;
     return TALLY_OK;
 }

@@ -76,6 +76,24 @@ enum {
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 };
 
+/* How a kernel is launched, with an attribute: that it may begin while what is before it in the stream is still at
+ * work, for the end of which the kernel waits by itself. */
+enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+typedef struct CUlaunchAttribute {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        int programmaticStreamSerializationAllowed;
+    } value;
+} CUlaunchAttribute;
+typedef struct CUlaunchConfig {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
+
 /* The entry points: X(name, suffix, parameters); `suffix` is what newer versions of a call add to
  * its name. All of them are in drivers for CUDA 11.0. */
 #define CUDA_CALLS(X)                                                                              \
@@ -120,15 +138,24 @@ enum {
     X(cuModuleLoadData, , (CUmodule * module, const void *image))                                  \
     X(cuModuleUnload, , (CUmodule module))                                                         \
     X(cuModuleGetFunction, , (CUfunction * function, CUmodule module, const char *name))           \
+    X(cuModuleGetGlobal, _v2,                                                                      \
+      (CUdeviceptr * address, size_t * bytes, CUmodule module, const char *name))                  \
     X(cuLaunchKernel, ,                                                                            \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
        unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **parameters,    \
        void **extra))
 
-/* The entry points as loaded; all of them are set once driver_ready() has been TALLY_OK. */
+/* Those that only later drivers have. */
+#define CUDA_LATER_CALLS(X)                                                                        \
+    X(cuLaunchKernelEx, ,                                                                          \
+      (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
+
+/* The entry points as loaded; all of them are set once driver_ready() has been TALLY_OK, but for the later ones, which
+ * may be NULL. */
 struct cuda_driver {
 #define MEMBER(name, suffix, parameters) CUresult(*name) parameters;
     CUDA_CALLS(MEMBER)
+    CUDA_LATER_CALLS(MEMBER)
 #undef MEMBER
 };
 extern struct cuda_driver cu;

@@ -451,7 +451,7 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
                     d->api->name, d->index, call->workspace_bytes, needs);
     tally_status s = wrap(d, p, call, &m);
     d->api->use(queue->gpu, true, call->queue);
-    if (s == TALLY_OK) s = queue_enqueue(queue, p, &m.in, m.work, m.results);
+    if (s == TALLY_OK) s = queue_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
     d->api->use(queue->gpu, false, NULL);
     unwrap(d, &m);
     return s;

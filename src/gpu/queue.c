@@ -31,6 +31,7 @@ _Static_assert((int)PLAN_PARTS == (int)PARTS && (int)PLAN_SUM == (int)PART_SUM &
                "plan.h");
 _Static_assert(PLAN_VALUES == TALLY_VALUES_MAX, "plan.h");
 _Static_assert(sizeof(tally_result) == 16, "two words");
+_Static_assert(LAUNCH_HEAD >= 1 + WIDE_FLOAT_LIMBS + FLOAT_COUNTS, "queue.h");
 
 /* Four sums of floats, two of them wide, and all parts else have a record in the head, with a counter each. */
 _Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS) + 1 + 2 + 5 +
@@ -64,9 +65,19 @@ static void forget_users(struct queue *queue) {
         free(queue->users[i].source);
 }
 
+static void forget_heads(struct queue *queue) {
+    for (int i = 0; i < HEADS; i++)
+        while (queue->known_head[i]) {
+            struct known_head *next = queue->known_head[i]->next;
+            free(queue->known_head[i]);
+            queue->known_head[i] = next;
+        }
+}
+
 void queue_close(struct queue *queue) {
     if (queue->gpu) queue->api->close(queue->gpu); /* and with it its memory and programs */
     forget_users(queue);
+    forget_heads(queue);
     *queue = (struct queue){0};
 }
 
@@ -204,7 +215,8 @@ static unsigned tree_grid(const struct queue *queue, uint64_t blocks) {
 
 uint64_t queue_launch_max(const struct queue *queue) {
     const unsigned each = CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_PRODUCT_BLOCKS_A_UNIT;
-    return (uint64_t)units(queue) * each << (PER_BLOCK_BITS - 1);
+    const uint64_t most = (uint64_t)units(queue) * each << (PER_BLOCK_BITS - 1);
+    return most < UINT64_C(1) << (TERMS_MOST - 1) ? most : UINT64_C(1) << (TERMS_MOST - 1);
 }
 
 static uint64_t leaf_count(uint64_t n) {
@@ -216,8 +228,15 @@ static size_t values_bytes(const struct problem *p, uint64_t n) {
     return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(p);
 }
 
+/* Words that the launch's board needs for n elements or fewer. */
+static uint64_t board_words(const struct queue *queue, const struct problem *p,
+                            const struct recipe *r, uint64_t n, uint64_t record) {
+    const unsigned least = blocks_at_once(queue, p, r), blocks = grid_for(queue, p, r, n);
+    return (recipe_has_limbs(r) ? SUM_BOARD_WORDS : record) * (blocks > least ? blocks : least);
+}
+
 /* Lays out the work for n elements or fewer; the tree's values with it or, for 0, without. */
-static void lay_out(const struct queue *queue, const struct problem *p, uint64_t tree_n,
+static void lay_out(const struct queue *queue, const struct problem *p, uint64_t n, uint64_t tree_n,
                     struct layout *out) {
     uint64_t behind = WORK_HEAD;
     out->head = 0;
@@ -233,7 +252,7 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
                 words += record_words(p, (enum part)part);
             }
         out->head += 1 + (uint32_t)words;
-        if (!recipe_has_limbs(r)) behind += words * blocks_at_once(queue, p, r);
+        behind += board_words(queue, p, r, n, words);
     }
     out->tree = 8 * behind;
     out->bytes = out->tree + (tree_n > 0 ? values_bytes(p, tree_n) : 0);
@@ -250,17 +269,17 @@ static void *const nothing = NULL;
 
 static tally_status launch_fold(struct queue *queue, const struct problem *p,
                                 const struct recipe *r, const struct inputs *in,
-                                struct gpu_memory *work, uint64_t place, uint32_t request,
-                                struct gpu_memory *result) {
+                                struct gpu_memory *heads, struct gpu_memory *boards, uint64_t place,
+                                uint32_t request, struct gpu_memory *result) {
     struct kernels k;
     const uint64_t n = in->n, first = in->first;
-    const struct gpu_argument arguments[] = {PIECE(in->x),   PIECE(in->y), VALUE(n),
-                                             VALUE(first),   PIECE(work),  VALUE(place),
-                                             VALUE(request), PIECE(result)};
+    const struct gpu_argument arguments[] = {PIECE(in->x), PIECE(in->y),   VALUE(n),
+                                             VALUE(first), PIECE(heads),   PIECE(boards),
+                                             VALUE(place), VALUE(request), PIECE(result)};
     tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
     return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, r, n), queue->block,
-                              arguments, 8);
+                              arguments, 9);
 }
 
 /* Leaves, and subtrees of 2^level of them, to `values`, from node number *at on; *at becomes the number of the
@@ -327,7 +346,7 @@ static tally_status clean_work(struct queue *queue, const struct layout *l) {
 
 tally_status queue_clear(struct queue *queue, const struct problem *p) {
     struct layout l;
-    lay_out(queue, p, 0, &l);
+    lay_out(queue, p, 0, 0, &l);
     tally_status s = clean_work(queue, &l);
     queue->clean = false;
     return s;
@@ -338,20 +357,20 @@ static tally_status fold_all(struct queue *queue, const struct problem *p, const
     tally_status s = TALLY_OK;
     for (unsigned i = 0; i < l->launches && s == TALLY_OK; i++)
         if (!is_tree(l->recipe[i]))
-            s = launch_fold(queue, p, l->recipe[i], in, work, l->place[i], 0, NULL);
+            s = launch_fold(queue, p, l->recipe[i], in, work, work, l->place[i], 0, NULL);
     return s;
 }
 
 tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in) {
     struct layout l;
-    lay_out(queue, p, 0, &l);
+    lay_out(queue, p, 0, 0, &l);
     return fold_all(queue, p, &l, in, queue->work);
 }
 
 tally_status queue_take(struct queue *queue, const struct problem *p, struct state *into) {
     struct layout l;
     uint64_t head[WORK_HEAD];
-    lay_out(queue, p, 0, &l);
+    lay_out(queue, p, 0, 0, &l);
     if (l.head == 0) return TALLY_OK;
     tally_status s = queue->api->read(queue->gpu, head, queue->work, 0, 8 * (size_t)l.head);
     if (s == TALLY_OK) for_parts(part, p) record_merge(p, (enum part)part, head + l.at[part], into);
@@ -371,22 +390,26 @@ tally_status queue_leaves(struct queue *queue, const struct problem *p, struct g
 
 /* ---- From memory of the device to a value -------------------------------------------------- */
 
-/* Puts the launches for the only value of a problem under way. `clean`: the work's head is 0, and is again
- * afterwards. */
+/* Whether one block reduces n elements and meets no other. */
+static bool is_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
+                     uint64_t n) {
+    return queue->facts->has_uniform_branches && grid_for(queue, p, r, n) == 1;
+}
+
+/* Puts the launches for the only value of a problem under way. Its head, in `heads`, is 0, and is again afterwards; a
+ * grid of one block needs none. */
 static tally_status start_value(struct queue *queue, const struct problem *p,
                                 const struct layout *l, const struct inputs *in,
-                                struct gpu_memory *work, bool clean, struct gpu_memory *result) {
-    uint32_t request = recipe_request(p);
+                                struct gpu_memory *heads, uint64_t place, struct gpu_memory *work,
+                                uint32_t request, struct gpu_memory *result) {
     const struct recipe *r = l->recipe[0];
+    request |= recipe_request(p);
     if (is_tree(r)) {
         uint64_t at = l->tree / tree_value_size(p);
         return launch_tree(queue, p, in->x, in->n, root_level(in->n), work, request, result, &at);
     }
-    if (queue->facts->has_uniform_branches && grid_for(queue, p, r, in->n) == 1)
-        request |= REQUEST_ALONE;
-    tally_status s = clean || request & REQUEST_ALONE ? TALLY_OK : zero_head(queue, l, work);
-    if (s != TALLY_OK) return s;
-    return launch_fold(queue, p, r, in, work, l->place[0], request, result);
+    if (is_alone(queue, p, r, in->n)) request |= REQUEST_ALONE;
+    return launch_fold(queue, p, r, in, heads, work, place, request, result);
 }
 
 /* The result as soon as it is there, without asking the driver; or else with it. */
@@ -411,7 +434,7 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
                           tally_value *out, double *seconds) {
     struct layout l;
     uint64_t word[2];
-    lay_out(queue, p, in->n, &l);
+    lay_out(queue, p, in->n, in->n, &l);
     const bool records = !is_tree(l.recipe[0]);
     tally_status s = check_length(queue, in->n);
     if (!records) l.tree = 0; /* in memory of its own */
@@ -424,7 +447,8 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
     if (queue->seen) queue->seen[1] = RESULT_PENDING;
     if (seconds) s = queue->api->mark(queue->gpu, 0);
     if (s == TALLY_OK)
-        s = start_value(queue, p, &l, in, records ? queue->work : queue->values, true,
+        s = start_value(queue, p, &l, in, queue->work, l.place[0],
+                        records ? queue->work : queue->values, queue->seen ? REQUEST_WATCHED : 0,
                         queue->result);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
     if (s == TALLY_OK) s = wait_for(queue, word);
@@ -438,9 +462,62 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
 
 /* ---- Without the host ----------------------------------------------------------------------- */
 
+/* Memory for heads, all 0, before anything can use it. */
+static tally_status make_heads(struct queue *queue) {
+    struct gpu_memory *heads = NULL;
+    if (queue->heads) return TALLY_OK;
+    tally_status s = queue->api->allocate(queue->gpu, 8 * HEADS * LAUNCH_HEAD, &heads);
+    if (s == TALLY_OK) s = queue->api->fill(queue->gpu, heads, 0, 0, 8 * HEADS * LAUNCH_HEAD);
+    if (s == TALLY_OK) s = queue->api->finish(queue->gpu);
+    if (s == TALLY_OK)
+        queue->heads = heads;
+    else
+        queue->api->release(queue->gpu, heads);
+    return s;
+}
+
+/* The head of a workspace, which is given one if it has none; NULL where there are no more. */
+static struct known_head *find_head(struct queue *queue, const void *workspace) {
+    const uint64_t mixed = (uint64_t)(uintptr_t)workspace * UINT64_C(0x9e3779b97f4a7c15);
+    struct known_head **list = &queue->known_head[(mixed >> 32) % HEADS], *head = *list;
+    if (!queue->heads) return NULL;
+    while (head && head->workspace != workspace)
+        head = head->next;
+    if (head && head->number < HEADS) return head;
+    if (queue->heads_given == HEADS) return NULL;
+    if (!head) {
+        head = malloc(sizeof *head);
+        if (!head) return NULL;
+        *head = (struct known_head){.workspace = workspace, .next = *list};
+        *list = head;
+    }
+    head->number = queue->heads_given++;
+    return head;
+}
+
+/* The only value of a problem, with a head of the queue's or else one in the workspace. */
+static tally_status enqueue_value(struct queue *queue, const struct problem *p,
+                                  const struct layout *l, const struct inputs *in,
+                                  struct gpu_memory *work, const void *workspace,
+                                  struct gpu_memory *results) {
+    const struct recipe *r = l->recipe[0];
+    uint64_t place = l->place[0];
+    if (is_tree(r) || is_alone(queue, p, r, in->n))
+        return start_value(queue, p, l, in, work, place, work, 0, results);
+    struct known_head *head = find_head(queue, workspace);
+    if (!head) {
+        tally_status s = zero_head(queue, l, work);
+        return s != TALLY_OK ? s : start_value(queue, p, l, in, work, place, work, 0, results);
+    }
+    place = place >> 32 << 32 | head->number * LAUNCH_HEAD;
+    tally_status s = start_value(queue, p, l, in, queue->heads, place, work, 0, results);
+    if (s != TALLY_OK) head->number = HEADS;
+    return s;
+}
+
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
     struct layout l;
-    lay_out(queue, p, problem_has(p, PART_TREE) ? n + 1 : 0, &l);
+    lay_out(queue, p, n, problem_has(p, PART_TREE) ? n + 1 : 0, &l);
     return l.bytes;
 }
 
@@ -448,8 +525,8 @@ tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_
                            size_t *bytes) {
     struct layout l;
     struct kernels k;
-    lay_out(queue, p, 0, &l);
-    tally_status s = recipe_gives_value(p) ? TALLY_OK : find_lower(queue);
+    lay_out(queue, p, 0, 0, &l);
+    tally_status s = recipe_gives_value(p) ? make_heads(queue) : find_lower(queue);
     for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
         s = queue_kernels(queue, p, l.recipe[i], &k);
     if (s == TALLY_OK) *bytes = queue_workspace(queue, p, n);
@@ -506,12 +583,13 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
 }
 
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
-                           struct gpu_memory *work, struct gpu_memory *results) {
+                           struct gpu_memory *work, const void *workspace,
+                           struct gpu_memory *results) {
     struct layout l;
-    lay_out(queue, p, 0, &l);
+    lay_out(queue, p, in->n, 0, &l);
     tally_status s = check_length(queue, in->n);
     if (s != TALLY_OK) return s;
-    return recipe_gives_value(p) ? start_value(queue, p, &l, in, work, false, results)
+    return recipe_gives_value(p) ? enqueue_value(queue, p, &l, in, work, workspace, results)
                                  : start_all(queue, p, &l, in, work, results);
 }
 

@@ -6,8 +6,14 @@
  *
  * Work. The launches of a reduction share one piece of memory, in words:
  *     [0, WORK_HEAD)   for each launch its counter and the records of the parts that it is for
- *     behind           a board for each launch whose blocks meet on one, and the values of a tree's nodes
+ *     behind           a board for each launch, and the values of a tree's nodes
  * What the head holds must be 0 at first. struct layout says where everything is.
+ *
+ * Heads. A launch that gives a value leaves its head 0. So that nothing has to make a caller's workspace 0 before,
+ * which would take as long as the launch, such a launch has its head in memory of the queue's own: each address of a
+ * workspace has a head there from its first call on, for good. Calls with one workspace come one after another - that
+ * is the caller's to see to -, and so do the uses of its head, in streams and in graphs alike. A call that fails gives
+ * its head up, whatever that holds. When there are no more heads, a fill clears one in the workspace.
  */
 #ifndef TALLY_GPU_QUEUE_H
 #define TALLY_GPU_QUEUE_H
@@ -20,6 +26,9 @@
 
 /* Words of the head: more than one of each recipe's need (queue.c). */
 #define WORK_HEAD 448
+
+#define HEADS       1024 /* workspaces whose heads are the queue's */
+#define LAUNCH_HEAD 144  /* of each: one launch's, of one part */
 
 struct layout {
     unsigned launches;
@@ -54,6 +63,13 @@ struct known_user {
 };
 #define KNOWN_USERS 8
 
+/* The head of a caller's workspace. */
+struct known_head {
+    const void *workspace;
+    uint32_t number; /* HEADS: it has none any more */
+    struct known_head *next;
+};
+
 /* A reduction's elements, in memory of the device's. */
 struct inputs {
     struct gpu_memory *x, *y; /* y is NULL but for products */
@@ -66,6 +82,10 @@ struct queue {
     struct gpu *gpu;
     const struct gpu_facts *facts;
     unsigned block; /* threads of a block */
+
+    struct gpu_memory *heads;             /* HEADS of them, or NULL */
+    uint32_t heads_given;                 /* so many of them have had a workspace */
+    struct known_head *known_head[HEADS]; /* lists, by the workspace's address */
 
     struct gpu_memory *work;
     size_t work_bytes;
@@ -133,10 +153,11 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
 tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_t n, size_t *bytes);
 /* How many bytes these are. */
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n);
-/* Puts the reduction of any problem under way, in memory `work` of any content; its values go to `results`, a
- * tally_result each. */
+/* Puts the reduction of any problem under way, in memory `work` of any content, which is the caller's `workspace`; its
+ * values go to `results`, a tally_result each. */
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
-                           struct gpu_memory *work, struct gpu_memory *results);
+                           struct gpu_memory *work, const void *workspace,
+                           struct gpu_memory *results);
 
 /* ---- For reductions in parts (parts.c) ---- */
 

@@ -16,6 +16,7 @@
 
 #include "lane_sums.h"
 
+#define MERGES_AT_ONCE WARP_AT_ONCE
 #include "records.h"
 
 #if defined(TYPE_F64) || defined(TYPE_F32)
@@ -30,6 +31,15 @@ PURE void merge(u64 *a, const u64 *b) {
         a[k] += b[k];
     a[SEEN] |= b[SEEN];
 }
+
+#if MERGES_AT_ONCE
+PURE void merge_at_once(u64 *record) {
+    UNROLL
+    for (u32 k = 0; k < TOTALS; k++)
+        record[k] = warp_sum(record[k]);
+    record[SEEN] = warp_or((u32)record[SEEN]);
+}
+#endif
 
 /* The totals go to the superaccumulator. */
 INLINED void flush(u64 *record, i32 exponent, SHARED u64 *limbs) {
@@ -257,20 +267,30 @@ PURE raw wanted(const input *t) {
 #endif
 }
 
-/* The block's window: for the largest of what its threads want. `warps`: a word a warp. */
-INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
+/* The largest of what the block's threads say, for all of them. `warps`: a word a warp. */
+INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
+#if WARP_AT_ONCE
+    seen = warp_most(most);
+#else
     for (u32 delta = (BLOCK < WARP ? BLOCK : WARP) / 2; delta > 0; delta /= 2) {
         const u64 other = __shfl_down_sync(FULL_WARP, seen, delta);
         seen = other > seen ? other : seen;
     }
+#endif
     if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = seen;
     __syncthreads();
     for (u32 k = 0; k < WARPS; k++)
         seen = k == 0 || warps[k] > seen ? warps[k] : seen;
 #endif
-    return choose_window((raw)seen);
+    return (u32)seen;
+}
+
+/* The block's window: for the largest of what its threads want, of which the upper 32 bits are enough. */
+INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
+    const u32 below = 8 * (u32)sizeof(raw) - 32;
+    return choose_window((raw)block_most((u32)(most >> below), warps, exchange) << below);
 }
 
 /* This thread's part of the block's i-th tile; of its loose elements, where it has no other. Those are filled up

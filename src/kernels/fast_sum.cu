@@ -48,7 +48,9 @@ PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
 #else
     const float_format mine = {23, 127};
 #endif
-    return round_float(requested_format(request), mine, total[0]);
+    const float_format f = requested_format(request);
+    if (f.mantissa == mine.mantissa && SUM_OF(total[0]) == SUM_OF(total[0])) return total[0];
+    return round_float(f, mine, total[0]);
 }
 
 #include "fold.h"

@@ -82,12 +82,15 @@ __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 fi
 
 #endif
 
-KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first, GLOBAL u64 *work,
-              u64 place, u32 request, GLOBAL u64 *result) {
+BEGINS_EARLY
+
+KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first, GLOBAL u64 *heads,
+              GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 number;
 
+    wait_for_earlier();
     const share s = find_share(x, n);
     u64 record[WORDS];
     UNROLL
@@ -96,7 +99,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
     add_all(x, y, first, s, record);
     merge_block(record, warps, exchange);
-    const u32 last = merge_grid(record, work + (u32)place, work + (place >> 32), request, warps,
+    const u32 last = merge_grid(record, heads + (u32)place, boards + (place >> 32), request, warps,
                                 exchange, &number);
     if (last && request && threadIdx.x == 0) {
         u32 status = RESULT_OK;

@@ -55,6 +55,18 @@ PURE void merge(u64 *a, const u64 *b) {
     }
 }
 
+#if WARP_AT_ONCE
+#define MERGES_AT_ONCE 1
+/* A block's words stay below 2^60: they add up as they are. */
+PURE void merge_at_once(u64 *record) {
+    const u64 nothing[WORDS] = {0};
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        record[k] = warp_sum(record[k]);
+    merge(record, nothing);
+}
+#endif
+
 #if BITS >= 32 && (defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE))
 PURE u64 magnitude(element e) {
 #if defined(SIGNED_TYPE)

@@ -1,7 +1,12 @@
 /*
  * kernel.h - what the production kernels add to the dialect: how a kernel is declared, loops that are written out
  * or are not, helpers that are inlined however often they are called (what they point to then stays in registers),
- * words that other blocks or the host write, and a multiplication and addition in one.
+ * words that other blocks or the host write, a multiplication and addition in one, and what a launch has to do with
+ * the one before it.
+ *
+ * BEGINS_EARLY stands in a file whose kernels all call wait_for_earlier() before anything else: their launches may
+ * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
+ * CUDA from sm_90 on that hides a launch's latency; elsewhere launches begin one after another anyway.
  *
  * Whoever includes this has included tuning.h.
  */
@@ -50,6 +55,57 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #define write_word(p, v)   atomicStore(p, v)
 #define fused(a, b, c)     __builtin_fma(a, b, c)
 #define high_product(a, b) ((u64)((unsigned __int128)(a) * (b) >> 64))
+#endif
+
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#define BEGINS_EARLY extern "C" __device__ const u32 begins_early = 1;
+INLINED void wait_for_earlier(void) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); /* the next one may come */
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+#else
+#define BEGINS_EARLY
+INLINED void wait_for_earlier(void) {}
+#endif
+
+/* Adds 1 to a counter, and returns what it was. Whoever finds it counted sees what this thread had written, and what
+ * other threads had written that it has met at a barrier since; and this thread sees the same of those that it finds
+ * counted. */
+INLINED u64 count_one(GLOBAL u64 *counter) {
+#if defined(__CUDACC__)
+    u64 before;
+    asm volatile("atom.add.acq_rel.gpu.global.u64 %0, [%1], 1;"
+                 : "=l"(before)
+                 : "l"(counter)
+                 : "memory");
+    return before;
+#else
+    __threadfence();
+    const u64 before = atomicAdd(counter, (u64)1);
+    __threadfence();
+    return before;
+#endif
+}
+
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
+/* A warp's sum, or, greatest value, for all its lanes at once. Of 64 bits the sum is made in pieces of which 32 fit
+ * into 32 bits. */
+#define WARP_AT_ONCE 1
+PURE u64 warp_sum(u64 w) {
+    const u32 piece = (1u << 27) - 1;
+    const u64 a = __reduce_add_sync(FULL_WARP, (u32)w & piece);
+    const u64 b = __reduce_add_sync(FULL_WARP, (u32)(w >> 27) & piece);
+    const u64 c = __reduce_add_sync(FULL_WARP, (u32)(w >> 54));
+    return a + (b << 27) + (c << 54);
+}
+PURE u32 warp_or(u32 w) {
+    return __reduce_or_sync(FULL_WARP, w);
+}
+PURE u32 warp_most(u32 w) {
+    return __reduce_max_sync(FULL_WARP, w);
+}
+#else
+#define WARP_AT_ONCE 0
 #endif
 
 /* Returns w, in a way that the compiler cannot see through: it then does not keep what it has worked out from w

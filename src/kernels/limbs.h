@@ -141,10 +141,10 @@ __device__ void deliver_limbs(const SHARED u64 *limbs, GLOBAL u64 *total) {
     }
 }
 
-/* The reverse: limbs and counts = total, which becomes 0. */
+/* The reverse: limbs and counts += total, which becomes 0. */
 __device__ void collect_limbs(SHARED u64 *limbs, GLOBAL u64 *total) {
     for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK) {
-        limbs[i] = read_word(&total[i]);
+        limbs[i] += read_word(&total[i]);
         write_word(&total[i], (u64)0);
     }
 }

@@ -4,12 +4,15 @@
 #define RECORD_SPACE GLOBAL
 #include "lower.h"
 
+BEGINS_EARLY
+
 KERNEL lower(const GLOBAL u64 *work, const lower_plan plan, GLOBAL u64 *results) {
 #if defined(__CUDACC__)
     __shared__ room numbers;
 #else
     room numbers;
 #endif
+    wait_for_earlier();
     const u32 i = blockIdx.x;
     if (threadIdx.x != 0 || i >= plan.values) return;
     const u32 type = plan.value[i] >> 8;

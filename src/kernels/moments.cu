@@ -51,7 +51,7 @@ INLINED void finish(moment *m, SHARED u64 *limbs, SHARED u32 *lane_sums, SHARED 
 }
 
 KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
-              GLOBAL u64 *works, u64 place, u32 request, GLOBAL u64 *result) {
+              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u64 square_limbs[LIMB_WORDS];
     __shared__ u32 lane_sums[LANE_SUMS];
@@ -59,7 +59,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
 
-    GLOBAL u64 *work = works + (u32)place + 1;
+    GLOBAL u64 *work = heads + (u32)place + 1;
     const share s = find_share(x, n);
     const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
     moment sum, squares;

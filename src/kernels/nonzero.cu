@@ -20,6 +20,13 @@ PURE void merge(u64 *a, const u64 *b) {
     a[0] += b[0];
 }
 
+#if WARP_AT_ONCE
+#define MERGES_AT_ONCE 1
+PURE void merge_at_once(u64 *record) {
+    record[0] = warp_sum(record[0]);
+}
+#endif
+
 #if defined(TYPE_U8)
 #define FIELD_REST 0x7f7f7f7fu
 #define FIELD_BITS 8

@@ -195,5 +195,24 @@ PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
 
 #endif
 
+#if WARP_AT_ONCE && !defined(INDEXED)
+#define MERGES_AT_ONCE 1
+/* Words of 64 bits by their high halves, and then by the low ones of those that have the highest. */
+PURE u64 warp_most_key(u64 w) {
+#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
+    const u32 high = warp_most((u32)(w >> 32));
+    const u32 low = warp_most((u32)(w >> 32) == high ? (u32)w : 0);
+    return (u64)high << 32 | low;
+#else
+    return warp_most((u32)w);
+#endif
+}
+
+PURE void merge_at_once(u64 *record) {
+    record[GREATEST] = warp_most_key(record[GREATEST]);
+    record[LEAST] = warp_most_key(record[LEAST]);
+}
+#endif
+
 #define PAD x[0] /* an element that is there: it changes nothing */
 #include "fold.h"

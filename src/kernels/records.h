@@ -4,15 +4,15 @@
  * What a thread, block or grid knows is a record: WORDS u64 words, all 0 where nothing has been seen.
  * Threads' records meet by shuffles, in each warp and then among the warps' first lanes.
  *
- * Grid. A launch has words in global memory; counter and total are zero at first:
- *     work[0]             blocks that are done; 0 again at the end
- *     work[1 ... WORDS]   the total: the record of all launches since it was zero
- *     board[0 ...]        a record a block
+ * Grid. A launch has words in global memory (request.h), of which those of the head are zero at first:
+ *     head[0]             blocks that are done; 0 again at the end
+ *     head[1 ... WORDS]   where no value is asked for: the record of all launches since it was zero
+ *     board[0 ...]        a record a block, of any content at first
  * A block writes its record to the board and then adds one to the counter. The block that finds all others
- * counted merges all of the board into the total. The fence makes other blocks see the record before the new
- * count. A block that is ALONE has the total already.
+ * counted merges all of the board. A block that is ALONE has the total already.
  *
- * Whoever includes this defines WORDS and merge().
+ * Whoever includes this defines WORDS and merge(); and, where a warp can merge its lanes' records at once
+ * (WARP_AT_ONCE), merge_at_once() and MERGES_AT_ONCE as 1.
  */
 #ifndef TALLY_RECORDS_H
 #define TALLY_RECORDS_H
@@ -24,7 +24,18 @@
 /* Makes a the record of what both know. The kernel file defines it. */
 PURE void merge(u64 *a, const u64 *b);
 
+#ifndef MERGES_AT_ONCE
+#define MERGES_AT_ONCE 0
+#endif
+
 #if BLOCK > 1
+#if MERGES_AT_ONCE
+PURE void merge_at_once(u64 *record);
+#define MERGE_WARP(lanes) merge_at_once(record)
+#else
+#define MERGE_WARP(lanes) merge_down(record, (lanes) / 2, exchange)
+#endif
+
 /* Lane l of each warp learns what lanes l ... l + 2 * delta - 1 know. */
 __device__ void merge_down(u64 *record, u32 delta, SHARED u64 *exchange) {
     for (; delta > 0; delta /= 2) {
@@ -42,7 +53,7 @@ __device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange
 #if BLOCK > 1
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
 
-    merge_down(record, (BLOCK < WARP ? BLOCK : WARP) / 2, exchange);
+    MERGE_WARP(BLOCK < WARP ? BLOCK : WARP);
     __syncthreads();
     if (lane == 0)
         for (u32 k = 0; k < WORDS; k++)
@@ -52,54 +63,65 @@ __device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange
         UNROLL
         for (u32 k = 0; k < WORDS; k++)
             record[k] = lane < WARPS ? warps[lane * WORDS + k] : 0;
-        merge_down(record, WARPS / 2, exchange);
+        MERGE_WARP(WARPS); /* the other lanes' are those of nothing */
     }
 #endif
 }
 
-/* Counts this block as done, once all blocks can see what it has written; returns whether all blocks are done.
- * All threads of the block call this; `last` is a word that they share. */
-__device__ u32 is_last_block(GLOBAL u64 *work, SHARED u32 *last) {
-    __threadfence();
-    __syncthreads();
+/* Counts this block as done; returns whether all blocks are, and makes the counter 0 if so. What the block has
+ * written before a barrier, or its thread 0 after it, the last block then sees. All threads of the block call this;
+ * `last` is a word that they share. */
+__device__ u32 is_last_block(GLOBAL u64 *head, SHARED u32 *last) {
     if (threadIdx.x == 0) {
-        __threadfence();
-        *last = atomicAdd(&work[0], (u64)1) == gridDim.x - 1;
-        __threadfence();
+        *last = count_one(&head[0]) == gridDim.x - 1;
+        if (*last) write_word(&head[0], (u64)0);
     }
     __syncthreads();
     return *last;
 }
 
-/* Writes the block's record, which thread 0 has, to the board; the last block merges the board into the total.
- * Returns whether this is the last block. Its thread 0 then has the total; `work` has it only where no value
- * was asked for. */
-__device__ u32 merge_grid(u64 *record, GLOBAL u64 *work, GLOBAL u64 *board, u32 request,
+/* Records of the board that a thread has under way at once. */
+#if BLOCK > 1
+#define BOARD_AT_ONCE 3u
+#else
+#define BOARD_AT_ONCE 1u
+#endif
+
+/* Writes the block's record, which thread 0 has, to the board; the last block merges the board. Returns whether this
+ * is the last block. Its thread 0 then has the total; where no value is asked for, that is added to the head's. */
+__device__ u32 merge_grid(u64 *record, GLOBAL u64 *head, GLOBAL u64 *board, u32 request,
                           SHARED u64 *warps, SHARED u64 *exchange, SHARED u32 *number) {
     if (!UNIFORM(!(request & REQUEST_ALONE))) return 1;
     if (threadIdx.x == 0)
         for (u32 k = 0; k < WORDS; k++)
             write_word(&board[(u64)blockIdx.x * WORDS + k], record[k]);
-    const u32 last = is_last_block(work, number);
+    const u32 last = is_last_block(head, number);
     if (!UNIFORM(last)) return 0;
 
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
-    for (u32 b = threadIdx.x; last && b < gridDim.x; b += BLOCK) {
-        u64 other[WORDS];
-        for (u32 k = 0; k < WORDS; k++)
-            other[k] = read_word(&board[(u64)b * WORDS + k]);
-        merge(record, other);
+    UNROLL_NOT
+    for (u32 first = threadIdx.x; last && first < gridDim.x; first += BOARD_AT_ONCE * BLOCK) {
+        u64 others[BOARD_AT_ONCE][WORDS];
+        UNROLL
+        for (u32 j = 0; j < BOARD_AT_ONCE; j++) {
+            const u32 b = first + j * BLOCK;
+            UNROLL
+            for (u32 k = 0; k < WORDS; k++)
+                others[j][k] = b < gridDim.x ? read_word(&board[(u64)b * WORDS + k]) : 0;
+        }
+        UNROLL
+        for (u32 j = 0; j < BOARD_AT_ONCE; j++)
+            merge(record, others[j]);
     }
     merge_block(record, warps, exchange);
-    if (last && threadIdx.x == 0) {
+    if (last && !request && threadIdx.x == 0) {
         u64 other[WORDS];
         for (u32 k = 0; k < WORDS; k++)
-            other[k] = work[1 + k];
+            other[k] = head[1 + k];
         merge(record, other);
         for (u32 k = 0; k < WORDS; k++)
-            work[1 + k] = request ? 0 : record[k];
-        write_word(&work[0], (u64)0);
+            head[1 + k] = record[k];
     }
     return last;
 }

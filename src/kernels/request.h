@@ -6,39 +6,43 @@
  *   x, y     the elements x[0..n), and for sums of products y[0..n); other kernels do not look at y
  *   n        how many they are
  *   first    the index of x[0]: where a result is an index, it counts from there
- *   work     memory of 64-bit words
- *   place    where in `work` the launch has its words: the counter at place % 2^32, the record right behind it,
- *            the board at place / 2^32 (records.h)
+ *   heads    memory of 64-bit words, in which the launch has a counter, and right behind it a record
+ *   boards   the same, in which it has a board (records.h)
+ *   place    where: the counter is word place % 2^32 of heads, the board begins at word place / 2^32 of boards
  *   request  what is to be left behind
  *   result   where a value goes
  *
- * A request is one word. 0: the total stays in `work`, as a record, and further launches add to it.
+ * A request is one word. 0: the total is added to the record.
  * Otherwise the last block turns the total into a value, writes that to `result` and leaves counter and record
  * as it found them, all zero. Then the word says what the value is to be:
  *
  *   bits 0-3    the tally_type of the result
  *   bit 4       LEAST: the least element, or its index, and not the greatest's, which are one kernel
- *   bit 5       ALONE: a grid of one block, which adds to nothing: `work` is not looked at
+ *   bit 5       ALONE: a grid of one block: neither heads nor boards are looked at
  *   bits 6-7    of a count of nonzero elements: the count itself, or ANY, or ALL
  *   bits 8-15   for floats, the bits of mantissa behind the implicit one ...
  *   bits 16-26  ... and the exponent's bias
+ *   bit 27      WATCHED: the host waits for `result` to change
  *
  * `result` is two words: the value's bits; and a status, with the type above it. The status is written
- * last, so that a host that can see `result` may wait for it to change.
+ * last, so that a host that can see `result` and says WATCHED may wait for it to change.
  */
 #ifndef TALLY_REQUEST_H
 #define TALLY_REQUEST_H
 
-#define REQUEST_LEAST (1u << 4)
-#define REQUEST_ALONE (1u << 5)
-#define REQUEST_ANY   (1u << 6)
-#define REQUEST_ALL   (2u << 6)
+#define REQUEST_LEAST   (1u << 4)
+#define REQUEST_ALONE   (1u << 5)
+#define REQUEST_ANY     (1u << 6)
+#define REQUEST_ALL     (2u << 6)
+#define REQUEST_WATCHED (1u << 27)
 #define REQUEST_FLOAT(type, mantissa, bias)                                                        \
     ((unsigned)(type) | (unsigned)(mantissa) << 8 | (unsigned)(bias) << 16)
 
 #define REQUEST_TYPE(r)     ((r)&15u)
 #define REQUEST_MANTISSA(r) ((r) >> 8 & 255u)
 #define REQUEST_BIAS(r)     ((r) >> 16 & 2047u)
+
+#define SUM_BOARD_WORDS 7 /* of a block's record on the board of an exact sum (sum.cu), at most */
 
 #define RESULT_OK      0u /* TALLY_OK */
 #define RESULT_NONE    1u /* TALLY_EINVAL: the index of an extreme of no elements */

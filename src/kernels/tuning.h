@@ -60,6 +60,7 @@
 #define UNFIT_TILES 3
 #define UNFIT_TRIES 16
 
+#define TERMS_MOST     40 /* a launch is given fewer than 2^40 elements: sum.cu */
 #define PER_BLOCK_BITS 28 /* a block is given fewer than 2^28 elements: limbs.h, window.h */
 
 #endif

@@ -24,7 +24,7 @@ struct gpu {
     double marks[2];
 };
 
-enum { ARGUMENTS_MAX = 8 };
+enum { ARGUMENTS_MAX = 9 };
 
 static const struct gpu_facts model_facts = {
     .name = "a simulated GPU that counts",

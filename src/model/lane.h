@@ -183,6 +183,10 @@ u64 model_cas_u64(u64 *p, u64 expected, u64 v);
 #define MODEL_KERNEL8(name, A, B, C, D, E, F, G, H)                                                \
     MODEL_CALLER(name, 8, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
                  MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6), MODEL_ARG(H, 7))
+#define MODEL_KERNEL9(name, A, B, C, D, E, F, G, H, I)                                             \
+    MODEL_CALLER(name, 9, MODEL_ARG(A, 0), MODEL_ARG(B, 1), MODEL_ARG(C, 2), MODEL_ARG(D, 3),      \
+                 MODEL_ARG(E, 4), MODEL_ARG(F, 5), MODEL_ARG(G, 6), MODEL_ARG(H, 7),               \
+                 MODEL_ARG(I, 8))
 #define MODEL_ARG(T, i) *(T *)arguments[i]
 #define MODEL_CALLER(name, count, ...)                                                             \
     MODEL_UNSEEN static void name##_call(void *const *arguments) {                                 \

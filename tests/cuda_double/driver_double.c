@@ -34,6 +34,7 @@
 /* The host's own declarations, so that the two cannot differ. */
 #define DECLARE(name, suffix, parameters) EXPORTED CUresult name##suffix parameters;
 CUDA_CALLS(DECLARE)
+CUDA_LATER_CALLS(DECLARE)
 
 /* For tests: how many objects of contexts there are - memory, streams, events, modules; */
 EXPORTED size_t tally_cuda_double_objects(void);
@@ -842,6 +843,22 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return done(kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }
 
+/* Programs with a kernel `reduce` or `lower` say that their kernels wait by themselves (src/kernels/kernel.h). */
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
+                              const char *name) {
+    struct device *d;
+    CUresult result = called_in("cuModuleGetGlobal", &d);
+    const struct object *o = result ? NULL : find(d, module, MODULE);
+    if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result) return done(result);
+    const bool early =
+        strcmp(name, "begins_early") == 0 &&
+        (model_program_kernel(o->program, "reduce") || model_program_kernel(o->program, "lower"));
+    *address = 0;
+    *bytes = 4;
+    return done(early ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                         CUstream stream, void **parameters, void **extra) {
@@ -856,4 +873,17 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                                  .arguments = parameters};
     if (result == CUDA_SUCCESS) result = of_model(d, model_run(d->model, &launch, NULL));
     return done(result);
+}
+
+/* The same as cuLaunchKernel() for a kernel that may begin early; TALLY_CUDA_DOUBLE_FAIL knows it by that name. */
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **parameters,
+                          void **extra) {
+    const char *name = ((const model_kernel *)(const void *)function)->name;
+    const bool waits = strcmp(name, "reduce") == 0 || strcmp(name, "lower") == 0;
+    if (c->numAttrs != 1 || !waits ||
+        c->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        return CUDA_ERROR_INVALID_VALUE;
+    return cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+                          c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, parameters,
+                          extra);
 }

@@ -5,6 +5,7 @@
 #include "cuda/driver.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -117,10 +118,117 @@ static void test_stays_lost(void **state) {
     tally_close(c.device); /* the caller's memory went with the context */
 }
 
+/* ---- Heads (src/gpu/queue.h) --------------------------------------------------------------------- */
+
+enum { LENGTH = 9000, MANY = 1100 }; /* several blocks; more workspaces than the queue has heads */
+
+/* -3 ... 3 in turn, and a 4 in the middle. */
+static double element(int i) {
+    return i == LENGTH / 2 ? 4 : i % 7 - 3;
+}
+
+/* What problem i is, and its value for the first n elements, by a plain loop: all partial sums are exact. */
+static double ask(int i, size_t n, tally_problem *problem) {
+    static const tally_op ops[] = {TALLY_SUM, TALLY_MAX, TALLY_SUMSQ, TALLY_SUM, TALLY_NONZERO};
+    double sum = 0, squares = 0, most = -INFINITY, nonzero = 0;
+    *problem = (tally_problem){.op = ops[i % 5], .type = TALLY_F64, .fast = i % 5 == 3};
+    for (size_t k = 0; k < n; k++) {
+        const double x = element((int)k);
+        sum += x;
+        squares += x * x;
+        most = x > most ? x : most;
+        nonzero += x != 0;
+    }
+    return problem->op == TALLY_MAX       ? most
+           : problem->op == TALLY_SUMSQ   ? squares
+           : problem->op == TALLY_NONZERO ? nonzero
+                                          : sum;
+}
+
+static void open_long(struct caller *c) {
+    double *x = malloc(LENGTH * sizeof *x);
+    size_t bytes = 0, most = 0;
+    assert_non_null(x);
+    for (int i = 0; i < LENGTH; i++)
+        x[i] = element(i);
+    *c = (struct caller){.call.n = LENGTH};
+    assert_int_equal(tally_open("cuda:0", &c->device), TALLY_OK);
+    for (int i = 0; i < 5; i++) {
+        ask(i, 0, &c->problem);
+        assert_int_equal(tally_workspace(c->device, &c->problem, LENGTH, &bytes), TALLY_OK);
+        most = bytes > most ? bytes : most;
+    }
+    assert_int_equal(driver.cuMemAlloc(&c->x, LENGTH * sizeof *x), 0);
+    assert_int_equal(driver.cuMemAlloc(&c->work, most + 8 * MANY), 0);
+    assert_int_equal(driver.cuMemAlloc(&c->result, sizeof(tally_result)), 0);
+    assert_int_equal(driver.cuMemcpyHtoDAsync(c->x, x, LENGTH * sizeof *x, stream), 0);
+    assert_int_equal(driver.cuMemsetD8Async(c->work, 0x5a, most + 8 * MANY, stream), 0);
+    assert_int_equal(driver.cuStreamSynchronize(stream), 0);
+    free(x);
+    c->call.x = (void *)(uintptr_t)c->x;
+    c->call.workspace_bytes = most;
+    c->call.results = (void *)(uintptr_t)c->result;
+}
+
+/* Problem i, in the workspace that begins `at` bytes on, on a stream. */
+static tally_status call(struct caller *c, int i, size_t at, CUstream on, double *wanted) {
+    *wanted = ask(i, c->call.n, &c->problem);
+    c->call.workspace = (void *)(uintptr_t)(c->work + at);
+    c->call.queue = on;
+    return tally_enqueue(c->device, &c->problem, &c->call);
+}
+
+static void check_call(struct caller *c, int i, size_t at, CUstream on) {
+    tally_result result;
+    double wanted;
+    assert_int_equal(call(c, i, at, on, &wanted), TALLY_OK);
+    assert_int_equal(driver.cuStreamSynchronize(on), 0);
+    assert_int_equal(driver.cuMemcpyDtoHAsync(&result, c->result, sizeof result, on), 0);
+    assert_int_equal(driver.cuStreamSynchronize(on), 0);
+    assert_int_equal(result.status, TALLY_OK);
+    assert_true((c->problem.op == TALLY_NONZERO ? (double)result.as.u64 : result.as.f64) == wanted);
+}
+
+/* One workspace of any content, for problems of several kinds in turn, on two streams, and after a call that failed:
+ * every value is right. */
+static void test_keeps_heads_clean(void **state) {
+    struct caller c;
+    CUstream other;
+    double wanted;
+    (void)state;
+    open_long(&c);
+    assert_int_equal(driver.cuStreamCreate(&other, 1), 0);
+    for (int i = 0; i < 20; i++)
+        check_call(&c, i, 0, i % 3 ? stream : other);
+    for (int i = 0; i < 5; i++) {
+        setenv("TALLY_CUDA_DOUBLE_FAIL", "cuLaunchKernel:1:2", 1); /* CUDA_ERROR_OUT_OF_MEMORY */
+        assert_int_equal(call(&c, i, 0, stream, &wanted), TALLY_ENOMEM);
+        unsetenv("TALLY_CUDA_DOUBLE_FAIL");
+        check_call(&c, i, 0, stream);
+        check_call(&c, i + 1, 0, other);
+    }
+    driver.cuStreamDestroy(other);
+    close_caller(&c);
+}
+
+/* More workspaces than there are heads: the last ones have theirs in themselves. */
+static void test_runs_out_of_heads(void **state) {
+    struct caller c;
+    (void)state;
+    open_long(&c);
+    c.call.n = 4100; /* two blocks */
+    for (int i = 0; i < MANY; i++)
+        check_call(&c, i, 8 * (size_t)i, stream);
+    for (int i = 0; i < MANY; i += 100)
+        check_call(&c, i + 1, 8 * (size_t)i, stream);
+    close_caller(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits_for_nobody),
-        cmocka_unit_test(test_stays_lost),
+        cmocka_unit_test(test_waits_for_nobody), cmocka_unit_test(test_keeps_heads_clean),
+        cmocka_unit_test(test_runs_out_of_heads),
+        cmocka_unit_test(test_stays_lost), /* the last one: the stream goes with the context */
     };
     return cmocka_run_group_tests(tests, load_double, NULL);
 }

@@ -4,7 +4,7 @@
  */
 #include "model/programs/programs.h"
 
-MODEL_KERNEL8(reduce, const element *, const element *, u64, u64, u64 *, u64, u32, u64 *);
+MODEL_KERNEL9(reduce, const element *, const element *, u64, u64, u64 *, u64 *, u64, u32, u64 *);
 
 static const model_kernel *const kernels[] = {&reduce_kernel, NULL};
 extern const struct model_program PROGRAM;
