@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+static int kept = -1; /* the file that a process keeps */
+
 /* Runs `body` in a process of its own that is shut; returns what waitpid() says of it. */
 static int in_process(int (*body)(void)) {
     int word;
@@ -26,7 +28,7 @@ static int in_process(int (*body)(void)) {
     const pid_t child = fork();
     if (child == 0) {
         own_limit(1);
-        _exit(own_shut() ? body() : 99);
+        _exit(own_shut(kept) ? body() : 99);
     }
     assert_int_equal(waitpid(child, &word, 0), child);
     return word;
@@ -54,6 +56,10 @@ static int does_what_it_may(void) {
     return sum == 2 && write(STDERR_FILENO, "", 0) == 0 ? 0 : 2;
 }
 
+static int writes_to_what_it_keeps(void) {
+    return write(kept, "kept", 4) == 4 && write(kept + 1, "x", 1) < 0 ? 0 : 1;
+}
+
 static int asks_for_too_much(void) {
     return malloc((size_t)8 << 30) ? 1 : 0;
 }
@@ -73,7 +79,23 @@ static void test_shut(void **state) {
     assert_true(WIFSIGNALED(word) && (WTERMSIG(word) == SIGXCPU || WTERMSIG(word) == SIGKILL));
 }
 
+static void test_keeps_a_file(void **state) {
+    char room[8];
+    int ends[2], other;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    kept = ends[1];
+    other = dup2(ends[1], kept + 1); /* open, too, and not to be kept */
+    assert_int_equal(in_process(writes_to_what_it_keeps), 0);
+    assert_int_equal(read(ends[0], room, sizeof room), 4);
+    kept = -1;
+    close(other);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shut)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shut),
+                                       cmocka_unit_test(test_keeps_a_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
