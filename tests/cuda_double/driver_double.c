@@ -843,7 +843,12 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return done(kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 }
 
-/* Programs with a kernel `reduce` or `lower` say that their kernels wait by themselves (src/kernels/kernel.h). */
+/* Whether a program says that its kernels wait by themselves (src/kernels/kernel.h): here, all with a kernel `reduce`,
+ * and lower.cu. */
+static bool waits_itself(const struct model_program *program) {
+    return model_program_kernel(program, "reduce") || strncmp(program->name, "lower.cu", 8) == 0;
+}
+
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
                               const char *name) {
     struct device *d;
@@ -851,9 +856,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
     const struct object *o = result ? NULL : find(d, module, MODULE);
     if (result == CUDA_SUCCESS && !o) result = CUDA_ERROR_INVALID_HANDLE;
     if (result) return done(result);
-    const bool early =
-        strcmp(name, "begins_early") == 0 &&
-        (model_program_kernel(o->program, "reduce") || model_program_kernel(o->program, "lower"));
+    const bool early = strcmp(name, "begins_early") == 0 && waits_itself(o->program);
     *address = 0;
     *bytes = 4;
     return done(early ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
