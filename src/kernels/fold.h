@@ -9,6 +9,8 @@
  * up with. Where it defines INDEXED, it has two functions more:
  *     add_tile_at(tile, record, start)      the thread's element k has the index start + INDEX_IN_TILE(k)
  *     add_at(element, record, index)        one element
+ * and may define SEARCHES_KEPT, and then
+ *     find_kept(x, first, record)              called once after the last tile, before loose elements
  */
 #include "records.h"
 
@@ -68,6 +70,9 @@ __device__ void add_tiles(u64 first, share s, u64 *record) {
 __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
                         u64 *record) {
     add_tiles(first, s, record);
+#if defined(SEARCHES_KEPT)
+    find_kept(x, first, record);
+#endif
 #if defined(INDEXED)
     for (u32 i = threadIdx.x; i < s.loose; i += BLOCK)
         add_at(x[loose_index(s, i)], record, first + loose_index(s, i));

@@ -9,6 +9,10 @@
  * An index is kept complemented, too, so that the lower of two is the greater word, and 0 is none. Within a tile
  * only keys are compared; the tile is searched for the index where it has an extreme. A tile with a NaN
  * gives that one's index and no extremes, since none of them matters any more.
+ *
+ * A tile of 8 or 16 bits has many elements, and a thread only some tens of tiles: nearly each brings some lane of a warp
+ * a new extreme, for which the others would wait. There the index kept is that of the tile's start; at the end
+ * each thread loads the tiles that its extremes are in again, and searches those.
  */
 #include "tuning.h"
 
@@ -93,6 +97,8 @@ PURE void add_at(element e, u64 *record, u64 index) {
     merge(record, other);
 }
 
+#define SEARCHES_LATER (KEY_NARROW && BLOCK > 1)
+
 /* A tile has many elements of 8 or 16 bits: these are searched one after another, in a copy for an index to pick
  * from, so that the tile itself stays in registers. */
 #if KEY_NARROW
@@ -133,6 +139,13 @@ PURE u32 find_nan(const tile *t) {
     return i;
 }
 
+/* What is kept of an element of a tile that begins at `start`: its index, or, where that is searched for later, the start. */
+#if SEARCHES_LATER
+#define KEPT(start, found) (~(start))
+#else
+#define KEPT(start, found) (~((start) + INDEX_IN_TILE(found)))
+#endif
+
 /* A thread's tiles come in the order of their indices, so an equal key of a later tile changes nothing. */
 __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
     key most = 0, least = KEY_MASK;
@@ -143,19 +156,37 @@ __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
         least = k < least ? k : least;
     }
     if (is_beyond(most, least)) {
-        const u64 at = ~(start + INDEX_IN_TILE(find_nan(t)));
+        const u64 at = KEPT(start, find_nan(t));
         record[AT_NAN] = at > record[AT_NAN] ? at : record[AT_NAN];
         return;
     }
     if (most > record[GREATEST] || record[AT_GREATEST] == 0) {
         record[GREATEST] = most;
-        record[AT_GREATEST] = ~(start + INDEX_IN_TILE(find_key(t, most)));
+        record[AT_GREATEST] = KEPT(start, find_key(t, most));
     }
     if ((KEY_MASK ^ least) > record[LEAST] || record[AT_LEAST] == 0) {
         record[LEAST] = KEY_MASK ^ least;
-        record[AT_LEAST] = ~(start + INDEX_IN_TILE(find_key(t, least)));
+        record[AT_LEAST] = KEPT(start, find_key(t, least));
     }
 }
+
+#if SEARCHES_LATER
+#define SEARCHES_KEPT 1
+/* From the kept start of a tile, or 0, to the kept index of its first element with the key, or of its first NaN; x[0] has
+ * the index `first`. */
+INLINED u64 found_in(const GLOBAL element *x, u64 first, u64 kept, key wanted, u32 of_nan) {
+    tile t;
+    if (kept == 0) return 0;
+    load_tile(&t, (const GLOBAL uint4 *)(x + (~kept - first)));
+    return ~(~kept + INDEX_IN_TILE(of_nan ? find_nan(&t) : find_key(&t, wanted)));
+}
+
+__device__ void find_kept(const GLOBAL element *x, u64 first, u64 *record) {
+    record[AT_GREATEST] = found_in(x, first, record[AT_GREATEST], (key)record[GREATEST], 0);
+    record[AT_LEAST] = found_in(x, first, record[AT_LEAST], KEY_MASK ^ (key)record[LEAST], 0);
+    record[AT_NAN] = found_in(x, first, record[AT_NAN], 0, 1);
+}
+#endif
 
 PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
     *status = n == 0 ? RESULT_NONE : RESULT_OK;
