@@ -39,9 +39,12 @@ def check(done):
     return rows
 
 
-# Each pair has one of the finishes; each operator, each type and each length has all of them.
-@pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("dtype", TYPES)
+# Every operator on five types, and every type with two operators. Each pair has one of the finishes; each operator and each
+# length has all of them.
+PAIRS = [(op, dtype) for op in OPS for dtype in TYPES if op in ("sum", "max") or dtype in ("i8", "u64", "bf16", "f32", "f64")]
+
+
+@pytest.mark.parametrize("op,dtype", PAIRS)
 def test_every_operator_and_type(op, dtype):
     finish = FINISHES[(OPS.index(op) + TYPES.index(dtype)) % 3]
     check(ladder("-n", 4099, "--op", op, "--dtype", dtype, "--finish", finish, "--block", 64))
