@@ -213,9 +213,9 @@ static bool tell_cell(const struct table *t, const struct fault *f, uint64_t lin
 static bool tell(const struct table *t, const struct fault *f) {
     const char *name = t->source->name;
     const uint64_t line = t->line + f->line;
-    const int length = f->column ? (int)f->column->length : 0;
+    if (!f->column || f->kind == NO_MEMORY) return no_memory(t); /* all else is in a column */
+    const int length = (int)f->column->length;
     if (f->kind == BAD_CELL) return tell_cell(t, f, line);
-    if (f->kind == NO_MEMORY) return no_memory(t);
     if (f->kind == NO_COLUMN)
         failed("%s:%" PRIu64 ": the line has %zu field%s, and no column %.*s", name, line,
                f->fields, f->fields == 1 ? "" : "s", length, f->column->name);

@@ -183,8 +183,9 @@ ALWAYS_INLINE bool scale(uint64_t digits, int exponent, double *out) {
     const uint64_t half = (uint64_t)0x200 << is_long, rest = high & (2 * half - 1);
     if (low + 2 <= 2 && (rest == half || rest == half - 1)) return false;
     const int binary = (217706 * exponent) >> 16; /* floor(log2(10^exponent)) */
-    const uint64_t field = (uint64_t)(1085 + binary - shift + (int)is_long);
-    const uint64_t bits = (field << 52) + (high >> (10 + is_long)) + (rest >= half);
+    const int field =
+        1085 + binary - shift + (int)is_long; /* the exponent's, less what the leading bit adds */
+    const uint64_t bits = ((uint64_t)field << 52) + (high >> (10 + is_long)) + (rest >= half);
     memcpy(out, &bits, sizeof bits);
     return true;
 }

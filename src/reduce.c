@@ -74,8 +74,9 @@ tally_status tally_reduce_distributed(tally_device *device, const tally_problem 
                     count);
     }
     tally_status s = problem_plan(problem, &p);
-    struct slice *in = s == TALLY_OK ? malloc((count + 1) * sizeof *in) : NULL;
-    if (s == TALLY_OK && !in) s = fail(TALLY_ENOMEM, "no memory for %zu stretches", count);
+    if (s != TALLY_OK) return s;
+    struct slice *in = malloc((count + 1) * sizeof *in);
+    if (!in) return fail(TALLY_ENOMEM, "no memory for %zu stretches", count);
     for (size_t i = 0; i < count && s == TALLY_OK; i++) {
         in[i] = (struct slice){stretches[i].x, stretches[i].y, stretches[i].n};
         s = fold_check(&p, in[i].x, in[i].y, in[i].n);

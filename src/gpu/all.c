@@ -206,14 +206,16 @@ static tally_status all_distributed(tally_device *device, const struct problem *
                     d->name, d->count, count);
     w.states = malloc(count * sizeof *w.states);
     w.values = calloc(count, sizeof *w.values);
-    tally_status s = w.states && w.values
-                         ? TALLY_OK
-                         : fail(TALLY_ENOMEM, "no memory for the states of %zu devices", count);
-    if (s == TALLY_OK && problem_has(p, PART_TREE)) s = room_for_leaves(&w, count);
+    if (!w.states || !w.values) {
+        free(w.values);
+        free(w.states);
+        return fail(TALLY_ENOMEM, "no memory for the states of %zu devices", count);
+    }
+    tally_status s = problem_has(p, PART_TREE) ? room_for_leaves(&w, count) : TALLY_OK;
     if (s == TALLY_OK) s = run(&w, count, stretch_task);
     for (size_t i = 0; i < count && s == TALLY_OK; i++)
         take_stretch(&w, i, into, tree);
-    for (size_t i = 0; i < count && w.values; i++)
+    for (size_t i = 0; i < count; i++)
         free(w.values[i]);
     free(w.values);
     free(w.states);
