@@ -398,7 +398,7 @@ USAGE = [
     (("ladder", "--only"), "--only needs a value"),
     (("explain",), "explain takes a rung"),
     (("explain", "shared", "shuffle"), "explain takes one rung; 'shuffle' is one too many"),
-    (("explain", "shared", "--device", "cpu"), "--device is no option of this command"),
+    (("explain", "shared", "--device", "cpu"), "--device goes with --kernel"),
 ]
 
 

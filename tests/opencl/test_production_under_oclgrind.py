@@ -41,6 +41,6 @@ def test_like_the_cpu(tmp_path, op, dtype, n, spread):
     path = tmp_path / "x.raw"
     numbers(dtype, n, spread).tofile(path)
     command = [TALLY, op, "--dtype", dtype, path, "--device"]
-    done = run("oclgrind", "--data-races", *command, "opencl:0,block=64")
+    done = run("oclgrind", "--data-races", "--local-mem-size", str(48 << 10), *command, "opencl:0,block=64")
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert done.stdout == run(*command, "cpu").stdout
