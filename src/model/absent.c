@@ -93,3 +93,20 @@ tally_status tally_own_run(tally_own *own, size_t i, const tally_own_launch *how
         (void)out;
     return fail(TALLY_EUNSUPPORTED, SENTENCE);
 }
+
+tally_status tally_own_compile(const char *device, const tally_own_text *text,
+                               tally_own_program **out) {
+    (void)device, (void)text, (void)out;
+    return fail(TALLY_EUNSUPPORTED, SENTENCE);
+}
+
+void tally_own_drop(tally_own_program *program) {
+    (void)program;
+}
+
+tally_status tally_own_time(tally_own_program *program, const tally_own_launch *how,
+                            unsigned repeats, void *input, void *output, double *seconds,
+                            tally_own_result *out) {
+    (void)program, (void)how, (void)repeats, (void)input, (void)output, (void)seconds, (void)out;
+    return fail(TALLY_EUNSUPPORTED, SENTENCE);
+}
