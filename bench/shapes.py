@@ -1,6 +1,6 @@
 """Reductions in parts, beside NumPy's, in GB/s of the bytes that have to be read.
 
-    /usr/bin/python3 bench/shapes.py [--n LOG2] [--runs R] [--only TEXT]
+    /usr/bin/python3 bench/shapes.py [--n LOG2] [--runs R] [--only TEXT] [--types T,T]
 """
 
 import argparse
@@ -18,6 +18,7 @@ options = argparse.ArgumentParser()
 options.add_argument("--n", type=int, default=26)
 options.add_argument("--runs", type=int, default=5)
 options.add_argument("--only", default="")
+options.add_argument("--types", default="f64,f32")
 options.add_argument("--no-numpy", action="store_true")
 options.add_argument("--cpu", action="store_true", help="one thread, by its own clock: on a machine that is busy")
 options = options.parse_args()
@@ -65,7 +66,7 @@ print(f"{'':44s} {'GB/s':>7s} {'roof':>6s} {'NumPy':>8s}")
 half = options.n // 2
 DIMS = [(N // 4, 4), (4, N // 4), (1 << half, N >> half), (N >> 8, 256), (256, N >> 8)]
 NUMPY = dict(sum=np.sum, mean=np.mean, var=np.var, argmax=np.argmax, max=np.max, argmin=np.argmin)
-for type in ("f64", "f32"):
+for type in options.types.split(","):
     x = rng.random(N).astype(t.DTYPE[type])
     top = roof(x)
     print(f"{type}: read roof {top:.1f} GB/s")

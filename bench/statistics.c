@@ -1,15 +1,18 @@
 /*
  * statistics.c - every operator on every type that it has a meaning for, beside the read roof.
  *
- *   bench_statistics [-n LOG2] [-r ROUNDS] [-o OP,OP...] [-t TYPE,TYPE...] [-d DEVICE] [-k normal|wide|wild]
+ *   bench_statistics [-n LOG2] [-b LOG2] [-r ROUNDS] [-o OP,OP...] [-t TYPE,TYPE...] [-d DEVICE]
+ *                    [-k normal|wide|wild]
  *
- * Prints GB/s of the elements read, the roof's, and their ratio. Each round times the roof of the same
- * memory and the operator in turn; what is printed are medians over the rounds, of the ratios too.
+ * Arrays have 2^n elements, or as many as 2^b bytes hold; they lie in huge pages where the machine has them.
+ * Prints GB/s of the elements read, the roof's, and their ratio. Each round times the roof of the same memory
+ * and the operator in turn; what is printed are medians over the rounds, of the ratios too.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <tally.h>
 #include <time.h>
 #include <unistd.h>
@@ -134,13 +137,22 @@ static void measure(tally_device *device, tally_op op, tally_type type, const ch
     fflush(stdout);
 }
 
+static char *get_memory(size_t bytes) {
+    char *memory = aligned_alloc((size_t)2 << 20, (bytes + 0x1fffff) & ~(size_t)0x1fffff);
+    if (memory) madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+}
+
 int main(int argc, char **argv) {
-    int log2n = 27, rounds = 7;
+    int log2n = 27, log2bytes = 0, rounds = 7;
     const char *ops = NULL, *types = NULL, *spec = "cpu", *kind = "normal";
-    for (int c; (c = getopt(argc, argv, "n:r:o:t:d:k:")) != -1;)
+    for (int c; (c = getopt(argc, argv, "n:b:r:o:t:d:k:")) != -1;)
         switch (c) {
         case 'n':
             log2n = atoi(optarg);
+            break;
+        case 'b':
+            log2bytes = atoi(optarg);
             break;
         case 'r':
             rounds = atoi(optarg) < MAX_ROUNDS ? atoi(optarg) : MAX_ROUNDS;
@@ -160,9 +172,9 @@ int main(int argc, char **argv) {
         default:
             return 2;
         }
-    const size_t n = (size_t)1 << log2n;
+    const size_t most = log2bytes ? (size_t)1 << log2bytes : (size_t)8 << log2n;
     tally_device *device;
-    char *x = aligned_alloc(4096, 8 * n), *y = aligned_alloc(4096, 8 * n);
+    char *x = get_memory(most), *y = get_memory(most);
     if (!x || !y || tally_open(spec, &device) != TALLY_OK) {
         fprintf(stderr, "%s\n", x && y ? tally_error() : "no memory");
         return 1;
@@ -170,6 +182,7 @@ int main(int argc, char **argv) {
     printf("%-9s %-5s %8s %8s %7s\n", "op", "type", "GB/s", "roof", "ratio");
     for (tally_type type = TALLY_F64; type >= TALLY_I8; type--) {
         if (!is_listed(types, tally_type_name(type))) continue;
+        const size_t n = log2bytes ? most / tally_type_size(type) : (size_t)1 << log2n;
         fill(x, n, type, kind);
         fill(y, n, type, kind);
         for (tally_op op = TALLY_SUM; op < TALLY_USER; op++)

@@ -29,6 +29,8 @@
 #define FOLD_LEAST 33                  /* elements: shorter rows are transposed */
 #define LONG_BYTES ((size_t)32 << 10)  /* longer rows are left to the kernels for whole arrays */
 #define PART_BYTES ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
+/* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
+#define GROUP_BYTES ((size_t)512 << 10)
 /* A task has no more bytes than these, so that nobody who wants to stop waits for long. */
 #define TASK_BYTES_MAX ((size_t)256 << 20)
 
@@ -53,6 +55,8 @@ struct across {
     size_t blocks;       /* of the innermost kept dimension */
     size_t total;        /* blocks in all */
     size_t parts, each;  /* of the outermost reduced dimension; its elements a part */
+    size_t group;        /* blocks of a task, where they have one part; of segments, these */
+    int divides;         /* values are divided by the number of elements */
     uint64_t *kept;      /* the planes of all parts, where there are several */
     unsigned char *todo; /* results that are left, if any */
     struct hand *hands;
@@ -62,13 +66,15 @@ struct across {
 /* What a thread works with. */
 struct hand {
     struct absence absence;
-    uint64_t *planes, *fold; /* of a block; of what is being folded */
+    uint64_t *planes;        /* of a block */
+    uint64_t *fold, *turned; /* of what is being folded, and of that turned */
     char *tile, *tile2;
     double *value[4]; /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
-    int certain;          /* all are */
-    const size_t *length; /* segments: how many elements each has; else NULL */
+    int certain; /* all are */
+    const unsigned char
+        *order; /* segments: which one a column is, where they are sorted; else NULL */
 };
 
 /* ---- What is needed ------------------------------------------------------------------------- */
@@ -125,6 +131,8 @@ static int plan_forms(struct across *a) {
         const unsigned forms = forms_of(p, p->value[v].op, p->value[v].type);
         if (forms == 0) return 0;
         a->forms |= forms;
+        const tally_op op = p->value[v].op;
+        a->divides |= op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD;
     }
     if (a->forms & FORM_BIT(FORM_SUM2)) a->forms &= ~FORM_BIT(FORM_SUM1);
     for (unsigned f = 0; f < FORMS; f++) {
@@ -184,14 +192,27 @@ static int plan_way(struct across *a) {
 
 /* ---- Adding --------------------------------------------------------------------------------- */
 
-static void clear_planes(const struct across *a, uint64_t *planes, size_t stride, size_t width,
-                         uint64_t first) {
-    for_forms(f, a) form_of(a, f)->clear(planes + a->plane_of[f] * stride, stride, width, first);
+/* Column `at` of a form's planes. */
+static uint64_t *column_at(const struct across *a, unsigned f, uint64_t *planes, size_t stride,
+                           size_t at) {
+    return (uint64_t *)(void *)((char *)(planes + a->plane_of[f] * stride) +
+                                at * form_of(a, f)->lane);
 }
 
-static void add_rows(const struct across *a, uint64_t *planes, size_t stride,
+static void clear_planes(const struct across *a, uint64_t *planes, size_t stride, size_t at,
+                         size_t width, uint64_t first) {
+    for_forms(f, a) form_of(a, f)->clear(column_at(a, f, planes, stride, at), stride, width, first);
+}
+
+/* Adds rows to columns [at, at + width). */
+static void add_rows(const struct across *a, uint64_t *planes, size_t stride, size_t at,
                      const struct column_rows *in, size_t width) {
-    for_forms(f, a) form_of(a, f)->add(planes + a->plane_of[f] * stride, stride, in, width);
+    for_forms(f, a) {
+        const struct column_form *form = form_of(a, f);
+        uint64_t *into = column_at(a, f, planes, stride, at);
+        if (in->starts && !form->starts) form->clear(into, stride, width, in->first);
+        form->add(into, stride, in, width);
+    }
 }
 
 /* Columns [at, at + width) of one block become those from `to` on of another. */
@@ -213,14 +234,16 @@ static void copy_columns(const struct across *a, uint64_t *into, size_t into_str
     }
 }
 
-/* Adds n elements of the innermost reduced dimension from x on, of each of `width` results. */
+/* Adds n elements of the innermost reduced dimension from x on, of each of `width` results; they are the first
+ * of all where `starts`. */
 static void add_run(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
-                    const char *x, const char *y, size_t n, size_t width, uint64_t first) {
+                    const char *x, const char *y, size_t n, size_t width, uint64_t first,
+                    int starts) {
     const ptrdiff_t element = (ptrdiff_t)a->element;
     const ptrdiff_t row = a->inner.x * element, column = a->inner_kept.x * element;
     if (a->way == DIRECT) {
-        const struct column_rows in = {x, y, row, row, n, first, 1};
-        add_rows(a, planes, stride, &in, width);
+        const struct column_rows in = {x, y, row, row, n, first, 1, starts};
+        add_rows(a, planes, stride, 0, &in, width);
         return;
     }
     for (size_t m, at = 0; at < n; at += m) {
@@ -249,24 +272,32 @@ static void add_run(const struct across *a, struct hand *h, uint64_t *planes, si
                     if (y) memcpy(h->tile2 + to, y + from, a->element);
                 }
         const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
-        const struct column_rows in = {h->tile, h->tile2, pitch, pitch, m, first + at, 1};
-        add_rows(a, planes, stride, &in, width);
+        const struct column_rows in = {h->tile, h->tile2,   pitch, pitch,
+                                       m,       first + at, 1,     starts && at == 0};
+        add_rows(a, planes, stride, 0, &in, width);
     }
 }
 
-#define FOLD_STRIDE (2 * FOLD_COLS)
+/* Room for COLUMN_STEP results of as many columns, or for one unit. */
+#define FOLD_STRIDE (COLUMN_STEP * COLUMN_STEP + COLUMN_STEP)
+_Static_assert(FOLD_STRIDE >= 2 * FOLD_COLS + COLUMN_STEP,
+               "a unit has fewer than FOLD_COLS results");
 
-/* Adds n elements that lie side by side, of each of `unit` results, to the columns that are folded. */
-static void add_folded(const struct across *a, uint64_t *planes, const char *x, const char *y,
-                       size_t n, uint64_t first) {
+/* Adds n elements that lie side by side, of each of `unit` results, to the columns that are folded, which are
+ * those from `at` on. */
+static void add_folded(const struct across *a, uint64_t *planes, size_t at, const char *x,
+                       const char *y, size_t n, uint64_t first, int starts) {
     const size_t width = a->fold * a->unit, rows = n / a->fold, rest = n % a->fold;
     const ptrdiff_t pitch = (ptrdiff_t)(width * a->element), done = pitch * (ptrdiff_t)rows;
-    struct column_rows in = {x, y, pitch, pitch, rows, first, a->fold};
-    if (rows > 0) add_rows(a, planes, FOLD_STRIDE, &in, width);
+    struct column_rows in = {x, y, pitch, pitch, rows, first, a->fold, starts};
+    if (rows > 0)
+        add_rows(a, planes, FOLD_STRIDE, at, &in, width);
+    else if (starts)
+        clear_planes(a, planes, FOLD_STRIDE, at, width, first);
     if (rest == 0) return;
     in = (struct column_rows){x + done, y ? y + done : NULL,    pitch, pitch,
-                              1,        first + rows * a->fold, 1};
-    add_rows(a, planes, FOLD_STRIDE, &in, rest * a->unit);
+                              1,        first + rows * a->fold, 1,     0};
+    add_rows(a, planes, FOLD_STRIDE, at, &in, rest * a->unit);
 }
 
 /* Merges the folded columns into the first `unit`. */
@@ -287,6 +318,34 @@ static void merge_folded(const struct across *a, uint64_t *planes) {
             uint64_t *at = planes + a->plane_of[f] * FOLD_STRIDE;
             form_of(a, f)->merge(at, 0, at, half * a->unit, FOLD_STRIDE, half * a->unit);
         }
+}
+
+/* Whether results are folded one by one to COLUMN_STEP columns each: then as many of them are merged at once. */
+static int has_batches(const struct across *a) {
+    return a->unit == 1 && a->fold == COLUMN_STEP;
+}
+
+/* Merges the columns of each of `count` results in h->fold into one column of h->turned: turned, a column of all
+ * results lies side by side. */
+static void merge_batch(const struct across *a, struct hand *h, size_t count) {
+    for_forms(f, a) {
+        const struct column_form *form = form_of(a, f);
+        const size_t lane = form->lane, first = a->plane_of[f];
+        uint64_t *at = h->turned + first * FOLD_STRIDE;
+        for (size_t k = 0; k < form->planes; k++)
+            a->k->transpose[lane]((const char *)(h->fold + (first + k) * FOLD_STRIDE),
+                                  (ptrdiff_t)(COLUMN_STEP * lane), count, COLUMN_STEP, COLUMN_STEP,
+                                  (char *)(at + k * FOLD_STRIDE));
+        if (f == FORM_LEAST || f == FORM_GREATEST) /* the index within a row of the fold */
+            for (size_t c = 0; c < COLUMN_STEP * COLUMN_STEP; c++) {
+                if (lane == 4)
+                    ((int32_t *)(at + FOLD_STRIDE))[c] += (int32_t)(c / COLUMN_STEP);
+                else
+                    at[FOLD_STRIDE + c] += c / COLUMN_STEP;
+            }
+        for (size_t half = COLUMN_STEP * COLUMN_STEP / 2; half >= COLUMN_STEP; half /= 2)
+            form->merge(at, 0, at, half, FOLD_STRIDE, half);
+    }
 }
 
 /* Where the kept dimensions outside the innermost put a block. */
@@ -321,9 +380,10 @@ static struct place place_of(const struct across *a, size_t block) {
     return at;
 }
 
-/* Adds a part of all elements of a block, or of one unit of it, to planes that have been cleared. */
+/* A part of all elements of a block, or of one unit of it, becomes columns from `column` on. */
 static void add_part(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
-                     const char *x, const char *y, size_t width, size_t from, size_t to) {
+                     size_t column, const char *x, const char *y, size_t width, size_t from,
+                     size_t to) {
     const struct shaped *s = a->s;
     const ptrdiff_t element = (ptrdiff_t)a->element;
     size_t begin = 0, end = a->inner.length, runs = 1, first_run = 0;
@@ -347,13 +407,18 @@ static void add_part(const struct across *a, struct hand *h, uint64_t *planes, s
         const char *x2 = x + move * element, *y2 = y ? y + move * element : NULL;
         const uint64_t first = run * a->inner.length + begin;
         if (a->way == FOLDED)
-            add_folded(a, planes, x2, y2, end - begin, first);
+            add_folded(a, planes, column, x2, y2, end - begin, first, run == first_run);
         else
-            add_run(a, h, planes, stride, x2, y2, end - begin, width, first);
+            add_run(a, h, planes, stride, x2, y2, end - begin, width, first, run == first_run);
     }
 }
 
 /* ---- Lowering ------------------------------------------------------------------------------- */
+
+/* Which result of its block column i is. */
+static size_t result_of(const struct hand *h, size_t i) {
+    return h->order ? h->order[i] : i;
+}
 
 static uint64_t lane_of(const uint64_t *plane, unsigned lane, size_t i) {
     return lane == 4 ? (uint64_t)(int64_t)((const int32_t *)plane)[i] : plane[i];
@@ -406,7 +471,8 @@ static void lower_wide(const struct across *a, struct hand *h, const uint64_t *p
             value = exact_round(&sum, a->s->each, out);
         else if (!exact_integer(&sum, out, &value)) {
             value = value_of_bits(out, 0);
-            shaped_absent(&h->absence, at->number + i * a->inner_kept.number, TALLY_ERANGE, v);
+            shaped_absent(&h->absence, at->number + result_of(h, i) * a->inner_kept.number,
+                          TALLY_ERANGE, v);
         }
         h->bits[i] = tally_value_bits(&value);
     }
@@ -504,16 +570,18 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
     do {                                                                                           \
         typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
         loose *to = (loose *)a->s->out[v] + at->out;                                               \
-        if (a->inner_kept.out == 1)                                                                \
+        if (h->order || a->inner_kept.out != 1)                                                    \
             for (size_t i = 0; i < at->width; i++)                                                 \
-                to[i] = (type)h->bits[i];                                                          \
+                to[(ptrdiff_t)result_of(h, i) * a->inner_kept.out] = (type)h->bits[i];             \
+        else if (sizeof(type) == 8)                                                                \
+            memcpy(to, h->bits, at->width * 8);                                                    \
         else                                                                                       \
             for (size_t i = 0; i < at->width; i++)                                                 \
-                to[(ptrdiff_t)i * a->inner_kept.out] = (type)h->bits[i];                           \
+                to[i] = (type)h->bits[i];                                                          \
     } while (0)
 
-/* Marks the results that are not certain. */
-static void leave(struct across *a, const struct hand *h, const struct place *at) {
+/* Marks a result that is left for the long way. */
+static void mark(struct across *a, size_t row) {
     unsigned char *todo = __atomic_load_n(&a->todo, __ATOMIC_ACQUIRE);
     if (!todo) { /* the first of all */
         unsigned char *mine = calloc(a->s->results, 1);
@@ -525,8 +593,7 @@ static void leave(struct across *a, const struct hand *h, const struct place *at
         else
             free(mine);
     }
-    for (size_t i = 0; i < at->width && todo; i++)
-        if (!h->ok[i] && !(h->length && h->length[i] == 0)) todo[at->row + i] = 1;
+    if (todo) todo[row] = 1;
 }
 
 static void lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
@@ -547,7 +614,8 @@ static void lower_block(struct across *a, struct hand *h, const uint64_t *planes
             PUT(uint64_t);
         }
         if (h->certain || memchr(h->ok, 0, at->width) == NULL) continue;
-        leave(a, h, at);
+        for (size_t i = 0; i < at->width; i++)
+            if (!h->ok[i]) mark(a, at->row + result_of(h, i));
     }
 }
 
@@ -556,20 +624,24 @@ static void lower_block(struct across *a, struct hand *h, const uint64_t *planes
 static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
                       const struct place *at, size_t from, size_t to) {
     const size_t stride = a->width + COLUMN_STEP;
-    const uint64_t first =
-        from * (a->outer == 0 ? 1 : a->s->each / a->s->reduced[0].length); /* the first index */
+    const ptrdiff_t step = a->inner_kept.x * (ptrdiff_t)a->element;
     if (a->way != FOLDED) {
-        clear_planes(a, planes, stride, at->width, first);
-        add_part(a, h, planes, stride, at->x, at->y, at->width, from, to);
+        add_part(a, h, planes, stride, 0, at->x, at->y, at->width, from, to);
         return;
     }
-    for (size_t i = 0; i < at->width; i += a->unit) {
-        const ptrdiff_t move = (ptrdiff_t)i * a->inner_kept.x * (ptrdiff_t)a->element;
-        clear_planes(a, h->fold, FOLD_STRIDE, a->fold * a->unit, first);
-        add_part(a, h, h->fold, FOLD_STRIDE, at->x + move, at->y ? at->y + move : NULL, a->unit,
-                 from, to);
-        merge_folded(a, h->fold);
-        copy_columns(a, planes, stride, i, h->fold, FOLD_STRIDE, 0, a->unit);
+    const size_t most = has_batches(a) ? COLUMN_STEP : a->unit;
+    for (size_t m, i = 0; i < at->width; i += m) {
+        m = at->width - i < most ? at->width - i : most;
+        for (size_t j = 0; j < m; j += a->unit) {
+            const ptrdiff_t move = (ptrdiff_t)(i + j) * step;
+            add_part(a, h, h->fold, FOLD_STRIDE, j * a->fold, at->x + move,
+                     at->y ? at->y + move : NULL, a->unit, from, to);
+        }
+        if (has_batches(a))
+            merge_batch(a, h, m);
+        else
+            merge_folded(a, h->fold);
+        copy_columns(a, planes, stride, i, has_batches(a) ? h->turned : h->fold, FOLD_STRIDE, 0, m);
     }
 }
 
@@ -580,13 +652,20 @@ static size_t block_words(const struct across *a) {
 static void across_task(void *context, size_t task, unsigned worker) {
     struct across *a = context;
     struct hand *h = &a->hands[worker];
-    const struct place at = place_of(a, task / a->parts);
-    const size_t part = task % a->parts,
-                 length = a->outer ? a->s->reduced[0].length : a->inner.length;
-    const size_t from = part * a->each, to = from + a->each < length ? from + a->each : length;
-    uint64_t *planes = a->kept ? a->kept + task * block_words(a) : h->planes;
-    add_block(a, h, planes, &at, from, to);
-    if (a->parts == 1) lower_block(a, h, planes, a->width + COLUMN_STEP, &at);
+    const size_t length = a->outer ? a->s->reduced[0].length : a->inner.length;
+    if (a->parts > 1) {
+        const struct place at = place_of(a, task / a->parts);
+        const size_t from = task % a->parts * a->each;
+        add_block(a, h, a->kept + task * block_words(a), &at, from,
+                  from + a->each < length ? from + a->each : length);
+        return;
+    }
+    const size_t end = (task + 1) * a->group < a->total ? (task + 1) * a->group : a->total;
+    for (size_t block = task * a->group; block < end; block++) {
+        const struct place at = place_of(a, block);
+        add_block(a, h, h->planes, &at, 0, length);
+        lower_block(a, h, h->planes, a->width + COLUMN_STEP, &at);
+    }
 }
 
 static void merge_task(void *context, size_t block, unsigned worker) {
@@ -607,7 +686,7 @@ static int make_hands(struct across *a, unsigned threads) {
                  tile =
                      a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
     const size_t bytes =
-        (planes + fold + 2 * tile + 4 * (WIDTH + COLUMN_STEP) * sizeof(double) + 63) / 64 * 64 +
+        (planes + 2 * fold + 2 * tile + 4 * (WIDTH + COLUMN_STEP) * sizeof(double) + 63) / 64 * 64 +
         256;
     a->hands = calloc(threads, sizeof *a->hands);
     if (!a->hands) return 0;
@@ -619,7 +698,8 @@ static int make_hands(struct across *a, unsigned threads) {
         h->absence.number = UINT64_MAX;
         h->planes = (uint64_t *)(void *)at;
         h->fold = (uint64_t *)(void *)(at + planes);
-        h->tile = at + planes + fold;
+        h->turned = (uint64_t *)(void *)(at + planes + fold);
+        h->tile = at + planes + 2 * fold;
         h->tile2 = h->tile + tile;
         for (int k = 0; k < 4; k++)
             h->value[k] = (double *)(void *)(h->tile2 + tile) + k * (WIDTH + COLUMN_STEP);
@@ -641,6 +721,12 @@ static void finish_hands(struct across *a, unsigned threads, struct absence *abs
     if (a->failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
 }
 
+/* How many of `total` pieces of so many bytes are a task: several tasks a thread, if there are so many. */
+static size_t group_of(size_t total, size_t bytes, unsigned threads) {
+    const size_t group = GROUP_BYTES / (bytes + 1) + 1, most = total / ((size_t)threads * 8) + 1;
+    return group < most ? group : most;
+}
+
 static void plan_parts(struct across *a, unsigned threads) {
     const size_t length = a->outer ? a->s->reduced[0].length : a->inner.length;
     const size_t bytes = a->width * a->s->each * a->element, wanted = (size_t)threads * 8;
@@ -652,6 +738,7 @@ static void plan_parts(struct across *a, unsigned threads) {
     if (parts < 1) parts = 1;
     a->each = length > 0 ? (length + parts - 1) / parts : 1;
     a->parts = (length + a->each - 1) / a->each;
+    a->group = group_of(a->total, bytes, threads);
 }
 
 int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
@@ -679,8 +766,9 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
-        *status =
-            cpu_share(d, s->results * s->each * a.element, a.total * a.parts, across_task, &a);
+        *status = cpu_share(d, s->results * s->each * a.element,
+                            a.parts > 1 ? a.total * a.parts : (a.total + a.group - 1) / a.group,
+                            across_task, &a);
         if (*status == TALLY_OK && a.parts > 1)
             *status = cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
     }
@@ -693,9 +781,9 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
 /* ---- Segments ------------------------------------------------------------------------------- */
 
 /* Segments are columns of a block, too. Short ones are copied, sixteen at a time, and filled up to the longest of
- * them with what adds nothing; longer ones are folded one by one. */
+ * them with what adds nothing; longer ones are folded one by one. Those of a block are sorted by length first,
+ * unless they are all as long. */
 #define SEGMENTS_BLOCK 128
-#define SEGMENTS_TASK  (4 * SEGMENTS_BLOCK)
 #define SHORT          32
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
@@ -711,15 +799,15 @@ static int can_fill(const struct across *a) {
     return (a->forms & ~SUM_FORMS) == 0 || (a->forms & ~KEY_FORMS) == 0;
 }
 
-/* Adds up to COLUMN_STEP segments, none of them empty, to as many columns. */
-static void add_step(const struct across *a, struct hand *h, uint64_t *planes, const size_t *start,
+/* Up to COLUMN_STEP segments, none of them empty, become as many columns from `at` on. */
+static void add_step(const struct across *a, struct hand *h, size_t at, const size_t *start,
                      const size_t *length, size_t count, size_t longest) {
     const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
     const ptrdiff_t pitch = (ptrdiff_t)(COLUMN_STEP * a->element);
     const uint64_t zero = floating ? UINT64_C(1) << (8 * a->element - 1) : 0; /* adds nothing */
     a->k->gather[a->element](a->s->x, start, length, count, longest, keys, zero, h->tile);
-    const struct column_rows in = {h->tile, NULL, pitch, pitch, longest, 0, 1};
-    add_rows(a, planes, FOLD_STRIDE, &in, COLUMN_STEP);
+    const struct column_rows in = {h->tile, NULL, pitch, pitch, longest, 0, 1, 1};
+    add_rows(a, h->planes, a->width + COLUMN_STEP, at, &in, COLUMN_STEP);
 }
 
 /* Adds segments of one length that lie one behind another: rows that are turned. */
@@ -730,55 +818,56 @@ static void add_equal(const struct across *a, struct hand *h, const char *x, siz
         m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
         a->k->transpose[a->element](x + at * a->element, (ptrdiff_t)(n * a->element), count, m,
                                     a->width, h->tile);
-        const struct column_rows in = {h->tile, NULL, pitch, pitch, m, at, 1};
-        add_rows(a, h->planes, a->width + COLUMN_STEP, &in, count);
+        const struct column_rows in = {h->tile, NULL, pitch, pitch, m, at, 1, at == 0};
+        add_rows(a, h->planes, a->width + COLUMN_STEP, 0, &in, count);
     }
 }
 
-/* The short segments by length, so that those that are added together are about as long; how many. */
-static size_t sort_short(const size_t *length, size_t count, unsigned char *order) {
-    unsigned char at[SHORT + 2] = {0};
+/* What is to be done with a segment: 1 ... SHORT: it is that long; then longer ones; then those that are no
+ * column, as they have no elements, or so many that they are left. */
+#define KEYS (SHORT + 3)
+static unsigned char key_of(const struct across *a, size_t length) {
+    if (length == 0 || length * a->element >= LONG_BYTES) return KEYS - 1;
+    return (unsigned char)(length <= SHORT ? length : SHORT + 1);
+}
+
+/* The segments that become columns, in the order of their keys; how many. Of these *shorts are short. */
+static size_t sort_segments(const struct across *a, const size_t *length, size_t count,
+                            unsigned char *order, size_t *shorts) {
+    unsigned char key[SEGMENTS_BLOCK];
+    size_t at[KEYS + 1] = {0};
     for (size_t i = 0; i < count; i++)
-        if (length[i] > 0 && length[i] <= SHORT) at[length[i] + 1]++;
-    for (size_t n = 1; n < SHORT + 2; n++)
-        at[n] = (unsigned char)(at[n] + at[n - 1]);
-    const size_t all = at[SHORT + 1];
+        at[1 + (key[i] = key_of(a, length[i]))]++;
+    for (size_t k = 1; k < KEYS; k++)
+        at[k + 1] += at[k];
+    *shorts = at[SHORT + 1];
+    const size_t all = at[SHORT + 2];
     for (size_t i = 0; i < count; i++)
-        if (length[i] > 0 && length[i] <= SHORT) order[at[length[i]]++] = (unsigned char)i;
+        order[at[key[i]]++] = (unsigned char)i;
     return all;
 }
 
-static void add_segments(const struct across *a, struct hand *h, const size_t *start,
-                         const size_t *length, size_t count) {
-    const size_t stride = a->width + COLUMN_STEP;
-    unsigned char order[SEGMENTS_BLOCK];
-    size_t different = 0;
-    clear_planes(a, h->planes, stride, a->width, 0);
-    for (size_t i = 1; i < count; i++)
-        different |= length[i] ^ length[0];
-    if (!different && length[0] <= SHORT) {
-        add_equal(a, h, a->s->x + start[0] * a->element, length[0], count);
-        return;
-    }
-    const size_t shorts = sort_short(length, count, order);
-    for (size_t c = 0; c < shorts; c += COLUMN_STEP) {
-        const size_t m = shorts - c < COLUMN_STEP ? shorts - c : COLUMN_STEP;
+/* `count` segments, in this order, of which the first `shorts` are short, become as many columns. */
+static void add_sorted(const struct across *a, struct hand *h, const size_t *start,
+                       const size_t *length, const unsigned char *order, size_t count,
+                       size_t shorts) {
+    for (size_t m, c = 0; c < count; c += m) {
+        const int is_short = c < shorts;
+        const size_t end = is_short ? shorts : count;
         size_t from[COLUMN_STEP], n[COLUMN_STEP];
+        m = end - c < COLUMN_STEP ? end - c : COLUMN_STEP;
         for (size_t i = 0; i < m; i++) {
             from[i] = start[order[c + i]];
             n[i] = length[order[c + i]];
         }
-        clear_planes(a, h->fold, FOLD_STRIDE, COLUMN_STEP, 0);
-        add_step(a, h, h->fold, from, n, m, n[m - 1]);
+        if (is_short) {
+            add_step(a, h, c, from, n, m, n[m - 1]);
+            continue;
+        }
         for (size_t i = 0; i < m; i++)
-            copy_columns(a, h->planes, stride, order[c + i], h->fold, FOLD_STRIDE, i, 1);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (length[i] <= SHORT || length[i] * a->element >= LONG_BYTES) continue;
-        clear_planes(a, h->fold, FOLD_STRIDE, a->fold, 0);
-        add_folded(a, h->fold, a->s->x + start[i] * a->element, NULL, length[i], 0);
-        merge_folded(a, h->fold);
-        copy_columns(a, h->planes, stride, i, h->fold, FOLD_STRIDE, 0, 1);
+            add_folded(a, h->fold, i * a->fold, a->s->x + from[i] * a->element, NULL, n[i], 0, 1);
+        merge_batch(a, h, m);
+        copy_columns(a, h->planes, a->width + COLUMN_STEP, c, h->turned, FOLD_STRIDE, 0, m);
     }
 }
 
@@ -804,42 +893,62 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
     }
 }
 
+/* Offsets [first, first + count). */
+static void read_offsets(const struct shaped *s, size_t first, size_t count, size_t *out) {
+    const int32_t *narrow = s->offsets;
+    const int64_t *wide = s->offsets;
+    if (s->offsets_type == TALLY_I32)
+        for (size_t i = 0; i < count; i++)
+            out[i] = (size_t)narrow[first + i];
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = (size_t)wide[first + i];
+}
+
+/* Segments [place->row, place->row + place->width): those that are left are marked. */
+static void fold_segments(struct across *a, struct hand *h, struct place *place) {
+    const struct shaped *s = a->s;
+    size_t start[SEGMENTS_BLOCK + 1], length[SEGMENTS_BLOCK], least = SIZE_MAX, most = 0;
+    unsigned char order[SEGMENTS_BLOCK];
+    const size_t count = place->width, first = place->row;
+    start[0] = start[count] = 0;
+    read_offsets(s, first, count + 1, start);
+    for (size_t i = 0; i < count; i++) {
+        const size_t n = length[i] = start[i + 1] - start[i];
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    /* The next block's elements are asked for while this one's are looked at in another order. */
+    const char *next = s->x + start[count] * a->element;
+    const size_t bytes = (start[count] - start[0]) * a->element;
+    for (size_t b = 0; b < bytes && b < 32768; b += 64)
+        __builtin_prefetch(next + b, 0, 2);
+    h->order = NULL;
+    if (least == most && most > 0 && most <= SHORT)
+        add_equal(a, h, s->x + start[0] * a->element, most, count);
+    else {
+        size_t shorts;
+        place->width = sort_segments(a, length, count, order, &shorts);
+        add_sorted(a, h, start, length, order, place->width, shorts);
+        h->order = order;
+    }
+    for (size_t i = 0; i < place->width && a->divides; i++)
+        h->value[3][i] = (double)(int64_t)length[result_of(h, i)];
+    if (place->width > 0) lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
+    h->order = NULL;
+    if (least == 0) lower_empty(a, h, first, length, count);
+    for (size_t i = 0; i < count && most * a->element >= LONG_BYTES; i++)
+        if (length[i] * a->element >= LONG_BYTES) mark(a, first + i);
+}
+
 static void segments_task(void *context, size_t task, unsigned worker) {
     struct across *a = context;
-    struct hand *h = &a->hands[worker];
-    const struct shaped *s = a->s;
-    const size_t end =
-        s->results - task * SEGMENTS_TASK < SEGMENTS_TASK ? s->results : (task + 1) * SEGMENTS_TASK;
-    for (size_t at = task * SEGMENTS_TASK; at < end; at += SEGMENTS_BLOCK) {
-        size_t start[SEGMENTS_BLOCK], length[SEGMENTS_BLOCK], empty = 0, giants = 0;
-        struct place place = {s->x, NULL, (ptrdiff_t)at, at, at, 0, 0};
+    const size_t each = a->group * SEGMENTS_BLOCK, begin = task * each, all = a->s->results;
+    const size_t end = all - begin < each ? all : begin + each;
+    for (size_t at = begin; at < end; at += SEGMENTS_BLOCK) {
+        struct place place = {.x = a->s->x, .out = (ptrdiff_t)at, .number = at, .row = at};
         place.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
-        const size_t begin = (size_t)offset_at(s->offsets, s->offsets_type, at);
-        size_t behind = begin;
-        for (size_t i = 0; i < place.width; i++) {
-            start[i] = behind;
-            behind = (size_t)offset_at(s->offsets, s->offsets_type, at + i + 1);
-            length[i] = behind - start[i];
-            empty += length[i] == 0;
-            giants += length[i] * a->element >= LONG_BYTES;
-            h->value[3][i] = length[i] ? (double)length[i] : 1;
-        }
-        /* The next block's elements are asked for while this one's are looked at in another order. */
-        const char *next = s->x + behind * a->element;
-        const size_t bytes = (behind - begin) * a->element;
-        for (size_t b = 0; b < bytes && b < 32768; b += 64)
-            __builtin_prefetch(next + b, 0, 2);
-        if (empty < place.width) {
-            add_segments(a, h, start, length, place.width);
-            h->length = length;
-            lower_block(a, h, h->planes, a->width + COLUMN_STEP, &place);
-        }
-        if (empty > 0) lower_empty(a, h, at, length, place.width);
-        if (giants > 0) {
-            for (size_t i = 0; i < place.width; i++)
-                h->ok[i] = length[i] * a->element < LONG_BYTES;
-            leave(a, h, &place);
-        }
+        fold_segments(a, &a->hands[worker], &place);
     }
 }
 
@@ -859,14 +968,16 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
     if (s->n / s->results * a.element >= LONG_BYTES) return 0;
     if (!plan_forms(&a) || !can_fill(&a)) return 0;
     a.inner_kept = (struct extent){.length = s->results, .out = 1, .number = 1};
+    a.total = (s->results + SEGMENTS_BLOCK - 1) / SEGMENTS_BLOCK;
+    a.group = group_of(a.total, s->n * a.element / a.total, d->threads);
     a.way = COPIED; /* a tile is needed */
     *status = TALLY_OK;
     if (!make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
         a.way = FOLDED;
-        *status = cpu_share(d, s->n * a.element + s->results * 8,
-                            (s->results + SEGMENTS_TASK - 1) / SEGMENTS_TASK, segments_task, &a);
+        *status = cpu_share(d, s->n * a.element + s->results * 8, (a.total + a.group - 1) / a.group,
+                            segments_task, &a);
     }
     finish_hands(&a, d->threads, absence, status);
     *todo = a.todo;

@@ -65,16 +65,19 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define DOUBLES_OF_INTS(h)   (vf64) _mm512_cvtepi32_pd((__m256i)(h))
 #define DOUBLES_OF_WORDS(h)  (vf64) _mm512_cvtepu32_pd((__m256i)(h))
 #define FLOATS_OF_DOUBLES(v) (vf32half) _mm512_cvtpd_ps((__m512d)(v))
+#define WIDE_OF_WORDS(h)     (vu64) _mm512_cvtepu32_epi64((__m256i)(h))
 #elif TALLY_VECTOR == 32
 #define DOUBLES_OF_FLOATS(h) (vf64) _mm256_cvtps_pd((__m128)(h))
 #define DOUBLES_OF_INTS(h)   (vf64) _mm256_cvtepi32_pd((__m128i)(h))
 #define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
 #define FLOATS_OF_DOUBLES(v) (vf32half) _mm256_cvtpd_ps((__m256d)(v))
+#define WIDE_OF_WORDS(h)     (vu64) _mm256_cvtepu32_epi64((__m128i)(h))
 #else
 #define DOUBLES_OF_FLOATS(h) __builtin_convertvector(h, vf64)
 #define DOUBLES_OF_INTS(h)   __builtin_convertvector(h, vf64)
 #define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
 #define FLOATS_OF_DOUBLES(v) __builtin_convertvector(v, vf32half)
+#define WIDE_OF_WORDS(h)     __builtin_convertvector(h, vu64)
 #endif
 
 /* The k-th vector of doubles. */
@@ -88,19 +91,16 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
     memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
     return DOUBLES_OF_INTS(h);
 }
-#define DOUBLE_f64(p, k) VECTOR_LOAD(vf64, (p) + (k)*LANES(double))
-#define DOUBLE_f32(p, k)                                                                           \
-    __builtin_convertvector(VECTOR_LOAD(vf32half, (p) + (k)*LANES(double)), vf64)
+#define DOUBLE_f64(p, k)  VECTOR_LOAD(vf64, (p) + (k)*LANES(double))
+#define DOUBLE_f32(p, k)  DOUBLES_OF_FLOATS(VECTOR_LOAD(vf32half, (p) + (k)*LANES(double)))
 #define DOUBLE_f16(p, k)  half_of(LOAD_F16((p) + (k) / 2 * LANES(float)), (k) % 2)
 #define DOUBLE_bf16(p, k) half_of(LOAD_BF16((p) + (k) / 2 * LANES(float)), (k) % 2)
 #define DOUBLE_i8(p, k)   half_of_ints(BITS_i8(p, (k) / 2), (k) % 2)
 #define DOUBLE_u8(p, k)   half_of_ints(BITS_u8(p, (k) / 2), (k) % 2)
 #define DOUBLE_i16(p, k)  half_of_ints(BITS_i16(p, (k) / 2), (k) % 2)
 #define DOUBLE_u16(p, k)  half_of_ints(BITS_u16(p, (k) / 2), (k) % 2)
-#define DOUBLE_i32(p, k)                                                                           \
-    __builtin_convertvector(VECTOR_LOAD(vi32half, (p) + (k)*LANES(double)), vf64)
-#define DOUBLE_u32(p, k)                                                                           \
-    __builtin_convertvector(VECTOR_LOAD(vu32half, (p) + (k)*LANES(double)), vf64)
+#define DOUBLE_i32(p, k)  DOUBLES_OF_INTS(VECTOR_LOAD(vi32half, (p) + (k)*LANES(double)))
+#define DOUBLE_u32(p, k)  DOUBLES_OF_WORDS(VECTOR_LOAD(vu32half, (p) + (k)*LANES(double)))
 
 /* Rows that are taken together: a column's planes are loaded and stored once for them. */
 #define ROWS_AT_ONCE 8
@@ -122,28 +122,39 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
     for (size_t r0 = 0; r0 < in->rows; r0 += ROWS_AT_ONCE)                                         \
         for (size_t c = 0; c < width; c += STEP)
 
-/* Of the step at column c, rows [r0, r1): `p` is the row's elements, of which the last may be a
- * copy that is filled up. What is asked for ahead: the same columns of the next rows; where there are none, the
+/* Of the step at column c, rows [r0, r1): `p` is the row's elements. Those of a last step that is not whole are
+ * copied first and filled up. What is asked for ahead: the same columns of the next rows; where there are none, the
  * next columns. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
         const int dense = (pitch) == (ptrdiff_t)(width * sizeof(element));                         \
-        const ptrdiff_t ahead = dense || r1 < in->rows ? (pitch)*ROWS_AT_ONCE : 1024;              \
-        const int whole = width - c >= STEP;                                                       \
-        for (size_t r = r0; r < r1; r++) {                                                         \
-            const element *p = (const element *)(base + (ptrdiff_t)r * (pitch)) + c;               \
-            element some[STEP];                                                                    \
-            if (whole)                                                                             \
-                PREFETCH(p, STEP * sizeof(element), ahead, 2);                                     \
-            else {                                                                                 \
-                memset(some, 0, sizeof some);                                                      \
-                memcpy(some, p, (width - c) * sizeof *p);                                          \
-                p = some;                                                                          \
-            }                                                                                      \
+        const ptrdiff_t ahead = dense ? 8192 : r1 < in->rows ? (pitch)*ROWS_AT_ONCE : 4096;        \
+        element some[ROWS_AT_ONCE][STEP];                                                          \
+        ptrdiff_t step;                                                                            \
+        const char *at_row = WHOLE_ROWS(element, base, pitch, some, &step);                        \
+        for (size_t r = r0; r < r1; r++, at_row += step) {                                         \
+            const element *p = (const element *)at_row;                                            \
+            PREFETCH(p, STEP * sizeof(element), ahead, 2);                                         \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     } while (0)
+#define WHOLE_ROWS(element, base, pitch, some, step)                                               \
+    whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
+               (width - c) * sizeof(element), STEP * sizeof(element), (char *)(some), step)
+
+/* Rows of `bytes` bytes, or of a step's where there are more: where they lie, and how far apart; or a copy, if
+ * they are shorter than a step. */
+ALWAYS_INLINE const char *whole_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t bytes,
+                                     size_t whole, char *copy, ptrdiff_t *step) {
+    *step = pitch;
+    if (bytes >= whole) return x;
+    *step = (ptrdiff_t)whole;
+    memset(copy, 0, rows * whole);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(copy + r * whole, x + (ptrdiff_t)r * pitch, bytes);
+    return copy;
+}
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
 
@@ -160,9 +171,22 @@ ALWAYS_INLINE vf64 absolute(vf64 v) {
     return (vf64)((vi64)v & INT64_MAX);
 }
 
+/* a + b and a - b by the multipliers, which have little else to do here: processors that start two additions a cycle
+ * start two multiplications beside them. */
+#if TALLY_VECTOR == 64
+#define PLUS(a, b)  (vf64) _mm512_fmadd_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
+#define MINUS(a, b) (vf64) _mm512_fmsub_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
+#elif TALLY_VECTOR == 32 && defined(__FMA__)
+#define PLUS(a, b)  (vf64) _mm256_fmadd_pd((__m256d)(a), _mm256_set1_pd(1), (__m256d)(b))
+#define MINUS(a, b) (vf64) _mm256_fmsub_pd((__m256d)(a), _mm256_set1_pd(1), (__m256d)(b))
+#else
+#define PLUS(a, b)  ((a) + (b))
+#define MINUS(a, b) ((a) - (b))
+#endif
+
 /* a + b = *sum + the result. */
 ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
-    const vf64 t = a + b, z = t - a, error = (a - (t - z)) + (b - z);
+    const vf64 t = a + b, z = t - a, error = PLUS(a - (t - z), MINUS(b, z));
     *sum = t;
     return error;
 }
@@ -207,19 +231,40 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 #define PRODUCT_short   ADD_SHORT_PRODUCT
 #define PRODUCT_long    ADD_PRODUCT
 
-#define SUM_KERNEL(op, name, element, ADD)                                                         \
+/* The first of all: what is not finite makes the bound a NaN. */
+#define FIRST(v)                                                                                   \
+    do {                                                                                           \
+        s[k] = (v);                                                                                \
+        b[k] = (v) - (v);                                                                          \
+    } while (0)
+
+/* The planes of a step: as they are in memory, or of nothing. -0 adds nothing, not even a sign. */
+#define FETCH_SUM(s, e, b, at)                                                                     \
+    const int starts = in->starts && r0 == 0;                                                      \
+    for (size_t k = 0; k < DOUBLES; k++)                                                           \
+        if (starts) {                                                                              \
+            s[k] = -(vf64){0};                                                                     \
+            e[k] = b[k] = (vf64){0};                                                               \
+        } else {                                                                                   \
+            s[k] = VECTOR_LOAD(vf64, (at) + k * LANES(double));                                    \
+            e[k] = VECTOR_LOAD(vf64, (at) + stride + k * LANES(double));                           \
+            b[k] = VECTOR_LOAD(vf64, (at) + 2 * stride + k * LANES(double));                       \
+        }
+
+#define SUM_KERNEL(op, name, element, ADD, FIRST)                                                  \
     static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
                                                const struct column_rows *in, size_t width) {       \
         EACH_ROW_BLOCK(element) {                                                                  \
             double *at = (double *)planes + c;                                                     \
             vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            FETCH(s, at, double);                                                                  \
-            FETCH(e, at + stride, double);                                                         \
-            FETCH(b, at + 2 * stride, double);                                                     \
+            FETCH_SUM(s, e, b, at)                                                                 \
             EACH_ROW(                                                                              \
                 element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
                     const vf64 v = DOUBLE_##name(p, k);                                            \
-                    ADD(v);                                                                        \
+                    if (starts && r == 0)                                                          \
+                        FIRST(v);                                                                  \
+                    else                                                                           \
+                        ADD(v);                                                                    \
                 });                                                                                \
             STORE(at, s, double);                                                                  \
             STORE(at + stride, e, double);                                                         \
@@ -233,17 +278,13 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
         EACH_ROW_BLOCK(element) {                                                                  \
             double *at = (double *)planes + c;                                                     \
             vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
-            FETCH(s, at, double);                                                                  \
-            FETCH(e, at + stride, double);                                                         \
-            FETCH(b, at + 2 * stride, double);                                                     \
+            FETCH_SUM(s, e, b, at)                                                                 \
             EACH_ROW(element, in->x, in->x_row, {                                                  \
-                const element *q = (const element *)(in->y + (ptrdiff_t)r * in->y_row) + c;        \
                 element others[STEP];                                                              \
-                if (!whole) {                                                                      \
-                    memset(others, 0, sizeof others);                                              \
-                    memcpy(others, q, (width - c) * sizeof *q);                                    \
-                    q = others;                                                                    \
-                }                                                                                  \
+                ptrdiff_t none;                                                                    \
+                const element *q = (const element *)whole_rows(                                    \
+                    in->y + (ptrdiff_t)r * in->y_row + c * sizeof(element), 0, 1,                  \
+                    (width - c) * sizeof(element), sizeof others, (char *)others, &none);          \
                 for (size_t k = 0; k < DOUBLES; k++) {                                             \
                     const vf64 v = DOUBLE_##name(p, k), w = DOUBLE_##name(q, k);                   \
                     ADD(v, w);                                                                     \
@@ -256,10 +297,10 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
     }
 
 #define SUM_KERNELS(name, element, length)                                                         \
-    SUM_KERNEL(one, name, element, ADD_ONE)                                                        \
-    SUM_KERNEL(two, name, element, ADD_TWO)                                                        \
-    SUM_KERNEL(magnitudes, name, element, ADD_MAGNITUDE)                                           \
-    SUM_KERNEL(squares, name, element, SQUARE_##length)                                            \
+    SUM_KERNEL(one, name, element, ADD_ONE, FIRST)                                                 \
+    SUM_KERNEL(two, name, element, ADD_TWO, FIRST)                                                 \
+    SUM_KERNEL(magnitudes, name, element, ADD_MAGNITUDE, ADD_MAGNITUDE)                            \
+    SUM_KERNEL(squares, name, element, SQUARE_##length, SQUARE_##length)                           \
     PAIR_KERNEL(name, element, PRODUCT_##length)
 
 SUM_KERNELS(i8, loose_i8, short)
@@ -555,11 +596,46 @@ ALWAYS_INLINE void block_64(const char *x, ptrdiff_t row, __mmask8 there, size_t
     turn_64(a, columns, width, out);
 }
 
+/* Rows of four elements that lie side by side: vectors of whole rows. */
+ALWAYS_INLINE void rows_of_four_64(const char *x, size_t width, uint64_t *out) {
+    const __m512i first = _mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13),
+                  second = _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),
+                  c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);
+    for (size_t k = 0; k < 2; k++) { /* columns 2 k and 2 k + 1, of four rows each */
+        const __m512i p = _mm512_permutex2var_epi64(a, k ? second : first, b),
+                      q = _mm512_permutex2var_epi64(c, k ? second : first, d);
+        _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));
+        _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));
+    }
+}
+
+ALWAYS_INLINE void rows_of_four_32(const char *x, size_t width, uint32_t *out) {
+    const __m512i first =
+                      _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29),
+                  second = _mm512_add_epi32(first, _mm512_set1_epi32(2));
+    const __m512i a = _mm512_loadu_si512(x), b = _mm512_loadu_si512(x + 64),
+                  c = _mm512_loadu_si512(x + 128), d = _mm512_loadu_si512(x + 192);
+    for (size_t k = 0; k < 2; k++) {
+        const __m512i p = _mm512_permutex2var_epi32(a, k ? second : first, b),
+                      q = _mm512_permutex2var_epi32(c, k ? second : first, d);
+        _mm512_storeu_si512(out + 2 * k * width, _mm512_shuffle_i64x2(p, q, 0x44));
+        _mm512_storeu_si512(out + (2 * k + 1) * width, _mm512_shuffle_i64x2(p, q, 0xee));
+    }
+}
+
+/* Bytes ahead of a short row that are asked for. */
+#define AHEAD 8192
+
 static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, size_t columns,
                                   size_t width, char *to) {
     uint64_t *out = (uint64_t *)(void *)to;
     size_t r = 0;
-    const ptrdiff_t ahead = row >= 128 ? 8 * row : 2048;
+    const ptrdiff_t ahead = row >= 128 ? 8 * row : AHEAD;
+    for (; columns == 4 && row == 32 && r + 8 <= rows; r += 8) {
+        PREFETCH(x + (ptrdiff_t)r * 32, 256, AHEAD, 2);
+        rows_of_four_64(x + (ptrdiff_t)r * 32, width, out + r);
+    }
     for (; r + 8 <= rows; r += 8) {
         for (ptrdiff_t i = 0; i < 8; i++)
             PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 8, ahead, 2);
@@ -613,7 +689,11 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
                                   size_t width, char *to) {
     uint32_t *out = (uint32_t *)(void *)to;
     size_t r = 0;
-    const ptrdiff_t ahead = row >= 128 ? 16 * row : 2048;
+    const ptrdiff_t ahead = row >= 128 ? 16 * row : AHEAD;
+    for (; columns == 4 && row == 16 && r + 16 <= rows; r += 16) {
+        PREFETCH(x + (ptrdiff_t)r * 16, 256, AHEAD, 2);
+        rows_of_four_32(x + (ptrdiff_t)r * 16, width, out + r);
+    }
     for (; r + 16 <= rows; r += 16) {
         for (ptrdiff_t i = 0; i < 16; i += row >= 64 ? 1 : 4)
             PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 4, ahead, 2);
@@ -691,6 +771,17 @@ GATHER(4, loose_u32)
 GATHER(8, loose_u64)
 #endif
 
+#define FALLS(bytes, type)                                                                         \
+    static int CONCAT(falls_##bytes, TALLY_ISA)(const void *offsets, size_t n) {                   \
+        const type *o = offsets;                                                                   \
+        type wrong = 0;                                                                            \
+        for (size_t i = 1; i < n; i++)                                                             \
+            wrong |= o[i] < o[i - 1];                                                              \
+        return wrong != 0;                                                                         \
+    }
+FALLS(4, int32_t)
+FALLS(8, int64_t)
+
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
 /* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
@@ -725,7 +816,7 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
             } else {
                 const vf64 odd = any_set((vu64)~plain) ? to_odd(high, low) : high;
                 const vf32half f = FLOATS_OF_DOUBLES(odd);
-                const vu64 value = __builtin_convertvector((vu32half)f, vu64);
+                const vu64 value = WIDE_OF_WORDS((vu32half)f);
                 memcpy(bits + i, &value, sizeof value);
             }
             memset(ok + i, 1, LANES(double));
@@ -741,7 +832,7 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
             const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
             if (type == TALLY_F32) {
                 const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
-                const vu64 value = __builtin_convertvector((vu32half)f, vu64);
+                const vu64 value = WIDE_OF_WORDS((vu32half)f);
                 certain = __builtin_convertvector((vi32half)(f == g), vi64);
                 memcpy(bits + i, &value, sizeof value);
             } else {
@@ -882,11 +973,11 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
 /* ---- The table ------------------------------------------------------------------------------ */
 
 #define SUM_FORM(kernel, name)                                                                     \
-    { 3, 8, ISA_NAME(clear_sum), CONCAT(kernel##_##name, TALLY_ISA), ISA_NAME(merge_sum) }
+    { 3, 8, 1, ISA_NAME(clear_sum), CONCAT(kernel##_##name, TALLY_ISA), ISA_NAME(merge_sum) }
 #define KEY_FORM(planes, lane, clear, kernel, name, merge)                                         \
     {                                                                                              \
-        planes, lane / 8, CONCAT(clear##_##lane, TALLY_ISA), CONCAT(kernel##_##name, TALLY_ISA),   \
-            CONCAT(merge##_##lane, TALLY_ISA)                                                      \
+        planes, lane / 8, 0, CONCAT(clear##_##lane, TALLY_ISA),                                    \
+            CONCAT(kernel##_##name, TALLY_ISA), CONCAT(merge##_##lane, TALLY_ISA)                  \
     }
 
 #define FLOATS(X)                                                                                  \
@@ -909,8 +1000,8 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
     LONG(X)
 
 #define ONE(NAME, name)                                                                            \
-    [TALLY_##                                                                                      \
-        NAME] = {3, 8, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
+    [TALLY_##NAME] = {                                                                             \
+        3, 8, 1, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
 #define TWO(NAME, name)        [TALLY_##NAME] = SUM_FORM(two, name),
 #define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
 #define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
@@ -935,9 +1026,9 @@ const struct column_kernels ISA_NAME(column_kernels) = {
              [FORM_MAGNITUDES] = {FLOATS(MAGNITUDES)},
              [FORM_SQUARES] = {FLOATS(SQUARES)},
              [FORM_PRODUCTS] = {FLOATS(PRODUCTS)},
-             [FORM_WIDE] = {[TALLY_I64] = {2, 8, ISA_NAME(clear_words), ISA_NAME(wide_i64),
+             [FORM_WIDE] = {[TALLY_I64] = {2, 8, 0, ISA_NAME(clear_words), ISA_NAME(wide_i64),
                                            ISA_NAME(merge_wide)},
-                            [TALLY_U64] = {2, 8, ISA_NAME(clear_words), ISA_NAME(wide_u64),
+                            [TALLY_U64] = {2, 8, 0, ISA_NAME(clear_words), ISA_NAME(wide_u64),
                                            ISA_NAME(merge_wide)}},
              [FORM_ORDER] = {ALL(ORDER)},
              [FORM_LEAST] = {ALL(LEAST)},
@@ -951,6 +1042,7 @@ const struct column_kernels ISA_NAME(column_kernels) = {
                [2] = ISA_NAME(gather_2),
                [4] = ISA_NAME(gather_4),
                [8] = ISA_NAME(gather_8)},
+    .falls = {[4] = ISA_NAME(falls_4), [8] = ISA_NAME(falls_8)},
     .transpose = {[1] = ISA_NAME(transpose_1),
                   [2] = ISA_NAME(transpose_2),
                   [4] = ISA_NAME(transpose_4),

@@ -45,10 +45,12 @@ struct column_rows {
     ptrdiff_t x_row, y_row; /* bytes */
     size_t rows;
     uint64_t first, step;
+    int starts; /* these are the first rows: what the planes hold is not looked at (column_form.starts) */
 };
 
 struct column_form {
     unsigned planes, lane; /* 0 where there is no such form */
+    int starts;            /* add() can start; other forms have to be cleared before */
     /* Makes columns [0, width) know nothing; indices start at `first`. */
     void (*clear)(uint64_t *planes, size_t stride, size_t width, uint64_t first);
     void (*add)(uint64_t *planes, size_t stride, const struct column_rows *in, size_t width);
@@ -63,6 +65,8 @@ struct column_kernels {
      * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
     void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
                          char *out);
+    /* Whether one of o[1..n), signed integers of that many bytes, is less than the one before it. */
+    int (*falls[9])(const void *o, size_t n);
     /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
      * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
      * their first element where `again`, else with `fill`. There is room for eight rows, or sixteen of 4 bytes,

@@ -2,9 +2,12 @@
  * shaped.c - reductions in parts on the CPU: which way suits a shape.
  */
 #include "cpu/across.h"
+#include "cpu/columns.h"
 #include "cpu/groups.h"
+#include "cpu/kernels.h"
 #include "cpu/rows.h"
 #include "status.h"
+#include "types.h"
 
 #include <stdlib.h>
 
@@ -14,36 +17,24 @@
 
 struct offsets_job {
     const struct shaped *s;
+    const struct column_kernels *k;
     size_t bad; /* the first that falls or lies outside; SIZE_MAX: none */
 };
-
-/* Whether offsets [first, last) all lie in [0, n], and none is less than the one before it. */
-#define OFFSETS_GOOD(type)                                                                         \
-    do {                                                                                           \
-        const type *o = s->offsets;                                                                \
-        int wrong = 0;                                                                             \
-        if (first == 0) {                                                                          \
-            wrong |= o[0] < 0;                                                                     \
-            first = 1;                                                                             \
-        }                                                                                          \
-        for (size_t k = first; k < last; k++)                                                      \
-            wrong |= o[k] < o[k - 1];                                                              \
-        good = !wrong && (uint64_t)o[last - 1] <= s->n;                                            \
-    } while (0)
 
 static void offsets_task(void *context, size_t task, unsigned worker) {
     struct offsets_job *job = context;
     const struct shaped *s = job->s;
     size_t first = task * OFFSETS_TASK, last = first + OFFSETS_TASK;
-    int good;
     (void)worker;
     if (last > s->results + 1) last = s->results + 1;
+    /* Offsets that never fall are as good as the first and the last of them. */
+    const size_t size = type_size(s->offsets_type), before = first > 0 ? first - 1 : 0;
+    const char *offsets = s->offsets;
     size_t i = first;
-    if (s->offsets_type == TALLY_I32)
-        OFFSETS_GOOD(int32_t);
-    else
-        OFFSETS_GOOD(int64_t);
-    if (good) return;
+    if (!job->k->falls[size](offsets + before * size, last - before) &&
+        offset_at(offsets, s->offsets_type, before) >= 0 &&
+        (uint64_t)offset_at(offsets, s->offsets_type, last - 1) <= s->n)
+        return;
     for (; i < last; i++) {
         const int64_t at = offset_at(s->offsets, s->offsets_type, i);
         if (at < 0 || (uint64_t)at > s->n ||
@@ -58,7 +49,7 @@ static void offsets_task(void *context, size_t task, unsigned worker) {
 }
 
 static tally_status check_offsets(struct cpu_device *d, const struct shaped *s) {
-    struct offsets_job job = {s, SIZE_MAX};
+    struct offsets_job job = {s, cpu_columns_named(d->kernels->isa), SIZE_MAX};
     const size_t count = s->results + 1;
     const tally_status shared = cpu_share(
         d, count * 8, count / OFFSETS_TASK + (count % OFFSETS_TASK != 0), offsets_task, &job);
