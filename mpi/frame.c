@@ -1,19 +1,23 @@
 /* frame.c - see frame.h. */
 #include "frame.h"
 
-uint64_t question_add(uint64_t hash, const void *bytes, size_t size) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
+/* ---- Counts --------------------------------------------------------------------------------- */
+
+static int bits_a_count(int ranks) {
+    return 63 / counts_a_word(ranks);
 }
 
-static void put_half(int64_t *word, uint32_t h) {
-    const uint64_t square = (uint64_t)h * h;
-    word[0] = h;
-    word[1] = (int64_t)(square & 0xffffffff);
-    word[2] = (int64_t)(square >> 32);
+void count_rank(int64_t *word, int i, int ranks) {
+    const int each = counts_a_word(ranks);
+    word[i / each] += (int64_t)1 << i % each * bits_a_count(ranks);
 }
+
+int64_t read_count(const int64_t *word, int i, int ranks) {
+    const int each = counts_a_word(ranks), bits = bits_a_count(ranks);
+    return word[i / each] >> i % each * bits & (((int64_t)1 << bits) - 1);
+}
+
+/* ---- The hash ------------------------------------------------------------------------------- */
 
 /* Whether all of the numbers that were added up are equal: by Cauchy and Schwarz, if their mean's square is the
  * mean of their squares. The sums are below 2^63 and the squares below 2^31 * 2^64. */
@@ -24,24 +28,35 @@ static int all_equal(const int64_t *word, int ranks) {
     return sum * sum == squares * (unsigned)ranks;
 }
 
-void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int rank) {
-    for (int i = 0; i < FRAME_PAYLOAD; i++)
+/* ---- The frame ------------------------------------------------------------------------------ */
+
+void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int is_wide, int rank,
+                int ranks) {
+    const uint64_t h = hash >> 32, square = h * h;
+    const int payload = frame_payload(ranks);
+    frame[FRAME_HASH] = (int64_t)h;
+    frame[FRAME_HASH + 1] = (int64_t)(square & 0xffffffff);
+    frame[FRAME_HASH + 2] = (int64_t)(square >> 32);
+    frame[FRAME_RANK] = status == TALLY_OK ? 0 : rank;
+    for (int i = FRAME_COUNTS; i < payload; i++)
         frame[i] = 0;
-    put_half(frame + FRAME_HASH, (uint32_t)hash);
-    put_half(frame + FRAME_HASH + 3, (uint32_t)(hash >> 32));
-    if (status == TALLY_OK) return;
-    frame[FRAME_STATUS + (status - 1) / 2] = (int64_t)1 << 32 * ((status - 1) % 2);
-    frame[FRAME_RANK] = rank;
+    if (status != TALLY_OK) count_rank(frame + FRAME_COUNTS, (int)status - 1, ranks);
+    if (is_wide) count_rank(frame + FRAME_COUNTS, WIDE - 1, ranks);
 }
 
 struct verdict frame_read(const int64_t *frame, int ranks) {
     struct verdict v = {.rank = frame[FRAME_RANK]};
-    for (int s = 2 * (FRAME_RANK - FRAME_STATUS); s > 0; s--) {
-        const int64_t count = frame[FRAME_STATUS + (s - 1) / 2] >> 32 * ((s - 1) % 2) & 0xffffffff;
-        v.failed += count;
-        if (count > 0) v.status = (tally_status)s;
+    int64_t any = 0;
+    for (int i = FRAME_COUNTS; i < frame_payload(ranks); i++)
+        any |= frame[i];
+    if (any) {
+        for (int s = STATUSES; s > 0; s--) {
+            const int64_t count = read_count(frame + FRAME_COUNTS, s - 1, ranks);
+            v.failed += count;
+            if (count > 0) v.status = (tally_status)s;
+        }
+        v.wide = read_count(frame + FRAME_COUNTS, WIDE - 1, ranks);
     }
-    v.alike = all_equal(frame + FRAME_HASH, ranks) && all_equal(frame + FRAME_HASH + 3, ranks);
-    if (v.status == TALLY_OK && !v.alike) v.status = TALLY_EINVAL;
+    if (v.status == TALLY_OK && !all_equal(frame + FRAME_HASH, ranks)) v.status = TALLY_EINVAL;
     return v;
 }

@@ -5,12 +5,15 @@
  * It is of one length, whatever is asked, and of 64-bit integers that MPI_SUM adds up. So ranks that ask for
  * different things still exchange matching messages, and all of them see from the sums that they do:
  *
- *   hash      Each half h of a 64-bit hash of the question goes in as h and as h^2 (in two words of 32 bits).
- *             Added up over p ranks, (sum of h)^2 = p (sum of h^2) if and only if all h are equal.
- *   status    For each status the number of ranks that failed with it, two numbers of 32 bits a word.
+ *   hash      A 32-bit hash h of the question goes in as h and as h^2 (in two words of 32 bits). Added up over
+ *             p ranks, (sum of h)^2 = p (sum of h^2) if and only if all h are equal.
  *   rank      The sum of the ranks that failed: the rank, where it is one.
- *   payload   Words of a state, or of bits.
+ *   counts    For each status the number of ranks that failed with it, and the number of those whose state does
+ *             not fit the payload: as many counts a word as can be added up over all ranks.
+ *   payload   Words of a state, or of bits: what is left of the frame.
  *
+ * The frame is as long as a message can be that shared memory and most networks send at once with its header;
+ * of twice the length it takes nearly twice as long (docs/cluster.md).
  * No number reaches 2^31 times 2^32, for up to 2^31 - 1 ranks.
  */
 #ifndef TALLY_MPI_FRAME_H
@@ -19,33 +22,62 @@
 #include "tally_mpi.h"
 
 enum {
-    FRAME_HASH = 0,   /* h, low and high half of h^2, for the low and the high half of the hash */
-    FRAME_STATUS = 6, /* five words for the statuses 1 to 10 */
-    FRAME_RANK = 11,
-    FRAME_PAYLOAD = 12,
-    /* The longest state of one operator: n, and the words of a sum and a sum of squares of floats. */
-    FRAME_PAYLOAD_WORDS = 1 + 72 + 140,
-    FRAME_WORDS = FRAME_PAYLOAD + FRAME_PAYLOAD_WORDS
+    FRAME_WORDS = 32,
+    FRAME_HASH = 0, /* h, low and high half of h^2 */
+    FRAME_RANK = 3,
+    FRAME_COUNTS = 4,
+    STATUSES = 10,         /* 1 to 10 */
+    COUNTS = STATUSES + 1, /* and one of the ranks whose state does not fit */
+    WIDE = COUNTS          /* its number; those of the statuses are their own */
 };
 _Static_assert(8 * FRAME_WORDS == TALLY_MPI_FRAME_BYTES, "as the header says");
+_Static_assert(STATUSES == (int)TALLY_ESTOPPED, "a count for every status");
+
+/* ---- Counts of ranks, several in a word ---- */
+
+/* How many counts of up to `ranks` fit in 63 bits. */
+static inline int counts_a_word(int ranks) {
+    return 63 / (32 - __builtin_clz((unsigned)ranks));
+}
+/* How many words `count` of them take. */
+static inline int words_of_counts(int count, int ranks) {
+    return (count + counts_a_word(ranks) - 1) / counts_a_word(ranks);
+}
+/* The i-th count: adds this rank to it, or reads it. */
+void count_rank(int64_t *word, int i, int ranks);
+int64_t read_count(const int64_t *word, int i, int ranks);
+
+/* Where the payload begins, and how many words it has. */
+static inline int frame_payload(int ranks) {
+    return FRAME_COUNTS + words_of_counts(COUNTS, ranks);
+}
+static inline int frame_room(int ranks) {
+    return FRAME_WORDS - frame_payload(ranks);
+}
 
 /* ---- The hash of a question ---- */
 
-#define QUESTION_START UINT64_C(0xcbf29ce484222325)
-uint64_t question_add(uint64_t hash, const void *bytes, size_t size);
+#define QUESTION_START UINT64_C(0x9e3779b97f4a7c15)
+/* The hash of what was asked so far and one number more. */
+static inline uint64_t question_add(uint64_t hash, uint64_t number) {
+    hash = (hash ^ number) * UINT64_C(0xff51afd7ed558ccd);
+    return hash ^ hash >> 32;
+}
 
 /* ---- One frame ---- */
 
-/* The header of a rank that asks for what `hash` says and came to `status`. The payload is left as it is. */
-void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int rank);
+/* The header of a rank that asks for what `hash` says and came to `status`. is_wide: its state does not fit. The
+ * payload is left as it is. */
+void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int is_wide, int rank,
+                int ranks);
 
 /* What the frames of all ranks, added up, say. */
 struct verdict {
     tally_status
         status; /* the lowest that a rank has failed with; TALLY_EINVAL where the questions differ */
-    int alike;  /* all ask for the same */
     int64_t failed; /* how many ranks have failed */
     int64_t rank;   /* which, where it is one */
+    int64_t wide;   /* how many have a state that does not fit */
 };
 struct verdict frame_read(const int64_t *frame, int ranks);
 

@@ -134,7 +134,7 @@ static tally_status refuse(tally_mpi_request **out, struct task *t) {
     struct lanes *lanes = NULL;
     const tally_status status = out ? TALLY_ENOMEM : TALLY_EINVAL;
     const char *why = out ? "no memory for a request" : "request is NULL";
-    frame_fill(t->frame, 0, status, t->rank);
+    frame_fill(t->frame, 0, status, 0, t->rank, t->ranks);
     int error = get_lanes(t->comm, &lanes);
     /* A call that waits would not meet the others' that do not: MPI matches them by kind. */
     MPI_Request pending = MPI_REQUEST_NULL;

@@ -9,8 +9,8 @@
  *     tally_mpi_allreduce(NULL, &sum, x, NULL, n, &energy, MPI_COMM_WORLD);
  *
  * Sums and all that is built on them, counts and bits travel as 64-bit words under MPI_SUM on MPI_INT64_T, so
- * any network combines them, in any order: one value takes one MPI_Allreduce of TALLY_MPI_FRAME_BYTES.
- * docs/cluster.md says what all others take.
+ * any network combines them, in any order: one value takes one MPI_Allreduce of TALLY_MPI_FRAME_BYTES, and data
+ * that reach far from 1 a second one. docs/cluster.md says how far, and what all others take.
  *
  * Every function but tally_mpi_error() and tally_mpi_test() is collective: all ranks of the communicator call it,
  * in the same order as its other collectives, and ask for the same: operators, types, ddof, number of results, root.
@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* Bytes of the message that every call begins with, and most calls end with. */
-#define TALLY_MPI_FRAME_BYTES 1800
+#define TALLY_MPI_FRAME_BYTES 256
 
 /* The line that explains the calling thread's last failed call in here, with the rank that failed, if it is one.
  * Valid until that thread's next call; "" if none has failed. */

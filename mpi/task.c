@@ -3,6 +3,7 @@
 
 #include "error.h"
 #include "keys.h"
+#include "spare.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -42,33 +43,31 @@ static void outcome(struct task *t, tally_status status) {
 
 /* ---- Begun ---------------------------------------------------------------------------------- */
 
-static uint64_t add_number(uint64_t hash, uint64_t number) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(number >> 8 * i);
-    return question_add(hash, bytes, sizeof bytes);
-}
-
 /* What all ranks must ask for alike. `what`: values, states or groups. */
 static uint64_t question(const struct task *t, int what) {
     const tally_problem *p = t->problem;
-    uint64_t ddof, hash = add_number(QUESTION_START, (uint64_t)what);
-    hash = add_number(hash, t->count);
-    hash = add_number(hash, (uint64_t)t->root);
+    uint64_t ddof, hash = question_add(QUESTION_START, (uint64_t)what);
+    hash = question_add(hash, t->count);
+    hash = question_add(hash, (uint64_t)t->root);
     if (!p) return hash;
     memcpy(&ddof, &p->ddof, sizeof ddof);
-    hash = add_number(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
-    hash = add_number(hash, ddof);
-    hash = add_number(hash, (uint64_t)(p->fast != 0) |
-                                (p->user ? 2 + 4 * (uint64_t)(p->user->commutative != 0) : 0));
+    hash = question_add(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
+    hash = question_add(hash, ddof);
+    hash = question_add(hash, (uint64_t)(p->fast != 0) |
+                                  (p->user ? 2 + 4 * (uint64_t)(p->user->commutative != 0) : 0));
     for (size_t i = 0; i < sizeof p->also / sizeof p->also[0] && p->also[i]; i++)
-        hash = add_number(hash, (uint64_t)p->also[i]);
+        hash = question_add(hash, (uint64_t)p->also[i]);
     return hash;
+}
+
+/* The header of this rank's frame. */
+static void head(struct task *t, int what) {
+    frame_fill(t->frame, question(t, what), t->status, t->is_wide, t->rank, t->ranks);
 }
 
 static void start(struct task *t, const tally_problem *problem, size_t count, int root,
                   MPI_Comm comm) {
-    memset(t, 0, offsetof(struct task, frame));
+    memset(t, 0, offsetof(struct task, line));
     t->problem = problem;
     t->count = count;
     t->root = root;
@@ -76,7 +75,10 @@ static void start(struct task *t, const tally_problem *problem, size_t count, in
     t->type = MPI_DATATYPE_NULL;
     MPI_Comm_rank(comm, &t->rank);
     MPI_Comm_size(comm, &t->ranks);
-    memset(t->frame, 0, sizeof t->frame);
+}
+
+static int64_t *payload(struct task *t) {
+    return t->frame + frame_payload(t->ranks);
 }
 
 /* Room for the blocks of all results. */
@@ -99,15 +101,22 @@ static struct block *block_at(const struct task *t, struct block *blocks, size_t
     return (struct block *)((char *)blocks + i * block_bytes(&t->kind));
 }
 
-/* How many words there are in all; where they are put. */
+/* How many words there are in all; where they are put, and which of them the frame takes. */
 static int64_t *make_words(struct task *t, size_t count) {
     if (t->words > INT_MAX || count > INT_MAX / t->words) {
         give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
         return NULL;
     }
     t->all_words = t->words * count;
-    if (t->all_words <= FRAME_PAYLOAD_WORDS) return t->frame + FRAME_PAYLOAD;
-    return t->word = get_memory(t, t->all_words, sizeof *t->word);
+    t->window = window_of(t->all_words, frame_room(t->ranks));
+    if (t->all_words <= FEW_WORDS) return t->word = t->few_words;
+    return t->word = t->own_words = get_memory(t, t->all_words, sizeof *t->word);
+}
+
+/* The words have been made. */
+static void window_words(struct task *t) {
+    if (t->status == TALLY_OK && t->window.pieces)
+        t->is_wide = window_pack(&t->window, payload(t), t->word);
 }
 
 /* Puts this rank's states into the message. */
@@ -118,6 +127,7 @@ static void pack_states(struct task *t) {
             const tally_status s = tally_state_to_words(t->state[i], word + i * t->words);
             if (s != TALLY_OK) give_up(t, s, NULL);
         }
+        window_words(t);
         return;
     }
     for (size_t i = 0; i < t->count && t->block; i++)
@@ -127,7 +137,7 @@ static void pack_states(struct task *t) {
 /* Finds the route of states of the problem, and the room that their message needs. *none becomes one of no
  * elements. */
 static void plan_states(struct task *t, size_t count, tally_state **none) {
-    const tally_status s = tally_state_create(t->problem, none);
+    const tally_status s = spare_take(t->problem, none);
     if (s != TALLY_OK) {
         give_up(t, s, NULL);
         return;
@@ -165,14 +175,18 @@ static enum route route_of_values(const tally_problem *p) {
 /* Bits: how many ranks have each of them set. No elements count as the identity does. */
 static void pack_bits(struct task *t) {
     const uint64_t bits = tally_value_bits(&t->given.value[0]);
+    t->words = (size_t)words_of_counts(64, t->ranks);
+    int64_t *word = make_words(t, 1);
+    memset(word, 0, t->words * sizeof *word);
     for (int i = 0; i < 64; i++)
-        t->frame[FRAME_PAYLOAD + i] = (int64_t)(bits >> i & 1);
+        if (bits >> i & 1) count_rank(word, i, t->ranks);
+    window_words(t);
 }
 
 static void unpack_bits(struct task *t) {
     uint64_t bits = 0;
     for (int i = 0; i < 64; i++) {
-        const int64_t count = t->frame[FRAME_PAYLOAD + i];
+        const int64_t count = read_count(t->word, i, t->ranks);
         const int set = t->problem->op == TALLY_AND  ? count == t->ranks
                         : t->problem->op == TALLY_OR ? count > 0
                                                      : count & 1;
@@ -187,13 +201,13 @@ static int is_greatest(const struct task *t, size_t i) {
 }
 
 static void begin_values(struct task *t) {
-    size_t values = 0;
-    tally_status s = tally_problem_values(t->problem, &values);
+    tally_status s = tally_problem_values(t->problem, &t->values);
     if (s == TALLY_OK && !t->out && (t->root == ALL_RANKS || t->root == t->rank)) {
         give_up(t, TALLY_EINVAL, "out is NULL");
         return;
     }
     if (s == TALLY_OK) t->route = route_of_values(t->problem);
+    if (t->route != ROUTE_WORDS) memset(&t->given, 0, sizeof t->given);
     if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
         s = tally_reduce(t->device, t->problem, t->x, t->y, t->n, t->given.value);
         if (s != TALLY_OK) {
@@ -201,7 +215,7 @@ static void begin_values(struct task *t) {
         } else if (t->route == ROUTE_BITS) {
             pack_bits(t);
         } else {
-            for (size_t i = 0; i < values; i++)
+            for (size_t i = 0; i < t->values; i++)
                 t->key[i] = order_key(&t->given.value[i], is_greatest(t, i));
         }
         return;
@@ -238,7 +252,7 @@ void task_begin_values(struct task *t, tally_device *device, const tally_problem
         give_up(t, TALLY_EINVAL, "the problem is NULL");
     else
         begin_values(t);
-    frame_fill(t->frame, question(t, 'v'), t->status, t->rank);
+    head(t, 'v');
 }
 
 /* ---- Many states ---- */
@@ -280,7 +294,7 @@ void task_begin_states(struct task *t, const tally_problem *problem, tally_state
         plan_states(t, count, &t->none);
     if (t->status == TALLY_OK) check_states(t);
     if (t->status == TALLY_OK) pack_states(t);
-    frame_fill(t->frame, question(t, 's'), t->status, t->rank);
+    head(t, 's');
 }
 
 /* ---- Groups ---- */
@@ -306,6 +320,7 @@ static void pack_groups(struct task *t) {
         int64_t *word = make_words(t, 1);
         const tally_status s = word ? tally_groups_to_words(*t->groups, word) : TALLY_ENOMEM;
         if (s != TALLY_OK) give_up(t, s, NULL);
+        window_words(t);
         return;
     }
     t->route = ROUTE_BLOCKS;
@@ -324,7 +339,7 @@ void task_begin_groups(struct task *t, const tally_problem *problem, tally_group
     else
         plan_groups(t);
     if (t->status == TALLY_OK) pack_groups(t);
-    frame_fill(t->frame, question(t, 'g'), t->status, t->rank);
+    head(t, 'g');
 }
 
 void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
@@ -332,24 +347,28 @@ void task_begin_nothing(struct task *t, const tally_problem *problem, size_t cou
     start(t, problem, count, ALL_RANKS, comm);
     t->is_agreement = 1;
     if (status != TALLY_OK) give_up(t, status, line);
-    frame_fill(t->frame, question(t, 'n'), t->status, t->rank);
+    head(t, 'n');
 }
 
 /* ---- Taken in ------------------------------------------------------------------------------- */
 
 /* The values of one array are known. */
 static void give_values(struct task *t) {
-    size_t values = 0;
     t->step = STEP_DONE;
     if (t->status != TALLY_OK || !t->out || (t->root != ALL_RANKS && t->root != t->rank)) return;
-    tally_problem_values(t->problem, &values);
-    memcpy(t->out, t->given.value, values * sizeof *t->out);
+    memcpy(t->out, t->given.value, t->values * sizeof *t->out);
 }
 
-/* The words of all ranks, added up, become states. Where one cannot, on all ranks alike, none does: all are tried
- * first on a state of our own. */
-static void take_words(struct task *t, const int64_t *word) {
+/* The words of all ranks, added up, become states, or bits. Where one cannot, on all ranks alike, none does: all are
+ * tried first on a state of our own. */
+static void take_words(struct task *t) {
+    const int64_t *word = t->word;
     tally_status s = TALLY_OK;
+    if (t->route == ROUTE_BITS) {
+        unpack_bits(t);
+        give_values(t);
+        return;
+    }
     if (t->groups) {
         outcome(t, tally_groups_from_words(*t->groups, word));
         return;
@@ -445,7 +464,7 @@ static void load_blocks(struct task *t) {
                                    : load_block(t, i, &t->loaded[i]);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
-    frame_fill(t->frame, 0, t->status, t->rank);
+    frame_fill(t->frame, 0, t->status, 0, t->rank, t->ranks);
     t->step = STEP_AGREE;
 }
 
@@ -485,14 +504,13 @@ static void take_frame(struct task *t) {
     }
     switch (t->route) {
     case ROUTE_WORDS:
-        if (t->all_words <= FRAME_PAYLOAD_WORDS)
-            take_words(t, t->frame + FRAME_PAYLOAD);
-        else
-            t->step = STEP_WORDS;
-        break;
     case ROUTE_BITS:
-        unpack_bits(t);
-        give_values(t);
+        if (t->window.pieces && v.wide == 0) {
+            window_unpack(&t->window, t->word, t->all_words, payload(t));
+            take_words(t);
+        } else {
+            t->step = STEP_WORDS;
+        }
         break;
     case ROUTE_ORDER:
         t->step = STEP_ORDER;
@@ -521,7 +539,7 @@ void task_take(struct task *t) {
         take_frame(t);
         break;
     case STEP_WORDS:
-        take_words(t, t->word);
+        take_words(t);
         break;
     case STEP_ORDER:
         for (size_t i = 0; i < 2; i++)
@@ -598,9 +616,9 @@ tally_status task_end(struct task *t) {
     const tally_status s = t->status;
     if (s != TALLY_OK) explain(s, "%s", t->line);
     if (t->type != MPI_DATATYPE_NULL) MPI_Type_free(&t->type);
-    tally_state_destroy(t->own);
-    tally_state_destroy(t->none);
-    free(t->word);
+    spare_give(t->problem, t->own);
+    spare_give(t->problem, t->none);
+    free(t->own_words);
     free(t->block);
     free(t->merged);
     for (size_t i = 0; i < t->blocks && t->loaded; i++)

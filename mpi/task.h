@@ -4,8 +4,9 @@
  * The first step is always the frame, in which the ranks agree; what comes after it is the same on all ranks,
  * since it follows from what they agreed on. A route says which steps a call takes:
  *
- *   words    states that additions combine: in the frame, or in one message behind it
- *   bits     and, or, xor of one array: how often each bit is set, in the frame
+ *   words    states that additions combine: in the frame, or in one message behind it; where the frame has room
+ *            for a window (window.h), in the frame if all ranks' numbers fit that
+ *   bits     and, or, xor of one array: on how many ranks each bit is set, in the frame
  *   order    min, max, minmax, norminf of one array: keys under MPI_MIN
  *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
  *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
@@ -20,6 +21,7 @@
 
 #include "blocks.h"
 #include "frame.h"
+#include "window.h"
 
 enum route { ROUTE_WORDS, ROUTE_BITS, ROUTE_ORDER, ROUTE_BLOCKS, ROUTE_TREE };
 
@@ -35,7 +37,8 @@ enum step {
     STEP_DONE
 };
 
-enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX };
+/* FEW_WORDS: the longest state of one operator has n, and the words of a sum and a sum of squares of floats. */
+enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX, FEW_WORDS = 1 + 72 + 140 };
 
 struct task {
     /* What is asked. */
@@ -53,17 +56,16 @@ struct task {
     const void *x, *y;
     size_t n;
     tally_state *own, *none;
-    struct {
-        int64_t status;
-        tally_value value[VALUES_MAX];
-    } given; /* of this rank, and then of all; rank 0's status is everybody's */
 
     /* Under way. */
     enum step step;
     tally_status status;
     int is_agreement;        /* it ends with the frame */
     size_t words, all_words; /* of a state, or of the groups; and of all of them */
-    int64_t *word;           /* [all_words], unless they are in the frame */
+    int64_t *word;           /* [all_words]: in the frame, in few_words or in own_words */
+    int64_t *own_words;
+    struct window window; /* whose words are in the frame, if it has pieces */
+    int is_wide;          /* this rank's number has digits outside */
     struct block_kind kind;
     MPI_Datatype type;
     MPI_Op op;
@@ -73,8 +75,16 @@ struct task {
     tally_groups *loaded_groups;
     int64_t key[2];
     uint64_t here, before; /* elements of this rank, and of those below it */
-    char line[256];        /* why this rank has failed */
+    size_t values;         /* of one array */
     int64_t frame[FRAME_WORDS];
+
+    /* What follows is written before it is read, and left as it is at the start. */
+    char line[256]; /* why this rank has failed */
+    struct {
+        int64_t status;
+        tally_value value[VALUES_MAX];
+    } given; /* of this rank, and then of all; rank 0's status is everybody's */
+    int64_t few_words[FEW_WORDS];
 };
 
 /* Begin a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the

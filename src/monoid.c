@@ -58,17 +58,26 @@ static unsigned square_words(const struct problem *p) {
 }
 
 static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) {
-    struct exact_sum copy = *s;
-    const struct superacc *a = exact_sum_limbs(&copy);
+    struct superacc pending;
+    const struct superacc *a = s->spread ? &s->limbs : &pending;
+    if (!s->spread) {
+        superacc_clear(&pending);
+        superacc_add(&pending, s->pending, s->pending_exponent);
+    }
     word[AT_NANS] = s->nans;
     word[AT_PLUS] = s->plus;
     word[AT_MINUS] = s->minus;
     word[AT_MIXED] = s->mixed || s->nans || s->plus || s->minus;
+    /* Outside [low, high) all limbs are 0: nothing is carried into those below, and a sign through those above. */
+    const int low = a->low < a->high ? a->low - r.first : 0,
+              high = a->low < a->high ? a->high - r.first : 0;
     int64_t carry = 0;
-    for (int i = 0; i < r.limbs; i++) {
+    word += SUM_HEAD;
+    memset(word, 0, (size_t)r.limbs * sizeof *word);
+    for (int i = low < 0 ? 0 : low; i < r.limbs && (i < high || carry != 0); i++) {
         const int64_t sum = superacc_limb(a, r.first + i) + carry; /* |limb| <= 2^61 */
         const int last = i == r.limbs - 1;
-        word[SUM_HEAD + i] = last ? (uint64_t)sum : (uint64_t)sum & 0xffffffff;
+        word[i] = last ? (uint64_t)sum : (uint64_t)sum & 0xffffffff;
         carry = sum >> 32; /* floor */
     }
 }
@@ -77,22 +86,24 @@ static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) 
  * multiple of 2^lowest. What two such numbers add up to is one of as many terms as they have together. */
 static int is_reachable(const struct superacc *a, struct reach r, uint64_t n) {
     const int edge = (r.highest - SUPERACC_LOWEST) / 32; /* the limb of 2^highest */
-    struct superacc magnitude = *a;
+    struct superacc negative;
     if (a->low == a->high) return 1;
     if (a->limb[a->high - 1] < 0) {
-        superacc_negate(&magnitude);
-        superacc_normalise(&magnitude);
+        superacc_clear(&negative);
+        superacc_merge(&negative, a);
+        superacc_negate(&negative);
+        superacc_normalise(&negative);
+        a = &negative;
     }
-    int bottom = magnitude.low;
-    while (bottom < magnitude.high && magnitude.limb[bottom] == 0)
+    int bottom = a->low;
+    while (bottom < a->high && a->limb[bottom] == 0)
         bottom++;
-    if (bottom == magnitude.high) return 1;
-    for (int i = edge + 2; i < magnitude.high; i++)
-        if (magnitude.limb[i] != 0) return 0;
-    const uint64_t below = (uint64_t)superacc_limb(&magnitude, edge),
-                   above = (uint64_t)superacc_limb(&magnitude, edge + 1);
-    const int low =
-        SUPERACC_LOWEST + 32 * bottom + __builtin_ctzll((uint64_t)magnitude.limb[bottom]);
+    if (bottom == a->high) return 1;
+    for (int i = edge + 2; i < a->high; i++)
+        if (a->limb[i] != 0) return 0;
+    const uint64_t below = (uint64_t)superacc_limb(a, edge),
+                   above = (uint64_t)superacc_limb(a, edge + 1);
+    const int low = SUPERACC_LOWEST + 32 * bottom + __builtin_ctzll((uint64_t)a->limb[bottom]);
     return (above << 32 | below) < n && below >> 32 == 0 && above >> 32 == 0 && low >= r.lowest;
 }
 
@@ -102,22 +113,38 @@ static int unpack_sum(const uint64_t *word, struct reach r, uint64_t n, struct e
     s->plus = word[AT_PLUS];
     s->minus = word[AT_MINUS];
     s->mixed = word[AT_MIXED] != 0;
+    /* Between the first and the last word that is not 0, and as far as is carried: what follows then does not go
+     * through all limbs. The highest one takes the sign, so that it need not be carried up either. */
     struct superacc *a = exact_sum_limbs(s);
     int64_t carry = 0, any = 0;
-    a->low = r.first;
-    a->high = r.first + r.limbs;
-    for (int i = 0; i < r.limbs; i++) {
+    int i = 0, end = r.limbs;
+    word += SUM_HEAD;
+    while (i < end - 1 && word[i] == 0)
+        i++;
+    while (end > i + 1 && word[end - 1] == 0)
+        end--;
+    a->low = r.first + i;
+    do {
         int64_t sum;
-        if (__builtin_add_overflow((int64_t)word[SUM_HEAD + i], carry, &sum)) return 0;
-        a->limb[r.first + i] = i < r.limbs - 1 ? sum & 0xffffffff : sum;
+        if (i == r.limbs || __builtin_add_overflow(i < end ? (int64_t)word[i] : 0, carry, &sum))
+            return 0;
+        const int is_highest = i >= end - 1 && (sum >> 32 == 0 || sum >> 32 == -1);
+        a->limb[r.first + i] = is_highest ? sum : sum & 0xffffffff;
         any |= a->limb[r.first + i];
-        carry = sum >> 32;
-    }
-    if (carry != 0 && carry != -1) return 0; /* the last limb holds 32 bits and a sign */
+        carry = is_highest ? 0 : sum >> 32;
+        i++;
+    } while (i < end || carry != 0);
+    a->high = r.first + i;
     a->used = 1;
+    word -= SUM_HEAD;
     while (a->high > a->low + 1 && a->limb[a->high - 1] == 0)
         a->high--;
-    if (a->limb[a->high - 1] >> 32 < -1) return 0;
+    while (a->high > a->low + 1 && a->limb[a->high - 1] == -1) {
+        a->high--;
+        a->limb[a->high - 1] -= INT64_C(1) << 32;
+    }
+    while (a->low < a->high - 1 && a->limb[a->low] == 0)
+        a->low++;
     if (s->nans > n || s->plus > n - s->nans || s->minus > n - s->nans - s->plus) return 0;
     if ((int64_t)word[AT_MIXED] < 0 || word[AT_MIXED] > n) return 0;
     if (!s->mixed && (any || s->nans || s->plus || s->minus)) return 0;

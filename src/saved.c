@@ -334,18 +334,18 @@ tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
 }
 
 tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
-    uint64_t word[STATE_WORDS_MAX];
     struct state loaded;
     tally_status s = check_words(state, words);
     if (s != TALLY_OK) return s;
-    for (size_t i = 0; i < count_words(&state->plan); i++)
-        word[i] = (uint64_t)words[1 + i];
-    if (words[0] < 0 || !unpack(&state->plan, word, (uint64_t)words[0], &loaded) ||
+    if (words[0] < 0 ||
+        !unpack(&state->plan, (const uint64_t *)words + 1, (uint64_t)words[0], &loaded) ||
         !state_parts_agree(&state->plan, &loaded))
         return fail(TALLY_EFORMAT, "these words are no sum of states of %s",
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);
     state->first = 0;
-    state->state = loaded;
+    /* Merged into nothing: that takes over what is there, not all the room for it. */
+    state_clear(&state->plan, &state->state);
+    state_merge(&state->plan, &state->state, &loaded, 0);
     return TALLY_OK;
 }

@@ -3,39 +3,49 @@
  *
  *   mpirun -n P bench_mpi_latency [ROUNDS]
  *
- * Each rank has one double; all are summed, ROUNDS times (20000). The columns are the median of eleven runs, in
- * microseconds a call, of kinds that take turns: MPI_Allreduce of one double; of the words that a sum has, and of the
- * frame that tally_mpi_allreduce() sends; and tally_mpi_allreduce() itself.
+ * Each rank has one double; all are summed, ROUNDS times (500) in each of 201 turns. The columns are the median turn
+ * in microseconds a call, of kinds that take turns: MPI_Allreduce of one double, of the frame that
+ * tally_mpi_allreduce() sends, of the words of a sum, and of those of a variance; tally_mpi_allreduce() itself, for a
+ * sum, for one that does not fit the frame, and for a dot and a variance; and what a rank does of the sum by itself,
+ * which is a call on a communicator of one rank.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tally_mpi.h"
 
-enum { RUNS = 11, KINDS = 5, SUM_WORDS = 76, FRAME_WORDS = TALLY_MPI_FRAME_BYTES / 8 };
+enum { RUNS = 201, DOUBLE = 0, MOST_WORDS = 225 };
 
-static int64_t words[FRAME_WORDS];
+static int64_t words[MOST_WORDS];
 
-static void one(int kind, const double *x) {
-    static const tally_problem sum = {.op = TALLY_SUM, .type = TALLY_F64},
-                               dot = {.op = TALLY_DOT, .type = TALLY_F64};
+static const struct kind {
+    const char *name;
+    int words; /* MPI_Allreduce of so many; 0: of a double, or a call of ours */
+    tally_op op;
+    double x;
+    int alone; /* on a communicator of one rank */
+} kinds[] = {{"MPI_Allreduce, 1 double", 0, 0, 0.1, 0},
+             {"MPI_Allreduce, 256 bytes", TALLY_MPI_FRAME_BYTES / 8, 0, 0, 0},
+             {"MPI_Allreduce, 608 bytes", 76, 0, 0, 0},
+             {"MPI_Allreduce, 1800 bytes", MOST_WORDS, 0, 0, 0},
+             {"exact sum", 0, TALLY_SUM, 0.1, 0},
+             {"exact sum of 1e-300", 0, TALLY_SUM, 1e-300, 0},
+             {"exact dot", 0, TALLY_DOT, 0.1, 0},
+             {"exact var", 0, TALLY_VAR, 0.1, 0},
+             {"exact sum, one rank", 0, TALLY_SUM, 0.1, 1}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static void one(const struct kind *k) {
+    const tally_problem problem = {.op = k->op, .type = TALLY_F64};
     tally_value value;
     double all;
-    switch (kind) {
-    case 0:
-        MPI_Allreduce(x, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        break;
-    case 1:
-    case 2:
-        MPI_Allreduce(MPI_IN_PLACE, words, kind == 1 ? SUM_WORDS : FRAME_WORDS, MPI_INT64_T,
-                      MPI_SUM, MPI_COMM_WORLD);
-        break;
-    case 3:
-        tally_mpi_allreduce(NULL, &sum, x, NULL, 1, &value, MPI_COMM_WORLD);
-        break;
-    default:
-        tally_mpi_allreduce(NULL, &dot, x, x, 1, &value, MPI_COMM_WORLD);
-    }
+    if (k->words)
+        MPI_Allreduce(MPI_IN_PLACE, words, k->words, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    else if (!k->op)
+        MPI_Allreduce(&k->x, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    else
+        tally_mpi_allreduce(NULL, &problem, &k->x, k->op == TALLY_DOT ? &k->x : NULL, 1, &value,
+                            k->alone ? MPI_COMM_SELF : MPI_COMM_WORLD);
 }
 
 static int order(const void *a, const void *b) {
@@ -44,31 +54,29 @@ static int order(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const names[KINDS] = {"MPI_Allreduce, 1 double", "MPI_Allreduce, 608 bytes",
-                                             "MPI_Allreduce, 1800 bytes", "exact sum", "exact dot"};
-    double seconds[KINDS][RUNS], x = 0.1;
+    static double seconds[KINDS][RUNS];
     int rank, ranks;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int rounds = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 20000;
+    const int rounds = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 500;
     for (int run = 0; run < RUNS; run++)
         for (int kind = 0; kind < KINDS; kind++) {
             for (int i = 0; i < rounds / 10 + 1; i++)
-                one(kind, &x);
-            for (int i = 0; i < FRAME_WORDS; i++)
+                one(&kinds[kind]);
+            for (int i = 0; i < MOST_WORDS; i++)
                 words[i] = 0;
             MPI_Barrier(MPI_COMM_WORLD);
             const double start = MPI_Wtime();
             for (int i = 0; i < rounds; i++)
-                one(kind, &x);
+                one(&kinds[kind]);
             seconds[kind][run] = (MPI_Wtime() - start) / rounds;
         }
     for (int kind = 0; kind < KINDS; kind++)
         qsort(seconds[kind], RUNS, sizeof seconds[kind][0], order);
     for (int kind = 0; kind < KINDS && rank == 0; kind++)
-        printf("%2d ranks  %-26s %8.2f us  %5.2f\n", ranks, names[kind],
-               seconds[kind][RUNS / 2] * 1e6, seconds[kind][RUNS / 2] / seconds[0][RUNS / 2]);
+        printf("%2d ranks  %-26s %8.2f us  %5.2f\n", ranks, kinds[kind].name,
+               seconds[kind][RUNS / 2] * 1e6, seconds[kind][RUNS / 2] / seconds[DOUBLE][RUNS / 2]);
     MPI_Finalize();
     return 0;
 }

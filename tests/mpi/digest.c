@@ -33,7 +33,7 @@ static uint64_t next_of(uint64_t *state) {
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
-enum { MOST = 20011, KINDS = 4 };
+enum { MOST = 20011, KINDS = 4, EDGES = KINDS };
 static unsigned char x_room[8 * MOST + 8], y_room[8 * MOST + 8];
 
 static int fraction_bits(tally_type type) {
@@ -45,7 +45,8 @@ static int fraction_bits(tally_type type) {
 }
 
 /* The bits of one element. Kinds: near 1 (small integers), anything finite, few values and zeros of both signs,
- * anything at all with NaNs and infinities. */
+ * anything at all with NaNs and infinities, powers of two about where the digits end that a frame takes. */
+static unsigned edge, sides; /* sides: the low one, the high one, both */
 static uint64_t element(tally_type type, int kind) {
     const uint64_t r = next_of(&seed), more = next_of(&seed);
     const int bits = 8 * (int)tally_type_size(type), f = fraction_bits(type);
@@ -58,6 +59,11 @@ static uint64_t element(tally_type type, int kind) {
     if (kind == 0) return (top / 2 - more % 2) << f | fraction;
     if (kind == 1) return sign | more % top << f | fraction;
     if (kind == 2) return sign | (more % 3 ? 0 : top / 2 << f);
+    if (kind == EDGES) { /* of f64 */
+        static const uint64_t low[] = {1023 - 386, 1023 - 194, 1023 - 130, 1023 - 114},
+                              high[] = {1023 + 316, 1023 + 156, 1023 + 60, 1023 + 76};
+        return sign | (((sides == 2 ? r & 64 : sides == 0) ? low : high)[edge] + more % 6) << f;
+    }
     if (more % 4000 == 0) return sign | top << f | (more & 4096 ? fraction : 0);
     return sign | (top / 2 + more % 3) << f | fraction;
 }
@@ -230,6 +236,9 @@ int main(int argc, char **argv) {
     for (int type = TALLY_I8; type <= TALLY_F64; type++)
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
             check_all((tally_type)type, (int)(type + i) % KINDS, lengths[i]);
+    for (edge = 0; edge < 4; edge++)
+        for (sides = 0; sides < 3; sides++)
+            check_all(TALLY_F64, EDGES, 40);
     int all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     uint64_t least, greatest;

@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
     expect("not neighbours", call(STATES, &prod, x, N - 1, out), TALLY_EINVAL, out);
     in_step();
 
-    const tally_problem *those[] = {&sum, &argmin, &prod, &var, &bits};
+    const tally_problem *those[] = {&argmin, &sum, &prod, &var, &bits};
     for (int way = ALL; way < WAYS; way++)
         for (size_t i = 0; i < (few ? 1 : sizeof those / sizeof those[0]); i++)
             for (int bad = 0; bad < (few ? 1 : 2); bad++)

@@ -1,0 +1,61 @@
+/* spare.c - see spare.h. */
+#include "spare.h"
+
+#include "blocks.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static _Thread_local struct {
+    tally_state *state;
+    tally_problem problem;
+} spare;
+
+/* ---- Given back when the thread ends --------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static int has_key;
+
+static void destroy(void *state) {
+    tally_state_destroy(state);
+}
+
+static void make_key(void) {
+    has_key = pthread_key_create(&key, destroy) == 0;
+}
+
+/* ---- Taken and given -------------------------------------------------------------------------- */
+
+/* The main thread's is not given back when it ends: it is reachable until the process is gone. */
+static void keep(tally_state *state) {
+    spare.state = state;
+    pthread_setspecific(key, state);
+}
+
+static int same_problem(const tally_problem *a, const tally_problem *b) {
+    return a->op == b->op && a->type == b->type && a->out == b->out && a->fast == b->fast &&
+           a->ddof == b->ddof && memcmp(a->also, b->also, sizeof a->also) == 0;
+}
+
+tally_status spare_take(const tally_problem *problem, tally_state **out) {
+    if (!spare.state || problem->user || !same_problem(problem, &spare.problem))
+        return tally_state_create(problem, out);
+    *out = spare.state;
+    spare.state = NULL; /* the key still has it, until another is kept */
+    tally_state_clear(*out);
+    return TALLY_OK;
+}
+
+void spare_give(const tally_problem *problem, tally_state *state) {
+    if (!state) return;
+    pthread_once(&once, make_key);
+    /* A user's operator is the caller's, and states over the tree are large. */
+    if (!has_key || problem->user || has_tree(problem)) {
+        tally_state_destroy(state);
+        return;
+    }
+    tally_state_destroy(spare.state);
+    spare.problem = *problem;
+    keep(state);
+}
