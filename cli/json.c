@@ -7,6 +7,8 @@
 #include "types.h"
 
 #include <inttypes.h>
+#include <json-c/printbuf.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,19 +149,64 @@ void json_ops(struct json_object *object, const char *key, const tally_op *ops, 
 
 enum { STYLE = JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE };
 
-/* json-c goes on where it finds no memory for a part of the text; so the text is read again. */
-static bool reads_back(const char *text) {
-    struct json_object *again = json_tokener_parse(text);
-    const char *second = again ? json_object_to_json_string_ext(again, STYLE) : NULL;
-    bool same = second && strcmp(second, text) == 0;
-    json_object_put(again);
-    return same;
+/* At least as many bytes as a text takes, with its quotes. */
+static size_t bound_text(const char *text, size_t length) {
+    size_t bytes = length + 2;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\') bytes += 5;
+    return bytes;
+}
+
+static size_t bound(struct json_object *object);
+
+static size_t bound_members(struct json_object *object) {
+    size_t bytes = 4; /* brackets with a blank each */
+    json_object_object_foreach(object, key, value) {
+        bytes += bound_text(key, strlen(key)) + bound(value) + 4; /* ": " and ", " */
+    }
+    return bytes;
+}
+
+static size_t bound_items(struct json_object *list) {
+    size_t bytes = 4;
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        bytes += bound(json_object_array_get_idx(list, i)) + 2;
+    return bytes;
+}
+
+/* At least as many bytes as the object's text takes. */
+static size_t bound(struct json_object *object) {
+    switch (json_object_get_type(object)) {
+    case json_type_object:
+        return bound_members(object);
+    case json_type_array:
+        return bound_items(object);
+    case json_type_string:
+        return bound_text(json_object_get_string(object),
+                          (size_t)json_object_get_string_len(object));
+    default:
+        return 64; /* a number; floating() has the longest */
+    }
+}
+
+/* Stands in the place of what writes the object's text, and makes room for all of it. */
+static int make_room(struct json_object *object, struct printbuf *text, int level, int flags) {
+    const size_t bytes = bound(object) + 64;
+    (void)level, (void)flags;
+    return bytes > INT_MAX ? -1 : printbuf_memset(text, 0, 0, (int)bytes);
+}
+
+/* The object's text; NULL where there is no memory for it. json-c writes on where it finds none for a part: so it is
+ * to need none. */
+static const char *write_text(struct json_object *object) {
+    json_object_set_serializer(object, make_room, NULL, NULL);
+    if (!json_object_to_json_string_ext(object, STYLE)) return NULL;
+    json_object_set_serializer(object, NULL, NULL, NULL);
+    return json_object_to_json_string_ext(object, STYLE);
 }
 
 int json_print(struct json_object *object) {
-    const char *text = NULL;
-    if (!lost) text = json_object_to_json_string_ext(object, STYLE);
-    if (text && !reads_back(text)) text = NULL;
+    const char *text = lost ? NULL : write_text(object);
     const bool printed = text != NULL;
     if (printed) puts(text);
     json_object_put(object);
