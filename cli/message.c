@@ -53,7 +53,7 @@ const char *quoted(const char *text, size_t length, char out[QUOTED_BYTES]) {
         size_t size = decode(at, (size_t)(end - at), &c);
         if (size && !is_hidden(c))
             memcpy(out + used, at, size), used += size;
-        else if (c == 0xfeff || c == 0xa0 || c > 0xff)
+        else if (size > 1)
             used += (size_t)sprintf(out + used, "\\u%04x", c);
         else
             used += (size_t)sprintf(out + used, "\\x%02x", *at);

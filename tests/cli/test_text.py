@@ -277,7 +277,7 @@ def test_text_is_recognised(tally, tmp_path):
 
 def test_what_cannot_be_seen_is_written_out(tally):
     for data, shown in ((b"1\xc2\xa02", "1\\u00a02"), (b"\n\xef\xbb\xbf1", "\\ufeff1"), (b"1\x002", "1\\x002"),
-                        (b"1\xff", "1\\xff"), (b"1\xc2\x9b", "1\\xc2")):
+                        (b"1\xff", "1\\xff"), (b"1\xc2\x9bm", "1\\u009bm"), (b"1\x9bm", "1\\x9bm")):
         line = tally.fails("sum", "--text", stdin=data + b"\n")
         assert f"'{shown}" in line and "is no f64 number" in line
     assert "'é'" in tally.fails("sum", "--text", stdin="é\n".encode())
