@@ -178,24 +178,23 @@ static bool check_names(const struct job *job, char **names, int count) {
 
 /* ---- Steps ---- */
 
-bool job_failed(const struct job *job, uint64_t first) {
-    const char *line = tally_error();
-    uint64_t number;
-    int used = 0;
-    const bool rounds = strstr(line, "does not fit") && !job->r->problem.out;
-    if (sscanf(line, "result %" SCNu64 "%n", &number, &used) != 1)
-        return failed("%s: %s", job->x.source.name, line), false;
-    return failed("%s: result %" PRIu64 "%s%s", job->x.source.name, first + number, line + used,
-                  rounds ? "; --out f64 rounds what is a sum" : ""),
+bool job_failed(const struct job *job, uint64_t first, tally_status status) {
+    size_t number;
+    const char *words = tally_error_result(&number);
+    if (!words) return failed("%s: %s", job->x.source.name, tally_error()), false;
+    return failed("%s: result %" PRIu64 "%s%s", job->x.source.name, first + number, words,
+                  status == TALLY_ERANGE && !job->r->problem.out
+                      ? "; --out f64 rounds what is a sum"
+                      : ""),
            false;
 }
 
 bool job_call(struct job *job, const tally_shape *shape, const void *x, const void *y,
               size_t count) {
     if (!results_room(&job->results, count)) return false;
-    if (tally_reduce_shaped(job->r->device, &job->r->problem, shape, x, y, job->results.out) !=
-        TALLY_OK)
-        return job_failed(job, job->results.count);
+    const tally_status status =
+        tally_reduce_shaped(job->r->device, &job->r->problem, shape, x, y, job->results.out);
+    if (status != TALLY_OK) return job_failed(job, job->results.count, status);
     return results_put(&job->results, count);
 }
 
@@ -289,13 +288,13 @@ bool job_feed(const struct job *job, tally_groups *states, uint64_t count, const
     if (!shape.ids) return failed("no memory for %zu ids", p->n), false;
     const tally_status status = tally_groups_feed(states, job->r->device, &shape, p->x, p->y);
     if (!ids) free((void *)(uintptr_t)shape.ids);
-    return status == TALLY_OK || job_failed(job, job->results.count);
+    return status == TALLY_OK || job_failed(job, job->results.count, status);
 }
 
 bool job_lower(struct job *job, const tally_groups *states, uint64_t count) {
     if (!results_room(&job->results, (size_t)count)) return false;
-    if (tally_groups_values(states, job->results.out) != TALLY_OK)
-        return job_failed(job, job->results.count);
+    const tally_status status = tally_groups_values(states, job->results.out);
+    if (status != TALLY_OK) return job_failed(job, job->results.count, status);
     return results_put(&job->results, (size_t)count);
 }
 

@@ -236,8 +236,8 @@ static bool feed_states(struct job *job, struct order *o, tally_groups *states, 
 
 static bool lower_states(struct job *job, const struct order *o, const tally_groups *states) {
     if (!results_room(&job->results, (size_t)o->results)) return false;
-    if (tally_groups_values(states, job->results.out) != TALLY_OK)
-        return job_failed(job, job->results.count);
+    const tally_status status = tally_groups_values(states, job->results.out);
+    if (status != TALLY_OK) return job_failed(job, job->results.count, status);
     place(job, o);
     return results_put(&job->results, (size_t)o->results);
 }

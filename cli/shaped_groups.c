@@ -130,7 +130,7 @@ static bool is_missing_only(const struct job *job) {
 static bool settle(struct job *job, tally_status status) {
     if (status == TALLY_OK || (status == TALLY_EINVAL && is_missing_only(job)))
         return results_put(&job->results, (size_t)job->groups);
-    return job_failed(job, 0);
+    return job_failed(job, 0, status);
 }
 
 static bool feed(struct job *job, tally_groups *states) {

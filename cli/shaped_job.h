@@ -42,8 +42,8 @@ bool job_masked(struct job *job); /* none: all elements that the mask leaves are
 /* Prints the results; returns an exit status. */
 int job_print(struct job *job);
 
-/* Says why a call failed; `first` is the number of its result 0. Returns false. */
-bool job_failed(const struct job *job, uint64_t first);
+/* Says why a call returned `status`; `first` is the number of its result 0. Returns false. */
+bool job_failed(const struct job *job, uint64_t first, tally_status status);
 /* Reduces x (and y) to `count` results, and appends them. */
 bool job_call(struct job *job, const tally_shape *shape, const void *x, const void *y,
               size_t count);

@@ -151,6 +151,9 @@ TALLY_API tally_status tally_op_parse(const char *name, tally_op *out);     /* "
 /* The line that explains the calling thread's last failed call. Valid until that thread's next call
  * into Tally; "" if none has failed. */
 TALLY_API const char *tally_error(void);
+/* Where that line is about one of a shape's results, as in "result 7 has no elements ...": *result becomes its
+ * number, and the words behind it are returned. NULL where it is not, or `result` is NULL. */
+TALLY_API const char *tally_error_result(size_t *result);
 
 /* The value's bits, zero-extended: what `bits` shows in the tally command's JSON. */
 TALLY_API uint64_t tally_value_bits(const tally_value *value);

@@ -335,10 +335,10 @@ tally_status shaped_outcome(const struct problem *p, const struct absence *absen
     const unsigned v = absence->value;
     const char *name = tally_op_name(p->value[v].op);
     if (absence->status == TALLY_EINVAL)
-        return fail(TALLY_EINVAL, "result %llu has no elements, so there is no %s",
-                    (unsigned long long)absence->number, name);
-    return fail(TALLY_ERANGE, "result %llu: the exact %s does not fit %s",
-                (unsigned long long)absence->number, name, tally_type_name(p->value[v].type));
+        return fail_result(TALLY_EINVAL, (size_t)absence->number,
+                           " has no elements, so there is no %s", name);
+    return fail_result(TALLY_ERANGE, (size_t)absence->number, ": the exact %s does not fit %s",
+                       name, tally_type_name(p->value[v].type));
 }
 
 /* ---- The public call ------------------------------------------------------------------------ */

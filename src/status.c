@@ -5,19 +5,42 @@
 #include <stdio.h>
 
 static _Thread_local char line[512];
+static _Thread_local size_t about;  /* the number of the result that the line begins with ... */
+static _Thread_local size_t behind; /* ... and where the words behind it begin; 0: there is none */
+
+/* Ends the line, whose first bytes are there. */
+static void finish_line(size_t used, const char *format, va_list arguments) {
+    behind = used;
+    vsnprintf(line + used, sizeof line - used, format, arguments);
+    for (char *c = line; *c; c++) /* a caller's text may be in it, but it stays one line */
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
 
 tally_status fail(tally_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    finish_line(0, format, arguments);
     va_end(arguments);
-    for (char *c = line; *c; c++) /* a caller's text may be in it, but it stays one line */
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    return status;
+}
+
+tally_status fail_result(tally_status status, size_t result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    about = result;
+    finish_line((size_t)snprintf(line, sizeof line, "result %zu", result), format, arguments);
+    va_end(arguments);
     return status;
 }
 
 const char *tally_error(void) {
     return line;
+}
+
+const char *tally_error_result(size_t *result) {
+    if (!behind || !result) return NULL;
+    *result = about;
+    return line + behind;
 }
 
 const char *tally_status_text(tally_status s) {

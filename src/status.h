@@ -9,5 +9,8 @@
 /* Stores the line that tally_error() returns, and returns `status`: `return fail(TALLY_EINVAL, ...)`. */
 __attribute__((format(printf, 2, 3))) tally_status fail(tally_status status, const char *format,
                                                         ...);
+/* The same of one of a shape's results: the line begins with "result", its number and these words. */
+__attribute__((format(printf, 3, 4))) tally_status fail_result(tally_status status, size_t result,
+                                                               const char *format, ...);
 
 #endif

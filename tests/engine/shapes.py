@@ -49,7 +49,8 @@ class _Shape(Structure):
                 ("mask_stride", c_void_p)]
 
 
-lib.tally_error.restype = c_char_p
+lib.tally_error.restype = lib.tally_error_result.restype = c_char_p
+lib.tally_error_result.argtypes = [POINTER(c_size_t)]
 lib.tally_problem_values.argtypes = [POINTER(_Problem), POINTER(c_size_t)]
 lib.tally_problem_value_type.argtypes = [POINTER(_Problem), c_size_t]
 lib.tally_reduce.argtypes = [c_void_p, POINTER(_Problem), c_void_p, c_void_p, c_size_t, POINTER(Value)]
@@ -66,6 +67,11 @@ class Failed(Exception):
         self.status = STATUS[status]
         self.line = lib.tally_error().decode()
         assert self.line and "\n" not in self.line
+        number = c_size_t()
+        words = lib.tally_error_result(byref(number))
+        self.result = None if words is None else number.value  # that the line is about
+        assert words is None or self.line == f"result {number.value}{words.decode()}"
+        assert lib.tally_error_result(None) is None
         super().__init__(f"{self.status}: {self.line}")
 
 
