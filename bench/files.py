@@ -114,6 +114,12 @@ def contestants(build):
         "duckdb, group by": duckdb and (lambda path: float(dict(duckdb.sql(
             f"select city, sum(price) from read_csv('{path}') group by city").fetchall())["Rome"])),
     }
+    quoted = {
+        "tally -c price": text(["-c", "price"]),
+        "tally -c price, 1 thread": text(["-c", "price", "--threads", "1"]),
+        "python csv, fsum": lambda path: rows(path, 1),
+        "duckdb": by_duckdb("select sum(price::double) from read_csv('{}', quote='\"')"),
+    }
     arrays = {
         "tally": text([]), "tally, 1 thread": text(["--threads", "1"]),
         "numpy load, sum": lambda path: float(np.load(path).sum()),
@@ -122,6 +128,7 @@ def contestants(build):
     return [("Numbers as text, 17 digits, one a line", "numbers.txt", numbers),
             ("A column of a table", "sales.csv", column),
             ("The same by keys, of which there are 100", "sales.csv", groups),
+            ("A column of a table with every field quoted", "quoted.csv", quoted),
             ("A .npy file of f64", "numbers.npy", arrays)]
 
 
@@ -137,11 +144,15 @@ def write_files(folder, megabytes):
     with open(f"{folder}/sales.csv", "w") as file:
         file.write("city,price,quantity\n")
         file.writelines(f"{cities[k]},{c // 100}.{c % 100:02},{k}\n" for k, c in zip(city, cents))
+    with open(f"{folder}/quoted.csv", "w") as file:
+        file.write('"city","price","quantity"\n')
+        file.writelines(f'"{cities[k]}","{c // 100}.{c % 100:02}","{k}"\n' for k, c in zip(city, cents))
     y = rng.standard_normal(megabytes * 10**6 // 8)
     np.save(f"{folder}/numbers.npy", y)
     return {"Numbers as text, 17 digits, one a line": math.fsum(x),
             "A column of a table": Fraction(sum(cents), 100),
             "The same by keys, of which there are 100": Fraction(sum(c for k, c in zip(city, cents) if k == 0), 100),
+            "A column of a table with every field quoted": Fraction(sum(cents), 100),
             "A .npy file of f64": math.fsum(y)}
 
 

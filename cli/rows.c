@@ -1,8 +1,8 @@
 /*
  * rows.c - see rows.h.
  *
- * A line without a quote is its fields between delimiters, and is read here; any other is libcsv's, up to where a row
- * ends with a line. So is a line in which something is wrong with the fields.
+ * A line whose fields have no quotes, or one on each side, is its fields between delimiters, and is read here; any other
+ * is libcsv's, up to where a row ends with a line. So is a line in which something is wrong with the fields.
  */
 #include "rows.h"
 
@@ -261,18 +261,23 @@ static bool read_by_library(struct made_rows *m, const char *text, size_t bytes)
     return csv_parse(&r->parser, text, bytes, on_field, on_row, m) == bytes || no_memory(m);
 }
 
-/* ---- Lines without quotes ---- */
+/* ---- Simple lines ---- */
 
-/* The first such byte in [at, end), or end; eight at a time: DECIMAL_SPARE bytes behind the end can be read. */
-static inline const char *find_byte(const char *at, const char *end, uint64_t eightfold) {
+/* The first byte in [at, end) that is one or the other, or end; eight at a time: DECIMAL_SPARE bytes behind the end can be
+ * read. */
+static inline const char *find_either(const char *at, const char *end, uint64_t one,
+                                      uint64_t other) {
     for (; at < end; at += 8) {
         uint64_t w;
         memcpy(&w, at, 8);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         w = __builtin_bswap64(w);
 #endif
-        w ^= eightfold; /* its lowest byte that is 0 is marked, and perhaps others behind it */
-        const uint64_t marks = (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
+        /* The lowest byte that is 0 is marked, and perhaps others behind it. */
+        const uint64_t a = w ^ one, b = w ^ other;
+        const uint64_t marks =
+            (((a - 0x0101010101010101u) & ~a) | ((b - 0x0101010101010101u) & ~b)) &
+            0x8080808080808080u;
         if (!marks) continue;
         at += __builtin_ctzll(marks) / 8;
         return at < end ? at : end;
@@ -280,36 +285,70 @@ static inline const char *find_byte(const char *at, const char *end, uint64_t ei
     return end;
 }
 
-/* Reads a line, up to its end. False, and nothing is read, where libcsv has to say what is wrong. */
-static bool read_plainly(struct made_rows *m, const char *at, const char *end) {
-    const struct layout *l = m->layout;
-    struct progress_of_rows *r = m->at;
-    const uint64_t eightfold = 0x0101010101010101u * (unsigned char)l->delimiter;
-    const bool trims = l->delimiter != ' ';
-    if (end > at && end[-1] == '\r') end--;
-    while (trims && at < end && *at == ' ')
+static inline const char *skip_blanks(const char *at, const char *end) {
+    while (at < end && *at == ' ')
         at++;
+    return at;
+}
+
+/* How a line is parted: the delimiter eight times, whether blanks around a field are no part of it, and whether the line
+ * has quotes. */
+struct parting {
+    uint64_t delimiters;
+    bool trims, has_quotes;
+};
+
+/* The field [*first, *last) that begins at `at`; returns the delimiter behind it, or end. NULL where a quote stands within
+ * a field, or two of them for one: those are libcsv's. */
+static inline const char *part(const struct parting *by, const char *at, const char *end,
+                               const char **first, const char **last) {
+    static const uint64_t quotes = 0x0101010101010101u * '"';
+    if (by->trims) at = skip_blanks(at, end);
+    if (by->has_quotes && at < end && *at == '"') {
+        const char *quote = find_either(at + 1, end, quotes, quotes);
+        if (quote == end) return NULL; /* the row goes on in the next line */
+        *first = at + 1;
+        *last = quote;
+        at = by->trims ? skip_blanks(quote + 1, end) : quote + 1;
+        return at == end || *at == (char)by->delimiters ? at : NULL;
+    }
+    const char *stop =
+        find_either(at, end, by->delimiters, by->has_quotes ? quotes : by->delimiters);
+    if (by->has_quotes && stop < end && *stop == '"') return NULL;
+    *first = at;
+    *last = stop;
+    while (by->trims && at < *last && (*last)[-1] == ' ')
+        --*last;
+    return stop;
+}
+
+/* Reads a line, up to its end. False, and nothing is read, where libcsv has to do it, or to say what is wrong. */
+static inline bool read_parted(struct made_rows *m, const char *at, const char *end,
+                               bool has_quotes) {
+    const struct layout *l = m->layout;
+    const struct parting by = {.delimiters = 0x0101010101010101u * (unsigned char)l->delimiter,
+                               .trims = l->delimiter != ' ',
+                               .has_quotes = has_quotes};
+    if (end > at && end[-1] == '\r') end--;
+    if (by.trims) at = skip_blanks(at, end);
     if (at == end) return true; /* no row */
+    const char *first = at, *last = at, *stop = part(&by, at, end, &first, &last);
     size_t field = 0;
-    const char *stop = find_byte(at, end, eightfold);
     for (size_t i = 0; i < l->count; i++) {
-        for (; field < l->order[i]->field; field++) {
+        for (; stop && field < l->order[i]->field; field++) {
             if (stop == end) return false;
-            at = stop + 1;
-            stop = find_byte(at, end, eightfold);
+            stop = part(&by, stop + 1, end, &first, &last);
         }
-        const char *first = at, *last = stop;
-        while (trims && first < last && *first == ' ')
-            first++;
-        while (trims && first < last && last[-1] == ' ')
-            last--;
-        if (last - first >= CELL_BYTES) return false;
-        struct cell *c = &r->cell[l->order[i] - l->column];
+        if (!stop || last - first >= CELL_BYTES) return false;
+        struct cell *c = &m->at->cell[l->order[i] - l->column];
         c->text = first;
         c->bytes = (size_t)(last - first);
         c->is_in_row = true;
     }
-    r->row_line = r->line;
+    while (has_quotes && stop && stop != end)
+        stop = part(&by, stop + 1, end, &first, &last);
+    if (!stop) return false;
+    m->at->row_line = m->at->line;
     end_row(m);
     return true;
 }
@@ -336,8 +375,9 @@ static void read_lines(struct made_rows *m, const struct piece *p) {
         const char *next = line_end ? line_end + 1 : end;
         if (quote < at) quote = find_quote(at, end);
         if (lone < at) lone = find_return(at, end);
-        if (!line_end || r->in_row || quote < line_end || lone < line_end ||
-            !read_plainly(m, at, line_end))
+        const bool is_simple = line_end && !r->in_row && lone >= line_end;
+        if (!is_simple || !(quote < line_end ? read_parted(m, at, line_end, true)
+                                             : read_parted(m, at, line_end, false)))
             read_by_library(m, at, (size_t)(next - at));
         r->line += line_end != NULL;
         at = next;

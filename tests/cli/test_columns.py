@@ -329,6 +329,24 @@ def test_tables_by_several_threads(tally, tmp_path, quoted):
             seed, threads)
 
 
+QUOTES = [  # a field as written, and its text
+    ('"a"', "a"), (' "a" ', "a"), ('" a "', " a "), ('"a,b"', "a,b"), ('""', ""), ('" "', " "), ('"a""b"', 'a"b'), ('""""', '"'),
+    ('a"b', 'a"b'), ('a"b"', 'a"b"'), ('"a\nb"', "a\\nb"), ('"a\r\n,"', "a\\r\\n,"),
+    ('"12345678"', "12345678"), ('"' + "1234567," * 3 + '"', "1234567," * 3), (' a b ', "a b"), ("", ""),
+]
+
+
+@pytest.mark.parametrize("field, text", QUOTES)
+def test_quotes(tally, field, text):
+    """Fields before, at and behind those that are needed."""
+    for end in ("\n", "\r\n", ""):
+        for number in ('7', '"7"', ' "7" '):
+            for row in (f"{field},{number}", f'{field},{number},"x"', f"{field},{number},{field}"):
+                assert tally("sum", "-c", 2, "--by", 1, stdin=(row + end).encode()) == f"{text}\t7", row
+            assert tally("sum", "-c", 1, stdin=f"{number},{field}{end}".encode()) == "7"
+            assert tally("sum", "-c", 3, "--by", 2, stdin=f"{field},k,{number}{end}".encode()) == "k\t7"
+
+
 PIECE = 1 << 18
 
 
