@@ -383,7 +383,25 @@ struct PyModuleDef core_module = {
     .m_free = release,
 };
 
+#ifdef Py_LIMITED_API
+/* Whether this interpreter is a free-threaded one. Its objects are laid out in another way, so that nothing here may
+ * touch one: a text is handed on to Python's own functions. */
+static int is_free_threaded(void) {
+    PyObject *flags = PySys_GetObject("abiflags"); /* borrowed */
+    const char *text = flags ? PyUnicode_AsUTF8AndSize(flags, NULL) : NULL;
+    return text && strchr(text, 't');
+}
+#endif
+
 PyMODINIT_FUNC PyInit__core(void) {
+#ifdef Py_LIMITED_API
+    if (is_free_threaded()) {
+        PyErr_SetString(PyExc_ImportError,
+                        "this build of tally is for interpreters with a lock; a free-threaded one "
+                        "wants its own: pip install . from the sources");
+        return NULL;
+    }
+#endif
     if (Py_Version >= 0x030C0000) slots[1] = (PyModuleDef_Slot){SLOT_INTERPRETERS, (void *)2};
 #ifdef Py_GIL_DISABLED
     slots[2] = (PyModuleDef_Slot){SLOT_GIL, (void *)1};

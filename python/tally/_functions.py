@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import inspect
 import operator
+import warnings
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
-from ._reduce import AxisError, Results, axes_of, check_extreme, check_index, mask_of, pieces, problem, reduce
+from ._reduce import (AxisError, Results, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, problem,
+                      reduce, rows_of, with_initial)
 from ._results import Description, MinMax
+from ._variance import variances
 
 PUBLIC: dict[str, Callable[..., Any]] = {}
 _COMPLEX_PART = {"c64": "f32", "c128": "f64"}
@@ -36,6 +39,9 @@ _COMMON = {
     The squares are divided by n - ddof; 0 is the population, 1 a sample.""",
     "correction": """correction : float, optional
     The Array API's name for `ddof`.""",
+    "mean": """mean : array_like, optional
+    Numbers that the variance is about, each taken as exact, in the shape that the mean has with keepdims=True. (The
+    exact mean costs no pass here: leave it alone unless another one is meant.)""",
     "fast": """fast : bool, optional
     Plain, unordered additions: no promise on the bits.""",
     "device": """device : str, optional
@@ -129,23 +135,6 @@ def _rounded(op: str, t: Taken, dtype: Any) -> tuple[str | None, np.dtype[Any] |
     return None, wanted
 
 
-def _check_initial(t: Taken, element: str, initial: Any) -> Any:
-    if initial is None or initial is np._NoValue:
-        return None
-    value = np.asarray(initial)
-    if value.ndim != 0:
-        raise ValueError("initial= is one number")
-    if value.dtype.kind == "c" or value.dtype.kind not in "biuf":
-        raise TypeError(f"initial= is a real number, not {initial!r}")
-    dtype = DTYPE[element]
-    if element not in FLOATS:
-        if value.dtype.kind == "f":
-            raise TypeError(f"initial={initial!r} is no {dtype}, as the elements are")
-        if element != "bool" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
-            raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
-    return initial
-
-
 def _ddof(ddof: float, correction: Any) -> float:
     if correction is None:
         return float(ddof)
@@ -157,32 +146,68 @@ def _ddof(ddof: float, correction: Any) -> float:
 # ---- In between ------------------------------------------------------------------------------------------------------
 
 
+def _warn_of_few(op: str, ddof: float, shape: tuple[int, ...], axes: tuple[int, ...], where: Any,
+                 result: np.ndarray[Any, Any] | None) -> None:
+    """NumPy's warning where a mean or a variance has too few elements. `result`: where only a mask says how many there
+    are, what they came to."""
+    if op in ("mean", "var", "std") and few(shape, axes, where, ddof if op != "mean" else 0.0, result):
+        text = "Mean of empty slice" if op == "mean" else "Degrees of freedom <= 0 for slice"
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
 def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *, initial: Any = None,
-            where: Any = None, ddof: float = 0.0, fast: bool = False, device: str | None = None,
+            where: Any = None, ddof: float = 0.0, mean: Any = None, fast: bool = False, device: str | None = None,
             progress: bool = False) -> Any:
     """Operators whose result is a number of its own type: sums, means, variances, norms, products."""
+    if mean is np._NoValue:
+        mean = None
     if _gpu.lies_there(x):
-        return _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device)
+        if mean is not None:
+            raise NotImplementedError(f"the {op} of an array on a GPU is about its own mean: leave mean= alone")
+        value = _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device)
+        if where is None:
+            _warn_of_few(op, ddof, tuple(x.shape), axes_of(axis, len(x.shape)), None, None)
+        return value
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
+    if op in ("var", "std") and (mean is not None or t.type in _COMPLEX_PART):
+        value = _variance(op, t, axes, dtype, where, ddof, mean, device)
+        _warn_of_few(op, ddof, t.array.shape, axes, where, value)
+        return _finish(value, "f64", t, axes, keepdims, out)
     if t.type in _COMPLEX_PART:
-        return _complex(op, t, axes, dtype, out, keepdims, where=where, initial=initial, fast=fast, device=device)
+        value = _complex(op, t, axes, dtype, out, keepdims, where=where, initial=initial, fast=fast, device=device)
+        _warn_of_few(op, ddof, t.array.shape, axes, where, np.asarray(value))
+        return value
     rounded, wanted = _rounded(op, t, dtype)
-    element = t.type
-    if op == "prod" and rounded is not None:
-        element, rounded = rounded, None  # a product is rounded at every step: in this type
-    if initial is not None and element in FLOATS and element != "f64" and op != "prod" and \
-            np.asarray(initial, DTYPE[element] if element != "bf16" else np.float32) != np.asarray(initial):
-        rounded, element = rounded or element, "f64"  # so that the initial value is exact
+    element, rounded, initial = with_initial(op, t.type, rounded, initial)
     if element == "bf16" and (t.type != "bf16" or initial is not None or not t.array.dtype.isnative):
         raise TypeError("elements are not brought to bfloat16, nor have they an initial value: convert them first")
     if t.type == "bf16" and element != "bf16":
         raise TypeError("a bfloat16 array has no initial value beyond its type, and no product of another type")
-    initial = _check_initial(t, element, initial)
     p = problem((op,), element, rounded, fast, ddof)
     r = reduce(p, t, axes, where=where, initial=initial, element=element, device=device, progress=progress)
+    _warn_of_few(op, ddof, t.array.shape, axes, where, None if r.types[0] == "bf16" else r.arrays[0])
     array = _to_type(r.arrays[0], op, wanted)
     return _finish(array, r.types[0], t, axes, keepdims, out)
+
+
+def _variance(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, where: Any, ddof: float, mean: Any,
+              device: str | None) -> np.ndarray[Any, Any]:
+    """Variances of complex numbers, or about a mean that is given, with axes of length 1 kept."""
+    x = t.array
+    parts = _parts(t) if t.type in _COMPLEX_PART else (t,)
+    kind = parts[0].type
+    rounded, _ = _rounded(op, parts[0], dtype)
+    out = rounded or (kind if kind in FLOATS else "f64")
+    if "bf16" in (kind, out):
+        raise TypeError(f"a {op} of bfloat16 has no mean=, nor is it of complex numbers")
+    shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    if mean is not None:
+        mean = np.asarray(take(mean).array)
+        if mean.shape != shape:
+            raise ValueError(f"mean= has shape {mean.shape}, the mean with keepdims=True {shape}")
+    return variances([p.array for p in parts], "i8" if kind == "bool" else kind, axes, root=op == "std", out=out,
+                     mask=mask_of(where, x.shape), ddof=ddof, mean=mean, device=device)
 
 
 def _parts(t: Taken) -> tuple[Taken, Taken]:
@@ -223,8 +248,6 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
         array = _complex_product(t.array, axes, wanted or t.array.dtype.newbyteorder("="), more["where"],
                                  None if initial is None else complex(initial))
         return _finish(array, "complex", t, axes, keepdims, out)
-    if op in ("var", "std"):
-        raise TypeError(f"tally has no {op} of complex numbers: their variance is that of x.real and that of x.imag together")
     raise TypeError(f"tally has no {op} of complex numbers; reduce x.real and x.imag")
 
 
@@ -235,11 +258,9 @@ def _complex_product(x: np.ndarray[Any, Any], axes: tuple[int, ...], dtype: np.d
     if type_of(dtype) not in _COMPLEX_PART:
         raise TypeError(f"a product of complex numbers is no {dtype}")
     mask = mask_of(where, x.shape)
-    kept = [d for d in range(x.ndim) if d not in axes]
-    order = [*kept, *sorted(axes)]
-    rows = x.transpose(order)
-    masks = None if mask is None else mask.transpose(order)
-    out = np.empty([x.shape[d] for d in kept], dtype)
+    rows = rows_of(x, axes)
+    masks = None if mask is None else rows_of(mask, axes)
+    out = np.empty(rows.shape[:x.ndim - len(axes)], dtype)
     for at in np.ndindex(out.shape):
         tree: list[list[Any]] = []  # whole subtrees of 2^16 elements, joined as neighbours of one size
         last: np.ndarray[Any, Any] = np.empty(0, dtype) if initial is None else np.array([initial], dtype)
@@ -287,7 +308,7 @@ def _element(op: str, x: Any, axis: Any, out: Any, keepdims: bool, *, initial: A
         check_extreme(f"{op}imum", t.array.shape, axes, initial, where)
     if t.type == "bf16" and initial is not None:
         raise TypeError("a bfloat16 array has no initial value")
-    initial = _check_initial(t, t.type, initial)
+    initial = check_initial(t.type, initial)
     r = reduce(problem((op,), t.type), t, axes, where=where, initial=initial, device=device, progress=progress)
     return _finish(_as_elements(r, 0, t), t.type, t, axes, keepdims, out)
 
@@ -418,9 +439,9 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 >>> tally.var([1e9, 1e9 + 1, 1e9 + 2], ddof=1)
 np.float64(1.0)
 """)
-def var(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None, correction: Any = None, device: str | None = None, progress: bool = False) -> Any:
-    return _number("var", x, axis, dtype, out, keepdims, where=where, ddof=_ddof(ddof, correction), device=device,
-                   progress=progress)
+def var(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    return _number("var", x, axis, dtype, out, keepdims, where=where, ddof=_ddof(ddof, correction), mean=mean,
+                   device=device, progress=progress)
 
 
 @_public("""The standard deviation of elements: the square root of the exact variance, rounded once.
@@ -428,9 +449,9 @@ def var(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 >>> tally.std([1e16, 1e16, 1e16 + 4])
 np.float64(1.8856180831641267)
 """)
-def std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None, correction: Any = None, device: str | None = None, progress: bool = False) -> Any:
-    return _number("std", x, axis, dtype, out, keepdims, where=where, ddof=_ddof(ddof, correction), device=device,
-                   progress=progress)
+def std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    return _number("std", x, axis, dtype, out, keepdims, where=where, ddof=_ddof(ddof, correction), mean=mean,
+                   device=device, progress=progress)
 
 
 @_public("""The norm of elements as a vector: rounded once, without overflow or underflow on the way.

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import DTYPE, FLOATS, dlpack_device, is_torch
-from ._reduce import AxisError, axes_of, bits_of, check_extreme, check_index, problem
+from ._reduce import AxisError, axes_of, bits_of, check_extreme, check_index, problem, with_initial
 
 _CUDA = 2
 _KINDS = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16",
@@ -92,11 +92,18 @@ class _Torch:
     def beside(self, x: Any, number: Any) -> Any:
         return self.torch.stack([x, self.torch.full_like(x, number)])
 
+    def rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
+        return self.torch.broadcast_to(x, shape).permute(*order).reshape(rows, length)
+
+    def behind(self, number: Any, x: Any, name: str) -> Any:
+        dtype = getattr(self.torch, name)
+        return self.torch.cat([self.torch.full((x.shape[0], 1), number, dtype=dtype, device=x.device), x.to(dtype)], 1)
+
     def put(self, out: Any, x: Any) -> None:
         out.copy_(x)
 
     def to_host(self, x: Any) -> bytes:
-        return bytes(x.cpu().numpy())
+        return bytes(x.cpu().numpy().tobytes())
 
     def convert(self) -> str:
         return "x.to(...)"
@@ -144,11 +151,18 @@ class _CuPy:
     def beside(self, x: Any, number: Any) -> Any:
         return self.cupy.stack([x, self.cupy.full_like(x, number)])
 
+    def rows(self, x: Any, shape: Strides, order: Sequence[int], rows: int, length: int) -> Any:
+        return self.cupy.broadcast_to(x, shape).transpose(*order).reshape(rows, length)
+
+    def behind(self, number: Any, x: Any, name: str) -> Any:
+        with x.device:
+            return self.cupy.concatenate([self.cupy.full((x.shape[0], 1), number, dtype=name), x.astype(name)], 1)
+
     def put(self, out: Any, x: Any) -> None:
         out[...] = x
 
     def to_host(self, x: Any) -> bytes:
-        return bytes(x.get())
+        return bytes(x.get().tobytes())
 
     def convert(self) -> str:
         return "x.astype(...)"
@@ -570,10 +584,11 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
         check_index(op, t.shape, axes)
     elif op in ("and", "or", "xor") and t.type in FLOATS:
         raise TypeError(f"tally.bitwise_{op} is not supported for {_NAMES[t.type]} elements; a view has their bits")
-    if initial is not None and initial is not np._NoValue and op not in ("min", "max", "and", "or", "xor"):
-        raise NotImplementedError(f"the {op} of an array on a GPU has no initial=: add it to the array as one more element")
     mask = _mask(where, t)
-    if t.type in _PART:
+    initial = None if initial is np._NoValue else initial
+    if initial is not None and op in ("sum", "prod"):
+        value = _with_initial(op, t, axes, dtype, mask, keepdims, initial, fast)
+    elif t.type in _PART:
         value = _complex(op, t, axes, dtype, mask, keepdims, fast)
     else:
         p = problem((op,), t.type, _rounded(op, t, dtype), fast, ddof)
@@ -581,10 +596,31 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
         if (axis is dtype is None and not fast and ddof == 0 and mask is None and is_torch(x) and 0 not in t.shape and
                 t.is_contiguous()):
             _remember(op, t, _plan(p, t.type, math.prod(t.shape), t.spec))
-        if initial is not None and initial is not np._NoValue:
+        if initial is not None:
             both = take(t.library.beside(value, initial))
             value = _along(p, both, (0,), None, None, None, False)[0]
     return value if out is None else _into(out, value, t)
+
+
+def _with_initial(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, keepdims: bool, initial: Any,
+                  fast: bool) -> Any:
+    """Sums and products with one more element in front of each result's: of a copy, in rows."""
+    if t.type in _PART:
+        raise NotImplementedError(f"the {op} of complex numbers on a GPU has no initial=: reduce x.real and x.imag")
+    library, shape = t.library, tuple(t.shape)
+    element, rounded, initial = with_initial(op, t.type, _rounded(op, t, dtype), initial)
+    kept = [d for d in range(len(shape)) if d not in axes]
+    order = [*kept, *sorted(axes)]
+    sizes = math.prod(shape[d] for d in kept), math.prod(shape[d] for d in axes)
+
+    def rows(x: Any, first: Any, name: str) -> There:
+        return take(library.behind(first, library.rows(x, shape, order, *sizes) if shape else x.reshape(1, 1), name))
+
+    mask = None if where is None else rows(where.array, True, "bool")
+    p = problem((op,), element, rounded, fast)
+    value = _along(p, rows(t.array, initial, _NAMES[element]), (1,), None, None, mask, False)[0]
+    return value.reshape(tuple(1 if d in axes else n for d, n in enumerate(shape)) if keepdims else
+                         tuple(shape[d] for d in kept))
 
 
 def _products(a: There, b: There, shape: tuple[int, ...], x: Strides, y: Strides, dtype: Any, out: Any) -> Any:
@@ -704,6 +740,14 @@ def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any
     return _by_rows(p, t, a, count, "segments", shape, 0)
 
 
+def _groups_in(ids: There) -> int:
+    """One more than the greatest id. The shape of results hangs on it, so this is waited for."""
+    if ids.shape[0] == 0:
+        return 0
+    greatest = ids.library.to_host(_whole(problem(("max",), ids.type), ids, None)[0])
+    return max(0, int.from_bytes(greatest, sys.byteorder, signed=ids.type[0] == "i") + 1)
+
+
 @_through
 def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, ids: Any, groups: int | None, axis: int,
           dtype: Any, where: Any, skip_outside: bool, sorted: bool, device: str | None) -> list[Any]:
@@ -713,10 +757,9 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
     a = _axis(t, axis)
     p = make(t.type, _rounded(label, t, dtype))
     numbers = _beside(ids, t, "ids")
-    if groups is None:
-        raise ValueError("groups= says how many groups there are: to find it in ids on a GPU would be a wait")
     if numbers.shape[0] != t.shape[a]:
         raise ValueError(f"{t.shape[a]} elements, but {numbers.shape[0]} ids")
+    groups = _groups_in(numbers) if groups is None else groups
     mask = _mask(where, t)
     if mask is not None:
         if tuple(mask.shape) != (t.shape[a],):

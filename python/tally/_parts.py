@@ -191,7 +191,7 @@ def ids_of(ids: Any, groups: int | None) -> tuple[np.ndarray[Any, Any], str, int
         raise TypeError(f"ids are integers from 0 on, one an element, not {array.dtype}; "
                         "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
     if groups is None:
-        groups = int(take_max(array)) + 1 if array.size else 0
+        groups = max(0, int(take_max(array)) + 1) if array.size else 0
     kind = "u8" if taken.type == "bool" else taken.type
     return np.ascontiguousarray(array, array.dtype.newbyteorder("=")), kind, int(groups)
 

@@ -9,6 +9,7 @@ alone has more elements than a block holds, they are fed to a state.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import sys
 from typing import Any, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE, Taken
+from ._arrays import DTYPE, FLOATS, Taken
 
 BLOCK = 1 << 21
 AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
@@ -72,6 +73,53 @@ def _lacks(shape: Sequence[int], axes: Sequence[int]) -> bool:
     return any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
 
 
+def check_initial(element: str, initial: Any) -> Any:
+    """An initial value that elements of a type can have; None for none."""
+    if initial is None or initial is np._NoValue:
+        return None
+    value = np.asarray(initial)
+    if value.ndim != 0:
+        raise ValueError("initial= is one number")
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"initial= is a real number, not {initial!r}")
+    dtype = DTYPE[element]
+    if element not in FLOATS:
+        if value.dtype.kind == "f":
+            raise TypeError(f"initial={initial!r} is no {dtype}, as the elements are")
+        if element != "bool" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+            raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
+    return initial
+
+
+def with_initial(op: str, kind: str, rounded: str | None, initial: Any) -> tuple[str, str | None, Any]:
+    """What the elements of a sum or a product are brought to, the result type, and the initial value: a product is
+    rounded at every step, in the result's type; a sum's elements are made wide enough for the initial value."""
+    if op == "prod" and rounded is not None:
+        kind, rounded = rounded, None
+    if initial is None or initial is np._NoValue:
+        return kind, rounded, None
+    if np.ndim(initial) != 0:
+        raise ValueError("initial= is one number")
+    if kind not in FLOATS and op in ("sum", "prod"):
+        kind = "u64" if kind[0] == "u" else "i64"
+    elif kind in ("f16", "bf16", "f32") and op != "prod" and \
+            (kind == "bf16" or np.asarray(initial, DTYPE[kind]) != np.asarray(initial)):
+        kind, rounded = "f64", rounded or kind
+    return kind, rounded, check_initial(kind, initial)
+
+
+def few(shape: Sequence[int], axes: Sequence[int], where: Any, ddof: float, result: np.ndarray[Any, Any] | None) -> bool:
+    """Whether some result has no more than `ddof` elements. Such a result is NaN: with a mask, elements are counted only
+    where `result` has one."""
+    if where is None or where is True:
+        return math.prod(shape[d] for d in axes) <= ddof
+    if result is not None and not np.isnan(result).any():
+        return False
+    mask = mask_of(where, tuple(shape))
+    assert mask is not None
+    return bool((mask.sum(axis=tuple(axes)) <= ddof).any())
+
+
 def mask_of(where: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any] | None:
     """where= as bytes of the array's shape; None for all of it."""
     if where is None or where is True:
@@ -80,6 +128,12 @@ def mask_of(where: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any] | None:
     if mask.dtype != np.bool_:
         raise TypeError(f"where= is an array of bool, not of {mask.dtype}")
     return np.broadcast_to(mask, shape)
+
+
+def rows_of(array: np.ndarray[Any, Any], axes: Sequence[int]) -> np.ndarray[Any, Any]:
+    """A view whose reduced axes lie behind the others, in their order."""
+    kept = [d for d in range(array.ndim) if d not in axes]
+    return array.transpose([*kept, *sorted(axes)])
 
 
 class Results:

@@ -47,6 +47,17 @@ def fractions(x):
     return [Fraction(float(v)) if x.dtype.kind == "f" else Fraction(int(v)) for v in x.reshape(-1)]
 
 
+def deviation(op, z, dtype, ddof, mean=None):
+    """var or std of finite complex or real numbers from one number, or from their mean; None where it is a NaN."""
+    pairs = list(zip(fractions(z.real.copy()), fractions(z.imag.copy())))
+    n = len(pairs)
+    if n <= ddof:
+        return None
+    centre = [sum(p) / n for p in zip(*pairs)] if mean is None else [Fraction(mean.real), Fraction(mean.imag)]
+    squares = sum((a - centre[0]) ** 2 + (b - centre[1]) ** 2 for a, b in pairs) / (n - Fraction(ddof))
+    return rounded(squares, dtype) if op == "var" else root(squares, dtype)
+
+
 def answer(op, x, dtype, ddof=0):
     """What an operator of a finite array is, in a floating dtype; None where it is a NaN."""
     values = fractions(x)

@@ -109,15 +109,37 @@ class Array:
         return type(self)(self.memory, self.layout.view(np.dtype(getattr(dtype, "numpy", dtype))))
 
     def reshape(self, *shape):
-        return type(self)(self.memory, self.layout.reshape(*shape))
+        shape = shape[0] if len(shape) == 1 else shape
+        try:
+            return type(self)(self.memory, np.reshape(self.layout, shape, copy=False))
+        except ValueError:
+            return self.copy_of(np.reshape(self.host(), shape))
 
     def transpose(self, *axes):
         return type(self)(self.memory, self.layout.transpose(*axes))
 
     permute = transpose
 
+    def astype(self, dtype):
+        return self.copy_of(self.host().astype(getattr(dtype, "numpy", dtype)))
+
+    to = astype
+
     def broadcast(self, shape):
         return type(self)(self.memory, np.broadcast_to(self.layout, shape))
+
+
+class Context:
+    id = 0
+
+    def __init__(self, *_):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
 
 
 class CuPyArray(Array):
@@ -128,7 +150,7 @@ class CuPyArray(Array):
     dtype = property(lambda self: self.layout.dtype)
     strides = property(lambda self: self.layout.strides)
     size = property(lambda self: self.layout.size)
-    device = types.SimpleNamespace(id=0)
+    device = Context()
     get = Array.host
 
     def __setitem__(self, cut, x):
@@ -190,23 +212,13 @@ class TorchTensor(Array):
         return types.SimpleNamespace(numpy=self.host)
 
 
-class Context:
-    def __init__(self, *_):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 def functions(cls, driver):
     """What both modules call the same."""
     return {
         "moveaxis": lambda x, a, b: cls(x.memory, np.moveaxis(x.layout, a, b)),
         "full_like": lambda x, number: x.copy_of(np.full_like(x.layout, number)),
         "stack": lambda xs: xs[0].copy_of(np.stack([x.host() for x in xs])),
+        "broadcast_to": lambda x, shape: x.broadcast(shape),
         "from_host": lambda x: cls.make(driver, x.shape, x.dtype).set(x)}
 
 
@@ -215,6 +227,8 @@ def make_cupy(driver):
     return types.SimpleNamespace(
         **functions(CuPyArray, driver), ndarray=CuPyArray,
         empty=lambda shape, dtype: CuPyArray.make(driver, shape, dtype),
+        full=lambda shape, number, dtype: CuPyArray.make(driver, shape, dtype).set(number),
+        concatenate=lambda xs, axis: xs[0].copy_of(np.concatenate([x.host() for x in xs], axis)),
         ascontiguousarray=lambda x: x if x.layout.flags.c_contiguous else x.copy_of(x.host()),
         cuda=types.SimpleNamespace(Device=Context, get_current_stream=lambda: stream))
 
@@ -224,6 +238,8 @@ def make_torch(driver):
     return types.SimpleNamespace(
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
+        full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
+        cat=lambda xs, axis: xs[0].copy_of(np.concatenate([x.host() for x in xs], axis)),
         device=lambda kind, index: (kind, index), cuda=types.SimpleNamespace(
             current_stream=lambda number: stream, is_current_stream_capturing=lambda: False))
 

@@ -1,5 +1,7 @@
 """The same exceptions as NumPy's for the same mistakes, each with a line that names what is wrong."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,8 @@ X = np.arange(12.0).reshape(3, 4)
     (lambda: tally.sum(np.zeros(2, [("a", "f8")])), TypeError, "reduce"),
     (lambda: tally.bitwise_and(X), TypeError, "not supported"),
     (lambda: tally.min(np.array([1j])), TypeError, "complex"),
-    (lambda: tally.var(np.array([1j])), TypeError, "complex"),
+    (lambda: tally.var(X, mean=np.zeros(3)), ValueError, "keepdims=True"),
+    (lambda: tally.var(np.array([1j]), dtype=int), TypeError, "floating dtype"),
     (lambda: tally.sum(np.ma.masked_array([1.0], [True])), TypeError, "masked"),
     (lambda: tally.var(X, ddof=1, correction=1), ValueError, "simultaneously"),
     (lambda: tally.var(X, ddof=-1), ValueError, "ddof"),
@@ -73,6 +76,25 @@ def test_error(call, error, text):
         call()
     assert text in str(caught.value), caught.value
     assert str(caught.value).strip() and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [
+    "mean(X[:0])", "mean(X[:0], axis=0)", "mean(X[:0], axis=1)", "mean(X, axis=1, where=X > 3)", "mean(X, axis=0, where=X > 3)",
+    "mean(X, where=False)", "mean(X[:0] + 1j, axis=0)", "mean(X + 1j, axis=1, where=X > 3)", "var(X[:1], axis=0, ddof=1)",
+    "std(X, axis=0, ddof=3)", "std(X, axis=1, ddof=3)", "var(X[:, :0], axis=1)", "var(X, ddof=2, axis=1, where=X > 5)",
+    "var(X, ddof=1, axis=1, where=X > 2)", "var(X + 1j, axis=1, ddof=4)", "std(X + 1j, axis=1, ddof=4, where=X > 2)",
+    "var(X * np.nan, axis=0)", "var(X * np.nan, axis=0, where=X > 2, ddof=1)", "sum(X[:0])", "var(X.astype('f4'), axis=1, ddof=4)"])
+def test_warns_as_numpy_does(call):
+    """Of too few elements, and of nothing else; from the caller's line."""
+    texts = []
+    for module in ("np", "tally"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            eval(f"{module}.{call}")
+        texts.append([str(w.message).rstrip(".") for w in caught if w.category is RuntimeWarning and
+                      ("empty" in str(w.message) or "freedom" in str(w.message))])
+        assert module == "np" or (len(caught) == len(texts[1]) and all(w.filename == "<string>" for w in caught))
+    assert texts[0] == texts[1], texts
 
 
 @pytest.mark.parametrize("mistake", [dict(axis=2), dict(axis=(0, 0)), dict(axis=1.0), dict(where=np.ones(5, bool)),

@@ -109,6 +109,7 @@ def test_negative_strides(gpu, rng):
     same(gpu, tally.argmin(gpu.there(x)[::-1, ::-2]), tally.argmin(x[::-1, ::-2]))
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty:RuntimeWarning", "ignore:Degrees of freedom:RuntimeWarning")
 @pytest.mark.parametrize("dtype", ["f8", "i2"])
 def test_where_initial_and_out(gpu, rng, dtype):
     x = numbers(rng, (6, 7), dtype)
@@ -123,6 +124,16 @@ def test_where_initial_and_out(gpu, rng, dtype):
         same(gpu, getattr(tally, op)(there, axis=0, where=where, initial=1),
              getattr(tally, op)(x, axis=0, where=mask, initial=1))
         same(gpu, getattr(tally, op)(there, initial=100), getattr(tally, op)(x, initial=100))
+    for op, initial in (("sum", 3), ("prod", -2), ("sum", 2.0**-40 if dtype == "f8" else 70_000)):
+        for axis in (None, 0, 1, (0, 1)):
+            same(gpu, getattr(tally, op)(there, axis=axis, initial=initial, where=where, keepdims=axis == 0),
+                 getattr(tally, op)(x, axis=axis, initial=initial, where=mask, keepdims=axis == 0))
+            same(gpu, getattr(tally, op)(gpu.transpose(there, (1, 0)), axis=axis, initial=initial),
+                 getattr(tally, op)(x.T, axis=axis, initial=initial))
+    if dtype == "f8":  # what an f32 cannot hold is not rounded first
+        same(gpu, tally.sum(gpu.there(x.astype("f4")), axis=1, initial=0.1), tally.sum(x.astype("f4"), axis=1, initial=0.1))
+    same(gpu, tally.sum(there[:0], axis=0, initial=5), tally.sum(x[:0], axis=0, initial=5))
+    same(gpu, tally.sum(there[:0], axis=1, initial=5), tally.sum(x[:0], axis=1, initial=5))
     want = tally.mean(x, axis=0)
     out = gpu.there(np.zeros(7, "f8"))
     assert tally.mean(there, axis=0, out=out) is out
@@ -135,6 +146,7 @@ def test_where_initial_and_out(gpu, rng, dtype):
         tally.mean(there, axis=0, out=np.zeros(7))
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty:RuntimeWarning", "ignore:Degrees of freedom:RuntimeWarning")
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (0, 3), (3, 0), (1,) * 20])
 def test_small_shapes(gpu, shape):
     x = np.full(shape, 2.5, "f4")
@@ -177,6 +189,8 @@ def test_complex(gpu, rng):
     for op in ("var", "max", "argmax", "prod"):
         with pytest.raises(TypeError, match="complex"):
             getattr(tally, op)(there)
+    with pytest.raises(NotImplementedError, match="complex"):
+        tally.sum(there, initial=1)
 
 
 def test_segments_and_groups(gpu, rng):
@@ -196,8 +210,12 @@ def test_segments_and_groups(gpu, rng):
                                   where=gpu.there(mask)), tally.group(op, x.T, ids, 5, axis=0, where=mask))
     same(gpu, tally.group("sum", there[0], gpu.there(ids), 3, skip_outside=True),
          tally.group("sum", x[0], ids, 3, skip_outside=True))
-    with pytest.raises(ValueError, match="groups="):
-        tally.group("sum", there, gpu.there(ids))
+    for kind in ("i8", "u1", "i2", "?"):
+        some = ids.astype(kind)
+        same(gpu, tally.group("sum", there, gpu.there(some)), tally.group("sum", x, some))
+    same(gpu, tally.group("sum", there[0, :0], gpu.there(ids[:0])), tally.group("sum", x[0, :0], ids[:0]))
+    same(gpu, tally.group("sum", there[0], gpu.there(ids - 9), skip_outside=True),
+         tally.group("sum", x[0], ids - 9, skip_outside=True))
     with pytest.raises(TypeError, match="elsewhere"):
         tally.group("sum", there, ids, 5)
     with pytest.raises(TypeError, match="elsewhere"):
@@ -246,8 +264,12 @@ def test_arguments(gpu, rng):
     same(gpu, tally.sum(there, axis=0, dtype=there.dtype), tally.sum(x, axis=0))
     same(gpu, tally.var(there, ddof=1, axis=1), tally.var(x, ddof=1, axis=1))
     same(gpu, tally.sum(gpu.there(np.arange(5)), dtype="i8"), tally.sum(np.arange(5)))
+    with pytest.warns(RuntimeWarning, match="freedom"):
+        same(gpu, tally.std(there, ddof=10, axis=0), np.full(10, np.nan, "f4"))
     for bad, error in ((lambda: tally.sum(there, axis=2), np.exceptions.AxisError),
-                       (lambda: tally.sum(there, initial=1.0), NotImplementedError),
+                       (lambda: tally.sum(there, initial=[1.0]), ValueError),
+                       (lambda: tally.sum(gpu.there(np.arange(5)), initial=0.5), TypeError),
+                       (lambda: tally.var(there, mean=there), NotImplementedError),
                        (lambda: tally.sum(there, device="cpu"), ValueError),
                        (lambda: tally.sum(there, dtype=int), TypeError),
                        (lambda: tally.sum(gpu.there(np.arange(5)), dtype="i4"), TypeError),
