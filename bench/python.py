@@ -1,6 +1,6 @@
 """The package beside NumPy, bottleneck and numbagg, as ratios: each measured in turn, run by run, in one process.
 
-    python bench/python.py [-n ELEMENTS] [--runs RUNS]
+    python bench/python.py [small] [f8] [f4] [-n ELEMENTS] [--runs RUNS] [--ops sum,var,std,argmin,argmax]
 """
 import argparse
 import statistics
@@ -32,13 +32,21 @@ def times(calls, runs, repeat):
     return {name: statistics.median(s) for name, s in seen.items()}
 
 
+#: What NumPy and the others call a function, where that is not the same name or `nan` and that name.
+THEIRS = {"norm": np.linalg.norm, "bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce,
+          "bitwise_xor": np.bitwise_xor.reduce, "sumsq": lambda x: np.dot(x, x), "minmax": lambda x: (np.min(x), np.max(x))}
+SMALL = ("sum prod min max minmax argmin argmax mean var std norm sumsq dot vecdot count_nonzero any all bitwise_and bitwise_or "
+         "bitwise_xor").split()
+
+
 def calls_of(op, x, **more):
-    calls = {"tally": lambda: getattr(tally, op)(x, **more)}
-    theirs = {"numpy": op, "bottleneck": "nan" + op, "numbagg": "nan" + op}
+    arguments = (x, x) if op in ("dot", "vecdot") else (x,)
+    ours = getattr(tally, op)
+    calls = {"tally": lambda: ours(*arguments, **more)}
     for name, module in PEERS.items():
-        function = getattr(module, theirs[name], None) if (name, op) != ("numpy", "norm") else np.linalg.norm
+        function = THEIRS.get(op) or getattr(np, op, None) if name == "numpy" else getattr(module, "nan" + op, None)
         if function is not None and not (name != "numpy" and (x.size < 100 or op in ("min", "max"))):
-            calls[name] = lambda function=function: function(x, **more)
+            calls[name] = lambda function=function: function(*arguments, **more)
     return calls
 
 
@@ -53,17 +61,24 @@ def mean_of_ratios(ratios):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", nargs="*", default=["small", "f8", "f4"], help="calls on 16 elements; large arrays of a type")
     parser.add_argument("-n", type=int, default=1 << 24, help="elements of the large arrays (2^24)")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--ops", default="sum,var,std,argmin,argmax", help="along the axes of five shapes")
     a = parser.parse_args()
     print(f"{'':34}{'tally':>13}" + "".join(f"{'x ' + n:>12}" for n in PEERS))
-    x = np.arange(16.0)
-    for op in ("sum", "mean", "var", "std", "min", "argmax", "any", "prod", "norm", "count_nonzero"):
-        show(f"{op}, 16 f64", times(calls_of(op, x), 9, 2000), x.nbytes)
-    show("sum, 4 x 4 f64, axis 0", times(calls_of("sum", x.reshape(4, 4), axis=0), 9, 2000), x.nbytes)
+    if "small" in a.what:
+        x, least = np.arange(16.0), {}
+        for op in SMALL:
+            y = x.astype(int) if op.startswith("bitwise") else x
+            seen = times(calls_of(op, y), 9, 2000)
+            show(f"{op}, 16 {y.dtype}", seen, x.nbytes)
+            least[op] = seen["numpy"] / seen["tally"] if "numpy" in seen else float("nan")
+        show("sum, 4 x 4 f64, axis 0", times(calls_of("sum", x.reshape(4, 4), axis=0), 9, 2000), x.nbytes)
+        print("NumPy's time over ours, at least:", *min(least.items(), key=lambda pair: pair[1]))
     rng, n = np.random.default_rng(1), a.n
     ratios = {}
-    for dtype in ("f8", "f4"):
+    for dtype in [d for d in ("f8", "f4") if d in a.what]:
         x = rng.standard_normal(n).astype(dtype)
         for op in ("sum", "mean", "var", "norm", "argmax", "min"):
             show(f"{op}, {n} {dtype}", times(calls_of(op, x), a.runs, 1), x.nbytes)
@@ -71,7 +86,7 @@ def main():
         for shape in ((n // 4, 4), (4, n // 4), (side, side), (n // 256, 256), (256, n // 256)):
             y = x[:shape[0] * shape[1]].reshape(shape)
             for axis in (0, 1):
-                for op in ("sum", "var", "argmax"):
+                for op in a.ops.split(","):
                     seen = times(calls_of(op, y, axis=axis), a.runs, 1)
                     ratios.setdefault(op, []).append(seen["numpy"] / seen["tally"])
                     show(f"{op} axis {axis}, {shape[0]} x {shape[1]} {dtype}", seen, y.nbytes)
