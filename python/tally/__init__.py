@@ -29,11 +29,11 @@ __all__ = sorted([*_PUBLIC, "Description", "Groups", "MinMax", "Operator", "Stat
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "dask"]
+    return [*__all__, "__version__", "dask", "mpi"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "dask":  # only where it is asked for
+    if name in ("dask", "mpi"):  # only where they are asked for
         import importlib
-        return importlib.import_module("tally.dask")
+        return importlib.import_module(f"tally.{name}")
     raise AttributeError(f"module 'tally' has no attribute {name!r}")
