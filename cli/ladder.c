@@ -448,6 +448,7 @@ static int show_with_own(struct ladder *l) {
 
 static int climb(struct ladder *l) {
     const tally_ladder_options *o = &l->options.run;
+    l->own.block = o->block;
     if (tally_ladder_run(l->device, o, &l->report) != TALLY_OK) return failed("%s", tally_error());
     if (l->own.page) return show_with_own(l);
     return l->own.spec ? own_in_process(&l->own, o->op, o->type, add_own, l) : show(l);
@@ -462,6 +463,7 @@ static int run(void *argument) {
     l->on_cpu = is_kind(l->device, "cpu");
     /* Before this process touches the driver, which does not live through a fork. */
     if (l->own.spec && !l->counts) {
+        l->own.block = l->options.run.block;
         const int own = run_own(l);
         if (own != STATUS_OK) return own;
     }

@@ -24,16 +24,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRID_MAX = 1 << 16 };
+enum { GRID_MAX = 1 << 16, TEMPLATE_THREADS = 256 };
 enum { TEXT_MAX = 1 << 20, COMPILE_SECONDS = 10, EXEC_FAILED = 127 };
 
 struct work {
     char folder[200];
-    char text[256], object[256], log[256];
+    char text[256], object[256], log[256], places[256];
     char file[256]; /* the student's, without its folder */
     struct own_text own;
     const struct own_function *kernel;
-    char *bytes; /* the file as it is, with a 0 behind it */
+    unsigned threads; /* of a block, where the kernel's template takes them */
+    char *bytes;      /* the file as it is, with a 0 behind it */
 };
 
 /* ---- Options ---- */
@@ -145,12 +146,7 @@ static bool read_text(struct work *w, const char *spec) {
     const bool good = own_text_read(w->bytes, length, &w->own, why, sizeof why, &line);
     if (!good && line) return failed("%s:%u: %s", w->file, line, why), false;
     if (!good) return failed("%s: %s", w->file, why), false;
-    if (!choose(w, name)) return false;
-    if (w->kernel->is_template && w->kernel->template_parameters != 1)
-        return failed("%s:%u: kernel %s is a template of more than a type; write it for one",
-                      w->file, w->kernel->line, w->kernel->name),
-               false;
-    return true;
+    return choose(w, name);
 }
 
 /* ---- Compiling ---- */
@@ -163,6 +159,7 @@ static bool make_folder(struct work *w) {
     snprintf(w->text, sizeof w->text, "%s/own.cpp", w->folder);
     snprintf(w->object, sizeof w->object, "%s/own.so", w->folder);
     snprintf(w->log, sizeof w->log, "%s/log", w->folder);
+    snprintf(w->places, sizeof w->places, "%s/places", w->folder);
     return true;
 }
 
@@ -171,6 +168,7 @@ static void remove_folder(const struct work *w) {
     unlink(w->text);
     unlink(w->object);
     unlink(w->log);
+    unlink(w->places);
     rmdir(w->folder);
 }
 
@@ -195,7 +193,7 @@ static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
     for (char *c = name; *c; c++)
         *c = (char)(*c - ('a' - 'A'));
     fprintf(f, "#define OWN_OP_%s 1\n#line 1 \"own_lane.hpp\"\n%s\n", name, tally_own_prelude());
-    fprintf(f, "#define OWN_T %s\n", t ? t : "float");
+    fprintf(f, "#define OWN_T %s\n#define " OWN_THREADS " %u\n", t ? t : "float", w->threads);
     if (w->own.needs_t) fputs("using T = OWN_T;\n", f);
     fputs("#line 1 \"", f);
     for (const char *c = w->file; *c; c++)
@@ -203,21 +201,31 @@ static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
     fputs("\"\n", f);
     fputs(w->own.texts[OWN_MODEL], f);
     fputs("\n#line 1 \"own_lane.hpp\"\n", f);
-    if (*w->own.dynamic) fputs("OWN_DYNAMIC char own_dynamic[49152];\n", f);
-    fprintf(
-        f,
-        "OWN_EXPORTED const own_kernel tally_own_kernels[];\n"
-        "OWN_EXPORTED const size_t tally_own_kernel_count;\n"
-        "constinit const own_kernel tally_own_kernels[] = {own::kernel<&%s%s>::describe(\"%s\", "
-        "\"%s\")};\nconstinit const size_t tally_own_kernel_count = 1;\n",
-        k->name, k->is_template ? "<OWN_T>" : "", k->name, k->parameters);
+    if (**w->own.dynamic) fputs("OWN_DYNAMIC char own_dynamic[49152];\n", f);
+    fprintf(f,
+            "OWN_EXPORTED const own_kernel tally_own_kernels[];\n"
+            "OWN_EXPORTED const size_t tally_own_kernel_count;\n"
+            "constinit const own_kernel tally_own_kernels[] = "
+            "{own::kernel<&%s%s%s%s>::describe(\"%s\", "
+            "\"%s\")};\nconstinit const size_t tally_own_kernel_count = 1;\n",
+            k->name, *k->arguments ? "<" : "", k->arguments, *k->arguments ? ">" : "", k->name,
+            k->parameters);
     if (fclose(f) != 0) return failed("%s: %s", w->text, strerror(errno)), false;
     return true;
 }
 
+/* For the linker. gcc forgets the section that a shared array is to lie in where its function is a template, and gives
+ * it one of its own. */
+static bool write_places(const struct work *w) {
+    FILE *f = fopen(w->places, "we");
+    if (!f) return failed("%s: %s", w->places, strerror(errno)), false;
+    fputs("SECTIONS { model_shared : { *(model_shared) *(.bss._ZZ*) } } INSERT AFTER .bss;\n", f);
+    return fclose(f) == 0 || (failed("%s: %s", w->places, strerror(errno)), false);
+}
+
 _Noreturn static void become_compiler(const struct work *w) {
     enum { WORDS = 64 };
-    char flags[1024], symbol[128], *words[WORDS], *rest = NULL;
+    char flags[1024], symbols[OWN_DYNAMIC_MAX][128], *words[WORDS], *rest = NULL;
     size_t count = 0;
     const int log = open(w->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int nothing = open("/dev/null", O_RDONLY);
@@ -230,16 +238,18 @@ _Noreturn static void become_compiler(const struct work *w) {
     own_limit(COMPILE_SECONDS);
     words[count++] = "g++";
     snprintf(flags, sizeof flags, "%s", tally_own_flags());
-    for (char *word = strtok_r(flags, " ", &rest); word && count < WORDS - 10;
+    for (char *word = strtok_r(flags, " ", &rest); word && count < WORDS - 16;
          word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     words[count++] = "-shared";
     words[count++] = "-fmax-errors=1";
     words[count++] = "-fno-diagnostics-show-caret";
     words[count++] = "-Wl,-z,defs,--build-id=none";
-    if (*w->own.dynamic) {
-        snprintf(symbol, sizeof symbol, "-Wl,--defsym=%s=own_dynamic", w->own.dynamic);
-        words[count++] = symbol;
+    words[count++] = "-T";
+    words[count++] = (char *)w->places;
+    for (size_t i = 0; i < OWN_DYNAMIC_MAX && *w->own.dynamic[i]; i++) {
+        snprintf(symbols[i], sizeof symbols[i], "-Wl,--defsym=%s=own_dynamic", w->own.dynamic[i]);
+        words[count++] = symbols[i];
     }
     words[count++] = "-o";
     words[count++] = (char *)w->object;
@@ -288,6 +298,8 @@ static int compiler_failed(const struct work *w) {
     if (strstr(best, "always_inline"))
         strcpy(strstr(best, ": ") + 2,
                "a __device__ function is inlined here, so that it cannot call itself");
+    if (strstr(best, "frame-larger-than"))
+        strcpy(strstr(best, ": ") + 2, "a thread's own variables take more than 32768 bytes here");
     if (!*best || strstr(best, "signal terminated"))
         return failed("%s takes too much time or memory to compile", w->file);
     return failed("%s", best);
@@ -314,7 +326,9 @@ static bool compile(const struct work *w) {
 
 static int run_shut(const struct work *w, const struct own_options *o,
                     int (*run)(void *context, struct own_kernel *kernel), void *context) {
-    struct own_kernel k = {.line = w->kernel->line, .block_count = w->own.block_count};
+    struct own_kernel k = {.line = w->kernel->line,
+                           .template_block = w->kernel->takes_block ? w->threads : 0,
+                           .block_count = w->own.block_count};
     static char buffer[1 << 16];
     snprintf(k.file, sizeof k.file, "%s", w->file);
     snprintf(k.name, sizeof k.name, "%s", w->kernel->name);
@@ -340,6 +354,8 @@ static int run_shut(const struct work *w, const struct own_options *o,
 }
 
 static int tell_signal(const struct work *w, const struct own_options *o, int number) {
+    if (number == SIGFPE)
+        return failed("%s: kernel %s divides an integer by zero", w->file, w->kernel->name);
     if (number == SIGXCPU || number == SIGKILL)
         return failed("%s: kernel %s took more than %u s of processor time", w->file,
                       w->kernel->name, o->seconds);
@@ -372,7 +388,9 @@ int own_in_process(const struct own_options *o, tally_op op, tally_type type,
     struct work *w = calloc(1, sizeof *w);
     if (!w) return failed("no memory for a kernel");
     int status = STATUS_FAILED;
-    if (read_text(w, o->spec) && make_folder(w) && write_cpp(w, op, type) && compile(w))
+    w->threads = o->block ? o->block : TEMPLATE_THREADS;
+    if (read_text(w, o->spec) && make_folder(w) && write_cpp(w, op, type) && write_places(w) &&
+        compile(w))
         status = run_apart(w, o, run, context);
     remove_folder(w);
     own_text_forget(&w->own);

@@ -16,6 +16,7 @@ struct own_options {
     uint64_t grid, shared_bytes;
     const char *
         length; /* what the host passes for the number of elements: a number, `block`, or NULL: n */
+    unsigned block;        /* the threads of a block that were asked for; 0: none */
     unsigned seconds;      /* of the processor's time, at most */
     bool rungs_only;       /* an option was given that is for rungs */
     const char *svg;       /* a file that the kernel's process is to write, or NULL */
@@ -48,6 +49,7 @@ struct own_kernel {
     char file[256]; /* without its folder */
     char name[OWN_NAME];
     unsigned line;
+    unsigned template_block;         /* for which its template is compiled; 0: for any */
     unsigned blocks[OWN_BLOCKS_MAX]; /* what the text defines that may be the threads of a block */
     size_t block_count;
     tally_own *own; /* which holds this kernel alone; in the other process */

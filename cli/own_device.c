@@ -91,6 +91,9 @@ static char *whole_text(const struct job *j, const struct own_text *text, bool i
         used += (size_t)snprintf(all + used, room - used, "typedef %s T; ", type);
         strcat(seen, "T ");
     }
+    if (text->number_line)
+        used += (size_t)snprintf(all + used, room - used, "enum { " OWN_THREADS " = %u }; ",
+                                 j->q.block);
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         char marked[OWN_NAME + 4];
         if (*name == '?' && !is_opencl) continue;
@@ -253,6 +256,11 @@ static const char *refusal(const struct job *j, const struct own_text *text, cha
     if (j->q.is_endless) return "on the model it does not end (above)";
     if (is_opencl && j->q.leaves_arrays)
         return "on the model it leaves its arrays (above), and nothing would stop it there";
+    if (is_opencl && text->number_line) {
+        snprintf(room, 400, "%s:%u: a template of a number, which OpenCL C does not know",
+                 j->kernel.file, text->number_line);
+        return room;
+    }
     if (!is_opencl || !*text->warp_word) return NULL;
     snprintf(room, 400, "%s:%u: %s() is for the lanes of a warp, which OpenCL C does not know",
              j->kernel.file, text->warp_line, text->warp_word);

@@ -245,9 +245,9 @@ static void judge(struct report *r) {
                  "right where n is a power of two, and wrong for every other length tried");
     else if (r->host.segment && follows(r, is_multiple, s))
         snprintf(r->verdict, sizeof r->verdict,
-                 "right where n is a multiple of the segment, %" PRIu64
-                 ", and for no other length tried",
-                 s);
+                 "right where n is a multiple of the segment, which is %" PRIu64
+                 " for blocks of %u threads, and for no other length tried",
+                 s, r->host.block);
     else if (follows(r, is_even, s))
         snprintf(r->verdict, sizeof r->verdict, "right for even n, and wrong for odd n");
     else if (follows(r, is_at_most, s))
@@ -327,10 +327,11 @@ static void print_times(const struct report *r, const struct own_answer *a) {
     for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
         const struct own_time *t = &a->times[i];
         const double n = (double)r->page->question.times[i];
-        printf("  %10.0f %9.4g ms %9.0f %9.2f %7.1f%% %13.4g ms %9.4g ms%s\n", n, t->seconds * 1e3,
+        char nearest[32] = "";
+        if (r->nearest.name) snprintf(nearest, sizeof nearest, "%.4g ms", t->nearest * 1e3);
+        printf("  %10.0f %9.4g ms %9.0f %9.2f %7.1f%% %16s %9.4g ms%s\n", n, t->seconds * 1e3,
                (n - 1) * 1e-6 / t->seconds, n * size * 1e-9 / t->seconds,
-               100 * t->roof / t->seconds, t->nearest * 1e3, t->tally * 1e3,
-               t->right ? "" : "  WRONG");
+               100 * t->roof / t->seconds, nearest, t->tally * 1e3, t->right ? "" : "  WRONG");
     }
     puts(
         "  The kernel's time is one launch's, without combining what its blocks leave; the rungs' "
@@ -454,10 +455,13 @@ static void print_compared(const struct report *r) {
     printf(
         "\nThe nearest rung of the ladder is %s ('tally explain %s'), with the same n and block:\n",
         r->nearest.name, r->nearest.name);
-    printf("  %-20s %14s %18s\n", "", r->kernel->name, r->nearest.name);
+    const int wide = (int)strlen(r->kernel->name) > 14 ? (int)strlen(r->kernel->name) : 14;
+    printf("  %-20s %*s %18s\n", "", wide, r->kernel->name, r->nearest.name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        printf("  %-20s %14" PRIu64 " %18" PRIu64 "\n", rows[i].what, rows[i].mine, rows[i].its);
-    printf("  %-20s %14.2f %18.2f\n", "efficiency", ladder_efficiency(a), ladder_efficiency(b));
+        printf("  %-20s %*" PRIu64 " %18" PRIu64 "\n", rows[i].what, wide, rows[i].mine,
+               rows[i].its);
+    printf("  %-20s %*.2f %18.2f\n", "efficiency", wide, ladder_efficiency(a),
+           ladder_efficiency(b));
     if (a->operations == 0 && r->run.n > 1)
         puts("No operation was seen: they are counted where an operand comes from an array or a "
              "shuffle;\natomics are counted apart.");
@@ -653,6 +657,7 @@ static int report(void *context, struct own_kernel *kernel) {
     const struct ladder_options *o = &r->e->options;
     r->kernel = kernel;
     r->session.kernel = kernel;
+    if (kernel->template_block) r->session.block = kernel->template_block;
     if (r->e->has_dtype && kernel->is.type != o->run.type)
         return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
                       tally_type_name(kernel->is.type), tally_type_name(o->run.type));
@@ -668,8 +673,11 @@ static int report(void *context, struct own_kernel *kernel) {
 
 bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
                     const struct ladder_options *o, tally_ladder_row *row, char name[340]) {
-    const struct own_session session = {
-        .kernel = kernel, .options = own, .op = o->run.op, .block = o->run.block};
+    const struct own_session session = {.kernel = kernel,
+                                        .options = own,
+                                        .op = o->run.op,
+                                        .block = kernel->template_block ? kernel->template_block
+                                                                        : o->run.block};
     struct own_host host;
     struct own_run run;
     snprintf(name, 340, "%s:%s", kernel->file, kernel->name);
@@ -705,8 +713,11 @@ bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
 
 int own_device_row(struct own_kernel *kernel, const struct own_options *own,
                    const struct ladder_options *o) {
-    const struct own_session session = {
-        .kernel = kernel, .options = own, .op = o->run.op, .block = o->run.block};
+    const struct own_session session = {.kernel = kernel,
+                                        .options = own,
+                                        .op = o->run.op,
+                                        .block = kernel->template_block ? kernel->template_block
+                                                                        : o->run.block};
     struct own_question *q = &own->page->question;
     struct own_host host, same;
     struct own_run run;
@@ -741,6 +752,7 @@ int own_explain(struct explanation *e, const struct own_options *own) {
     struct own_options with = *own;
     with.svg = e->svg;
     with.device = e->device;
+    with.block = e->options.run.block;
     if (e->device && !(with.page = r->page = own_page_make()))
         return free(r), failed("no memory for a device");
     own = &with;

@@ -214,7 +214,7 @@ static void judge(const struct own_session *s, const struct own_host *h, const v
     const bool parts = h->form == OWN_SEGMENTS && h->segment;
     const uint64_t blocks = parts ? (r->n + h->segment - 1) / h->segment : 1;
     const struct number got = s->kernel->is.output
-                                  ? fold(s->op, type, output, r->grid, 1)
+                                  ? fold(s->op, type, output, h->combines ? 1 : r->grid, 1)
                                   : fold(s->op, type, input, blocks, parts ? h->segment : 1);
     r->value = got.real;
     r->expected = right.real;
@@ -282,6 +282,7 @@ static bool probe(const struct own_session *s, unsigned block, unsigned shared_p
 static void read_probe(const tally_own_result *p, unsigned block, struct own_host *h) {
     const bool second = p->last[1] > p->first[1];
     h->block = block;
+    h->combines = p->combines;
     h->form = OWN_SEGMENTS;
     if (second && p->first[1] > p->first[0]) {
         h->segment = p->first[1] - p->first[0];
@@ -348,6 +349,7 @@ bool own_host_at(const struct own_session *s, unsigned block, const struct own_h
     tally_own_result seen;
     *out = *like;
     out->block = block;
+    if (s->kernel->template_block && block != s->kernel->template_block) return false;
     if (like->form == OWN_ONE_BLOCK) return true;
     if (!probe(s, block, like->shared_per_thread, &seen)) return false;
     read_probe(&seen, block, out);
@@ -398,6 +400,8 @@ void own_host_words(const struct own_session *s, const struct own_host *h, const
         snprintf(at, sizeof at, "one block of n%s threads", h->per_thread == 2 ? " / 2" : "");
     else if (h->form == OWN_ONE_BLOCK)
         snprintf(at, sizeof at, "one block");
+    else if (h->form == OWN_SEGMENTS && h->segment == 1)
+        snprintf(at, sizeof at, "a block for every element");
     else if (h->form == OWN_SEGMENTS)
         snprintf(at, sizeof at, "a block for every %" PRIu64 " elements", h->segment);
     else
@@ -407,7 +411,7 @@ void own_host_words(const struct own_session *s, const struct own_host *h, const
     room -= used < (int)room ? (size_t)used : room - 1;
     if (k->output)
         snprintf(text, room,
-                 r->grid > 1
+                 r->grid > 1 && !h->combines
                      ? "%s holds the identity at first, and the host combines its %u elements"
                      : "%s[0] holds the identity at first, and the result in the end",
                  k->output, r->grid);

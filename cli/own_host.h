@@ -20,6 +20,7 @@ struct own_host {
     unsigned block;      /* its threads; one block: for as many elements as it takes */
     unsigned per_thread; /* one block: n / per_thread threads; 0: always `block` */
     uint64_t segment;
+    bool combines;              /* the last block makes the result of what the others leave */
     unsigned shared_per_thread; /* elements of an array without a size, a thread */
 };
 

@@ -270,6 +270,13 @@ static size_t wrap_type(struct reader *r, struct token t, size_t end, bool is_sh
     return last;
 }
 
+static void note_dynamic(struct reader *r, struct token name) {
+    size_t i = 0;
+    while (i < OWN_DYNAMIC_MAX && *r->out->dynamic[i] && !is(r, name, r->out->dynamic[i]))
+        i++;
+    if (i < OWN_DYNAMIC_MAX) copy_name(r, name, r->out->dynamic[i]);
+}
+
 /* `extern __shared__ T name[]`: the model's is defined elsewhere; a device's has the size that the launch would
  * give, OWN_DYNAMIC bytes. */
 static void edit_dynamic(struct reader *r, struct token word, struct token shared, size_t end) {
@@ -282,7 +289,7 @@ static void edit_dynamic(struct reader *r, struct token word, struct token share
         name = then;
         then = next(r, then.to, end);
     }
-    copy_name(r, name, r->out->dynamic);
+    note_dynamic(r, name);
     for (struct token t = next(r, shared.to, end); t.from < name.from; t = next(r, t.to, end)) {
         if (is(r, t, "__align__") || is(r, t, "alignas")) t.to = next(r, t.to, end).from;
         if (r->clean[t.to] == '(') t.to = past_closing(r, t.to, end);
@@ -324,6 +331,8 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
             if (size.from < end && find(r, t.to, end, ";").from > size.from)
                 note_block(r, next(r, size.to, end), end);
             if (is(r, before, "extern")) edit_dynamic(r, before, t, end);
+            if (is(r, before, "static"))
+                edit(r, FOR_MODEL | FOR_OPENCL, before.from, before.to, "%s", "");
         } else if (is_one_of(r, t, passed) || is(r, t, "(") || is(r, t, ")") ||
                    isdigit((unsigned char)r->clean[t.from])) {
             ; /* __align__(16) leaves the declaration what it is */
@@ -371,6 +380,78 @@ static void place_parameters(struct reader *r, size_t from, size_t end) {
     }
 }
 
+/* One parameter of a template, [from, end): its kind, its name, and the value that it has by default. */
+struct parameter {
+    struct token kind, name, value;
+    bool is_type, is_flag;
+};
+
+static struct parameter read_parameter(const struct reader *r, size_t from, size_t end) {
+    struct parameter p = {.kind = next(r, from, end), .value = {end, end}};
+    p.is_type = is(r, p.kind, "typename") || is(r, p.kind, "class");
+    p.name = p.kind;
+    for (struct token t = p.kind; t.from < end; t = next(r, t.to, end)) {
+        p.is_flag |= is(r, t, "bool");
+        if (is(r, t, "=")) {
+            p.value = next(r, t.to, end);
+            p.value.to = end;
+            break;
+        }
+        if (is_name(r->clean[t.from])) p.name = t;
+    }
+    return p;
+}
+
+/* Whether a number of that name is the threads of a block. "itemsPerThread" is not. */
+static bool names_a_block(const struct reader *r, struct token t) {
+    static const char *const words[] = {"block", "thread", "dim", NULL};
+    char name[OWN_NAME];
+    copy_name(r, t, name);
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (strstr(name, "per")) return false;
+    for (const char *const *word = words; *word; word++)
+        if (strstr(name, *word)) return true;
+    return false;
+}
+
+/* What a template's parameter is taken to be: a type the elements', a number the block's threads, a flag false, and
+ * whatever has a value by default that. False where nobody knows. */
+static bool take_parameter(const struct reader *r, const struct parameter *p, char text[OWN_NAME]) {
+    const char *word = p->is_type                                                 ? "OWN_T"
+                       : p->is_flag                                               ? "false"
+                       : p->kind.from < p->name.from && names_a_block(r, p->name) ? OWN_THREADS
+                                                                                  : NULL;
+    if (p->value.from < p->value.to && !p->is_type)
+        copy_name(r, p->value, text);
+    else if (word)
+        snprintf(text, OWN_NAME, "%s", word);
+    return word || p->value.from < p->value.to;
+}
+
+/* The template whose parameters' bracket opens at `open`. */
+static bool note_template(struct reader *r, size_t open, size_t end, struct own_function *k,
+                          char *why, size_t room) {
+    const size_t close = past_closing(r, open, end) - 1;
+    for (size_t from = open + 1, to; from < close; from = to + 1) {
+        char text[OWN_NAME] = "";
+        to = find(r, from, close, ",").from;
+        const struct parameter p = read_parameter(r, from, to);
+        const size_t used = strlen(k->arguments);
+        if (!take_parameter(r, &p, text))
+            return snprintf(
+                       why, room,
+                       "nobody knows what the template's %.*s is to be; give it a value there, "
+                       "as in `int %.*s = 4`",
+                       (int)(p.name.to - p.name.from), r->clean + p.name.from,
+                       (int)(p.name.to - p.name.from), r->clean + p.name.from),
+                   false;
+        k->takes_block |= strcmp(text, OWN_THREADS) == 0;
+        snprintf(k->arguments + used, sizeof k->arguments - used, "%s%s", used ? ", " : "", text);
+    }
+    return true;
+}
+
 static bool note_kernel(struct reader *r, size_t from, size_t body, char *why, size_t room,
                         unsigned *line) {
     struct own_text *out = r->out;
@@ -396,35 +477,38 @@ static bool note_kernel(struct reader *r, size_t from, size_t body, char *why, s
     note_parameters(r, t.to, close ? close - 1 : close, k);
     place_parameters(r, t.to, close ? close - 1 : close);
     const struct token first = next(r, from, body);
-    if (is(r, first, "template")) {
-        const struct token open = next(r, first.to, body);
-        k->is_template = true;
-        k->template_parameters = 1;
-        for (size_t i = open.from; i < past_closing(r, open.from, body); i++)
-            k->template_parameters += r->clean[i] == ',';
-        const struct token kind = next(r, open.to, body);
-        if (!is(r, kind, "typename") && !is(r, kind, "class")) k->template_parameters = 2;
-    }
-    return true;
+    return !is(r, first, "template") ||
+           note_template(r, next(r, first.to, body).from, body, k, why, room);
 }
 
-/* A template of one type is written for that type on a device, where its name is defined: OpenCL C has no templates,
- * and a kernel of CUDA's has then the name that it is called by. */
+/* On a device a template is written for what its parameters are taken to be: OpenCL C has no templates, and a kernel
+ * of CUDA's has then the name that it is called by. A type gets its name before the text; a number, and a flag,
+ * within the kernel. Other functions of CUDA's stay templates. */
 static void drop_template(struct reader *r, size_t from, size_t end, bool is_kernel) {
     const struct token first = next(r, from, end), open = next(r, first.to, end);
+    char values[sizeof r->edits->text] = "";
     if (is_kernel && !is(r, first, "template") && !is(r, first, "extern"))
         edit(r, FOR_CUDA, first.from, is(r, first, "static") ? first.to : first.from, "%s",
              "extern \"C\" ");
     if (!is(r, first, "template") || !is(r, open, "<")) return;
     const size_t close = past_closing(r, open.from, end);
-    const struct token kind = next(r, open.to, close), name = next(r, kind.to, close);
-    if (!is(r, kind, "typename") && !is(r, kind, "class")) return;
-    if (!is(r, next(r, name.to, close), ">")) return;
+    for (size_t at = open.to, to; at < close - 1; at = to + 1) {
+        to = find(r, at, close - 1, ",").from;
+        const struct parameter p = read_parameter(r, at, to);
+        const size_t used = p.is_type ? strlen(r->out->types) : strlen(values);
+        char text[OWN_NAME] = "";
+        if (!p.is_type && !r->out->number_line) r->out->number_line = line_at(r, p.name.from);
+        take_parameter(r, &p, text);
+        if (p.is_type)
+            snprintf(r->out->types + used, sizeof r->out->types - used, "%s%.*s ",
+                     is_kernel ? "" : "?", (int)(p.name.to - p.name.from), r->clean + p.name.from);
+        else
+            snprintf(values + used, sizeof values - used, " constexpr %.*s = %s;",
+                     (int)(p.name.to - p.kind.from), r->clean + p.kind.from, text);
+    }
     if (is_kernel) edit(r, FOR_CUDA, first.from, close, "%s", "extern \"C\"");
+    if (is_kernel && *values) edit(r, FOR_CUDA, end + 1, end + 1, "%s", values);
     edit(r, FOR_OPENCL, first.from, close, "%s", "");
-    const size_t used = strlen(r->out->types);
-    snprintf(r->out->types + used, sizeof r->out->types - used, "%s%.*s ", is_kernel ? "" : "?",
-             (int)(name.to - name.from), r->clean + name.from);
 }
 
 /* Words that are for the lanes of a warp. */
@@ -475,6 +559,14 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
     const bool has_body = r->clean[end - 1] == '}';
     const struct token device = find(r, from, head, "__device__");
     note_types(r, from, head);
+    const struct token groups = find(r, from, end, "cooperative_groups");
+    if (groups.from < end) {
+        *line = line_at(r, groups.from);
+        snprintf(why, room,
+                 "cooperative groups are not understood here; write __syncthreads(), and "
+                 "__shfl_down_sync() for the lanes of a warp");
+        return false;
+    }
     if (has(r, from, head, "__global__")) {
         if (has_body && !note_kernel(r, from, head, why, room, line)) return false;
     } else if (device.from < head) {

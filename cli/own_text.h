@@ -7,15 +7,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { OWN_KERNELS_MAX = 64, OWN_BLOCKS_MAX = 4, OWN_NAME = 64 };
+enum { OWN_KERNELS_MAX = 64, OWN_BLOCKS_MAX = 4, OWN_NAME = 64, OWN_DYNAMIC_MAX = 4 };
 
 struct own_function {
     char name[OWN_NAME];
     char parameters[256]; /* their names, with commas between them */
     unsigned line;
-    bool is_template;
-    unsigned template_parameters;
+    char arguments[200]; /* what its template's parameters are taken to be; "" where it is none */
+    bool takes_block;    /* one of them is the threads of a block */
 };
+
+/* Where the text of a kernel, or what is made of it, names the threads of its block. */
+#define OWN_THREADS "OWN_THREADS"
 
 /* Whom a text is for. */
 enum own_reader { OWN_MODEL, OWN_CUDA, OWN_OPENCL, OWN_READERS };
@@ -24,13 +27,14 @@ struct own_text {
     char *texts[OWN_READERS]; /* each with the file's lines */
     char types[512]; /* names of the types that its templates take, with blanks between them */
     char warp_word
-        [OWN_NAME];     /* a word that is for the lanes of a warp, "" where there is none ... */
-    unsigned warp_line; /* ... and its line */
+        [OWN_NAME];       /* a word that is for the lanes of a warp, "" where there is none ... */
+    unsigned warp_line;   /* ... and its line */
+    unsigned number_line; /* where a template takes a number; 0: nowhere */
     struct own_function kernels[OWN_KERNELS_MAX];
     size_t kernel_count;
-    char dynamic[OWN_NAME]; /* the array whose size a launch gives; "" where there is none */
-    bool is_cut;            /* it has a __global__ that opens no whole function */
-    bool needs_t;           /* it uses a type T that it does not define */
+    char dynamic[OWN_DYNAMIC_MAX][OWN_NAME]; /* arrays whose size a launch gives; "": no more */
+    bool is_cut;                             /* it has a __global__ that opens no whole function */
+    bool needs_t;                            /* it uses a type T that it does not define */
     unsigned blocks[OWN_BLOCKS_MAX]; /* what it defines that may be the threads of a block */
     size_t block_count;
 };

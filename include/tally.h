@@ -808,6 +808,7 @@ typedef struct tally_own_result {
     int is_complete; /* it ran to its end */
     size_t written;  /* of the outputs: those up to the last that was written */
     int all_written; /* and none of these was left out */
+    int combines;    /* a block reads what others wrote there: the first is the result of all */
     size_t first[2],
         last[2]; /* elements of the input that blocks 0 and 1 touched: first, and past the last; both
                                  0: none */

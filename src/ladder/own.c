@@ -40,11 +40,13 @@ const char *tally_own_prelude(void) {
     return (const char *)embedded_own[0].bytes;
 }
 
-/* As tally_model_kernels() in model/CMakeLists.txt, for C++ and a loaded object. */
+/* As tally_model_kernels() in model/CMakeLists.txt, for C++ and a loaded object. Jumps are not threaded: that
+ * makes two barriers of one in the text. An access to address 0 is seen as any other. */
 const char *tally_own_flags(void) {
     return "-std=gnu++20 -fPIC -fvisibility=hidden -fsanitize=thread,bounds "
            "-fsanitize-coverage=trace-pc --param=tsan-distinguish-volatile=1 -Og -g1 "
            "-fno-reorder-blocks -fno-reorder-blocks-and-partition -fno-lto -ffp-contract=off "
+           "-fno-thread-jumps -fno-delete-null-pointer-checks "
            "-fcf-protection=none -fno-exceptions -fno-rtti -fno-threadsafe-statics "
            "-fno-asynchronous-unwind-tables -fno-builtin -fno-stack-protector -fno-math-errno "
            "-fno-tree-loop-distribute-patterns -Werror=frame-larger-than=32768 "
@@ -236,21 +238,33 @@ __attribute__((format(printf, 2, 3))) static void say(struct teller *t, const ch
     if (more > 0) t->length += (size_t)more < room ? (size_t)more : room - 1;
 }
 
-static bool say_element_of(struct teller *t, uintptr_t address, int role, uintptr_t base,
-                           size_t n) {
-    char name[NAME_MAX_BYTES];
-    const uintptr_t margin = (uintptr_t)1 << 30;
-    if (role < 0 || address + margin - base >= 2 * margin + n * t->size) return false;
-    const long long index = (long long)(address - base) / (long long)t->size;
-    if (address < base && (base - address) % t->size) return false;
-    parameter_name(t->kernel, (unsigned)role, name);
-    say(t, "%s[%lld]", name, index);
-    return true;
+/* How far an address lies outside of an array. */
+static uintptr_t how_far(uintptr_t address, uintptr_t base, size_t bytes) {
+    return address < base           ? base - address
+           : address - base < bytes ? 0
+                                    : address - base - bytes + 1;
+}
+
+/* The array that an address lies in or nearest to: its role, its base and its elements. -1 where it is far from both. */
+static int nearest_array(const struct teller *t, uintptr_t address, uintptr_t *base, size_t *n) {
+    const bool has_output = t->roles.output >= 0;
+    const uintptr_t far = (uintptr_t)1 << 30;
+    const uintptr_t to_input = how_far(address, t->input, t->how->n * t->size);
+    const uintptr_t to_output =
+        has_output ? how_far(address, t->output, t->how->outputs * t->size) : UINTPTR_MAX;
+    const bool is_output = to_output < to_input;
+    *base = is_output ? t->output : t->input;
+    *n = is_output ? t->how->outputs : t->how->n;
+    if ((is_output ? to_output : to_input) >= far) return -1;
+    return is_output ? t->roles.output : t->roles.input;
 }
 
 /* Says which element of which array lies at an address. */
 static void say_element(struct teller *t, uintptr_t address) {
     const uintptr_t global = t->own->object.global.base;
+    char name[NAME_MAX_BYTES];
+    uintptr_t base;
+    size_t n;
     if (own_object_say(&t->own->object, address, t->size, t->out->sentence + t->length,
                        sizeof t->out->sentence - t->length)) {
         t->length = strlen(t->out->sentence);
@@ -260,24 +274,23 @@ static void say_element(struct teller *t, uintptr_t address) {
         say(t, "a variable of global memory");
         return;
     }
-    /* The nearer of the two arrays; they are far smaller than what lies between buffers. */
-    const uintptr_t to_input = address > t->input ? address - t->input : t->input - address;
-    const uintptr_t to_output = address > t->output ? address - t->output : t->output - address;
-    const bool input_first =
-        t->roles.output < 0 || address - t->input < t->how->n * t->size || to_input < to_output;
-    if (input_first && say_element_of(t, address, t->roles.input, t->input, t->how->n)) return;
-    if (say_element_of(t, address, t->roles.output, t->output, t->how->outputs)) return;
-    say(t, "memory that is none of its arrays");
+    const int role = nearest_array(t, address, &base, &n);
+    const intptr_t bytes = (intptr_t)(address - base), size = (intptr_t)t->size;
+    if (role < 0) {
+        say(t, "memory that is none of its arrays");
+        return;
+    }
+    parameter_name(t->kernel, (unsigned)role, name);
+    say(t, "%s[%lld]", name, (long long)(bytes < 0 ? (bytes - size + 1) / size : bytes / size));
 }
 
 static void say_length_of(struct teller *t, uintptr_t address) {
-    const bool is_input = t->roles.output < 0 || address - t->output >= t->how->outputs * t->size;
-    const uintptr_t to_input = address > t->input ? address - t->input : t->input - address;
-    const uintptr_t to_output = address > t->output ? address - t->output : t->output - address;
     char name[NAME_MAX_BYTES];
-    const bool input = is_input && (t->roles.output < 0 || to_input < to_output);
-    const size_t n = input ? t->how->n : t->how->outputs;
-    parameter_name(t->kernel, (unsigned)(input ? t->roles.input : t->roles.output), name);
+    uintptr_t base;
+    size_t n;
+    const int role = nearest_array(t, address, &base, &n);
+    if (role < 0) return;
+    parameter_name(t->kernel, (unsigned)role, name);
     say(t, ", but %s has %zu element%s", name, n, n == 1 ? "" : "s");
 }
 
@@ -405,16 +418,20 @@ static void note_touched(struct teller *t, model_device *d) {
         if (model_touched(d, (const void *)t->output, b, true, &from, &to) &&
             (to + t->size - 1) / t->size > r->written)
             r->written = (to + t->size - 1) / t->size;
+    for (unsigned b = 0; b < t->how->grid && !r->combines; b++)
+        r->combines =
+            model_touched(d, (const void *)t->output, b, false, &from, &to) && to - from > t->size;
 }
 
 /* The kernel leaves the host as many values as it writes, or its atomics as many as they take: of these a warp
- * leaves one, as more may be counters. What it needs is no more than it did: also where it ends early, or starts
+ * leaves one, as more may be counters. One that combines them itself leaves one. What it needs is no more than it did: also where it ends early, or starts
  * each sum from no element. */
 static void take_counts(struct teller *t, const model_counts *counts) {
     const uint64_t warps = (uint64_t)t->how->grid * ((t->how->block + MODEL_WARP - 1) / MODEL_WARP);
     tally_ladder_counts *out = &t->out->counts;
     uint64_t left = t->roles.output < 0 ? t->how->grid : t->out->written;
     if (counts->atomics) left = counts->atomics < warps ? counts->atomics : warps;
+    if (t->out->combines) left = 1;
     counts_take(out, counts, t->how->n, left > 1 ? left : 1);
     if (out->useful > out->operations) out->useful = out->operations;
 }

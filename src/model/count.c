@@ -103,6 +103,7 @@ void count_step(struct model_device *d, bool barrier) {
     d->block_barriers += barrier;
     d->block_rounds += rounds;
 
+    memory_settle_guesses(d);
     if (d->launch->accesses) trace_finish(d);
     if (d->launch->on_step) {
         const model_step step = {.block = d->block,

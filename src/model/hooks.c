@@ -63,9 +63,10 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
 
     make_room(d, site);
     const bool shared = memory_is_shared(d, address);
-    if (shared && kind != (ACCESS_ATOMIC | ACCESS_RELAXED))
+    if (shared && (kind & ACCESS_ATOMIC) != ACCESS_ATOMIC)
         kind &= ~(unsigned)ACCESS_RELAXED; /* volatile orders nothing between lanes */
     if (!memory_check(d, address, size, kind, site)) schedule_leave(d);
+    kind &= ~(unsigned)ACCESS_SWAP;
 
     const unsigned l = me->index % MODEL_WARP;
     warp_access *a = next_access(d);
@@ -244,23 +245,29 @@ void model_fence(void) {
     d->lane->atomic = 0;
 }
 
-static void on_atomic(void *p, unsigned size, uintptr_t site) {
+static void on_atomic(void *p, unsigned size, unsigned swap, uintptr_t site) {
     struct model_device *d = model_now;
-    on_access((uintptr_t)p, size, ACCESS_ATOMIC | ACCESS_RELAXED, site);
+    on_access((uintptr_t)p, size, ACCESS_ATOMIC | ACCESS_RELAXED | swap, site);
     d->lane->atomic = (uintptr_t)p;
     if (d->lane->fenced && !memory_is_shared(d, (uintptr_t)p)) release(d, (uintptr_t)p);
 }
 
 void model_on_atomic(void *p, unsigned size, uintptr_t site);
+void model_on_swap(void *p, unsigned size, uintptr_t site);
 
 /* For atomics that are written elsewhere: they follow the call, and nothing comes between. */
 void model_on_atomic(void *p, unsigned size, uintptr_t site) {
-    on_atomic(p, size, site);
+    on_atomic(p, size, 0, site);
+}
+
+/* The same of a compare and swap. */
+void model_on_swap(void *p, unsigned size, uintptr_t site) {
+    on_atomic(p, size, ACCESS_SWAP, site);
 }
 
 #define ATOMIC(T, ...)                                                                             \
     {                                                                                              \
-        on_atomic(p, sizeof(T), SITE);                                                             \
+        on_atomic(p, sizeof(T), 0, SITE);                                                          \
         T old = *p;                                                                                \
         *p = (__VA_ARGS__);                                                                        \
         return old;                                                                                \
@@ -299,6 +306,7 @@ u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v :
                  HOOK(on_read_range),
                  HOOK(on_write_range),
                  HOOK(on_atomic),
+                 HOOK(on_swap),
                  HOOK(thread),
                  HOOK(block),
                  HOOK(threads),

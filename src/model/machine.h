@@ -23,7 +23,8 @@ typedef enum access_kind {
     ACCESS_READ = 1,
     ACCESS_WRITE = 2,
     ACCESS_ATOMIC = ACCESS_READ | ACCESS_WRITE,
-    ACCESS_RELAXED = 4 /* and volatile: as an atomic, it is no race with another such */
+    ACCESS_RELAXED = 4, /* and volatile: as an atomic, it is no race with another such */
+    ACCESS_SWAP = 8     /* an atomic compare and swap */
 } access_kind;
 
 /*
@@ -65,6 +66,18 @@ typedef struct region {
 /* LANE_SHUFFLE: at a shuffle, or where the lanes of a warp merely meet. */
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
 
+/*
+ * A plain read beside another lane's atomic is a race, unless what was read is only a guess: the lane hands it to a
+ * compare and swap at that place, which sees whether it still holds. So such a race is kept until the step ends.
+ */
+typedef struct model_guess {
+    uintptr_t address; /* 0: none */
+    unsigned size;
+    unsigned lane, other_lane, other_block; /* who came second, and who first */
+    uintptr_t site, other_site;
+    bool writes, other_writes;
+} model_guess;
+
 typedef struct model_lane {
     fiber fiber;
     uintptr_t stack; /* its lowest address */
@@ -80,6 +93,7 @@ typedef struct model_lane {
     unsigned shuffle_mask, shuffle_source;
     bool meets; /* it waits at a __syncwarp(), which orders memory, and not at a shuffle */
     uint64_t shuffle_value;
+    model_guess guess; /* that it has read */
 } model_lane;
 
 /* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
@@ -167,6 +181,8 @@ struct model_device {
     char *saved;                         /* WINDOW bytes for each window, or NULL */
     size_t saved_size;
 
+    unsigned unsettled; /* lanes that have a guess */
+
     bool out_of_memory;
     model_fault fault;
     model_fault noted; /* the first that the launch forgave */
@@ -198,6 +214,8 @@ void memory_restore_shared(struct model_device *d);
 /* Checks one lane's access and remembers it. False: it is a fault, and d->fault says so. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
+/* A step ends: guesses that nobody has tried are races. */
+void memory_settle_guesses(struct model_device *d);
 
 /* ---- device.c, count.c, schedule.c, fault.c ------------------------------------------------- */
 

@@ -8,7 +8,7 @@
  *   alignment   its address is a multiple of its size
  *   unwritten   what it reads has been written: in shared memory, by this block
  *   race        whoever touched the place before is ordered before this access, unless both read or
- *               both are atomic
+ *               both are atomic, or the one that is not is a guess (machine.h)
  *
  * Ordered before are: the same lane; any lane of the block before the last barrier; earlier launches.
  * And another block, if it wrote, fenced, and then did an atomic at some location at which this block
@@ -25,6 +25,9 @@
 #include <string.h>
 
 #define PADDING 256 /* before and after a buffer: nobody's; and its alignment */
+#define GAP                                                                                        \
+    ((size_t)48                                                                                    \
+     << 10) /* to the next buffer, so that what goes too far is still told as this one's */
 
 /* The linker's names for the ends of the kernels' __shared__ arrays. */
 extern char __start_model_shared[] __attribute__((weak, visibility("hidden")));
@@ -134,7 +137,7 @@ static void insert(struct model_device *d, region r) {
 model_status memory_add(struct model_device *d, size_t bytes, void **out) {
     if (!make_room(d) || bytes > SIZE_MAX / 4) return MODEL_ENOMEM;
     region r = {.size = bytes};
-    r.allocation = malloc(bytes + 3 * PADDING);
+    r.allocation = malloc(bytes + 3 * PADDING + GAP);
     if (!r.allocation || !region_shadow(&r, 4)) {
         free(r.allocation);
         return MODEL_ENOMEM;
@@ -302,8 +305,56 @@ static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by,
     return !passed_on(d, epoch, by & CELL_LANE);
 }
 
+/* Makes a race a guess of the lane that read plainly; false where that is not what happened. */
+static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
+                     uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
+    const bool reads_plainly = kind == ACCESS_READ && by_writes && (by & CELL_RELAXED);
+    const bool was_read = (kind & ACCESS_SWAP) && !by_writes && epoch >= d->block_epoch;
+    if (!d->launch->forgives || !(reads_plainly || was_read)) return false;
+    model_guess *g = &d->lanes[reads_plainly ? d->lane->index : by & CELL_LANE].guess;
+    if (g->address && g->address != address) return false;
+    d->unsettled += !g->address;
+    *g = (model_guess){.address = address,
+                       .size = size,
+                       .lane = d->lane->index,
+                       .other_lane = by & CELL_LANE,
+                       .other_block = block_of(d, epoch),
+                       .site = site,
+                       .other_site = d->anchor + (uintptr_t)(intptr_t)by_site,
+                       .writes = kind & ACCESS_WRITE,
+                       .other_writes = by_writes};
+    return true;
+}
+
+/* The running lane tries what it has guessed. */
+static void try_guess(struct model_device *d, cell *c, uintptr_t address) {
+    model_guess *g = &d->lane->guess;
+    if (g->address == address) {
+        g->address = 0;
+        d->unsettled--;
+    }
+    if (c->read >= d->block_epoch && (c->reader & (CELL_LANE | CELL_RELAXED)) == d->lane->index)
+        c->read = 0;
+}
+
+void memory_settle_guesses(struct model_device *d) {
+    if (d->fault.kind) return; /* which ends the launch */
+    for (unsigned i = 0; d->unsettled && i < d->launch->block; i++) {
+        model_guess *g = &d->lanes[i].guess;
+        if (!g->address) continue;
+        fault_at(d, MODEL_FAULT_RACE, g->address, g->size, g->site, g->lane);
+        d->fault.here.writes = g->writes;
+        d->fault.other.writes = g->other_writes;
+        fault_other(d, g->other_site, g->other_block, g->other_lane);
+        fault_forgive(d);
+        g->address = 0;
+        d->unsettled--;
+    }
+}
+
 static bool race(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                  uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
+    if (is_guess(d, address, size, kind, site, epoch, by, by_site, by_writes)) return true;
     fault_at(d, MODEL_FAULT_RACE, address, size, site, d->lane->index);
     d->fault.here.writes = kind & ACCESS_WRITE;
     d->fault.other.writes = by_writes;
@@ -335,6 +386,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
     const uint32_t oldest = shared ? d->block_epoch : d->launch_epoch;
     cell *c = r->cells + (offset >> r->shift), *end = r->cells + ((offset + size - 1) >> r->shift);
     for (; c <= end; c++) {
+        if ((kind & ACCESS_SWAP) && d->launch->forgives) try_guess(d, c, address);
         if ((kind & ACCESS_READ) && (shared ? c->write < oldest : !c->known)) {
             fault_at(d, MODEL_FAULT_UNWRITTEN, address, size, site, me);
             if (!fault_forgive(d)) return false;

@@ -67,7 +67,8 @@
     X(42, own_operation, operation)                                                                \
     X(43, own_shuffle, shuffle)                                                                    \
     X(44, own_meet, meet)                                                                          \
-    X(45, own_on_atomic, on_atomic)
+    X(45, own_on_atomic, on_atomic)                                                                \
+    X(46, own_on_swap, on_swap)
 #define OWN_EXPORTED extern "C" __attribute__((visibility("default")))
 #define OWN_NAME(place, symbol, name) #name,
 OWN_EXPORTED void *tally_hooks[64];
@@ -102,6 +103,7 @@ void own_operation(void);
 own_u64 own_shuffle(unsigned mask, own_u64 value, unsigned source);
 void own_meet(unsigned mask);
 void own_on_atomic(void *p, unsigned size, unsigned long site);
+void own_on_swap(void *p, unsigned size, unsigned long site);
 }
 
 /* ---- Elements ------------------------------------------------------------------------------- */
@@ -298,7 +300,7 @@ using own::fabsf; using own::fabs; using own::abs;
 /* ---- The words ------------------------------------------------------------------------------ */
 
 #define __global__        __attribute__((noinline, noclone))
-#define __device__        __attribute__((always_inline)) inline
+#define __device__        __attribute__((always_inline)) __inline
 #define __host__
 #define __forceinline__
 #define __constant__ OWN_DEVICE_VARIABLE
@@ -403,7 +405,7 @@ OWN_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
 OWN_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
 namespace own {
 template <class T> OWN_UNSEEN T atomicCAS_at(T *p, T expected, T v) {
-    own_on_atomic(p, sizeof(T), OWN_SITE);
+    own_on_swap(p, sizeof(T), OWN_SITE);
     const T old = *p;
     if (old == expected) *p = v;
     return old;
@@ -523,6 +525,8 @@ template <class... P, void (*f)(P...)> struct kernel<f> {
 #undef OWN_HOOKS
 #undef OWN_ATOMIC
 #undef OWN_NAME
+#define inline /* __device__ says it */
+#define __inline__
 #define float             own::real<float>
 #define double            own::real<double>
 /* The kernel's text may not use these: they would go around the model. */

@@ -173,6 +173,7 @@ void schedule_block(struct model_device *d) {
     d->block_epoch = d->barrier_epoch = d->block_epochs[d->block] = d->epoch;
     d->block_steps = d->block_barriers = d->block_rounds = 0;
     d->acquired_count = 0;
+    d->unsettled = 0;
     for (unsigned i = 0; i < lanes; i++) {
         model_lane *l = &d->lanes[i];
         *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};

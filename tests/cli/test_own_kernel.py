@@ -320,6 +320,150 @@ def test_nothing_is_written(explain):
     assert not got["correct"] and not got["right_for"]
 
 
+def test_a_null_pointer(explain):
+    got = explain("__global__ void f(float *in, float *out) {\n  float *p = 0;\n  *p = in[0];\n}\n")
+    fault = one(got, "bounds")
+    assert fault["line"] == 3 and fault["sentence"].endswith("touches memory that is none of its arrays, line 3")
+
+
+def test_a_short_array_is_told_by_its_own_name(explain):
+    """Far behind its end another array is near, in memory; it is `in` nevertheless that is left."""
+    got = explain("__global__ void f(float *in, float *out) {\n  out[0] = in[threadIdx.x + 2000];\n}\n", "-n", 8)
+    assert one(got, "bounds")["sentence"].endswith("touches in[2000], line 2, but in has 8 elements")
+
+
+# ---- Further forms ----
+
+GUESS = """__device__ TYPE add(TYPE *place, TYPE v) {
+    unsigned BITS *p = (unsigned BITS *)place, old = *p, guess;
+    do {
+        guess = old;
+        old = atomicCAS(p, guess, TO(v + FROM(guess)));
+    } while (guess != old);
+    return FROM(old);
+}
+__global__ void f(TYPE *in, TYPE *out, int n) {
+    __shared__ TYPE all;
+    if (threadIdx.x == 0) all = 0;
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) add(&all, in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) add(out, all);
+}
+"""
+
+
+@pytest.mark.parametrize("words", [("float", "int", "__float_as_uint", "__uint_as_float"), ("int", "int", "(unsigned)", "(int)"),
+                                   ("double", "long long", "__double_as_longlong", "__longlong_as_double")])
+def test_a_guess_that_compare_and_swap_tries(explain, words):
+    """*p is read plainly beside other threads' atomics: no race, as atomicCAS() sees whether it still holds."""
+    text = GUESS
+    for mark, word in zip(("TYPE", "BITS", "TO", "FROM"), words):
+        text = text.replace(mark, word)
+    got = explain(text)
+    assert not got["wrong_for"] and not got["faults"]
+    # Without the barrier thread 0 reads what the others still add to.
+    early = text.replace("    __syncthreads();\n    if (threadIdx.x == 0) add(out", "    if (threadIdx.x == 0) out[blockIdx.x] = all;"
+                         "\n    if (false) add(out")
+    assert one(explain(early, "--block", 64), "race")["sentence"].endswith(f"line {line_of(early, 'out[blockIdx')} reads")
+    # Nor is a plain read one that nobody tries.
+    unused = text.replace("guess = old;", "guess = old;\n        if (threadIdx.x == 7) break;")
+    assert "race" in faults(explain(unused, "--block", 64))
+
+
+LAST_BLOCK = """__device__ unsigned int done = 0;
+__global__ void f(const float *in, volatile float *out, unsigned int n) {
+    __shared__ float s[64];
+    __shared__ bool last;
+    unsigned int t = threadIdx.x;
+    for (int turn = 0; turn < 2; turn++) {
+        float v = 0;
+        if (turn == 0) for (unsigned i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) v += in[i];
+        else for (unsigned b = t; b < gridDim.x; b += blockDim.x) v += out[b];
+        s[t] = v;
+        __syncthreads();
+        for (unsigned d = blockDim.x / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+        if (turn == 1) break;
+        if (t == 0) {
+            out[blockIdx.x] = s[0];
+            __threadfence();
+            last = atomicInc(&done, gridDim.x) == gridDim.x - 1;
+            __threadfence();
+        }
+        __syncthreads();
+        if (!last) return;
+    }
+    if (t == 0) { out[0] = s[0]; done = 0; }
+}
+"""
+
+
+def test_the_last_block_combines(explain):
+    """Then out[0] is the result, and the host combines nothing."""
+    got = explain(LAST_BLOCK, "--block", 64, "-n", 5000)
+    assert not got["wrong_for"] and not got["faults"] and got["host"]["grid"] == 32
+    assert "the result in the end" in got["host"]["words"] and got["counts"]["useful"] == 4999
+    wrong = explain(LAST_BLOCK.replace("v += out[b]", "v += out[b] * (b != 1)"), "--block", 64)
+    assert wrong["wrong_for"] and 64 in wrong["right_for"]
+
+
+NUMBERS = """template <class T> struct dynamic {
+    __device__ inline operator T *() { extern __shared__ int raw[]; return (T *)raw; }
+};
+template <> struct dynamic<double> {
+    __device__ inline operator double *() { extern __shared__ double wide[]; return (double *)wide; }
+};
+template <unsigned int blockSize>
+__inline__ __device__ float halve(float v) {
+    static __shared__ float warps[32];
+    for (int d = warpSize / 2; d > 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = threadIdx.x < blockSize / 32 ? warps[threadIdx.x] : 0;
+    for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+    return v;
+}
+template <class T, unsigned int blockSize, bool isPower, int pairs = 2>
+__global__ void reduce(T *in, T *out, unsigned int n) {
+    T *s = dynamic<T>();
+    unsigned int t = threadIdx.x, i = blockIdx.x * blockSize * pairs + t;
+    s[t] = (isPower || i < n ? in[i] : T(0)) + (isPower || i + blockSize < n ? in[i + blockSize] : T(0));
+    __syncthreads();
+    if (blockSize >= 512) { if (t < 256) s[t] += s[t + 256]; __syncthreads(); }
+    if (blockSize >= 256) { if (t < 128) s[t] += s[t + 128]; __syncthreads(); }
+    if (blockSize >= 128) { if (t < 64) s[t] += s[t + 64]; __syncthreads(); }
+    float v = halve<blockSize>(t < (blockSize < 64 ? blockSize : 64) ? s[t] : T(0));
+    if (t == 0) out[blockIdx.x] = v;
+}
+"""
+
+
+def test_shared_arrays_of_templates(explain):
+    """The compiler puts them elsewhere than a plain function's."""
+    text = "template <typename T>\n" + SHARED.replace("TYPE", "T").replace("SIZE", "int")
+    for dtype in ("i32", "f64"):
+        got = explain(text, "--dtype", dtype)
+        assert got["dtype"] == dtype and not got["wrong_for"] and got["counts"]["operations"] == 1020
+    early = text.replace("__syncthreads();", "", 1)
+    assert "s[" in one(explain(early, "--dtype", "f32"), "race")["sentence"]
+
+
+@pytest.mark.parametrize("block", [0, 64, 512])
+def test_templates_of_numbers(explain, block):
+    """A number that is called like a block is its threads; a flag is false; a default is taken."""
+    for dtype in ("f32", "f64"):
+        got = explain(NUMBERS, "--dtype", dtype, *(["--block", block] if block else []))
+        assert not got["wrong_for"] and not got["faults"] and got["block"] == (block or 256)
+        assert got["host"]["segment"] == 2 * got["block"]
+
+
+def test_one_barrier_is_one(explain):
+    """Two `if`s in a row, of which the first tells the second: the compiler is not to make two barriers of one."""
+    got = explain(NUMBERS, "--dtype", "f32", "--block", 256, "-n", 512)
+    assert got["correct"] and got["counts"]["barriers"] == 4
+
+
 # ---- Hostile, and broken ----
 
 F = "__global__ void f(float *a, int n) "
@@ -343,14 +487,17 @@ def test_endless(explain, body):
     ("__global__ void f(float *a, int n, int m) { }", "takes two integers"),
     ("__global__ void f(float *a, float x) { }", "parameter x is neither"),
     ("__global__ void f(float *a, int *b) { }", "different types"),
-    ("template <typename A, typename B> __global__ void f(A *a, B n) { }", "template of more than a type"),
+    ("template <typename A, typename B> __global__ void f(A *a, B n) { }", "parameter n is neither"),
+    ("template <typename A, int items>\n__global__ void f(A *a, int n) { }", "mine.cu:2: nobody knows what the template's items is"),
+    ("namespace cg = cooperative_groups;\n" + F + "{ }", "mine.cu:1: cooperative groups are not understood here"),
+    ("__global__ void f(int *a, int n) { a[0] = a[0] / (n - n); }", "divides an integer by zero"),
     (F + "{ }\n__global__ void g(float *a, int n) { }", "has several kernels"),
     (F + "{\n asm volatile(\"nop\");\n}", "mine.cu:2: attempt to use poisoned"),
     ("#define J(a, b) a##b\n" + F + "{\n J(__as, m__)(\"nop\");\n}", "mine.cu:3: attempt to use poisoned"),
     ("OWN_UNSEEN " + F + "{ }", "mine.cu:1: 'OWN_UNSEEN'"),
     ("[[gnu::__no_sanitize_thread__]] " + F + "{ }", "poisoned"),
     ("__attribute__((no_sanitize(\"thread\"))) " + F + "{ a[0] = 1; }", "poisoned"),
-    (F + "{ float v[30000]; for (int i = 0; i < 30000; i++) v[i] = a[0]; a[0] = v[n]; }", "frame size"),
+    (F + "{ float v[30000]; for (int i = 0; i < 30000; i++) v[i] = a[0]; a[0] = v[n]; }", "mine.cu:1: a thread's own variables take more"),
     ("__device__ int g(int n) { return n ? g(n - 1) + g(n - 2) : 1; }\n" + F + "{ a[0] = g(n); }", "cannot call itself"),
     ("extern \"C\" int system(const char *);\n" + F + "{ system(\"true\"); }", "'system' was not declared"),
     ("__device__ float x[1000000000];\n" + F + "{ a[0] = x[n]; }", "too much"),
@@ -506,6 +653,16 @@ def test_not_run_on_opencl(on_opencl):
     assert "it leaves its arrays" in on_opencl(outside)["not_run"]
     pointer = TEMPLATE.replace("extern __shared__ T buffer[];", "extern __shared__ T all[]; T *buffer = all;")
     assert on_opencl(pointer)["not_run"].startswith("mine.cu:6:")
+
+
+def test_words_on_opencl(on_opencl):
+    """`static __shared__` and `__inline__` are not OpenCL C; a template of a number cannot be."""
+    text = ADDS.replace("TYPE", "int").replace("__shared__ int all", "static __shared__ int all")
+    text = text.replace("if (i < n)", "if (inside(i, n))")
+    for word in ("__inline__ __device__", "inline __device__", "__device__ inline", "__device__ __forceinline__", "static __device__"):
+        got = on_opencl(word + " bool inside(int i, int n) { return i < n; }" + text, "-n", 1000)
+        assert not got["not_run"] and not got["wrong_for"] and got["right_for"], (word, got)
+    assert on_opencl(NUMBERS, "--dtype", "f32")["not_run"] == "mine.cu:7: a template of a number, which OpenCL C does not know"
 
 
 def test_ladder_on_opencl(tally, on_opencl, tmp_path):
