@@ -246,9 +246,13 @@ static void look_on(struct job *j, pid_t child) {
         }
         wait_a_little();
     }
-    if (WIFSIGNALED(word) && !*j->a->why)
+    if (!WIFSIGNALED(word) || *j->a->why) return;
+    if (j->page->now)
         snprintf(j->a->why, sizeof j->a->why, "with n = %" PRIu64 " the device's process ended: %s",
                  j->page->now, strsignal(WTERMSIG(word)));
+    else
+        snprintf(j->a->why, sizeof j->a->why, "the device's process ended while it compiled: %s",
+                 strsignal(WTERMSIG(word)));
 }
 
 static const char *refusal(const struct job *j, const struct own_text *text, char room[400]) {

@@ -1,8 +1,7 @@
 """Kernels of one's own on devices that have a time: `tally explain --kernel FILE --device SPEC`.
 
 The model has judged them before (tests/cli/test_own_kernel.py); here a device is to say the same, for lengths up to
-2^20 + 1. `scripts/gpu FOLDER tests` runs this on a GPU. The double of CUDA has no compiler: there a kernel comes as
-far as that, and the line says so."""
+2^20 + 1. `scripts/gpu FOLDER tests` runs this on a GPU."""
 
 import json
 import os
@@ -16,12 +15,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TALLY = pathlib.Path(os.environ.get("TALLY", ROOT / "build" / "bin" / "tally")).resolve()
 pytestmark = pytest.mark.skipif(not shutil.which("g++") or not TALLY.exists(), reason="a kernel of one's own needs g++ and the command")
 LONG = (1 << 20) + 1
+absent = {}  # devices that are not here, and what was said of them
 
 
 @pytest.fixture(params=["opencl", "cuda"])
 def ask(request, tmp_path):
     """What a device says of a kernel: `on_device` of the JSON."""
     def run(text, *args, name="", file=None):
+        if request.param in absent:
+            pytest.skip(absent[request.param])
         if file is None:
             file = tmp_path / "mine.cu"
             file.write_text(text)
@@ -31,9 +33,8 @@ def ask(request, tmp_path):
         got = json.loads(done.stdout)["on_device"]
         for missing in ("no OpenCL platform", "no CUDA", "without opencl", "without cuda", "libcuda", "libnvrtc"):
             if missing in got["not_run"]:
+                absent[request.param] = got["not_run"]
                 pytest.skip(got["not_run"])
-        if "the double" in got["not_run"]:  # of the compiler, which is where it ends
-            pytest.skip(got["not_run"])
         return got
     run.device = request.param
     return run
@@ -226,3 +227,19 @@ def test_row(ask, tmp_path):
                            "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert [(k["name"], k["correct"]) for k in json.loads(done.stdout)["kernels"]] == [("shared", True), ("mine.cu", True)]
+
+
+@pytest.mark.parametrize("text, dtype", [(TREE.replace("SIZE", "int").replace("SHARED", "__shared__ T s[1024];"), "f64"), (SHUFFLES, "f32"),
+                                         (SYNCED, "i32"), (GUESS, "f64"), (LAST, "f32")],
+                         ids=["tree", "shuffles", "syncwarp", "guesses", "last block"])
+def test_up_to_the_driver(tmp_path, text, dtype):
+    """The double of CUDA's compiler compiles nothing: there a kernel comes to the driver, which says that this is no image."""
+    double = TALLY.parent.parent / "tests" / "cuda_double" / "lib"
+    if not double.exists():
+        pytest.skip("the double of CUDA is not built")
+    (tmp_path / "mine.cu").write_text(text)
+    done = subprocess.run([TALLY, "explain", "--kernel", tmp_path / "mine.cu", "--dtype", dtype, "--device", "cuda", "--json"],
+                          capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": str(double)})
+    assert done.returncode == 0, done.stderr
+    got = json.loads(done.stdout)
+    assert not got["wrong_for"] and "CUDA_ERROR_INVALID_IMAGE" in got["on_device"]["not_run"]
