@@ -391,6 +391,11 @@ TALLY_API tally_status tally_state_begin_at(tally_state *state, uint64_t first);
 TALLY_API tally_status tally_state_feed(tally_state *state, tally_device *device, const void *x,
                                         const void *y, size_t n);
 
+/* The same of elements that already lie on the device, as tally_reduce_resident() has it. Over the canonical tree
+ * (floating products, users' operators) they are copied to the host in pieces, and fed from there. */
+TALLY_API tally_status tally_state_feed_resident(tally_state *state, tally_device *device, void *x,
+                                                 void *y, size_t n);
+
 /* Adds all that `right` knows, as if its elements came behind those of `left`. Both are states of the same
  * problem; for exact sums, and all that is built on them, the element types may be different floating
  * ones, and the order of merges does not matter. argmin and argmax count from the start of `left`. Over the

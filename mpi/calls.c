@@ -4,7 +4,7 @@
 tally_status tally_mpi_allreduce(tally_device *device, const tally_problem *problem, const void *x,
                                  const void *y, size_t n, tally_value *out, MPI_Comm comm) {
     struct task t;
-    task_begin_values(&t, device, problem, x, y, n, out, ALL_RANKS, comm);
+    task_begin_values(&t, device, 0, problem, x, y, n, out, ALL_RANKS, comm);
     return task_run(&t);
 }
 
@@ -12,7 +12,15 @@ tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem
                               const void *y, size_t n, tally_value *out, int root, MPI_Comm comm) {
     struct task t;
     /* A root that is none would pass for ALL_RANKS. */
-    task_begin_values(&t, device, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm);
+    task_begin_values(&t, device, 0, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm);
+    return task_run(&t);
+}
+
+tally_status tally_mpi_allreduce_resident(tally_device *device, const tally_problem *problem,
+                                          void *x, void *y, size_t n, tally_value *out,
+                                          MPI_Comm comm) {
+    struct task t;
+    task_begin_values(&t, device, 1, problem, x, y, n, out, ALL_RANKS, comm);
     return task_run(&t);
 }
 

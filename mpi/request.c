@@ -147,26 +147,34 @@ static tally_status refuse(tally_mpi_request **out, struct task *t) {
     return explain(status, "rank %d: %s", t->rank, why);
 }
 
-static tally_status begin_values(tally_device *device, const tally_problem *problem, const void *x,
-                                 const void *y, size_t n, tally_value *out, int root, MPI_Comm comm,
+static tally_status begin_values(tally_device *device, int is_resident,
+                                 const tally_problem *problem, const void *x, const void *y,
+                                 size_t n, tally_value *out, int root, MPI_Comm comm,
                                  tally_mpi_request **request) {
     struct task none;
     tally_mpi_request *r = make(request, &problem);
     struct task *t = r ? &r->task : &none;
-    task_begin_values(t, device, problem, x, y, n, out, root, comm);
+    task_begin_values(t, device, is_resident, problem, x, y, n, out, root, comm);
     return r ? send_off(r, comm, request) : refuse(request, t);
 }
 
 tally_status tally_mpi_iallreduce(tally_device *device, const tally_problem *problem, const void *x,
                                   const void *y, size_t n, tally_value *out, MPI_Comm comm,
                                   tally_mpi_request **request) {
-    return begin_values(device, problem, x, y, n, out, ALL_RANKS, comm, request);
+    return begin_values(device, 0, problem, x, y, n, out, ALL_RANKS, comm, request);
 }
 
 tally_status tally_mpi_ireduce(tally_device *device, const tally_problem *problem, const void *x,
                                const void *y, size_t n, tally_value *out, int root, MPI_Comm comm,
                                tally_mpi_request **request) {
-    return begin_values(device, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm, request);
+    return begin_values(device, 0, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm,
+                        request);
+}
+
+tally_status tally_mpi_iallreduce_resident(tally_device *device, const tally_problem *problem,
+                                           void *x, void *y, size_t n, tally_value *out,
+                                           MPI_Comm comm, tally_mpi_request **request) {
+    return begin_values(device, 1, problem, x, y, n, out, ALL_RANKS, comm, request);
 }
 
 tally_status tally_mpi_iallreduce_states(const tally_problem *problem, tally_state *const states[],

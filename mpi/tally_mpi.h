@@ -57,6 +57,13 @@ TALLY_API tally_status tally_mpi_reduce(tally_device *device, const tally_proble
                                         const void *x, const void *y, size_t n, tally_value *out,
                                         int root, MPI_Comm comm);
 
+/* As tally_mpi_allreduce(), of elements that already lie on the device (tally_reduce_resident()). They are reduced
+ * there; what the ranks exchange is a state, in host memory, of a length that no network of GPUs would be quicker with.
+ * The ranks' devices may differ, and some may have none: device NULL and memory of the host. */
+TALLY_API tally_status tally_mpi_allreduce_resident(tally_device *device,
+                                                    const tally_problem *problem, void *x, void *y,
+                                                    size_t n, tally_value *out, MPI_Comm comm);
+
 /* ---- Many results in one message ------------------------------------------------------------ */
 
 /* Combines `count` states of each rank: states[i] becomes, on every rank, the state of all that the ranks' states[i]
@@ -106,6 +113,10 @@ TALLY_API tally_status tally_mpi_iallreduce(tally_device *device, const tally_pr
 TALLY_API tally_status tally_mpi_ireduce(tally_device *device, const tally_problem *problem,
                                          const void *x, const void *y, size_t n, tally_value *out,
                                          int root, MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_iallreduce_resident(tally_device *device,
+                                                     const tally_problem *problem, void *x, void *y,
+                                                     size_t n, tally_value *out, MPI_Comm comm,
+                                                     tally_mpi_request **request);
 TALLY_API tally_status tally_mpi_iallreduce_states(const tally_problem *problem,
                                                    tally_state *const states[], size_t count,
                                                    MPI_Comm comm, tally_mpi_request **request);

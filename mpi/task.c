@@ -200,6 +200,18 @@ static int is_greatest(const struct task *t, size_t i) {
     return tally_problem_value_op(t->problem, i) != TALLY_MIN;
 }
 
+static tally_status reduce_here(const struct task *t, tally_value *out) {
+    return t->is_resident ? tally_reduce_resident(t->device, t->problem, (void *)(uintptr_t)t->x,
+                                                  (void *)(uintptr_t)t->y, t->n, out)
+                          : tally_reduce(t->device, t->problem, t->x, t->y, t->n, out);
+}
+
+static tally_status feed_own(const struct task *t) {
+    return t->is_resident ? tally_state_feed_resident(t->own, t->device, (void *)(uintptr_t)t->x,
+                                                      (void *)(uintptr_t)t->y, t->n)
+                          : tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+}
+
 static void begin_values(struct task *t) {
     tally_status s = tally_problem_values(t->problem, &t->values);
     if (s == TALLY_OK && !t->out && (t->root == ALL_RANKS || t->root == t->rank)) {
@@ -209,7 +221,7 @@ static void begin_values(struct task *t) {
     if (s == TALLY_OK) t->route = route_of_values(t->problem);
     if (t->route != ROUTE_WORDS) memset(&t->given, 0, sizeof t->given);
     if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
-        s = tally_reduce(t->device, t->problem, t->x, t->y, t->n, t->given.value);
+        s = reduce_here(t, t->given.value);
         if (s != TALLY_OK) {
             give_up(t, s, NULL);
         } else if (t->route == ROUTE_BITS) {
@@ -231,17 +243,18 @@ static void begin_values(struct task *t) {
         t->here = t->n;
         if (t->n > 0 && !t->x) give_up(t, TALLY_EINVAL, "x is NULL");
     } else if (goes_on) {
-        s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+        s = feed_own(t);
         if (s == TALLY_OK) pack_states(t);
     }
     if (s != TALLY_OK) give_up(t, s, NULL);
 }
 
-void task_begin_values(struct task *t, tally_device *device, const tally_problem *problem,
-                       const void *x, const void *y, size_t n, tally_value *out, int root,
-                       MPI_Comm comm) {
+void task_begin_values(struct task *t, tally_device *device, int is_resident,
+                       const tally_problem *problem, const void *x, const void *y, size_t n,
+                       tally_value *out, int root, MPI_Comm comm) {
     start(t, problem, 1, root, comm);
     t->device = device;
+    t->is_resident = is_resident;
     t->x = x;
     t->y = y;
     t->n = n;
@@ -527,7 +540,7 @@ static void take_frame(struct task *t) {
 /* It is known where this rank's elements stand: they are reduced now. */
 static void take_place(struct task *t) {
     tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? t->before : 0);
-    if (s == TALLY_OK) s = tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+    if (s == TALLY_OK) s = feed_own(t);
     block_save(t->block, &t->kind, t->own);
     if (s != TALLY_OK) t->block->status = s;
     t->step = STEP_MERGE;

@@ -55,6 +55,7 @@ struct task {
     tally_device *device;
     const void *x, *y;
     size_t n;
+    int is_resident; /* x and y lie on the device */
     tally_state *own, *none;
 
     /* Under way. */
@@ -89,9 +90,9 @@ struct task {
 
 /* Begin a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the
  * task goes on to tell the others. The arguments must live until task_end(). */
-void task_begin_values(struct task *t, tally_device *device, const tally_problem *problem,
-                       const void *x, const void *y, size_t n, tally_value *out, int root,
-                       MPI_Comm comm);
+void task_begin_values(struct task *t, tally_device *device, int is_resident,
+                       const tally_problem *problem, const void *x, const void *y, size_t n,
+                       tally_value *out, int root, MPI_Comm comm);
 /* `line` is why this rank cannot go on, if `status` is a failure of what came before; NULL is libtally's line. */
 void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
                        size_t count, tally_status status, const char *line, MPI_Comm comm);

@@ -55,6 +55,10 @@ struct device_kind {
      * host memory. */
     tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,
                              tally_value *out);
+    /* Folds n > 0 such elements into a clear state; and copies some of them to host memory. Go with resident(). */
+    tally_status (*fold_resident)(tally_device *device, const struct problem *p,
+                                  const struct slice *in, struct state *into);
+    tally_status (*copy_out)(tally_device *device, void *to, const void *from, size_t bytes);
     /* Folds an array that lies on `count` devices which are opened as one, a stretch on each, into a clear state, and
      * its leaves into a clear tree. NULL where a device is one. */
     tally_status (*distributed)(tally_device *device, const struct problem *p,

@@ -212,6 +212,54 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
     return s;
 }
 
+/* Elements of a device's memory, over the canonical tree: a leaf may begin in one feed and end in another, so they
+ * come to the host. On an error nothing has been fed. */
+static tally_status feed_copied(tally_state *state, tally_device *device, const char *x, size_t n) {
+    enum { PIECE = 1 << 20 };
+    const size_t element = type_size(state->plan.type), most = PIECE / element;
+    tally_state *all = NULL;
+    void *piece = malloc(PIECE);
+    tally_status s =
+        piece ? tally_state_copy(state, &all) : fail(TALLY_ENOMEM, "no memory to copy elements to");
+    for (size_t m; s == TALLY_OK && n > 0; n -= m, x += m * element) {
+        m = n < most ? n : most;
+        s = device->kind->copy_out(device, piece, x, m * element);
+        if (s == TALLY_OK) s = tally_state_feed(all, NULL, piece, NULL, m);
+    }
+    if (s == TALLY_OK && all && all->stretch) {
+        state->state = all->state;
+        *state->stretch = *all->stretch;
+    }
+    free(piece);
+    tally_state_destroy(all);
+    return s;
+}
+
+tally_status tally_state_feed_resident(tally_state *state, tally_device *device, void *x, void *y,
+                                       size_t n) {
+    if (!device || !device->kind->fold_resident || n == 0)
+        return tally_state_feed(state, device, x, y, n);
+    if (!state) return fail(TALLY_EINVAL, "tally_state_feed_resident: the state is NULL");
+    tally_status s = fold_check(&state->plan, x, y, n);
+    if (s != TALLY_OK) return s;
+    if (n > UINT64_MAX - state->first || state->state.n > UINT64_MAX - state->first - n)
+        return too_many();
+    if (state->stretch && device->kind->copy_out) return feed_copied(state, device, x, n);
+    const struct slice in = {x, y, n};
+    struct state more;
+    struct fp_env caller = fp_env_enter();
+    state_clear(&state->plan, &more);
+    s = device->kind->fold_resident(device, &state->plan, &in, &more);
+    if (s == TALLY_OK) {
+        more.n = n;
+        state_merge(&state->plan, &state->state, &more, state->state.n);
+        state_settle(&state->plan, &state->state);
+    }
+    fp_env_leave(caller);
+    TALLY_ASSERT(is_valid(state));
+    return s;
+}
+
 /* ---- Merged -------------------------------------------------------------------------------- */
 
 #define EXACT_PARTS                                                                                \

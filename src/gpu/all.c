@@ -232,6 +232,12 @@ static tally_status all_resident(tally_device *device, const struct problem *p,
                 name, name);
 }
 
+static tally_status all_fold_resident(tally_device *device, const struct problem *p,
+                                      const struct slice *in, struct state *into) {
+    (void)into;
+    return all_resident(device, p, in, NULL);
+}
+
 /* ---- What the first device does ----------------------------------------------------------- */
 
 static tally_status all_shaped(tally_device *device, const struct shaped *s) {
@@ -308,6 +314,7 @@ static const struct device_kind all_device_kind = {
     .shaped = all_shaped,
     .sort = all_sort,
     .resident = all_resident,
+    .fold_resident = all_fold_resident,
     .distributed = all_distributed,
     .read = all_read,
 };

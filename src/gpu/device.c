@@ -372,6 +372,22 @@ tally_status gpu_fold_resident(tally_device *device, const struct problem *p,
     return s == TALLY_OK ? gpu_leave(d, fold_resident(d, p, in, into, values)) : s;
 }
 
+static tally_status gpu_fold_here(tally_device *device, const struct problem *p,
+                                  const struct slice *in, struct state *into) {
+    return gpu_fold_resident(device, p, in, into, NULL);
+}
+
+static tally_status gpu_copy_out(tally_device *device, void *to, const void *from, size_t bytes) {
+    struct gpu_device *d = own(device);
+    struct gpu_memory *memory = NULL;
+    tally_status s = gpu_enter(d);
+    if (s != TALLY_OK) return s;
+    s = d->api->adopt(d->queue.gpu, (void *)(uintptr_t)from, bytes, &memory);
+    if (s == TALLY_OK) s = d->api->read(d->queue.gpu, to, memory, 0, bytes);
+    d->api->release(d->queue.gpu, memory);
+    return gpu_leave(d, s);
+}
+
 static void copy_values(const struct problem *p, const tally_value *from, tally_value *to) {
     memcpy(to, from, p->values * sizeof *to);
 }
@@ -708,6 +724,8 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .shaped_workspace = gpu_shaped_workspace,                                                  \
         .shaped_enqueue = gpu_shaped_enqueue,                                                      \
         .resident = gpu_resident,                                                                  \
+        .fold_resident = gpu_fold_here,                                                            \
+        .copy_out = gpu_copy_out,                                                                  \
         .workspace = gpu_workspace,                                                                \
         .enqueue = gpu_enqueue,                                                                    \
         .time = gpu_time,                                                                          \

@@ -51,6 +51,16 @@ def test_many_results(ranks):
     assert "right" in run(ranks, "mpi_shaped", SEED), f"seed {SEED}"
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_arrays_in_the_memory_of_a_gpu(ranks, monkeypatch):
+    """On the test double of CUDA, where this build has it."""
+    double = os.path.join(PROGRAMS, "..", "tests", "cuda_double", "lib")
+    if not os.path.isdir(double):
+        pytest.skip("this build is without GPUs")
+    monkeypatch.setitem(ENVIRONMENT, "LD_LIBRARY_PATH", double)
+    assert "right" in run(ranks, "mpi_resident")
+
+
 @pytest.mark.parametrize("ranks", [2] if QUICK else [2, 3, 4])
 def test_a_rank_that_fails(ranks):
     assert "right" in run(ranks, "mpi_faults", *(["few"] if QUICK or ranks == 4 else []))
