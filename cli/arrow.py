@@ -19,9 +19,12 @@ def give_up(text):
 try:
     import pyarrow
     from pyarrow import compute, ipc
-except ImportError:
-    give_up(" is an Arrow or Parquet file, for which Python's pyarrow is needed; install it (pip install pyarrow), "
-            "or save the column as a .npy file")
+except ImportError as error:
+    if error.name == "pyarrow" and isinstance(error, ModuleNotFoundError):
+        give_up(" is an Arrow or Parquet file, for which Python's pyarrow is needed; install it (pip install pyarrow), "
+                "or save the column as a .npy file")
+    give_up(" is an Arrow or Parquet file, and Python's pyarrow, which reads them, cannot be used: "
+            f"{' '.join(str(error).split())[:200]}; save the column as a .npy file")
 
 TYPES = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
          "uint64": "u64", "halffloat": "f16", "float": "f32", "double": "f64", "bool": "u8"}

@@ -298,28 +298,34 @@ struct parting {
     bool trims, has_quotes;
 };
 
-/* The field [*first, *last) that begins at `at`; returns the delimiter behind it, or end. NULL where a quote stands within
- * a field, or two of them for one: those are libcsv's. */
+/* A field of a line; the blanks around it are in it yet, but for one in quotes. */
+struct field {
+    const char *first, *last;
+    bool is_quoted;
+};
+
+/* Finds the field that begins at `at`; returns the delimiter behind it, or end. NULL where a quote stands within a field,
+ * or two of them for one: those are libcsv's. */
 static inline const char *part(const struct parting *by, const char *at, const char *end,
-                               const char **first, const char **last) {
+                               struct field *f) {
     static const uint64_t quotes = 0x0101010101010101u * '"';
-    if (by->trims) at = skip_blanks(at, end);
-    if (by->has_quotes && at < end && *at == '"') {
-        const char *quote = find_either(at + 1, end, quotes, quotes);
-        if (quote == end) return NULL; /* the row goes on in the next line */
-        *first = at + 1;
-        *last = quote;
-        at = by->trims ? skip_blanks(quote + 1, end) : quote + 1;
+    if (by->has_quotes && by->trims) at = skip_blanks(at, end);
+    f->is_quoted = by->has_quotes && at < end && *at == '"';
+    f->first = at + f->is_quoted;
+    if (f->is_quoted) {
+        f->last = find_either(at + 1, end, quotes, quotes);
+        if (f->last == end) return NULL; /* the row goes on in the next line */
+        at = by->trims ? skip_blanks(f->last + 1, end) : f->last + 1;
         return at == end || *at == (char)by->delimiters ? at : NULL;
     }
-    const char *stop =
-        find_either(at, end, by->delimiters, by->has_quotes ? quotes : by->delimiters);
-    if (by->has_quotes && stop < end && *stop == '"') return NULL;
-    *first = at;
-    *last = stop;
-    while (by->trims && at < *last && (*last)[-1] == ' ')
-        --*last;
-    return stop;
+    f->last = find_either(at, end, by->delimiters, by->has_quotes ? quotes : by->delimiters);
+    return by->has_quotes && f->last < end && *f->last == '"' ? NULL : f->last;
+}
+
+static inline void trim(struct field *f) {
+    f->first = skip_blanks(f->first, f->last);
+    while (f->first < f->last && f->last[-1] == ' ')
+        f->last--;
 }
 
 /* Reads a line, up to its end. False, and nothing is read, where libcsv has to do it, or to say what is wrong. */
@@ -332,21 +338,24 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
     if (end > at && end[-1] == '\r') end--;
     if (by.trims) at = skip_blanks(at, end);
     if (at == end) return true; /* no row */
-    const char *first = at, *last = at, *stop = part(&by, at, end, &first, &last);
+    struct field f;
+    const char *stop = part(&by, at, end, &f);
     size_t field = 0;
     for (size_t i = 0; i < l->count; i++) {
         for (; stop && field < l->order[i]->field; field++) {
             if (stop == end) return false;
-            stop = part(&by, stop + 1, end, &first, &last);
+            stop = part(&by, stop + 1, end, &f);
         }
-        if (!stop || last - first >= CELL_BYTES) return false;
+        if (!stop) return false;
+        if (by.trims && !f.is_quoted) trim(&f);
+        if (f.last - f.first >= CELL_BYTES) return false;
         struct cell *c = &m->at->cell[l->order[i] - l->column];
-        c->text = first;
-        c->bytes = (size_t)(last - first);
+        c->text = f.first;
+        c->bytes = (size_t)(f.last - f.first);
         c->is_in_row = true;
     }
     while (has_quotes && stop && stop != end)
-        stop = part(&by, stop + 1, end, &first, &last);
+        stop = part(&by, stop + 1, end, &f);
     if (!stop) return false;
     m->at->row_line = m->at->line;
     end_row(m);

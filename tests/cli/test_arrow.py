@@ -151,5 +151,10 @@ def test_other_helpers(tally, tmp_path):
     assert tally.fails("sum", path, env=env) == (
         f"{path} is an Arrow or Parquet file, for which Python's pyarrow is needed; install it (pip install pyarrow), "
         "or save the column as a .npy file")
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('an older NumPy\\nis here')")
+    env = helper(tmp_path, f'PYTHONPATH="{tmp_path}" exec /usr/bin/python3 "$@"')
+    assert tally.fails("sum", path, env=env) == (
+        f"{path} is an Arrow or Parquet file, and Python's pyarrow, which reads them, cannot be used: an older NumPy is here; "
+        "save the column as a .npy file")
     line = tally.fails("sum", path, env={**os.environ, "PATH": str(tmp_path)})
     assert "python3, which reads them, cannot be run: No such file or directory; save the column" in line
