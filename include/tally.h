@@ -155,13 +155,14 @@ TALLY_API const char *tally_error(void);
  * number, and the words behind it are returned. NULL where it is not, or `result` is NULL. */
 TALLY_API const char *tally_error_result(size_t *result);
 
-/* The value's bits, zero-extended: what `bits` shows in the tally command's JSON. */
+/* The value's bits, zero-extended: what `bits` shows in the tally command's JSON. Here and below NULL is a value of
+ * no type, whose bits are 0. */
 TALLY_API uint64_t tally_value_bits(const tally_value *value);
-/* The value as the nearest double (exact for every type but i64 and u64). */
+/* The value as the nearest double (exact for every type but i64 and u64); NaN for one of no type. */
 TALLY_API double tally_value_double(const tally_value *value);
 /* Writes the value as the shortest decimal that reads back to the same bits ("nan", "inf", "-inf"
  * for those; "none" for a value of no type), with a final NUL, into text[0..size); 32 bytes always
- * suffice. Returns its length. */
+ * suffice, and a NULL text gets nothing. Returns its length. */
 TALLY_API size_t tally_value_print(const tally_value *value, char *text, size_t size);
 
 /* Lets the calling thread's later calls be ended early: by a signal, a deadline, a button. While one works,

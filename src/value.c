@@ -16,7 +16,10 @@ const char *tally_version(void) {
     return "0.1.0";
 }
 
+static const tally_value none; /* stands for NULL */
+
 uint64_t tally_value_bits(const tally_value *value) {
+    if (!value) value = &none;
     switch (tally_type_size(value->type)) {
     case 1:
         return value->as.u8;
@@ -70,7 +73,7 @@ static double nearest_double(const tally_value *value) {
 
 double tally_value_double(const tally_value *value) {
     struct fp_env caller = fp_env_enter();
-    double d = nearest_double(value);
+    double d = nearest_double(value ? value : &none);
     fp_env_leave(caller);
     return d;
 }
@@ -155,6 +158,7 @@ static void print_float(const tally_value *value, char *text, size_t size) {
 
 size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     char whole[64];
+    if (!value) value = &none;
     fenv_t caller; /* all of it: the C library's decimals follow the other unit's rounding, too */
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
@@ -170,6 +174,6 @@ size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     else
         snprintf(whole, sizeof whole, "%.0f", nearest_double(value));
     fesetenv(&caller);
-    if (size > 0) snprintf(text, size, "%s", whole);
+    if (text && size > 0) snprintf(text, size, "%s", whole);
     return strlen(whole);
 }

@@ -27,6 +27,7 @@ const tally_rung *tally_ladder_rung(size_t i) {
 }
 
 tally_status rung_find(const char *name, size_t *out) {
+    if (!name) return fail(TALLY_EINVAL, "a rung's name is NULL");
     for (size_t i = 0; i < RUNGS; i++)
         if (strcmp(rungs[i].name, name) == 0) {
             *out = i;

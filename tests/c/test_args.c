@@ -472,6 +472,16 @@ static void test_names(void **state) {
     }
 }
 
+static void test_no_value(void **state) {
+    (void)state;
+    char text[8];
+    assert_int_equal(tally_value_bits(NULL), 0);
+    assert_true(isnan(tally_value_double(NULL)));
+    assert_int_equal(tally_value_print(NULL, text, sizeof text), 4);
+    assert_string_equal(text, "none");
+    assert_int_equal(tally_value_print(&(tally_value){.type = TALLY_U8, .as.u8 = 42}, NULL, 9), 2);
+}
+
 static void test_error_before_any(void **state) {
     (void)state;
     assert_string_equal(tally_error(), "");
@@ -480,6 +490,7 @@ static void test_error_before_any(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_before_any),
+        cmocka_unit_test(test_no_value),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_reduce),
         cmocka_unit_test(test_reduce_user),

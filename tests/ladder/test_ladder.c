@@ -56,6 +56,12 @@ static void test_arguments(void **state) {
     assert_error(TALLY_EINVAL, tally_ladder_explain("shared", &o, NULL, NULL, &row));
     o = options(8);
     assert_error(TALLY_EINVAL, tally_ladder_explain("frob", &o, NULL, NULL, &row));
+    assert_error(TALLY_EINVAL, tally_ladder_explain(NULL, &o, NULL, NULL, &row));
+    o = options(8);
+    o.only = (const char *const[]){"shared", NULL};
+    o.only_count = 2;
+    assert_error(TALLY_EINVAL, tally_ladder_run("model", &o, &report));
+    assert_error(TALLY_EINVAL, tally_ladder_check("model", &o));
     assert_error(TALLY_EUNSUPPORTED, tally_ladder_explain("tally", &o, NULL, NULL, &row));
     const char *const only[] = {"sequential"};
     o.only = only, o.only_count = 1;
