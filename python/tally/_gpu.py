@@ -55,7 +55,10 @@ class _Torch:
     def __init__(self) -> None:
         import torch  # type: ignore[import-not-found, unused-ignore]
         self.torch = torch
-        self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        self.stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", self._stream)
+        #: Whether what is put on the stream goes into a graph, which may run beside the stream later.
+        self.is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing",
+                                                        torch.cuda.is_current_stream_capturing)
 
     def take(self, x: Any) -> tuple[int, Strides, Strides, int]:
         if x.is_neg() or x.is_conj():
@@ -65,14 +68,16 @@ class _Torch:
     def name(self, x: Any) -> str:
         return str(x.dtype)[6:]
 
-    def stream(self, number: int) -> int:
-        if self.raw_stream is not None:
-            return int(self.raw_stream(number))
+    def _stream(self, number: int) -> int:
         return int(self.torch.cuda.current_stream(number).cuda_stream)
 
-    def is_capturing(self) -> bool:
-        """Whether what is put on the stream goes into a graph, which may run beside the stream later."""
-        return bool(self.torch.cuda.is_current_stream_capturing())
+    def results(self, count: int, name: str, number: int) -> list[tuple[Any, int]]:
+        """Tensors of no dimensions, _RESULT bytes each, and their addresses. One that is written later is no news to
+        what autograd has kept of another (`data`)."""
+        with self.torch.inference_mode(False):
+            memory = self.empty((count, _RESULT // _SIZE[_KINDS[name]]), name, number)
+            address = self.address(memory)
+            return [(result.data, address + _RESULT * i) for i, result in enumerate(memory[:, 0].unbind())]
 
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
@@ -350,21 +355,19 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
 
 #: What a call of PyTorch's commonest kind needs: (operator, dtype, elements, device) -> how to make it.
 _commonest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-#: (device, stream, bytes) -> memory to work in, which calls on one stream use one after the other.
-_kept: dict[tuple[int, int, int], tuple[Any, int]] = {}
+#: (device, stream, bytes to work in, result's dtype) -> the memory to work in, which calls on one stream use one after the
+#: other, its address, and results that wait to be used, with theirs.
+_kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
+_AT_ONCE = 64  # results that are made together; the last of them that is alive keeps them all, which is a kilobyte
 
 
 def _remember(op: str, t: There, plan: _Plan) -> None:
-    torch = t.library.torch
     if not _commonest:
-        _core._elsewhere(torch.Tensor, _common)
+        _core._elsewhere(t.library.torch.Tensor, _common)
     if len(_commonest) >= 1024:
         _commonest.clear()
-    dtype = getattr(torch, plan.names[0])
-    device = t.array.device
     _commonest[op, t.array.dtype, math.prod(t.shape), t.number] = (
-        functools.partial(torch.empty, _RESULT // dtype.itemsize, dtype=dtype, device=device), t.library, plan.size,
-        plan.problem.enqueue, t.number, t.spec)
+        plan.names[0], t.library, plan.size, plan.problem.enqueue, t.number, t.spec)
 
 
 def _common(op: str, x: Any) -> Any:
@@ -373,18 +376,23 @@ def _common(op: str, x: Any) -> Any:
     found = _commonest.get((op, x.dtype, n, x.get_device()))
     if found is None or not x.is_contiguous() or x.is_neg() or _watch.get() is not None:
         return None
-    make, library, size, enqueue, number, spec = found
+    name, library, size, enqueue, number, spec = found
     if library.is_capturing():
         return None
-    results, stream = make(), library.stream(number)
-    kept = _kept.get((number, stream, size))
+    stream = library.stream(number)
+    kept = _kept.get((number, stream, size, name))
     if kept is None:
         if len(_kept) >= 64:
             _kept.clear()
         work = library.empty((size,), "uint8", number)
-        kept = _kept[number, stream, size] = work, work.data_ptr()
-    enqueue(x.data_ptr(), 0, n, kept[1], size, stream, results.data_ptr(), spec)
-    return results[0]
+        kept = _kept[number, stream, size, name] = work, work.data_ptr(), []
+    try:
+        result, address = kept[2].pop()
+    except IndexError:
+        kept[2].extend(library.results(_AT_ONCE, name, number))
+        result, address = kept[2].pop()
+    enqueue(x.data_ptr(), 0, n, kept[1], size, stream, address, spec)
+    return result
 
 
 @functools.lru_cache(maxsize=1024)

@@ -202,6 +202,13 @@ class TorchTensor(Array):
 
     is_conj = is_neg
 
+    @property
+    def data(self):
+        return self
+
+    def unbind(self):
+        return [self[i] for i in range(len(self.layout))]
+
     def contiguous(self):
         return self if self.layout.flags.c_contiguous else self.copy_of(self.host())
 
@@ -239,6 +246,7 @@ def make_torch(driver):
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
         full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
+        inference_mode=Context,
         cat=lambda xs, axis: xs[0].copy_of(np.concatenate([x.host() for x in xs], axis)),
         device=lambda kind, index: (kind, index), cuda=types.SimpleNamespace(
             current_stream=lambda number: stream, is_current_stream_capturing=lambda: False))

@@ -80,6 +80,15 @@ def test_the_shorter_way_is_for_what_lies_side_by_side(gpu, rng):
             same(gpu, getattr(tally, op)(a), getattr(tally, op)(b))
 
 
+def test_results_that_are_made_together(gpu, rng):
+    """Each has memory of its own: more of them than are made at once, of two operators and types, all kept."""
+    x = [numbers(rng, 50, dtype) for dtype in ("f4", "i4") for _ in range(40)]
+    there = [gpu.there(a) for a in x]
+    got = [getattr(tally, op)(a) for a in there for op in ("sum", "mean", "argmax")]
+    for value, (a, op) in zip(got, ((a, op) for a in x for op in ("sum", "mean", "argmax"))):
+        same(gpu, value, getattr(tally, op)(a))
+
+
 LAYOUTS = {
     "rows": lambda gpu, x: (x, gpu.there(x)),
     "transposed": lambda gpu, x: (x.transpose(2, 0, 1), gpu.transpose(gpu.there(x), (2, 0, 1))),
@@ -355,6 +364,19 @@ def test_devices(torch):
         assert tally.sum(other).device == other.device and tally.sum(other).item() == 5
         with pytest.raises(TypeError, match="elsewhere"):
             tally.dot(x, other)
+
+
+def test_results_are_tensors_of_their_own(torch):
+    """What was made together is written apart: autograd sees no change of one in another; nor are they of inference."""
+    x, w = torch.ones(5, device="cuda"), torch.ones((), device="cuda", requires_grad=True)
+    tally.sum(x)
+    with torch.inference_mode():
+        tally.sum(x)
+    a, b = tally.sum(x), tally.sum(x)
+    loss = w * a
+    b += 1
+    loss.backward()
+    assert w.grad.item() == 5 and b.item() == 6 and a.item() == 5
 
 
 def test_gradients_are_not_followed(torch):

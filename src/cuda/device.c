@@ -413,11 +413,13 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
 }
 
 /* Finds whether kernels of this device can read `bytes` bytes at an address: whether CUDA knows both ends,
- * and they are not another device's. A kernel that read elsewhere would be the end of the context. */
+ * and they are not another device's. A kernel that read elsewhere would be the end of the context. The last
+ * byte is asked for where it is not in the first one's piece of memory. */
 static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
     struct pointer_facts first, last = {.type = 1};
     CUresult error = driver_pointer(address, &first);
-    if (error == CUDA_SUCCESS && first.type != 0 && bytes > 1)
+    if (error == CUDA_SUCCESS && first.type != 0 && bytes > 1 &&
+        (address - first.start >= first.bytes || bytes > first.bytes - (address - first.start)))
         error = driver_pointer(address + bytes - 1, &last);
     *ours = first.type != 0 && last.type != 0 &&
             (first.type != CU_MEMORYTYPE_DEVICE || first.ordinal == (int)gpu->index);

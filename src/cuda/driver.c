@@ -84,8 +84,9 @@ int driver_version(void) {
 }
 
 CUresult driver_pointer(CUdeviceptr address, struct pointer_facts *out) {
-    int asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-    void *values[] = {&out->type, &out->ordinal};
-    *out = (struct pointer_facts){0, -1};
-    return cu.cuPointerGetAttributes(2, asked, values, address);
+    int asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    void *values[] = {&out->type, &out->ordinal, &out->start, &out->bytes};
+    *out = (struct pointer_facts){.ordinal = -1};
+    return cu.cuPointerGetAttributes(4, asked, values, address);
 }

@@ -66,6 +66,8 @@ enum {
     /* ... and of a pointer, */
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+    CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
     CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,
     /* of a stream: that it does not wait for the default stream; of an event, */
@@ -171,7 +173,9 @@ const char *driver_error_text(CUresult error);
 /* What CUDA knows of an address. `type` is one of CU_MEMORYTYPE_..., or 0 where CUDA does not know it. */
 struct pointer_facts {
     unsigned type;
-    int ordinal; /* of the device */
+    int ordinal;       /* of the device */
+    CUdeviceptr start; /* of the piece of memory that it lies in */
+    size_t bytes;      /* of that piece; 0 where CUDA does not say */
 };
 CUresult driver_pointer(CUdeviceptr address, struct pointer_facts *out);
 

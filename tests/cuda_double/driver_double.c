@@ -768,11 +768,21 @@ CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values,
     for (i = 0; i < CONTEXTS_MAX && !(o = memory_at(&devices[i], address)); i++)
         continue;
     for (unsigned k = 0; k < count && result == CUDA_SUCCESS; k++)
-        *(int *)values[k] = attributes[k] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-                                ? (o ? i % DEVICES_MAX : -2)
-                            : !o              ? 0
-                            : o->kind == HOST ? CU_MEMORYTYPE_HOST
-                                              : CU_MEMORYTYPE_DEVICE;
+        switch (attributes[k]) {
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+            *(CUdeviceptr *)values[k] = o ? (uintptr_t)o->address : 0;
+            break;
+        case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            *(size_t *)values[k] = o ? o->bytes : 0;
+            break;
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            *(int *)values[k] = o ? i % DEVICES_MAX : -2;
+            break;
+        default:
+            *(int *)values[k] = !o                ? 0
+                                : o->kind == HOST ? CU_MEMORYTYPE_HOST
+                                                  : CU_MEMORYTYPE_DEVICE;
+        }
     return done(result);
 }
 
