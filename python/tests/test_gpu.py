@@ -266,6 +266,21 @@ def test_what_only_the_elements_say(gpu):
     assert gpu.back(right) == 15
 
 
+def test_memory_that_is_no_memory_of_the_device(gpu):
+    x, host = _gpu.take(gpu.there(np.ones(16))), np.ones(16)
+    p, results, work = _gpu.problem(("sum",), "f64"), _gpu.take(gpu.there(np.zeros(2))), _gpu.take(gpu.there(np.zeros(1 << 16)))
+
+    def enqueue(address, n):
+        p.enqueue(address, 0, n, work.address, p.workspace(n, x.spec), x.library.stream(0), results.address, x.spec)
+
+    enqueue(x.address + 8, 15)
+    with pytest.raises(NotImplementedError, match="not this device"):
+        enqueue(host.ctypes.data, 16)
+    if not gpu.is_real:  # (a real one's other memory may lie right behind)
+        with pytest.raises(NotImplementedError, match="not this device"):
+            enqueue(x.address + 8, 1 << 30)
+
+
 def test_arguments(gpu, rng):
     x = rng.standard_normal((10, 10)).astype("f4")
     there = gpu.there(x)
