@@ -28,7 +28,7 @@ const char devices_help[] =
     "          (null where it cannot be measured)\n"
     "  --help  this text\n";
 
-enum { BUFFER_BYTES = 256 << 20 };
+enum { BUFFER_BYTES = 256 << 20, LEAST_BYTES = 32 << 20 };
 
 struct buffer {
     void *bytes;
@@ -39,7 +39,8 @@ static bool get_buffer(struct buffer *b) {
     b->size = BUFFER_BYTES;
     while (b->size > 1 << 20 && b->size > memory_available() / 4)
         b->size /= 2;
-    b->bytes = memory_get(b->size);
+    while (!(b->bytes = memory_get(b->size)) && b->size > LEAST_BYTES)
+        b->size /= 2;
     if (!b->bytes)
         return failed("no memory for a buffer of %zu bytes to measure with", b->size), false;
     memset(b->bytes, 1, b->size); /* untouched pages would all be one page of zeros */
@@ -98,10 +99,10 @@ static int print_json(const tally_device_info *infos, const double *gbps, size_t
 
 static int list(tally_device_info *infos, double *gbps, size_t count, bool as_json) {
     struct buffer buffer;
-    if (!get_buffer(&buffer)) return STATUS_FAILED;
+    const bool can_measure = get_buffer(&buffer); /* else a line says why; they are listed */
     for (size_t i = 0; i < count; i++)
-        gbps[i] = measure(&infos[i], &buffer);
-    memory_release(buffer.bytes, buffer.size);
+        gbps[i] = can_measure ? measure(&infos[i], &buffer) : (double)NAN;
+    if (can_measure) memory_release(buffer.bytes, buffer.size);
     if (as_json) return print_json(infos, gbps, count);
     print_table(infos, gbps, count);
     return finish_output();

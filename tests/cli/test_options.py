@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 from fractions import Fraction
 
@@ -285,6 +286,23 @@ def test_devices(tally):
     table = tally("devices").splitlines()
     assert table[0].split() == ["SPEC", "ISA", "UNITS", "MEMORY", "READ", "NAME"]
     assert len(table) == 1 + len(devices) and table[1].startswith("cpu ")
+
+
+@pytest.mark.parametrize("limit", [45 << 20, 400 << 20])
+def test_devices_with_little_memory(tally, limit):
+    """They are listed, measured or not."""
+    with open(os.environ["TALLY"], "rb") as program:
+        if b"__asan_init" in program.read():
+            pytest.skip("AddressSanitizer needs more memory than the limit here")
+    done = tally.run("devices", "--json", env={**os.environ, "OCL_ICD_VENDORS": "/nowhere"},
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert done.returncode == 0, done
+    first = json.loads(done.stdout)[0]
+    assert first["spec"] == "cpu"
+    if limit < 200 << 20:
+        assert first["read_gbps"] is None and b"to measure with" in done.stderr
+    else:
+        assert first["read_gbps"] > 0
 
 
 BENCH_KEYS = {"op", "dtype", "n", "device", "threads", "isa", "openmp_threads", "data", "fast",
