@@ -355,6 +355,17 @@ def test_roles_and_names(opened):
     assert words.startswith("x: elements 0 to 15; read 0, 2, 4, 6") and "thread 0 combines 0 and 2" in words
 
 
+def test_words_are_explained(opened):
+    """Those of the controls and counts, and what the listings call that is no word of CUDA's."""
+    words = opened.js("return [...document.querySelectorAll('#words dt, #words code')].map(e => e.textContent).join(' ')")
+    calls = set(re.findall(r"\b([a-z_]+)\(", opened.js("return document.querySelector('#panel-0 pre').textContent")))
+    assert {"combine", "deliver", "neutral"} <= calls
+    calls -= {"if", "for", "interleaved_modulo", "__syncthreads"}
+    for word in {"thread", "warp", "lane", "block", "barrier", "launch", "global", "shared", "stride", "round", "coarsening", "line",
+                 "transaction", "bank", "slot", "efficiency", "partials", "GLOBAL", "load"} | calls:
+        assert re.search(rf"\b{word}\b", words), word
+
+
 # ---- Measured, and the claims ----
 
 def test_measured(opened):
