@@ -14,7 +14,11 @@
 
 #include "cpu/extract.h"
 
+#if TALLY_VECTOR == 64
+#include "cpu/levels.h"
+#else
 #include "cpu/bins.h"
+#endif
 
 #include "cpu/few.h"
 
