@@ -428,28 +428,16 @@ static void lower_order(const struct across *a, struct hand *h, const uint64_t *
                         size_t stride, size_t width, int greatest) {
     const tally_type type = a->p->type;
     const uint64_t all = low_bits(type_bits(type)), top = UINT64_C(1) << (type_bits(type) - 1);
-    const int floating = type_is_float(type);
-    const int64_t flip = floating ? (int64_t)(top - 1) : 0; /* keys of negative floats */
-    const int64_t turn = type == TALLY_U32 || type == TALLY_U64 ? (int64_t)top : 0;
-    const uint64_t *low = planes + a->plane_of[FORM_ORDER] * stride, *high = low + stride;
-    int64_t infinity = INT64_MAX;
-    uint64_t nan = 0;
-    if (floating) {
+    const uint64_t *low = planes + a->plane_of[FORM_ORDER] * stride;
+    struct key_bits how = {.greatest = greatest, .infinity = INT64_MAX, .all = all};
+    if (type == TALLY_U32 || type == TALLY_U64) how.turn = (int64_t)top;
+    if (type_is_float(type)) {
         const tally_value inf = float_infinity(type, 0), quiet = float_nan(type);
-        infinity = (int64_t)tally_value_bits(&inf);
-        nan = tally_value_bits(&quiet);
+        how.flip = (int64_t)(top - 1);
+        how.infinity = (int64_t)tally_value_bits(&inf);
+        how.nan = tally_value_bits(&quiet);
     }
-#define LOWER_ORDER(lane)                                                                          \
-    for (size_t i = 0; i < width; i++) {                                                           \
-        const int64_t l = ((const lane *)low)[i], g = ((const lane *)high)[i];                     \
-        const int64_t key = greatest ? g : l;                                                      \
-        const uint64_t bits = (uint64_t)(key ^ ((key >> 63) & flip) ^ turn) & all;                 \
-        h->bits[i] = ((g > infinity) | (l < ~infinity)) ? nan : bits;                              \
-    }
-    if (form_of(a, FORM_ORDER)->lane == 4)
-        LOWER_ORDER(int32_t)
-    else
-        LOWER_ORDER(int64_t)
+    a->k->unkey(low, low + stride, form_of(a, FORM_ORDER)->lane, width, &how, h->bits);
 }
 
 /* Sums of 64-bit integers. */

@@ -460,20 +460,40 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
 KEY_FORMS(32, int32_t, vi32, INTS, INT32_MAX)
 KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
 
+/* The lesser and the greater of two keys. */
+#if TALLY_VECTOR == 64
+#define LOWER_32(a, b)  (vi32) _mm512_min_epi32((__m512i)(a), (__m512i)(b))
+#define HIGHER_32(a, b) (vi32) _mm512_max_epi32((__m512i)(a), (__m512i)(b))
+#define LOWER_64(a, b)  (vi64) _mm512_min_epi64((__m512i)(a), (__m512i)(b))
+#define HIGHER_64(a, b) (vi64) _mm512_max_epi64((__m512i)(a), (__m512i)(b))
+#else
+#define LOWER_32(a, b)  PICK((vi32)((a) < (b)), a, b)
+#define HIGHER_32(a, b) PICK((vi32)((a) > (b)), a, b)
+#define LOWER_64(a, b)  PICK((vi64)((a) < (b)), a, b)
+#define HIGHER_64(a, b) PICK((vi64)((a) > (b)), a, b)
+#endif
+
 #define IS_NAN(name, key) (((key) > INF_##name) | ((key) < ~INF_##name))
 
-#define ORDER_KERNEL(name, element, type, vector, VECTORS)                                         \
+#define ORDER_KERNEL(name, element, type, vector, VECTORS, LOWER, HIGHER)                          \
     static void CONCAT(order_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                  \
                                                 const struct column_rows *in, size_t width) {      \
         EACH_ROW_BLOCK(element) {                                                                  \
             vector low[VECTORS], high[VECTORS];                                                    \
-            FETCH(low, (type *)planes + c, type);                                                  \
-            FETCH(high, (type *)(planes + stride) + c, type);                                      \
+            if (in->starts && r0 == 0)                                                             \
+                for (size_t k = 0; k < VECTORS; k++) {                                             \
+                    low[k] = (vector){0} + INF_MOST(type);                                         \
+                    high[k] = ~low[k];                                                             \
+                }                                                                                  \
+            else {                                                                                 \
+                FETCH(low, (type *)planes + c, type);                                              \
+                FETCH(high, (type *)(planes + stride) + c, type);                                  \
+            }                                                                                      \
             EACH_ROW(                                                                              \
                 element, in->x, in->x_row, for (size_t k = 0; k < VECTORS; k++) {                  \
                     const vector v = BITS_##name(p, k), key = KEY_##name(v);                       \
-                    low[k] = PICK((vector)(key < low[k]), key, low[k]);                            \
-                    high[k] = PICK((vector)(key > high[k]), key, high[k]);                         \
+                    low[k] = LOWER(key, low[k]);                                                   \
+                    high[k] = HIGHER(key, high[k]);                                                \
                 });                                                                                \
             STORE((type *)planes + c, low, type);                                                  \
             STORE((type *)(planes + stride) + c, high, type);                                      \
@@ -485,8 +505,15 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
                                                const struct column_rows *in, size_t width) {       \
         EACH_ROW_BLOCK(element) {                                                                  \
             vector best[VECTORS], at[VECTORS];                                                     \
-            FETCH(best, (type *)planes + c, type);                                                 \
-            FETCH(at, (type *)(planes + stride) + c, type);                                        \
+            if (in->starts && r0 == 0)                                                             \
+                for (size_t k = 0; k < VECTORS; k++) {                                             \
+                    best[k] = (vector){0} + INF_MOST(type);                                        \
+                    at[k] = (vector){0} + (type)in->first;                                         \
+                }                                                                                  \
+            else {                                                                                 \
+                FETCH(best, (type *)planes + c, type);                                             \
+                FETCH(at, (type *)(planes + stride) + c, type);                                    \
+            }                                                                                      \
             EACH_ROW(element, in->x, in->x_row, {                                                  \
                 const vector index = (vector){0} + (type)(in->first + r * in->step);               \
                 for (size_t k = 0; k < VECTORS; k++) {                                             \
@@ -523,8 +550,8 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
         }                                                                                          \
     }
 
-#define KEY_KERNELS(name, element, type, vector, VECTORS, FLOATING)                                \
-    ORDER_KERNEL(name, element, type, vector, VECTORS)                                             \
+#define KEY_KERNELS(name, element, type, vector, VECTORS, FLOATING, bits)                          \
+    ORDER_KERNEL(name, element, type, vector, VECTORS, LOWER_##bits, HIGHER_##bits)                \
     INDEX_KERNEL(least, name, element, type, vector, VECTORS, FLOATING, 0)                         \
     INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)                     \
     WORD_KERNEL(and, name, element, type, vector, VECTORS, word[k] &= v)                           \
@@ -538,18 +565,36 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
     WORD_KERNEL(nans, name, element, type, vector, VECTORS, const vector key = KEY_##name(v);      \
                 if (FLOATING) word[k] -= IS_NAN(name, key))
 
-KEY_KERNELS(i8, loose_i8, int32_t, vi32, INTS, 0)
-KEY_KERNELS(u8, loose_u8, int32_t, vi32, INTS, 0)
-KEY_KERNELS(i16, loose_i16, int32_t, vi32, INTS, 0)
-KEY_KERNELS(u16, loose_u16, int32_t, vi32, INTS, 0)
-KEY_KERNELS(i32, loose_i32, int32_t, vi32, INTS, 0)
-KEY_KERNELS(u32, loose_u32, int32_t, vi32, INTS, 0)
-KEY_KERNELS(f16, loose_u16, int32_t, vi32, INTS, 1)
-KEY_KERNELS(bf16, loose_u16, int32_t, vi32, INTS, 1)
-KEY_KERNELS(f32, loose_f32, int32_t, vi32, INTS, 1)
-KEY_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES, 0)
-KEY_KERNELS(u64, loose_u64, int64_t, vi64, DOUBLES, 0)
-KEY_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES, 1)
+KEY_KERNELS(i8, loose_i8, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(u8, loose_u8, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(i16, loose_i16, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(u16, loose_u16, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(i32, loose_i32, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(u32, loose_u32, int32_t, vi32, INTS, 0, 32)
+KEY_KERNELS(f16, loose_u16, int32_t, vi32, INTS, 1, 32)
+KEY_KERNELS(bf16, loose_u16, int32_t, vi32, INTS, 1, 32)
+KEY_KERNELS(f32, loose_f32, int32_t, vi32, INTS, 1, 32)
+KEY_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES, 0, 64)
+KEY_KERNELS(u64, loose_u64, int64_t, vi64, DOUBLES, 0, 64)
+KEY_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES, 1, 64)
+
+#define UNKEY(lane)                                                                                \
+    for (size_t i = 0; i < width; i++) {                                                           \
+        const lane l = ((const lane *)low)[i], g = ((const lane *)high)[i];                        \
+        const int64_t key = how.greatest ? g : l;                                                  \
+        const uint64_t value = (uint64_t)(key ^ ((key >> 63) & how.flip) ^ how.turn) & how.all;    \
+        bits[i] = ((g > (lane)how.infinity) | (l < (lane)~how.infinity)) ? how.nan : value;        \
+    }
+
+static void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, size_t width,
+                            const struct key_bits *form, uint64_t *restrict bits) {
+    struct key_bits how = *form;
+    if (lane == 4) {
+        if (how.infinity > INT32_MAX) how.infinity = INT32_MAX; /* none is above it */
+        UNKEY(int32_t)
+    } else
+        UNKEY(int64_t)
+}
 
 /* ---- Rows as columns ------------------------------------------------------------------------ */
 
@@ -974,9 +1019,9 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
 
 #define SUM_FORM(kernel, name)                                                                     \
     { 3, 8, 1, ISA_NAME(clear_sum), CONCAT(kernel##_##name, TALLY_ISA), ISA_NAME(merge_sum) }
-#define KEY_FORM(planes, lane, clear, kernel, name, merge)                                         \
+#define KEY_FORM(planes, lane, starts, clear, kernel, name, merge)                                 \
     {                                                                                              \
-        planes, lane / 8, 0, CONCAT(clear##_##lane, TALLY_ISA),                                    \
+        planes, lane / 8, starts, CONCAT(clear##_##lane, TALLY_ISA),                               \
             CONCAT(kernel##_##name, TALLY_ISA), CONCAT(merge##_##lane, TALLY_ISA)                  \
     }
 
@@ -1007,18 +1052,20 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
 #define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
 #define PRODUCTS(NAME, name)   [TALLY_##NAME] = SUM_FORM(products, name),
 #define ORDER(NAME, name, lane)                                                                    \
-    [TALLY_##NAME] = KEY_FORM(2, lane, clear_order, order, name, merge_order),
+    [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_order, order, name, merge_order),
 #define LEAST(NAME, name, lane)                                                                    \
-    [TALLY_##NAME] = KEY_FORM(2, lane, clear_index, least, name, merge_index),
+    [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_index, least, name, merge_index),
 #define GREATEST(NAME, name, lane)                                                                 \
-    [TALLY_##NAME] = KEY_FORM(2, lane, clear_index, greatest, name, merge_index),
-#define AND(NAME, name, lane) [TALLY_##NAME] = KEY_FORM(1, lane, clear_ones, and, name, merge_and),
-#define OR(NAME, name, lane)  [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, or, name, merge_or),
-#define XOR(NAME, name, lane) [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, xor, name, merge_xor),
+    [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_index, greatest, name, merge_index),
+#define AND(NAME, name, lane)                                                                      \
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_ones, and, name, merge_and),
+#define OR(NAME, name, lane) [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, or, name, merge_or),
+#define XOR(NAME, name, lane)                                                                      \
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, xor, name, merge_xor),
 #define NONZERO(NAME, name, lane)                                                                  \
-    [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, nonzero, name, merge_count),
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, nonzero, name, merge_count),
 #define NANS(NAME, name, lane)                                                                     \
-    [TALLY_##NAME] = KEY_FORM(1, lane, clear_zero, nans, name, merge_count),
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, nans, name, merge_count),
 
 const struct column_kernels ISA_NAME(column_kernels) = {
     .form = {[FORM_SUM1] = {FLOATS(ONE)},
@@ -1042,6 +1089,7 @@ const struct column_kernels ISA_NAME(column_kernels) = {
                [2] = ISA_NAME(gather_2),
                [4] = ISA_NAME(gather_4),
                [8] = ISA_NAME(gather_8)},
+    .unkey = ISA_NAME(unkey),
     .falls = {[4] = ISA_NAME(falls_4), [8] = ISA_NAME(falls_8)},
     .transpose = {[1] = ISA_NAME(transpose_1),
                   [2] = ISA_NAME(transpose_2),

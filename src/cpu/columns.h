@@ -59,12 +59,23 @@ struct column_form {
                   size_t width);
 };
 
+/* How keys become bits again. */
+struct key_bits {
+    int greatest;       /* of the greatest keys, else of the least */
+    int64_t flip, turn; /* what changes in a negative key, and in every one */
+    int64_t infinity;   /* a key above it, or below its complement, is a NaN's */
+    uint64_t all, nan;  /* an element's bits, and what stands for a NaN */
+};
+
 struct column_kernels {
     struct column_form form[FORMS][COLUMN_TYPES];
     /* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
      * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
     void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
                          char *out);
+    /* The bits of `width` extremes from the two planes of FORM_ORDER, whose lanes have so many bytes. */
+    void (*unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, size_t width,
+                  const struct key_bits *how, uint64_t *bits);
     /* Whether one of o[1..n), signed integers of that many bytes, is less than the one before it. */
     int (*falls[9])(const void *o, size_t n);
     /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
