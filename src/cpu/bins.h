@@ -123,8 +123,8 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
     const ELEMENT *p = x, *q = y;
     for (size_t i = 0; i < vectors; i++, p += LANES(REAL), q += LANES(REAL)) {
         struct PART(split) *v = &b->waiting[b->next++ % BINS_WAITING];
-        PREFETCH_AHEAD(p, LANES(REAL) * sizeof(ELEMENT));
-        if (PAIRED) PREFETCH_AHEAD(q, LANES(REAL) * sizeof(ELEMENT));
+        PREFETCH(p, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
+        if (PAIRED) PREFETCH(q, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
         PART(add_split)(b, v, s);
         special |= PART(split)(p, q, v);
     }

@@ -129,7 +129,8 @@ ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
         const int dense = (pitch) == (ptrdiff_t)(width * sizeof(element));                         \
-        const ptrdiff_t ahead = dense ? 8192 : r1 < in->rows ? (pitch)*ROWS_AT_ONCE : 4096;        \
+        const ptrdiff_t next = (pitch)*ROWS_AT_ONCE;                                               \
+        const ptrdiff_t ahead = dense ? (next > 8192 ? next : 8192) : r1 < in->rows ? next : 4096; \
         element some[ROWS_AT_ONCE][STEP];                                                          \
         ptrdiff_t step;                                                                            \
         const char *at_row = WHOLE_ROWS(element, base, pitch, some, &step);                        \

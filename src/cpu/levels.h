@@ -67,8 +67,8 @@ ALWAYS_INLINE int PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMEN
         level[k][0] = level[k][1] = level_start(k);
     for (size_t i = 0; i < BLOCK; i += AT_ONCE * LANES(double)) {
         vf64 rest[AT_ONCE];
-        if (!ready) PREFETCH_AHEAD(x + i, AT_ONCE * LANES(double) * sizeof(ELEMENT));
-        if (!ready && PAIRED) PREFETCH_AHEAD(y + i, AT_ONCE * LANES(double) * sizeof(ELEMENT));
+        if (!ready) PREFETCH(x + i, AT_ONCE * LANES(double) * sizeof(ELEMENT), 8192, 2);
+        if (!ready && PAIRED) PREFETCH(y + i, AT_ONCE * LANES(double) * sizeof(ELEMENT), 8192, 2);
         for (size_t j = 0; j < AT_ONCE; j += 2) {
             const size_t at = i + j * LANES(double);
             const __m512 v =
