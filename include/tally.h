@@ -590,6 +590,114 @@ typedef struct tally_shaped_call {
 TALLY_API tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *problem,
                                             const tally_shaped_call *call);
 
+/* ---- Over ranks, without the host ----------------------------------------------------------- */
+
+/* A reduction of elements of which each of several ranks has some, in the memory of a GPU each. Each rank makes words of
+ * its part; a network brings them together; each rank makes values of what comes of that, which all are the same and
+ * have the bits of one array with all elements in it, in the order of ranks:
+ *
+ *   added      int64 words that plain addition combines: ncclSum on ncclInt64, MPI_SUM on MPI_INT64_T. Where there are
+ *              no gathered ones they are those of tally_state_to_words()
+ *   gathered   64-bit words that every rank gets of every rank: ncclAllGather, MPI_Allgather. For products of integers
+ *              and extremes
+ *
+ * Nothing waits for anything. TALLY_EUNSUPPORTED for what goes over the canonical tree (floating products, users'
+ * operators): a leaf of it may lie on two ranks. A fast sum is an exact one here. */
+typedef struct tally_words {
+    size_t added, gathered; /* words of a state; either may be 0 */
+    size_t workspace_bytes; /* for tally_enqueue_words() and tally_enqueue_values() */
+} tally_words;
+
+/* For `count` states of n elements or fewer each. Compiles and loads the kernels, so that the other calls need not. */
+TALLY_API tally_status tally_words_measure(tally_device *device, const tally_problem *problem,
+                                           size_t n, size_t count, tally_words *out);
+
+/* Puts the words of elements x[0..n) under way, as tally_enqueue() does their values: to results, which is as many words
+ * as are added, and `gathered`, as many as are gathered; aligned to 8. Either may be NULL where it is none. */
+TALLY_API tally_status tally_enqueue_words(tally_device *device, const tally_problem *problem,
+                                           const tally_call *call, void *gathered);
+
+typedef struct tally_values_call {
+    const void *added;    /* of each state the sums of all ranks' words */
+    const void *gathered; /* the words of rank 0 for each state, those of rank 1, ... */
+    size_t ranks;         /* so many */
+    size_t count;         /* states */
+    const void *
+        failed; /* NULL, or two int64: how many ranks have failed, and the sum of their statuses. If any has,
+                             all results have that status (TALLY_EINVAL, if they differ) */
+    void *workspace; /* what tally_words_measure() said, of any content */
+    size_t workspace_bytes;
+    void *queue;
+    void *results; /* of each state a tally_result for each of the problem's values */
+} tally_values_call;
+
+TALLY_API tally_status tally_enqueue_values(tally_device *device, const tally_problem *problem,
+                                            const tally_values_call *call);
+
+/* ---- Arrays that are added up over ranks ---------------------------------------------------- */
+
+/* Each of several ranks (processes, GPUs) has an array of n elements, such as gradients; wanted are the sums element by
+ * element over the ranks: exact, rounded once, and so the same bits whatever the order in which ranks come, and for any
+ * number of ranks that have the same terms. A network that finds the greatest integers and adds integers does it, in two
+ * messages:
+ *
+ *   1. tally_terms_bounds()   on each rank: three 32-bit integers for every 512 elements. Their greatest over the
+ *                             ranks - MPI_MAX, ncclMax - say where the elements' bits lie, on all ranks alike;
+ *   2. tally_terms_words()    on each rank: an integer for each element. They are added up - MPI_SUM, ncclSum, or in
+ *                             parts by a reduce-scatter -, and so are the spare words below;
+ *   3. tally_terms_values()   from these sums to the nearest floats.
+ *
+ * An integer of 64 bits (of 32 for f16 and bf16 on up to 16 ranks) holds elements whose exponents are some 30 apart. Of
+ * 512 neighbours that reach further, or have infinities or NaNs among them, the further bits stand in spare rows of
+ * 512 words each, of which there are as many as the caller says. Where they do not suffice all ranks find so:
+ * TALLY_ENOMEM in the outcome, with how many are needed. tally_terms_sizes.rows of them always do. */
+typedef struct tally_terms {
+    tally_type type;  /* TALLY_F32, TALLY_F16, TALLY_BF16 */
+    size_t n;         /* of each rank's array */
+    unsigned ranks;   /* how many they are: 1 to 2^20 */
+    size_t spare;     /* rows */
+    size_t shard;     /* where sums are to be in parts: of how many elements; else 0 */
+    uint32_t divisor; /* what sums are divided by before they are rounded; 0: by nothing */
+} tally_terms;
+
+/* How much memory the steps need. */
+typedef struct tally_terms_sizes {
+    tally_type word;        /* TALLY_I64 or TALLY_I32: of words and spare words */
+    size_t bounds;          /* 32-bit integers */
+    size_t words;           /* words: n */
+    size_t spare;           /* further words */
+    size_t workspace_bytes; /* from step 2 to step 3 */
+    size_t rows;            /* spare rows that no arrays can need more of */
+} tally_terms_sizes;
+
+/* Where the steps find and leave things. On a GPU: memory of the device, and a queue, as in tally_call; with the device
+ * NULL, or a cpu: host memory, and the step is done when the call returns. Elements and words are aligned to their size, all else to 8. */
+typedef struct tally_terms_call {
+    const void *x; /* 1, 2: n elements */
+    void *bounds;  /* 1: written; 2, 3: the greatest of all ranks' */
+    void *words;   /* 2: written; 3: the sums of those of elements [first, first + count) */
+    void *spare;   /* 2: written; 3: the sums. May be NULL where there are none */
+    const void *
+        failed; /* 3: NULL, or a word that is not 0 where a rank has failed before or in step 2, and has sent
+                           other bounds (bytes of 0xf0 are below all others) or words: the outcome is TALLY_EINVAL */
+    void *workspace; /* 2: written; 3: read */
+    void *out;       /* 3: count elements; may be x */
+    void *outcome;   /* 3: a tally_outcome, or NULL */
+    void *queue;
+    size_t first, count; /* 3 */
+} tally_terms_call;
+
+TALLY_API tally_status tally_terms_measure(const tally_terms *terms, tally_terms_sizes *out);
+/* Compiles and loads the kernels of a GPU, so that the steps need not. */
+TALLY_API tally_status tally_terms_prepare(tally_device *device);
+/* The steps. TALLY_EINVAL, TALLY_ETYPE; on a GPU as tally_enqueue(). */
+TALLY_API tally_status tally_terms_bounds(tally_device *device, const tally_terms *terms,
+                                          const tally_terms_call *call);
+TALLY_API tally_status tally_terms_words(tally_device *device, const tally_terms *terms,
+                                         const tally_terms_call *call);
+TALLY_API tally_status tally_terms_values(tally_device *device, const tally_terms *terms,
+                                          const tally_terms_call *call);
+
 /* ---- The ladder --------------------------------------------------------------------------- */
 
 /* The classic kernels of parallel reduction, from the textbooks' first to the production one, on any

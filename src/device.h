@@ -8,6 +8,7 @@
 #ifndef TALLY_DEVICE_H
 #define TALLY_DEVICE_H
 
+#include "exact/terms.h"
 #include "monoid.h"
 #include "shape.h"
 #include "tally.h"
@@ -68,6 +69,17 @@ struct device_kind {
     tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
                               size_t *bytes);
     tally_status (*enqueue)(tally_device *device, const struct problem *p, const tally_call *call);
+    /* The calls behind tally_words_measure(), tally_enqueue_words() and tally_enqueue_values(). Go with enqueue(). */
+    tally_status (*words_measure)(tally_device *device, const struct problem *p, size_t n,
+                                  size_t count, tally_words *out);
+    tally_status (*enqueue_words)(tally_device *device, const struct problem *p,
+                                  const tally_call *call, void *gathered);
+    tally_status (*enqueue_values)(tally_device *device, const struct problem *p,
+                                   const tally_values_call *call);
+    /* The steps of arrays that are added up over ranks, on a queue of the caller's; a plan of NULL: finds the kernels.
+     * NULL where a device has no queues. */
+    tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,
+                          const tally_terms_call *call);
     /* Behind tally_device_time() and tally_device_read(); the first may be NULL. */
     tally_status (*time)(tally_device *device, const struct problem *p, const struct slice *in,
                          tally_value *out, double *seconds);

@@ -118,6 +118,8 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
     return TALLY_OK;
 }
 
+#define STATES_MOST (1u << 24) /* that ranks reduce at once: a launch's blocks */
+
 /* ---- On queues of the caller's -------------------------------------------------------------- */
 
 static tally_status check_queues(const tally_device *device) {
@@ -154,6 +156,71 @@ tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
     if (s != TALLY_OK) return s;
     struct fp_env caller = fp_env_enter();
     s = device->kind->enqueue(device, &p, call);
+    fp_env_leave(caller);
+    return s;
+}
+
+/* ---- Over ranks ----------------------------------------------------------------------------- */
+
+/* A fast sum's words would be no integers. */
+static tally_status plan_words(const tally_device *device, const tally_problem *problem,
+                               struct problem *p) {
+    tally_problem exact;
+    tally_status s = check_queues(device);
+    if (s != TALLY_OK) return s;
+    if (problem) {
+        exact = *problem;
+        exact.fast = 0;
+    }
+    return problem_plan(problem ? &exact : NULL, p);
+}
+
+tally_status tally_words_measure(tally_device *device, const tally_problem *problem, size_t n,
+                                 size_t count, tally_words *out) {
+    struct problem p;
+    tally_words words;
+    if (!out) return fail(TALLY_EINVAL, "tally_words_measure: out is NULL");
+    tally_status s = plan_words(device, problem, &p);
+    if (s == TALLY_OK && n > SIZE_MAX / 2 / tally_type_size(p.type))
+        s = fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
+                 tally_type_name(p.type));
+    if (s == TALLY_OK && count > STATES_MOST)
+        s = fail(TALLY_EINVAL, "%zu states, where there may be %u", count, STATES_MOST);
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->words_measure(device, &p, n, count, &words);
+    fp_env_leave(caller);
+    if (s == TALLY_OK) *out = words;
+    return s;
+}
+
+tally_status tally_enqueue_words(tally_device *device, const tally_problem *problem,
+                                 const tally_call *call, void *gathered) {
+    struct problem p;
+    if (!call) return fail(TALLY_EINVAL, "tally_enqueue_words: the call is NULL");
+    tally_status s = plan_words(device, problem, &p);
+    if (s == TALLY_OK) s = fold_check(&p, call->x, call->y, call->n);
+    if (s == TALLY_OK && !call->workspace)
+        s = fail(TALLY_EINVAL, "tally_enqueue_words: the workspace is NULL");
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->enqueue_words(device, &p, call, gathered);
+    fp_env_leave(caller);
+    return s;
+}
+
+tally_status tally_enqueue_values(tally_device *device, const tally_problem *problem,
+                                  const tally_values_call *call) {
+    struct problem p;
+    if (!call) return fail(TALLY_EINVAL, "tally_enqueue_values: the call is NULL");
+    tally_status s = plan_words(device, problem, &p);
+    if (s == TALLY_OK && call->count > STATES_MOST)
+        s = fail(TALLY_EINVAL, "%zu states, where there may be %u", call->count, STATES_MOST);
+    if (s == TALLY_OK && (!call->workspace || (call->count > 0 && !call->results)))
+        s = fail(TALLY_EINVAL, "tally_enqueue_values: workspace or results is NULL");
+    if (s != TALLY_OK || call->count == 0) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->enqueue_values(device, &p, call);
     fp_env_leave(caller);
     return s;
 }

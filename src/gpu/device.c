@@ -728,6 +728,10 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .copy_out = gpu_copy_out,                                                                  \
         .workspace = gpu_workspace,                                                                \
         .enqueue = gpu_enqueue,                                                                    \
+        .words_measure = gpu_words_measure,                                                        \
+        .enqueue_words = gpu_enqueue_words,                                                        \
+        .enqueue_values = gpu_enqueue_values,                                                      \
+        .terms = gpu_terms,                                                                        \
         .time = gpu_time,                                                                          \
         .read = gpu_read,                                                                          \
     };

@@ -49,6 +49,18 @@ tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, siz
 /* TALLY_EINVAL where memory of the caller's is not aligned. */
 tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory, size_t alignment);
 
+/* Those of words for ranks. */
+tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,
+                               size_t count, tally_words *out);
+tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
+                               const tally_call *call, void *gathered);
+tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
+                                const tally_values_call *call);
+
+/* That of arrays which are added up over ranks. */
+tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_plan *plan,
+                       const tally_terms_call *call);
+
 /* The calls of struct device_kind for reductions in parts. */
 tally_status gpu_shaped(tally_device *device, const struct shaped *s);
 tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);

@@ -593,6 +593,35 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
                                  : start_all(queue, p, &l, in, work, results);
 }
 
+/* ---- For ranks ------------------------------------------------------------------------------ */
+
+tally_status queue_prepare_records(struct queue *queue, const struct problem *p) {
+    struct layout l;
+    struct kernels k;
+    tally_status s = TALLY_OK;
+    lay_out(queue, p, 0, 0, &l);
+    for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
+        s = queue_kernels(queue, p, l.recipe[i], &k);
+    return s;
+}
+
+tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
+                                   const struct inputs *in, struct gpu_memory *work) {
+    struct layout l;
+    lay_out(queue, p, in->n, 0, &l);
+    tally_status s = check_length(queue, in->n);
+    if (s == TALLY_OK) s = zero_head(queue, &l, work);
+    return s == TALLY_OK && in->n > 0 ? fold_all(queue, p, &l, in, work) : s;
+}
+
+uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
+                            struct lower_plan *plan) {
+    struct layout l;
+    lay_out(queue, p, n, 0, &l);
+    *plan = make_plan(p, &l, n, 0);
+    return l.head;
+}
+
 /* ---- For the ladder -------------------------------------------------------------------------- */
 
 tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,

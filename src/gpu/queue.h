@@ -48,11 +48,14 @@ struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *part_leaves, *part_nodes; /* and those of rows (parts.h) */
 };
 
+struct lower_plan; /* kernels/plan.h */
+
 /* Of a program of kernels/rows.cu. */
 struct rows_kernels {
     struct gpu_kernel *rows, *join;
 };
-#define ROWS_KINDS 6 /* rows.c */
+#define ROWS_KINDS    6 /* rows.c */
+#define TERMS_KERNELS 4 /* terms.c */
 
 /* A user's operator whose kernels have been found before. */
 struct known_user {
@@ -107,6 +110,8 @@ struct queue {
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
     struct gpu_kernel *groups[TALLY_F64 + 1][3];                 /* groups.c: few, many, lower */
     struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
+    struct gpu_kernel *terms[TERMS_KERNELS];                     /* terms.c */
+    struct gpu_kernel *pack, *settle;                            /* words.c */
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */
@@ -159,12 +164,22 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
                            struct gpu_memory *work, const void *workspace,
                            struct gpu_memory *results);
 
+/* ---- For ranks (words.c) ---- */
+
+/* Puts records of a problem without the canonical tree under way, in the first *head words of `work`; *plan says
+ * where they are. Prepared by queue_prepare_records(). */
+tally_status queue_prepare_records(struct queue *queue, const struct problem *p);
+tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
+                                   const struct inputs *in, struct gpu_memory *work);
+/* Where these are, and how many words. */
+uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
+                            struct lower_plan *plan);
+
 /* ---- For reductions in parts (parts.c) ---- */
 
 /* The kernels of the problem's canonical tree. */
 tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out);
 /* What lowering has to know of a problem; n, places and values are left to the caller. */
-struct lower_plan;
 void queue_lower_plan(const struct problem *p, struct lower_plan *out);
 
 #endif

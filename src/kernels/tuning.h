@@ -26,7 +26,9 @@
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
 /* Pieces of reductions in rows (rows.cu) for a multiprocessor, which has 3 or 4 blocks of them at once. */
 #define GPU_PIECES_A_UNIT 24
-#define GPU_TILE          4u /* packs of 16 bytes that a thread takes at a time */
+/* The same for what is done element by element. */
+#define GPU_TERMS_BLOCKS_A_UNIT 8
+#define GPU_TILE                4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
  * are further rounds of smaller blocks, so that those which are first have something left to do. */
 #define GPU_TILES_A_BLOCK 512

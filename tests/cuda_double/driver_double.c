@@ -45,6 +45,10 @@ EXPORTED void tally_cuda_double_end(CUcontext context);
 EXPORTED void tally_cuda_double_capture(CUstream stream, bool on);
 /* How many of a stream's copies and fills have not been done yet. */
 EXPORTED size_t tally_cuda_double_put_off(CUstream stream);
+/* Copies from and to the device, also where a stream is being captured; for the double of NCCL. */
+EXPORTED CUresult tally_cuda_double_peek(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+EXPORTED CUresult tally_cuda_double_poke(CUdeviceptr to, const void *from, size_t bytes,
+                                         CUstream stream);
 /* how many holders the primary contexts have; */
 EXPORTED size_t tally_cuda_double_holders(void);
 /* how many contexts the calling thread has pushed and not popped; */
@@ -751,6 +755,24 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
     return done(result);
 }
 
+CUresult tally_cuda_double_peek(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    struct device *d;
+    CUresult result = called_on("tally_cuda_double_peek", stream, &d);
+    if (result == CUDA_SUCCESS && !is_reached(d, from, bytes)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = of_model(d, model_read(d->model, to, pointer(from), bytes));
+    return done(result);
+}
+
+CUresult tally_cuda_double_poke(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+    struct device *d;
+    CUresult result = called_on("tally_cuda_double_poke", stream, &d);
+    if (result == CUDA_SUCCESS && !is_reached(d, to, bytes)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = of_model(d, model_write(d->model, pointer(to), from, bytes));
+    return done(result);
+}
+
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {
     struct device *d;
     CUresult result = called_for(__func__, stream, &d);
@@ -854,9 +876,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 }
 
 /* Whether a program says that its kernels wait by themselves (src/kernels/kernel.h): here, all with a kernel `reduce`,
- * and lower.cu. */
+ * lower.cu and words.cu. */
 static bool waits_itself(const struct model_program *program) {
-    return model_program_kernel(program, "reduce") || strncmp(program->name, "lower.cu", 8) == 0;
+    return model_program_kernel(program, "reduce") || strncmp(program->name, "lower.cu", 8) == 0 ||
+           strncmp(program->name, "words.cu", 8) == 0;
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
@@ -892,7 +915,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **parameters,
                           void **extra) {
     const char *name = ((const model_kernel *)(const void *)function)->name;
-    const bool waits = strcmp(name, "reduce") == 0 || strcmp(name, "lower") == 0;
+    const bool waits = strcmp(name, "reduce") == 0 || strcmp(name, "lower") == 0 ||
+                       strcmp(name, "pack") == 0 || strcmp(name, "settle") == 0;
     if (c->numAttrs != 1 || !waits ||
         c->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,0 +1,200 @@
+/*
+ * gpu/words.c - the state of a reduction as words in the device's memory, for other ranks, and values from the words of all
+ * ranks (kernels/words.h), on queues of the caller's.
+ */
+#include "exact/kernel_words.h"
+#include "gpu/opened.h"
+#include "gpu/recipe.h"
+#include "kernels/plan.h"
+#include "status.h"
+#include "types.h"
+
+#include "kernels/words.h"
+
+#include <string.h>
+
+_Static_assert(FLOAT_COUNTS == WORDS_COUNTS, "words.cu");
+
+#define PACK_BLOCKS 5 /* one for each part that is a sum, and one for all else */
+
+static tally_status check(const struct problem *p) {
+    if (!problem_has(p, PART_TREE)) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED,
+                "floating products and users' operators go over the canonical tree, whose leaves "
+                "may lie on two ranks: they have no words");
+}
+
+/* All but n, count and ranks. */
+static void plan_words(const struct queue *queue, const struct problem *p, uint64_t n,
+                       struct words_plan *plan) {
+    const unsigned floats = (unsigned)type_is_float(p->type);
+    uint32_t added = 0;
+    memset(plan, 0, sizeof *plan);
+    plan->head = queue_records_plan(queue, p, n, &plan->lower);
+    plan->bits = type_bits(p->type);
+    plan->is_xor = p->bits_op == TALLY_XOR;
+    if (problem_has(p, PART_FACTORS) || problem_has(p, PART_EXTREMES))
+        plan->gathered = WORDS_GATHERED;
+    for (unsigned part = 0; part <= PART_MAGNITUDES; part++)
+        if (p->parts & PART_BIT(part))
+            added +=
+                WORDS_COUNTS + words_limbs(floats, part == PART_SQUARES || part == PART_PRODUCTS);
+    if (problem_has(p, PART_BITS)) added += plan->bits;
+    added += problem_has(p, PART_NONZERO);
+    if (added > 0 || !plan->gathered) plan->added = 1 + added;
+}
+
+static size_t words_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
+    return queue_workspace(queue, p, n);
+}
+
+static size_t values_workspace(const struct words_plan *plan, size_t count) {
+    return 8 * ((size_t)plan->head * count + 1);
+}
+
+static tally_status prepare(struct queue *queue, const struct problem *p) {
+    struct gpu_program *program = NULL;
+    struct gpu_kernel *pack = NULL, *settle = NULL;
+    tally_status s = queue_prepare_records(queue, p);
+    if (s != TALLY_OK || queue->pack) return s;
+    s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "settle", &settle);
+    if (s != TALLY_OK) return s;
+    queue->pack = pack;
+    queue->settle = settle;
+    return s;
+}
+
+tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,
+                               size_t count, tally_words *out) {
+    struct gpu_device *d = own(device);
+    struct words_plan plan;
+    tally_status s = check(p);
+    if (s != TALLY_OK) return s;
+    s = gpu_enter_theirs(d, true);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p);
+    if (s == TALLY_OK) {
+        plan_words(&d->theirs, p, n, &plan);
+        const size_t words = words_workspace(&d->theirs, p, n),
+                     values = values_workspace(&plan, count);
+        *out = (tally_words){.added = plan.added,
+                             .gathered = plan.gathered,
+                             .workspace_bytes = words > values ? words : values};
+    }
+    return gpu_leave_theirs(d, s);
+}
+
+/* The caller's memory as a piece of the device's; NULL, and no bytes, as no piece. */
+static tally_status take(struct gpu_device *d, const void *theirs, uint64_t bytes, size_t alignment,
+                         struct gpu_memory **piece) {
+    *piece = NULL;
+    if (!theirs || bytes == 0) return TALLY_OK;
+    tally_status s = d->facts.has_addresses ? gpu_check_alignment(d, theirs, alignment) : TALLY_OK;
+    return s != TALLY_OK
+               ? s
+               : d->api->wrap(d->theirs.gpu, (void *)(uintptr_t)theirs, (size_t)bytes, piece);
+}
+
+static void give_back(struct gpu_device *d, struct gpu_memory **pieces, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        d->api->release(d->theirs.gpu, pieces[i]);
+}
+
+static void *const nothing = NULL;
+#define VALUE(v)                                                                                   \
+    { .size = sizeof(v), .value = &(v) }
+#define PIECE(m)                                                                                   \
+    { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
+
+static tally_status too_small(const struct gpu_device *d, size_t given, size_t needs) {
+    if (given >= needs) return TALLY_OK;
+    return fail(TALLY_EINVAL, "%s:%zu: a workspace of %zu bytes, where %zu are needed",
+                d->api->name, d->index, given, needs);
+}
+
+static tally_status missing(const char *what) {
+    return fail(TALLY_EINVAL, "words of ranks: %s is NULL", what);
+}
+
+static tally_status run_words(struct gpu_device *d, const struct problem *p, const tally_call *call,
+                              void *gathered) {
+    struct queue *queue = &d->theirs;
+    struct words_plan plan;
+    enum { X, Y, WORK, ADDED, GATHERED, PIECES };
+    struct gpu_memory *m[PIECES] = {0};
+    const size_t element = type_size(p->type);
+    plan_words(queue, p, call->n, &plan);
+    tally_status s = too_small(d, call->workspace_bytes, words_workspace(queue, p, call->n));
+    if (s == TALLY_OK && plan.added && !call->results) s = missing("the memory for those added");
+    if (s == TALLY_OK && plan.gathered && !gathered) s = missing("the memory for those gathered");
+    if (s == TALLY_OK) s = take(d, call->x, call->n * element, element, &m[X]);
+    if (s == TALLY_OK) s = take(d, call->y, call->n * element, element, &m[Y]);
+    if (s == TALLY_OK) s = take(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
+    if (s == TALLY_OK) s = take(d, call->results, 8 * plan.added, 8, &m[ADDED]);
+    if (s == TALLY_OK) s = take(d, gathered, 8 * plan.gathered, 8, &m[GATHERED]);
+    d->api->use(queue->gpu, true, call->queue);
+    const struct inputs in = {.x = m[X], .y = m[Y], .n = call->n};
+    if (s == TALLY_OK) s = queue_enqueue_records(queue, p, &in, m[WORK]);
+    const struct gpu_argument arguments[] = {PIECE(m[WORK]), VALUE(plan), PIECE(m[ADDED]),
+                                             PIECE(m[GATHERED])};
+    if (s == TALLY_OK)
+        s = d->api->launch(queue->gpu, queue->pack, PACK_BLOCKS, queue->block, arguments, 4);
+    d->api->use(queue->gpu, false, NULL);
+    give_back(d, m, PIECES);
+    return s;
+}
+
+tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
+                               const tally_call *call, void *gathered) {
+    struct gpu_device *d = own(device);
+    tally_status s = check(p);
+    if (s != TALLY_OK) return s;
+    s = gpu_enter_theirs(d, false);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p);
+    if (s == TALLY_OK) s = run_words(d, p, call, gathered);
+    return gpu_leave_theirs(d, s);
+}
+
+static tally_status run_values(struct gpu_device *d, const struct problem *p,
+                               const tally_values_call *call) {
+    struct queue *queue = &d->theirs;
+    struct words_plan plan;
+    enum { ADDED, GATHERED, FAILED, WORK, RESULTS, PIECES };
+    struct gpu_memory *m[PIECES] = {0};
+    plan_words(queue, p, 0, &plan);
+    plan.count = call->count;
+    plan.ranks = call->ranks;
+    tally_status s = too_small(d, call->workspace_bytes, values_workspace(&plan, call->count));
+    if (s == TALLY_OK && plan.added && !call->added) s = missing("the memory of those added");
+    if (s == TALLY_OK && plan.gathered && !call->gathered)
+        s = missing("the memory of those gathered");
+    if (s == TALLY_OK) s = take(d, call->added, 8 * plan.added * call->count, 8, &m[ADDED]);
+    if (s == TALLY_OK)
+        s = take(d, call->gathered, 8 * plan.gathered * call->count * call->ranks, 8, &m[GATHERED]);
+    if (s == TALLY_OK) s = take(d, call->failed, 16, 8, &m[FAILED]);
+    if (s == TALLY_OK) s = take(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
+    if (s == TALLY_OK)
+        s = take(d, call->results, sizeof(tally_result) * p->values * call->count, 8, &m[RESULTS]);
+    d->api->use(queue->gpu, true, call->queue);
+    const struct gpu_argument arguments[] = {PIECE(m[ADDED]),  PIECE(m[GATHERED]),
+                                             PIECE(m[FAILED]), VALUE(plan),
+                                             PIECE(m[WORK]),   PIECE(m[RESULTS])};
+    if (s == TALLY_OK)
+        s = d->api->launch(queue->gpu, queue->settle, (unsigned)call->count, queue->block,
+                           arguments, 6);
+    d->api->use(queue->gpu, false, NULL);
+    give_back(d, m, PIECES);
+    return s;
+}
+
+tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
+                                const tally_values_call *call) {
+    struct gpu_device *d = own(device);
+    tally_status s = check(p);
+    if (s != TALLY_OK) return s;
+    s = gpu_enter_theirs(d, false);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p);
+    if (s == TALLY_OK) s = run_values(d, p, call);
+    return gpu_leave_theirs(d, s);
+}

@@ -1,0 +1,191 @@
+/*
+ * words - from the records of a problem's parts to words that other ranks can have (words.h), and from the words of all
+ * ranks, added up and gathered, to values.
+ *
+ * pack: a block of threads, one of which carries; limbs become what the host makes of them.
+ * settle: a block for each state. Its threads bring the words into the form of records, which one of them lowers.
+ */
+#define RECORD_SPACE GLOBAL
+#include "lower.h"
+
+#include "words.h"
+
+BEGINS_EARLY
+
+#define SUMS 4 /* the first parts are sums */
+
+/* The words of a sum: counts, and limbs that are carried. */
+__device__ void pack_sum(const GLOBAL u64 *record, u32 type, u32 part, u64 n, GLOBAL u64 *out) {
+    const u32 floats = is_float(type), two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
+    const shape s = shape_of(type, part);
+    const u32 limbs = words_limbs(floats, two), first = words_first(floats, two, s.limbs);
+    u64 any = n != 0;
+    for (u32 k = 0; k < 3; k++)
+        out[k] = floats ? record[s.limbs + k] : 0;
+    if (floats)
+        any = record[s.limbs] | record[s.limbs + 1] | record[s.limbs + 2] | record[s.limbs + 3];
+    out[3] = any != 0;
+    i64 carry = 0;
+    for (u32 i = 0; i < limbs; i++) {
+        const u32 within = i >= first && i - first < s.limbs;
+        const i64 sum = (within ? (i64)record[i - first] : 0) + carry; /* |limb| < 2^61 */
+        out[WORDS_COUNTS + i] = i == limbs - 1 ? (u64)sum : (u64)sum & 0xffffffffu;
+        carry = sum >> 32; /* floor */
+    }
+}
+
+/* The gathered words of one rank. */
+__device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBAL u64 *out) {
+    for (u32 k = 0; k < WORDS_GATHERED; k++)
+        out[k] = 0;
+    out[WORDS_GATHERED_N] = p->n;
+    if (p->at[PLAN_FACTORS] != PLAN_NONE)
+        for (u32 k = 0; k < 2; k++)
+            out[WORDS_GATHERED_FACTORS + k] = work[p->at[PLAN_FACTORS] + k];
+    if (p->at[PLAN_EXTREMES] != PLAN_NONE)
+        for (u32 k = 0; k < (p->indexed ? 5u : 2u); k++)
+            out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
+}
+
+/* A block for each part: n and what is gathered, the sums, bits and a count. */
+KERNEL pack(const GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added,
+            GLOBAL u64 *gathered) {
+    wait_for_earlier();
+    const lower_plan *p = &plan.lower;
+    const u32 mine = blockIdx.x;
+    u32 at = 1;
+    if (threadIdx.x != 0) return;
+    if (mine == SUMS) {
+        if (plan.added) added[0] = p->n;
+        if (plan.gathered) pack_gathered(work, p, gathered);
+    }
+    if (!plan.added) return;
+    for (u32 part = 0; part < SUMS; part++) {
+        if (p->at[part] == PLAN_NONE) continue;
+        if (part == mine) pack_sum(work + p->at[part], p->type, part, p->n, added + at);
+        at += WORDS_COUNTS +
+              words_limbs(is_float(p->type), part == PLAN_SQUARES || part == PLAN_PRODUCTS);
+    }
+    if (mine != SUMS) return;
+    if (p->at[PLAN_BITS] != PLAN_NONE)
+        for (u32 k = 0; k < plan.bits; k++)
+            added[at++] = work[p->at[PLAN_BITS]] >> k & 1;
+    if (p->at[PLAN_NONZERO] != PLAN_NONE) added[at] = work[p->at[PLAN_NONZERO]];
+}
+
+/* ---- From words to values ------------------------------------------------------------------- */
+
+/* A sum's limbs, added up: what stands above the record's last limb goes to that, where it is known modulo 2^64, and is
+ * far smaller. */
+__device__ void unpack_sum(const GLOBAL u64 *word, u32 type, u32 part, GLOBAL u64 *record) {
+    const u32 floats = is_float(type), two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
+    const shape s = shape_of(type, part);
+    const u32 limbs = words_limbs(floats, two), first = words_first(floats, two, s.limbs);
+    const GLOBAL u64 *limb = word + WORDS_COUNTS + first;
+    for (u32 i = threadIdx.x; i < s.limbs; i += BLOCK) {
+        u64 w = limb[i];
+        if (i == s.limbs - 1 && first + s.limbs < limbs) w += limb[i + 1] << 32;
+        record[i] = w;
+    }
+    if (floats && threadIdx.x < WORDS_COUNTS)
+        for (u32 k = threadIdx.x; k < WORDS_COUNTS; k += BLOCK)
+            record[s.limbs + k] = word[k];
+}
+
+__device__ void merge_end(GLOBAL u64 *key, GLOBAL u64 *at, u64 other, u64 other_at, u64 shift) {
+    if (other_at != 0) other_at -= shift; /* the complement of an index that is so much greater */
+    if (other > *key || (other == *key && other_at > *at)) {
+        *key = other;
+        *at = other_at;
+    }
+}
+
+/* Merges what a rank has gathered, whose elements come behind `before` others. */
+__device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 before,
+                               GLOBAL u64 *work) {
+    enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 }; /* integer_product.cu */
+    if (p->at[PLAN_FACTORS] != PLAN_NONE) {
+        GLOBAL u64 *known = work + p->at[PLAN_FACTORS];
+        const GLOBAL u64 *more = word + WORDS_GATHERED_FACTORS;
+        const u64 a = known[0] ^ 1, b = more[0] ^ 1;
+        known[1] = (known[1] ^ (more[1] & NEGATIVE)) | (more[1] & (ZERO | OVERFLOW));
+        if (high_product(a, b) != 0)
+            known[1] |= OVERFLOW;
+        else
+            known[0] = (a * b) ^ 1;
+    }
+    if (p->at[PLAN_EXTREMES] != PLAN_NONE) {
+        GLOBAL u64 *known = work + p->at[PLAN_EXTREMES];
+        const GLOBAL u64 *more = word + WORDS_GATHERED_EXTREMES;
+        if (!p->indexed) {
+            for (u32 k = 0; k < 2; k++)
+                if (more[k] > known[k]) known[k] = more[k];
+            return;
+        }
+        merge_end(&known[0], &known[2], more[0], more[2], before);
+        merge_end(&known[1], &known[3], more[1], more[3], before);
+        if (more[4] != 0 && more[4] - before > known[4]) known[4] = more[4] - before;
+    }
+}
+
+__device__ u64 merge_all(const GLOBAL u64 *gathered, const words_plan *plan, u64 state,
+                         GLOBAL u64 *work) {
+    const lower_plan *p = &plan->lower;
+    u64 n = 0;
+    for (u32 k = 0; k < 2 && p->at[PLAN_FACTORS] != PLAN_NONE; k++)
+        work[p->at[PLAN_FACTORS] + k] = 0;
+    for (u32 k = 0; k < (p->indexed ? 5u : 2u) && p->at[PLAN_EXTREMES] != PLAN_NONE; k++)
+        work[p->at[PLAN_EXTREMES] + k] = 0;
+    for (u64 rank = 0; rank < plan->ranks; rank++) {
+        const GLOBAL u64 *word = gathered + (rank * plan->count + state) * plan->gathered;
+        merge_gathered(word, p, n, work);
+        n += word[WORDS_GATHERED_N];
+    }
+    return n;
+}
+
+/* The status that all ranks get where some have failed: that of one, if all failed alike. */
+__device__ u32 failure_of(const GLOBAL i64 *failed) {
+    if (!failed || failed[0] == 0) return RESULT_OK;
+    return failed[1] % failed[0] == 0 ? (u32)(failed[1] / failed[0]) : RESULT_NONE;
+}
+
+KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL i64 *failed,
+              const words_plan plan, GLOBAL u64 *scratch, GLOBAL u64 *results) {
+#if defined(__CUDACC__)
+    __shared__ room numbers;
+#else
+    room numbers;
+#endif
+    wait_for_earlier();
+    const u64 state = blockIdx.x;
+    const u32 type = plan.lower.type;
+    const GLOBAL u64 *word = added + state * plan.added;
+    GLOBAL u64 *work = scratch + state * plan.head;
+    u32 at = 1;
+    for (u32 part = 0; part < SUMS; part++) {
+        if (plan.lower.at[part] == PLAN_NONE) continue;
+        unpack_sum(word + at, type, part, work + plan.lower.at[part]);
+        at += WORDS_COUNTS +
+              words_limbs(is_float(type), part == PLAN_SQUARES || part == PLAN_PRODUCTS);
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    lower_plan p = plan.lower;
+    if (p.at[PLAN_BITS] != PLAN_NONE) {
+        u64 bits = 0;
+        for (u32 k = 0; k < plan.bits; k++, at++)
+            bits |= (u64)(plan.is_xor ? word[at] & 1 : word[at] != 0) << k;
+        work[p.at[PLAN_BITS]] = bits;
+    }
+    if (p.at[PLAN_NONZERO] != PLAN_NONE) work[p.at[PLAN_NONZERO]] = word[at];
+    p.n = plan.gathered ? merge_all(gathered, &plan, state, work) : word[0];
+    const u32 failure = failure_of(failed);
+    for (u32 v = 0; v < p.values; v++) {
+        const u32 out = p.value[v] >> 8;
+        u32 status = failure;
+        const u64 bits =
+            failure ? 0 : lower_value(work, &p, p.value[v] & 255, out, &status, &numbers);
+        put_result(results + 2 * (state * p.values + v), out, bits, status);
+    }
+}

@@ -1,0 +1,40 @@
+/*
+ * words.h - the state of a reduction in words that other ranks can have: the argument of the kernels in words.cu.
+ *
+ * Added words are combined by plain addition, in the form of tally_state_to_words(): how many elements there are, then
+ * for each sum four counts and its limbs, each below 2^32 but for the last; for bits, of each bit whether it is set; and
+ * how many elements are not zero. Gathered words stand one rank behind another: how many elements there are, the product
+ * of integers, the extremes with their indices. Whoever has those of all ranks merges them in the order of ranks.
+ *
+ * Whoever includes this has included plan.h.
+ */
+#ifndef TALLY_WORDS_H
+#define TALLY_WORDS_H
+
+enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WORDS_GATHERED = 8 };
+
+#define WORDS_COUNTS                                                                               \
+    4 /* before the limbs of a sum: NaNs, +infinities, -infinities, and whether mixed */
+
+typedef struct words_plan {
+    lower_plan lower; /* its n: of the elements here */
+    u64 count;        /* how many states there are */
+    u64 ranks;        /* whose gathered words there are */
+    u32 head;         /* words of a state's records */
+    u32 added;        /* words; 0: none */
+    u32 gathered;     /* words of a rank; 0: none */
+    u32 bits;         /* bits of an element */
+    u32 is_xor;       /* of bits, the count's lowest bit is wanted, and not whether it is 0 */
+    u32 padding;
+} words_plan;
+
+/* Limbs of a sum in words, and the one at which the limbs of a record begin. */
+PURE u32 words_limbs(u32 of_floats, u32 two) {
+    return of_floats ? (two ? WIDE_FLOAT_LIMBS : FLOAT_LIMBS) : two ? 6 : 4;
+}
+
+PURE u32 words_first(u32 of_floats, u32 two, u32 record_limbs) {
+    return of_floats && two ? (WIDE_FLOAT_LIMBS - record_limbs) / 2 : 0;
+}
+
+#endif

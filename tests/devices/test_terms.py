@@ -1,0 +1,346 @@
+"""Arrays that are added up over ranks, element by element: bounds, words and values on the host and on devices' queues,
+against sums of Python integers. The network is NumPy here: the greatest bounds, and words added up rank by rank."""
+
+import ctypes
+from ctypes import POINTER, Structure, byref, c_int, c_size_t, c_uint, c_uint32, c_void_p
+
+import numpy as np
+import pytest
+
+import data
+import oracle
+import tally
+from native import MACHINES
+from tally import DTYPE, SIZE
+
+BLOCK = 512
+TYPES = ["f32", "bf16", "f16"]
+
+
+class Terms(Structure):
+    _fields_ = [("type", c_int), ("n", c_size_t), ("ranks", c_uint), ("spare", c_size_t), ("shard", c_size_t),
+                ("divisor", c_uint32)]
+
+
+class Sizes(Structure):
+    _fields_ = [("word", c_int), ("bounds", c_size_t), ("words", c_size_t), ("spare", c_size_t),
+                ("workspace", c_size_t), ("rows", c_size_t)]
+
+
+class Call(Structure):
+    _fields_ = [("x", c_void_p), ("bounds", c_void_p), ("words", c_void_p), ("spare", c_void_p),
+                ("failed", c_void_p), ("workspace", c_void_p), ("out", c_void_p), ("outcome", c_void_p), ("queue", c_void_p),
+                ("first", c_size_t), ("count", c_size_t)]
+
+
+measure = tally._declare("terms_measure", c_int, POINTER(Terms), POINTER(Sizes))
+prepare = tally._declare("terms_prepare", c_int, c_void_p)
+STEPS = [tally._declare(f"terms_{step}", c_int, c_void_p, POINTER(Terms), POINTER(Call))
+         for step in ("bounds", "words", "values")]
+open_in = tally._declare("open_in", c_int, ctypes.c_char_p, c_void_p, POINTER(c_void_p))
+
+
+class Host:
+    """The calling thread, in host memory."""
+
+    def __init__(self):
+        self.device, self.queue = None, None
+
+    def put(self, array):
+        made = np.zeros(array.nbytes // 8 + 1, np.uint64)
+        made.view(np.uint8)[:array.nbytes] = array.view(np.uint8)
+        return made
+
+    def get(self, memory, dtype, count):
+        return memory.view(dtype)[:count].copy()
+
+    def address(self, memory):
+        return memory.ctypes.data
+
+    def free(self, memory):
+        pass
+
+    def close(self):
+        pass
+
+
+class Place:
+    """A device, a queue and memory of a machine's."""
+
+    def __init__(self, name):
+        self.machine = MACHINES[name]()
+        handle = c_void_p()
+        assert open_in(self.machine.spec.encode(), self.machine.context, byref(handle)) == 0, tally.error()
+        self.device, self.queue = handle.value, self.machine.queue()
+        assert prepare(self.device) == 0, tally.error()
+
+    def put(self, array):
+        memory = self.machine.memory(array.nbytes)
+        if array.nbytes:
+            self.machine.write(self.queue, memory, array)
+            self.machine.read(self.queue, np.empty_like(array), memory)  # waits
+        return memory
+
+    def get(self, memory, dtype, count):
+        out = np.zeros(count, dtype)
+        if count:
+            self.machine.read(self.queue, out, memory)
+        return out
+
+    def address(self, memory):
+        return memory
+
+    def free(self, memory):
+        self.machine.free(memory)
+
+    def close(self):
+        tally.c_close(self.device)
+        self.machine.close()
+
+
+@pytest.fixture(scope="module", params=["host", *sorted(MACHINES)])
+def place(request):
+    made = Host() if request.param == "host" else Place(request.param)
+    yield made
+    made.close()
+
+
+def run(place, step, terms, **where):
+    call = Call(queue=place.queue, **{k: v if isinstance(v, int) and k in ("first", "count") else place.address(v)
+                                      for k, v in where.items() if v is not None})
+    assert STEPS[step](place.device, byref(terms), byref(call)) == tally.OK, tally.error()
+
+
+def added(words):
+    """What a network makes of the ranks' words; none of them may overflow."""
+    assert np.abs(words.astype(np.float64)).sum(0).max(initial=0) <= 2.0 ** (8 * words.itemsize - 1)
+    total = np.zeros_like(words[0])
+    for row in np.random.default_rng(data.SEED).permutation(len(words)):
+        total += words[row]
+    return total
+
+
+def over_ranks(place, type_, arrays, spare=None, shard=0, divisor=0, parts=1, fails=False):
+    """The sums, from each rank's three steps; rank by rank on one device. `parts`: values so many at a time."""
+    n = len(arrays[0])
+    terms, sizes = Terms(tally.CODE[type_], n, len(arrays), 0, shard, divisor), Sizes()
+    assert measure(byref(terms), byref(sizes)) == tally.OK, tally.error()
+    terms.spare = sizes.rows if spare is None else spare
+    assert measure(byref(terms), byref(sizes)) == tally.OK
+    dtype = {3: np.int32, 4: np.int64}[sizes.word]
+    xs = [place.put(a) for a in arrays]
+    bounds = []
+    for x in xs:
+        memory = place.put(np.full(sizes.bounds, 0x5A5A5A5A, np.int32))
+        run(place, 0, terms, x=x, bounds=memory)
+        bounds.append(place.get(memory, np.int32, sizes.bounds))
+        place.free(memory)
+    failed = place.put(np.array([1 if fails else 0, 0], dtype))
+    if fails:
+        bounds[-1].view(np.uint8)[:] = 0xf0
+    agreed = place.put(np.max(bounds, axis=0))
+    workspace = place.put(np.full(sizes.workspace, 0xA5, np.uint8))
+    words, rows = [], []
+    for x in xs:
+        first = place.put(np.full(sizes.words, 0x33, dtype))
+        more = place.put(np.full(sizes.spare, 0x33, dtype))
+        run(place, 1, terms, x=x, bounds=agreed, words=first, spare=more, workspace=workspace)
+        words.append(place.get(first, dtype, sizes.words))
+        rows.append(place.get(more, dtype, sizes.spare))
+        place.free(first)
+        place.free(more)
+    total, more = added(np.array(words)), place.put(added(np.array(rows)))
+    out = np.full(n, 0x77, DTYPE[type_])
+    outcome = np.zeros(2, np.uint64)
+    each = max(1, -(-n // parts))
+    for first in range(0, max(n, 1), each):
+        count = min(each, n - first)
+        memory, result = place.put(total[first:first + count]), place.put(out[first:first + count])
+        told = place.put(np.full(2, 0xEE, np.uint64))
+        run(place, 2, terms, bounds=agreed, words=memory, spare=more, failed=failed, workspace=workspace, out=result,
+            outcome=told, first=first, count=count)
+        out[first:first + count] = place.get(result, DTYPE[type_], count)
+        outcome = place.get(told, np.uint64, 2)
+        for m in (memory, result, told):
+            place.free(m)
+    for m in (*xs, agreed, workspace, more, failed):
+        place.free(m)
+    return out, (int(outcome[1]) & 0xffffffff, int(outcome[0])), sizes
+
+
+def one_sum(type_, column, divisor):
+    inf, sign = oracle.INF[type_], oracle.SIGN[type_]
+    special = {b if b & (sign - 1) == inf else oracle.NAN[type_] for b in column if b & (sign - 1) >= inf}
+    if special:
+        return special.pop() if len(special) == 1 else oracle.NAN[type_]
+    units = sum(oracle.units_of_bits(type_, b) for b in column)
+    if units == 0:
+        return sign if all(b == sign for b in column) else 0
+    return oracle.round_ratio(type_, units, divisor << oracle.UNIT)
+
+
+def expected(type_, arrays, divisor=0):
+    return np.array([one_sum(type_, column, divisor or 1) for column in np.array(arrays).T.tolist()], DTYPE[type_])
+
+
+def check(place, type_, arrays, **kw):
+    out, outcome, sizes = over_ranks(place, type_, arrays, **kw)
+    assert outcome == (tally.OK, 0)
+    want = expected(type_, arrays, kw.get("divisor", 0))
+    wrong = np.flatnonzero(out != want)
+    assert not len(wrong), f"element {wrong[0]}: {out[wrong[0]]:x}, not {want[wrong[0]]:x}, of " \
+        f"{[hex(int(a[wrong[0]])) for a in arrays]}"
+    return out
+
+
+FIELD = {"f32": 23, "bf16": 7, "f16": 10}
+
+
+def gradients(type_, rng, n):
+    x = rng.standard_normal(n).astype(np.float32) * np.float32(0.01)
+    return x.view(np.uint32) if type_ == "f32" else oracle.f32_to(type_, x)
+
+
+def wild(type_, rng, n):
+    """Any exponent, and nothing that is not finite."""
+    bits = rng.integers(0, 1 << (8 * SIZE[type_]), n, dtype=np.uint64).astype(DTYPE[type_])
+    special = (bits & (oracle.SIGN[type_] - 1)) >= oracle.INF[type_]
+    return np.where(special, bits & (oracle.SIGN[type_] | 0x7f), bits).astype(DTYPE[type_])
+
+
+def signed_zeros(type_, rng, n):
+    x = gradients(type_, rng, n)
+    return np.where(rng.random(n) < 0.6, rng.choice([0, oracle.SIGN[type_]], n), x).astype(DTYPE[type_])
+
+
+def specials(type_, rng, n):
+    x = wild(type_, rng, n)
+    inf, sign = oracle.INF[type_], oracle.SIGN[type_]
+    return np.where(rng.random(n) < 0.3, rng.choice([inf, inf | sign, oracle.NAN[type_], inf + 1, 0, sign], n),
+                    x).astype(DTYPE[type_])
+
+
+def subnormals(type_, rng, n):
+    return (rng.integers(0, 3 << FIELD[type_], n, dtype=np.uint64)
+            | rng.choice([0, oracle.SIGN[type_]], n).astype(np.uint64)).astype(DTYPE[type_])
+
+
+def greatest(type_, rng, n):
+    """So near the largest number that sums overflow, or do not."""
+    x = oracle.INF[type_] - 1 - rng.integers(0, 2 << FIELD[type_], n)
+    return (x | rng.choice([0, oracle.SIGN[type_]], n, p=[0.8, 0.2])).astype(DTYPE[type_])
+
+
+KINDS = [gradients, wild, signed_zeros, specials, subnormals, greatest]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("type_", TYPES)
+def test_sums(place, type_, kind):
+    rng = data.rng(f"terms {type_} {kind.__name__}")
+    for ranks in (1, 2, 3, 8):
+        for n in (1, BLOCK, 2 * BLOCK + 5):
+            check(place, type_, [kind(type_, rng, n) for _ in range(ranks)])
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_what_cancels(place, type_):
+    """Large terms that cancel leave a small one; in the sum of all ranks in turn nothing would be left of it."""
+    rng = data.rng(f"terms cancel {type_}")
+    n = BLOCK + 7
+    large, small = wild(type_, rng, n), subnormals(type_, rng, n)
+    check(place, type_, [large, small, large ^ oracle.SIGN[type_], subnormals(type_, rng, n)])
+
+
+@pytest.mark.parametrize("ranks", [16, 17, 33, 127])
+@pytest.mark.parametrize("type_", TYPES)
+def test_many_ranks(place, type_, ranks):
+    """All ranks have the greatest term: words do not overflow, whatever the number of ranks."""
+    rng = data.rng(f"terms many {type_} {ranks}")
+    top = np.full(5, oracle.INF[type_] - 1, DTYPE[type_])
+    low = np.full(5, 1, DTYPE[type_])
+    check(place, type_, [np.where(np.arange(5) < 3, top, low)] * ranks)
+    check(place, type_, [specials(type_, rng, 40) for _ in range(ranks)])
+
+
+@pytest.mark.parametrize("divisor", [2, 3, 7, 1 << 20, (1 << 32) - 1])
+@pytest.mark.parametrize("type_", TYPES)
+def test_divided(place, type_, divisor):
+    rng = data.rng(f"terms divided {type_} {divisor}")
+    for kind in KINDS:
+        check(place, type_, [kind(type_, rng, 300) for _ in range(3)], divisor=divisor)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("shard", [1, 7, BLOCK, BLOCK + 1, 3000])
+def test_shards(place, type_, shard):
+    """Sums in parts, as a reduce-scatter leaves them, are those of the whole."""
+    rng = data.rng(f"terms shards {type_} {shard}")
+    n = 9 if shard == 1 else 5 * shard if shard < 100 else 2 * shard + 11
+    arrays = [wild(type_, rng, n) for _ in range(3)]
+    one = check(place, type_, arrays, shard=shard, parts=n // shard)
+    assert (one == check(place, type_, arrays, parts=3)).all()
+
+
+def test_nothing(place):
+    out, outcome, _ = over_ranks(place, "f32", [np.zeros(0, np.uint32)] * 3)
+    assert len(out) == 0 and outcome == (tally.OK, 0)
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16"])
+def test_too_few_rows(place, type_):
+    """All ranks find how many rows are needed, and no sum is written; with so many it works."""
+    rng = data.rng(f"terms rows {type_}")
+    arrays = [np.concatenate([gradients(type_, rng, 3 * BLOCK), wild(type_, rng, 2 * BLOCK)]) for _ in range(2)]
+    out, (status, needs), sizes = over_ranks(place, type_, arrays, spare=1)
+    assert status == tally.ENOMEM and 1 < needs <= sizes.rows
+    assert (out == 0x77).all()
+    check(place, type_, arrays, spare=needs)
+    _, (status, again), _ = over_ranks(place, type_, arrays, spare=needs - 1)
+    assert (status, again) == (tally.ENOMEM, needs)
+
+
+def test_a_rank_fails(place):
+    """It says so instead of bounds; all others find out, and no sum is written."""
+    rng = data.rng("terms fails")
+    for n in (1, 3 * BLOCK):
+        out, outcome, _ = over_ranks(place, "f32", [wild("f32", rng, n)] * 2, fails=True)
+        assert outcome == (tally.EINVAL, 0) and (out == 0x77).all()
+
+
+def test_bytes_of_gradients():
+    """What docs/cluster.md says of the messages: a word for an element, and a spare row for one block in sixteen at
+    most. Plain sums take an element's bytes."""
+    rng = data.rng("terms bytes")
+    blocks = 64
+    for type_, word, spare in (("f32", 8, 0), ("bf16", 4, blocks // 16), ("f16", 4, 0)):
+        for ranks in (2, 8):
+            arrays = [gradients(type_, rng, blocks * BLOCK) for _ in range(ranks)]
+            out, outcome, sizes = over_ranks(Host(), type_, arrays, spare=spare)
+            assert outcome == (tally.OK, 0), (type_, ranks)
+            assert {3: 4, 4: 8}[sizes.word] == word and word == (2 * SIZE[type_])
+            assert sizes.words == blocks * BLOCK and sizes.bounds == 3 * blocks and sizes.spare == spare * BLOCK
+
+
+def test_arguments(place):
+    sizes, x = Sizes(), place.put(np.zeros(8, np.uint32))
+    terms = Terms(tally.CODE["f32"], 8, 2, 0, 0, 0)
+    assert measure(byref(terms), byref(sizes)) == tally.OK
+    for wrong, status in ((Terms(tally.CODE["f64"], 8, 2), tally.ETYPE), (Terms(tally.CODE["i32"], 8, 2), tally.ETYPE),
+                          (Terms(tally.CODE["f32"], 8, 0), tally.EINVAL),
+                          (Terms(tally.CODE["f32"], 8, (1 << 20) + 1), tally.EINVAL),
+                          (Terms(tally.CODE["f32"], 1 << 62, 2), tally.EINVAL)):
+        assert measure(byref(wrong), byref(sizes)) == status
+        tally.check_failed(status)
+    whole = {name: place.address(x) for name in ("x", "bounds", "words", "spare", "workspace", "out")}
+    needs = [("x", "bounds"), ("x", "bounds", "words", "workspace"), ("bounds", "words", "workspace", "out")]
+    for step, names in enumerate(needs):
+        for name in names:
+            call = Call(queue=place.queue, count=8, **{**whole, name: None})
+            status = STEPS[step](place.device, byref(terms), byref(call))
+            assert status == tally.EINVAL, name
+            tally.check_failed(status)
+        assert STEPS[step](place.device, byref(terms), None) == tally.EINVAL
+    call = Call(queue=place.queue, first=4, count=5, **whole)
+    assert STEPS[2](place.device, byref(terms), byref(call)) == tally.EINVAL
+    place.free(x)
