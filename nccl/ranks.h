@@ -1,0 +1,31 @@
+/*
+ * ranks.h - what the ranks of a communicator have in common: how many they are, whether they ask for the same, and how
+ * a rank's memory is shared out.
+ */
+#ifndef TALLY_NCCL_RANKS_H
+#define TALLY_NCCL_RANKS_H
+
+#include "library.h"
+
+struct ranks {
+    size_t count, mine;
+};
+
+/* Finds the libraries, and asks the communicator. */
+tally_status ranks_of(tally_nccl_comm comm, struct ranks *out);
+
+/* A hash of what is asked for. */
+#define QUESTION_START UINT64_C(0xcbf29ce484222325)
+uint64_t question_add(uint64_t hash, const void *bytes, size_t size);
+
+#define AGREE_BYTES 64
+
+/* Whether all ranks ask for what `hash` says, and have come to TALLY_OK so far: the same status on all of them. Waits.
+ * `memory` is AGREE_BYTES of the GPU's. */
+tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine, void *memory,
+                         tally_nccl_stream stream);
+
+/* The place of the next `bytes` of a piece of memory, of which *used are given away; a multiple of 256. */
+size_t next_place(size_t *used, size_t bytes);
+
+#endif
