@@ -109,6 +109,8 @@ int core_add_states(PyObject *module, struct core *core);
 int core_add_tensor(PyObject *module, struct core *core);
 int core_add_functions(PyObject *module, struct core *core);
 PyObject *core_bind(PyObject *module, PyObject *arguments);
+PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
+PyObject *core_terms_sizes(PyObject *module, PyObject *arguments);
 
 /* A problem as an object: what is asked, and all that it points to. */
 struct problem_object {

@@ -294,6 +294,8 @@ static PyMethodDef methods[] = {
     {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
     {"_bind", core_bind, METH_VARARGS,
      "_bind(name, function, doc): the fast call in front of a function."},
+    {"terms", core_terms, METH_VARARGS, "A step of arrays that are added up over ranks."},
+    {"terms_sizes", core_terms_sizes, METH_VARARGS, "How much memory they need."},
     {"devices", devices, METH_NOARGS, "The devices that are here, as dictionaries."},
     {"describe_device", describe_device, METH_O, "What a device is, as a dictionary."},
     {NULL, NULL, 0, NULL},

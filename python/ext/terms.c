@@ -1,0 +1,72 @@
+/*
+ * terms.c - arrays that are added up over ranks, element by element (tally.h), as Python's torch_distributed.py calls
+ * them: everything is an address.
+ */
+#include "core.h"
+
+#include <string.h>
+
+/* terms(step, device, type, n, ranks, spare, divisor, addresses): step 0 to 2; addresses are those of x, bounds, words,
+ * spare, failed, workspace, out, outcome and the queue, 0 where there is none. */
+PyObject *core_terms(PyObject *module, PyObject *arguments) {
+    unsigned long long at[9];
+    PyObject *spec;
+    const char *type;
+    int step;
+    unsigned long long n, spare;
+    unsigned ranks, divisor;
+    tally_terms terms = {.shard = 0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "iOsKIKI(KKKKKKKKK)", &step, &spec, &type, &n, &ranks, &spare,
+                          &divisor, &at[0], &at[1], &at[2], &at[3], &at[4], &at[5], &at[6], &at[7],
+                          &at[8]))
+        return NULL;
+    tally_device *device = spec == Py_None ? NULL : core_device(spec);
+    if (spec != Py_None && !device) return NULL;
+    tally_status s = tally_type_parse(type, &terms.type);
+    if (s != TALLY_OK) return core_raise(s);
+    terms.n = (size_t)n;
+    terms.ranks = ranks;
+    terms.spare = (size_t)spare;
+    terms.divisor = divisor;
+    void *memory[9];
+    for (int i = 0; i < 9; i++)
+        memory[i] = (void *)(uintptr_t)at[i];
+    const tally_terms_call call = {.x = memory[0],
+                                   .bounds = memory[1],
+                                   .words = memory[2],
+                                   .spare = memory[3],
+                                   .failed = memory[4],
+                                   .workspace = memory[5],
+                                   .out = memory[6],
+                                   .outcome = memory[7],
+                                   .queue = memory[8],
+                                   .count = terms.n};
+    PyThreadState *thread = PyEval_SaveThread();
+    s = step == 0   ? tally_terms_bounds(device, &terms, &call)
+        : step == 1 ? tally_terms_words(device, &terms, &call)
+                    : tally_terms_values(device, &terms, &call);
+    PyEval_RestoreThread(thread);
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
+/* terms_sizes(type, n, ranks, spare): (the word's type, bounds, words, spare words, bytes of workspace, rows). */
+PyObject *core_terms_sizes(PyObject *module, PyObject *arguments) {
+    const char *type;
+    unsigned long long n, spare;
+    unsigned ranks;
+    tally_terms terms = {.shard = 0};
+    tally_terms_sizes sizes;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "sKIK", &type, &n, &ranks, &spare)) return NULL;
+    tally_status s = tally_type_parse(type, &terms.type);
+    terms.n = (size_t)n;
+    terms.ranks = ranks;
+    terms.spare = (size_t)spare;
+    if (s == TALLY_OK) s = tally_terms_measure(&terms, &sizes);
+    if (s != TALLY_OK) return core_raise(s);
+    return Py_BuildValue("(sKKKKK)", tally_type_name(sizes.word), (unsigned long long)sizes.bounds,
+                         (unsigned long long)sizes.words, (unsigned long long)sizes.spare,
+                         (unsigned long long)sizes.workspace_bytes, (unsigned long long)sizes.rows);
+}
