@@ -48,6 +48,10 @@ NVCC ?= $(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc)
 $(BUILD)/bin/bench_%: bench/%.cu all
 	@$(NVCC) -O3 -std=c++17 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -Iinclude -Isrc -o $@ $< $(BUILD)/lib/libtally.a
 
+# NCCL's own header and library are the program's; libtally_nccl finds the same one at run time.
+$(BUILD)/bin/bench_nccl: bench/nccl.cu all
+	@$(NVCC) -O3 -std=c++20 -arch=$(or $(CUDA_ARCH),sm_90) $(NVCC_FLAGS) -I. -Iinclude -Inccl -o $@ $< $(BUILD)/lib/libtally_nccl.a $(BUILD)/lib/libtally.a -lnccl
+
 bench-gpu: $(BUILD)/bin/bench_cub
 	@$(BUILD)/bin/bench_cub $(BENCH)
 
@@ -57,6 +61,9 @@ page: all
 
 bench-gpu-parts: $(BUILD)/bin/bench_cub_parts
 	@$(BUILD)/bin/bench_cub_parts $(BENCH)
+
+bench-gpu-ranks: $(BUILD)/bin/bench_nccl
+	@$(BUILD)/bin/bench_nccl $(BENCH)
 
 bench-gpu-host: $(BUILD)/bin/bench_host_arrays
 	@$(BUILD)/bin/bench_host_arrays $(BENCH)
@@ -78,4 +85,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts bench-gpu-host page install uninstall deb format clean
+.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts bench-gpu-host bench-gpu-ranks page install uninstall deb format clean

@@ -1,0 +1,237 @@
+/*
+ * bench_nccl - exact reductions over the GPUs of one machine beside plain NCCL, all in one process, a thread a GPU.
+ *
+ *     bench_nccl [GPUS]       all of them, or so many
+ *
+ * Three parts, each a line a case, of medians of the slowest rank's time by its device's clock:
+ *   latency     an exact sum of 2^10 floats a GPU, in a graph, beside ncclAllReduce of 544 bytes and of 8
+ *   rate        an exact sum of 2^30 floats a GPU beside the same on one GPU alone (tally_enqueue)
+ *   gradients   exact sums of arrays of 2^26 elements, f32 and bf16, beside plain ncclAllReduce of them
+ * NVLink multicast is to stay off: NCCL_NVLS_ENABLE=0 is set before NCCL starts.
+ */
+#include "nccl/tally_nccl.h"
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        const int error_ = (int)(call);                                                            \
+        if (error_) {                                                                              \
+            fprintf(stderr, "%s:%d: %s: %d %s %s\n", __FILE__, __LINE__, #call, error_,            \
+                    tally_nccl_error(), tally_error());                                            \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+struct Rank {
+    int number, count;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    tally_device *device;
+    std::barrier<> *all;
+};
+
+static void *memory(size_t bytes) {
+    void *made = nullptr;
+    CHECK(cudaMalloc(&made, bytes));
+    CHECK(cudaMemset(made, 0, bytes));
+    return made;
+}
+
+/* Numbers of the size of gradients, by a generator of integers. */
+template <typename T> __global__ void fill(T *x, size_t n, unsigned seed) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x) {
+        unsigned long long h = (i + 1) * 0x9e3779b97f4a7c15ull + seed;
+        h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ull;
+        h ^= h >> 32;
+        const float u = (float)(unsigned)h * 0x1p-32f + 0x1p-33f,
+                    v = (float)(unsigned)(h >> 32) * 0x1p-32f;
+        const float value = 0.01f * sqrtf(-2 * logf(u)) * cosf(6.2831853f * v);
+        if (sizeof(T) == 4)
+            ((float *)x)[i] = value;
+        else
+            ((unsigned short *)x)[i] = (unsigned short)(__float_as_uint(value) >> 16);
+    }
+}
+
+/* Seconds of a repetition: the median of 9 runs of `times` each, which all ranks begin together. */
+static double seconds(const Rank &r, int times, const std::function<void()> &work) {
+    cudaEvent_t from, to;
+    std::vector<double> took;
+    CHECK(cudaEventCreate(&from));
+    CHECK(cudaEventCreate(&to));
+    work();
+    CHECK(cudaStreamSynchronize(r.stream));
+    for (int run = 0; run < 9; run++) {
+        float milliseconds = 0;
+        r.all->arrive_and_wait();
+        CHECK(cudaEventRecord(from, r.stream));
+        for (int i = 0; i < times; i++)
+            work();
+        CHECK(cudaEventRecord(to, r.stream));
+        CHECK(cudaStreamSynchronize(r.stream));
+        CHECK(cudaEventElapsedTime(&milliseconds, from, to));
+        took.push_back(milliseconds * 1e-3 / times);
+    }
+    std::sort(took.begin(), took.end());
+    return took[took.size() / 2];
+}
+
+/* The slowest rank's. */
+static double slowest(const Rank &r, double mine) {
+    static double all[64];
+    all[r.number] = mine;
+    r.all->arrive_and_wait();
+    const double most = *std::max_element(all, all + r.count);
+    r.all->arrive_and_wait();
+    return most;
+}
+
+/* What work() puts on the stream, as a graph. */
+static std::function<void()> graph_of(const Rank &r, const std::function<void()> &work) {
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    CHECK(cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeThreadLocal));
+    work();
+    CHECK(cudaStreamEndCapture(r.stream, &graph));
+    CHECK(cudaGraphInstantiate(&ready, graph, 0));
+    return [=] { CHECK(cudaGraphLaunch(ready, r.stream)); };
+}
+
+static void say(const Rank &r, const char *what, double seconds, double beside) {
+    if (r.number == 0)
+        printf("%-34s %12.2f us   %6.3f of what it stands beside\n", what, seconds * 1e6,
+               seconds / beside);
+}
+
+struct Sum {
+    tally_problem problem;
+    tally_stretch part;
+    tally_nccl_call call;
+};
+
+/* An exact sum of n floats a GPU, ready to be enqueued. */
+static Sum *make_sum(const Rank &r, float *x, size_t n) {
+    Sum *s = new Sum{};
+    size_t bytes = 0;
+    s->problem.op = TALLY_SUM;
+    s->problem.type = TALLY_F32;
+    s->part = {x, nullptr, n};
+    CHECK(tally_nccl_measure(r.device, &s->problem, n, 1, r.comm, &bytes));
+    s->call = {&s->part, 1, memory(bytes), bytes, r.stream, memory(64)};
+    CHECK(tally_nccl_agree(r.device, &s->problem, n, r.comm, &s->call));
+    return s;
+}
+
+static void latency(const Rank &r) {
+    int64_t *words = (int64_t *)memory(544);
+    float *x = (float *)memory(4096);
+    Sum *s = make_sum(r, x, 1024);
+    auto plain = [&](size_t count) {
+        return slowest(r, seconds(r, 200, graph_of(r, [&, count] {
+                                      CHECK(ncclAllReduce(words, words, count, ncclInt64, ncclSum,
+                                                          r.comm, r.stream));
+                                  })));
+    };
+    const double one = plain(1), frame = plain(68);
+    const double exact =
+        slowest(r, seconds(r, 200, graph_of(r, [&] {
+                               CHECK(tally_nccl_allreduce(r.device, &s->problem, r.comm, &s->call));
+                           })));
+    say(r, "ncclAllReduce, 8 bytes", one, frame);
+    say(r, "ncclAllReduce, 544 bytes", frame, frame);
+    say(r, "exact sum of 2^10 floats a GPU", exact, frame);
+}
+
+static void rate(const Rank &r) {
+    const size_t n = (size_t)1 << 30;
+    float *x = (float *)memory(4 * n);
+    size_t bytes = 0;
+    fill<<<1024, 256, 0, r.stream>>>(x, n, (unsigned)r.number);
+    Sum *s = make_sum(r, x, n);
+    CHECK(tally_workspace(r.device, &s->problem, n, &bytes));
+    tally_call alone = {x, nullptr, n, memory(bytes), bytes, r.stream, s->call.results};
+    const double one =
+        slowest(r, seconds(r, 5, [&] { CHECK(tally_enqueue(r.device, &s->problem, &alone)); }));
+    const double all =
+        slowest(r, seconds(r, 5, [&] {
+                    CHECK(tally_nccl_allreduce(r.device, &s->problem, r.comm, &s->call));
+                }));
+    say(r, "exact sum, 2^30 floats, one GPU", one, one);
+    say(r, "exact sum, 2^30 floats a GPU", all, one);
+    if (r.number == 0)
+        printf("%-34s %12.0f GB/s a GPU, %.3f of one GPU's rate\n", "", 4e-9 * (double)n / all,
+               one / all);
+    CHECK(cudaFree(x));
+}
+
+template <typename T>
+static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type, const char *name) {
+    const size_t n = (size_t)1 << 26;
+    const tally_nccl_array array = {type, n, 0, 0, 0};
+    size_t bytes = 0;
+    T *x = (T *)memory(sizeof(T) * n), *out = (T *)memory(sizeof(T) * n);
+    tally_outcome *outcome = (tally_outcome *)memory(sizeof *outcome), told;
+    fill<<<1024, 256, 0, r.stream>>>(x, n, (unsigned)r.number);
+    CHECK(tally_nccl_measure_array(r.device, &array, r.comm, &bytes));
+    const tally_nccl_array_call call = {x, out, outcome, memory(bytes), bytes, r.stream};
+    CHECK(tally_nccl_agree_array(r.device, &array, r.comm, &call));
+    const double plain =
+        slowest(r, seconds(r, 5, [&] {
+                    CHECK(ncclAllReduce(x, out, n, plain_type, ncclSum, r.comm, r.stream));
+                }));
+    const double exact = slowest(
+        r,
+        seconds(r, 5, [&] { CHECK(tally_nccl_allreduce_array(r.device, &array, r.comm, &call)); }));
+    CHECK(cudaMemcpy(&told, outcome, sizeof told, cudaMemcpyDeviceToHost));
+    say(r, (std::string("ncclAllReduce, 2^26 ") + name).c_str(), plain, plain);
+    say(r, (std::string("exact sums, 2^26 ") + name).c_str(), exact, plain);
+    if (told.status && r.number == 0)
+        printf("outcome %d: %llu rows are needed\n", told.status, (unsigned long long)told.at);
+    CHECK(cudaFree(x));
+    CHECK(cudaFree(out));
+    CHECK(cudaFree(call.workspace));
+}
+
+static void run(Rank r) {
+    char spec[16];
+    CHECK(cudaSetDevice(r.number));
+    CHECK(cudaStreamCreate(&r.stream));
+    snprintf(spec, sizeof spec, "cuda:%d", r.number);
+    CHECK(tally_open(spec, &r.device));
+    latency(r);
+    rate(r);
+    gradients<float>(r, TALLY_F32, ncclFloat32, "floats");
+    gradients<unsigned short>(r, TALLY_BF16, ncclBfloat16, "bf16");
+    CHECK(cudaStreamSynchronize(r.stream));
+    tally_close(r.device);
+}
+
+int main(int argc, char **argv) {
+    int count = 0;
+    ncclComm_t comm[64];
+    std::vector<std::thread> threads;
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    CHECK(cudaGetDeviceCount(&count));
+    if (argc > 1) count = std::min(count, atoi(argv[1]));
+    CHECK(ncclCommInitAll(comm, count, nullptr));
+    std::barrier<> all(count);
+    printf("%d GPUs\n", count);
+    for (int i = 0; i < count; i++)
+        threads.emplace_back(run, Rank{i, count, comm[i], nullptr, nullptr, &all});
+    for (auto &thread : threads)
+        thread.join();
+    return 0;
+}
