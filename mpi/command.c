@@ -5,11 +5,9 @@
  * on, the states are combined, and the answer is what `tally` prints for the same file. A rank that cannot go on
  * says so before anybody waits for it; one line is written, by the lowest rank that has one.
  */
-#include "tally_mpi.h"
+#include "command.h"
 
 #include "../cli/arguments.h"
-#include "../cli/message.h"
-#include "../cli/npy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +31,16 @@ static const char help[] =
     "  --dtype TYPE    the elements' type: needed for raw data\n"
     "  --out TYPE      round the exact value to this floating type\n"
     "  --ddof C        var and std divide by n - C; 0 is the default, 1 is for a sample\n"
+    "\n"
+    "Many results, one a line, of a .npy array:\n"
+    "  --axis D[,D...] along these axes, from 0; -1 is the last\n"
+    "  --segments S    of each segment: S is a .npy file of offsets, one more than segments, or\n"
+    "                  the length that all have\n"
+    "  --by IDS        of each group: IDS is a .npy file, an id from 0 for each element; id, tab,\n"
+    "                  value, without groups of nothing\n"
+    "  --groups K      ids lie below K, instead of the greatest in the file\n"
+    "  --skip-outside  leave out elements whose id is negative, or not below K\n"
+    "\n"
     "  --device SPEC   cpu:threads=1 (the default), cpu, auto; see 'tally devices'\n"
     "  --threads N     so many threads of the cpu for each rank\n"
     "  --help          this text\n";
@@ -42,8 +50,7 @@ static const char help[] =
 /* The first thing that went wrong on this rank; "" while nothing has. */
 static char trouble[400];
 
-static int wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *format, ...) {
+int wrong(const char *format, ...) {
     va_list list;
     if (*trouble) return 0;
     va_start(list, format);
@@ -53,7 +60,7 @@ static int wrong(const char *format, ...) {
 }
 
 /* Whether all ranks can go on. If not, the lowest that cannot says why. */
-static int all_well(int rank, int ranks) {
+int all_well(int rank, int ranks) {
     int lowest = *trouble ? rank : ranks;
     MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (lowest == rank) failed("%s", trouble);
@@ -61,12 +68,6 @@ static int all_well(int rank, int ranks) {
 }
 
 /* ---- Files ---------------------------------------------------------------------------------- */
-
-struct file {
-    const char *name;
-    int handle;
-    struct npy_header header; /* of raw elements, too: `needed` is where they begin */
-};
 
 /* Reads up to `size` bytes at a place; fewer at the end of the file. -1 where that fails. */
 static ssize_t read_at(const struct file *f, void *bytes, size_t size, uint64_t at) {
@@ -109,7 +110,7 @@ static int read_header(struct file *f, tally_type said) {
     }
 }
 
-static int open_file(struct file *f, const char *name, tally_type said) {
+int open_file(struct file *f, const char *name, tally_type said) {
     unsigned char start[16];
     struct stat about;
     f->name = name;
@@ -135,7 +136,7 @@ static int open_file(struct file *f, const char *name, tally_type said) {
 }
 
 /* Elements [first, first + n), in this machine's byte order. */
-static int read_elements(const struct file *f, unsigned char *to, uint64_t first, size_t n) {
+int read_elements(const struct file *f, unsigned char *to, uint64_t first, size_t n) {
     const size_t size = f->header.element;
     const ssize_t got = read_at(f, to, n * size, f->header.needed + first * size);
     if (got < 0) return wrong("%s cannot be read: %s", f->name, strerror(errno));
@@ -152,22 +153,11 @@ static int read_elements(const struct file *f, unsigned char *to, uint64_t first
 
 /* ---- One run -------------------------------------------------------------------------------- */
 
-struct run {
-    int rank, ranks, files;
-    tally_problem problem;
-    tally_device *device;
-    struct file file[2];
-    tally_state *state;
-};
-
 /* Feeds this rank's part of the file to the state. */
 static int feed(struct run *r) {
-    enum { PIECE = 1 << 22 };
     const uint64_t n = r->file[0].header.count;
-    const uint64_t first =
-        (uint64_t)((unsigned __int128)n * (unsigned)r->rank / (unsigned)r->ranks);
-    const uint64_t last =
-        (uint64_t)((unsigned __int128)n * (unsigned)(r->rank + 1) / (unsigned)r->ranks);
+    const uint64_t first = part_start(n, r->rank, r->ranks),
+                   last = part_start(n, r->rank + 1, r->ranks);
     const size_t size = r->file[0].header.element, most = PIECE / size;
     if (tally_state_create(&r->problem, &r->state) != TALLY_OK ||
         tally_state_begin_at(r->state, first) != TALLY_OK)
@@ -225,6 +215,7 @@ static int reduce(struct run *r, const char *asked, char **names, tally_type sai
     size_t values;
     if (!*trouble && tally_problem_values(&r->problem, &values) != TALLY_OK)
         wrong("%s", tally_error());
+    if (parts_are_asked(&r->parts)) return parts_reduce(r);
     if (!*trouble) feed(r);
     if (all_well(r->rank, r->ranks)) {
         if (tally_mpi_allreduce_states(&r->problem, &r->state, 1, MPI_COMM_WORLD) == TALLY_OK)
@@ -262,13 +253,13 @@ struct words {
 };
 
 static int read_words(int argc, char **argv, struct run *r, struct words *w) {
-    static const struct option options[] = {{"dtype", required_argument, NULL, 't'},
-                                            {"out", required_argument, NULL, 'o'},
-                                            {"ddof", required_argument, NULL, 'd'},
-                                            {"device", required_argument, NULL, 'v'},
-                                            {"threads", required_argument, NULL, 'n'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"dtype", required_argument, NULL, 't'},    {"out", required_argument, NULL, 'o'},
+        {"ddof", required_argument, NULL, 'd'},     {"device", required_argument, NULL, 'v'},
+        {"threads", required_argument, NULL, 'n'},  {"axis", required_argument, NULL, 'a'},
+        {"segments", required_argument, NULL, 's'}, {"by", required_argument, NULL, 'b'},
+        {"groups", required_argument, NULL, 'g'},   {"skip-outside", no_argument, NULL, 'k'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
     if (r->rank != 0) { /* whose line would be one of many */
         const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
         if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
@@ -281,6 +272,11 @@ static int read_words(int argc, char **argv, struct run *r, struct words *w) {
         if (found == 'n') well = argument_count("--threads", optarg, &w->threads);
         if (found == 'v') w->device = optarg;
         if (found == 'h') w->help = 1;
+        if (found == 'a') r->parts.axis = optarg;
+        if (found == 's') r->parts.segments = optarg;
+        if (found == 'b') r->parts.by = optarg;
+        if (found == 'g') well = argument_count("--groups", optarg, &r->parts.groups);
+        if (found == 'k') r->parts.skip_outside = 1;
         if (found == 'd') {
             r->problem.ddof = strtod(optarg, &end);
             if (*end || end == optarg || !isfinite(r->problem.ddof))
@@ -300,7 +296,7 @@ static int read_words(int argc, char **argv, struct run *r, struct words *w) {
     if (argc - optind != r->files)
         return misused("%s takes %s, not %d", w->ops, r->files == 2 ? "two files" : "one file",
                        argc - optind);
-    return STATUS_OK;
+    return parts_check(&r->parts);
 }
 
 int main(int argc, char **argv) {

@@ -12,6 +12,7 @@ MPIRUN = os.environ.get("MPIRUN", "mpirun --oversubscribe").split()
 PROGRAMS = os.environ["PROGRAMS"]
 QUICK = os.environ.get("MPI_QUICK") == "1"
 SEED = os.environ.get("TALLY_SEED") or str(random.randrange(1 << 32))
+SOME = slice(int(SEED) % 3, None, 3) if QUICK else slice(None)
 # As root Open MPI wants to be told twice.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -80,15 +81,26 @@ def test_the_command_prints_what_tally_prints(ranks, tmp_path):
         numpy.save(names[name], array)
     names["raw"] = str(tmp_path / "raw")
     rng.normal(size=1003).astype("<f4").tofile(names["raw"])
+    for name, array in (("cube", rng.normal(size=(31, 17, 5))), ("fortran", numpy.asfortranarray(rng.integers(0, 9, (7, 11, 13)))),
+                        ("ids", rng.integers(0, 40, 20011).astype("u2")), ("some", rng.integers(-2, 40, 20011)),
+                        ("cuts", numpy.sort(rng.integers(0, 20012, 50)))):
+        names[name] = str(tmp_path / f"{name}.npy")
+        numpy.save(names[name], array)
     for words in ("sum a", "describe a", "prod b", "std,argmin,nonzero b --ddof 1", "dot a b", "xor bytes",
-                  "sum raw --dtype f32 --out f64", "minmax none", "mean a --device cpu --threads 2"):
+                  "sum raw --dtype f32 --out f64", "minmax none", "mean a --device cpu --threads 2", "sum cube --axis 1",
+                  "mean,max fortran --axis 0,-1", "sum,count a --by ids", "argmin a --by some --skip-outside",
+                  "describe a --by ids --groups 50", "var,nonzero a --segments cuts", "dot a b --by ids",
+                  "sum none --segments 4")[SOME]:
         words = [names.get(word, word) for word in words.split()]
         want = subprocess.run([tally, *words], capture_output=True, text=True, check=True).stdout
         assert run(ranks, "tally-mpi", *words) == want, f"seed {SEED}: {words}"
     for words, line in (("sum nowhere", "nowhere cannot be opened"), ("sum raw", "raw elements need --dtype"),
                         ("maen a", "'maen' is no operator"), ("dot a bytes", "differ in type or length"),
                         ("sum a --dtype f32", "holds f64, and --dtype says f32"), ("argmin none", "there is no argmin"),
-                        ("dot a", "takes two files"), ("sum a --what", "--what")):
+                        ("dot a", "takes two files"), ("sum a --by some", "below 0"), ("sum a --by ids --groups 9", "outside of the 9 groups"),
+                        ("sum a --segments 7", "not whole segments"), ("sum cube --axis 3", "has no axis 3"), ("sum a --by b", "integers"),
+                        ("sum a --by bytes", "77 ids"), ("prod a --axis 0", "is for 'tally'"), ("sum a --segments some", "offset"),
+                        ("sum bytes --by bytes --groups 2^60", "memory"), ("sum a --what", "--what"))[SOME]:
         words = [names.get(word, word) for word in words.split()]
         said = [each for each in run(ranks, "tally-mpi", *words, fails=True).splitlines() if each.startswith("tally:")]
         assert len(said) == 1 and line in said[0], said

@@ -1,0 +1,58 @@
+/*
+ * command.h - what the files of tally-mpi share: one run of it, on one rank.
+ *
+ * Every function that returns 0 has said what is wrong by wrong(); all_well() tells the other ranks.
+ */
+#ifndef TALLY_MPI_COMMAND_H
+#define TALLY_MPI_COMMAND_H
+
+#include "tally_mpi.h"
+
+#include "../cli/message.h"
+#include "../cli/npy.h"
+
+enum { PIECE = 1 << 22 }; /* bytes that are read at a time */
+
+struct file {
+    const char *name;
+    int handle;
+    struct npy_header header; /* of raw elements, too: `needed` is where they begin */
+};
+
+/* What asks for many results: one of the first three, or none. */
+struct parts {
+    const char *axis, *segments, *by;
+    uint64_t groups; /* 0: as many as the ids say */
+    int skip_outside;
+};
+
+struct run {
+    int rank, ranks, files;
+    tally_problem problem;
+    tally_device *device;
+    struct file file[2];
+    tally_state *state;
+    struct parts parts;
+};
+
+/* Keeps the line, if it is this rank's first; 0. */
+int wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether all ranks can go on. If not, the lowest that cannot says why. */
+int all_well(int rank, int ranks);
+
+/* Opens a .npy file, or, where a type is said, one of raw elements. */
+int open_file(struct file *f, const char *name, tally_type said);
+int read_elements(const struct file *f, unsigned char *to, uint64_t first, size_t n);
+
+/* The first of n elements that is the rank's. */
+static inline uint64_t part_start(uint64_t n, int rank, int ranks) {
+    return (uint64_t)((unsigned __int128)n * (unsigned)rank / (unsigned)ranks);
+}
+
+int parts_are_asked(const struct parts *p);
+/* Whether the options go together: an exit status, with its line. */
+int parts_check(const struct parts *p);
+/* The whole of such a run, whose files are open, if nothing is wrong: an exit status. Collective. */
+int parts_reduce(struct run *r);
+
+#endif
