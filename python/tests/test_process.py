@@ -1,5 +1,6 @@
 """What surrounds the calls: threads, fork, a subinterpreter, Ctrl-C, memory, the command, documentation, types."""
 
+import ast
 import doctest
 import gc
 import importlib
@@ -280,6 +281,14 @@ def test_one_extension_for_all_interpreters():
     for source in sources:
         formats = re.findall(r'(?:Parse\w*|BuildValue|CallFunction)\([^;"]*"([^"]*)"', source.read_text())
         assert not any("#" in format for format in formats), source
+
+
+def test_stubs_have_every_parameter():
+    stubs = ast.parse(pathlib.Path(tally.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    told = {f.name: [a.arg for a in (*f.args.args, *f.args.kwonlyargs)] for f in stubs.body if isinstance(f, ast.FunctionDef)}
+    for name in told.keys() - {"devices"}:
+        assert told[name] == list(inspect.signature(getattr(tally, name)).parameters), name
+    assert len(told) > 20
 
 
 def test_types(tmp_path):
