@@ -40,25 +40,13 @@
 #define HAS_G2G 0
 #endif
 
-#include "tally.h"
+#include "measure.h"
 
 #include "kernels/read.cu" /* last: kernels speak C, and have macros of their own */
 
 enum { RUNS = 15 };
 static int least = 8, most = 30;
 static const char *only = "";
-
-static void check(cudaError_t error, const char *what) {
-    if (error == cudaSuccess) return;
-    std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    std::exit(1);
-}
-
-static void check(tally_status status) {
-    if (status == TALLY_OK) return;
-    std::fprintf(stderr, "tally: %s\n", tally_error());
-    std::exit(1);
-}
 
 /* ---- The contestants ---------------------------------------------------------------------- */
 

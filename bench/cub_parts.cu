@@ -3,10 +3,10 @@
  *
  * `make bench-gpu-parts` builds it against libtally and runs it, for f32 and f64, 2^28 elements in rows of 4 ... 2^27, as
  * segments of the same lengths and of skewed ones, columns, and by random and sorted ids: exact sums and greatest
- * elements; of rows also fast sums, means, both ends, indices and variances; and exact sums of segments of uniform and
+ * elements; of rows also fast sums, means, both ends, indices, variances and 2-norms; and exact sums of segments of uniform and
  * log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
  * DeviceReduce::ReduceByKey; it has nothing for columns and random ids. All is in the device's memory. Times are medians
- * of 5 between two events, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
+ * of 5 between two events, of what takes long one, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
  * written: elements, offsets or ids, and results. `read` is a plain read of the elements, and `of roof` our rate by that.
  *
  * Where CUB has its turn the elements are small integers, whose sums are the same in any order, so that results are
@@ -23,28 +23,17 @@
 #include <string>
 #include <vector>
 
-#include "tally.h"
+#include "measure.h"
 
 #include "kernels/read.cu" /* last: kernels speak C, and have macros of their own */
 
 enum { RUNS = 5 };
+static const double SLOW = 0.02;
 static cudaStream_t stream;
 static tally_device *device;
 static void *temporary;
 static size_t temporary_bytes;
 static double roof; /* the rate of plain reads, bytes a second */
-
-static void check(cudaError_t error, const char *what) {
-    if (error == cudaSuccess) return;
-    std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    std::exit(1);
-}
-
-static void check(tally_status status) {
-    if (status == TALLY_OK) return;
-    std::fprintf(stderr, "tally: %s\n", tally_error());
-    std::exit(1);
-}
 
 template <typename item> static item *room(size_t n) {
     void *made;
@@ -80,6 +69,16 @@ static __global__ void fill_even(long long *offsets, size_t count, long long len
         offsets[i] = (long long)i * length;
 }
 
+/* Ids below `count`: in order, or any. */
+static __global__ void fill_ids(int *ids, size_t n, size_t count, bool sorted) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x) {
+        unsigned long long bits = (i + 1) * 0xd1342543de82ef95ull;
+        bits = (bits ^ bits >> 31) * 0xbf58476d1ce4e5b9ull;
+        ids[i] = sorted ? (int)(i * count / n) : (int)((bits ^ bits >> 29) % count);
+    }
+}
+
 template <typename item>
 static __global__ void compare(const item *a, const item *b, size_t n, unsigned *differs) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
@@ -87,7 +86,9 @@ static __global__ void compare(const item *a, const item *b, size_t n, unsigned 
         if (!(a[i] == b[i])) *differs = 1;
 }
 
-static double median(const std::function<void()> &run) {
+/* Seconds of a run on the stream: the median of RUNS after two that are not counted, or what the second took
+ * where that is more than SLOW. */
+static double seconds_on_stream(const std::function<void()> &run) {
     std::vector<double> took;
     cudaEvent_t begin, end;
     check(cudaEventCreate(&begin), "an event");
@@ -99,12 +100,12 @@ static double median(const std::function<void()> &run) {
         cudaEventRecord(end, stream);
         check(cudaEventSynchronize(end), "waiting");
         cudaEventElapsedTime(&milliseconds, begin, end);
-        if (i >= 2) took.push_back(1e-3 * milliseconds);
+        if (i >= 2 || (i == 1 && 1e-3 * milliseconds > SLOW)) took.push_back(1e-3 * milliseconds);
+        if (i == 1 && !took.empty()) break;
     }
     cudaEventDestroy(begin);
     cudaEventDestroy(end);
-    std::sort(took.begin(), took.end());
-    return took[RUNS / 2];
+    return median(took);
 }
 
 /* One line: ours beside theirs, where there is such a thing. */
@@ -126,8 +127,9 @@ static void line(const std::string &name, tally_op op, const tally_shape &shape,
     call.queue = stream;
     call.out = out;
     call.outcome = outcome;
-    const double mine = median([&] { check(tally_enqueue_shaped(device, &problem, &call)); });
-    const double other = cub ? median(cub) : 0;
+    const double mine =
+        seconds_on_stream([&] { check(tally_enqueue_shaped(device, &problem, &call)); });
+    const double other = cub ? seconds_on_stream(cub) : 0;
     tally_outcome told;
     check(cudaMemcpy(&told, outcome, sizeof told, cudaMemcpyDeviceToHost), "reading");
     const char *note = told.status == TALLY_OK ? "" : "  FAILED";
@@ -217,14 +219,11 @@ static void all_rows(const std::string &what, tally_op op, item *x, int power, b
              (size_t)1 << length, 1, fast);
 }
 
-template <typename item> static void groups(item *x, size_t n, size_t count, bool sorted) {
-    std::vector<int> ids(n);
-    unsigned long long state = 1;
-    for (size_t i = 0; i < n; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        ids[i] = sorted ? (int)(i * count / n) : (int)((state >> 33) % count);
-    }
-    int *at = put(ids), *keys = room<int>(count), *runs = room<int>(1);
+template <typename item>
+static void groups(item *x, size_t n, size_t count, bool sorted, tally_op op = TALLY_SUM) {
+    int *at = room<int>(n), *keys = room<int>(count), *runs = room<int>(1);
+    fill_ids<<<4096, 256>>>(at, n, count, sorted);
+    check(cudaDeviceSynchronize(), "filling");
     item *ours = room<item>(count), *theirs = room<item>(count);
     tally_shape shape = {};
     shape.cut = TALLY_GROUPS;
@@ -234,14 +233,15 @@ template <typename item> static void groups(item *x, size_t n, size_t count, boo
     shape.ids_type = TALLY_I32;
     shape.sorted = sorted;
     std::function<void()> cub;
-    if (sorted)
+    if (sorted && op == TALLY_SUM)
         cub = [&] {
             size_t bytes = temporary_bytes;
             check(cub::DeviceReduce::ReduceByKey(temporary, bytes, at, keys, x, theirs, runs,
                                                  ::cuda::std::plus<item>{}, (int)n, stream),
                   "CUB");
         };
-    line<item>("by " + std::to_string(count) + (sorted ? " sorted ids" : " random ids"), TALLY_SUM,
+    const std::string what = op == TALLY_SUM ? "" : op == TALLY_VAR ? "variance " : "max ";
+    line<item>(what + "by " + std::to_string(count) + (sorted ? " sorted ids" : " random ids"), op,
                shape, x, count, (double)n * (sizeof(item) + 4) + (double)count * sizeof(item), ours,
                theirs, cub);
     cudaFree(at);
@@ -264,7 +264,7 @@ template <typename item> static void all(int power, const char *type) {
     fill<<<4096, 256, 0, stream>>>(x, n, INTEGERS);
     cudaDeviceProp facts;
     check(cudaGetDeviceProperties(&facts, 0), "device 0");
-    const double read = median([&] {
+    const double read = seconds_on_stream([&] {
         read_all<<<8 * facts.multiProcessorCount, 256, 0, stream>>>(
             (const pack *)x, n * sizeof(item) / 16, (u32 *)temporary);
     });
@@ -286,6 +286,9 @@ template <typename item> static void all(int power, const char *type) {
     all_rows("min and max", TALLY_MINMAX, x, power);
     all_rows("argmax", TALLY_ARGMAX, x, power);
     all_rows("variance", TALLY_VAR, x, power);
+    all_rows("2-norm", TALLY_NORM2, x, power);
+    for (int length = 2; length < power; length += 8)
+        even_segments("variance", TALLY_VAR, x, n, length, false);
     std::vector<long long> giant = even(n / 1024, 4), empty, mixed = {0};
     giant.back() = (long long)n - 7;
     giant.push_back((long long)n);
@@ -303,6 +306,8 @@ template <typename item> static void all(int power, const char *type) {
         groups(x, n, count, false);
     for (size_t count : {1000, 1000000})
         groups(x, n, count, true);
+    groups(x, n, 1000, true, TALLY_VAR);
+    groups(x, n, 1000, false, TALLY_MAX);
     for (data kind : {UNIFORM, LOG_UNIFORM}) {
         fill<<<4096, 256, 0, stream>>>(x, n, kind);
         for (int length = 2; length < power; length += 4)

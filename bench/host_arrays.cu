@@ -8,42 +8,12 @@
  *
  *   host_arrays [POWER]
  */
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <cuda_runtime.h>
-#include <functional>
-#include <vector>
 
-#include "tally.h"
+#include "measure.h"
 
 enum { RUNS = 9 };
 static const size_t PINNED = (size_t)64 << 20;
-
-static void check(cudaError_t error, const char *what) {
-    if (error == cudaSuccess) return;
-    std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    std::exit(1);
-}
-
-static void check(tally_status status) {
-    if (status == TALLY_OK) return;
-    std::fprintf(stderr, "tally: %s\n", tally_error());
-    std::exit(1);
-}
-
-static double seconds_of(const std::function<void()> &work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-static double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-}
 
 static const tally_problem sum = {TALLY_SUM, TALLY_F32};
 

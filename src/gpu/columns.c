@@ -240,11 +240,8 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     plan->out_slab = s->keeps > 1 ? s->kept[0].out : 0;
     plan->out_column = column->out;
     plan->values = call->values;
-    for (unsigned v = 0; v < call->values; v++) {
-        plan->value[v] = (uint32_t)s->p->value[call->only + v].op |
-                         (uint32_t)s->p->value[call->only + v].type << 8;
-        plan->out[v] = call->at[call->only + v];
-    }
+    memcpy(plan->value, run->plan.lower.value, call->values * sizeof *plan->value);
+    memcpy(plan->out, run->plan.out, call->values * sizeof *plan->out);
     plan->left = run->plan.left;
     plan->states = run->own;
     plan->width = l->width;

@@ -46,8 +46,8 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
     return (GROUPS_RECORD(type_is_float(s->p->type), bits_of(s)) + 2) * (uint64_t)s->results;
 }
 
-enum { FEW, MANY, LOWER, KERNELS };
-static const char *const names[KERNELS] = {"few", "many", "lower"};
+enum { FEW, MANY, LOWER, ZEROS, KERNELS };
+static const char *const names[KERNELS] = {"few", "many", "lower_groups", "zeros"};
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     static const char *const defines[] = {"OP_SUM"};
@@ -72,12 +72,11 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->x = call->first_x;
     plan->mask = call->first_mask;
     plan->out_first = s->out_first;
+    plan->number_first = s->number_first;
     plan->values = call->values;
-    for (unsigned v = 0; v < call->values; v++) {
-        plan->value[v] = (uint32_t)s->p->value[call->only + v].op |
-                         (uint32_t)s->p->value[call->only + v].type << 8;
-        plan->out[v] = call->at[call->only + v];
-    }
+    plan->first_value = call->only;
+    memcpy(plan->value, run->plan.lower.value, call->values * sizeof *plan->value);
+    memcpy(plan->out, run->plan.out, call->values * sizeof *plan->out);
     plan->left = run->plan.left;
     plan->records = run->own;
     plan->ids = (uint32_t)s->ids_type;
@@ -110,16 +109,17 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument adding[] = {PIECE(call->x), PIECE(call->ids), PIECE(call->mask),
                                           PIECE(call->work), VALUE(plan)};
     const struct gpu_argument lowering[] = {PIECE(call->work), PIECE(call->out), VALUE(plan)};
-    status = queue->api->fill(queue->gpu, call->work, 8 * run->own, 0, 8 * words(queue, s));
-    if (status == TALLY_OK)
-        status = queue->api->launch(
-            queue->gpu, kernel[is_few ? FEW : MANY],
-            grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT), queue->block,
-            adding, 5);
+    const struct gpu_argument looking[] = {PIECE(call->x),    PIECE(call->ids), PIECE(call->mask),
+                                           PIECE(call->work), PIECE(call->out), VALUE(plan)};
+    const unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
+    status =
+        queue->api->launch(queue->gpu, kernel[is_few ? FEW : MANY], grid, queue->block, adding, 5);
     if (status == TALLY_OK)
         status = queue->api->launch(queue->gpu, kernel[LOWER],
                                     grid_of(queue, s->results, 1, MANY_A_UNIT), queue->block,
                                     lowering, 3);
+    if (status == TALLY_OK && type_is_float(s->p->type))
+        status = queue->api->launch(queue->gpu, kernel[ZEROS], grid, queue->block, looking, 6);
     return status;
 }
 

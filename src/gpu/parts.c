@@ -16,8 +16,8 @@
 #include <string.h>
 
 #define HEAD_WORDS    4
-#define DIGIT_BITS    3 /* kernels/parts.cu */
-#define DIGITS        8
+#define DIGIT_BITS    4 /* kernels/parts.cu */
+#define DIGITS        16
 #define NODES_LOG     5 /* part_nodes joins 2^5 values */
 #define PIECE_LEAST   ((uint64_t)1 << 14)
 #define PIECES_A_UNIT 8
@@ -53,6 +53,7 @@ struct parts_layout {
     uint64_t edges, order[2], counts, starts, gather, values;
     uint64_t slots;                  /* of the tree's leaves */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
+    bool alone;                      /* it does all, and wants no order */
     uint64_t left, own;              /* a bit a row, and the strategy's own words */
     size_t bytes;
 };
@@ -96,9 +97,11 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->pieces = (weight + l->piece - 1) / l->piece;
     l->grid = parts_grid(queue, l->pieces);
     l->compacted = tree && s->mask && s->cut != TALLY_GROUPS;
-    l->ordered =
-        l->compacted || (s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside));
-    l->starts_own = l->compacted || s->cut == TALLY_GROUPS;
+    l->strategy = choose(queue, s);
+    l->alone = l->strategy && l->strategy->unordered;
+    l->ordered = l->compacted || (s->cut == TALLY_GROUPS && !l->alone &&
+                                  (!s->sorted || s->mask || s->skip_outside));
+    l->starts_own = l->compacted || (s->cut == TALLY_GROUPS && !l->alone);
     l->gathered = tree && (l->ordered || !parts_are_contiguous(s));
     l->passes = 1;
     if (s->cut == TALLY_GROUPS)
@@ -107,7 +110,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
             l->passes++;
     uint64_t at = HEAD_WORDS;
     l->edges = at;
-    at += 2 * l->pieces * (PARTS_WORDS + l->sums);
+    if (!l->alone) at += 2 * l->pieces * (PARTS_WORDS + l->sums);
     if (l->ordered) {
         l->order[0] = at;
         at += l->n;
@@ -123,7 +126,6 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->values = at;
     l->slots = l->n / TREE_LEAF + s->results;
     if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
-    l->strategy = choose(queue, s);
     l->left = at;
     if (l->strategy) at += s->results / 64 + 1;
     l->own = at;
@@ -274,13 +276,12 @@ static tally_status sort(struct run *r, const struct parts_plan *plan, uint64_t 
         const struct gpu_argument counting[] = {PIECE(c->ids), PIECE(c->mask),   PIECE(c->work),
                                                 VALUE(from),   VALUE(l->counts), VALUE(pass),
                                                 VALUE(*plan)};
-        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->counts), VALUE(size),
-                                                VALUE(plan->left)};
+        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->counts), VALUE(size)};
         const struct gpu_argument moving[] = {PIECE(c->ids), PIECE(c->mask), PIECE(c->work),
                                               VALUE(from),   VALUE(to),      VALUE(l->counts),
                                               VALUE(pass),   VALUE(*plan)};
         s = launch(r, COUNT, grid, counting, 7);
-        if (s == TALLY_OK) s = launch(r, SCAN, 1, scanning, 4);
+        if (s == TALLY_OK) s = launch(r, SCAN, 1, scanning, 3);
         if (s == TALLY_OK) s = launch(r, SCATTER, grid, moving, 8);
         from = to;
     }
@@ -305,7 +306,6 @@ static tally_status find_rows(struct run *r) {
 
     struct parts_plan ordered = *plan;
     const uint64_t to = l->starts;
-    if (!l->strategy || !l->strategy->unordered) ordered.left = 0; /* everybody wants the order */
     if (l->ordered) s = sort(r, &ordered, &ordered.order);
     if (s != TALLY_OK) return s;
     const struct gpu_argument starting[] = {PIECE(c->ids), PIECE(c->offsets), PIECE(c->work),
@@ -455,8 +455,9 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;
     struct parts_run own = {
         .queue = queue, .call = r->c, .offsets = offsets, .plan = r->plan, .own = r->l.own};
+    const uint64_t end = r->l.alone ? r->l.bytes : 8 * r->l.own;
     tally_status s =
-        queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, 8 * (r->c->s->results / 64 + 1));
+        queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
 }
 
@@ -468,8 +469,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     tally_status s = find_parts(queue);
     if (s == TALLY_OK && !call->keep_outcome)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);
-    const bool unordered = r.l.strategy && r.l.strategy->unordered;
-    if (s == TALLY_OK && unordered) s = follow(&r, NULL);
+    if (r.l.alone) return s == TALLY_OK ? follow(&r, NULL) : s;
     if (s == TALLY_OK) s = find_rows(&r);
     if (s != TALLY_OK || shaped->results == 0) return s;
     if (problem_has(shaped->p, PART_TREE)) s = evaluate_trees(&r);
@@ -481,7 +481,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
                                            VALUE(r.plan)};
     const struct gpu_argument joining[] = {PIECE(offsets), PIECE(call->work), PIECE(call->out),
                                            VALUE(r.plan)};
-    if (r.l.strategy && !unordered) s = follow(&r, offsets);
+    if (r.l.strategy) s = follow(&r, offsets);
     if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
     if (s == TALLY_OK && r.l.pieces > 1)
         s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 4);

@@ -54,7 +54,7 @@ struct lower_plan; /* kernels/plan.h */
 struct rows_kernels {
     struct gpu_kernel *rows, *join;
 };
-#define ROWS_KINDS    6 /* rows.c */
+#define ROWS_KINDS    9 /* rows.c */
 #define TERMS_KERNELS 4 /* terms.c */
 
 /* A user's operator whose kernels have been found before. */
@@ -108,10 +108,10 @@ struct queue {
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
-    struct gpu_kernel *groups[TALLY_F64 + 1][3];                 /* groups.c: few, many, lower */
-    struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
-    struct gpu_kernel *terms[TERMS_KERNELS];                     /* terms.c */
-    struct gpu_kernel *pack, *settle;                            /* words.c */
+    struct gpu_kernel *groups[TALLY_F64 + 1][4]; /* groups.c: few, many, lower_groups, zeros */
+    struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1]; /* rows.c */
+    struct gpu_kernel *terms[TERMS_KERNELS];             /* terms.c */
+    struct gpu_kernel *pack, *settle;                    /* words.c */
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */

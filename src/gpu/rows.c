@@ -7,7 +7,8 @@
 #define BLOCK_LEAST 32
 #define BLOCK_MOST  256 /* more would not fit shared memory */
 #define RUN_BYTES   128 /* of a thread's cells, at most */
-#define EDGE_WORDS  7   /* of a piece, at most */
+#define EDGE_WORDS  11  /* of a piece, at most */
+#define VALUES_MOST 4   /* of sums and squares */
 
 /* A program: the kernel file's defines, and which problems it is for. */
 struct rows_kind {
@@ -25,6 +26,29 @@ static bool sums_floats(const struct problem *p) {
     return only(p, PART_BIT(PART_SUM), 1) && type_is_float(p->type) &&
            (p->value[0].op == TALLY_SUM || p->value[0].op == TALLY_MEAN) &&
            p->value[0].type == p->type;
+}
+
+/* Values of the same type as the elements, each by one of these operators. */
+static bool gives_only(const struct problem *p, unsigned ops) {
+    if (!type_is_float(p->type)) return false;
+    for (unsigned v = 0; v < p->values; v++)
+        if (!(ops >> p->value[v].op & 1) || p->value[v].type != p->type) return false;
+    return true;
+}
+
+static bool sums_magnitudes(const struct problem *p) {
+    return only(p, PART_BIT(PART_MAGNITUDES), 1) && gives_only(p, 1u << TALLY_NORM1);
+}
+
+static bool sums_squares(const struct problem *p) {
+    return only(p, PART_BIT(PART_SQUARES), 2) &&
+           gives_only(p, 1u << TALLY_SUMSQ | 1u << TALLY_NORM2);
+}
+
+static bool sums_both(const struct problem *p) {
+    return only(p, PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES), VALUES_MOST) &&
+           gives_only(p, 1u << TALLY_SUM | 1u << TALLY_MEAN | 1u << TALLY_SUMSQ |
+                             1u << TALLY_NORM2 | 1u << TALLY_VAR | 1u << TALLY_STD);
 }
 
 static bool sums_integers(const struct problem *p) {
@@ -58,6 +82,9 @@ static bool finds_greatest(const struct problem *p) {
 static const struct rows_kind kinds[] = {
     {{"OP_SUM"}, 1, sums_floats},
     {{"OP_SUM"}, 1, sums_integers},
+    {{"LIFT_MAGNITUDE", "OP_SUM"}, 2, sums_magnitudes},
+    {{"LIFT_SQUARE", "OP_SUM"}, 2, sums_squares},
+    {{"LIFT_MOMENTS", "OP_SUM"}, 2, sums_both},
     {{"FAST", "OP_SUM"}, 2, sums_fast},
     {{"OP_MIN"}, 1, finds_ends},
     {{"INDEXED", "OP_MIN"}, 2, finds_least},

@@ -4,7 +4,7 @@
  *
  * A strategy puts launches on the queue that write the results of all rows, or, of rows that it cannot do, set bits in
  * `left` (kernels/parts.h, leave_row()). The general kernels `fold` and `join` then do those. It finds offsets that
- * have been checked, and groups in their order.
+ * have been checked, and groups in their order, unless it says that it wants none.
  */
 #ifndef TALLY_GPU_STRATEGY_H
 #define TALLY_GPU_STRATEGY_H
@@ -32,8 +32,7 @@ struct strategy {
     /* Finds its kernels, so that nothing has to be compiled later; NULL: nothing to do. */
     tally_status (*prepare)(struct queue *queue, const struct shaped *s);
     tally_status (*enqueue)(struct parts_run *run);
-    bool
-        unordered; /* groups: it wants no order; elements are then ordered only where it leaves some group */
+    bool unordered; /* groups: it wants no order, and does all of them itself, in words that are 0 before it */
 };
 
 /* Blocks for `blocks` equal pieces of work, as many as the device has at once at most. */

@@ -18,7 +18,7 @@
  * element. Where it did lose something, the thread adds the tile once more, to two doubles, and looks for infinities
  * and NaNs. What two doubles do not hold, and an integer that does not fit, is left to parts.cu, marked.
  */
-#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT GPU_COLUMN_BLOCKS_A_UNIT
 #include "tuning.h"
 
 #include "operators.h"
@@ -48,12 +48,6 @@
 #define ELEMENT_TYPE F16
 #else
 #define ELEMENT_TYPE BF16
-#endif
-#if defined(__CUDACC__)
-#define SELDOM                                                                                     \
-    static __noinline__ __device__ /* what is seldom done keeps its registers to itself */
-#else
-#define SELDOM INLINED
 #endif
 #define ELEMENT_BITS (8 * (u32)sizeof(element))
 #if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
@@ -200,8 +194,27 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
+/* A value's bits, and whether they could not be had. */
+typedef struct lowered {
+    u64 bits;
+    u32 lost;
+} lowered;
+
+SELDOM lowered lower_pair(state a, u64 n, u32 mean, u32 to) {
+    lowered r = {0, 0};
+    r.bits = pair_value(&a, n, mean, to, &r.lost);
+    return r;
+}
+
 PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
-    return pair_value(a, p->rows, op == MEAN, to, lost);
+#if defined(TYPE_F32)
+    if (a->seen == PAIR_MIXED && a->e == 0 && a->s != 0 && op == SUM && to == F32 &&
+        exponent_field(a->s) < HUGE_FIELD)
+        return float_bits((float)a->s); /* most sums */
+#endif
+    const lowered r = lower_pair(*a, p->rows, op == MEAN, to);
+    *lost |= r.lost;
+    return r.bits;
 }
 
 #elif defined(FOLD_SUM) /* integers */

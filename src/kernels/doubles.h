@@ -1,6 +1,11 @@
 /*
- * doubles.h - a sum in two doubles, high + low, that keeps the sign of zeros by itself: a sum that starts at high = -0, low
- * = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. How it is rounded is pair.h's.
+ * doubles.h - values of sums in two doubles, high + low: sums, means, variances and roots.
+ *
+ * A sum that starts at high = -0, low = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. So it keeps
+ * the sign of zeros by itself. How a sum and a mean are rounded is pair.h's.
+ *
+ * A variance, and a root, is worked out as two doubles s + e, off by at most b. Where s + (e - b) and s + (e + b) round to
+ * the same, that is the value, as rounding is monotonic; elsewhere the value is lost. b is 0 where no step has rounded.
  *
  * Whoever includes this has included kernel.h and lower.h.
  */
@@ -8,20 +13,6 @@
 #define TALLY_DOUBLES_H
 
 #include "pair.h"
-
-#define HUGE_FIELD                                                                                 \
-    2023 /* of 2^1000: a thread adds fewer than 2^23 smaller numbers before it flushes */
-
-PURE i32 exponent_field(double x) {
-    return (i32)(double_bits(x) >> 52 & 2047);
-}
-
-/* a + b, and its error. An infinity or a NaN makes a NaN of that. */
-PURE double two_sum(double a, double b, double *error) {
-    const double sum = a + b, t = sum - a;
-    *error = (a - (sum - t)) + (b - t);
-    return sum;
-}
 
 /* The bits of the sum, or of the mean of n > 0 terms, whose exact sum is high + low; `zero` are those of a sum that is
  * 0. *lost where they cannot be had so. */
@@ -32,6 +23,102 @@ PURE u64 doubles_value(double high, double low, u64 n, u32 mean, u32 to, u64 zer
     if (a == 0) return zero;
     if (mean) return pair_quotient(a, r, n, to, lost);
     return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);
+}
+
+/* s + e, off by at most b. */
+typedef struct near {
+    double s, e, b;
+} near;
+
+PURE double magnitude_of(double x) {
+    return double_from(double_bits(x) & ~((u64)1 << 63));
+}
+
+/* a / n, where a.s is 0 or at least 2^-900 in magnitude. The remainder of the division is a double: fused() has it without
+ * an error. What is left may be so small that its quotient underflows; 2^-1000 covers that. */
+PURE near near_quotient(near a, double n) {
+    double t;
+    const double s = two_sum(a.s, a.e, &t), q = s / n;
+    const double rest = fused(-q, n, s) + t, more = rest / n;
+    near to = {q, more, 2 * (a.b / n)};
+    if (rest != 0) to.b += magnitude_of(more) * 0x1p-50 + 0x1p-1000;
+    return to;
+}
+
+/* The root of a positive number. */
+PURE near near_root(near a) {
+    const double s = a.s + a.e, first = square_root(s);
+    double t;
+    const double sum = two_sum(a.s, a.e, &t), left = fused(-first, first, sum) + t;
+    near to = {first, left / (2 * first), a.b / first};
+    if (left != 0) to.b += first * 0x1p-98;
+    return to;
+}
+
+/* The bits of s + e. */
+PURE u64 near_bits(double s, double e, u32 to) {
+    double r;
+    const double a = two_sum(s, e, &r);
+    return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);
+}
+
+/* The value of a positive number. */
+PURE u64 near_value(near a, u32 to, u32 *lost) {
+    const double d = a.b == 0 ? 0 : 2 * a.b + magnitude_of(a.e) * 0x1p-51;
+    const u64 bits = near_bits(a.s, a.e - d, to);
+    if (!(a.s > 0x1p-900 && a.s < 0x1p900) || (d != 0 && near_bits(a.s, a.e + d, to) != bits))
+        *lost = 1;
+    return bits;
+}
+
+/* The bits of the root of the sum of squares, high + low, which is not negative. */
+PURE u64 norm_value(double high, double low, u32 to, u32 *lost) {
+    const near sum = {high, low, 0};
+    if (high == 0) return 0;
+    if (!(high > 0x1p-700 && high < 0x1p900)) *lost = 1;
+    return near_value(near_root(sum), to, lost);
+}
+
+/* Adds x to *s. Returns what that has lost. */
+PURE double add_noting(double *s, double x) {
+    double error;
+    *s = two_sum(*s, x, &error);
+    return error;
+}
+
+/* The bits of the variance of n > 0 elements, or of its root: (n Q - S^2) / (n (n - ddof)), where S = t + u and Q = v + w are
+ * their sum and that of their squares.
+ *
+ * Each product is taken with its error. Where u is 0, all that the numerator consists of is added without
+ * an error, or it is said that there was one. Else what is left out is some 2^-105 of n Q and S^2; 2^-98 covers it. By
+ * Cauchy and Schwarz the numerator is not negative. */
+PURE u64 variance_value(double high, double low, double squares_high, double squares_low, u64 n,
+                        double ddof, u32 root, u32 to, u32 *lost) {
+    const double count = (double)n;
+    double u, w, off, e;
+    const double t = two_sum(high, low, &u), v = two_sum(squares_high, squares_low, &w);
+    const double left = two_sum(count, -ddof, &off), by = count * left;
+    if (ddof >= count) return float_nan_bits(format_of(to));
+    if (off != 0 || n >> 53 != 0 || (v != 0 && !(v > 0x1p-700)) || !(v < 0x1p900 / (count * count)))
+        *lost = 1;
+    const double tt = t * t, nv = count * v, nw = count * w, tu = t * u;
+    near a;
+    a.s = two_sum(nv, -tt, &e);
+    double wrong = magnitude_of(add_noting(&e, fused(count, v, -nv)));
+    wrong += magnitude_of(add_noting(&e, -fused(t, t, -tt)));
+    wrong += magnitude_of(add_noting(&e, nw));
+    wrong += magnitude_of(add_noting(&e, fused(count, w, -nw)));
+    if (t != 0 && !(tt > 0x1p-900)) wrong = 1; /* its error might be no double */
+    a.e = e - 2 * tu;
+    a.b = wrong != 0 || u != 0 ? 0x1p-98 * (nv + tt) : 0;
+    if (a.b == 0 && a.s + a.e == 0) return 0;
+    if (fused(count, left, -by) == 0) {
+        a = near_quotient(a, by);
+    } else {
+        a = near_quotient(a, count);
+        a = near_quotient(a, left);
+    }
+    return near_value(root ? near_root(a) : a, to, lost);
 }
 
 #endif

@@ -16,8 +16,11 @@
  * digit then has above 2^30 goes to the record, where everything goes in the end. What does not fit goes there
  * directly.
  *
- * lower: from records to values. A sum that needs more than two doubles is rounded right all the same; a mean of one, an
- * integer that does not fit, and a sum of 0 with a -0 among its terms, is left to parts.cu, marked.
+ * lower_groups: from records to values. What needs more than two doubles is rounded right all the same; an integer that does
+ * not fit is noted.
+ *
+ * zeros: a sum of 0 with a -0 among its terms is -0 if all terms are. lower_groups writes that, and marks the group; zeros
+ * looks whether there is another term, and makes the value +0. Where no group is marked it does nothing.
  */
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 #include "tuning.h"
@@ -180,7 +183,8 @@ __device__ u32 load_group(const GLOBAL u8 *ids, u32 type, u64 i) {
 INLINED void load_tile(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                        GLOBAL u64 *work, const groups_plan *p, u64 first, tile *t) {
     const GLOBAL element *from = x + (p->x + (i64)first);
-    u32 outside = 0;
+    const u32 checks = !p->skip_outside;
+    u32 outside = NO_GROUP; /* which element of the thread's is, at least */
     if (first + (TILE - 1) * BLOCK < p->n && !p->masked) {
         UNROLL
         for (u32 k = 0; k < TILE; k++)
@@ -193,25 +197,22 @@ INLINED void load_tile(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
             UNROLL
         for (u32 k = 0; k < TILE; k++)
             t->group[k] = load_group(ids, p->ids, first + k * BLOCK);
-    } else
         UNROLL
-    for (u32 k = 0; k < TILE; k++) {
-        const u64 i = first + k * BLOCK;
-        t->e[k] = 0;
-        t->group[k] = NO_GROUP;
-        if (i >= p->n || (p->masked && !mask[p->mask + (i64)i])) continue;
-        t->e[k] = from[k * BLOCK];
-        t->group[k] = load_group(ids, p->ids, i);
-        if (t->group[k] >= p->count && !p->skip_outside) note_least(&work[PARTS_BAD], i);
+        for (u32 k = TILE; k-- > 0;)
+            outside = t->group[k] >= (u32)p->count ? k : outside;
+    } else {
+        UNROLL
+        for (u32 k = 0; k < TILE; k++) {
+            const u64 i = first + k * BLOCK;
+            t->e[k] = 0;
+            t->group[k] = NO_GROUP;
+            if (i >= p->n || (p->masked && !mask[p->mask + (i64)i])) continue;
+            t->e[k] = from[k * BLOCK];
+            t->group[k] = load_group(ids, p->ids, i);
+            if (t->group[k] >= (u32)p->count && k < outside) outside = k;
+        }
     }
-    if (p->skip_outside || p->masked) return;
-    UNROLL
-    for (u32 k = 0; k < TILE; k++)
-        outside |= t->group[k] >= (u32)p->count;
-    if (outside) UNROLL
-    for (u32 k = 0; k < TILE; k++)
-        if (t->group[k] >= (u32)p->count && first + k * BLOCK < p->n)
-            note_least(&work[PARTS_BAD], first + k * BLOCK);
+    if (outside != NO_GROUP && checks) note_least(&work[PARTS_BAD], first + outside * BLOCK);
 }
 
 /* ---- Kernels ------------------------------------------------------------------------------------------ */
@@ -240,25 +241,32 @@ KERNEL many(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask
     }
 }
 
-/* An element as an integer in the window, whose lowest bit is at that position. Where it does not fit, it is 0 and
- * *outside not: a zero, a subnormal number, an infinity and a NaN never do. */
-PURE u64 in_window(element e, u32 window, u32 *outside) {
+/* An element as an integer in the window, whose lowest bit is at that position, if `wanted`. Where it does not fit, it is 0
+ * and *outside not: a zero, a subnormal number, an infinity and a NaN never do. */
+PURE u64 in_window(element e, u32 window, u32 wanted, u32 *outside) {
 #if defined(TYPE_F64)
     const u64 bits = double_bits(e);
     const u32 shift = ((u32)(bits >> 52) & 2047u) - 1 - window;
     const u64 value = ((bits & (((u64)1 << 52) - 1)) | (u64)1 << 52) << (shift & 31);
     *outside = shift > BELOW;
-    return shift > BELOW ? 0 : bits >> 63 ? 0 - value : value;
+    return shift > BELOW || !wanted ? 0 : bits >> 63 ? 0 - value : value;
 #elif defined(FLOATING)
     const u32 bits = float_bits(widen(e)), shift = (bits >> 23 & 255u) - 1 - window;
-    const u64 value = (u64)((bits & 0x7fffffu) | 0x800000u) << (shift & 31);
+    const u32 sign = 0 - (bits >> 31), magnitude = (bits & 0x7fffffu) | 0x800000u;
+    const i32 value = shift > BELOW || !wanted ? 0 : (i32)((magnitude ^ sign) - sign);
     *outside = shift > BELOW;
-    return shift > BELOW ? 0 : bits >> 31 ? 0 - value : value;
+    return (u64)(i64)value << (shift & 31);
 #else
     *outside = 0;
-    return (u64)e;                           /* a negative one gains 2^64 */
+    return wanted ? (u64)e : 0;              /* a negative one gains 2^64 */
 #endif
 }
+
+/* Cells. Copy c of group g is number i = g * copies + c, and its digit d is in cell i * CELL_STEP + d * PLANE(cells), where there
+ * are so many of each digit: digits of three lie side by side, which meets no bank twice; others in planes of their own. Behind
+ * them stand counts. */
+#define CELL_STEP    (DIGITS == 3 ? 3u : 1u)
+#define PLANE(cells) (DIGITS == 3 ? 1u : (cells))
 
 /* Digit d of such an integer: from 0 up to 2^16 - 1, and the highest as its sign is. */
 PURE u32 digit_of(u64 value, u32 d) {
@@ -276,17 +284,19 @@ __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_pla
         i32 carry = 0;
         UNROLL
         for (u32 d = 0; d + 1 < DIGITS; d++) {
-            const i32 own = (i32)cell[d * cells + i] + carry;
+            SHARED u32 *at = cell + i * CELL_STEP + d * PLANE(cells);
+            const i32 own = (i32)*at + carry;
             carry = own >> 16; /* floor */
-            cell[d * cells + i] = (u32)own & 0xffffu;
+            *at = (u32)own & 0xffffu;
         }
-        i32 top = (i32)cell[(DIGITS - 1) * cells + i] + carry;
+        SHARED u32 *at = cell + i * CELL_STEP + (DIGITS - 1) * PLANE(cells);
+        i32 top = (i32)*at + carry;
         if (top >= 1 << 29 || top <= -(1 << 29)) {
             add_record(work, p, i / p->copies, (u64)(top < 0 ? -(i64)top : (i64)top),
                        window + 16 * (DIGITS - 1), top < 0);
             top = 0;
         }
-        cell[(DIGITS - 1) * cells + i] = (u32)top;
+        *at = (u32)top;
     }
 }
 
@@ -297,8 +307,11 @@ __device__ void deliver_cells(const SHARED u32 *cell, GLOBAL u64 *work, const gr
     for (u32 i = threadIdx.x; i < (DIGITS + p->counted) * count; i += BLOCK) {
         const u32 digit = i / count, group = i % count;
         i64 total = 0;
+        const u32 step = digit == DIGITS ? 1 : CELL_STEP;
+        const SHARED u32 *at = cell + (digit == DIGITS ? DIGITS * cells : digit * PLANE(cells)) +
+                               group * p->copies * step;
         for (u32 c = 0; c < p->copies; c++)
-            total += (i32)cell[digit * cells + group * p->copies + c];
+            total += (i32)at[c * step];
         if (digit == DIGITS)
             atomicAdd(work + p->records + COUNTED * p->count + group, (u64)total);
         else
@@ -337,7 +350,7 @@ KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
            const groups_plan plan) {
     __shared__ u32 cell[GROUPS_CELLS];
     const u32 count = (u32)plan.count, cells = count * plan.copies;
-    SHARED u32 *own = cell + threadIdx.x % plan.copies;
+    const u32 copy = threadIdx.x % plan.copies;
     const u64 step = (u64)gridDim.x * (BLOCK * TILE);
     u64 first = (u64)blockIdx.x * (BLOCK * TILE) + threadIdx.x;
     u32 added = 0;
@@ -355,21 +368,24 @@ KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
         UNROLL
         for (u32 k = 0; k < TILE; k++) {
             u32 outside;
-            const u64 value = in_window(t.e[k], window, &outside);
-            SHARED u32 *at = own + t.group[k] * plan.copies;
+            const u32 wanted = t.group[k] < count;
+            const u64 value = in_window(t.e[k], window, wanted, &outside);
+            SHARED u32 *at = cell + ((wanted ? t.group[k] : 0) * plan.copies + copy) * CELL_STEP;
             any |= outside;
-            if (t.group[k] >= count) continue;
+            /* Of most elements the lowest digit is 0. Others are seldom, and a test costs more than an addition of nothing. */
+            if (digit_of(value, 0)) atomicAdd(at, digit_of(value, 0));
             UNROLL
-            for (u32 d = 0; d < DIGITS; d++) {
-                const u32 digit = digit_of(value, d);
-                if (digit) atomicAdd(at + d * cells, digit);
-            }
-            if (plan.counted) atomicAdd(at + DIGITS * cells, 1u);
+            for (u32 d = 1; d < DIGITS; d++)
+                atomicAdd(at + d * PLANE(cells), digit_of(value, d));
         }
+        if (plan.counted) UNROLL
+        for (u32 k = 0; k < TILE; k++)
+            if (t.group[k] < count)
+                atomicAdd(cell + DIGITS * cells + t.group[k] * plan.copies + copy, 1u);
         if (any) UNROLL
         for (u32 k = 0; k < TILE; k++) {
             u32 outside;
-            in_window(t.e[k], window, &outside);
+            in_window(t.e[k], window, 1, &outside);
             if (outside && t.group[k] < count) add_element(work, &plan, t.group[k], t.e[k], 0);
         }
         added += BLOCK * TILE;
@@ -398,9 +414,9 @@ PURE double scaled(u64 x, i32 k) {
            double_from((u64)(k - first + 1023) << 52);
 }
 
-/* A record as two doubles, of which the second is rounded to odd, and the return value then not 0. */
-__device__ u32 load_pair(const GLOBAL u64 *record, u64 count, pair *out) {
-    u32 digit[NUMBER_WORDS];
+/* The magnitude of a record's sum, as digits of 32 bits. Returns whether it is negative; *top is the highest that is not 0,
+ * or -1. */
+__device__ u32 load_digits(const GLOBAL u64 *record, u64 count, u32 *digit, i32 *top) {
     i64 carry = 0;
     for (u32 i = 0; i < RECORD * APART / 32; i++) {
         u32 own = 0;
@@ -417,16 +433,21 @@ __device__ u32 load_pair(const GLOBAL u64 *record, u64 count, pair *out) {
         carry >>= 32;
     }
     const u32 negative = digit[NUMBER_WORDS - 1] >> 31;
-    i32 top = -1;
     u64 one = negative;
+    *top = -1;
     for (u32 i = 0; i < NUMBER_WORDS; i++) {
         if (negative) {
             one += (u64)(~digit[i]);
             digit[i] = (u32)one;
             one >>= 32;
         }
-        if (digit[i]) top = (i32)i;
+        if (digit[i]) *top = (i32)i;
     }
+    return negative;
+}
+
+/* These digits as two doubles, of which the second is rounded to odd, and the return value then not 0. */
+PURE u32 digits_pair(const u32 *digit, i32 top, u32 negative, pair *out) {
     out->s = out->e = 0;
     if (top < 0) return 0;
     const u64 d0 = digit[top], d1 = top > 0 ? digit[top - 1] : 0;
@@ -448,6 +469,21 @@ __device__ u32 load_pair(const GLOBAL u64 *record, u64 count, pair *out) {
     return rest;
 }
 
+/* The bits of the digits' quotient by n < 2^31. Below the digits there are QUOTIENT_WORDS more of the quotient, which then has
+ * 65 bits at least; of the remainder only matters whether there is one. */
+#define QUOTIENT_WORDS 3
+PURE u64 digits_mean(const u32 *digit, i32 top, u32 negative, u64 n, u32 to) {
+    u32 quotient[NUMBER_WORDS + QUOTIENT_WORDS];
+    u64 rest = 0;
+    for (i32 i = top + QUOTIENT_WORDS; i >= 0; i--) {
+        const u64 part = rest << 32 | (i < QUOTIENT_WORDS ? 0 : digit[i - QUOTIENT_WORDS]);
+        quotient[i] = (u32)(part / n);
+        rest = part % n;
+    }
+    return round_digits(format_of(to), negative, quotient, top + 1 + QUOTIENT_WORDS,
+                        LOWEST - 32 * QUOTIENT_WORDS, rest != 0);
+}
+
 #endif
 
 __device__ void store_bits(GLOBAL u8 *to, u32 width, i64 i, u64 bits) {
@@ -459,39 +495,74 @@ __device__ void store_bits(GLOBAL u8 *to, u32 width, i64 i, u64 bits) {
         ((GLOBAL u16 *)to)[i] = (u16)bits;
 }
 
-KERNEL lower(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
+KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
     const u64 step = (u64)gridDim.x * BLOCK;
     if (read_word(&work[PARTS_BAD]) != ~(u64)0) return;
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i < plan.count; i += step) {
         const GLOBAL u64 *record = work + plan.records + i;
-        u32 left = 0;
 #if defined(FLOATING)
+        u32 digit[NUMBER_WORDS];
+        i32 top;
         pair sum;
         const u32 special = (u32)record[SPECIAL * plan.count];
-        const u32 rest = load_pair(record, plan.count, &sum);
+        const u32 negative = load_digits(record, plan.count, digit, &top);
+        const u32 rest = digits_pair(digit, top, negative, &sum);
         const u64 n = plan.counted ? record[COUNTED * plan.count] : 1;
-        sum.seen = (special & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)) | PAIR_MIXED;
-        if (sum.s == 0 && (special & (MINUS_ZERO | PAIR_MIXED)) == MINUS_ZERO) left = 1;
+        sum.seen = special & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
+        if (top >= 0 || (special & (MINUS_ZERO | PAIR_MIXED)) != MINUS_ZERO)
+            sum.seen |= PAIR_MIXED;
+        else
+            leave_row(work, plan.left, i);
 #else
         const u64 low = record[0];
 #endif
         for (u32 v = 0; v < plan.values; v++) {
             const u32 mean = (plan.value[v] & 255) == MEAN, to = plan.value[v] >> 8;
-            u32 lost = 0;
 #if defined(FLOATING)
-            const u64 bits = pair_value(&sum, n, mean, to, &lost);
-            lost |= mean && rest && !(sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS));
+            u32 lost = 0;
+            u64 bits = pair_value(&sum, n, mean, to, &lost);
+            if (mean && (lost || rest) && !(sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)))
+                bits = digits_mean(digit, top, negative, n, to);
+            else if (lost) /* an f64's sum of 2^1000 or more */
+                bits = round_digits(format_of(to), negative, digit, top + 1, LOWEST, 0);
 #elif APART == 32
-            const u64 above = record[plan.count], bits = low + (above << 32);
+            const u64 above = record[plan.count];
+            u64 bits = low + (above << 32);
             const i64 high =
                 ((i64)low >> 63) + ((i64)above >> 32) + (bits < low) + (i64)record[2 * plan.count];
-            lost = !mean && (is_signed(to) ? high != (i64)bits >> 63 : high != 0);
+            const u32 lost = !mean && (is_signed(to) ? high != (i64)bits >> 63 : high != 0);
+            if (lost) {
+                note_least(&work[PARTS_ABSENT],
+                           (i + plan.number_first) * 64 + (plan.first_value + v) * 2);
+                bits = 0;
+            }
 #else
             const u64 bits = mean ? 0 : low; /* there are no means of integers here */
 #endif
-            left |= lost;
             store_bits(out + plan.out[v], width_of(to), plan.out_first + (i64)i, bits);
         }
-        if (left) leave_row(work, plan.left, i);
+    }
+}
+
+/* See above. Who first finds a term that is not -0 writes the values. */
+KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
+             GLOBAL u8 *out, const groups_plan plan) {
+    if (read_word(&work[PARTS_LEFT]) != 0 || read_word(&work[PARTS_BAD]) != ~(u64)0) return;
+    for (u64 first = (u64)blockIdx.x * (BLOCK * TILE) + threadIdx.x; first < plan.n;
+         first += (u64)gridDim.x * (BLOCK * TILE)) {
+        tile t;
+        load_tile(x, ids, mask, work, &plan, first, &t);
+        for (u32 k = 0; k < TILE; k++) {
+            const u32 group = t.group[k];
+            if (group >= (u32)plan.count || !(work[plan.left + group / 64] >> (group % 64) & 1) ||
+                term_of(t.e[k]).special == MINUS_ZERO)
+                continue;
+            GLOBAL u64 *special = work + plan.records + SPECIAL * plan.count + group;
+            if (read_word(special) & PAIR_MIXED || atomicOr(special, (u64)PAIR_MIXED) & PAIR_MIXED)
+                continue;
+            for (u32 v = 0; v < plan.values; v++)
+                store_bits(out + plan.out[v], width_of(plan.value[v] >> 8),
+                           plan.out_first + (i64)group, 0);
+        }
     }
 }

@@ -18,12 +18,13 @@
 typedef struct groups_plan {
     u64 n, count; /* elements, and groups: fewer than 2^31 */
     i64 x, mask, out_first;
+    u64 number_first;         /* and how the first result is counted */
     u64 out[GROUPS_VALUES];   /* the byte where each value's results begin */
     u32 value[GROUPS_VALUES]; /* each value's operator, and from bit 8 on its type */
-    u64 left;                 /* as in parts_plan */
-    u64 records;              /* the word of the work where the groups' records begin */
-    u32 values;
-    u32 ids; /* their type */
+    u64 left; /* the word of the work where a bit for each group says whether it is for `zeros` */
+    u64 records;             /* the word of the work where the groups' records begin */
+    u32 values, first_value; /* how many; which of the problem's the first is */
+    u32 ids;                 /* their type */
     u32 masked, skip_outside;
     u32 counted; /* elements are counted, too, for means */
     u32 copies;  /* of a group's cells in shared memory, a power of two; lanes share them out */

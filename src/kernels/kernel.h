@@ -1,6 +1,7 @@
 /*
  * kernel.h - what the production kernels add to the dialect: how a kernel is declared, loops that are written out
- * or are not, helpers that are inlined however often they are called (what they point to then stays in registers),
+ * or are not, helpers that are inlined however often they are called (what they point to then stays in registers), or, SELDOM,
+ * never are (they take and return values only),
  * words that other blocks or the host write, a multiplication and addition in one, and what a launch has to do with
  * the one before it.
  *
@@ -24,9 +25,11 @@
 #define BOUNDED            __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
 #define KERNEL             extern "C" __global__ void BOUNDED
 #define INLINED            static __forceinline__ __device__
+#define SELDOM             static __noinline__ __device__ /* keeps its registers to itself */
 #define read_word(p)       (*(volatile const u64 *)(p))
 #define write_word(p, v)   ((void)(*(volatile u64 *)(p) = (v)))
 #define fused(a, b, c)     __fma_rn(a, b, c)
+#define square_root(x)     __dsqrt_rn(x)
 #define high_product(a, b) __umul64hi(a, b)
 #elif defined(__OPENCL_VERSION__)
 /* PoCL 3.1 loses what a function that is not inlined writes to shared memory. */
@@ -35,10 +38,12 @@
 #define UNROLL
 #define UNROLL_NOT
 #define INLINED            __device__
+#define SELDOM             __device__
 #define KERNEL             __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)       atomicLoad(p)
 #define write_word(p, v)   atomicStore(p, v)
 #define fused(a, b, c)     fma(a, b, c)
+#define square_root(x)     sqrt(x)
 #define high_product(a, b) mul_hi((u64)(a), (u64)(b))
 OVERLOADED u32 atomicAdd(__local u32 *p, u32 v) {
     return atomic_add(p, v);
@@ -50,10 +55,12 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #define UNROLL
 #define UNROLL_NOT
 #define INLINED            __device__
+#define SELDOM             PURE
 #define KERNEL             __global__ void
 #define read_word(p)       atomicLoad(p)
 #define write_word(p, v)   atomicStore(p, v)
 #define fused(a, b, c)     __builtin_fma(a, b, c)
+#define square_root(x)     __builtin_sqrt(x)
 #define high_product(a, b) ((u64)((unsigned __int128)(a) * (b) >> 64))
 #endif
 

@@ -17,14 +17,26 @@ typedef struct pair {
     u32 seen; /* PAIR_...s; PAIR_MIXED: some term is not -0 */
 } pair;
 
-PURE u32 pair_field(double x) {
-    return (u32)(double_bits(x) >> 52 & 2047);
+/* The exponent as it stands in a double: 2047 in infinities and NaNs. */
+PURE i32 exponent_field(double x) {
+    return (i32)(double_bits(x) >> 52 & 2047);
+}
+
+#define NOT_FINITE 2047
+#define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers add up to a double */
+
+/* a + b, and its error. An infinity or a NaN makes a NaN of that. */
+PURE double two_sum(double a, double b, double *error) {
+    const double sum = a + b, t = sum - a;
+    *error = (a - (sum - t)) + (b - t);
+    return sum;
 }
 
 /* Adds a double. Returns something but 0 where the sum is lost; it then is, for good. Whatever overflows, an infinity or
  * a NaN makes a NaN of the error, which is lost, too. */
 PURE u64 pair_add(double x, double *s, double *e) {
-    const double t = *s + x, b = t - *s, error = (*s - (t - b)) + (x - b);
+    double error;
+    const double t = two_sum(*s, x, &error);
     const double u = *e + error, v = u - *e;
     const u64 wrong =
         (double_bits(v) ^ double_bits(error)) | (double_bits(u - v) ^ double_bits(*e));
@@ -35,7 +47,7 @@ PURE u64 pair_add(double x, double *s, double *e) {
 
 /* Adds any element, with all that there is to be said of it but PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {
-    if (pair_field(x) == 2047)
+    if (exponent_field(x) == NOT_FINITE)
         a->seen |= x != x ? PAIR_NAN : x > 0 ? PAIR_PLUS : PAIR_MINUS;
     else if (pair_add(x, &a->s, &a->e) != 0)
         a->seen |= PAIR_LOST;
@@ -85,14 +97,14 @@ PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
     if ((n & (n - 1)) ==
         0) { /* a power of two: the sum's double, or what is odd about it, says all */
         const double q = a / count;
-        if (pair_field(q) < 200) *lost = 1;
+        if (exponent_field(q) < 200) *lost = 1;
         return to == F64 ? double_bits(q) : pair_shorter(pair_to_odd(q, r), to);
     }
     if (r == 0 && to == F64 && n >> 53 == 0) return double_bits(a / count);
     const double first = a / count, d = (fused(-first, count, a) + r) / count, q = first + d;
-    const double left = fused(-q, count, a);
-    const double rest = left + r, t = rest - left, more = (left - (rest - t)) + (r - t);
-    if (pair_field(q) < 200 || n >> 50 != 0)
+    double more;
+    const double rest = two_sum(fused(-q, count, a), r, &more);
+    if (exponent_field(q) < 200 || n >> 50 != 0)
         *lost = 1; /* what is left over might not be a double */
     if (to == F64) return pair_nearest(q, rest, more, count);
     return pair_shorter(pair_to_odd(q, rest), to);
@@ -102,14 +114,15 @@ PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
 PURE u64 pair_value(const pair *p, u64 n, u32 mean, u32 to, u32 *lost) {
     const float_format f = format_of(to);
     if (p->seen == PAIR_MIXED && p->e == 0 && p->s != 0 && !mean && to >= F32 &&
-        pair_field(p->s) < 2023) /* most sums */
+        exponent_field(p->s) < HUGE_FIELD) /* most sums */
         return to == F64 ? double_bits(p->s) : (u64)float_bits((float)p->s);
     if (p->seen & PAIR_NAN || (p->seen & PAIR_PLUS && p->seen & PAIR_MINUS))
         return float_nan_bits(f);
     if (p->seen & (PAIR_PLUS | PAIR_MINUS)) return float_infinity_bits(f, p->seen & PAIR_MINUS);
     if (n == 0) return mean ? float_nan_bits(f) : 0;
-    const double a = p->s + p->e, t = a - p->s, r = (p->s - (a - t)) + (p->e - t);
-    if (p->seen & PAIR_LOST || pair_field(a) >= 2023) *lost = 1;
+    double r;
+    const double a = two_sum(p->s, p->e, &r);
+    if (p->seen & PAIR_LOST || exponent_field(a) >= HUGE_FIELD) *lost = 1;
     if (a == 0) return p->seen & PAIR_MIXED ? 0 : float_sign(f);
     if (mean) return pair_quotient(a, r, n, to, lost);
     return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);

@@ -15,7 +15,7 @@
  *
  * The type and the parts are read from the plan, so that this is one program for all problems.
  *
- * order: sort puts the elements' numbers into the order of their groups, three bits of the id at a time, each block
+ * order: sort puts the elements' numbers into the order of their groups, four bits of the id at a time, each block
  * its own stretch, and leaves out what is not there. Within a group they stay as they stood.
  */
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
@@ -200,10 +200,9 @@ INLINED void add_double(double x, sum *s, i32 lowest, SHARED u64 *limbs) {
         add_exact(x, lowest, limbs);
         return;
     }
-    const double a = s->high + x, b = a - s->high, c = (s->high - (a - b)) + (x - b);
-    const double d = s->low + c, e = d - s->low, f = (s->low - (d - e)) + (c - e);
-    s->high = a;
-    s->low = d;
+    double e, f;
+    s->high = two_sum(s->high, x, &e);
+    s->low = two_sum(s->low, e, &f);
     if (f != 0) add_exact(f, lowest, limbs);
 }
 
@@ -219,7 +218,7 @@ __device__ void add_special(double x, u32 count, SHARED u64 *limbs) {
 
 INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
     if (double_bits(x) != (u64)1 << 63) c->word[W_MIXED] |= bit;
-    if (exponent_field(x) == 2047)
+    if (exponent_field(x) == NOT_FINITE)
         add_special(x, s.limbs, limbs);
     else
         add_double(x, to, s.lowest, limbs);
@@ -229,7 +228,7 @@ INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *
 INLINED void add_wide(double x, double y, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
     const double product = x * y;
     const i32 field = exponent_field(product);
-    const u32 finite = exponent_field(x) != 2047 && exponent_field(y) != 2047;
+    const u32 finite = exponent_field(x) != NOT_FINITE && exponent_field(y) != NOT_FINITE;
     if (!finite || x == 0 || y == 0) {
         add_term(product, bit, s, c, to, limbs);
     } else if (field >= HUGE_FIELD || field < 1023 - 960) {
@@ -464,10 +463,9 @@ typedef struct brief {
 
 /* Adds a double; `lost` where the two cannot hold it. An infinity or a NaN makes a NaN of the error, which is not 0. */
 INLINED void add_brief(double x, brief *b) {
-    const double a = b->high + x, t = a - b->high, c = (b->high - (a - t)) + (x - t);
-    const double d = b->low + c, e = d - b->low, f = (b->low - (d - e)) + (c - e);
-    b->high = a;
-    b->low = d;
+    double e, f;
+    b->high = two_sum(b->high, x, &e);
+    b->low = two_sum(b->low, e, &f);
     b->lost |= !(f == 0);
     b->mixed |= double_bits(x) != (u64)1 << 63;
 }
@@ -799,13 +797,8 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 
 /* ---- The order of groups ------------------------------------------------------------------------------ */
 
-#define DIGIT_BITS 3
+#define DIGIT_BITS 4
 #define DIGITS     (1u << DIGIT_BITS)
-
-/* Whether anybody wants an order: a strategy that does without one says in `left`, which else is 0, what it has left. */
-__device__ u32 is_wanted(GLOBAL u64 *work, u64 left) {
-    return left == 0 || read_word(&work[PARTS_LEFT]) == 0;
-}
 
 /* An id as an unsigned number, which is 2^63 or more where it is negative. */
 __device__ u64 id_of(const GLOBAL u8 *ids, const parts_plan *p, u64 nth) {
@@ -864,7 +857,6 @@ __device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, u32 pass) {
 KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 counts,
              u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
-    if (!UNIFORM(is_wanted(work, plan.left))) return;
     tally_digits(ids, mask, work, &plan, pass, from, places(work, &plan, pass), tally);
     for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
         u64 total = 0;
@@ -875,9 +867,8 @@ KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 
 }
 
 /* Turns `size` counts into the sum of those before each; by one block. */
-KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size, u64 left) {
+KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
     __shared__ u64 part[BLOCK];
-    if (!UNIFORM(is_wanted(work, left))) return;
     const stretch s = stretch_of(size, 0, 1, threadIdx.x);
     u64 total = 0;
     for (u64 i = s.from; i < s.to; i++)
@@ -906,7 +897,6 @@ KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size, u64 left) {
 KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 to,
                u64 counts, u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
-    if (!UNIFORM(is_wanted(work, plan.left))) return;
     const u64 n = places(work, &plan, pass);
     tally_digits(ids, mask, work, &plan, pass, from, n, tally);
     for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
@@ -933,7 +923,6 @@ KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u6
  * the ids themselves never fall, or it is said which of them does. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
               const parts_plan plan) {
-    if (!is_wanted(work, plan.left)) return;
     const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
     const u64 step = (u64)gridDim.x * BLOCK, first = (u64)blockIdx.x * BLOCK + threadIdx.x;
     for (u64 i = first; i <= plan.rows.count; i += step) {

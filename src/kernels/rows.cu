@@ -1,28 +1,35 @@
 /*
- * rows - reductions of rows, and segments, whose elements lie side by side (parts.h): sums and means, the least and the
- * greatest element, or with INDEXED the index of one of them; compiled for one type and operator.
+ * rows - reductions of rows, and segments, whose elements lie side by side (parts.h), compiled for one type and one
+ * kind of state: sums and means; with LIFT_MAGNITUDE, LIFT_SQUARE or LIFT_MOMENTS sums of magnitudes, of squares, or of
+ * elements and of squares, of which norms and variances are made; the least and the greatest element, or with INDEXED
+ * the index of one of them.
  *
  * Pieces. A block has a piece of the work: so many elements and ends of rows. It goes through its elements in tiles,
  * from a multiple of 16 bytes on, and takes with it what it knows of the row that a tile leaves open. Of a row that
  * pieces cut, each leaves its state on an edge; `join` merges these.
  *
- * A tile within one row: each thread adds up what it loads, until the row, or the piece, ends.
+ * Tiles within one row: each thread adds up what it loads, the second half of a tile while the first is on its way, until
+ * the row, or the piece, ends.
  *
  * Any other tile goes through shared memory, where each thread has a run of neighbouring cells. A word of bits says
- * which of them begin a row. A thread knows the results of rows that lie in its run, and puts each into the cell in
- * which the row begins; what it knows of a row that it ends only, its head, goes to the threads before it, by a suffix
- * scan over the block. The thread in whose run the row begins has the total then. At last neighbouring threads
- * copy neighbouring rows' results from their cells to where the caller wants them.
+ * which of them begin a row; where rows have equal lengths each thread works its own out, else the offsets are read.
+ * A thread knows the results of rows that lie in its run, and puts each into the cell in which the row begins; what it knows
+ * of a row that it ends only, its head, goes to the threads before it, by a suffix scan over the block, of as many steps as the
+ * longest row of the warp needs. The thread in whose run the row begins has the total then. At last neighbouring
+ * threads copy neighbouring rows' results from their cells to where the caller wants them.
  *
  * Sums of floats of up to 32 bits. A thread adds its run's elements as doubles, plainly, and notes the largest and the
  * smallest exponent. If 32 elements' exponents are at most 24 apart, all partial sums are multiples of the smallest
- * one's last bit, and below 2^53 of these: exact. If they are not, the run is added again with the errors kept (doubles.h),
- * as doubles always are. What two doubles cannot hold is left to `fold`.
+ * one's last bit, and below 2^53 of these: exact. Their squares are added with the errors kept, which are added plainly: they
+ * are exact in the same case. If exponents are further apart, the run is added again with the errors of all additions kept, as
+ * doubles always are. What two doubles cannot hold is left to `fold`.
  *
  * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one. So
  * the first element of the highest rank is what is looked for.
  */
-#if defined(OP_SUM) && !defined(FAST)
+#if defined(LIFT_MOMENTS) || defined(LIFT_SQUARE)
+#define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
+#elif defined(OP_SUM) && !defined(FAST)
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 #else
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
@@ -45,12 +52,21 @@
 #define KIND_FAST 1
 #elif defined(OP_SUM) && defined(FLOATING)
 #define KIND_FLOATS 1
+#if !defined(LIFT_SQUARE)
+#define HAS_SUM 1
+#endif
+#if defined(LIFT_SQUARE) || defined(LIFT_MOMENTS)
+#define HAS_SQUARES 1
+#endif
 #elif defined(OP_SUM)
 #define KIND_INTEGERS 1
 #elif defined(INDEXED)
 #define KIND_INDEX 1
 #else
 #define KIND_ENDS 1
+#endif
+#if defined(KIND_FLOATS) && !defined(TYPE_F64)
+#define KIND_SHORT 1 /* floats that are added plainly first */
 #endif
 
 /* ---- Elements and cells ------------------------------------------------------------------------------ */
@@ -94,28 +110,39 @@ PURE u32 placed(u32 u) {
 
 /* ---- What is known of some elements ----------------------------------------------------------------------- */
 
-#if defined(KIND_FLOATS)
-#define STATE                                                                                      \
-    3 /* high and low of a pair; how many elements, and from bit 32 on whether something was lost */
-#elif defined(KIND_INTEGERS) || defined(KIND_INDEX)
-#define STATE 2 /* the sum, and the same; the rank, and the element's number */
+#if defined(LIFT_MOMENTS) && defined(KIND_FLOATS)
+#define STATE   4 /* high and low of two pairs: the sum of elements, and that of squares */
+#define SQUARES 2 /* where the latter is */
+#elif defined(KIND_FLOATS)
+#define STATE   2 /* high and low of a pair */
+#define SQUARES 0
+#elif defined(KIND_INDEX)
+#define STATE 2 /* the rank, and the element's number */
 #elif defined(KIND_ENDS) && CELL == 8
 #define STATE 2 /* the greatest rank and the least */
 #else
-#define STATE 1 /* both in one word; a sum's bits */
+#define STATE 1 /* both in one word; a sum */
 #endif
 
+/* Of sums but fast ones the tag says how many elements they are of, where they lie in one tile, and whether something was
+ * lost. */
 typedef struct state {
     u64 w[STATE];
+    u32 tag;
 } state;
 
-#define LOST ((u64)1 << 32)
-
-/* How many elements a state is of, if it knows. */
+#define LOST  (1u << 31)
+#define EDGED (STATE + 1) /* words of a state on an edge */
 #if defined(KIND_FLOATS) || defined(KIND_INTEGERS)
-#define STATE_COUNT(s) ((u32)(s).w[STATE - 1])
+#define TAGGED 1
 #else
-#define STATE_COUNT(s) 0
+#define TAGGED 0
+#endif
+
+#if TAGGED
+PURE u32 merged_tag(u32 a, u32 b) {
+    return ((a & ~LOST) + (b & ~LOST)) | ((a | b) & LOST);
+}
 #endif
 
 #if defined(KIND_INDEX) || defined(KIND_ENDS)
@@ -170,34 +197,70 @@ ORDER_UNUSED PURE u64 ranked(rank_word r) {
 
 #if defined(KIND_FLOATS)
 
-/* Two pairs; `lost` where two doubles do not hold all. */
-PURE state merge(state a, state b) {
+/* Adds a pair to another. An infinity or a NaN has no low. */
+PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     double e, f, g;
-    const double high = two_sum(double_from(a.w[0]), double_from(b.w[0]), &e);
-    const double both = two_sum(double_from(a.w[1]), double_from(b.w[1]), &f);
-    const double low = two_sum(both, e, &g);
-    const double sum = high + low;
-    state s;
-    s.w[0] = double_bits(low == 0 ? high : sum);
-    s.w[1] = double_bits(low == 0 ? low : low - (sum - high));
-    s.w[2] = ((a.w[2] | b.w[2]) & LOST) + (u32)a.w[2] + (u32)b.w[2];
-    if (!(f == 0 && g == 0)) s.w[2] |= LOST;
-    return s;
+    const double high = two_sum(double_from(a[0]), double_from(b[0]), &e);
+    if (e == 0 && (a[1] | b[1]) == 0) {
+        a[0] = double_bits(high);
+        return;
+    }
+    const u32 is_finite = high - high == 0;
+    const double both = two_sum(double_from(a[1]), double_from(b[1]), &f);
+    const double low = two_sum(both, e, &g), sum = high + low;
+    if (is_finite && !(f == 0 && g == 0)) *tag |= LOST;
+    if (!is_finite || low == 0) {
+        a[0] = double_bits(high);
+        a[1] = 0;
+    } else {
+        a[0] = double_bits(sum);
+        a[1] = double_bits(low - (sum - high));
+    }
+}
+
+PURE state merge(state a, state b) {
+    a.tag = merged_tag(a.tag, b.tag);
+    for (u32 k = 0; k < STATE; k += 2)
+        merge_pair(a.w + k, b.w + k, &a.tag);
+    return a;
 }
 
 PURE state neutral_state(void) {
-    const state s = {{double_bits(-0.0), 0, 0}};
+    state s;
+    for (u32 k = 0; k < STATE; k += 2) {
+        s.w[k] = double_bits(-0.0);
+        s.w[k + 1] = 0;
+    }
+    s.tag = 0;
     return s;
 }
 
-/* Adds without an error, or notes that there was one. */
-PURE void add_wide(double x, state *s) {
+/* Adds to a pair, or notes that this has lost something. */
+PURE void add_to_pair(u64 *a, double x, u32 *tag) {
     double e, f;
-    const double high = two_sum(double_from(s->w[0]), x, &e);
-    const double low = two_sum(double_from(s->w[1]), e, &f);
-    s->w[0] = double_bits(high);
-    s->w[1] = double_bits(low);
-    if (!(f == 0)) s->w[2] |= LOST;
+    const double high = two_sum(double_from(a[0]), x, &e);
+    const double low = two_sum(double_from(a[1]), e, &f);
+    a[0] = double_bits(high);
+    a[1] = double_bits(low);
+    if (!(f == 0)) *tag |= LOST;
+}
+
+/* Adds an element with all errors. The square of an f64 is two doubles, if it is not too small (lift.h). */
+PURE void add_wide(double x, state *s) {
+#if defined(LIFT_MAGNITUDE)
+    x = magnitude_of(x);
+#endif
+#if defined(HAS_SUM)
+    add_to_pair(s->w, x, &s->tag);
+#endif
+#if defined(HAS_SQUARES)
+    const double square = x * x;
+    add_to_pair(s->w + SQUARES, square, &s->tag);
+#if defined(TYPE_F64)
+    add_to_pair(s->w + SQUARES, fused(x, x, -square), &s->tag);
+    if (x != 0 && exponent_field(square) < 1023 - 960) s->tag |= LOST;
+#endif
+#endif
 }
 
 #define PADDING (-(real)0)
@@ -226,23 +289,36 @@ INLINED void add(known *k, element e, u32 at) {
 #define PADDING SIGN
 #endif
 typedef struct known {
-    double sum;
-    u32 least, most; /* 2 |x| - 1 of those that are not 0, and |x|, both as bits */
+    double sum, square, rest; /* of elements; of squares, and the errors of that */
+    u32 least, most;          /* 2 |x| - 1 of those that are not 0, and |x|, both as bits */
 } known;
 PURE void begin(known *k, u32 at) {
-    k->sum = -0.0;
+    k->sum = k->square = -0.0;
+    k->rest = 0;
     k->least = ~0u;
     k->most = 0;
 }
 INLINED void add(known *k, element e, u32 at) {
     const real x = widen(e);
     const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
+#if defined(LIFT_MAGNITUDE)
+    k->sum += (double)float_from(magnitude);
+#elif defined(HAS_SUM)
     k->sum += (double)x;
+#endif
+#if defined(HAS_SQUARES)
+    double error;
+    k->square = two_sum(k->square, (double)x * (double)x, &error);
+    k->rest += error;
+#endif
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
 /* Whether the sum of at most 32 elements is exact: |x| < 2^(24 + their largest field) units, 32 of them less than
- * 2^(29 + that), and all are multiples of 2^(the smallest field) of these. Infinities and NaNs give what they should. */
+ * 2^(29 + that), and all are multiples of 2^(the smallest field) of these. And so that of their squares: with fields
+ * most and least, in units of 2^(2 least) of the square of the smallest unit, 32 squares are less than 2^(2 (most - least) + 53),
+ * an error of their sum is at most half of that times 2^-52, 32 of them less than 2^(2 (most - least) + 5), and all are
+ * integers. Infinities and NaNs give what they should. */
 PURE u32 is_sure(const known *k) {
     const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
     return high <= low + 24 || high == 255;
@@ -276,11 +352,11 @@ INLINED void add(known *k, element e, u32 at) {
     *k += widen(e);
 }
 PURE state merge(state a, state b) {
-    const state s = {{SUM_BITS(SUM_FROM(a.w[0]) + SUM_FROM(b.w[0]))}};
+    const state s = {{SUM_BITS(SUM_FROM(a.w[0]) + SUM_FROM(b.w[0]))}, 0};
     return s;
 }
 PURE state neutral_state(void) {
-    const state s = {{0}};
+    const state s = {{0}, 0};
     return s;
 }
 
@@ -291,29 +367,29 @@ PURE state neutral_state(void) {
 #define cell_of(e)    ((u64)(e))
 typedef state known; /* all but the count */
 PURE state neutral_state(void) {
-    const state s = {{0, 0}};
+    const state s = {{0}, 0};
     return s;
 }
 PURE void begin(known *k, u32 at) {
     *k = neutral_state();
 }
 /* a + b; LOST where that is no 64-bit number of the type. */
-PURE u64 add_checked(u64 a, u64 b, u64 *flags) {
+PURE u64 add_checked(u64 a, u64 b, u32 *tag) {
     const u64 sum = a + b;
 #if defined(TYPE_U64)
-    if (sum < a) *flags |= LOST;
+    if (sum < a) *tag |= LOST;
 #elif defined(TYPE_I64)
-    if (((a ^ sum) & (b ^ sum)) >> 63) *flags |= LOST;
+    if (((a ^ sum) & (b ^ sum)) >> 63) *tag |= LOST;
 #endif
     return sum;
 }
 INLINED void add(known *k, element e, u32 at) {
-    k->w[0] = add_checked(k->w[0], (u64)e, &k->w[1]);
+    k->w[0] = add_checked(k->w[0], (u64)e, &k->tag);
 }
 PURE state merge(state a, state b) {
     state s;
-    s.w[1] = ((a.w[1] | b.w[1]) & LOST) + (u32)a.w[1] + (u32)b.w[1];
-    s.w[0] = add_checked(a.w[0], b.w[0], &s.w[1]);
+    s.tag = merged_tag(a.tag, b.tag);
+    s.w[0] = add_checked(a.w[0], b.w[0], &s.tag);
     return s;
 }
 
@@ -346,6 +422,7 @@ PURE known known_of(state s) {
 }
 PURE state state_of(known k) {
     state s;
+    s.tag = 0;
 #if CELL == 8
     s.w[0] = k.most;
     s.w[1] = k.least;
@@ -392,60 +469,126 @@ PURE state merge(state a, state b) {
     return b.w[0] > a.w[0] || (b.w[0] == a.w[0] && b.w[1] < a.w[1]) ? b : a;
 }
 PURE state neutral_state(void) {
-    const state s = {{0, ~(u64)0}};
+    const state s = {{0, ~(u64)0}, 0};
     return s;
 }
 
 #endif
-
 /* The state of n elements that a thread knows; `start` is the number of the tile's first one. Sums of floats may have to
  * be added again (again()). */
 PURE state finish(const known *k, u32 n, u64 start) {
-#if defined(KIND_FLOATS) && defined(TYPE_F64)
+#if defined(KIND_SHORT)
+    state s;
+#if defined(HAS_SUM)
+    s.w[0] = double_bits(k->sum);
+    s.w[1] = 0;
+#endif
+#if defined(HAS_SQUARES)
+    s.w[SQUARES] = double_bits(k->square);
+    s.w[SQUARES + 1] = double_bits(k->rest);
+#endif
+    s.tag = n;
+#elif TAGGED
     state s = *k;
-    s.w[2] += n;
-#elif defined(KIND_FLOATS)
-    const state s = {{double_bits(k->sum), 0, n}};
+    s.tag += n;
 #elif defined(KIND_FAST)
-    const state s = {{SUM_BITS(*k)}};
-#elif defined(KIND_INTEGERS)
-    state s = *k;
-    s.w[1] += n;
+    const state s = {{SUM_BITS(*k)}, 0};
 #elif defined(KIND_ENDS)
     const state s = state_of(*k);
 #else
-    const state s = {{k->best, start + k->at}};
+    const state s = {{k->best, start + k->at}, 0};
 #endif
     return s;
 }
 
-/* A result's bits as they fit a cell, of the v-th value. An index is that of the element's cell, or within the row. */
-PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
-#if defined(KIND_FLOATS) || defined(KIND_INTEGERS) || defined(KIND_ENDS)
-    const u32 op = p->lower.value[v] & 255;
+/* ---- From states to values -------------------------------------------------------------------------------- */
+
+/* The type of values: that of the elements, but for integers' sums and means, and indices. */
+#if defined(TYPE_F64)
+#define VALUE_TYPE(p, v) F64
+#elif defined(TYPE_F32)
+#define VALUE_TYPE(p, v) F32
+#elif defined(TYPE_BF16)
+#define VALUE_TYPE(p, v) BF16
+#elif defined(TYPE_F16)
+#define VALUE_TYPE(p, v) F16
+#else
+#define VALUE_TYPE(p, v) ((p)->lower.value[v] >> 8)
 #endif
-#if defined(KIND_FLOATS) || defined(KIND_FAST) || (defined(KIND_ENDS) && defined(FLOATING))
-    const u32 to = p->lower.value[v] >> 8;
+#define VALUE_OP(p, v) ((p)->lower.value[v] & 255)
+#if defined(KIND_INDEX) || defined(KIND_INTEGERS)
+#define VALUE_WIDTH(p, v) width_of((p)->lower.value[v] >> 8)
+#else
+#define VALUE_WIDTH(p, v) (8 * (u32)sizeof(element))
 #endif
+
+/* A value's bits as they fit a cell, and whether they could not be had. */
+typedef struct lowered {
+    u64 bits;
+    u32 lost;
+} lowered;
+
 #if defined(KIND_FLOATS)
-    *lost |= (s.w[2] & LOST) != 0;
-    const u64 zero = s.w[0] == double_bits(-0.0) ? float_sign(format_of(to)) : 0;
-#if !defined(TYPE_F64)
-    const double sum = double_from(s.w[0]);
-    if (s.w[1] == 0 && op == SUM && to == F32)
-        return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
+/* The value of n > 0 elements. `correction` and `exponent` are the plan's: the variance's ddof. */
+SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent) {
+    const u32 to = VALUE_TYPE(p, v);
+    const double high = double_from(s.w[0]), low = double_from(s.w[1]);
+    const float_format f = format_of(to);
+    lowered r = {0, (s.tag & LOST) != 0};
+    if (high - high != 0) { /* an infinity, a NaN, or an f64 too many */
+#if defined(TYPE_F64)
+        r.lost = 1;
+#else
+        r.bits = high == high && op != VAR && op != STD ? float_infinity_bits(f, high < 0)
+                                                        : float_nan_bits(f);
 #endif
-    return doubles_value(double_from(s.w[0]), double_from(s.w[1]), n, op == MEAN, to, zero, lost);
+        return r;
+    }
+#if defined(HAS_SQUARES)
+    const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
+    if (op == SUMSQ) {
+        r.bits = doubles_value(square, rest, n, 0, to, 0, &r.lost);
+    } else if (op == NORM2) {
+        r.bits = norm_value(square, rest, to, &r.lost);
+    } else if (op == VAR || op == STD) {
+        const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
+        const double ddof =
+            (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
+        if (is_far && correction != 0) r.lost = 1;
+        r.bits = variance_value(high, low, square, rest, n, ddof, op == STD, to, &r.lost);
+    } else
+#endif
+        r.bits = doubles_value(high, low, n, op == MEAN, to,
+                               s.w[0] == double_bits(-0.0) ? float_sign(f) : 0, &r.lost);
+    return r;
+}
+#endif
+
+/* The v-th value of n elements. An index is that of the element's cell, or within the row. */
+PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
+#if defined(KIND_FLOATS)
+#if defined(TYPE_F32) && !defined(HAS_SQUARES)
+    const double sum = double_from(s.w[0]);
+    if (s.w[1] == 0 && VALUE_OP(p, v) != MEAN && !(s.tag & LOST))
+        return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
+#elif !defined(HAS_SQUARES) && defined(TYPE_F64)
+    const double sum = double_from(s.w[0]) + double_from(s.w[1]);
+    if (VALUE_OP(p, v) != MEAN && !(s.tag & LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD)
+        return double_bits(sum);
+#endif
+    const lowered r = lower_floats(s, n, VALUE_OP(p, v), p->lower.ddof, p->lower.exponent);
+    *lost |= r.lost;
+    return r.bits;
 #elif defined(KIND_FAST)
 #if defined(TYPE_F64)
     const float_format mine = {52, 1023};
 #else
     const float_format mine = {23, 127};
 #endif
-    return round_float(format_of(to), mine, s.w[0]);
+    return round_float(format_of(VALUE_TYPE(p, v)), mine, s.w[0]);
 #elif defined(KIND_INTEGERS)
-    *lost |= (s.w[1] & LOST) != 0;
-    if (op == SUM) return s.w[0];
+    *lost |= (s.tag & LOST) != 0;
+    if (VALUE_OP(p, v) == SUM) return s.w[0];
 #if defined(SIGNED_TYPE)
     const double sum = (double)(i64)s.w[0];
 #else
@@ -456,9 +599,9 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
 #elif defined(KIND_ENDS)
     const known k = known_of(s);
 #if defined(FLOATING)
-    if (k.most > RANK_MOST) return float_nan_bits(format_of(to));
+    if (k.most > RANK_MOST) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
 #endif
-    return ranked(op == MAX ? k.most : k.least);
+    return ranked(VALUE_OP(p, v) == MAX ? k.most : k.least);
 #else
     return s.w[1];
 #endif
@@ -469,22 +612,21 @@ PURE u64 lower_nothing(const parts_plan *p, u32 v, u32 *lost) {
 #if defined(KIND_INDEX)
     *lost = 1;
     return 0;
-#else
-    const u32 op = p->lower.value[v] & 255;
-#if defined(KIND_ENDS) && defined(FLOATING)
-    return float_infinity_bits(format_of(p->lower.value[v] >> 8), op == MAX);
+#elif defined(KIND_ENDS) && defined(FLOATING)
+    return float_infinity_bits(format_of(VALUE_TYPE(p, v)), VALUE_OP(p, v) == MAX);
 #elif defined(KIND_ENDS)
-    return ranked(op == MAX ? 0 : RANK_ALL);
+    return ranked(VALUE_OP(p, v) == MAX ? 0 : RANK_ALL);
 #else
-    return op == MEAN ? float_nan_bits(format_of(p->lower.value[v] >> 8)) : 0;
-#endif
+    return VALUE_OP(p, v) == MEAN || VALUE_OP(p, v) == VAR || VALUE_OP(p, v) == STD
+               ? float_nan_bits(format_of(VALUE_TYPE(p, v)))
+               : 0;
 #endif
 }
 
 /* ---- Results ---------------------------------------------------------------------------------------------- */
 
 __device__ void put(GLOBAL u8 *out, const parts_plan *p, u32 v, u64 row, u64 bits) {
-    const u32 width = width_of(p->lower.value[v] >> 8);
+    const u32 width = VALUE_WIDTH(p, v);
     const i64 at = p->out_first + (i64)row * (p->keeps ? p->kept[0].out : 1);
     out += p->out[v];
     if (width == 64)
@@ -506,6 +648,7 @@ PURE u64 index_of(const parts_plan *p, u64 at, u64 start) {
 __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                           u64 n, state s) {
     u32 lost = 0;
+    UNROLL_NOT
     for (u32 v = 0; v < p->lower.values; v++) {
         u64 bits = lower_state(p, s, n, v, &lost);
 #if defined(KIND_INDEX)
@@ -531,8 +674,8 @@ typedef struct block {
     u64 next;          /* ... and the number of the element where it does */
     u32 last;          /* the cell in which the last row of the tile begins; NOWHERE: none does */
     u32 open;          /* it goes on behind the tile */
-    u32 crosses;       /* a row goes on from one run to the next */
-    u32 any_lost;
+    u32 crosses[2]; /* a row goes on from one run to the next; in this tile, and in the one after */
+    u32 any_lost[2];
     u32 count[2];
 } block;
 
@@ -544,123 +687,167 @@ __device__ void set_cell(SHARED block *b, u32 c, cell value) {
     b->tile[placed(c / CELLS)].c[c % CELLS] = value;
 }
 
-#if defined(KIND_FLOATS) && !defined(TYPE_F64)
+#if defined(KIND_SHORT)
 /* The sum of cells [from, to) of the tile, with errors kept. */
 __device__ state again(const SHARED block *b, u32 from, u32 to) {
     state s = neutral_state();
     UNROLL_NOT
     for (u32 c = from; c < to; c++)
         add_wide((double)widen(element_of(b->tile[placed(c / CELLS)].c[c % CELLS])), &s);
-    s.w[2] += to - from;
+    s.tag += to - from;
     return s;
 }
 #endif
 
-/* Puts the results of a row that begins in cell `from` and has n elements there. */
+/* Puts the results of a row that begins in cell `from` and has n elements there. A row has room for as many values as
+ * elements, and for both ends of one element. */
 __device__ void put_cells(SHARED block *b, const parts_plan *p, state s, u32 from, u64 n, u64 start,
                           u32 *lost) {
     u32 bad = 0;
+    UNROLL_NOT
     for (u32 v = 0; v < p->lower.values; v++) {
         const u64 bits = lower_state(p, s, n, v, &bad);
 #if defined(KIND_INDEX)
         set_cell(b, from, (cell)(bits - start));
-#else
+#elif defined(KIND_ENDS)
         if (v == 0 || n > 1) set_cell(b, from + v, (cell)bits);
+#else
+        bad |= v >= n;
+        if (v < n) set_cell(b, from + v, (cell)bits);
 #endif
     }
     if (bad) *lost |= 1u << (from % RUN);
 }
 
-/* Which tile a thread is in. */
+/* Which tile a thread is in. Its first cell's element has the number `start`, which lies at a multiple of 16 bytes, and
+ * before number 0 perhaps; there are those of cells [lead, cells). */
 typedef struct place {
-    const GLOBAL element *
-        x; /* a multiple of 16 bytes; here elements are counted from it, so that element number 0 ... */
-    u64 skew;     /* ... is this one */
-    u64 start;    /* the tile's first cell's element, */
-    u64 from, to; /* and those of its elements that there are */
+    const GLOBAL element *x; /* number 0 */
+    u64 start;
+    u32 lead, cells;
 } place;
 
-/* The thread's k-th load of the tile, of which only [from, to) is there. */
+PURE const GLOBAL element *tile_of(place at) {
+    return at.x + (i64)at.start;
+}
+
+PURE u32 is_full(place at) {
+    return at.lead == 0 && at.cells == TILE;
+}
+
+/* The thread's k-th load of the tile, of which not all is there. */
 __device__ pack load_some(place at, u32 k) {
-    const u64 w = at.start / PACK + k * BLOCK + threadIdx.x, first = w * PACK;
+    const GLOBAL element *tile = tile_of(at);
+    const u32 c = (k * BLOCK + threadIdx.x) * PACK;
     pack t;
-    if (first >= at.from && first + PACK <= at.to) {
-        t.all = ((const GLOBAL uint4 *)at.x)[w];
+    if (c >= at.lead && c + PACK <= at.cells) {
+        t.all = ((const GLOBAL uint4 *)tile)[c / PACK];
     } else {
         UNROLL
         for (u32 i = 0; i < PACK; i++) {
-            const u64 j = first + i;
+            const u32 j = c + i;
 #if defined(KIND_ENDS)
-            t.e[i] = at.x[j < at.from ? at.from : j >= at.to ? at.to - 1 : j];
+            t.e[i] = tile[j < at.lead ? at.lead : j >= at.cells ? at.cells - 1 : j];
 #else
-            t.e[i] = j >= at.from && j < at.to ? at.x[j] : (element)PADDING;
+            t.e[i] = j >= at.lead && j < at.cells ? tile[j] : (element)PADDING;
 #endif
         }
     }
     return t;
 }
 
-INLINED void load_tile(pack *t, place at) {
-    if (at.from == at.start && at.to == at.start + TILE) {
-        const GLOBAL uint4 *packs = (const GLOBAL uint4 *)(at.x + at.start) + threadIdx.x;
-        UNROLL
-        for (u32 i = 0; i < LOADS; i++)
-            t[i].all = packs[i * BLOCK];
-    } else {
-        UNROLL
-        for (u32 i = 0; i < LOADS; i++)
-            t[i] = load_some(at, i);
-    }
-}
-
-/* The thread's part of a tile within one row. *wide: the thread does not even try to add floats without their errors,
- * as this has failed before. */
-INLINED state add_loads(place at, u32 *wide) {
-    pack t[LOADS];
-#if defined(KIND_FLOATS) && !defined(TYPE_F64)
-    if (!*wide)
-#endif
-    {
-        known k;
-        load_tile(t, at);
-        begin(&k, at.from > at.start + threadIdx.x * PACK ? (u32)(at.from - at.start)
-                                                          : threadIdx.x * PACK);
-        UNROLL
-        for (u32 i = 0; i < LOADS; i++)
-            UNROLL
-        for (u32 e = 0; e < PACK; e++)
-            add(&k, t[i].e[e], (i * BLOCK + threadIdx.x) * PACK + e);
-#if defined(KIND_FLOATS) && !defined(TYPE_F64)
-        *wide = !is_sure(&k);
-        if (!*wide)
-#endif
-            return finish(&k, 0, at.start - at.skew);
-    }
-#if defined(KIND_FLOATS) && !defined(TYPE_F64)
-    state s = neutral_state();
-    load_tile(t, at);
+/* Adds loads [first, first + LOADS / 2) of a tile. */
+INLINED void add_half(known *k, const pack *t, u32 first) {
     UNROLL
-    for (u32 i = 0; i < LOADS; i++)
+    for (u32 i = 0; i < LOADS / 2; i++)
         UNROLL
     for (u32 e = 0; e < PACK; e++)
-        add_wide((double)widen(t[i].e[e]), &s);
-    return s;
-#endif
+        add(k, t[i].e[e], ((first + i) * BLOCK + threadIdx.x) * PACK + e);
 }
 
-/* Brings the tile into shared memory. */
-INLINED void load_cells(SHARED block *b, place at) {
-    pack t[LOADS];
-    load_tile(t, at);
+/* A thread's first or second half of the loads of a tile that is all there. */
+INLINED void load_half(pack *t, const GLOBAL element *tile, u32 first) {
+    const GLOBAL uint4 *packs = (const GLOBAL uint4 *)tile + threadIdx.x;
     UNROLL
-    for (u32 i = 0; i < LOADS; i++)
+    for (u32 i = 0; i < LOADS / 2; i++)
+        t[i].all = packs[(first + i) * BLOCK];
+}
+
+#if defined(KIND_SHORT)
+/* The thread's part of a tile, with errors kept. */
+INLINED state add_loads_wide(const GLOBAL element *tile) {
+    state s = neutral_state();
+    pack t[LOADS / 2];
+    UNROLL_NOT
+    for (u32 first = 0; first < LOADS; first += LOADS / 2) {
+        load_half(t, tile, first);
         UNROLL
+        for (u32 i = 0; i < LOADS / 2; i++)
+            UNROLL
+        for (u32 e = 0; e < PACK; e++)
+            add_wide((double)widen(t[i].e[e]), &s);
+    }
+    return s;
+}
+#endif
+
+/* The thread's part of `count` tiles within one row, of which the first begins at `at`. */
+INLINED state add_tiles(place at, u64 count) {
+    const GLOBAL element *tile = tile_of(at);
+    state mine = neutral_state();
+    u32 wide = 0; /* do not even try to add without errors, as this has failed before */
+    pack one[LOADS / 2], two[LOADS / 2];
+    load_half(one, tile, 0);
+    for (; count > 0; count--) {
+        const GLOBAL element *now = tile;
+        state s;
+        tile += TILE;
+        if (!wide) {
+            known k;
+            begin(&k, threadIdx.x * PACK);
+            load_half(two, now, LOADS / 2);
+            add_half(&k, one, 0);
+            if (count > 1) load_half(one, tile, 0);
+            add_half(&k, two, LOADS / 2);
+            s = finish(&k, 0, at.start);
+#if defined(KIND_SHORT)
+            wide = !is_sure(&k);
+#endif
+        }
+#if defined(KIND_SHORT)
+        if (wide) s = add_loads_wide(now);
+#endif
+        mine = merge(mine, s);
+        at.start += TILE;
+    }
+    return mine;
+}
+
+/* Puts the i-th load of a tile into shared memory. */
+INLINED void put_load(SHARED block *b, pack t, u32 i) {
+    UNROLL
     for (u32 q = 0; q < SPREAD; q++) {
         unit u;
         UNROLL
         for (u32 c = 0; c < CELLS; c++)
-            u.c[c] = (cell)cell_of(t[i].e[q * CELLS + c]);
+            u.c[c] = (cell)cell_of(t.e[q * CELLS + c]);
         b->tile[placed((i * BLOCK + threadIdx.x) * SPREAD + q)].all = u.all;
+    }
+}
+
+/* Brings the tile there. */
+INLINED void load_cells(SHARED block *b, place at) {
+    if (is_full(at)) {
+        pack t[LOADS];
+        load_half(t, tile_of(at), 0);
+        load_half(t + LOADS / 2, tile_of(at), LOADS / 2);
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++)
+            put_load(b, t[i], i);
+    } else if (at.lead < at.cells) {
+        UNROLL_NOT
+        for (u32 i = 0; i < LOADS; i++)
+            put_load(b, load_some(at, i), i);
     }
 }
 
@@ -675,48 +862,43 @@ typedef struct found {
  * cells [lead, cells), and others before and behind that change nothing. */
 INLINED void walk(SHARED block *b, const parts_plan *p, u64 start, u32 lead, u32 cells, u32 starts,
                   found *f, u32 *lost) {
-    const u32 base = threadIdx.x * RUN;
-    u32 from = base, own = 0;
+    const u32 base = threadIdx.x * RUN, end = base + RUN < cells ? base + RUN : cells;
+    const u32 others = (1u << (CELLS - 1)) - 1; /* the cells of a unit but for the first */
+    u32 from = base, own = 0, c = base;
     known k;
     begin(&k, base < lead ? lead : base);
     UNROLL_NOT
-    for (u32 u = 0; u <= UNITS; u++) {
-        const u32 bits = u == UNITS ? 1 : starts >> (u * CELLS) & ((1u << CELLS) - 1);
-        const unit t = b->tile[placed(threadIdx.x * UNITS + (u < UNITS ? u : 0))];
-        if (bits == 0) {
+    for (;;) {
+        const u32 is_done = c >= end, ahead = is_done ? 0 : starts >> (c - base);
+        if (is_done || ahead & 1) {
+            const u32 to = is_done ? end : c;
+            state s = finish(&k, to - from, start);
+#if defined(KIND_SHORT)
+            if (!is_sure(&k)) s = again(b, from, to);
+#endif
+            if (!own)
+                f->head = s;
+            else if (is_done)
+                f->tail = s;
+            else
+                put_cells(b, p, s, from, to - from, start, lost);
+            if (is_done) break;
+            from = c;
+            own = 1;
+            begin(&k, c);
+        }
+        if (c % CELLS == 0 && !(ahead >> 1 & others)) {
+            const unit t = b->tile[placed(c / CELLS)];
             UNROLL
             for (u32 e = 0; e < CELLS; e++)
-                add(&k, element_of(t.c[e]), base + u * CELLS + e);
-            continue;
-        }
-        UNROLL
-        for (u32 e = 0; e < CELLS; e++) {
-            const u32 here = base + u * CELLS + e;
-            if (bits >> e & 1) {
-                const u32 to = here < cells ? here : cells;
-                state s = finish(&k, to - from, start);
-#if defined(KIND_FLOATS) && !defined(TYPE_F64)
-                if (!is_sure(&k)) s = again(b, from, to);
-#endif
-                if (u == UNITS) {
-                    if (own)
-                        f->tail = s;
-                    else
-                        f->head = s;
-                    f->last = from;
-                    break;
-                }
-                if (own)
-                    put_cells(b, p, s, from, here - from, start, lost);
-                else
-                    f->head = s;
-                from = here;
-                own = 1;
-                begin(&k, here);
-            }
-            if (u < UNITS) add(&k, element_of(t.c[e]), here);
+                add(&k, element_of(t.c[e]), c + e);
+            c += CELLS;
+        } else {
+            add(&k, element_of(get_cell(b, c)), c);
+            c++;
         }
     }
+    f->last = own ? from : NOWHERE;
 }
 
 INLINED state shuffle_down_state(state s, u32 delta, SHARED u64 *exchange) {
@@ -724,7 +906,25 @@ INLINED state shuffle_down_state(state s, u32 delta, SHARED u64 *exchange) {
     UNROLL
     for (u32 i = 0; i < STATE; i++)
         t.w[i] = __shfl_down_sync(FULL_WARP, s.w[i], delta);
+    t.tag = TAGGED ? __shfl_down_sync(FULL_WARP, s.tag, delta) : 0;
     return t;
+}
+
+/* Bit i: lane i says yes. */
+INLINED u32 warp_votes(u32 yes) {
+#if defined(__CUDACC__)
+    return __ballot_sync(FULL_WARP, yes);
+#else
+    u32 votes = (u32)(yes != 0) << (threadIdx.x % WARP);
+    for (u32 lanes = 1; lanes < WARP; lanes *= 2)
+        votes |= __shfl_xor_sync(FULL_WARP, votes, lanes);
+    return votes;
+#endif
+}
+
+/* The number of the lowest bit that is set; 32: none is. */
+PURE u32 lowest_bit(u32 w) {
+    return w == 0 ? 32 : 31 - leading_zeros(w & (0 - w));
 }
 
 /* Behind each thread: of the runs that follow, up to and with the first in which a row begins, the heads. *first, of
@@ -732,35 +932,35 @@ INLINED state shuffle_down_state(state s, u32 delta, SHARED u64 *exchange) {
 INLINED state heads_behind(SHARED block *b, state head, u32 begins, state *first,
                            SHARED u64 *exchange) {
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const u32 votes = warp_votes(begins);
+    const u32 mine = lowest_bit(votes >> lane); /* how many lanes on a row begins */
     state s = head;
-    u32 over = begins;
-    for (u32 delta = 1; delta < WARP; delta *= 2) {
+    u32 open = ~votes; /* lanes that have not met one yet */
+    UNROLL_NOT
+    for (u32 delta = 1; delta < WARP && open; delta *= 2) {
         const state other = shuffle_down_state(s, delta, exchange);
-        const u32 other_over = __shfl_down_sync(FULL_WARP, over, delta);
-        if (lane + delta < WARP && !over) {
-            s = merge(s, other);
-            over = other_over;
-        }
+        if (lane + delta < WARP && delta <= mine) s = merge(s, other);
+        open &= open >> delta;
     }
     if (lane == 0) {
         b->warp[warp] = s;
-        b->begins[warp] = over;
+        b->begins[warp] = votes != 0;
     }
     __syncthreads();
     state behind = shuffle_down_state(s, 1, exchange);
-    u32 behind_over = __shfl_down_sync(FULL_WARP, over, 1);
-    if (lane == WARP - 1) {
-        behind = neutral_state();
-        behind_over = 0;
-    }
-    for (u32 w = warp + 1; w < WARPS && !behind_over; w++) {
+    if (lane == WARP - 1) behind = neutral_state();
+    u32 is_met = votes >> lane >> 1 != 0;
+    UNROLL_NOT
+    for (u32 w = warp + 1; w < WARPS && !is_met; w++) {
         behind = merge(behind, b->warp[w]);
-        behind_over = b->begins[w];
+        is_met = b->begins[w];
     }
     *first = s;
-    for (u32 w = 1; w < WARPS && threadIdx.x == 0 && !over; w++) {
+    is_met = votes != 0;
+    UNROLL_NOT
+    for (u32 w = 1; w < WARPS && threadIdx.x == 0 && !is_met; w++) {
         *first = merge(*first, b->warp[w]);
-        over = b->begins[w];
+        is_met = b->begins[w];
     }
     return behind;
 }
@@ -768,6 +968,7 @@ INLINED state heads_behind(SHARED block *b, state head, u32 begins, state *first
 /* Thread 0 learns what all threads of the block know. */
 INLINED state merge_all(SHARED block *b, state s, SHARED u64 *exchange) {
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    UNROLL_NOT
     for (u32 delta = 1; delta < WARP; delta *= 2) {
         const state other = shuffle_down_state(s, delta, exchange);
         if (lane + delta < WARP) s = merge(s, other);
@@ -775,12 +976,49 @@ INLINED state merge_all(SHARED block *b, state s, SHARED u64 *exchange) {
     __syncthreads();
     if (lane == 0) b->warp[warp] = s;
     __syncthreads();
+    UNROLL_NOT
     for (u32 w = 1; w < WARPS && threadIdx.x == 0; w++)
         s = merge(s, b->warp[w]);
     return s;
 }
 
 /* ---- Rows of a tile --------------------------------------------------------------------------------------------- */
+
+/* The rows that begin in a tile, as all threads know them. */
+typedef struct opened {
+    u64 until, next; /* the first row that begins behind it, and where it does */
+    u32 count;       /* how many there are, where rows have equal lengths */
+    u32 each, cell;  /* their length, or more than a tile; the cell in which the first begins */
+    u32 last,
+        open; /* the cell in which the last begins, or NOWHERE; whether it goes on behind the tile */
+} opened;
+
+/* Rows of equal lengths, of which the next begins at element `next`. */
+PURE opened equal_rows(const parts_plan *p, u64 row, u64 end, u64 next, place at) {
+    const u64 each = p->rows.each;
+    opened o = {row, next, 0, each > TILE ? 2 * TILE : (u32)each, 0, NOWHERE, 0};
+    if (row >= end || next - at.start >= at.cells) return o;
+    o.cell = (u32)(next - at.start);
+    o.count = 1 + (at.cells - 1 - o.cell) / o.each;
+    if (o.count > end - row) o.count = (u32)(end - row);
+    o.until = row + o.count;
+    o.next = next + o.count * each;
+    o.last = o.cell + (o.count - 1) * o.each;
+    o.open = o.next - at.start > at.cells;
+    return o;
+}
+
+/* Which cells of the thread's run begin one of them. */
+PURE u32 equal_starts(const opened *o) {
+    const u32 base = threadIdx.x * RUN;
+    if (o->count == 0 || base > o->last || base + RUN <= o->cell) return 0;
+    u32 bits = 0, c = o->cell;
+    if (base > c) c += (base - c + o->each - 1) / o->each * o->each;
+    UNROLL_NOT
+    for (; c < base + RUN && c <= o->last; c += o->each)
+        bits |= 1u << (c - base);
+    return bits;
+}
 
 /* Finds the rows from `row` on that begin in the tile: sets their bits, and what the block shares of the last. */
 __device__ void find_starts(SHARED block *b, const GLOBAL u8 *offsets, const parts_plan *p, u64 row,
@@ -791,59 +1029,77 @@ __device__ void find_starts(SHARED block *b, const GLOBAL u8 *offsets, const par
         for (u32 i = 0; i < ROWS_AHEAD; i++) {
             const u32 k = i * BLOCK + threadIdx.x;
             const u32 is_there = k < window && first + k < end;
-            s[i] = is_there ? row_start(offsets, p->rows, first + k) + at.skew : ~(u64)0;
-            e[i] = is_there ? row_start(offsets, p->rows, first + k + 1) + at.skew : ~(u64)0;
+            s[i] = e[i] = ~(u64)0;
+            if (!is_there) continue;
+            s[i] = row_start(offsets, p->rows, first + k) - at.start;
+            e[i] = row_start(offsets, p->rows, first + k + 1) - at.start;
         }
         const u64 behind =
-            first + window < end ? row_start(offsets, p->rows, first + window) + at.skew : ~(u64)0;
+            first + window < end ? row_start(offsets, p->rows, first + window) - at.start : ~(u64)0;
         UNROLL
         for (u32 i = 0; i < ROWS_AHEAD; i++) {
-            if (s[i] >= at.to) continue;
-            const u32 c = (u32)(s[i] - at.start);
+            if (s[i] >= at.cells) continue;
+            const u32 c = (u32)s[i];
             const u64 r = first + i * BLOCK + threadIdx.x;
             atomicOr(&b->starts[c / RUN], 1u << (c % RUN));
-            if (e[i] < at.to && r + 1 < end) continue;
+            if (e[i] < at.cells && r + 1 < end) continue;
             b->last = c;
-            b->open = e[i] > at.to;
+            b->open = e[i] > at.cells;
             b->row = r + 1;
-            b->next = e[i];
+            b->next = e[i] + at.start;
         }
-        if (behind >= at.to) break;
+        if (behind >= at.cells) break;
     }
 }
 
-/* Writes the results of rows [row, until) of the tile. */
-__device__ void put_rows(const SHARED block *b, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                         GLOBAL u8 *out, const parts_plan *p, u64 row, u64 until, place at) {
-    for (u64 first = row; first < until; first += ROWS_AHEAD * BLOCK) {
-        u64 s[ROWS_AHEAD], e[ROWS_AHEAD];
-        UNROLL
-        for (u32 i = 0; i < ROWS_AHEAD; i++) {
-            const u64 r = first + i * BLOCK + threadIdx.x;
-            s[i] = r < until ? row_start(offsets, p->rows, r) + at.skew : ~(u64)0;
-            e[i] = r < until ? row_start(offsets, p->rows, r + 1) + at.skew : ~(u64)0;
-        }
-        UNROLL
-        for (u32 i = 0; i < ROWS_AHEAD; i++) {
-            const u64 r = first + i * BLOCK + threadIdx.x;
-            if (r >= until || e[i] > at.to) continue;
-            const u32 c = (u32)(s[i] - at.start);
-            u32 lost = s[i] != e[i] && b->any_lost && b->lost[c / RUN] >> (c % RUN) & 1;
-            for (u32 v = 0; v < p->lower.values && !lost; v++) {
-                u64 bits;
-                if (s[i] == e[i]) {
-                    bits = lower_nothing(p, v, &lost);
-                } else {
-                    const u32 from = v > 0 && e[i] - s[i] > 1 ? c + v : c;
-                    bits = get_cell(b, from);
+/* Writes the results of a row whose first is in cell c: n > 0 elements, the first of which is number `start`. */
+__device__ void put_row(const SHARED block *b, GLOBAL u64 *work, GLOBAL u8 *out,
+                        const parts_plan *p, u64 row, u32 c, u32 is_one, u64 start, place at,
+                        u32 any_lost) {
+    if (any_lost && b->lost[c / RUN] >> (c % RUN) & 1) {
+        leave_row(work, p->left, row);
+        return;
+    }
+    UNROLL_NOT
+    for (u32 v = 0; v < p->lower.values; v++) {
+        u64 bits = get_cell(b, v > 0 && !is_one ? c + v : c);
 #if defined(KIND_INDEX)
-                    bits = index_of(p, at.start + bits - at.skew, s[i] - at.skew);
+        bits = index_of(p, at.start + bits, start);
 #endif
-                }
-                if (!lost) put(out, p, v, r, bits);
-            }
-            if (lost) leave_row(work, p->left, r);
+        put(out, p, v, row, bits);
+    }
+}
+
+/* The same of all rows of equal lengths that begin, and end, in the tile. */
+__device__ void put_equal_rows(const SHARED block *b, GLOBAL u64 *work, GLOBAL u8 *out,
+                               const parts_plan *p, u64 row, const opened *o, place at,
+                               u32 any_lost) {
+    u32 c = o->cell + threadIdx.x * o->each;
+    UNROLL_NOT
+    for (u32 k = threadIdx.x; k + o->open < o->count; k += BLOCK, c += BLOCK * o->each)
+        put_row(b, work, out, p, row + k, c, o->each == 1, at.start + c, at, any_lost);
+}
+
+/* The same of rows [row, until), wherever they begin. */
+__device__ void put_rows(const SHARED block *b, const GLOBAL u8 *offsets, GLOBAL u64 *work,
+                         GLOBAL u8 *out, const parts_plan *p, u64 row, u64 until, place at,
+                         u32 any_lost) {
+    UNROLL_NOT
+    for (u64 r = row + threadIdx.x; r < until; r += BLOCK) {
+        const u64 start = row_start(offsets, p->rows, r),
+                  n = row_start(offsets, p->rows, r + 1) - start;
+        u32 lost = 0;
+        if (start + n - at.start > at.cells) continue;
+        if (n > 0) {
+            put_row(b, work, out, p, r, (u32)(start - at.start), n == 1, start, at, any_lost);
+            continue;
         }
+        UNROLL_NOT
+        for (u32 v = 0; v < p->lower.values && !lost; v++) {
+            const u64 bits = lower_nothing(p, v, &lost);
+            if (!lost) put(out, p, v, r, bits);
+        }
+        if (lost) leave_row(work, p->left, r);
     }
 }
 
@@ -920,10 +1176,24 @@ __device__ void find_bounds(SHARED u32 *count, const GLOBAL u8 *offsets, const p
 
 /* The edges of a piece: the state of a row that began before it, and of one that ends behind it, with that row's number + 1,
  * or 0. */
-#define EDGE (2 * STATE + 1)
+#define EDGE (2 * EDGED + 1)
 
 __device__ u32 may_begin(const GLOBAL u64 *work) {
     return read_word(&work[PARTS_BAD]) == ~(u64)0;
+}
+
+__device__ void put_edge(GLOBAL u64 *edge, state s) {
+    for (u32 i = 0; i < STATE; i++)
+        edge[i] = s.w[i];
+    edge[STATE] = s.tag;
+}
+
+__device__ state get_edge(const GLOBAL u64 *edge) {
+    state s;
+    for (u32 i = 0; i < STATE; i++)
+        s.w[i] = edge[i];
+    s.tag = (u32)edge[STATE];
+    return s;
 }
 
 /* How many elements a row has that begins in cell `c` and ends in the tile; of the ends, whether it has one or more. */
@@ -931,7 +1201,7 @@ __device__ u32 may_begin(const GLOBAL u64 *work) {
 #define COUNT_OF(s, c)                                                                             \
     ((c) + 1 < cells && !(b.starts[((c) + 1) / RUN] >> (((c) + 1) % RUN) & 1) ? 2u : 1u)
 #else
-#define COUNT_OF(s, c) STATE_COUNT(s)
+#define COUNT_OF(s, c) ((s).tag & ~LOST)
 #endif
 
 KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
@@ -944,32 +1214,35 @@ KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOB
 
     place at;
     const GLOBAL element *first = (const GLOBAL element *)x + plan.x;
-    const u64 skew = (u64)(size_t)first % 16 / sizeof(element);
-    at.skew = skew;
-    at.x = first - skew;
+    const u32 skew = (u32)((size_t)first % 16 / sizeof(element));
+    const u32 is_equal = plan.rows.kind == 0;
+    at.x = first;
     u64 row = begin_at.row + !begin_at.whole; /* the next that begins */
-    const u64 end_row = end_at.row + !end_at.whole, end = end_at.at + skew;
-    u64 p = begin_at.at + skew;
-    u64 next = row_start(offsets, plan.rows, row) + skew; /* where it does */
+    const u64 end_row = end_at.row + !end_at.whole, end = end_at.at;
+    u64 p = begin_at.at;
+    u64 next = row_start(offsets, plan.rows, row); /* where it does */
     u32 carried = !begin_at.whole && p < next, began = 0, side = 0;
     const u64 mean = plan.n / plan.rows.count;
+    const u32 has_long = mean >= TILE;
     const u64 guess = TILE / (mean + 1) + TILE / (4 * mean + 4) + WARP;
     const u32 window = guess < ROWS_AHEAD * BLOCK ? (u32)guess : ROWS_AHEAD * BLOCK;
-    GLOBAL u64 *edge = work + plan.edges + blockIdx.x * EDGE;
+#define OWN_EDGE (work + plan.edges + blockIdx.x * EDGE)
+    b.starts[threadIdx.x] = 0;
     if (threadIdx.x == 0) {
         b.carry[0] = neutral_state();
-        edge[2 * STATE] = 0;
+        b.crosses[0] = b.any_lost[0] = 0;
+        OWN_EDGE[2 * EDGED] = 0;
     }
 
     while (p < end || row < end_row) {
-        at.start = p - p % PACK;
-        at.from = p;
-        at.to = at.start + TILE < end ? at.start + TILE : end;
+        at.lead = ((u32)p + skew) % PACK;
+        at.start = p - at.lead;
+        at.cells = end - at.start < TILE ? (u32)(end - at.start) : TILE;
 
         /* A row that begins here and fills the tile is open as those are that begin before it. */
-        if (!carried && mean >= TILE && row < end_row) {
-            const u64 after = row_start(offsets, plan.rows, row + 1) + skew;
-            if (after >= at.start + TILE && at.to == at.start + TILE) {
+        if (has_long && !carried && row < end_row) {
+            const u64 after = row_start(offsets, plan.rows, row + 1);
+            if (after - at.start >= TILE && at.cells == TILE) {
                 carried = began = 1;
                 row++;
                 next = after;
@@ -977,102 +1250,107 @@ KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOB
             }
         }
 
-        if (carried && next >= at.start + TILE && at.to == at.start + TILE) {
-            state mine = neutral_state();
-            u32 wide = 0;
-            while (next >= at.start + TILE && end >= at.start + TILE) {
-                at.to = at.start + TILE;
-                mine = merge(mine, add_loads(at, &wide));
-                at.from = at.start = at.to;
-            }
-            p = at.start;
-            const state all = merge_all(&b, mine, exchange);
+        /* Tiles within the row that is open. */
+        const u64 within = next < end ? next : end;
+        if (carried && at.lead == 0 && within - p >= TILE) {
+            const u64 tiles = (within - p) / TILE;
+            const state all = merge_all(&b, add_tiles(at, tiles), exchange);
+            p += tiles * TILE;
             if (threadIdx.x == 0) {
                 const state s = merge(b.carry[side], all);
                 b.carry[side] = s;
                 if (next <= p) {
                     if (began) {
                         const u64 start = row_start(offsets, plan.rows, row - 1);
-                        put_state(work, out, &plan, row - 1, start, next - skew - start, s);
-                    } else {
-                        for (u32 i = 0; i < STATE; i++)
-                            edge[i] = s.w[i];
-                    }
+                        put_state(work, out, &plan, row - 1, start, next - start, s);
+                    } else
+                        put_edge(OWN_EDGE, s);
                 }
             }
             if (next <= p) carried = 0;
             continue;
         }
 
-        b.starts[threadIdx.x] = 0;
-        b.lost[threadIdx.x] = 0;
         if (threadIdx.x == 0) {
+            b.crosses[!side] = b.any_lost[!side] = 0;
             b.row = row;
             b.next = next;
             b.last = NOWHERE;
-            b.open = b.crosses = b.any_lost = 0;
+            b.open = 0;
+        }
+        const u32 cells = at.cells, mine = threadIdx.x * RUN;
+        opened o;
+        load_cells(&b, at);
+        if (is_equal) {
+            o = equal_rows(&plan, row, end_row, next, at);
+            b.starts[threadIdx.x] = equal_starts(&o);
+        } else {
+            __syncthreads();
+            find_starts(&b, offsets, &plan, row, end_row, at, window);
         }
         __syncthreads();
-        if (at.from < at.to) load_cells(&b, at);
-        find_starts(&b, offsets, &plan, row, end_row, at, window);
-        __syncthreads();
 
-        const u32 starts = b.starts[threadIdx.x], mine = threadIdx.x * RUN;
-        const u32 cells = (u32)(at.to - at.start);
+        if (!is_equal) {
+            o.until = at.start + cells == end ? end_row : b.row;
+            o.next = b.next;
+            o.last = b.last;
+            o.open = b.open;
+        }
+        const u32 starts = b.starts[threadIdx.x];
         found f;
         f.head = f.tail = neutral_state();
         f.last = NOWHERE;
         u32 lost = 0;
-        if (at.from < at.to && mine < cells) {
-            walk(&b, &plan, at.start - skew, (u32)(at.from - at.start), cells, starts, &f, &lost);
-            if (mine + RUN < cells && !(b.starts[threadIdx.x + 1] & 1)) atomicOr(&b.crosses, 1u);
+        if (at.lead < cells && mine < cells) {
+            walk(&b, &plan, at.start, at.lead, cells, starts, &f, &lost);
+            if (mine + RUN < cells && !(b.starts[threadIdx.x + 1] & 1))
+                atomicOr(&b.crosses[side], 1u);
         }
         __syncthreads();
 
         state behind = neutral_state(), whole = f.head;
-        if (b.crosses) behind = heads_behind(&b, f.head, starts != 0, &whole, exchange);
-        const u32 closes = carried && next <= at.to, opens = b.open;
+        if (b.crosses[side]) behind = heads_behind(&b, f.head, starts != 0, &whole, exchange);
+        const u32 closes = carried && next - at.start <= cells;
         if (starts != 0) {
             const state s = merge(f.tail, behind);
-            if (opens && f.last == b.last)
+            if (o.open && f.last == o.last)
                 b.carry[!side] = s;
             else
-                put_cells(&b, &plan, s, f.last, COUNT_OF(s, f.last), at.start - skew, &lost);
+                put_cells(&b, &plan, s, f.last, COUNT_OF(s, f.last), at.start, &lost);
         }
-        if (lost) {
-            b.lost[threadIdx.x] = lost;
-            atomicOr(&b.any_lost, 1u);
-        }
+        b.lost[threadIdx.x] = lost;
+        if (lost) atomicOr(&b.any_lost[side], 1u);
         if (threadIdx.x == 0 && carried) {
             const state s = merge(b.carry[side], whole);
             if (!closes) {
                 b.carry[!side] = s;
             } else if (began) {
                 const u64 start = row_start(offsets, plan.rows, row - 1);
-                put_state(work, out, &plan, row - 1, start, next - skew - start, s);
-            } else {
-                for (u32 i = 0; i < STATE; i++)
-                    edge[i] = s.w[i];
-            }
+                put_state(work, out, &plan, row - 1, start, next - start, s);
+            } else
+                put_edge(OWN_EDGE, s);
         }
         __syncthreads();
 
-        const u64 until = at.to == end ? end_row : b.row;
-        const u64 after = b.next;
-        put_rows(&b, offsets, work, out, &plan, row, until, at);
-        if (opens) began = 1;
-        carried = opens || (carried && !closes);
+        const u32 any_lost = b.any_lost[side];
+        if (is_equal)
+            put_equal_rows(&b, work, out, &plan, row, &o, at, any_lost);
+        else {
+            b.starts[threadIdx.x] = 0;
+            put_rows(&b, offsets, work, out, &plan, row, o.until, at, any_lost);
+        }
+        if (o.open) began = 1;
+        carried = o.open || (carried && !closes);
         side = !side;
-        row = until;
-        next = after;
-        p = at.to;
+        row = o.until;
+        next = o.next;
+        p = at.start + cells;
         __syncthreads();
     }
 
     if (threadIdx.x == 0 && carried) {
-        if (began) edge[2 * STATE] = row;
-        for (u32 i = 0; i < STATE; i++)
-            edge[(began ? STATE : 0) + i] = b.carry[side].w[i];
+        if (began) OWN_EDGE[2 * EDGED] = row;
+        put_edge(OWN_EDGE + (began ? EDGED : 0), b.carry[side]);
     }
 }
 
@@ -1085,18 +1363,13 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
     const u64 origin = row_start(offsets, plan.rows, 0);
     for (u64 piece = blockIdx.x; piece + 1 < plan.pieces; piece += gridDim.x) {
         const GLOBAL u64 *edge = work + plan.edges + piece * EDGE;
-        if (edge[2 * STATE] == 0) continue;
-        const u64 row = edge[2 * STATE] - 1, start = row_start(offsets, plan.rows, row);
+        if (edge[2 * EDGED] == 0) continue;
+        const u64 row = edge[2 * EDGED] - 1, start = row_start(offsets, plan.rows, row);
         const u64 n = row_start(offsets, plan.rows, row + 1) - start;
         const u64 last = (start - origin + row * PARTS_ROW_END + n - 1) / plan.piece;
         state s = neutral_state();
-        for (u64 i = piece + threadIdx.x; i <= last; i += BLOCK) {
-            const GLOBAL u64 *from = work + plan.edges + i * EDGE + (i == piece ? STATE : 0);
-            state other;
-            for (u32 k = 0; k < STATE; k++)
-                other.w[k] = from[k];
-            s = merge(s, other);
-        }
+        for (u64 i = piece + threadIdx.x; i <= last; i += BLOCK)
+            s = merge(s, get_edge(work + plan.edges + i * EDGE + (i == piece ? EDGED : 0)));
         s = merge_all(&b, s, exchange);
         if (threadIdx.x == 0) put_state(work, out, &plan, row, start, n, s);
         __syncthreads();

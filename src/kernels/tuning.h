@@ -24,6 +24,9 @@
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
+/* The same for columns (columns.cu), which wait for memory: 64 registers, though exact sums then spill some 12 words for 16
+ * elements. With 3 blocks a third of the warps that fit were there, and 7 of 10 cycles went by waiting. */
+#define GPU_COLUMN_BLOCKS_A_UNIT 4
 /* Pieces of reductions in rows (rows.cu) for a multiprocessor, which has 3 or 4 blocks of them at once. */
 #define GPU_PIECES_A_UNIT 24
 /* The same for what is done element by element. */

@@ -7,7 +7,7 @@ MODEL_KERNEL7(fold, const u8 *, const u8 *, const u8 *, const u8 *, u64 *, u8 *,
 MODEL_KERNEL4(join, const u8 *, u64 *, u8 *, parts_plan);
 MODEL_KERNEL3(check, const u8 *, u64 *, parts_plan);
 MODEL_KERNEL7(count, const u8 *, const u8 *, u64 *, u64, u64, u32, parts_plan);
-MODEL_KERNEL4(scan, u64 *, u64, u64, u64);
+MODEL_KERNEL3(scan, u64 *, u64, u64);
 MODEL_KERNEL8(scatter, const u8 *, const u8 *, u64 *, u64, u64, u64, u32, parts_plan);
 MODEL_KERNEL5(starts, const u8 *, const u8 *, u64 *, u64, parts_plan);
 MODEL_KERNEL4(gather, const u8 *, u64 *, u64, parts_plan);
