@@ -32,7 +32,8 @@ struct strategy {
     /* Finds its kernels, so that nothing has to be compiled later; NULL: nothing to do. */
     tally_status (*prepare)(struct queue *queue, const struct shaped *s);
     tally_status (*enqueue)(struct parts_run *run);
-    bool unordered; /* groups: it wants no order, and does all of them itself, in words that are 0 before it */
+    bool
+        unordered; /* groups: it wants no order, and does all of them itself, in words that are 0 before it */
 };
 
 /* Blocks for `blocks` equal pieces of work, as many as the device has at once at most. */
