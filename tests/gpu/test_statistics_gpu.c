@@ -1,11 +1,10 @@
-/* test_statistics_gpu.c - every statistic on the model and on OpenCL gives the CPU's bits; and what once went wrong
- * with chunks, blocks and queues. */
+/* test_statistics_gpu.c - statistics in chunks, with little memory and in the largest blocks give the CPU's bits: what
+ * once went wrong. (Every statistic on every device: tests/devices.) */
 #include "../c/testing.h"
 
 #include "tally.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,26 +24,6 @@ static tally_device *open_device(const char *spec) {
     return device;
 }
 
-enum { RANDOM, NEAR_ONE, TINY, SIGNED_ZEROS, KINDS };
-
-/* Elements of random bits; of exponents near the middle of their range, or near its lower third, where products
- * leave nothing for f64; of zeros. */
-static void make(tally_type type, int kind, unsigned char *x, size_t n) {
-    const size_t size = tally_type_size(type);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits = draw();
-        if (type == TALLY_F64 && kind == NEAR_ONE)
-            bits = (bits & ~(UINT64_C(2047) << 52)) | (1015 + draw() % 16) << 52;
-        if (type == TALLY_F64 && kind == TINY)
-            bits = (bits & ~(UINT64_C(2047) << 52)) | (500 + draw() % 64) << 52;
-        if (type == TALLY_F32 && kind == NEAR_ONE)
-            bits = (bits & ~UINT64_C(0x7f800000)) | (120 + draw() % 16) << 23;
-        if (type == TALLY_F32 && kind == TINY) bits &= ~UINT64_C(0x7f000000);
-        if (kind == SIGNED_ZEROS) bits = draw() % 3 ? 0 : UINT64_C(1) << (8 * size - 1);
-        memcpy(x + i * size, &bits, size);
-    }
-}
-
 static void check(tally_device *device, const tally_problem *p, const void *x, const void *y,
                   size_t n) {
     tally_value want[TALLY_VALUES_MAX], got[TALLY_VALUES_MAX];
@@ -57,43 +36,6 @@ static void check(tally_device *device, const tally_problem *p, const void *x, c
         assert_int_equal(got[i].type, want[i].type);
         if (got[i].type) assert_int_equal(tally_value_bits(&got[i]), tally_value_bits(&want[i]));
     }
-}
-
-static void check_all(const char *spec, size_t n) {
-    tally_device *device = open_device(spec);
-    if (!device) skip();
-    unsigned char *x = malloc((n + 1) * 8), *y = malloc((n + 1) * 8);
-    assert_true(x && y);
-    for (int type = TALLY_I8; type <= TALLY_F64; type++)
-        for (int kind = 0; kind < KINDS; kind++) {
-            const size_t size = tally_type_size((tally_type)type);
-            make((tally_type)type, kind, x, n + 1);
-            make((tally_type)type, kind, y, n + 1);
-            for (int op = TALLY_SUM; op < TALLY_USER; op++) {
-                const tally_problem p = {.op = (tally_op)op, .type = (tally_type)type, .ddof = 1};
-                check(device, &p, x + size, y, n); /* not at the same place in a pack */
-            }
-        }
-    free(x);
-    free(y);
-    tally_close(device);
-}
-
-static void test_model(void **state) {
-    (void)state;
-    check_all("model", 1);
-    check_all("model", 5003);
-}
-
-static void test_opencl(void **state) {
-    (void)state;
-    check_all("opencl:0", 0);
-    check_all("opencl:0", 70003);
-}
-
-static void test_blocks(void **state) {
-    (void)state;
-    check_all("opencl:0,block=64", 9001);
 }
 
 /* The chunks of two queues: indices are those in the whole array. */
@@ -160,9 +102,9 @@ static void test_large_block(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),         cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_blocks),        cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_large_block),
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_large_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
