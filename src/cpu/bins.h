@@ -90,7 +90,9 @@ static __attribute__((noinline, cold)) void PART(carry)(WORD bin, INT v, struct 
 
 ALWAYS_INLINE void PART(add_split)(struct BINS *b, const struct PART(split) * v,
                                    struct exact_sum *s) {
+#ifndef __clang__ /* which says that it cannot, at -O1 */
 #pragma GCC unroll 16
+#endif
     for (size_t i = 0; i < LANES(REAL); i++) {
         int64_t *sum = &b->sum[v->bin[i]];
         if (MANTISSA < 32) /* 2^39 of them fit, and a fold has FOLD_MAX at most */
