@@ -281,6 +281,20 @@ tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory,
                 d->api->name, d->index, alignment);
 }
 
+tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
+                      size_t bytes, size_t alignment, struct gpu_memory **piece) {
+    *piece = NULL;
+    if (!theirs || bytes == 0) return TALLY_OK;
+    const tally_status s =
+        d->facts.has_addresses ? gpu_check_alignment(d, theirs, alignment) : TALLY_OK;
+    return s == TALLY_OK ? how(gpu, (void *)(uintptr_t)theirs, bytes, piece) : s;
+}
+
+tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
+                      struct gpu_memory **piece) {
+    return gpu_take(d, d->theirs.gpu, d->api->wrap, theirs, bytes, alignment, piece);
+}
+
 /* The problem of the canonical tree alone, for one with other parts beside it. */
 static struct problem tree_problem(const struct problem *p) {
     struct problem tree = *p;

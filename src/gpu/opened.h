@@ -49,6 +49,17 @@ tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, siz
 /* TALLY_EINVAL where memory of the caller's is not aligned. */
 tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory, size_t alignment);
 
+/* What makes a piece of the device's memory of the caller's: the api's wrap or adopt. */
+typedef tally_status gpu_taker(struct gpu *gpu, void *theirs, size_t bytes,
+                               struct gpu_memory **out);
+/* Memory of the caller's as a piece; none for NULL and for no bytes. TALLY_EINVAL where the device has addresses and
+ * this one is not aligned. */
+tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
+                      size_t bytes, size_t alignment, struct gpu_memory **piece);
+/* The same, wrapped, for the caller's queues. */
+tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
+                      struct gpu_memory **piece);
+
 /* Those of words for ranks. */
 tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,
                                size_t count, tally_words *out);

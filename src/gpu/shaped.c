@@ -356,33 +356,24 @@ tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorte
 
 /* ---- On the device ------------------------------------------------------------------------------------ */
 
-/* What stands for memory of the caller's. */
-typedef tally_status taker(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out);
-
-static tally_status take(struct gpu_device *d, struct gpu *gpu, taker *how, const char *at,
-                         size_t bytes, size_t alignment, struct gpu_memory **piece) {
-    if (!at || bytes == 0) return TALLY_OK;
-    tally_status s = d->facts.has_addresses ? gpu_check_alignment(d, at, alignment) : TALLY_OK;
-    return s == TALLY_OK ? how(gpu, (void *)(uintptr_t)at, bytes, piece) : s;
-}
-
 /* Takes an array; `theirs` is what the caller gave, `first` where the plan begins. Where memory has addresses the piece
  * begins at the lowest element, else at what the caller gave. */
-static tally_status take_span(struct gpu_device *d, struct gpu *gpu, taker *how, const char *theirs,
-                              const char *first, struct span span, size_t element, bool addresses,
-                              struct gpu_memory **piece, int64_t *index) {
+static tally_status take_span(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
+                              const char *theirs, const char *first, struct span span,
+                              size_t element, bool addresses, struct gpu_memory **piece,
+                              int64_t *index) {
     const ptrdiff_t size = (ptrdiff_t)element;
     if (!theirs || span.count == 0) return TALLY_OK;
     if (addresses) {
         *index = -(int64_t)span.low;
-        return take(d, gpu, how, first + span.low * size, span.count * element, element, piece);
+        return gpu_take(d, gpu, how, first + span.low * size, span.count * element, element, piece);
     }
     const ptrdiff_t from = (first - theirs) / size;
     *index = from;
     if (from + span.low < 0)
         return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
-    return take(d, gpu, how, theirs, (size_t)(from + span.low) * element + span.count * element,
-                element, piece);
+    return gpu_take(d, gpu, how, theirs, (size_t)(from + span.low) * element + span.count * element,
+                    element, piece);
 }
 
 /* The caller's arrays, as they were given. */
@@ -390,7 +381,7 @@ struct given {
     const void *x, *y, *mask;
 };
 
-static tally_status take_inputs(struct gpu_device *d, struct gpu *gpu, taker *how,
+static tally_status take_inputs(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
                                 const struct shaped *s, const struct given *g, bool addresses,
                                 struct parts_call *c) {
     const size_t element = type_size(s->p->type);
@@ -403,11 +394,11 @@ static tally_status take_inputs(struct gpu_device *d, struct gpu *gpu, taker *ho
         status = take_span(d, gpu, how, g->mask, (const char *)s->mask, span_of(s, OF_MASK), 1,
                            addresses, &c->mask, &c->first_mask);
     if (status == TALLY_OK)
-        status = take(d, gpu, how, s->cut == TALLY_SEGMENTS ? s->offsets : NULL, offsets_bytes(s),
-                      type_size(s->offsets_type), &c->offsets);
+        status = gpu_take(d, gpu, how, s->cut == TALLY_SEGMENTS ? s->offsets : NULL,
+                          offsets_bytes(s), type_size(s->offsets_type), &c->offsets);
     if (status == TALLY_OK)
-        status = take(d, gpu, how, s->cut == TALLY_GROUPS ? s->ids : NULL, ids_bytes(s),
-                      type_size(s->ids_type), &c->ids);
+        status = gpu_take(d, gpu, how, s->cut == TALLY_GROUPS ? s->ids : NULL, ids_bytes(s),
+                          type_size(s->ids_type), &c->ids);
     return status;
 }
 
@@ -428,8 +419,8 @@ static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const st
         struct gpu_memory *piece = NULL;
         c->at[v] = (uint64_t)(uintptr_t)s->out[v];
         if (!d->facts.has_addresses || s->results == 0) continue;
-        status = take(d, gpu, d->api->wrap, (const char *)s->out[v] + low * (ptrdiff_t)size,
-                      span.count * size, size, &piece);
+        status = gpu_take(d, gpu, d->api->wrap, (const char *)s->out[v] + low * (ptrdiff_t)size,
+                          span.count * size, size, &piece);
         d->api->release(gpu, piece);
     }
     return status;
@@ -517,9 +508,9 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
     tally_status status = take_inputs(d, gpu, d->api->wrap, s, &given, addresses, &c);
     if (status == TALLY_OK && addresses) status = take_results(d, gpu, s, &c);
     if (status == TALLY_OK)
-        status = take(d, gpu, d->api->wrap, call->workspace, call->workspace_bytes, 8, &c.work);
+        status = gpu_take(d, gpu, d->api->wrap, call->workspace, call->workspace_bytes, 8, &c.work);
     if (status == TALLY_OK)
-        status = take(d, gpu, d->api->wrap, call->outcome, sizeof(tally_outcome), 8, &outcome);
+        status = gpu_take(d, gpu, d->api->wrap, call->outcome, sizeof(tally_outcome), 8, &outcome);
     d->api->use(gpu, true, call->queue);
     if (status == TALLY_OK)
         status =

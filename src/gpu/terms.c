@@ -28,33 +28,23 @@ struct pieces {
     struct gpu_memory *x, *bounds, *words, *spare, *failed, *workspace, *out, *outcome;
 };
 
-/* NULL stays NULL, and so does memory of no bytes. */
-static tally_status take(struct gpu_device *d, const void *theirs, uint64_t bytes, size_t alignment,
-                         struct gpu_memory **piece) {
-    *piece = NULL;
-    if (!theirs || bytes == 0) return TALLY_OK;
-    tally_status s = d->facts.has_addresses ? gpu_check_alignment(d, theirs, alignment) : TALLY_OK;
-    return s != TALLY_OK
-               ? s
-               : d->api->wrap(d->theirs.gpu, (void *)(uintptr_t)theirs, (size_t)bytes, piece);
-}
-
 static tally_status take_all(struct gpu_device *d, enum terms_step step, const terms_plan *p,
                              const tally_terms_call *c, struct pieces *m) {
     const unsigned element = p->element / 8, word = p->word / 8;
     const int values = step == TERMS_TO_VALUES, bounds = step == TERMS_TO_BOUNDS;
     tally_status s = TALLY_OK;
     *m = (struct pieces){0};
-    if (!values) s = take(d, c->x, p->n * element, element, &m->x);
-    if (s == TALLY_OK) s = take(d, c->bounds, 4 * BOUND_WORDS * p->blocks, 8, &m->bounds);
+    if (!values) s = gpu_wrap(d, c->x, p->n * element, element, &m->x);
+    if (s == TALLY_OK) s = gpu_wrap(d, c->bounds, 4 * BOUND_WORDS * p->blocks, 8, &m->bounds);
     if (s == TALLY_OK && !bounds)
-        s = take(d, c->words, (values ? p->count : p->n) * word, word, &m->words);
+        s = gpu_wrap(d, c->words, (values ? p->count : p->n) * word, word, &m->words);
     if (s == TALLY_OK && !bounds)
-        s = take(d, c->spare, p->spare * TERMS_BLOCK * word, word, &m->spare);
-    if (s == TALLY_OK && values) s = take(d, c->failed, word, word, &m->failed);
-    if (s == TALLY_OK && !bounds) s = take(d, c->workspace, 8 * (p->blocks + 1), 8, &m->workspace);
-    if (s == TALLY_OK && values) s = take(d, c->out, p->count * element, element, &m->out);
-    if (s == TALLY_OK && values) s = take(d, c->outcome, sizeof(tally_outcome), 8, &m->outcome);
+        s = gpu_wrap(d, c->spare, p->spare * TERMS_BLOCK * word, word, &m->spare);
+    if (s == TALLY_OK && values) s = gpu_wrap(d, c->failed, word, word, &m->failed);
+    if (s == TALLY_OK && !bounds)
+        s = gpu_wrap(d, c->workspace, 8 * (p->blocks + 1), 8, &m->workspace);
+    if (s == TALLY_OK && values) s = gpu_wrap(d, c->out, p->count * element, element, &m->out);
+    if (s == TALLY_OK && values) s = gpu_wrap(d, c->outcome, sizeof(tally_outcome), 8, &m->outcome);
     return s;
 }
 

@@ -85,17 +85,6 @@ tally_status gpu_words_measure(tally_device *device, const struct problem *p, si
     return gpu_leave_theirs(d, s);
 }
 
-/* The caller's memory as a piece of the device's; NULL, and no bytes, as no piece. */
-static tally_status take(struct gpu_device *d, const void *theirs, uint64_t bytes, size_t alignment,
-                         struct gpu_memory **piece) {
-    *piece = NULL;
-    if (!theirs || bytes == 0) return TALLY_OK;
-    tally_status s = d->facts.has_addresses ? gpu_check_alignment(d, theirs, alignment) : TALLY_OK;
-    return s != TALLY_OK
-               ? s
-               : d->api->wrap(d->theirs.gpu, (void *)(uintptr_t)theirs, (size_t)bytes, piece);
-}
-
 static void give_back(struct gpu_device *d, struct gpu_memory **pieces, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         d->api->release(d->theirs.gpu, pieces[i]);
@@ -128,11 +117,11 @@ static tally_status run_words(struct gpu_device *d, const struct problem *p, con
     tally_status s = too_small(d, call->workspace_bytes, words_workspace(queue, p, call->n));
     if (s == TALLY_OK && plan.added && !call->results) s = missing("the memory for those added");
     if (s == TALLY_OK && plan.gathered && !gathered) s = missing("the memory for those gathered");
-    if (s == TALLY_OK) s = take(d, call->x, call->n * element, element, &m[X]);
-    if (s == TALLY_OK) s = take(d, call->y, call->n * element, element, &m[Y]);
-    if (s == TALLY_OK) s = take(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
-    if (s == TALLY_OK) s = take(d, call->results, 8 * plan.added, 8, &m[ADDED]);
-    if (s == TALLY_OK) s = take(d, gathered, 8 * plan.gathered, 8, &m[GATHERED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->x, call->n * element, element, &m[X]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->y, call->n * element, element, &m[Y]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->results, 8 * plan.added, 8, &m[ADDED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, gathered, 8 * plan.gathered, 8, &m[GATHERED]);
     d->api->use(queue->gpu, true, call->queue);
     const struct inputs in = {.x = m[X], .y = m[Y], .n = call->n};
     if (s == TALLY_OK) s = queue_enqueue_records(queue, p, &in, m[WORK]);
@@ -169,13 +158,15 @@ static tally_status run_values(struct gpu_device *d, const struct problem *p,
     if (s == TALLY_OK && plan.added && !call->added) s = missing("the memory of those added");
     if (s == TALLY_OK && plan.gathered && !call->gathered)
         s = missing("the memory of those gathered");
-    if (s == TALLY_OK) s = take(d, call->added, 8 * plan.added * call->count, 8, &m[ADDED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->added, 8 * plan.added * call->count, 8, &m[ADDED]);
     if (s == TALLY_OK)
-        s = take(d, call->gathered, 8 * plan.gathered * call->count * call->ranks, 8, &m[GATHERED]);
-    if (s == TALLY_OK) s = take(d, call->failed, 16, 8, &m[FAILED]);
-    if (s == TALLY_OK) s = take(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
+        s = gpu_wrap(d, call->gathered, 8 * plan.gathered * call->count * call->ranks, 8,
+                     &m[GATHERED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->failed, 16, 8, &m[FAILED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
     if (s == TALLY_OK)
-        s = take(d, call->results, sizeof(tally_result) * p->values * call->count, 8, &m[RESULTS]);
+        s = gpu_wrap(d, call->results, sizeof(tally_result) * p->values * call->count, 8,
+                     &m[RESULTS]);
     d->api->use(queue->gpu, true, call->queue);
     const struct gpu_argument arguments[] = {PIECE(m[ADDED]),  PIECE(m[GATHERED]),
                                              PIECE(m[FAILED]), VALUE(plan),
