@@ -535,6 +535,68 @@ static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* words_sizes(n, count, device) -> (words of a state, bytes to work in): of a state that plain additions combine, of n
+ * elements or fewer. */
+static PyObject *problem_words_sizes(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *spec;
+    Py_ssize_t n, count;
+    tally_words words;
+    if (!PyArg_ParseTuple(arguments, "nnO", &n, &count, &spec)) return NULL;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    PyThreadState *thread = PyEval_SaveThread(); /* kernels may have to be compiled */
+    const tally_status s =
+        tally_words_measure(device, &self->problem, (size_t)n, (size_t)count, &words);
+    PyEval_RestoreThread(thread);
+    if (s != TALLY_OK) return core_raise(s);
+    return Py_BuildValue("nn", (Py_ssize_t)words.added, (Py_ssize_t)words.workspace_bytes);
+}
+
+/* enqueue_words(x, n, workspace, bytes, queue, words, device): the words of a state of n elements. */
+static PyObject *problem_enqueue_words(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    unsigned long long x, workspace, queue, words;
+    Py_ssize_t n, bytes;
+    PyObject *spec;
+    if (!PyArg_ParseTuple(arguments, "KnKnKKO", &x, &n, &workspace, &bytes, &queue, &words, &spec))
+        return NULL;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    const tally_call call = {.x = (void *)(uintptr_t)x,
+                             .n = (size_t)n,
+                             .workspace = (void *)(uintptr_t)workspace,
+                             .workspace_bytes = (size_t)bytes,
+                             .queue = (void *)(uintptr_t)queue,
+                             .results = (void *)(uintptr_t)words};
+    const tally_status s = tally_enqueue_words(device, &self->problem, &call, NULL);
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
+/* enqueue_values(words, count, workspace, bytes, queue, results, device): the values of so many states' words. */
+static PyObject *problem_enqueue_values(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    unsigned long long words, workspace, queue, results;
+    Py_ssize_t count, bytes;
+    PyObject *spec;
+    if (!PyArg_ParseTuple(arguments, "KnKnKKO", &words, &count, &workspace, &bytes, &queue,
+                          &results, &spec))
+        return NULL;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    const tally_values_call call = {.added = (void *)(uintptr_t)words,
+                                    .ranks = 1,
+                                    .count = (size_t)count,
+                                    .workspace = (void *)(uintptr_t)workspace,
+                                    .workspace_bytes = (size_t)bytes,
+                                    .queue = (void *)(uintptr_t)queue,
+                                    .results = (void *)(uintptr_t)results};
+    const tally_status s = tally_enqueue_values(device, &self->problem, &call);
+    if (s != TALLY_OK) return core_raise(s);
+    Py_RETURN_NONE;
+}
+
 /* ---- The type -------------------------------------------------------------------------------- */
 
 static PyMethodDef problem_methods[] = {
@@ -550,6 +612,12 @@ static PyMethodDef problem_methods[] = {
      "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
     {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
      "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): addresses"},
+    {"words_sizes", problem_words_sizes, METH_VARARGS,
+     "words_sizes(n, count, device): (words of a state, bytes to work in)"},
+    {"enqueue_words", problem_enqueue_words, METH_VARARGS,
+     "enqueue_words(x, n, workspace, bytes, queue, words, device): addresses"},
+    {"enqueue_values", problem_enqueue_values, METH_VARARGS,
+     "enqueue_values(words, count, workspace, bytes, queue, results, device): addresses"},
     {NULL, NULL, 0, NULL},
 };
 

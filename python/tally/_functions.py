@@ -162,9 +162,7 @@ def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *,
     if mean is np._NoValue:
         mean = None
     if _gpu.lies_there(x):
-        if mean is not None:
-            raise NotImplementedError(f"the {op} of an array on a GPU is about its own mean: leave mean= alone")
-        value = _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device)
+        value = _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device, mean)
         if where is None:
             _warn_of_few(op, ddof, tuple(x.shape), axes_of(axis, len(x.shape)), None, None)
         return value
@@ -279,6 +277,8 @@ def _complex_product(x: np.ndarray[Any, Any], axes: tuple[int, ...], dtype: np.d
         for _, left in reversed(tree):
             value = left if last.size == 0 and value.size == 0 else _multiply_neighbours(np.concatenate([left, value]))
         out[at] = value[0] if value.size else 1
+    for part in (out.real, out.imag):  # (which NaN comes of a product is a machine's own)
+        part[np.isnan(part)] = np.nan
     return out.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
 
 
@@ -556,8 +556,8 @@ def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
     axes = (x.ndim - 1,)
     give = a.give if b.give == from_numpy(np.empty(0)).give else b.give
     if element in _COMPLEX_PART:
-        return _finish(_complex_products(x, y, element, conjugate, device), "complex", a._replace(give=give), axes, False,
-                       out)
+        return _finish(_complex_products(x, y, element, conjugate, dtype, device), "complex", a._replace(give=give), axes,
+                       False, out)
     rounded, wanted = _rounded("dot", a._replace(type=element), dtype)
     left = _view(a, x)._replace(give=give)
     r = reduce(problem(("dot",), element, rounded), left, axes, y=_view(b, y), element=element, device=device)
@@ -571,12 +571,15 @@ def _view(t: Taken, array: np.ndarray[Any, Any]) -> Taken:
     return from_numpy(array, t.give)
 
 
-def _complex_products(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element: str, conjugate: bool,
+def _complex_products(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element: str, conjugate: bool, wanted: Any,
                       device: str | None) -> np.ndarray[Any, Any]:
     """Sums of complex products: each part is one exact sum of two products, rounded once."""
     part = _COMPLEX_PART[element]
-    dtype, p = DTYPE[part], problem(("dot",), part)
-    out = np.empty((*x.shape[:-1], 1), np.result_type(dtype, np.complex64))
+    rounded = part if wanted is None else _COMPLEX_PART.get(type_of(np.dtype(wanted)))
+    if rounded is None:
+        raise TypeError(f"a dot product of complex numbers is no {np.dtype(wanted)}")
+    dtype, p = DTYPE[part], problem(("dot",), part, rounded)
+    out = np.empty((*x.shape[:-1], 1), np.result_type(DTYPE[rounded], np.complex64))
     for at in np.ndindex(x.shape[:-1]):
         real, imaginary, less = _core.State(p), _core.State(p), _core.State(p)
         for start in range(0, x.shape[-1], 1 << 16):

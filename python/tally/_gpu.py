@@ -19,6 +19,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import DTYPE, FLOATS, dlpack_device, is_torch
+from ._gpu_products import products
+from ._gpu_variance import MOST_COMPLEX, variances
 from ._reduce import AxisError, axes_of, bits_of, check_extreme, check_index, problem, with_initial
 
 _CUDA = 2
@@ -102,7 +104,40 @@ class _Torch:
 
     def behind(self, number: Any, x: Any, name: str) -> Any:
         dtype = getattr(self.torch, name)
-        return self.torch.cat([self.torch.full((x.shape[0], 1), number, dtype=dtype, device=x.device), x.to(dtype)], 1)
+        return self.join([self.torch.full((x.shape[0], 1), number, dtype=dtype, device=x.device), x.to(dtype)], 1)
+
+    def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
+        return self.torch.cat(xs, axis) if len(xs) > 1 else xs[0]
+
+    def stack(self, xs: Sequence[Any], axis: int) -> Any:
+        return self.torch.stack(xs, axis)
+
+    def where(self, mask: Any, x: Any, y: Any) -> Any:
+        return self.torch.where(mask, x, y)
+
+    def cast(self, x: Any, name: str) -> Any:
+        return x.to(getattr(self.torch, name))
+
+    def complex(self, real: Any, imaginary: Any) -> Any:
+        return self.torch.complex(real, imaginary)
+
+    def conjugate(self, x: Any) -> Any:
+        return x.conj().resolve_conj()
+
+    def zeros_beside(self, x: Any, shape: Sequence[int]) -> Any:
+        return self.torch.zeros(shape, dtype=x.dtype, device=x.device)
+
+    def numbers(self, n: int, number: int) -> Any:
+        return self.torch.arange(n, device=self.torch.device("cuda", number))
+
+    def number_of(self, x: Any) -> int:
+        return int(x.get_device())
+
+    def order_of(self, x: Any) -> Any:
+        return self.torch.argsort(x, dim=1, stable=True)
+
+    def along(self, x: Any, order: Any) -> Any:
+        return self.torch.take_along_dim(x, order, 1)
 
     def put(self, out: Any, x: Any) -> None:
         out.copy_(x)
@@ -161,7 +196,45 @@ class _CuPy:
 
     def behind(self, number: Any, x: Any, name: str) -> Any:
         with x.device:
-            return self.cupy.concatenate([self.cupy.full((x.shape[0], 1), number, dtype=name), x.astype(name)], 1)
+            return self.join([self.cupy.full((x.shape[0], 1), number, dtype=name), x.astype(name)], 1)
+
+    def join(self, xs: Sequence[Any], axis: int = 0) -> Any:
+        return self.cupy.concatenate(xs, axis) if len(xs) > 1 else xs[0]
+
+    def stack(self, xs: Sequence[Any], axis: int) -> Any:
+        return self.cupy.stack(xs, axis)
+
+    def where(self, mask: Any, x: Any, y: Any) -> Any:
+        return self.cupy.where(mask, x, y if hasattr(y, "shape") else x.dtype.type(y))
+
+    def cast(self, x: Any, name: str) -> Any:
+        return x.astype(name)
+
+    def complex(self, real: Any, imaginary: Any) -> Any:
+        with real.device:
+            value = self.cupy.empty(real.shape, "complex64" if str(real.dtype) == "float32" else "complex128")
+        value.real, value.imag = real, imaginary
+        return value
+
+    def conjugate(self, x: Any) -> Any:
+        return self.cupy.conj(x)
+
+    def zeros_beside(self, x: Any, shape: Sequence[int]) -> Any:
+        with x.device:
+            return self.cupy.zeros(shape, x.dtype)
+
+    def numbers(self, n: int, number: int) -> Any:
+        with self.cupy.cuda.Device(number):
+            return self.cupy.arange(n, dtype="int64")
+
+    def number_of(self, x: Any) -> int:
+        return int(x.device.id)
+
+    def order_of(self, x: Any) -> Any:
+        return self.cupy.argsort(x, axis=1, kind="stable")
+
+    def along(self, x: Any, order: Any) -> Any:
+        return self.cupy.take_along_axis(x, order, 1)
 
     def put(self, out: Any, x: Any) -> None:
         out[...] = x
@@ -282,13 +355,37 @@ def _is_jax(a: Any) -> bool:
 
 class _Watched(NamedTuple):
     library: Any
-    memory: Any  # whose bytes from `at` on are _RESULT for each of `what`, or one outcome
-    at: int
+    memory: Any  # whose bytes are _RESULT for each of `what`, or one outcome
     what: tuple[tuple[str, str], ...]
     is_outcome: bool
 
+    def check(self) -> None:
+        for i, (op, kind) in enumerate(self.what):
+            data = self.library.to_host(self.memory[_RESULT * i:_RESULT * (i + 1)])
+            at, status, value = struct.unpack("=Qii", data)
+            if status == 0:
+                continue
+            if not self.is_outcome:
+                raise (ValueError(f"attempt to get {op} of an empty sequence") if kind == "u64" else
+                       OverflowError(f"the exact {op} does not fit {kind}"))
+            if value < 0:
+                raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
+            op, kind = self.what[value]
+            raise (ValueError(f"result {at} has no elements, so there is no {op}") if kind == "u64" else
+                   OverflowError(f"result {at}: the exact {op} does not fit {kind}"))
 
-_watch: contextvars.ContextVar[list[_Watched] | None] = contextvars.ContextVar("tally_watch", default=None)
+
+class _Fitted(NamedTuple):
+    library: Any
+    fits: Any  # whether each integer fits what it was brought to
+    text: str
+
+    def check(self) -> None:
+        if not all(self.library.to_host(self.fits)):
+            raise OverflowError(self.text)
+
+
+_watch: contextvars.ContextVar[list[_Watched | _Fitted] | None] = contextvars.ContextVar("tally_watch", default=None)
 
 
 @contextlib.contextmanager
@@ -304,26 +401,14 @@ def checked() -> Iterator[None]:
     >>> with tally.checked():
     ...     total = tally.sum([1, 2, 3])
     """
-    watched: list[_Watched] = []
+    watched: list[_Watched | _Fitted] = []
     token = _watch.set(watched)
     try:
         yield
     finally:
         _watch.reset(token)
     for w in watched:
-        for i, (op, kind) in enumerate(w.what):
-            data = w.library.to_host(w.memory[w.at + _RESULT * i:w.at + _RESULT * (i + 1)])
-            at, status, value = struct.unpack("=Qii", data)
-            if status == 0:
-                continue
-            if not w.is_outcome:
-                raise (ValueError(f"attempt to get {op} of an empty sequence") if kind == "u64" else
-                       OverflowError(f"the exact {op} does not fit {kind}"))
-            if value < 0:
-                raise ValueError(f"offset or id {at} is out of order or out of bounds; the results mean nothing")
-            op, kind = w.what[value]
-            raise (ValueError(f"result {at} has no elements, so there is no {op}") if kind == "u64" else
-                   OverflowError(f"result {at}: the exact {op} does not fit {kind}"))
+        w.check()
 
 
 # ---- One reduction ---------------------------------------------------------------------------------------------------
@@ -418,7 +503,7 @@ def _whole(p: _core.Problem, t: There, y: There | None) -> list[Any]:
               library.address(results), t.spec)
     watch = _watch.get()
     if watch is not None:
-        watch.append(_Watched(library, library.view(results, "uint8"), 0, plan.what, False))
+        watch.append(_Watched(library, library.view(results, "uint8"), plan.what, False))
     return values
 
 
@@ -445,7 +530,7 @@ def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: i
                     allocate, t.spec)
     watch = _watch.get()
     if watch is not None:
-        watch.append(_Watched(library, memory, 0, _values_of(p), True))
+        watch.append(_Watched(library, memory, _values_of(p), True))
 
 
 def _strides_to(t: There, shape: tuple[int, ...], what: str) -> Strides:
@@ -495,24 +580,37 @@ def _name_of(dtype: Any) -> str:
     return text[6:] if text.startswith("torch.") else np.dtype(dtype).name
 
 
-def _rounded(op: str, t: There, dtype: Any) -> str | None:
-    """The problem's result type that dtype= comes to; errors as for arrays of the host."""
+def _rounded(op: str, t: There, dtype: Any) -> tuple[str | None, str | None]:
+    """What dtype= comes to: the problem's result type, and the integer type that its result is brought to; errors as for
+    arrays of the host."""
     if dtype is None:
-        return None
+        return None, None
     name = _name_of(dtype)
     kind = _KINDS.get(name, "")
+    if kind == "bool":
+        raise TypeError(f"a {op} is no bool; tally.any and tally.all are")
     if kind in FLOATS:
-        if op == "prod" and kind != t.type:
-            raise TypeError(f"a product is of elements of its own type: convert them first, {t.library.convert()}")
-        return None if op == "prod" else kind
+        return kind, None
     if kind in _PART and t.type in _PART:
-        return _PART[kind]
-    if t.type in FLOATS or t.type in _PART or op in ("mean", "var", "std", "norm2"):
+        return _PART[kind], None
+    if kind == "" or kind in _PART or t.type in FLOATS or t.type in _PART or op in ("mean", "var", "std", "norm2"):
         raise TypeError(f"the exact {op} of {_NAMES[t.type]} elements is rounded to a floating dtype, not {name}")
-    if kind == ("u64" if t.type[0] == "u" else "i64"):
-        return None
-    raise TypeError(f"whether a {op} fits {name} only its value says, and nobody waits for that: leave dtype= alone, and "
-                    "convert the result")
+    return None, kind
+
+
+def _fitted(op: str, value: Any, t: There, kind: str | None) -> Any:
+    """Exact integers of 64 bits as another type; those that do not fit it are 0."""
+    library = t.library
+    if kind is None or _KINDS[library.name(value)] == kind:
+        return value
+    limits = np.iinfo(DTYPE[kind])
+    least = 0 if _KINDS[library.name(value)] == "u64" else int(limits.min)
+    number = library.view(value, "int64")
+    fits = (number >= least) & (number <= min(int(limits.max), (1 << 63) - 1))
+    watch = _watch.get()
+    if watch is not None:
+        watch.append(_Fitted(library, fits, f"the exact {op} does not fit {_NAMES[kind]}"))
+    return library.cast(library.where(fits, number, 0), _NAMES[kind])
 
 
 def _into(out: Any, value: Any, t: There) -> Any:
@@ -538,22 +636,97 @@ def _pairs(t: There) -> There:
     return t._replace(type=_PART[t.type], shape=(*t.shape, 2), strides=(*(2 * s for s in t.strides), 1))
 
 
-def _complex(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, keepdims: bool, fast: bool) -> Any:
+def _complex(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, keepdims: bool, fast: bool,
+             initial: Any) -> Any:
     pairs = _pairs(t)
     last = len(t.shape)
     mask = None if where is None else where._replace(shape=(*where.shape, 1), strides=(*where.strides, 0))
-    if op in ("sum", "mean"):
+    if op in ("sum", "mean", "prod"):
         wanted = t.type if dtype is None else _KINDS.get(_name_of(dtype), "")
         if wanted not in _PART:
             raise TypeError(f"a {op} of complex numbers is no {dtype}")
-        p = problem((op,), pairs.type, _PART[wanted], fast)
-        return _along(p, pairs, axes, None, None, mask, keepdims, wanted)[0]
+        if op == "prod":
+            return _complex_product(t, axes, wanted, where, keepdims, initial)
+        if initial is not None:
+            return _with_initial(op, t, axes, wanted, where, keepdims, initial, fast)
+        return _along(problem((op,), pairs.type, _PART[wanted], fast), pairs, axes, None, None, mask, keepdims, wanted)[0]
     if op in ("norm2", "sumsq", "any"):
         # |z|^2 is the sum of both parts' squares: one more axis, which is reduced, too.
-        p = problem((op,), pairs.type, None if op == "any" else _rounded(op, pairs, dtype))
+        p = problem((op,), pairs.type, None if op == "any" else _rounded(op, pairs, dtype)[0])
         value = _along(p, pairs, (*axes, last), None, None, mask, keepdims)[0]
         return value.reshape(tuple(value.shape)[:-1]) if keepdims else value
-    raise TypeError(f"tally has no {op} of complex numbers on a GPU; reduce x.real and x.imag")
+    if op in ("all", "nonzero"):
+        truths = take(t.array != 0)
+        return _along(problem((op,), truths.type), truths, axes, None, None, where, keepdims)[0]
+    raise TypeError(f"tally has no {op} of complex numbers; reduce x.real and x.imag")
+
+
+class _Rows(NamedTuple):
+    """An array as rows: the reduced elements of each result side by side."""
+
+    t: There
+    kept: list[int]
+    order: list[int]
+    sizes: tuple[int, int]
+    shape: tuple[int, ...]  # of the results, without and ...
+    whole: tuple[int, ...]  # ... with the reduced axes
+
+    def of(self, x: Any) -> Any:
+        """An array that is broadcast to the shape, as rows."""
+        return self.t.library.rows(x, tuple(self.t.shape), self.order, *self.sizes) if self.t.shape else x.reshape(1, 1)
+
+    def back(self, value: Any, keepdims: bool) -> Any:
+        return value.reshape(self.whole if keepdims else self.shape)
+
+
+def _as_rows(t: There, axes: tuple[int, ...]) -> _Rows:
+    shape = t.shape
+    kept = [d for d in range(len(shape)) if d not in axes]
+    return _Rows(t, kept, [*kept, *sorted(axes)], (math.prod(shape[d] for d in kept), math.prod(shape[d] for d in axes)),
+                 tuple(shape[d] for d in kept), tuple(1 if d in axes else n for d, n in enumerate(shape)))
+
+
+def _complex_product(t: There, axes: tuple[int, ...], wanted: str, where: There | None, keepdims: bool, initial: Any) -> Any:
+    library, form = t.library, _as_rows(t, axes)
+    rows, mask = library.cast(form.of(t.array), _NAMES[wanted]), None if where is None else form.of(where.array)
+    if initial is not None:
+        rows = library.behind(complex(initial), rows, _NAMES[wanted])
+        mask = None if mask is None else library.behind(True, mask, "bool")
+    if rows.shape[1] == 0:
+        rows = library.behind(1, rows, _NAMES[wanted])
+        mask = None
+    return form.back(library.complex(*products(library, rows.real, rows.imag, mask)), keepdims)
+
+
+def _variance(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, ddof: float, mean: Any,
+              keepdims: bool) -> Any:
+    """Variances of complex numbers, or about a mean that is given."""
+    library, form = t.library, _as_rows(t, axes)
+    is_complex = t.type in _PART
+    part = _PART.get(t.type, t.type)
+    rounded, _ = _rounded(op, t._replace(type=part), dtype)
+    out = rounded or (part if part in FLOATS else "f64")
+    rows = form.of(t.array)
+    means = None
+    if mean is not None:
+        about = _take_beside(mean, t, "mean=")
+        if tuple(about.shape) != form.whole:
+            raise ValueError(f"mean= has shape {tuple(about.shape)}, the mean with keepdims=True {form.whole}")
+        if about.type in ("i64", "u64") or (about.type in _PART and not is_complex):
+            raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {_NAMES[about.type]}")
+        flat = mean.reshape(form.sizes[0])
+        both = (flat.real, flat.imag) if about.type in _PART else (flat, flat * 0) if is_complex else (flat,)
+        means = [library.in_order(library.cast(m, "float64")) for m in both]
+    elif ddof != int(ddof) or form.sizes[1] > MOST_COMPLEX:
+        raise NotImplementedError(f"the {op} of complex numbers on a GPU has a whole ddof, and at most 2^31 elements a result")
+    if 0 in form.sizes:
+        return form.back(library.empty((form.sizes[0],), _NAMES[out], t.number) * math.nan, keepdims)
+    mask = None if where is None else form.of(where.array)
+    if part not in FLOATS:  # bits, as far as a mask is concerned
+        rows = library.view(rows, f"int{8 * _SIZE[part]}")
+    value = variances(op, (rows.real, rows.imag) if is_complex else (rows,), "i8" if part == "bool" else part, mask, means,
+                      library=library, number=t.number, out=out, name=_NAMES[out], ddof=ddof)
+    return form.back(value, keepdims)
 
 
 def _check_device(device: str | None) -> None:
@@ -563,25 +736,31 @@ def _check_device(device: str | None) -> None:
 
 @_through
 def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, axis: Any, dtype: Any = None,
-           keepdims: bool = False, where: Any = None, device: str | None = None) -> list[Any]:
-    """The values of any problem: make(element type, result type) is it."""
+           keepdims: bool = False, where: Any = None, device: str | None = None, out: Any = None) -> list[Any]:
+    """The values of any problem: make(element type, result type) is it. `out` is for one value."""
     _check_device(device)
     t = take(x)
     axes = axes_of(axis, len(t.shape))
     if t.type in _PART:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
-    p = make(t.type, _rounded(label, t, dtype))
+    rounded, integer = _rounded(label, t, dtype)
+    p = make(t.type, rounded)
     what = p.values()
     if where is not None and any(op in ("argmin", "argmax") for op, _ in what):
         raise TypeError("argmin and argmax take no where=")
+    if out is not None and len(what) > 1:
+        raise ValueError("out= is for one value")
     if len(what) == 1 and label in ("argmin", "argmax"):
         check_index(label, t.shape, axes)
-    return _along(p, t, axes, None, None, _mask(where, t), keepdims)
+    results = _along(p, t, axes, None, None, _mask(where, t), keepdims)
+    if integer is not None:
+        results[0] = _fitted(label, results[0], t, integer)
+    return results if out is None else [_into(out, results[0], t)]
 
 
 @_through
 def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, ddof: float,
-           fast: bool, device: str | None) -> Any:
+           fast: bool, device: str | None, mean: Any = None) -> Any:
     """One operator's values along axes, as an array on the same GPU."""
     _check_device(device)
     t = take(x)
@@ -594,47 +773,84 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
         raise TypeError(f"tally.bitwise_{op} is not supported for {_NAMES[t.type]} elements; a view has their bits")
     mask = _mask(where, t)
     initial = None if initial is np._NoValue else initial
-    if initial is not None and op in ("sum", "prod"):
-        value = _with_initial(op, t, axes, dtype, mask, keepdims, initial, fast)
+    if op in ("var", "std") and (mean is not None or t.type in _PART):
+        value = _variance(op, t, axes, dtype, mask, ddof, mean, keepdims)
     elif t.type in _PART:
-        value = _complex(op, t, axes, dtype, mask, keepdims, fast)
+        value = _complex(op, t, axes, dtype, mask, keepdims, fast, initial)
     else:
-        p = problem((op,), t.type, _rounded(op, t, dtype), fast, ddof)
-        value = _along(p, t, axes, None, None, mask, keepdims)[0]
-        if (axis is dtype is None and not fast and ddof == 0 and mask is None and is_torch(x) and 0 not in t.shape and
-                t.is_contiguous()):
-            _remember(op, t, _plan(p, t.type, math.prod(t.shape), t.spec))
-        if initial is not None:
-            both = take(t.library.beside(value, initial))
-            value = _along(p, both, (0,), None, None, None, False)[0]
+        rounded, integer = _rounded(op, t, dtype)
+        if op == "prod" and rounded not in (None, t.type):  # rounded at every step
+            t, rounded = _cast(t, rounded), None
+        if initial is not None and op in ("sum", "prod"):
+            value = _with_initial(op, t, axes, rounded, mask, keepdims, initial, fast)
+        else:
+            p = problem((op,), t.type, None if op == "prod" else rounded, fast, ddof)
+            value = _along(p, t, axes, None, None, mask, keepdims)[0]
+            if (axis is dtype is None and not fast and ddof == 0 and mask is None and is_torch(x) and 0 not in t.shape and
+                    t.is_contiguous()):
+                _remember(op, t, _plan(p, t.type, math.prod(t.shape), t.spec))
+            if initial is not None:
+                both = take(t.library.beside(value, initial))
+                value = _along(p, both, (0,), None, None, None, False)[0]
+        value = _fitted(op, value, t, integer)
     return value if out is None else _into(out, value, t)
 
 
-def _with_initial(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There | None, keepdims: bool, initial: Any,
-                  fast: bool) -> Any:
-    """Sums and products with one more element in front of each result's: of a copy, in rows."""
+def _cast(t: There, kind: str) -> There:
+    """A copy whose elements are of another type."""
+    return t if t.type == kind else take(t.library.cast(t.array, _NAMES[kind]))
+
+
+def _with_initial(op: str, t: There, axes: tuple[int, ...], rounded: str | None, where: There | None, keepdims: bool,
+                  initial: Any, fast: bool) -> Any:
+    """Sums and products with one more element in front of each result's: of a copy, in rows. `rounded`: the result's
+    type; of complex numbers a complex one."""
+    library, form = t.library, _as_rows(t, axes)
     if t.type in _PART:
-        raise NotImplementedError(f"the {op} of complex numbers on a GPU has no initial=: reduce x.real and x.imag")
-    library, shape = t.library, tuple(t.shape)
-    element, rounded, initial = with_initial(op, t.type, _rounded(op, t, dtype), initial)
-    kept = [d for d in range(len(shape)) if d not in axes]
-    order = [*kept, *sorted(axes)]
-    sizes = math.prod(shape[d] for d in kept), math.prod(shape[d] for d in axes)
+        value = np.complex128(initial)
+        element = t.type if t.type == "c128" or np.complex64(value) == value else "c128"
+    else:
+        element, rounded, initial = with_initial(op, t.type, rounded, initial)
 
     def rows(x: Any, first: Any, name: str) -> There:
-        return take(library.behind(first, library.rows(x, shape, order, *sizes) if shape else x.reshape(1, 1), name))
+        return take(library.behind(first, form.of(x), name))
 
     mask = None if where is None else rows(where.array, True, "bool")
-    p = problem((op,), element, rounded, fast)
-    value = _along(p, rows(t.array, initial, _NAMES[element]), (1,), None, None, mask, False)[0]
-    return value.reshape(tuple(1 if d in axes else n for d, n in enumerate(shape)) if keepdims else
-                         tuple(shape[d] for d in kept))
+    elements = rows(t.array, initial, _NAMES[element])
+    if element in _PART:
+        return form.back(_complex(op, elements, (1,), _NAMES[rounded or t.type], mask, False, fast, None), keepdims)
+    return form.back(_along(problem((op,), element, rounded, fast), elements, (1,), None, None, mask, False)[0], keepdims)
 
 
-def _products(a: There, b: There, shape: tuple[int, ...], x: Strides, y: Strides, dtype: Any, out: Any) -> Any:
-    """Sums of products along the last of some dimensions, by which two arrays are read."""
-    p = problem(("dot",), a.type, _rounded("dot", a, dtype))
-    value = _along(p, a._replace(shape=shape, strides=x), (len(shape) - 1,), b._replace(shape=shape), y, None, False)[0]
+_Layout = Callable[[There, There], tuple[tuple[int, ...], Strides, Strides]]
+
+
+def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjugate: bool) -> Any:
+    """Sums of products along the last of some dimensions, by which two arrays are read: layout(a, b) is their shape and
+    the strides of both. `conjugate`: complex elements of the first one."""
+    rounded, integer = _rounded("dot", a, dtype)
+    p = problem(("dot",), _PART.get(a.type, a.type), rounded)
+
+    def part(left: There, right: There, swapped: bool) -> Any:
+        """Of complex elements: a sum of left.real right.real + left.imag right.imag, or with the right one's parts swapped."""
+        shape, x, y = layout(left, right)
+        left, right = left._replace(shape=shape, strides=x), right._replace(shape=shape, strides=y)
+        axes: tuple[int, ...] = (len(shape) - 1,)
+        if a.type in _PART:
+            left, right, axes = _pairs(left), _pairs(right), (*axes, len(shape))
+        if swapped:
+            right = right._replace(address=right.address + _SIZE[right.type], strides=(*right.strides[:-1], -1))
+        return _along(p, left, axes, right, right.strides, None, False)[0]
+
+    def conjugated(t: There) -> There:
+        return take(t.library.conjugate(t.array))
+
+    if a.type not in _PART:
+        value = _fitted("dot", part(a, b, False), a, integer)
+    elif conjugate:
+        value = a.library.complex(part(a, b, False), part(conjugated(a), b, True))
+    else:
+        value = a.library.complex(part(a, conjugated(b), False), part(a, b, True))
     return value if out is None else _into(out, value, a)
 
 
@@ -646,14 +862,14 @@ def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
     else:
         right = take(b)
         left = _take_beside(a, right, "the first array")
-    if left.type in _PART or right.type in _PART:
-        raise TypeError("on a GPU there are no dot products of complex numbers: make them of their parts'")
-    if left.type != right.type:
-        raise TypeError(f"{_NAMES[left.type]} goes with {_NAMES[left.type]} on a GPU, not with {_NAMES[right.type]}: convert "
-                        f"one of them, {left.library.convert()}")
     if left.shape == () or right.shape == ():
         raise ValueError("tally.dot multiplies no numbers: x * y does")
-    return left, right
+    if left.type == right.type:
+        return left, right
+    if "bf16" in (left.type, right.type):
+        raise TypeError(f"bfloat16 goes with bfloat16 only: convert the other, {left.library.convert()}")
+    kind = _KINDS[np.result_type(_NAMES[left.type], _NAMES[right.type]).name]
+    return _cast(left, kind), _cast(right, kind)
 
 
 def _moved(s: tuple[int, ...], a: int) -> tuple[int, ...]:
@@ -670,11 +886,13 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
     if left.shape[-1] != right.shape[second]:
         raise ValueError(f"shapes {tuple(left.shape)} and {tuple(right.shape)} not aligned: {left.shape[-1]} (dim "
                          f"{len(left.shape) - 1}) != {right.shape[second]} (dim {second})")
-    rest, steps = _moved(right.shape, second), _moved(right.strides, second)
-    more = len(rest) - 1
-    shape = (*left.shape[:-1], *rest[:-1], left.shape[-1])
-    return _products(left, right, shape, (*left.strides[:-1], *(0,) * more, left.strides[-1]),
-                     ((0,) * (len(left.shape) - 1) + steps), dtype, out)
+
+    def layout(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
+        rest, steps = _moved(y.shape, second), _moved(y.strides, second)
+        return ((*x.shape[:-1], *rest[:-1], x.shape[-1]), (*x.strides[:-1], *(0,) * (len(rest) - 1), x.strides[-1]),
+                (0,) * (len(x.shape) - 1) + steps)
+
+    return _products(left, right, layout, dtype, out, False)
 
 
 @_through
@@ -684,12 +902,15 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
     dims = min(len(left.shape), len(right.shape))
     if not -dims <= axis < (0 if len(left.shape) != len(right.shape) else dims):
         raise AxisError(axis, dims)
-    left, right = (t._replace(shape=_moved(t.shape, axis), strides=_moved(t.strides, axis)) for t in (left, right))
-    if left.shape[-1] != right.shape[-1]:
-        raise ValueError(f"the vectors have {left.shape[-1]} and {right.shape[-1]} elements")
-    shape = np.broadcast_shapes(left.shape, right.shape)
-    return _products(left, right, shape, _strides_to(left, shape, "the array"), _strides_to(right, shape, "the array"),
-                     dtype, None)
+    if left.shape[axis] != right.shape[axis]:
+        raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
+
+    def layout(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
+        x, y = (t._replace(shape=_moved(t.shape, axis), strides=_moved(t.strides, axis)) for t in (x, y))
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        return shape, _strides_to(x, shape, "the array"), _strides_to(y, shape, "the array")
+
+    return _products(left, right, layout, dtype, None, True)
 
 
 # ---- Segments and groups ---------------------------------------------------------------------------------------------
@@ -732,20 +953,25 @@ def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any
     _check_device(device)
     t = take(x)
     a = _axis(t, axis)
-    p = make(t.type, _rounded(label, t, dtype))
+    rounded, integer = _rounded(label, t, dtype)
+    p = make(t.type, rounded)
+
+    def fitted(results: list[Any]) -> list[Any]:
+        return results if integer is None else [_fitted(label, results[0], t, integer), *results[1:]]
+
     if isinstance(offsets, (int, np.integer)):
         count, n = int(offsets), t.shape[a]
         if count <= 0 or n % count:
             raise ValueError(f"{n} elements are not {count} segments of one length")
         cut = t._replace(shape=(*t.shape[:a], count, n // count, *t.shape[a + 1:]),
                          strides=(*t.strides[:a], n // count * t.strides[a], t.strides[a], *t.strides[a + 1:]))
-        return _along(p, cut, (a + 1,), None, None, None, False)
+        return fitted(_along(p, cut, (a + 1,), None, None, None, False))
     places = _beside(offsets, t, "offsets")
     if places.shape[0] == 0 or places.type not in ("i32", "i64"):
         raise TypeError("offsets are int32 or int64, and one more than there are segments")
     count = places.shape[0] - 1
     shape = (t.shape[a], count, places.address, _SIZE[places.type])
-    return _by_rows(p, t, a, count, "segments", shape, 0)
+    return fitted(_by_rows(p, t, a, count, "segments", shape, 0))
 
 
 def _groups_in(ids: There) -> int:
@@ -763,7 +989,8 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
     _check_device(device)
     t = take(x)
     a = _axis(t, axis)
-    p = make(t.type, _rounded(label, t, dtype))
+    rounded, integer = _rounded(label, t, dtype)
+    p = make(t.type, rounded)
     numbers = _beside(ids, t, "ids")
     if numbers.shape[0] != t.shape[a]:
         raise ValueError(f"{t.shape[a]} elements, but {numbers.shape[0]} ids")
@@ -775,4 +1002,5 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
         mask = mask if mask.is_contiguous() else take(t.library.in_order(where))
     kind = "u8" if numbers.type == "bool" else numbers.type
     shape = (t.shape[a], int(groups), numbers.address, kind, bool(skip_outside), bool(sorted))
-    return _by_rows(p, t, a, int(groups), "groups", shape, 0 if mask is None else mask.address)
+    results = _by_rows(p, t, a, int(groups), "groups", shape, 0 if mask is None else mask.address)
+    return results if integer is None else [_fitted(label, results[0], t, integer), *results[1:]]

@@ -90,9 +90,7 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     (np.int64(3), np.float64(2.0), np.float64(1.0))
     """
     if _gpu.lies_there(x):
-        if out is not None:
-            raise TypeError("out= of tally.reduce is for arrays of the host; those of a GPU give new ones")
-        return several(op, _gpu.values(_maker(op, fast, ddof), _label(op), x, axis, dtype, keepdims, where, device))
+        return several(op, _gpu.values(_maker(op, fast, ddof), _label(op), x, axis, dtype, keepdims, where, device, out))
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
     if t.type not in DTYPE:
@@ -123,12 +121,13 @@ def _row(array: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(array, DTYPE[kind])
 
 
-def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, call: Any) -> Any:
+def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, wanted: Any, call: Any) -> Any:
     rows, a = _rows(t, axis)
     what = p.values()
     arrays = [np.empty((*rows.shape[:-1], count), DTYPE[kind]) for _, kind in what]
     for at in np.ndindex(rows.shape[:-1]):
         call(_row(rows[at], t.type), tuple(array[at] for array in arrays))
+    arrays[0] = f._to_type(arrays[0], str(op), wanted)
     values = []
     for (name, kind), array in zip(what, arrays):
         shown, kind = present(name, kind, array, t.type)
@@ -161,7 +160,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     if _gpu.lies_there(x):
         return several(op, _gpu.segment(_maker(op, False, ddof), _label(op), x, offsets, axis, dtype, device))
     t = take(x)
-    rounded, _ = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
+    rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     rows, _ = _rows(t, axis)
     p = problem_of(op, t.type, rounded, False, float(ddof))
     places: Any
@@ -176,7 +175,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
         if places.dtype.itemsize not in (4, 8) or places.dtype.kind == "u" or not places.dtype.isnative:
             places = places.astype(np.int64)
         places, count = np.ascontiguousarray(places), places.size - 1
-    return _by_rows(op, p, t, axis, count,
+    return _by_rows(op, p, t, axis, count, wanted,
                     lambda row, out: p.segments(row, None, None, places, out, device))
 
 
@@ -233,7 +232,7 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
         return several(op, _gpu.group(_maker(op, False, ddof), _label(op), x, ids, groups, axis, dtype, where, skip_outside,
                                       sorted, device))
     t = take(x)
-    rounded, _ = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
+    rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     rows, _ = _rows(t, axis)
     p = problem_of(op, t.type, rounded, False, float(ddof))
     numbers, kind, count = ids_of(ids, groups)
@@ -242,5 +241,5 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
     mask = None
     if where is not None:
         mask = np.ascontiguousarray(np.broadcast_to(np.asarray(where, np.bool_), numbers.shape))
-    return _by_rows(op, p, t, axis, count,
+    return _by_rows(op, p, t, axis, count, wanted,
                     lambda row, out: p.groups(row, None, mask, numbers, kind, count, skip_outside, sorted, out, device))

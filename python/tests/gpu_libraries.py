@@ -7,6 +7,7 @@ A stand-in's array knows its layout by a NumPy array of the same layout in a buf
 
 import ctypes
 import functools
+import operator
 import sys
 import types
 from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
@@ -108,6 +109,23 @@ class Array:
     def view(self, dtype):
         return type(self)(self.memory, self.layout.view(np.dtype(getattr(dtype, "numpy", dtype))))
 
+    def __setitem__(self, cut, x):
+        self.memory.read()
+        self.layout[cut] = x.host() if isinstance(x, Array) else x
+        self.memory.write()
+
+    def __len__(self):
+        return len(self.layout)
+
+    def sum(self, axis):
+        return self.copy_of(self.host().sum(axis))
+
+    def clip(self, least, most):
+        return self.copy_of(self.host().clip(least, most))
+
+    real = property(lambda self: type(self)(self.memory, self.layout.real))
+    imag = property(lambda self: type(self)(self.memory, self.layout.imag))
+
     def reshape(self, *shape):
         shape = shape[0] if len(shape) == 1 else shape
         try:
@@ -127,6 +145,18 @@ class Array:
 
     def broadcast(self, shape):
         return type(self)(self.memory, np.broadcast_to(self.layout, shape))
+
+
+def _by_host(function):
+    def method(self, *others):
+        with np.errstate(all="ignore"):
+            return self.copy_of(np.asarray(function(self.host(), *(o.host() if isinstance(o, Array) else o for o in others))))
+    return method
+
+
+for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift", "lt", "le", "ge", "eq", "ne"):
+    setattr(Array, f"__{_name}__", _by_host(getattr(operator, f"__{_name}__")))
+Array.__rsub__ = _by_host(lambda a, b: b - a)
 
 
 class Context:
@@ -152,9 +182,8 @@ class CuPyArray(Array):
     size = property(lambda self: self.layout.size)
     device = Context()
     get = Array.host
-
-    def __setitem__(self, cut, x):
-        self.set(x.host())
+    real = Array.real.setter(lambda self, x: Array.real.fget(self).__setitem__(..., x))
+    imag = Array.imag.setter(lambda self, x: Array.imag.fget(self).__setitem__(..., x))
 
 
 CuPyArray.__module__ = "cupy"
@@ -201,6 +230,10 @@ class TorchTensor(Array):
         return False
 
     is_conj = is_neg
+    conj = _by_host(np.conj)
+
+    def resolve_conj(self):
+        return self
 
     @property
     def data(self):
@@ -224,7 +257,9 @@ def functions(cls, driver):
     return {
         "moveaxis": lambda x, a, b: cls(x.memory, np.moveaxis(x.layout, a, b)),
         "full_like": lambda x, number: x.copy_of(np.full_like(x.layout, number)),
-        "stack": lambda xs: xs[0].copy_of(np.stack([x.host() for x in xs])),
+        "stack": lambda xs, axis=0: xs[0].copy_of(np.stack([x.host() for x in xs], axis)),
+        "where": lambda mask, x, y: x.copy_of(np.where(mask.host(), x.host(), y.host() if isinstance(y, Array) else
+                                                       x.layout.dtype.type(y))),
         "broadcast_to": lambda x, shape: x.broadcast(shape),
         "from_host": lambda x: cls.make(driver, x.shape, x.dtype).set(x)}
 
@@ -236,6 +271,10 @@ def make_cupy(driver):
         empty=lambda shape, dtype: CuPyArray.make(driver, shape, dtype),
         full=lambda shape, number, dtype: CuPyArray.make(driver, shape, dtype).set(number),
         concatenate=lambda xs, axis: xs[0].copy_of(np.concatenate([x.host() for x in xs], axis)),
+        zeros=lambda shape, dtype: CuPyArray.make(driver, shape, dtype).set(0),
+        arange=lambda n, dtype: CuPyArray.make(driver, (n,), dtype).set(np.arange(n)), conj=_by_host(np.conj),
+        argsort=lambda x, axis, kind: x.copy_of(np.argsort(x.host(), axis, kind=kind)),
+        take_along_axis=lambda x, order, axis: x.copy_of(np.take_along_axis(x.host(), order.host(), axis)),
         ascontiguousarray=lambda x: x if x.layout.flags.c_contiguous else x.copy_of(x.host()),
         cuda=types.SimpleNamespace(Device=Context, get_current_stream=lambda: stream))
 
@@ -247,6 +286,11 @@ def make_torch(driver):
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
         full=lambda shape, number, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(number),
         inference_mode=Context,
+        zeros=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy).set(0),
+        arange=lambda n, device: TorchTensor.make(driver, (n,), "i8").set(np.arange(n)),
+        complex=lambda a, b: a.copy_of(np.stack([a.host(), b.host()], -1).view(np.result_type(a.layout, "c8"))[..., 0]),
+        argsort=lambda x, dim, stable: x.copy_of(np.argsort(x.host(), dim, kind="stable" if stable else None)),
+        take_along_dim=lambda x, order, dim: x.copy_of(np.take_along_axis(x.host(), order.host(), dim)),
         cat=lambda xs, axis: xs[0].copy_of(np.concatenate([x.host() for x in xs], axis)),
         device=lambda kind, index: (kind, index), cuda=types.SimpleNamespace(
             current_stream=lambda number: stream, is_current_stream_capturing=lambda: False))
