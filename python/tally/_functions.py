@@ -40,8 +40,8 @@ _COMMON = {
     "correction": """correction : float, optional
     The Array API's name for `ddof`.""",
     "mean": """mean : array_like, optional
-    Numbers that the variance is about, each taken as exact, in the shape that the mean has with keepdims=True. (The
-    exact mean costs no pass here: leave it alone unless another one is meant.)""",
+    Numbers that the variance is about, each taken as exact, of the shape that the mean has with keepdims=True, or
+    broadcast to it. (The exact mean costs no pass here: leave it alone unless another one is meant.)""",
     "fast": """fast : bool, optional
     Plain, unordered additions: no promise on the bits.""",
     "device": """device : str, optional
@@ -56,7 +56,7 @@ def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     is to say, and examples behind a line ">>>"; the parameters are added from `_COMMON`."""
 
     def bind(function: Callable[..., Any]) -> Callable[..., Any]:
-        name = function.__name__.rstrip("_")
+        name = function.__name__ = function.__qualname__ = function.__name__.rstrip("_")
         head, _, examples = inspect.cleandoc(text).partition("\n>>> ")
         lines = []
         for parameter in inspect.signature(function).parameters.values():
@@ -202,8 +202,10 @@ def _variance(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, where: Any, 
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
     if mean is not None:
         mean = np.asarray(take(mean).array)
-        if mean.shape != shape:
-            raise ValueError(f"mean= has shape {mean.shape}, the mean with keepdims=True {shape}")
+        try:
+            mean = np.broadcast_to(mean, shape)
+        except ValueError:
+            raise ValueError(f"mean= has shape {mean.shape}, the mean with keepdims=True {shape}") from None
     return variances([p.array for p in parts], "i8" if kind == "bool" else kind, axes, root=op == "std", out=out,
                      mask=mask_of(where, x.shape), ddof=ddof, mean=mean, device=device)
 
@@ -607,7 +609,7 @@ def _complex_products(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element:
 @_public("""The dot product of two arrays: products and their sum exact, then rounded once.
 
 As numpy.dot: of vectors their inner product; of arrays of more dimensions the sums over the last axis of `a` and the
-last but one of `b`. Integers give 64 bits, or an OverflowError.
+last but one of `b`; by a number products. Integers give 64 bits, or an OverflowError.
 
 >>> tally.dot([1e20, 1.0, -1e20], [1.0, 3.0, 1.0])
 np.float64(3.0)
@@ -617,8 +619,9 @@ def dot(a: Any, b: Any, out: Any = None, *, dtype: Any = None, device: str | Non
         return _gpu.dot(a, b, out, dtype, device)
     left, right, element = _common(take(a), take(b))
     x, y = left.array, right.array
-    if x.ndim == 0 or y.ndim == 0:
-        raise ValueError("tally.dot multiplies no numbers: x * y does")
+    if x.ndim == 0 or y.ndim == 0:  # by a number: products, rounded once
+        x, y = np.broadcast_arrays(x[..., None], y[..., None])
+        return _products(left, right, x, y, element, False, dtype, out, device)
     second = y.ndim - 2 if y.ndim > 1 else 0
     if x.shape[-1] != y.shape[second]:
         raise ValueError(f"shapes {x.shape} and {y.shape} not aligned: {x.shape[-1]} (dim {x.ndim - 1}) != "

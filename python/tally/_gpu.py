@@ -581,8 +581,8 @@ def _name_of(dtype: Any) -> str:
 
 
 def _rounded(op: str, t: There, dtype: Any) -> tuple[str | None, str | None]:
-    """What dtype= comes to: the problem's result type, and the integer type that its result is brought to; errors as for
-    arrays of the host."""
+    """What dtype= comes to: the problem's result type, and the type that its result is brought to, an integer one or a
+    complex one; errors as for arrays of the host."""
     if dtype is None:
         return None, None
     name = _name_of(dtype)
@@ -591,18 +591,20 @@ def _rounded(op: str, t: There, dtype: Any) -> tuple[str | None, str | None]:
         raise TypeError(f"a {op} is no bool; tally.any and tally.all are")
     if kind in FLOATS:
         return kind, None
-    if kind in _PART and t.type in _PART:
-        return _PART[kind], None
-    if kind == "" or kind in _PART or t.type in FLOATS or t.type in _PART or op in ("mean", "var", "std", "norm2"):
+    if kind in _PART:
+        return _PART[kind], None if t.type in _PART else kind
+    if kind == "" or t.type in FLOATS or t.type in _PART or op in ("mean", "var", "std", "norm2"):
         raise TypeError(f"the exact {op} of {_NAMES[t.type]} elements is rounded to a floating dtype, not {name}")
     return None, kind
 
 
 def _fitted(op: str, value: Any, t: There, kind: str | None) -> Any:
-    """Exact integers of 64 bits as another type; those that do not fit it are 0."""
+    """Exact integers of 64 bits as another type, where those that do not fit it are 0; reals as complex numbers."""
     library = t.library
     if kind is None or _KINDS[library.name(value)] == kind:
         return value
+    if kind in _PART:
+        return library.cast(value, _NAMES[kind])
     limits = np.iinfo(DTYPE[kind])
     least = 0 if _KINDS[library.name(value)] == "u64" else int(limits.min)
     number = library.view(value, "int64")
@@ -710,11 +712,12 @@ def _variance(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There
     means = None
     if mean is not None:
         about = _take_beside(mean, t, "mean=")
-        if tuple(about.shape) != form.whole:
+        more = len(form.whole) - len(about.shape)
+        if more < 0 or any(a not in (1, b) for a, b in zip(about.shape, form.whole[more:])):
             raise ValueError(f"mean= has shape {tuple(about.shape)}, the mean with keepdims=True {form.whole}")
         if about.type in ("i64", "u64") or (about.type in _PART and not is_complex):
             raise TypeError(f"mean= is of floats or complex numbers as the elements are, not of {_NAMES[about.type]}")
-        flat = mean.reshape(form.sizes[0])
+        flat = library.rows(mean, form.whole, range(len(form.whole)), 1, form.sizes[0])[0]
         both = (flat.real, flat.imag) if about.type in _PART else (flat, flat * 0) if is_complex else (flat,)
         means = [library.in_order(library.cast(m, "float64")) for m in both]
     elif ddof != int(ddof) or form.sizes[1] > MOST_COMPLEX:
@@ -743,7 +746,7 @@ def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any,
     axes = axes_of(axis, len(t.shape))
     if t.type in _PART:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
-    rounded, integer = _rounded(label, t, dtype)
+    rounded, wanted = _rounded(label, t, dtype)
     p = make(t.type, rounded)
     what = p.values()
     if where is not None and any(op in ("argmin", "argmax") for op, _ in what):
@@ -753,8 +756,8 @@ def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any,
     if len(what) == 1 and label in ("argmin", "argmax"):
         check_index(label, t.shape, axes)
     results = _along(p, t, axes, None, None, _mask(where, t), keepdims)
-    if integer is not None:
-        results[0] = _fitted(label, results[0], t, integer)
+    if wanted is not None:
+        results[0] = _fitted(label, results[0], t, wanted)
     return results if out is None else [_into(out, results[0], t)]
 
 
@@ -778,7 +781,7 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
     elif t.type in _PART:
         value = _complex(op, t, axes, dtype, mask, keepdims, fast, initial)
     else:
-        rounded, integer = _rounded(op, t, dtype)
+        rounded, wanted = _rounded(op, t, dtype)
         if op == "prod" and rounded not in (None, t.type):  # rounded at every step
             t, rounded = _cast(t, rounded), None
         if initial is not None and op in ("sum", "prod"):
@@ -792,7 +795,7 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
             if initial is not None:
                 both = take(t.library.beside(value, initial))
                 value = _along(p, both, (0,), None, None, None, False)[0]
-        value = _fitted(op, value, t, integer)
+        value = _fitted(op, value, t, wanted)
     return value if out is None else _into(out, value, t)
 
 
@@ -828,7 +831,7 @@ _Layout = Callable[[There, There], tuple[tuple[int, ...], Strides, Strides]]
 def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjugate: bool) -> Any:
     """Sums of products along the last of some dimensions, by which two arrays are read: layout(a, b) is their shape and
     the strides of both. `conjugate`: complex elements of the first one."""
-    rounded, integer = _rounded("dot", a, dtype)
+    rounded, wanted = _rounded("dot", a, dtype)
     p = problem(("dot",), _PART.get(a.type, a.type), rounded)
 
     def part(left: There, right: There, swapped: bool) -> Any:
@@ -843,10 +846,11 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
         return _along(p, left, axes, right, right.strides, None, False)[0]
 
     def conjugated(t: There) -> There:
-        return take(t.library.conjugate(t.array))
+        copy = take(t.library.conjugate(t.array))
+        return copy if len(t.shape) == len(copy.shape) else copy._replace(shape=t.shape, strides=(*copy.strides, 1))
 
     if a.type not in _PART:
-        value = _fitted("dot", part(a, b, False), a, integer)
+        value = _fitted("dot", part(a, b, False), a, wanted)
     elif conjugate:
         value = a.library.complex(part(a, b, False), part(conjugated(a), b, True))
     else:
@@ -862,8 +866,6 @@ def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
     else:
         right = take(b)
         left = _take_beside(a, right, "the first array")
-    if left.shape == () or right.shape == ():
-        raise ValueError("tally.dot multiplies no numbers: x * y does")
     if left.type == right.type:
         return left, right
     if "bf16" in (left.type, right.type):
@@ -878,10 +880,18 @@ def _moved(s: tuple[int, ...], a: int) -> tuple[int, ...]:
     return (*s[:a], *s[a + 1:], s[a])
 
 
+def _broadcast(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return shape, _strides_to(x, shape, "the array"), _strides_to(y, shape, "the array")
+
+
 @_through
 def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
     """numpy.dot of two arrays on one GPU."""
     left, right = _two(a, b, device)
+    if () in (left.shape, right.shape):  # by a number: products, rounded once
+        left, right = (t._replace(shape=(*t.shape, 1), strides=(*t.strides, 1)) for t in (left, right))
+        return _products(left, right, _broadcast, dtype, out, False)
     second = max(0, len(right.shape) - 2)
     if left.shape[-1] != right.shape[second]:
         raise ValueError(f"shapes {tuple(left.shape)} and {tuple(right.shape)} not aligned: {left.shape[-1]} (dim "
@@ -899,6 +909,8 @@ def dot(a: Any, b: Any, out: Any, dtype: Any, device: str | None) -> Any:
 def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
     """Dot products along an axis of two arrays on one GPU."""
     left, right = _two(a, b, device)
+    if () in (left.shape, right.shape):
+        raise ValueError("tally.vecdot wants vectors, not numbers")
     dims = min(len(left.shape), len(right.shape))
     if not -dims <= axis < (0 if len(left.shape) != len(right.shape) else dims):
         raise AxisError(axis, dims)
@@ -906,9 +918,7 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
         raise ValueError(f"the vectors have {left.shape[axis]} and {right.shape[axis]} elements")
 
     def layout(x: There, y: There) -> tuple[tuple[int, ...], Strides, Strides]:
-        x, y = (t._replace(shape=_moved(t.shape, axis), strides=_moved(t.strides, axis)) for t in (x, y))
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        return shape, _strides_to(x, shape, "the array"), _strides_to(y, shape, "the array")
+        return _broadcast(*(t._replace(shape=_moved(t.shape, axis), strides=_moved(t.strides, axis)) for t in (x, y)))
 
     return _products(left, right, layout, dtype, None, True)
 
@@ -953,11 +963,11 @@ def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any
     _check_device(device)
     t = take(x)
     a = _axis(t, axis)
-    rounded, integer = _rounded(label, t, dtype)
+    rounded, wanted = _rounded(label, t, dtype)
     p = make(t.type, rounded)
 
     def fitted(results: list[Any]) -> list[Any]:
-        return results if integer is None else [_fitted(label, results[0], t, integer), *results[1:]]
+        return results if wanted is None else [_fitted(label, results[0], t, wanted), *results[1:]]
 
     if isinstance(offsets, (int, np.integer)):
         count, n = int(offsets), t.shape[a]
@@ -989,7 +999,7 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
     _check_device(device)
     t = take(x)
     a = _axis(t, axis)
-    rounded, integer = _rounded(label, t, dtype)
+    rounded, wanted = _rounded(label, t, dtype)
     p = make(t.type, rounded)
     numbers = _beside(ids, t, "ids")
     if numbers.shape[0] != t.shape[a]:
@@ -1003,4 +1013,4 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
     kind = "u8" if numbers.type == "bool" else numbers.type
     shape = (t.shape[a], int(groups), numbers.address, kind, bool(skip_outside), bool(sorted))
     results = _by_rows(p, t, a, int(groups), "groups", shape, 0 if mask is None else mask.address)
-    return results if integer is None else [_fitted(label, results[0], t, integer), *results[1:]]
+    return results if wanted is None else [_fitted(label, results[0], t, wanted), *results[1:]]

@@ -33,6 +33,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes that are meant, from 0 on; errors as NumPy's."""
     if axis is None:
         return tuple(range(ndim))
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
     if isinstance(axis, (tuple, list)):
         if isinstance(axis, list):
             raise TypeError("'list' object cannot be interpreted as an integer")

@@ -276,6 +276,20 @@ def test_dot(rng, dtype):
     assert tally.dot(x[0].astype("f4"), y[0]) == answer_dot(x[0].astype("f4"), y[0])
     with pytest.raises(ValueError, match="not aligned"):
         tally.dot(x, y)
+    assert np.array_equal(tally.dot(2.5, x), 2.5 * x) and np.array_equal(tally.dot(x, np.float64(3)), x * 3)
+    assert tally.dot(3, 4) == 12 and tally.dot(2j, 3j) == -6
+    z = x[:, :3].astype("c8")
+    assert tally.dot(z[0], z[1], dtype="c16").dtype == np.complex128
+    with pytest.raises(TypeError, match="complex"):
+        tally.dot(z[0], z[1], dtype="f8")
+
+
+def test_segments_and_groups_in_another_type():
+    x = np.array([100, 27, 1])
+    for got in (tally.segment("sum", x, [0, 2, 3], dtype="i1"), tally.group("sum", x, [0, 0, 1], dtype="i1")):
+        assert got.dtype == np.int8 and got.tolist() == [127, 1]
+    with pytest.raises(OverflowError, match="does not fit int8"):
+        tally.segment("sum", x, 1, dtype="i1")
 
 
 def test_signs_of_zeros():
@@ -309,6 +323,7 @@ def test_keepdims_out_and_dtype(rng):
     assert tally.sum(x, 1, out=out) is out and np.array_equal(out, tally.sum(x, 1))
     out = np.empty((3, 10))[:, ::2]
     assert tally.mean(x, 1, out=out) is out
+    assert tally.var([1.0, 3.0], mean=0) == 5 and tally.var(np.eye(2), axis=0, mean=1).tolist() == [0.5, 0.5]
     assert tally.sum(x, dtype="f8") == tally.sum(x.astype("f8")) and tally.sum(x, dtype=complex).dtype == complex
     assert tally.sum(np.array([100, 27], "i1"), dtype="i1").dtype == np.int8
     assert tally.prod(np.array([3e38, 10], "f4"), dtype="f8") == float(np.float32(3e38)) * 10

@@ -182,6 +182,9 @@ def test_products(gpu, rng):
     same(gpu, tally.dot(x[0], x[1], dtype=np.float64), tally.dot(a[0], a[1], dtype="f8"))
     same(gpu, tally.dot(x, gpu.there(b.astype("f8"))), tally.dot(a, b.astype("f8")))
     same(gpu, tally.dot(gpu.there(np.arange(9)), y), tally.dot(np.arange(9), b))
+    two = np.float32(1.5)
+    same(gpu, tally.dot(x, gpu.there(np.asarray(two))), a * two)
+    same(gpu, tally.dot(gpu.there(np.asarray(two)), y[::2]), two * b[::2])
     for bad in (lambda: tally.dot(x, b), lambda: tally.dot(a, y)):
         with pytest.raises(TypeError):
             bad()
@@ -226,6 +229,7 @@ def test_complex_products_of_arrays(gpu, rng):
     same(gpu, tally.dot(x[0], y[:, 1], dtype="c16"), tally.dot(a[0], b[:, 1], dtype="c16"))
     same(gpu, tally.vecdot(x, x[:1]), tally.vecdot(a, a[:1]))
     same(gpu, tally.vecdot(gpu.transpose(x, (1, 0)), y[:, :4], axis=0), tally.vecdot(a.T, b[:, :4], axis=0))
+    same(gpu, tally.dot(x, gpu.there(np.asarray(a[0, 0]))), tally.dot(a, a[0, 0]))
     same(gpu, tally.dot(x[0], gpu.there(b[:, 1].real.copy())), tally.dot(a[0], b[:, 1].real.copy()))
 
 
@@ -258,6 +262,7 @@ def test_variances_about_a_mean(gpu, rng, dtype):
                      getattr(tally, op)(x, axis=axis, mean=mean, ddof=ddof))
                 same(gpu, getattr(tally, op)(there, axis=axis, mean=gpu.there(mean), where=gpu.there(mask), keepdims=True),
                      getattr(tally, op)(x, axis=axis, mean=mean, where=mask, keepdims=True))
+    same(gpu, tally.var(there, axis=1, mean=gpu.there(np.asarray(2.5))), tally.var(x, axis=1, mean=2.5))
     for bad in (np.inf, np.nan):
         mean = gpu.there(np.full((5, 1), bad))
         same(gpu, tally.var(there, axis=1, mean=mean), tally.var(x, axis=1, mean=np.full((5, 1), bad)))
@@ -403,6 +408,7 @@ def test_arguments(gpu, rng):
     there = gpu.there(x)
     same(gpu, tally.sum(there, dtype=np.float64), tally.sum(x, dtype="f8"))
     same(gpu, tally.sum(there, axis=0, dtype=there.dtype), tally.sum(x, axis=0))
+    same(gpu, tally.sum(there, axis=0, dtype="c16"), tally.sum(x, axis=0, dtype="c16"))
     same(gpu, tally.var(there, ddof=1, axis=1), tally.var(x, ddof=1, axis=1))
     same(gpu, tally.sum(gpu.there(np.arange(5)), dtype="i8"), tally.sum(np.arange(5)))
     with pytest.warns(RuntimeWarning, match="freedom"):
