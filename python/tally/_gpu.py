@@ -923,6 +923,30 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
     return _products(left, right, layout, dtype, None, True)
 
 
+# ---- States ----------------------------------------------------------------------------------------------------------
+
+
+def words(p: _core.Problem, kind: str, x: Any, y: Any) -> np.ndarray[Any, Any]:
+    """The words of a state of an array's elements, in C order, brought to a type that holds them exactly. They come to the
+    host, for which this waits."""
+    t = take(x)
+    both: tuple[There, ...] = (t,) if y is None else (t, _take_beside(y, t, "the second array"))
+    if any(a.shape != t.shape for a in both):
+        raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
+    library, n, kept = t.library, math.prod(t.shape), []
+    for a in both:
+        if a.type not in DTYPE or a.type != kind and ("bf16" in (a.type, kind) or
+                                                      not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe")):
+            raise TypeError(f"a state of {kind} is not fed {_NAMES[a.type]} elements, which it cannot hold exactly")
+        a = _cast(a, kind)
+        kept.append(a if a.is_contiguous() else take(library.in_order(a.array)))
+    size, room = p.words_sizes(n, 1, t.spec)
+    out, work = library.empty((size,), "int64", t.number), library.empty((room,), "uint8", t.number)
+    p.enqueue_words(kept[0].address, 0 if y is None else kept[1].address, n, library.address(work), room,
+                    library.stream(t.number), library.address(out), t.spec)
+    return np.frombuffer(library.to_host(out), np.int64)
+
+
 # ---- Segments and groups ---------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, take, type_of
 from ._operators import Operator
 from ._parts import ids_of, names_of, present, problem_of, several
@@ -86,7 +86,18 @@ class State:
         return problem_of(self._op, self._kind, self._out, self._fast, self._ddof)
 
     def update(self, x: Any, y: Any = None, *, device: str | None = None) -> State:
-        """Adds elements behind those that are there, in C order; for dot, of two arrays. Returns the state."""
+        """Adds elements behind those that are there, in C order; for dot, of two arrays. Returns the state.
+
+        Of an array on a GPU what is built on sums is found there, and waited for.
+        """
+        if device is None and _gpu.lies_there(x):
+            part = _core.State(self._state.problem)
+            if not part.words():
+                raise NotImplementedError(f"a state of {self._op!r} is not fed from a GPU, as it is not built on sums: copy the "
+                                          "array to the host")
+            part.from_words(_gpu.words(part.problem, self._kind, x, y))
+            self._state.merge(part)
+            return self
         t = take(x)
         dtype = _elements(t, self._kind)
         other = None

@@ -429,6 +429,23 @@ def test_arguments(gpu, rng):
             bad()
 
 
+@pytest.mark.parametrize("op", ["sum", "var", "count,mean,std", "norm", "any"])
+def test_states(gpu, rng, op):
+    """Parts from the host and from the GPU are one array."""
+    x = rng.integers(-100, 100, (3, 50)).astype("f4")
+    state = tally.State(op, x.dtype, ddof=1)
+    state.update(x[0]).update(gpu.there(x)[1]).update(gpu.transpose(gpu.there(x), (1, 0))[:, 2])
+    assert repr(state.value()) == repr(tally.State(op, x.dtype, ddof=1).update(x).value())
+    if op == "sum":
+        with pytest.raises(TypeError, match="exactly"):
+            state.update(gpu.there(np.ones(3)))
+        wide = tally.State("dot", "f8").update(gpu.there(x[0]), gpu.there(x[1]))
+        assert wide.value() == tally.dot(x[0], x[1], dtype="f8")
+        for other, dtype in (("max", "f4"), ("xor", "i4"), ("prod", "f4")):
+            with pytest.raises(NotImplementedError, match="copy"):
+                tally.State(other, dtype).update(gpu.there(x.astype(dtype)))
+
+
 # ---- What only a device can show -------------------------------------------------------------------------------------
 
 
