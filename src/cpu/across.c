@@ -31,6 +31,8 @@
 #define PART_BYTES ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
 /* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
 #define GROUP_BYTES ((size_t)512 << 10)
+/* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */
+#define STREAM_BYTES ((size_t)16 << 20)
 /* A task has no more bytes than these, so that nobody who wants to stop waits for long. */
 #define TASK_BYTES_MAX ((size_t)256 << 20)
 
@@ -72,7 +74,8 @@ struct hand {
     double *value[4]; /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
-    int certain; /* all are */
+    uint64_t *running; /* segments: room for their running totals */
+    int certain;       /* all are */
     const unsigned char
         *order; /* segments: which one a column is, where they are sorted; else NULL */
 };
@@ -558,15 +561,38 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
     do {                                                                                           \
         typedef type __attribute__((aligned(1), may_alias)) loose;                                 \
         loose *to = (loose *)a->s->out[v] + at->out;                                               \
-        if (h->order || a->inner_kept.out != 1)                                                    \
-            for (size_t i = 0; i < at->width; i++)                                                 \
-                to[(ptrdiff_t)result_of(h, i) * a->inner_kept.out] = (type)h->bits[i];             \
-        else if (sizeof(type) == 8)                                                                \
-            memcpy(to, h->bits, at->width * 8);                                                    \
-        else                                                                                       \
-            for (size_t i = 0; i < at->width; i++)                                                 \
-                to[i] = (type)h->bits[i];                                                          \
+        for (size_t i = 0; i < at->width; i++)                                                     \
+            to[(ptrdiff_t)result_of(h, i) * a->inner_kept.out] = (type)h->bits[i];                 \
     } while (0)
+
+/* Writes the bits of one value. */
+static void put(const struct across *a, const struct hand *h, const struct place *at, unsigned v) {
+    const size_t size = type_size(a->p->value[v].type);
+    if (!h->order && a->inner_kept.out == 1) {
+        a->k->put[size]((char *)a->s->out[v] + at->out * (ptrdiff_t)size, h->bits, at->width,
+                        a->s->results * size >= STREAM_BYTES);
+        return;
+    }
+    switch (size) {
+    case 1:
+        PUT(uint8_t);
+        break;
+    case 2:
+        PUT(uint16_t);
+        break;
+    case 4:
+        PUT(uint32_t);
+        break;
+    default:
+        PUT(uint64_t);
+    }
+}
+
+/* Makes what has been written past the caches visible to other threads before the task ends: what tells them
+ * of its end is an ordinary store, which such writes may overtake. */
+static void finish_writing(void) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 /* Marks a result that is left for the long way. */
 static void mark(struct across *a, size_t row) {
@@ -588,19 +614,7 @@ static void lower_block(struct across *a, struct hand *h, const uint64_t *planes
                         const struct place *at) {
     for (unsigned v = 0; v < a->p->values; v++) {
         lower_value(a, h, planes, stride, at, v);
-        switch (type_size(a->p->value[v].type)) {
-        case 1:
-            PUT(uint8_t);
-            break;
-        case 2:
-            PUT(uint16_t);
-            break;
-        case 4:
-            PUT(uint32_t);
-            break;
-        default:
-            PUT(uint64_t);
-        }
+        put(a, h, at, v);
         if (h->certain || memchr(h->ok, 0, at->width) == NULL) continue;
         for (size_t i = 0; i < at->width; i++)
             if (!h->ok[i]) mark(a, at->row + result_of(h, i));
@@ -654,6 +668,7 @@ static void across_task(void *context, size_t task, unsigned worker) {
         add_block(a, h, h->planes, &at, 0, length);
         lower_block(a, h, h->planes, a->width + COLUMN_STEP, &at);
     }
+    finish_writing();
 }
 
 static void merge_task(void *context, size_t block, unsigned worker) {
@@ -667,15 +682,16 @@ static void merge_task(void *context, size_t block, unsigned worker) {
             form_of(a, f)->merge(into, 0, into + part * block_words(a), 0, stride, at.width);
         }
     lower_block(a, &a->hands[worker], first, stride, &at);
+    finish_writing();
 }
 
 static int make_hands(struct across *a, unsigned threads) {
     const size_t planes = block_words(a) * 8, fold = FOLD_STRIDE * a->planes * 8,
                  tile =
                      a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
-    const size_t bytes =
-        (planes + 2 * fold + 2 * tile + 4 * (WIDTH + COLUMN_STEP) * sizeof(double) + 63) / 64 * 64 +
-        256;
+    const size_t values = 4 * (WIDTH + COLUMN_STEP) * sizeof(double),
+                 running = a->s->cut == TALLY_SEGMENTS ? SEGMENTS_ROOM * sizeof(uint64_t) : 0;
+    const size_t bytes = (planes + 2 * fold + 2 * tile + values + running + 63) / 64 * 64 + 256;
     a->hands = calloc(threads, sizeof *a->hands);
     if (!a->hands) return 0;
     for (unsigned i = 0; i < threads; i++) {
@@ -691,6 +707,7 @@ static int make_hands(struct across *a, unsigned threads) {
         h->tile2 = h->tile + tile;
         for (int k = 0; k < 4; k++)
             h->value[k] = (double *)(void *)(h->tile2 + tile) + k * (WIDTH + COLUMN_STEP);
+        h->running = (uint64_t *)(void *)(h->tile2 + tile + values);
         for (size_t k = 0; k < WIDTH + COLUMN_STEP; k++)
             h->value[3][k] = (double)a->s->each;
     }
@@ -771,8 +788,9 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
 /* Segments are columns of a block, too. Short ones are copied, sixteen at a time, and filled up to the longest of
  * them with what adds nothing; longer ones are folded one by one. Those of a block are sorted by length first,
  * unless they are all as long. */
-#define SEGMENTS_BLOCK 128
+#define SEGMENTS_BLOCK 256
 #define SHORT          32
+#define TURNED_BEST    8 /* equal segments up to this length are rather turned than run over */
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
@@ -835,6 +853,23 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
     return all;
 }
 
+/* Sums `count` segments by running totals, piece by piece, and says whether all could be. */
+static int add_running(const struct across *a, struct hand *h, const size_t *start, size_t count) {
+    const size_t stride = a->width + COLUMN_STEP;
+    double *s = (double *)h->planes, *e = s + stride, *b = e + stride;
+    if (a->forms != FORM_BIT(FORM_SUM1) && a->forms != FORM_BIT(FORM_SUM2)) return 0;
+    for (size_t m, i = 0; i < count; i += m) {
+        for (m = 0; i + m + 16 <= count && start[i + m + 16] - start[i] <= SEGMENTS_PIECE;)
+            m += 16;
+        while (i + m < count && start[i + m + 1] - start[i] <= SEGMENTS_PIECE)
+            m++;
+        if (m == 0 || !a->k->segments[a->p->type](a->s->x, start + i, m, h->running, s + i, e + i))
+            return 0;
+    }
+    memset(b, 0, count * sizeof *b);
+    return 1;
+}
+
 /* `count` segments, in this order, of which the first `shorts` are short, become as many columns. */
 static void add_sorted(const struct across *a, struct hand *h, const size_t *start,
                        const size_t *length, const unsigned char *order, size_t count,
@@ -860,13 +895,13 @@ static void add_sorted(const struct across *a, struct hand *h, const size_t *sta
 }
 
 /* Writes the results of segments without elements. */
-static void lower_empty(const struct across *a, struct hand *h, size_t first, const size_t *length,
+static void lower_empty(const struct across *a, struct hand *h, size_t first, const size_t *start,
                         size_t count) {
     struct state nothing;
     const tally_value root = {.type = 0};
     size_t known = SIZE_MAX; /* one that has been written */
     for (size_t i = 0; i < count; i++) {
-        if (length[i] != 0) continue;
+        if (start[i + 1] != start[i]) continue;
         if (known == SIZE_MAX) {
             known = first + i;
             state_clear(a->p, &nothing);
@@ -893,29 +928,26 @@ static void read_offsets(const struct shaped *s, size_t first, size_t count, siz
             out[i] = (size_t)wide[first + i];
 }
 
-/* Segments [place->row, place->row + place->width): those that are left are marked. */
-static void fold_segments(struct across *a, struct hand *h, struct place *place) {
+/* Segments of which some may be long: those without elements are lowered, and those that are left are marked. */
+static void fold_sorted(struct across *a, struct hand *h, const size_t *start, size_t count,
+                        struct place *place) {
     const struct shaped *s = a->s;
-    size_t start[SEGMENTS_BLOCK + 1], length[SEGMENTS_BLOCK], least = SIZE_MAX, most = 0;
+    size_t length[SEGMENTS_BLOCK], least = SIZE_MAX, most = 0;
     unsigned char order[SEGMENTS_BLOCK];
-    const size_t count = place->width, first = place->row;
-    start[0] = start[count] = 0;
-    read_offsets(s, first, count + 1, start);
     for (size_t i = 0; i < count; i++) {
         const size_t n = length[i] = start[i + 1] - start[i];
         least = n < least ? n : least;
         most = n > most ? n : most;
     }
-    /* The next block's elements are asked for while this one's are looked at in another order. */
-    const char *next = s->x + start[count] * a->element;
-    const size_t bytes = (start[count] - start[0]) * a->element;
-    for (size_t b = 0; b < bytes && b < 32768; b += 64)
-        __builtin_prefetch(next + b, 0, 2);
-    h->order = NULL;
     if (least == most && most > 0 && most <= SHORT)
         add_equal(a, h, s->x + start[0] * a->element, most, count);
     else {
+        /* The next block's elements are asked for while this one's are looked at in another order. */
+        const char *next = s->x + start[count] * a->element;
+        const size_t bytes = (start[count] - start[0]) * a->element;
         size_t shorts;
+        for (size_t b = 0; b < bytes && b < 32768; b += 64)
+            __builtin_prefetch(next + b, 0, 2);
         place->width = sort_segments(a, length, count, order, &shorts);
         add_sorted(a, h, start, length, order, place->width, shorts);
         h->order = order;
@@ -924,9 +956,29 @@ static void fold_segments(struct across *a, struct hand *h, struct place *place)
         h->value[3][i] = (double)(int64_t)length[result_of(h, i)];
     if (place->width > 0) lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
     h->order = NULL;
-    if (least == 0) lower_empty(a, h, first, length, count);
+    if (least == 0) lower_empty(a, h, place->row, start, count);
     for (size_t i = 0; i < count && most * a->element >= LONG_BYTES; i++)
-        if (length[i] * a->element >= LONG_BYTES) mark(a, first + i);
+        if (length[i] * a->element >= LONG_BYTES) mark(a, place->row + i);
+}
+
+/* Segments [place->row, place->row + place->width). */
+static void fold_segments(struct across *a, struct hand *h, struct place *place) {
+    size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1];
+    const size_t count = place->width;
+    memset(start + count + 1, 0, COLUMN_STEP * sizeof *start);
+    read_offsets(a->s, place->row, count + 1, start);
+    const size_t n = start[count] - start[0], each = n / count;
+    const int equal = each > 0 && each <= TURNED_BEST && n == each * count &&
+                      start[1] - start[0] == each &&
+                      start[count / 2] - start[0] == count / 2 * each;
+    if (equal || !add_running(a, h, start, count)) {
+        fold_sorted(a, h, start, count, place);
+        return;
+    }
+    for (size_t i = 0; i < count && a->divides; i++)
+        h->value[3][i] = (double)(int64_t)(start[i + 1] - start[i]);
+    lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
+    if (a->divides) lower_empty(a, h, place->row, start, count);
 }
 
 static void segments_task(void *context, size_t task, unsigned worker) {
@@ -938,6 +990,7 @@ static void segments_task(void *context, size_t task, unsigned worker) {
         place.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
         fold_segments(a, &a->hands[worker], &place);
     }
+    finish_writing();
 }
 
 int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **todo,

@@ -1,106 +1,8 @@
 /* columns.c - the kernels of columns.h, of one instruction set. */
 #include "cpu/columns.h"
+#include "cpu/column_loads.h"
 #include "cpu/vector.h"
 #include "exact/round.h"
-
-/* ---- Loads: COLUMN_STEP elements as doubles, as keys, as bits ------------------------------- */
-
-#define STEP    COLUMN_STEP
-#define DOUBLES (STEP / LANES(double)) /* vectors of a step */
-#define INTS    (STEP / LANES(int32_t))
-
-typedef float vf32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
-typedef int32_t vi32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
-typedef uint32_t vu32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
-typedef int16_t vi16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
-typedef int16_t vi16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
-typedef uint16_t vu16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
-typedef int8_t vi8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
-typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
-
-/* The k-th vector of 32-bit lanes. */
-#define BITS_i8(p, k)   __builtin_convertvector(VECTOR_LOAD(vi8quarter, (p) + (k)*LANES(float)), vi32)
-#define BITS_u8(p, k)   __builtin_convertvector(VECTOR_LOAD(vu8quarter, (p) + (k)*LANES(float)), vi32)
-#define BITS_i16(p, k)  __builtin_convertvector(VECTOR_LOAD(vi16half, (p) + (k)*LANES(float)), vi32)
-#define BITS_u16(p, k)  __builtin_convertvector(VECTOR_LOAD(vu16half, (p) + (k)*LANES(float)), vi32)
-#define BITS_i32(p, k)  VECTOR_LOAD(vi32, (p) + (k)*LANES(float))
-#define BITS_u32(p, k)  BITS_i32(p, k)
-#define BITS_f16(p, k)  BITS_i16(p, k)
-#define BITS_bf16(p, k) BITS_i16(p, k)
-#define BITS_f32(p, k)  BITS_i32(p, k)
-#define BITS_i64(p, k)  VECTOR_LOAD(vi64, (p) + (k)*LANES(double))
-#define BITS_u64(p, k)  BITS_i64(p, k)
-#define BITS_f64(p, k)  BITS_i64(p, k)
-
-/* Keys from bits. */
-#define KEY_i8(v)   (v)
-#define KEY_u8(v)   (v)
-#define KEY_i16(v)  (v)
-#define KEY_u16(v)  (v)
-#define KEY_i32(v)  (v)
-#define KEY_i64(v)  (v)
-#define KEY_u32(v)  ((v) ^ INT32_MIN)
-#define KEY_u64(v)  ((v) ^ INT64_MIN)
-#define KEY_f16(v)  ((v) ^ (((v) >> 31) & 0x7fff))
-#define KEY_bf16(v) KEY_f16(v)
-#define KEY_f32(v)  ((v) ^ (((v) >> 31) & INT32_MAX))
-#define KEY_f64(v)  ((v) ^ (((v) >> 63) & INT64_MAX))
-/* Of +inf; of integers none is above it. */
-#define INF_i8   INT32_MAX
-#define INF_u8   INT32_MAX
-#define INF_i16  INT32_MAX
-#define INF_u16  INT32_MAX
-#define INF_i32  INT32_MAX
-#define INF_u32  INT32_MAX
-#define INF_i64  INT64_MAX
-#define INF_u64  INT64_MAX
-#define INF_f16  0x7c00
-#define INF_bf16 0x7f80
-#define INF_f32  0x7f800000
-#define INF_f64  INT64_C(0x7ff0000000000000)
-
-/* Where compilers take __builtin_convertvector() apart into halves, it is spelled out. */
-#if TALLY_VECTOR == 64
-#define DOUBLES_OF_FLOATS(h) (vf64) _mm512_cvtps_pd((__m256)(h))
-#define DOUBLES_OF_INTS(h)   (vf64) _mm512_cvtepi32_pd((__m256i)(h))
-#define DOUBLES_OF_WORDS(h)  (vf64) _mm512_cvtepu32_pd((__m256i)(h))
-#define FLOATS_OF_DOUBLES(v) (vf32half) _mm512_cvtpd_ps((__m512d)(v))
-#define WIDE_OF_WORDS(h)     (vu64) _mm512_cvtepu32_epi64((__m256i)(h))
-#elif TALLY_VECTOR == 32
-#define DOUBLES_OF_FLOATS(h) (vf64) _mm256_cvtps_pd((__m128)(h))
-#define DOUBLES_OF_INTS(h)   (vf64) _mm256_cvtepi32_pd((__m128i)(h))
-#define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
-#define FLOATS_OF_DOUBLES(v) (vf32half) _mm256_cvtpd_ps((__m256d)(v))
-#define WIDE_OF_WORDS(h)     (vu64) _mm256_cvtepu32_epi64((__m128i)(h))
-#else
-#define DOUBLES_OF_FLOATS(h) __builtin_convertvector(h, vf64)
-#define DOUBLES_OF_INTS(h)   __builtin_convertvector(h, vf64)
-#define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
-#define FLOATS_OF_DOUBLES(v) __builtin_convertvector(v, vf32half)
-#define WIDE_OF_WORDS(h)     __builtin_convertvector(h, vu64)
-#endif
-
-/* The k-th vector of doubles. */
-ALWAYS_INLINE vf64 half_of(vf32 v, size_t k) {
-    vf32half h;
-    memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
-    return DOUBLES_OF_FLOATS(h);
-}
-ALWAYS_INLINE vf64 half_of_ints(vi32 v, size_t k) {
-    vi32half h;
-    memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);
-    return DOUBLES_OF_INTS(h);
-}
-#define DOUBLE_f64(p, k)  VECTOR_LOAD(vf64, (p) + (k)*LANES(double))
-#define DOUBLE_f32(p, k)  DOUBLES_OF_FLOATS(VECTOR_LOAD(vf32half, (p) + (k)*LANES(double)))
-#define DOUBLE_f16(p, k)  half_of(LOAD_F16((p) + (k) / 2 * LANES(float)), (k) % 2)
-#define DOUBLE_bf16(p, k) half_of(LOAD_BF16((p) + (k) / 2 * LANES(float)), (k) % 2)
-#define DOUBLE_i8(p, k)   half_of_ints(BITS_i8(p, (k) / 2), (k) % 2)
-#define DOUBLE_u8(p, k)   half_of_ints(BITS_u8(p, (k) / 2), (k) % 2)
-#define DOUBLE_i16(p, k)  half_of_ints(BITS_i16(p, (k) / 2), (k) % 2)
-#define DOUBLE_u16(p, k)  half_of_ints(BITS_u16(p, (k) / 2), (k) % 2)
-#define DOUBLE_i32(p, k)  DOUBLES_OF_INTS(VECTOR_LOAD(vi32half, (p) + (k)*LANES(double)))
-#define DOUBLE_u32(p, k)  DOUBLES_OF_WORDS(VECTOR_LOAD(vu32half, (p) + (k)*LANES(double)))
 
 /* Rows that are taken together: a column's planes are loaded and stored once for them. */
 #define ROWS_AT_ONCE 8
@@ -166,10 +68,6 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
         s[c] = -0.0; /* adds nothing, not even a sign */
         s[stride + c] = s[2 * stride + c] = 0;
     }
-}
-
-ALWAYS_INLINE vf64 absolute(vf64 v) {
-    return (vf64)((vi64)v & INT64_MAX);
 }
 
 /* a + b and a - b by the multipliers, which have little else to do here: processors that start two additions a cycle
@@ -385,8 +283,6 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-#define PICK(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
-
 /* of `lane` bits: int32_t or int64_t lanes. Planes are blocks of 8 bytes a column in any case. */
 #define KEY_FORMS(lane, type, vector, VECTORS, MOST)                                               \
     static void CONCAT(clear_order_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,            \
@@ -460,19 +356,6 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
     }
 KEY_FORMS(32, int32_t, vi32, INTS, INT32_MAX)
 KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
-
-/* The lesser and the greater of two keys. */
-#if TALLY_VECTOR == 64
-#define LOWER_32(a, b)  (vi32) _mm512_min_epi32((__m512i)(a), (__m512i)(b))
-#define HIGHER_32(a, b) (vi32) _mm512_max_epi32((__m512i)(a), (__m512i)(b))
-#define LOWER_64(a, b)  (vi64) _mm512_min_epi64((__m512i)(a), (__m512i)(b))
-#define HIGHER_64(a, b) (vi64) _mm512_max_epi64((__m512i)(a), (__m512i)(b))
-#else
-#define LOWER_32(a, b)  PICK((vi32)((a) < (b)), a, b)
-#define HIGHER_32(a, b) PICK((vi32)((a) > (b)), a, b)
-#define LOWER_64(a, b)  PICK((vi64)((a) < (b)), a, b)
-#define HIGHER_64(a, b) PICK((vi64)((a) > (b)), a, b)
-#endif
 
 #define IS_NAN(name, key) (((key) > INF_##name) | ((key) < ~INF_##name))
 
@@ -985,6 +868,59 @@ static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q,
     }
 }
 
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+#if TALLY_VECTOR == 64
+#define WRITE_PAST(to, v) _mm512_stream_si512((void *)(to), (__m512i)(v))
+#elif TALLY_VECTOR == 32
+#define WRITE_PAST(to, v) _mm256_stream_si256((__m256i *)(void *)(to), (__m256i)(v))
+#elif defined(__SSE2__)
+#define WRITE_PAST(to, v) _mm_stream_si128((__m128i *)(void *)(to), (__m128i)(v))
+#else
+#define WRITE_PAST(to, v) memcpy(to, &(v), sizeof(v))
+#endif
+
+/* A vector of elements of each size from words. */
+ALWAYS_INLINE vu64 words_8(const uint64_t *bits) {
+    return VECTOR_LOAD(vu64, bits);
+}
+ALWAYS_INLINE vu64 words_4(const uint64_t *bits) {
+    vu32 v;
+    for (size_t i = 0; i < LANES(uint32_t); i++)
+        v[i] = (uint32_t)bits[i];
+    return (vu64)v;
+}
+ALWAYS_INLINE vu64 words_2(const uint64_t *bits) {
+    vu16 v;
+    for (size_t i = 0; i < LANES(uint16_t); i++)
+        v[i] = (uint16_t)bits[i];
+    return (vu64)v;
+}
+
+#define PUT(bytes, element)                                                                        \
+    static void CONCAT(put_##bytes, TALLY_ISA)(char *to, const uint64_t *restrict bits,            \
+                                               size_t count, int past) {                           \
+        element *restrict out = (element *)to;                                                     \
+        size_t i = 0;                                                                              \
+        for (; past && i < count && (uintptr_t)(out + i) % TALLY_VECTOR != 0; i++)                 \
+            out[i] = (element)bits[i];                                                             \
+        for (; past && i + LANES(element) <= count; i += LANES(element)) {                         \
+            const vu64 v = words_##bytes(bits + i);                                                \
+            WRITE_PAST(out + i, v);                                                                \
+        }                                                                                          \
+        for (; i < count; i++)                                                                     \
+            out[i] = (element)bits[i];                                                             \
+    }
+PUT(2, loose_u16)
+PUT(4, loose_u32)
+PUT(8, loose_u64)
+
+static void ISA_NAME(put_1)(char *to, const uint64_t *restrict bits, size_t count, int past) {
+    (void)past;
+    for (size_t i = 0; i < count; i++)
+        to[i] = (char)bits[i];
+}
+
 /* ---- Windows of integers -------------------------------------------------------------------- */
 
 static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) {
@@ -1045,9 +981,15 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
     SHORT(X)                                                                                       \
     LONG(X)
 
+#define DECLARE_SEGMENTS(NAME, name)                                                               \
+    int CONCAT(segments_##name, TALLY_ISA)(const char *, const size_t *, size_t, uint64_t *,       \
+                                           double *, double *);
+FLOATS(DECLARE_SEGMENTS)
+
 #define ONE(NAME, name)                                                                            \
     [TALLY_##NAME] = {                                                                             \
         3, 8, 1, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
+#define SEGMENTS(NAME, name)   [TALLY_##NAME] = CONCAT(segments_##name, TALLY_ISA),
 #define TWO(NAME, name)        [TALLY_##NAME] = SUM_FORM(two, name),
 #define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
 #define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
@@ -1090,12 +1032,17 @@ const struct column_kernels ISA_NAME(column_kernels) = {
                [2] = ISA_NAME(gather_2),
                [4] = ISA_NAME(gather_4),
                [8] = ISA_NAME(gather_8)},
+    .segments = {FLOATS(SEGMENTS)},
     .unkey = ISA_NAME(unkey),
     .falls = {[4] = ISA_NAME(falls_4), [8] = ISA_NAME(falls_8)},
     .transpose = {[1] = ISA_NAME(transpose_1),
                   [2] = ISA_NAME(transpose_2),
                   [4] = ISA_NAME(transpose_4),
                   [8] = ISA_NAME(transpose_8)},
+    .put = {[1] = ISA_NAME(put_1),
+            [2] = ISA_NAME(put_2),
+            [4] = ISA_NAME(put_4),
+            [8] = ISA_NAME(put_8)},
     .narrow = ISA_NAME(narrow),
     .split = ISA_NAME(split),
     .round = ISA_NAME(round),

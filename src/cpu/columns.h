@@ -20,6 +20,9 @@
 #define COLUMN_STEP   16
 #define COLUMN_PLANES 3
 #define COLUMN_TYPES  (TALLY_F64 + 1)
+/* What is summed by running totals at a time: elements, at most; words that this takes (segments.c). */
+#define SEGMENTS_PIECE 1024
+#define SEGMENTS_ROOM  (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
 
 enum form {
     FORM_SUM1, /* s, b: of what is added in one double; e is 0 */
@@ -84,6 +87,14 @@ struct column_kernels {
      * more. */
     void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
                       size_t longest, int again, uint64_t fill, char *out);
+    /* Writes elements of that many bytes, each from a word; where `past` the caches, and then a fence is needed before
+     * another thread may read them. */
+    void (*put[9])(char *out, const uint64_t *bits, size_t count, int past);
+    /* Sums segments [start[i], start[i + 1]) of x, i < count, which have SEGMENTS_PIECE elements or fewer together, as
+     * s[i] + e[i], exactly, and says whether it could; sums of nothing are 0. NULL for 64-bit integers. `running` is room for
+     * SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
+    int (*segments[COLUMN_TYPES])(const char *x, const size_t *start, size_t count,
+                                  uint64_t *running, double *s, double *e);
     /* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
     void (*narrow)(const void *ids, size_t n, uint32_t *out);
     /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the

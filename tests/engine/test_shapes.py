@@ -291,6 +291,36 @@ def test_segments(type, n, device):
                 compare(problem, results, parts, other)
 
 
+@pytest.mark.parametrize("type", ["f64", "f32", "f16", "bf16", "i8", "u32"])
+def test_short_segments(type, device):
+    """Sums and means of segments of all short lengths in turn: those that one unit fits, and those that none does."""
+    rng = np.random.default_rng(SEED)
+    for kind in ("tame", "wild", "huge", "small", "zeros", "special"):
+        for mean, count in ((0.4, 600), (5, 400), (70, 60), (400, 9)):
+            lengths = rng.poisson(mean, count) if mean < 1 else rng.geometric(1 / mean, count) - 1
+            offsets = np.concatenate([[3], 3 + np.cumsum(lengths)]).astype(rng.choice([np.int32, np.int64]))
+            x = elements(type, offsets[-1] + rng.integers(0, 3), rng, kind)
+            parts = [x[a:b] for a, b in zip(offsets[:-1], offsets[1:])]
+            for op in ("sum", "mean"):
+                problem = t.Problem(op, type)
+                compare(problem, t.reduce_segments(problem, x, offsets, device=device), parts)
+
+
+@pytest.mark.parametrize("type", ["f64", "f32", "i16"])
+def test_many_results(type, device):
+    """So many that they are written past the caches. Sums of small whole numbers are NumPy's, too."""
+    rng = np.random.default_rng(SEED)
+    count = (1 << 24) // t.SIZE["f32" if type == "f32" else "f64"] + 5
+    x = rng.integers(-9, 9, (count, 2)).astype(t.DTYPE[type])
+    out = np.int64 if type == "i16" else x.dtype
+    for problem, expected in ((t.Problem("sum", type), x[:, 0] + x[:, 1].astype(out)),
+                              (t.Problem("max", type), np.maximum(x[:, 0], x[:, 1]))):
+        turned = np.ascontiguousarray(x.T)
+        for got in (t.reduce_axes(problem, x, [1], device=device), t.reduce_axes(problem, turned, [0], device=device),
+                    t.reduce_segments(problem, x.ravel(), np.arange(0, 2 * count + 1, 2), device=device)):
+            assert (got[0].view(expected.dtype) == expected).all()
+
+
 def test_masked_segments(device):
     rng = np.random.default_rng(SEED)
     for type in ("f64", "i16"):
