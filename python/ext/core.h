@@ -60,7 +60,7 @@ struct core {
     PyObject *pair;               /* makes minmax's result of two values */
     PyObject *op[FUNCTIONS];      /* the operators' names */
     PyTypeObject *elsewhere;      /* the type of arrays that ... */
-    PyObject *common; /* ... common(operator's name, array) may answer from start to end */
+    PyObject *common; /* ... common(operator's name, array, axis) may answer from start to end */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
@@ -104,6 +104,7 @@ int view_is_contiguous(const struct view *v);
 PyObject *core_number(const tally_value *value);
 
 /* The types of problem.c, state.c and tensor.c; -1 with an exception. */
+PyObject *core_enqueue_along(PyObject *module, PyObject *arguments);
 int core_add_problem(PyObject *module, struct core *core);
 int core_add_states(PyObject *module, struct core *core);
 int core_add_tensor(PyObject *module, struct core *core);

@@ -237,13 +237,17 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     Py_buffer x, y;
     int type, y_type;
     size_t n, y_n;
-    if (core->common && count == 1 && !names && Py_TYPE(arguments[0]) == core->elsewhere) {
-        PyObject *result =
-            PyObject_CallFunctionObjArgs(core->common, core->op[f], arguments[0], NULL);
-        if (result != Py_None) return result;
-        Py_DECREF(result);
-    }
     int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
+    if (core->common && count >= 1 && Py_TYPE(arguments[0]) == core->elsewhere) {
+        const int whole = count == 1 && !names;
+        if (whole ||
+            (!two && (names || f != FUNCTION_norm) && one_axis(arguments, count, names, &axis))) {
+            PyObject *result = PyObject_CallFunctionObjArgs(core->common, core->op[f], arguments[0],
+                                                            whole ? Py_None : arguments[1], NULL);
+            if (result != Py_None) return result;
+            Py_DECREF(result);
+        }
+    }
     if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
         one_axis(arguments, count, names, &axis)) {
         PyObject *result = along(core, f, arguments[0], axis);

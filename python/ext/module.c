@@ -275,8 +275,8 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* _elsewhere(type, common): arrays of that very type, given alone, are first shown to common(operator, array); where
- * that returns None they go the long way. */
+/* _elsewhere(type, common): arrays of that very type, given alone or with an axis, are first shown to
+ * common(operator, array, axis or None); where that returns None they go the long way. */
 static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *type, *common;
@@ -290,6 +290,8 @@ static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
 }
 
 static PyMethodDef methods[] = {
+    {"enqueue_along", core_enqueue_along, METH_VARARGS,
+     "enqueue_along(prepared, x, workspace, queue, out): addresses."},
     {"_elsewhere", set_elsewhere, METH_VARARGS, "The short way of arrays of another library."},
     {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
     {"_bind", core_bind, METH_VARARGS,

@@ -491,11 +491,12 @@ static void *allocated(PyObject *allocate, size_t bytes) {
     return PyErr_Occurred() ? NULL : (void *)(uintptr_t)at;
 }
 
+enum { OUTCOME = 256 }; /* bytes before memory to work in; what lies behind stays aligned */
+
 /* enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): `out` is a tuple of addresses; allocate(bytes)
  * gives that of memory to work in, whose first 16 bytes are then the outcome. */
 static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    enum { OUTCOME = 256 }; /* what lies behind it stays aligned */
     unsigned long long x, y, mask, queue;
     PyObject *tuple, *out, *allocate, *spec;
     const char *cut;
@@ -532,6 +533,64 @@ static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
                                     .outcome = work};
     status = tally_enqueue_shaped(device, &self->problem, &call);
     if (status != TALLY_OK) return core_raise(status);
+    Py_RETURN_NONE;
+}
+
+/* A reduction along axes that is asked for again and again. */
+struct along {
+    PyObject *problem;
+    tally_device *device;
+    struct shape_numbers s;
+    size_t bytes;
+};
+
+static void free_along(PyObject *capsule) {
+    struct along *a = PyCapsule_GetPointer(capsule, "along");
+    Py_DECREF(a->problem);
+    free(a);
+}
+
+/* prepare_along(shape, device) -> (what enqueue_along() takes, bytes to work in): `shape` as enqueue_parts() has it for
+ * axes. */
+static PyObject *problem_prepare_along(PyObject *object, PyObject *arguments) {
+    const struct problem_object *self = (const struct problem_object *)object;
+    PyObject *tuple, *spec;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &tuple, &spec)) return NULL;
+    struct along *a = calloc(1, sizeof *a);
+    if (!a) return PyErr_NoMemory();
+    tally_status status = TALLY_OK;
+    if (parse_shape("axes", tuple, &a->s) == 0 && (a->device = core_device(spec)) != NULL)
+        status = tally_workspace_shaped(a->device, &self->problem, &a->s.shape, &a->bytes);
+    if (status != TALLY_OK) core_raise(status);
+    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(a, "along", free_along);
+    if (!capsule) {
+        free(a);
+        return NULL;
+    }
+    a->problem = Py_NewRef(object);
+    return Py_BuildValue("Nn", capsule, (Py_ssize_t)(a->bytes + OUTCOME));
+}
+
+/* enqueue_along(prepared, x, workspace, queue, out): all but the first are addresses. */
+PyObject *core_enqueue_along(PyObject *module, PyObject *arguments) {
+    unsigned long long x, workspace, queue, out;
+    PyObject *capsule;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OKKKK", &capsule, &x, &workspace, &queue, &out)) return NULL;
+    struct along *a = PyCapsule_GetPointer(capsule, "along");
+    if (!a) return NULL;
+    void *place[] = {(void *)(uintptr_t)out};
+    char *work = (char *)(uintptr_t)workspace;
+    const tally_shaped_call call = {.shape = &a->s.shape,
+                                    .x = (void *)(uintptr_t)x,
+                                    .workspace = work + OUTCOME,
+                                    .workspace_bytes = a->bytes,
+                                    .queue = (void *)(uintptr_t)queue,
+                                    .out = place,
+                                    .outcome = work};
+    const tally_status s = tally_enqueue_shaped(
+        a->device, &((const struct problem_object *)a->problem)->problem, &call);
+    if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
 }
 
@@ -620,6 +679,8 @@ static PyMethodDef problem_methods[] = {
      "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
     {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
      "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): addresses"},
+    {"prepare_along", problem_prepare_along, METH_VARARGS,
+     "prepare_along(shape, device): (what enqueue_along() takes, bytes to work in)"},
     {"words_sizes", problem_words_sizes, METH_VARARGS,
      "words_sizes(n, count, device): (words of a state, bytes to work in)"},
     {"enqueue_words", problem_enqueue_words, METH_VARARGS,

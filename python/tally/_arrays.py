@@ -156,7 +156,7 @@ def _from_column(x: Any) -> np.ndarray[Any, Any]:
         if x.null_count() > 0:
             raise TypeError("the column has nulls: drop_nulls() or fill_null() first")
         array = x.to_numpy()
-    elif library != "pandas":
+    elif not hasattr(x, "__array_ufunc__"):  # (pandas' and xarray's are NumPy's at heart)
         return _arrow.from_stream(x)
     else:
         if not isinstance(getattr(x, "dtype", None), np.dtype) and getattr(x, "hasnans", False):

@@ -51,6 +51,14 @@ _COMMON = {
 }
 
 
+_RETURNS = {
+    "": """number or array
+    Of the array's own library, and on the device where that lies.""",
+    "minmax": """MinMax
+    Two numbers or arrays: `min` and `max`.""",
+}
+
+
 def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function public under its name, with a docstring in NumPy's form. `text`: the summary, what else there
     is to say, and examples behind a line ">>>"; the parameters are added from `_COMMON`."""
@@ -68,7 +76,8 @@ def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         signature = str(inspect.signature(function)).split(" -> ")[0]
         signature = ", ".join(part.partition(": ")[0] + (" = " + part.partition(" = ")[2] if " = " in part else "")
                               for part in _split(signature[1:-1])).replace(" = ", "=")
-        doc = f"{name}({signature})\n--\n\n{head}\n\nParameters\n----------\n" + "\n".join(lines)
+        doc = f"{name}({signature})\n--\n\n{head.rstrip()}\n\nParameters\n----------\n" + "\n".join(lines)
+        doc += f"\n\nReturns\n-------\n{_RETURNS.get(name, _RETURNS[''])}"
         if examples:
             doc += f"\n\nExamples\n--------\n>>> {examples}"
         PUBLIC[name] = _core._bind(name, function, doc + "\n")
@@ -680,6 +689,11 @@ def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | 
         Whether reduced axes stay, with length 1.
     device : str, optional
         Where to work.
+
+    Returns
+    -------
+    Description
+        Numbers or arrays: `count`, `nans`, `min`, `max`, `argmin`, `argmax`, `sum`, `mean`, `std`.
 
     Examples
     --------

@@ -438,25 +438,41 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
     return _Plan(p, what, tuple(_result_name(op, kind, element) for op, kind in what), p.workspace(n, spec))
 
 
-#: What a call of PyTorch's commonest kind needs: (operator, dtype, elements, device) -> how to make it.
+#: What calls of PyTorch's commonest kinds need: (operator, dtype, elements, device) of a whole array, or (operator, dtype,
+#: shape, strides, axis, device) -> how to make them.
 _commonest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 #: (device, stream, bytes to work in, result's dtype) -> the memory to work in, which calls on one stream use one after the
 #: other, its address, and results that wait to be used, with theirs.
 _kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
+_MOST_KEPT = 1 << 20  # bytes
 _AT_ONCE = 64  # results that are made together; the last of them that is alive keeps them all, which is a kilobyte
 
 
-def _remember(op: str, t: There, plan: _Plan) -> None:
+def _remember(op: str, t: There, p: _core.Problem, axis: Any) -> None:
+    """Notes how a call is made that has no other arguments than an axis, or not even that."""
     if not _commonest:
         _core._elsewhere(t.library.torch.Tensor, _common)
     if len(_commonest) >= 1024:
         _commonest.clear()
-    _commonest[op, t.array.dtype, math.prod(t.shape), t.number] = (
-        plan.names[0], t.library, plan.size, plan.problem.enqueue, t.number, t.spec)
+    name = _result_name(op, _values_of(p)[0][1], t.type)
+    if axis is None:
+        if t.is_contiguous():
+            n = math.prod(t.shape)
+            size = _plan(p, t.type, n, t.spec).size
+            _commonest[op, t.array.dtype, n, t.number] = name, t.library, size, p.enqueue, t.number, t.spec
+    elif type(axis) is int and len(t.shape) <= _MOST_DIMS:
+        d = axis % len(t.shape)
+        prepared, size = p.prepare_along((t.shape, t.strides, None, None, 1 << d, None), t.spec)
+        torch = t.library.torch
+        make = functools.partial(torch.empty, (*t.shape[:d], *t.shape[d + 1:]), dtype=getattr(torch, name),
+                                 device=torch.device("cuda", t.number))
+        _commonest[op, t.array.dtype, t.array.shape, t.array.stride(), axis, t.number] = t.library, size, prepared, make
 
 
-def _common(op: str, x: Any) -> Any:
-    """A value of all of a tensor, as soon as that can be; None: not this way."""
+def _common(op: str, x: Any, axis: int | None) -> Any:
+    """A value of all of a tensor, or those along an axis, as soon as that can be; None: not this way."""
+    if axis is not None:
+        return _common_along(op, x, axis)
     n = x.numel()
     found = _commonest.get((op, x.dtype, n, x.get_device()))
     if found is None or not x.is_contiguous() or x.is_neg() or _watch.get() is not None:
@@ -465,12 +481,7 @@ def _common(op: str, x: Any) -> Any:
     if library.is_capturing():
         return None
     stream = library.stream(number)
-    kept = _kept.get((number, stream, size, name))
-    if kept is None:
-        if len(_kept) >= 64:
-            _kept.clear()
-        work = library.empty((size,), "uint8", number)
-        kept = _kept[number, stream, size, name] = work, work.data_ptr(), []
+    kept = _kept.get((number, stream, size, name)) or _keep(library, number, stream, size, name)
     try:
         result, address = kept[2].pop()
     except IndexError:
@@ -478,6 +489,31 @@ def _common(op: str, x: Any) -> Any:
         result, address = kept[2].pop()
     enqueue(x.data_ptr(), 0, n, kept[1], size, stream, address, spec)
     return result
+
+
+def _common_along(op: str, x: Any, axis: int) -> Any:
+    number = x.get_device()
+    found = _commonest.get((op, x.dtype, x.shape, x.stride(), axis, number))
+    if found is None or x.is_neg() or _watch.get() is not None:
+        return None
+    library, size, prepared, make = found
+    if library.is_capturing():
+        return None
+    stream = library.stream(number)
+    kept = _kept.get((number, stream, size, "")) or _keep(library, number, stream, size, "")
+    result = make()
+    _core.enqueue_along(prepared, x.data_ptr(), kept[1], stream, result.data_ptr())
+    return result
+
+
+def _keep(library: Any, number: int, stream: int, size: int, name: str) -> tuple[Any, int, list[tuple[Any, int]]]:
+    work = library.empty((size,), "uint8", number)
+    kept: tuple[Any, int, list[tuple[Any, int]]] = work, work.data_ptr(), []
+    if size <= _MOST_KEPT:
+        if len(_kept) >= 64:
+            _kept.clear()
+        _kept[number, stream, size, name] = kept
+    return kept
 
 
 @functools.lru_cache(maxsize=1024)
@@ -789,9 +825,8 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
         else:
             p = problem((op,), t.type, None if op == "prod" else rounded, fast, ddof)
             value = _along(p, t, axes, None, None, mask, keepdims)[0]
-            if (axis is dtype is None and not fast and ddof == 0 and mask is None and is_torch(x) and 0 not in t.shape and
-                    t.is_contiguous()):
-                _remember(op, t, _plan(p, t.type, math.prod(t.shape), t.spec))
+            if dtype is initial is mask is None and not (fast or ddof or keepdims) and is_torch(x) and 0 not in t.shape:
+                _remember(op, t, p, axis)
             if initial is not None:
                 both = take(t.library.beside(value, initial))
                 value = _along(p, both, (0,), None, None, None, False)[0]

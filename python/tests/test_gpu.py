@@ -78,6 +78,13 @@ def test_the_shorter_way_is_for_what_lies_side_by_side(gpu, rng):
             a, b = a[::2], gpu.back(a)[::2]
         for op in ("argmax", "prod", "sum"):
             same(gpu, getattr(tally, op)(a), getattr(tally, op)(b))
+            for axis in (0, -1, 0, -1):  # the second time as it was remembered for that shape and layout
+                same(gpu, getattr(tally, op)(a, axis), getattr(tally, op)(b, axis))
+                same(gpu, getattr(tally, op)(a, axis=axis), getattr(tally, op)(b, axis=axis))
+    same(gpu, tally.norm(gpu.there(x), 1), tally.norm(x, 1))  # (which is no axis)
+    for _ in range(3):
+        with pytest.raises(np.exceptions.AxisError):
+            tally.sum(gpu.there(x), axis=2)
 
 
 def test_results_that_are_made_together(gpu, rng):
@@ -502,8 +509,12 @@ def test_graphs(torch, gpu):
 
 def test_streams(torch, gpu):
     side = torch.cuda.Stream()
+    x = torch.ones(1000, 1000, device="cuda")
+    for _ in range(2):
+        tally.sum(x), tally.sum(x, axis=1)  # compiles, and is remembered
     with torch.cuda.stream(side):
-        torch.cuda._sleep(100_000_000)
+        tally.sum(x), tally.sum(x, axis=1)
+        torch.cuda._sleep(200_000_000)
         x = torch.full((1000, 1000), 3.0, device="cuda")
         whole, rows = tally.sum(x), tally.sum(x, axis=1)
         assert not side.query()
