@@ -235,8 +235,9 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
         initial = None if initial is None else complex(initial)
         parts = []
         for part, first in zip(_parts(t), (0, 0) if initial is None else (initial.real, initial.imag)):
-            p = problem((op,), part.type, rounded, more["fast"])
-            parts.append(reduce(p, part, axes, where=more["where"], initial=None if initial is None else first,
+            element, to, first = with_initial(op, part.type, rounded, None if initial is None else first)
+            p = problem((op,), element, to, more["fast"])
+            parts.append(reduce(p, part, axes, where=more["where"], initial=first, element=element,
                                 device=more["device"]).arrays[0])
         array = np.empty(parts[0].shape, wanted or t.array.dtype.newbyteorder("="))
         array.real, array.imag = parts

@@ -284,6 +284,12 @@ def test_dot(rng, dtype):
         tally.dot(z[0], z[1], dtype="f8")
 
 
+def test_an_initial_value_of_complex_sums_is_exact():
+    x, half = np.ones(1, "c8"), 2.0**-24  # of the last place of 1
+    assert tally.sum(x, initial=half) == 1 and tally.sum(x, initial=half + 2.0**-60) == np.float32(1) + np.float32(2.0**-23)
+    assert tally.sum(x * 1j, initial=1j * (half + 2.0**-60)).imag == 1 + 2.0**-23
+
+
 def test_segments_and_groups_in_another_type():
     x = np.array([100, 27, 1])
     for got in (tally.segment("sum", x, [0, 2, 3], dtype="i1"), tally.group("sum", x, [0, 0, 1], dtype="i1")):
