@@ -351,8 +351,7 @@ static bool parse(struct table *t) {
                                     .make = make,
                                     .release = release};
     struct pieces *pieces;
-    if (csv_init(&t->parser, CSV_REPALL_NL) != 0) return no_memory(t);
-    csv_set_space_func(&t->parser, rows_blank);
+    if (!rows_open_parser(&t->parser)) return no_memory(t);
     const bool done = pieces_open(t->source, &work, &pieces) && read_all(t, pieces);
     pieces_close(pieces);
     rows_progress_free(t->open);

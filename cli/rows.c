@@ -208,8 +208,15 @@ static bool end_row(struct made_rows *m) {
 
 /* ---- Lines with quotes ---- */
 
-int rows_blank(unsigned char c) {
+static int is_blank(unsigned char c) {
     return c == ' ';
+}
+
+bool rows_open_parser(struct csv_parser *parser) {
+    if (csv_init(parser, CSV_REPALL_NL) != 0) return false;
+    csv_set_space_func(parser, is_blank);
+    csv_set_blk_size(parser, 1 << 16); /* by which its buffer grows */
+    return true;
 }
 
 static void begin_row(const struct layout *l, struct progress_of_rows *r) {
@@ -251,8 +258,7 @@ static void on_row(int end, void *context) {
 static bool read_by_library(struct made_rows *m, const char *text, size_t bytes) {
     struct progress_of_rows *r = m->at;
     if (!r->has_parser) {
-        if (csv_init(&r->parser, CSV_REPALL_NL) != 0) return no_memory(m);
-        csv_set_space_func(&r->parser, rows_blank);
+        if (!rows_open_parser(&r->parser)) return no_memory(m);
         csv_set_delim(&r->parser, (unsigned char)m->layout->delimiter);
         r->has_parser = true;
     }

@@ -101,7 +101,9 @@ uint64_t rows_open_lines(const struct progress_of_rows *open);
 void rows_progress_free(struct progress_of_rows *at); /* also NULL */
 void rows_release(struct made_rows *made);
 
-/* Tab is no blank: it may part fields. */
-int rows_blank(unsigned char c);
+struct csv_parser;
+/* Opens libcsv's parser: a tab is no blank, as it may part fields, and a long field is not copied for every 128 bytes of it.
+   csv_free() closes it; false where memory is short. */
+bool rows_open_parser(struct csv_parser *parser);
 
 #endif

@@ -323,9 +323,9 @@ def test_opencl(tally, opencl, finish):
     assert len({k["bits"] for k in got["kernels"]}) == 1
 
 
-@pytest.mark.parametrize("n", [0, 1, 33, 511, 512, 513, 4099])
+@pytest.mark.parametrize("n", [0, 1, 513])  # tests/opencl has more lengths, types and operators
 def test_opencl_lengths(tally, opencl, n):
-    for dtype, op in (("f32", "sum"), ("u8", "sum"), ("f64", "min"), ("bf16", "max")):
+    for dtype, op in (("i32", "sum"), ("bf16", "max")):
         rows = ladder(tally, "-n", n, "--dtype", dtype, "--op", op, device="opencl")["kernels"]
         assert all(k["correct"] for k in rows), rows
 
