@@ -55,12 +55,16 @@ struct core {
     PyMethodDef method[FUNCTIONS];
     PyTypeObject *ndarray;        /* numpy.ndarray, once NumPy has been seen; else NULL */
     PyObject *scalar[CORE_TYPES]; /* NumPy's types of numbers; NULL where there is none */
+    PyObject *box[CORE_TYPES];    /* an array of no dimensions of each of these types ... */
+    void *inside[CORE_TYPES];     /* ... and its element */
+    PyObject *nothing;            /* an empty tuple: the index of that */
     PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
     PyObject *empty;              /* numpy.empty */
     PyObject *pair;               /* makes minmax's result of two values */
     PyObject *op[FUNCTIONS];      /* the operators' names */
     PyTypeObject *elsewhere;      /* the type of arrays that ... */
-    PyObject *common; /* ... common(operator's name, array, axis) may answer from start to end */
+    PyObject *
+        common; /* ... common(operator's name, array, axis or a second array) may answer from start to end */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 

@@ -251,6 +251,23 @@ PyObject *core_number(const tally_value *value) {
 
 /* ---- What Python tells the module ----------------------------------------------------------- */
 
+/* Makes the array of no dimensions whose element is each number of a type for a moment. */
+static int make_box(struct core *core, int i, PyObject *empty) {
+    Py_buffer b;
+    Py_CLEAR(core->box[i]);
+    if (!core->nothing) core->nothing = PyTuple_New(0);
+    if (!core->nothing || !core->scalar[i]) return core->nothing ? 0 : -1;
+    PyObject *box = PyObject_CallFunctionObjArgs(empty, core->nothing, core->scalar[i], NULL);
+    if (!box || PyObject_GetBuffer(box, &b, PyBUF_WRITABLE) < 0) {
+        Py_XDECREF(box);
+        return -1;
+    }
+    core->inside[i] = b.buf;
+    PyBuffer_Release(&b);
+    core->box[i] = box;
+    return 0;
+}
+
 /* _numpy(ndarray, scalars, pair, empty): NumPy has been imported. scalars: a tuple by type, None for none. */
 static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
@@ -265,6 +282,7 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
         PyObject *type = PyTuple_GetItem(scalars, i), *old = core->scalar[i];
         core->scalar[i] = type == Py_None ? NULL : Py_NewRef(type);
         Py_XDECREF(old);
+        if (make_box(core, i, empty) < 0) return NULL;
     }
     Py_XDECREF(core->empty);
     core->empty = Py_NewRef(empty);
@@ -275,8 +293,8 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* _elsewhere(type, common): arrays of that very type, given alone or with an axis, are first shown to
- * common(operator, array, axis or None); where that returns None they go the long way. */
+/* _elsewhere(type, common): arrays of that very type, given alone, with an axis or, for products, two of them, are first
+ * shown to common(operator, array, axis, second array or None); where that returns None they go the long way. */
 static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *type, *common;
@@ -319,8 +337,11 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     }
     Py_VISIT(core->elsewhere);
     Py_VISIT(core->common);
-    for (int i = 0; i < CORE_TYPES; i++)
+    for (int i = 0; i < CORE_TYPES; i++) {
         Py_VISIT(core->scalar[i]);
+        Py_VISIT(core->box[i]);
+    }
+    Py_VISIT(core->nothing);
     Py_VISIT(core->ndarray);
     for (int i = 0; i < 256; i++)
         Py_VISIT(core->small[i]);
@@ -341,8 +362,11 @@ static int clear(PyObject *module) {
     }
     Py_CLEAR(core->elsewhere);
     Py_CLEAR(core->common);
-    for (int i = 0; i < CORE_TYPES; i++)
+    for (int i = 0; i < CORE_TYPES; i++) {
         Py_CLEAR(core->scalar[i]);
+        Py_CLEAR(core->box[i]);
+    }
+    Py_CLEAR(core->nothing);
     Py_CLEAR(core->ndarray);
     for (int i = 0; i < 256; i++)
         Py_CLEAR(core->small[i]);

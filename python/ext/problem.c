@@ -594,8 +594,8 @@ PyObject *core_enqueue_along(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* words_sizes(n, count, device) -> (words of a state, bytes to work in): of states of n elements or fewer. Plain additions
- * have to combine them; NotImplementedError, where they do not. */
+/* words_sizes(n, count, device) -> (words of a state, bytes to work in): of states that plain additions combine, of n
+ * elements or fewer. */
 static PyObject *problem_words_sizes(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *spec;
@@ -609,28 +609,20 @@ static PyObject *problem_words_sizes(PyObject *object, PyObject *arguments) {
         tally_words_measure(device, &self->problem, (size_t)n, (size_t)count, &words);
     PyEval_RestoreThread(thread);
     if (s != TALLY_OK) return core_raise(s);
-    if (words.gathered) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "products of integers, extremes and where these are have no words that "
-                        "additions combine");
-        return NULL;
-    }
     return Py_BuildValue("nn", (Py_ssize_t)words.added, (Py_ssize_t)words.workspace_bytes);
 }
 
-/* enqueue_words(x, y, n, workspace, bytes, queue, words, device): the words of a state of n elements. */
+/* enqueue_words(x, n, workspace, bytes, queue, words, device): the words of a state of n elements. */
 static PyObject *problem_enqueue_words(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    unsigned long long x, y, workspace, queue, words;
+    unsigned long long x, workspace, queue, words;
     Py_ssize_t n, bytes;
     PyObject *spec;
-    if (!PyArg_ParseTuple(arguments, "KKnKnKKO", &x, &y, &n, &workspace, &bytes, &queue, &words,
-                          &spec))
+    if (!PyArg_ParseTuple(arguments, "KnKnKKO", &x, &n, &workspace, &bytes, &queue, &words, &spec))
         return NULL;
     tally_device *device = core_device(spec);
     if (!device) return NULL;
     const tally_call call = {.x = (void *)(uintptr_t)x,
-                             .y = (void *)(uintptr_t)y,
                              .n = (size_t)n,
                              .workspace = (void *)(uintptr_t)workspace,
                              .workspace_bytes = (size_t)bytes,
@@ -684,7 +676,7 @@ static PyMethodDef problem_methods[] = {
     {"words_sizes", problem_words_sizes, METH_VARARGS,
      "words_sizes(n, count, device): (words of a state, bytes to work in)"},
     {"enqueue_words", problem_enqueue_words, METH_VARARGS,
-     "enqueue_words(x, y, n, workspace, bytes, queue, words, device): addresses"},
+     "enqueue_words(x, n, workspace, bytes, queue, words, device): addresses"},
     {"enqueue_values", problem_enqueue_values, METH_VARARGS,
      "enqueue_values(words, count, workspace, bytes, queue, results, device): addresses"},
     {NULL, NULL, 0, NULL},

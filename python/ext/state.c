@@ -141,6 +141,25 @@ static PyObject *state_feed(PyObject *object, PyObject *arguments) {
     return PyErr_Occurred() ? NULL : done(s);
 }
 
+/* feed_resident(x, y, n, device): x and y are addresses of the device's memory. */
+static PyObject *state_feed_resident(PyObject *object, PyObject *arguments) {
+    struct state_object *self = (struct state_object *)object;
+    unsigned long long x, y;
+    Py_ssize_t n;
+    PyObject *spec;
+    struct work work;
+    if (!PyArg_ParseTuple(arguments, "KKnO", &x, &y, &n, &spec)) return NULL;
+    tally_device *device = core_device(spec);
+    if (!device) return NULL;
+    lock(self);
+    work_begin(&work, SIZE_MAX);
+    tally_status s = tally_state_feed_resident(self->state, device, (void *)(uintptr_t)x,
+                                               (void *)(uintptr_t)y, (size_t)n);
+    s = work_end(&work, s);
+    unlock(self);
+    return done(s);
+}
+
 static PyObject *state_merge(PyObject *object, PyObject *other) {
     struct state_object *self = (struct state_object *)object, *right = other_of(object, other);
     if (!right) return NULL;
@@ -284,6 +303,8 @@ static PyObject *state_copy(PyObject *object, PyObject *unused) {
 
 static PyMethodDef state_methods[] = {
     {"feed", state_feed, METH_VARARGS, "feed(x, y, device)"},
+    {"feed_resident", state_feed_resident, METH_VARARGS,
+     "feed_resident(x, y, n, device): addresses"},
     {"merge", state_merge, METH_O, "merge(other)"},
     {"subtract", state_subtract, METH_O, "subtract(part)"},
     {"negate", state_negate, METH_NOARGS, "negate()"},

@@ -73,6 +73,9 @@ class _Torch:
     def _stream(self, number: int) -> int:
         return int(self.torch.cuda.current_stream(number).cuda_stream)
 
+    def wait(self, number: int) -> None:
+        self.torch.cuda.current_stream(number).synchronize()
+
     def results(self, count: int, name: str, number: int) -> list[tuple[Any, int]]:
         """Tensors of no dimensions, _RESULT bytes each, and their addresses. One that is written later is no news to
         what autograd has kept of another (`data`)."""
@@ -171,6 +174,10 @@ class _CuPy:
     def stream(self, number: int) -> int:
         with self.cupy.cuda.Device(number):
             return int(self.cupy.cuda.get_current_stream().ptr)
+
+    def wait(self, number: int) -> None:
+        with self.cupy.cuda.Device(number):
+            self.cupy.cuda.get_current_stream().synchronize()
 
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         with self.cupy.cuda.Device(number):
@@ -438,8 +445,8 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
     return _Plan(p, what, tuple(_result_name(op, kind, element) for op, kind in what), p.workspace(n, spec))
 
 
-#: What calls of PyTorch's commonest kinds need: (operator, dtype, elements, device) of a whole array, or (operator, dtype,
-#: shape, strides, axis, device) -> how to make them.
+#: What calls of PyTorch's commonest kinds need: (operator, dtype, elements, device) of a whole array or two, or (operator,
+#: dtype, shape, strides, axis, device) -> how to make them.
 _commonest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 #: (device, stream, bytes to work in, result's dtype) -> the memory to work in, which calls on one stream use one after the
 #: other, its address, and results that wait to be used, with theirs.
@@ -469,10 +476,17 @@ def _remember(op: str, t: There, p: _core.Problem, axis: Any) -> None:
         _commonest[op, t.array.dtype, t.array.shape, t.array.stride(), axis, t.number] = t.library, size, prepared, make
 
 
-def _common(op: str, x: Any, axis: int | None) -> Any:
-    """A value of all of a tensor, or those along an axis, as soon as that can be; None: not this way."""
-    if axis is not None:
-        return _common_along(op, x, axis)
+def _common(op: str, x: Any, more: Any) -> Any:
+    """A value of all of a tensor, or for products of two, or those along an axis, as soon as that can be; None: not this
+    way."""
+    y = 0
+    if more is not None:
+        if op != "dot":
+            return _common_along(op, x, more)
+        if x.dim() != 1 or more.shape != x.shape or more.dtype != x.dtype or not more.is_contiguous() or \
+                more.get_device() != x.get_device() or more.is_neg():
+            return None
+        y = more.data_ptr()
     n = x.numel()
     found = _commonest.get((op, x.dtype, n, x.get_device()))
     if found is None or not x.is_contiguous() or x.is_neg() or _watch.get() is not None:
@@ -487,7 +501,7 @@ def _common(op: str, x: Any, axis: int | None) -> Any:
     except IndexError:
         kept[2].extend(library.results(_AT_ONCE, name, number))
         result, address = kept[2].pop()
-    enqueue(x.data_ptr(), 0, n, kept[1], size, stream, address, spec)
+    enqueue(x.data_ptr(), y, n, kept[1], size, stream, address, spec)
     return result
 
 
@@ -886,6 +900,8 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
 
     if a.type not in _PART:
         value = _fitted("dot", part(a, b, False), a, wanted)
+        if dtype is out is None and is_torch(a.array) and len(a.shape) == 1 == len(b.shape) and a.shape[0]:
+            _remember("dot", a, p, None)
     elif conjugate:
         value = a.library.complex(part(a, b, False), part(conjugated(a), b, True))
     else:
@@ -961,25 +977,21 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
 # ---- States ----------------------------------------------------------------------------------------------------------
 
 
-def words(p: _core.Problem, kind: str, x: Any, y: Any) -> np.ndarray[Any, Any]:
-    """The words of a state of an array's elements, in C order, brought to a type that holds them exactly. They come to the
-    host, for which this waits."""
+def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
+    """Feeds a state an array's elements in C order, brought to a type that holds them exactly; waits for it."""
     t = take(x)
     both: tuple[There, ...] = (t,) if y is None else (t, _take_beside(y, t, "the second array"))
     if any(a.shape != t.shape for a in both):
         raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
-    library, n, kept = t.library, math.prod(t.shape), []
+    kept = []
     for a in both:
         if a.type not in DTYPE or a.type != kind and ("bf16" in (a.type, kind) or
                                                       not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe")):
             raise TypeError(f"a state of {kind} is not fed {_NAMES[a.type]} elements, which it cannot hold exactly")
         a = _cast(a, kind)
-        kept.append(a if a.is_contiguous() else take(library.in_order(a.array)))
-    size, room = p.words_sizes(n, 1, t.spec)
-    out, work = library.empty((size,), "int64", t.number), library.empty((room,), "uint8", t.number)
-    p.enqueue_words(kept[0].address, 0 if y is None else kept[1].address, n, library.address(work), room,
-                    library.stream(t.number), library.address(out), t.spec)
-    return np.frombuffer(library.to_host(out), np.int64)
+        kept.append(a if a.is_contiguous() else take(t.library.in_order(a.array)))
+    t.library.wait(t.number)  # the state works on a stream of its own
+    state.feed_resident(kept[0].address, 0 if y is None else kept[1].address, math.prod(t.shape), t.spec)
 
 
 # ---- Segments and groups ---------------------------------------------------------------------------------------------

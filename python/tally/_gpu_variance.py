@@ -132,7 +132,7 @@ def _moments(library: Any, rows: Any, kind: str, number: int, stream: int, spec:
     words, work = library.empty((count, size), "int64", number), library.empty((room,), "uint8", number)
     at, to, step = library.address(rows), library.address(words), n * DTYPE[kind].itemsize
     for i in range(count):
-        p.enqueue_words(at + i * step, 0, n, library.address(work), room, stream, to + 8 * size * i, spec)
+        p.enqueue_words(at + i * step, n, library.address(work), room, stream, to + 8 * size * i, spec)
     return Moments(library, words, kind)
 
 
@@ -159,4 +159,4 @@ def variances(op: str, parts: Sequence[Any], kind: str, mask: Any, means: Sequen
         p.enqueue_values(library.address(words), words.shape[0], library.address(work), room, stream,
                          library.address(values), spec)
         results.append(values[:, 0])
-    return library.join(results)
+    return library.in_order(library.join(results))

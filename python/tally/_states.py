@@ -88,15 +88,10 @@ class State:
     def update(self, x: Any, y: Any = None, *, device: str | None = None) -> State:
         """Adds elements behind those that are there, in C order; for dot, of two arrays. Returns the state.
 
-        Of an array on a GPU what is built on sums is found there, and waited for.
+        An array on a GPU is read there, and waited for.
         """
         if device is None and _gpu.lies_there(x):
-            part = _core.State(self._state.problem)
-            if not part.words():
-                raise NotImplementedError(f"a state of {self._op!r} is not fed from a GPU, as it is not built on sums: copy the "
-                                          "array to the host")
-            part.from_words(_gpu.words(part.problem, self._kind, x, y))
-            self._state.merge(part)
+            _gpu.feed(self._state, self._kind, x, y)
             return self
         t = take(x)
         dtype = _elements(t, self._kind)

@@ -223,6 +223,9 @@ class TorchTensor(Array):
     def numel(self):
         return self.layout.size
 
+    def dim(self):
+        return self.layout.ndim
+
     def is_contiguous(self):
         return self.layout.flags.c_contiguous
 
@@ -265,7 +268,8 @@ def functions(cls, driver):
 
 
 def make_cupy(driver):
-    stream = types.SimpleNamespace(ptr=driver.stream.value)
+    stream = types.SimpleNamespace(ptr=driver.stream.value,
+                                   synchronize=lambda: driver.call("cuStreamSynchronize", driver.stream))
     return types.SimpleNamespace(
         **functions(CuPyArray, driver), ndarray=CuPyArray,
         empty=lambda shape, dtype: CuPyArray.make(driver, shape, dtype),
@@ -280,7 +284,8 @@ def make_cupy(driver):
 
 
 def make_torch(driver):
-    stream = types.SimpleNamespace(cuda_stream=driver.stream.value)
+    stream = types.SimpleNamespace(cuda_stream=driver.stream.value,
+                                   synchronize=lambda: driver.call("cuStreamSynchronize", driver.stream))
     return types.SimpleNamespace(
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),
