@@ -148,9 +148,17 @@ def main():
     x, z = torch.ones(16, device="cuda"), torch.ones(4, 4, device="cuda")
     print(f"\n{'until a call returns, us':30}{'tally':>10}{'torch':>10}{'ratio':>10}")
     for what, ours, theirs in (("sum, 16 f32", lambda: tally.sum(x), lambda: torch.sum(x)),
+                               ("mean, 16 f32", lambda: tally.mean(x), lambda: torch.mean(x)),
                                ("var, 16 f32", lambda: tally.var(x), lambda: torch.var(x)),
+                               ("norm, 16 f32", lambda: tally.norm(x), lambda: torch.linalg.vector_norm(x)),
+                               ("dot, 16 f32", lambda: tally.dot(x, x), lambda: torch.dot(x, x)),
+                               ("max, 16 f32", lambda: tally.max(x), lambda: torch.max(x)),
                                ("argmax, 16 f32", lambda: tally.argmax(x), lambda: torch.argmax(x)),
-                               ("sum axis 0, 4 x 4 f32", lambda: tally.sum(z, axis=0), lambda: torch.sum(z, 0))):
+                               ("any, 16 f32", lambda: tally.any(x), lambda: torch.any(x)),
+                               ("sum axis 0, 4 x 4 f32", lambda: tally.sum(z, axis=0), lambda: torch.sum(z, 0)),
+                               ("sum axis 1, 4 x 4 f32", lambda: tally.sum(z, axis=1), lambda: torch.sum(z, 1)),
+                               ("mean axis 0, 4 x 4 f32", lambda: tally.mean(z, axis=0), lambda: torch.mean(z, 0)),
+                               ("argmax axis 1, 4 x 4 f32", lambda: tally.argmax(z, axis=1), lambda: torch.argmax(z, 1))):
         mine, other = host_time(ours), host_time(theirs)
         print(f"{what:30}{mine:10.2f}{other:10.2f}{mine / other:10.2f}")
 
