@@ -4,7 +4,8 @@
  *     bench_nccl [GPUS]       all of them, or so many
  *
  * Three parts, each a line a case, of medians of the slowest rank's time by its device's clock:
- *   latency     an exact sum of 2^10 floats a GPU, in a graph, beside ncclAllReduce of 544 bytes and of 8
+ *   latency     an exact sum of 2^10 floats a GPU, in a graph, beside ncclAllReduce of 8, 544 and 600 bytes, and what a
+ *               GPU does of it by itself
  *   rate        an exact sum of 2^30 floats a GPU beside the same on one GPU alone (tally_enqueue)
  *   gradients   exact sums of arrays of 2^26 elements, f32 and bf16, beside plain ncclAllReduce of them
  * NVLink multicast is to stay off: NCCL_NVLS_ENABLE=0 is set before NCCL starts.
@@ -112,7 +113,7 @@ static std::function<void()> graph_of(const Rank &r, const std::function<void()>
 
 static void say(const Rank &r, const char *what, double seconds, double beside) {
     if (r.number == 0)
-        printf("%-34s %12.2f us   %6.3f of what it stands beside\n", what, seconds * 1e6,
+        printf("%-36s %12.2f us   %6.3f of what it stands beside\n", what, seconds * 1e6,
                seconds / beside);
 }
 
@@ -135,24 +136,70 @@ static Sum *make_sum(const Rank &r, float *x, size_t n) {
     return s;
 }
 
+/* What a GPU does by itself of an exact sum over ranks: until its words are there, and from the words to the value. */
+static void steps(const Rank &r, const Sum *s, double beside) {
+    tally_words sizes;
+    CHECK(tally_words_measure(r.device, &s->problem, 1024, 1, &sizes));
+    int64_t *added = (int64_t *)memory(8 * sizes.added);
+    void *work = memory(sizes.workspace_bytes);
+    tally_call words = {s->part.x, nullptr, s->part.n, work, sizes.workspace_bytes,
+                        r.stream,  added};
+    tally_values_call values = {
+        added, nullptr, 1, 1, nullptr, work, sizes.workspace_bytes, r.stream, s->call.results};
+    const double before =
+                     slowest(r, seconds(r, 200,
+                                        graph_of(r,
+                                                 [&] {
+                                                     CHECK(tally_enqueue_words(
+                                                         r.device, &s->problem, &words, nullptr));
+                                                 }))),
+                 behind = slowest(
+                     r, seconds(r, 200, graph_of(r, [&] {
+                                    CHECK(tally_enqueue_values(r.device, &s->problem, &values));
+                                })));
+    say(r, "  of which: its words", before, beside);
+    say(r, "  from words to the value", behind, beside);
+}
+
 static void latency(const Rank &r) {
-    int64_t *words = (int64_t *)memory(544);
+    int64_t *sent = (int64_t *)memory(600);
     float *x = (float *)memory(4096);
+    fill<<<1, 256, 0, r.stream>>>(x, 1024, (unsigned)r.number);
     Sum *s = make_sum(r, x, 1024);
     auto plain = [&](size_t count) {
         return slowest(r, seconds(r, 200, graph_of(r, [&, count] {
-                                      CHECK(ncclAllReduce(words, words, count, ncclInt64, ncclSum,
+                                      CHECK(ncclAllReduce(sent, sent, count, ncclInt64, ncclSum,
                                                           r.comm, r.stream));
                                   })));
     };
-    const double one = plain(1), frame = plain(68);
+    const double one = plain(1), frame = plain(68), words = plain(75);
+    size_t bytes = 0;
+    CHECK(tally_workspace(r.device, &s->problem, 1024, &bytes));
+    tally_call mine = {x, nullptr, 1024, memory(bytes), bytes, r.stream, s->call.results};
+    const double alone = slowest(r, seconds(r, 200, graph_of(r, [&] {
+                                                CHECK(tally_enqueue(r.device, &s->problem, &mine));
+                                            })));
     const double exact =
         slowest(r, seconds(r, 200, graph_of(r, [&] {
                                CHECK(tally_nccl_allreduce(r.device, &s->problem, r.comm, &s->call));
                            })));
     say(r, "ncclAllReduce, 8 bytes", one, frame);
     say(r, "ncclAllReduce, 544 bytes", frame, frame);
+    say(r, "ncclAllReduce, 600 bytes: the words", words, frame);
+    say(r, "exact sum of 2^10 floats, one GPU", alone, frame);
     say(r, "exact sum of 2^10 floats a GPU", exact, frame);
+    steps(r, s, frame);
+    const double calls = slowest(r, seconds(r, 200,
+                                            [&] {
+                                                CHECK(ncclAllReduce(sent, sent, 68, ncclInt64,
+                                                                    ncclSum, r.comm, r.stream));
+                                            })),
+                 exact_calls = slowest(
+                     r, seconds(r, 200, [&] {
+                         CHECK(tally_nccl_allreduce(r.device, &s->problem, r.comm, &s->call));
+                     }));
+    say(r, "ncclAllReduce, 544 bytes, no graph", calls, calls);
+    say(r, "exact sum of 2^10 floats, no graph", exact_calls, calls);
 }
 
 static void rate(const Rank &r) {
@@ -172,7 +219,7 @@ static void rate(const Rank &r) {
     say(r, "exact sum, 2^30 floats, one GPU", one, one);
     say(r, "exact sum, 2^30 floats a GPU", all, one);
     if (r.number == 0)
-        printf("%-34s %12.0f GB/s a GPU, %.3f of one GPU's rate\n", "", 4e-9 * (double)n / all,
+        printf("%-36s %12.0f GB/s a GPU, %.3f of one GPU's rate\n", "", 4e-9 * (double)n / all,
                one / all);
     CHECK(cudaFree(x));
 }
@@ -196,8 +243,24 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
         r,
         seconds(r, 5, [&] { CHECK(tally_nccl_allreduce_array(r.device, &array, r.comm, &call)); }));
     CHECK(cudaMemcpy(&told, outcome, sizeof told, cudaMemcpyDeviceToHost));
+    const tally_terms terms = {type, n, (unsigned)r.count, n / 512 / 16 + 8, 0, 0};
+    tally_terms_sizes sizes;
+    CHECK(tally_terms_measure(&terms, &sizes));
+    tally_terms_call own = {};
+    own.x = x, own.out = out, own.outcome = outcome, own.count = n, own.queue = r.stream;
+    own.bounds = memory(4 * sizes.bounds);
+    own.words = memory(8 * sizes.words);
+    own.spare = memory(8 * sizes.spare);
+    own.workspace = memory(sizes.workspace_bytes);
+    const double step[] = {
+        slowest(r, seconds(r, 5, [&] { CHECK(tally_terms_bounds(r.device, &terms, &own)); })),
+        slowest(r, seconds(r, 5, [&] { CHECK(tally_terms_words(r.device, &terms, &own)); })),
+        slowest(r, seconds(r, 5, [&] { CHECK(tally_terms_values(r.device, &terms, &own)); }))};
     say(r, (std::string("ncclAllReduce, 2^26 ") + name).c_str(), plain, plain);
     say(r, (std::string("exact sums, 2^26 ") + name).c_str(), exact, plain);
+    say(r, "  a GPU by itself: bounds", step[0], plain);
+    say(r, "  words", step[1], plain);
+    say(r, "  values", step[2], plain);
     if (told.status && r.number == 0)
         printf("outcome %d: %llu rows are needed\n", told.status, (unsigned long long)told.at);
     CHECK(cudaFree(x));

@@ -58,7 +58,7 @@ def _bfloat16() -> Any:
     try:
         import ml_dtypes
     except ImportError:
-        raise TypeError("a bfloat16 result needs ml_dtypes, or dtype=numpy.float32") from None
+        raise TypeError("a bfloat16 result needs ml_dtypes, or dtype=numpy.float32 (of a state: out='f32')") from None
     return ml_dtypes.bfloat16
 
 

@@ -80,7 +80,8 @@ def _sums(x: Any, kind: str, group: Any, divisor: int, spare: int) -> tuple[int,
 def reduce(x: Any, op: Any = "sum", *, group: Any = None, **asked: Any) -> Any:
     """The value of all ranks' elements together, as tally.State(op, ...) has it: sums, means, variances, norms, counts and
     combinations of these. A rank may have no elements."""
-    state = State(op, str(x.dtype).removeprefix("torch."), **asked)
+    name = str(x.dtype).removeprefix("torch.")
+    state = State(op, _KINDS.get(name, name), **asked)
     if x.numel():
         state.update(x)
     words = state.words()
@@ -91,7 +92,7 @@ def reduce(x: Any, op: Any = "sum", *, group: Any = None, **asked: Any) -> Any:
     return state.from_words(sent.cpu().numpy()).value()
 
 
-def comm_hook(group: Any, bucket: Any) -> Any:
+def comm_hook(group, bucket):  # type: ignore[no-untyped-def] # PyTorch refuses a hook whose annotations are not its own
     """For DistributedDataParallel.register_comm_hook(group, comm_hook): gradients are the exact means of all ranks'."""
     gradients = bucket.buffer()
     all_reduce(gradients, group=group, divisor=dist.get_world_size(group))

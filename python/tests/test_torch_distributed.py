@@ -3,6 +3,7 @@ NumPy, with threads for ranks; where it is installed, its own Gloo is used as we
 
 import importlib
 import importlib.util
+import inspect
 import sys
 import threading
 import types
@@ -187,6 +188,8 @@ def test_comm_hook(exact):
         def buffer(self):
             return self.tensor
 
+    hook = inspect.signature(exact.comm_hook)  # PyTorch takes none with other annotations than its own
+    assert all(a is inspect.Signature.empty for a in (hook.return_annotation, hook.parameters["bucket"].annotation))
     arrays = [np.full(5, v, np.float32) for v in (1, 2, 4)]
     made = over(3, lambda r: exact.comm_hook(None, Bucket(arrays[r])).value.array)
     assert all((m == np.float32(7 / 3)).all() for m in made)
@@ -215,7 +218,11 @@ def _gloo_rank(number, count, path, queue):
     import tally.torch_distributed as module
     dist.init_process_group("gloo", init_method=f"file://{path}", rank=number, world_size=count)
     x = real.tensor([1e8, 1.0, -1e8][number], dtype=real.float32).repeat(3)
-    queue.put(module.all_reduce(x).tolist() + [float(module.reduce(x, "sum"))])
+    total = float(module.reduce(x, "sum"))
+    model = real.nn.parallel.DistributedDataParallel(real.nn.Linear(1, 1, bias=False))
+    model.register_comm_hook(None, module.comm_hook)
+    model(x[:1].view(1, 1)).backward()  # the gradient is x; its mean, a third
+    queue.put(module.all_reduce(x).tolist() + [total, model.module.weight.grad.item()])
     dist.destroy_process_group()
 
 
@@ -227,6 +234,7 @@ def test_gloo(tmp_path):
     processes = [context.Process(target=_gloo_rank, args=(i, 3, tmp_path / "ranks", queue)) for i in range(3)]
     for p in processes:
         p.start()
-    assert [queue.get(timeout=120) for _ in processes] == [[1.0, 1.0, 1.0, 3.0]] * 3
+    assert [queue.get(timeout=120) for _ in processes] == \
+        [[1.0, 1.0, 1.0, 3.0, float(np.float32(1 / 3))]] * 3
     for p in processes:
         p.join()

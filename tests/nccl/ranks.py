@@ -1,4 +1,7 @@
-"""Ranks as threads of this process, on the doubles of CUDA and NCCL, and a binding to libtally_nccl."""
+"""Ranks as threads of this process, each with a GPU, and a binding to libtally_nccl.
+
+The GPUs are those of this machine where libnccl.so.2 is NCCL itself, and there are no more ranks than GPUs. Where it is the
+double (nccl_double.c), they are the double's."""
 
 import ctypes
 import os
@@ -6,6 +9,7 @@ import threading
 from ctypes import POINTER, Structure, byref, c_int, c_size_t, c_uint32, c_void_p
 
 import numpy as np
+import pytest
 
 import tally
 from native import Cuda
@@ -13,9 +17,24 @@ from test_words import outcomes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 lib = ctypes.CDLL(os.environ.get("TALLY_NCCL_LIB") or os.path.join(ROOT, "build", "lib", "libtally_nccl.so"))
-double = ctypes.CDLL("libnccl.so.2")
+nccl = ctypes.CDLL("libnccl.so.2")
 cuda = ctypes.CDLL("libcuda.so.1")
-DEVICES = 4
+IS_DOUBLE = hasattr(nccl, "tally_nccl_double_open")
+
+
+def device_count():
+    count = c_int()
+    return count.value if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(byref(count)) == 0 else 0
+
+
+DEVICES = 4 if IS_DOUBLE else device_count()
+MOST = 8 if IS_DOUBLE else DEVICES  # ranks
+needs_double = pytest.mark.skipif(not IS_DOUBLE, reason="only the double fails when it is told to")
+
+
+def few(count):
+    """So many ranks, or as many as there can be."""
+    return max(1, min(count, MOST))
 
 
 class Stretch(Structure):
@@ -51,24 +70,103 @@ allreduce = _declare("allreduce", P, PROBLEM, P, POINTER(Call))
 measure_array = _declare("measure_array", P, POINTER(Array), P, SIZE_T)
 agree_array = _declare("agree_array", P, POINTER(Array), P, POINTER(ArrayCall))
 allreduce_array = _declare("allreduce_array", P, POINTER(Array), P, POINTER(ArrayCall))
-double.tally_nccl_double_sent.restype = ctypes.c_double
-double.tally_nccl_double_sent.argtypes = double.tally_nccl_double_overflowed.argtypes = [P]
-cuda.tally_cuda_double_capture.argtypes = [P, ctypes.c_bool]
+if IS_DOUBLE:
+    nccl.tally_nccl_double_sent.restype = ctypes.c_double
+    nccl.tally_nccl_double_sent.argtypes = nccl.tally_nccl_double_overflowed.argtypes = [P]
+    cuda.tally_cuda_double_capture.argtypes = [P, ctypes.c_bool]
 
 
 def error():
     return lib.tally_nccl_error().decode()
 
 
+class Double:
+    """A world of the double's, for one test."""
+
+    def __init__(self, count):
+        self.comms = (c_void_p * count)()
+        assert nccl.tally_nccl_double_open(count, self.comms) == 0
+
+    def open_device(self, number):
+        handle = c_void_p()
+        assert tally.c_open(f"cuda:{number % DEVICES}".encode(), byref(handle)) == 0, tally.error()
+        return handle.value
+
+    def close_device(self, device):
+        tally.c_close(device)
+
+    def capture(self, rank, work, meet):
+        """Tells the double that the streams of all ranks are being captured, so that whoever waits or allocates is told
+        off."""
+        meet()
+        cuda.tally_cuda_double_capture(rank.stream, True)
+        try:
+            return work()
+        finally:
+            meet()
+            cuda.tally_cuda_double_capture(rank.stream, False)
+            meet()
+
+    def abort(self, number):
+        nccl.tally_nccl_double_abort(c_void_p(self.comms[number]))
+
+    def close(self):
+        self.sent = nccl.tally_nccl_double_sent(self.comms[0])
+        assert not nccl.tally_nccl_double_overflowed(self.comms[0]), "a sum of words has overflowed"
+        for comm in reversed(self.comms):
+            nccl.tally_nccl_double_close(c_void_p(comm))
+
+
+class Gpus:
+    """NCCL's communicators, a GPU a rank. They and the devices last until one of them fails, as they are slow to make."""
+
+    worlds, devices, contexts, sent = {}, {}, [], None
+
+    def __new__(cls, count):
+        if count not in cls.worlds:
+            cls.contexts = cls.contexts or [Cuda(i) for i in range(DEVICES)]  # they outlive the tests' own
+            world = cls.worlds[count] = super().__new__(cls)
+            world.comms, world.count = (c_void_p * count)(), count
+            error = nccl.ncclCommInitAll(world.comms, count, None)
+            assert error == 0, f"ncclCommInitAll: {error}"
+        return cls.worlds[count]
+
+    def open_device(self, number):
+        if number not in self.devices:
+            self.devices[number] = Double.open_device(self, number)
+        return self.devices[number]
+
+    def close_device(self, device):
+        pass
+
+    def capture(self, rank, work, meet):
+        """What work() returns, with what it has put into a graph done once."""
+        graph, ready = c_void_p(), c_void_p()
+        rank.machine.call("cuStreamBeginCapture_v2", c_void_p(rank.stream), c_uint32(1))  # this thread's calls
+        made = work()
+        rank.machine.call("cuStreamEndCapture", c_void_p(rank.stream), byref(graph))
+        rank.machine.call("cuGraphInstantiateWithFlags", byref(ready), graph, ctypes.c_uint64(0))
+        meet()
+        rank.machine.call("cuGraphLaunch", ready, c_void_p(rank.stream))
+        rank.machine.call("cuStreamSynchronize", c_void_p(rank.stream))
+        return made
+
+    def abort(self, number):
+        if self.worlds.pop(self.count, None):
+            for comm in self.comms:
+                nccl.ncclCommAbort(c_void_p(comm))
+
+    def close(self):
+        pass
+
+
 class Rank:
     """One rank: a device, a stream, a communicator, and memory that is given back at the end."""
 
-    def __init__(self, number, count, comm):
-        self.number, self.count, self.comm = number, count, comm
+    def __init__(self, number, count, world):
+        self.number, self.count, self.world, self.comm = number, count, world, world.comms[number]
         self.machine = Cuda(number % DEVICES)
-        handle = c_void_p()
-        assert tally.c_open(f"cuda:{number % DEVICES}".encode(), byref(handle)) == 0, tally.error()
-        self.device, self.stream, self.taken = handle.value, self.machine.queue(), []
+        self.device, self.stream, self.taken = world.open_device(number), self.machine.queue(), []
         self.captures = self.aborts = False
 
     def room(self, size):
@@ -92,18 +190,8 @@ class Rank:
         return self.aborts and made[0] != tally.OK
 
     def captured(self, work):
-        """What work() returns; if that is wanted, while the streams of all ranks are being captured, so that whoever
-        waits or allocates is told off."""
-        if not self.captures:
-            return work()
-        self.all.wait(30)
-        cuda.tally_cuda_double_capture(self.stream, True)
-        try:
-            return work()
-        finally:
-            self.all.wait(30)
-            cuda.tally_cuda_double_capture(self.stream, False)
-            self.all.wait(30)
+        """What work() returns; if that is wanted, while the rank's stream is being captured into a graph."""
+        return self.world.capture(self, work, lambda: self.all.wait(30)) if self.captures else work()
 
     def values(self, problem, parts, n=None, agrees=True):
         """(status, outcomes of each result) of parts (x, y or None), one for each result."""
@@ -154,7 +242,7 @@ class Rank:
     def close(self):
         for memory in self.taken:
             self.machine.free(memory)
-        tally.c_close(self.device)
+        self.world.close_device(self.device)
         self.machine.close()
 
 
@@ -162,25 +250,26 @@ class Ranks:
     """What each of so many ranks makes of f(rank), in the order of ranks; and what they have sent."""
 
     def __init__(self, count, f, **attributes):
-        comms = (c_void_p * count)()
-        assert double.tally_nccl_double_open(count, comms) == 0
+        if count > MOST:
+            pytest.skip(f"{MOST} GPUs")
+        world = (Double if IS_DOUBLE else Gpus)(count)
         self.made, self.failed, barrier = [None] * count, [], threading.Barrier(count)
 
         def body(number):
             try:
-                rank = Rank(number, count, comms[number])
+                rank = Rank(number, count, world)
                 rank.all = barrier
                 for name, value in attributes.items():
                     setattr(rank, name, value)
                 try:
                     self.made[number] = f(rank)
                     if rank.has_failed(self.made[number]):
-                        double.tally_nccl_double_abort(c_void_p(comms[number]))
+                        world.abort(number)
                 finally:
                     rank.close()
             except BaseException as e:  # noqa: BLE001
                 self.failed.append(e)
-                double.tally_nccl_double_abort(c_void_p(comms[number]))
+                world.abort(number)
 
         threads = [threading.Thread(target=body, args=(i,), daemon=True) for i in range(count)]
         for thread in threads:
@@ -190,7 +279,5 @@ class Ranks:
             assert not thread.is_alive(), "a rank hangs"
         if self.failed:
             raise self.failed[0]
-        self.sent = double.tally_nccl_double_sent(comms[0])
-        assert not double.tally_nccl_double_overflowed(comms[0]), "a sum of words has overflowed"
-        for comm in reversed(comms):
-            double.tally_nccl_double_close(c_void_p(comm))
+        world.close()
+        self.sent = world.sent
