@@ -40,7 +40,10 @@ static const char help[] =
     "                  value, without groups of nothing\n"
     "  --groups K      ids lie below K, instead of the greatest in the file\n"
     "  --skip-outside  leave out elements whose id is negative, or not below K\n"
+    "  --mask M        leave out elements whose byte in the .npy file M is 0; also with the above\n"
+    "  -o FILE         write the results to a .npy file; -: to standard output\n"
     "\n"
+    "  --json          one JSON object, as 'tally' prints it, and how many ranks there were\n"
     "  --device SPEC   cpu:threads=1 (the default), cpu, auto; see 'tally devices'\n"
     "  --threads N     so many threads of the cpu for each rank\n"
     "  --help          this text\n";
@@ -178,30 +181,17 @@ static int feed(struct run *r) {
     return well;
 }
 
-static int print(const struct run *r, const char *asked) {
+static int show(const struct run *r) {
     tally_value value[TALLY_VALUES_MAX];
-    size_t count = 0;
     const tally_status s = tally_state_value(r->state, value);
     if (r->rank != 0) return s == TALLY_OK ? STATUS_OK : STATUS_FAILED;
     if (s == TALLY_ERANGE)
         return failed("the exact %s does not fit 64 bits; --out f64 rounds what is built on sums",
-                      asked);
-    if (s != TALLY_OK) return failed("%s", tally_error());
-    tally_problem_values(&r->problem, &count);
-    for (size_t i = 0; i < count; i++) {
-        char text[32];
-        tally_value_print(&value[i], text, sizeof text);
-        if (count == 1)
-            puts(text);
-        else if (strcmp(asked, "describe") == 0)
-            printf("%-6s  %s\n", tally_op_name(tally_problem_value_op(&r->problem, i)), text);
-        else
-            printf("%s\t%s\n", tally_op_name(tally_problem_value_op(&r->problem, i)), text);
-    }
-    return finish_output();
+                      r->asked);
+    return s == TALLY_OK ? answer_values(r, value) : failed("%s", tally_error());
 }
 
-static int reduce(struct run *r, const char *asked, char **names, tally_type said) {
+static int reduce(struct run *r, char **names, tally_type said) {
     int status = STATUS_FAILED;
     if (!r->device && tally_open("cpu:threads=1", &r->device) != TALLY_OK)
         wrong("%s", tally_error());
@@ -219,7 +209,7 @@ static int reduce(struct run *r, const char *asked, char **names, tally_type sai
     if (!*trouble) feed(r);
     if (all_well(r->rank, r->ranks)) {
         if (tally_mpi_allreduce_states(&r->problem, &r->state, 1, MPI_COMM_WORLD) == TALLY_OK)
-            status = print(r, asked);
+            status = show(r);
         else if (r->rank == 0)
             failed("%s", tally_mpi_error());
     }
@@ -253,22 +243,30 @@ struct words {
 };
 
 static int read_words(int argc, char **argv, struct run *r, struct words *w) {
-    static const struct option options[] = {
-        {"dtype", required_argument, NULL, 't'},    {"out", required_argument, NULL, 'o'},
-        {"ddof", required_argument, NULL, 'd'},     {"device", required_argument, NULL, 'v'},
-        {"threads", required_argument, NULL, 'n'},  {"axis", required_argument, NULL, 'a'},
-        {"segments", required_argument, NULL, 's'}, {"by", required_argument, NULL, 'b'},
-        {"groups", required_argument, NULL, 'g'},   {"skip-outside", no_argument, NULL, 'k'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"dtype", required_argument, NULL, 't'},
+                                            {"out", required_argument, NULL, 'r'},
+                                            {"ddof", required_argument, NULL, 'd'},
+                                            {"device", required_argument, NULL, 'v'},
+                                            {"threads", required_argument, NULL, 'n'},
+                                            {"axis", required_argument, NULL, 'a'},
+                                            {"segments", required_argument, NULL, 's'},
+                                            {"by", required_argument, NULL, 'b'},
+                                            {"groups", required_argument, NULL, 'g'},
+                                            {"skip-outside", no_argument, NULL, 'k'},
+                                            {"mask", required_argument, NULL, 'm'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     if (r->rank != 0) { /* whose line would be one of many */
         const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
         if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
     }
-    for (int found; (found = getopt_long(argc, argv, ":", options, NULL)) != -1;) {
+    for (int found; (found = getopt_long(argc, argv, ":o:", options, NULL)) != -1;) {
         char *end = NULL;
         int well = 1;
         if (found == 't') well = argument_type("--dtype", optarg, &w->said);
-        if (found == 'o') well = argument_type("--out", optarg, &r->problem.out);
+        if (found == 'r') well = argument_type("--out", optarg, &r->problem.out);
         if (found == 'n') well = argument_count("--threads", optarg, &w->threads);
         if (found == 'v') w->device = optarg;
         if (found == 'h') w->help = 1;
@@ -277,6 +275,9 @@ static int read_words(int argc, char **argv, struct run *r, struct words *w) {
         if (found == 'b') r->parts.by = optarg;
         if (found == 'g') well = argument_count("--groups", optarg, &r->parts.groups);
         if (found == 'k') r->parts.skip_outside = 1;
+        if (found == 'm') r->parts.mask = optarg;
+        if (found == 'o') r->output = optarg;
+        if (found == 'j') r->as_json = 1;
         if (found == 'd') {
             r->problem.ddof = strtod(optarg, &end);
             if (*end || end == optarg || !isfinite(r->problem.ddof))
@@ -289,6 +290,7 @@ static int read_words(int argc, char **argv, struct run *r, struct words *w) {
     if (optind >= argc) return misused("no operator is given; --help tells more");
     char *asked = argv[optind++];
     w->ops = strdup(asked);
+    r->asked = w->ops;
     if (!w->ops || !read_ops(asked, &r->problem)) return misused("%s", trouble);
     r->files = r->problem.op == TALLY_DOT ? 2 : 1;
     for (int i = 0; i < 8; i++)
@@ -296,7 +298,7 @@ static int read_words(int argc, char **argv, struct run *r, struct words *w) {
     if (argc - optind != r->files)
         return misused("%s takes %s, not %d", w->ops, r->files == 2 ? "two files" : "one file",
                        argc - optind);
-    return parts_check(&r->parts);
+    return parts_check(r);
 }
 
 int main(int argc, char **argv) {
@@ -305,6 +307,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &r.ranks);
+    r.began = MPI_Wtime();
     const int speaks = dup(STDERR_FILENO);
     int status = read_words(argc, argv, &r, &w);
     if (status == STATUS_OK && w.help) {
@@ -314,7 +317,7 @@ int main(int argc, char **argv) {
         if (speaks >= 0) dup2(speaks, STDERR_FILENO);
         if ((w.device || w.threads) && !argument_device(w.device, w.threads, &r.device, &found))
             wrong("this rank has no such device");
-        status = reduce(&r, w.ops, argv + optind, w.said);
+        status = reduce(&r, argv + optind, w.said);
     }
     tally_state_destroy(r.state);
     tally_close(r.device);

@@ -10,6 +10,7 @@
 
 #include "../cli/message.h"
 #include "../cli/npy.h"
+#include "../cli/results.h"
 
 enum { PIECE = 1 << 22 }; /* bytes that are read at a time */
 
@@ -19,9 +20,10 @@ struct file {
     struct npy_header header; /* of raw elements, too: `needed` is where they begin */
 };
 
-/* What asks for many results: one of the first three, or none. */
+/* What asks for many results: one of the first three, or none; and for some of the elements. */
 struct parts {
     const char *axis, *segments, *by;
+    const char *mask;
     uint64_t groups; /* 0: as many as the ids say */
     int skip_outside;
 };
@@ -33,6 +35,10 @@ struct run {
     struct file file[2];
     tally_state *state;
     struct parts parts;
+    const char *asked;  /* the operators as they were given */
+    const char *output; /* -o */
+    int as_json;
+    double began; /* MPI_Wtime() */
 };
 
 /* Keeps the line, if it is this rank's first; 0. */
@@ -51,8 +57,21 @@ static inline uint64_t part_start(uint64_t n, int rank, int ranks) {
 
 int parts_are_asked(const struct parts *p);
 /* Whether the options go together: an exit status, with its line. */
-int parts_check(const struct parts *p);
+int parts_check(const struct run *r);
 /* The whole of such a run, whose files are open, if nothing is wrong: an exit status. Collective. */
 int parts_reduce(struct run *r);
+
+/* All results, and their shape: that of the .npy file. */
+struct answer {
+    struct results results;
+    unsigned dims, axes;
+    uint64_t length[NPY_DIMS], axis[NPY_DIMS]; /* the axes along which it went */
+    uint64_t each;   /* elements of each segment, where all have as many; or 0 */
+    uint64_t *known; /* of groups how many elements each has; NULL otherwise */
+};
+
+/* Print, on rank 0, the values of the whole array; or results, which may also go to a file. An exit status. */
+int answer_values(const struct run *r, const tally_value *value);
+int answer_results(const struct run *r, struct answer *a);
 
 #endif

@@ -22,17 +22,26 @@ struct numbering {
     struct file ids; /* --by */
     unsigned char *raw;
 
+    struct file mask;
+    unsigned char *marks; /* of a piece; NULL without a mask */
+
     int64_t *offset; /* --segments: results + 1 of them */
+    uint64_t each;   /* elements of each, where a length was given */
 
     unsigned dims; /* --axis: lengths in the order of the file, the last runs fastest, */
     uint64_t length[NPY_DIMS], stride[NPY_DIMS]; /* and what a step adds to the number */
+    int reduced[NPY_DIMS];                       /* in the order of the array */
 };
 
 int parts_are_asked(const struct parts *p) {
-    return p->axis || p->segments || p->by;
+    return p->axis || p->segments || p->by || p->mask;
 }
 
-int parts_check(const struct parts *p) {
+int parts_check(const struct run *r) {
+    const struct parts *p = &r->parts;
+    if (r->output && !parts_are_asked(p))
+        return misused("-o goes with --axis, --segments, --by or --mask; else redirect what is "
+                       "printed");
     if (!!p->axis + !!p->segments + !!p->by > 1)
         return misused("--axis, --segments and --by exclude each other");
     if (!p->by && (p->groups || p->skip_outside))
@@ -165,6 +174,7 @@ static int open_segments(struct numbering *w, const struct run *r) {
                      "offsets may have segments of any length",
                      r->file[0].name, (unsigned long long)n, length);
     w->results = n / length;
+    w->each = length;
     w->offset = malloc((size_t)(w->results + 1) * sizeof *w->offset);
     if (!w->offset) return wrong("no memory for the offsets");
     for (uint64_t i = 0; i <= w->results; i++)
@@ -196,7 +206,7 @@ static int open_axes(struct numbering *w, const struct run *r) {
     const struct npy_header *h = &r->file[0].header;
     const long dims = (long)h->dims;
     const char *text = r->parts.axis;
-    int reduced[NPY_DIMS] = {0};
+    int *reduced = w->reduced;
     w->number = number_axes;
     if (h->dims > NPY_DIMS)
         return wrong("%s has %u axes, more than %d", r->file[0].name, h->dims, NPY_DIMS);
@@ -227,6 +237,28 @@ static int open_axes(struct numbering *w, const struct run *r) {
     return 1;
 }
 
+/* ---- Some elements -------------------------------------------------------------------------- */
+
+/* All elements are of one result. */
+static int number_all(struct numbering *w, uint64_t at, size_t n, int64_t *id) {
+    (void)w, (void)at;
+    memset(id, 0, n * sizeof *id);
+    return 1;
+}
+
+static int open_mask(struct numbering *w, const struct run *r) {
+    const uint64_t n = r->file[0].header.count;
+    if (!open_file(&w->mask, r->parts.mask, (tally_type)0)) return 0;
+    if (w->mask.header.element != 1)
+        return wrong("%s holds %s, where a mask is of single bytes", r->parts.mask,
+                     tally_type_name(w->mask.header.type));
+    if (w->mask.header.count != n)
+        return wrong("%s has %llu bytes for %llu elements", r->parts.mask,
+                     (unsigned long long)w->mask.header.count, (unsigned long long)n);
+    w->marks = malloc(PIECE);
+    return w->marks ? 1 : wrong("no memory to read a mask into");
+}
+
 /* ---- One run -------------------------------------------------------------------------------- */
 
 static int feed(struct run *r, struct numbering *w, tally_groups *groups) {
@@ -235,17 +267,24 @@ static int feed(struct run *r, struct numbering *w, tally_groups *groups) {
     const size_t most = PIECE / 8;
     unsigned char *x = malloc((size_t)r->files * PIECE);
     int64_t *id = malloc(most * sizeof *id);
-    int well = x && id ? 1 : wrong("no memory to read into");
-    for (uint64_t at = first; at < last && well && w->number;) {
+    int well = 1;
+    if (!x || !id) {
+        free(x);
+        free(id);
+        return wrong("no memory to read into");
+    }
+    for (uint64_t at = first; at < last && well;) {
         const size_t piece = last - at < most ? (size_t)(last - at) : most;
         unsigned char *y = r->files == 2 ? x + PIECE : NULL;
         const tally_shape shape = {.cut = TALLY_GROUPS,
                                    .n = piece,
                                    .count = (size_t)w->results,
                                    .ids = id,
+                                   .mask = w->marks,
                                    .skip_outside = w->skips};
         well = read_elements(&r->file[0], x, at, piece) &&
                (!y || read_elements(&r->file[1], y, at, piece)) && w->number(w, at, piece, id);
+        if (well && w->marks) well = read_elements(&w->mask, w->marks, at, piece);
         if (well && tally_groups_feed(groups, r->device, &shape, x, y) != TALLY_OK)
             well = wrong("%s", tally_error());
         at += piece;
@@ -255,58 +294,58 @@ static int feed(struct run *r, struct numbering *w, tally_groups *groups) {
     return well;
 }
 
-/* A line for each result; of groups those that have elements, which the last value counts. */
-static void print(const struct run *r, size_t results, size_t values, void *const out[]) {
-    const int by = r->parts.by != NULL;
-    const uint64_t *known = out[values];
-    if (values > 1) {
-        if (by) fputs("id\t", stdout);
-        for (size_t v = 0; v < values; v++)
-            printf("%s%s", v ? "\t" : "", tally_op_name(tally_problem_value_op(&r->problem, v)));
-        puts("");
-    }
-    for (size_t i = 0; i < results; i++) {
-        if (by && known[i] == 0) continue;
-        if (by) printf("%zu\t", i);
-        for (size_t v = 0; v < values; v++) {
-            char text[32];
-            tally_value value = {.type = tally_problem_value_type(&r->problem, v)};
-            const size_t size = tally_type_size(value.type);
-            memcpy(&value.as, (const char *)out[v] + i * size, size);
-            tally_value_print(&value, text, sizeof text);
-            printf("%s%s", v ? "\t" : "", text);
-        }
-        puts("");
+/* The shape of the results. */
+static void shape_of(const struct run *r, const struct numbering *w, struct answer *a) {
+    const struct npy_header *h = &r->file[0].header;
+    if (!r->parts.axis && !r->parts.segments && !r->parts.by) return;
+    a->dims = 1;
+    a->length[0] = w->results;
+    a->each = w->each;
+    if (!r->parts.axis) return;
+    a->dims = 0;
+    for (unsigned d = 0; d < h->dims; d++) {
+        if (w->reduced[d])
+            a->axis[a->axes++] = d;
+        else
+            a->length[a->dims++] = h->length[d];
     }
 }
 
-static int show(const struct run *r, tally_groups *groups, size_t results, size_t values) {
+/* The results of `asked`, which has no operator that only we wanted. */
+static int show(const struct run *r, const struct numbering *w, const tally_problem *asked,
+                tally_groups *groups) {
+    struct answer a = {.axes = 0};
     void *out[TALLY_VALUES_MAX] = {NULL};
-    int status = STATUS_OK;
-    for (size_t v = 0; v <= values && status == STATUS_OK; v++) {
-        out[v] = calloc(results + 1, 8);
-        if (!out[v]) status = failed("no memory for the results");
+    const size_t results = (size_t)w->results;
+    uint64_t *known = calloc(results + 1, sizeof *known);
+    int status = STATUS_FAILED;
+    shape_of(r, w, &a);
+    const bool is_ready =
+        results_begin(&a.results, asked, r->output) && results_room(&a.results, results);
+    if (is_ready && !known) failed("no memory for the results");
+    if (is_ready && known) {
+        memcpy(out, a.results.out, sizeof out);
+        out[a.results.values] = known;
+        if (r->parts.by) a.known = known;
+        if (tally_groups_values(groups, out) != TALLY_OK)
+            failed("%s: %s", r->file[0].name, tally_error());
+        else if (results_put(&a.results, results))
+            status = answer_results(r, &a);
     }
-    if (status == STATUS_OK && tally_groups_values(groups, out) != TALLY_OK)
-        status = failed("%s: %s", r->file[0].name, tally_error());
-    if (status == STATUS_OK) {
-        print(r, results, values, out);
-        status = finish_output();
-    }
-    for (size_t v = 0; v <= values; v++)
-        free(out[v]);
+    results_end(&a.results);
+    free(known);
     return status;
 }
 
 /* What groups cannot be asked for over ranks; and one operator more, which counts. */
-static int plan(struct run *r, size_t *values) {
-    size_t also = 0, all;
+static int plan(struct run *r) {
+    size_t also = 0, all, count = 0, *values = &count;
     if (tally_problem_values(&r->problem, values) != TALLY_OK) return wrong("%s", tally_error());
     for (size_t v = 0; v < *values; v++) {
         const tally_op op = tally_problem_value_op(&r->problem, v);
         if (op == TALLY_PROD && r->problem.type >= TALLY_F16)
             return wrong("a floating prod in parts is for 'tally': its order is that of a tree");
-        if ((op == TALLY_ARGMIN || op == TALLY_ARGMAX) && !r->parts.by)
+        if ((op == TALLY_ARGMIN || op == TALLY_ARGMAX) && (r->parts.axis || r->parts.segments))
             return wrong("%s along axes and of segments is for 'tally': it counts within a result",
                          tally_op_name(op));
     }
@@ -318,15 +357,18 @@ static int plan(struct run *r, size_t *values) {
 }
 
 int parts_reduce(struct run *r) {
-    struct numbering w = {.ids = {.handle = -1}};
+    struct numbering w = {
+        .number = number_all, .results = 1, .ids = {.handle = -1}, .mask = {.handle = -1}};
     const uint64_t n = r->file[0].header.count;
+    const tally_problem asked = r->problem;
     tally_groups *groups = NULL;
-    size_t values = 0;
     int status = STATUS_FAILED;
-    int well = r->file[0].header.type && plan(r, &values) &&
+    int well = r->file[0].header.type && plan(r) &&
                (r->parts.by         ? open_groups(&w, r)
                 : r->parts.segments ? open_segments(&w, r)
-                                    : open_axes(&w, r));
+                : r->parts.axis     ? open_axes(&w, r)
+                                    : 1) &&
+               (!r->parts.mask || open_mask(&w, r));
     if (!all_well(r->rank, r->ranks)) goto end;
     if (r->parts.by) {
         int64_t most = (int64_t)r->parts.groups - 1;
@@ -342,7 +384,7 @@ int parts_reduce(struct run *r) {
     if (!all_well(r->rank, r->ranks)) goto end;
     if (tally_mpi_allreduce_groups(&r->problem, (size_t)w.results, &groups, MPI_COMM_WORLD) ==
         TALLY_OK)
-        status = r->rank == 0 ? show(r, groups, (size_t)w.results, values) : STATUS_OK;
+        status = r->rank == 0 ? show(r, &w, &asked, groups) : STATUS_OK;
     else if (r->rank == 0)
         failed("%s", tally_mpi_error());
     MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -350,6 +392,8 @@ end:
     tally_groups_destroy(groups);
     free(w.raw);
     free(w.offset);
+    free(w.marks);
+    if (w.mask.handle >= 0) close(w.mask.handle);
     if (w.ids.handle >= 0) close(w.ids.handle);
     return status;
 }

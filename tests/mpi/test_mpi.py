@@ -2,6 +2,7 @@
 
 MPIRUN is how ranks are started, PROGRAMS the folder of the programs. MPI_QUICK=1 takes few ranks and few checks: an MPI
 that spins while it waits takes a time slice for each message where there are more ranks than cores."""
+import json
 import os
 import random
 import subprocess
@@ -83,24 +84,42 @@ def test_the_command_prints_what_tally_prints(ranks, tmp_path):
     rng.normal(size=1003).astype("<f4").tofile(names["raw"])
     for name, array in (("cube", rng.normal(size=(31, 17, 5))), ("fortran", numpy.asfortranarray(rng.integers(0, 9, (7, 11, 13)))),
                         ("ids", rng.integers(0, 40, 20011).astype("u2")), ("some", rng.integers(-2, 40, 20011)),
-                        ("cuts", numpy.sort(rng.integers(0, 20012, 50)))):
+                        ("cuts", numpy.sort(rng.integers(0, 20012, 50))), ("marks", rng.random(20011) < 0.7),
+                        ("few", rng.integers(0, 2, (31, 17, 5)).astype("u1"))):
         names[name] = str(tmp_path / f"{name}.npy")
         numpy.save(names[name], array)
     for words in ("sum a", "describe a", "prod b", "std,argmin,nonzero b --ddof 1", "dot a b", "xor bytes",
                   "sum raw --dtype f32 --out f64", "minmax none", "mean a --device cpu --threads 2", "sum cube --axis 1",
                   "mean,max fortran --axis 0,-1", "sum,count a --by ids", "argmin a --by some --skip-outside",
                   "describe a --by ids --groups 50", "var,nonzero a --segments cuts", "dot a b --by ids",
-                  "sum none --segments 4")[SOME]:
+                  "sum none --segments 4", "sum,argmin,count a --mask marks", "describe cube --mask few",
+                  "sum,max cube --axis -1 --mask few", "mean,argmax a --by ids --mask marks", "norm2 a --segments cuts --mask marks",
+                  "sum,var cube --axis 1 -o OUT", "sum a --mask marks -o OUT", "min,argmin a --by ids -o OUT")[SOME]:
         words = [names.get(word, word) for word in words.split()]
-        want = subprocess.run([tally, *words], capture_output=True, text=True, check=True).stdout
-        assert run(ranks, "tally-mpi", *words) == want, f"seed {SEED}: {words}"
+        outs = [str(tmp_path / f"{who}.out.npy") for who in ("tally", "ranks")] if "OUT" in words else None
+        one, ours = [[w if w != "OUT" else outs[i] for w in words] for i in range(2)]
+        want = subprocess.run([tally, *one], capture_output=True, text=True, check=True).stdout
+        assert run(ranks, "tally-mpi", *ours) == want, f"seed {SEED}: {words}"
+        assert not outs or open(outs[0], "rb").read() == open(outs[1], "rb").read(), f"seed {SEED}: {words}"
+    for words in ("describe a", "sum,argmin a --mask marks", "sum cube --axis 0,2", "sum,max a --by ids", "std a --segments cuts",
+                  "count bytes --segments 7", "nonzero cube --axis 1 -o -")[SOME]:
+        words = [names.get(word, word) for word in words.split()] + ["--json"]
+        if "-o" in words:
+            words[words.index("-")] = str(tmp_path / "out.npy")
+        want = json.loads(subprocess.run([tally, *words], capture_output=True, text=True, check=True).stdout)
+        got = json.loads(run(ranks, "tally-mpi", *words))
+        assert got.pop("ranks") == ranks
+        for key in ("device", "seconds", "gbps"):
+            assert got.pop(key) and want.pop(key)
+        assert got == want, f"seed {SEED}: {words}"
     for words, line in (("sum nowhere", "nowhere cannot be opened"), ("sum raw", "raw elements need --dtype"),
                         ("maen a", "'maen' is no operator"), ("dot a bytes", "differ in type or length"),
                         ("sum a --dtype f32", "holds f64, and --dtype says f32"), ("argmin none", "there is no argmin"),
                         ("dot a", "takes two files"), ("sum a --by some", "below 0"), ("sum a --by ids --groups 9", "outside of the 9 groups"),
                         ("sum a --segments 7", "not whole segments"), ("sum cube --axis 3", "has no axis 3"), ("sum a --by b", "integers"),
                         ("sum a --by bytes", "77 ids"), ("prod a --axis 0", "is for 'tally'"), ("sum a --segments some", "offset"),
-                        ("sum bytes --by bytes --groups 2^60", "memory"), ("sum a --what", "--what"))[SOME]:
+                        ("sum bytes --by bytes --groups 2^60", "memory"), ("sum a --mask ids", "single bytes"),
+                        ("sum a --mask bytes", "77 bytes for 20011"), ("prod a --mask marks", "is for 'tally'"), ("sum a -o x", "-o goes with"), ("sum a --what", "--what"))[SOME]:
         words = [names.get(word, word) for word in words.split()]
         said = [each for each in run(ranks, "tally-mpi", *words, fails=True).splitlines() if each.startswith("tally:")]
         assert len(said) == 1 and line in said[0], said
