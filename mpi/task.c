@@ -108,7 +108,7 @@ static int64_t *make_words(struct task *t, size_t count) {
         return NULL;
     }
     t->all_words = t->words * count;
-    t->window = window_of(t->all_words, frame_room(t->ranks));
+    t->window = window_of(t->all_words, frame_room(t->ranks), t->ranks);
     if (t->all_words <= FEW_WORDS) return t->word = t->few_words;
     return t->word = t->own_words = get_memory(t, t->all_words, sizeof *t->word);
 }

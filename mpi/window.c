@@ -1,6 +1,8 @@
 /* window.c - see window.h. */
 #include "window.h"
 
+#include "frame.h"
+
 #include <string.h>
 
 /* The words of states (docs/states.md): n; then of each sum of floats four counts and its digits of 32 bits. */
@@ -10,31 +12,37 @@ enum {
     PRODUCTS = 136 /* of a sum of squares or products: the 69th */
 };
 enum { ONE_SUM = 1 + HEAD + SUM, ONE_OF_PRODUCTS = 1 + HEAD + PRODUCTS };
+_Static_assert((FRAME_WORDS - 1 - HEAD) * 62 / 32 + 8 <= SUM, "a window ends within the number");
 
-/* Some digits of the number whose digits begin at word `low`: more below 2^0 than above, for what a float holds
- * below its leading bit. */
-static struct piece digits(int low, int digits, int some) {
-    return (struct piece){low + digits / 2 - (some + 2) / 2, some, 1, low, low + digits - 1};
+/* So many digits of the number of `own` digits whose lowest is word `low`: at least as many bits below 2^0 as above, and 64
+ * more for what a float holds below its leading bit. */
+static struct piece digits_of(const struct window *w, int low, int own, int digits) {
+    const int words = digits * w->bits / 32;
+    return (struct piece){low + own / 2 - (words + 2) / 2, 0, digits, low, low + own - 1};
 }
 
-struct window window_of(size_t words, int room) {
+struct window window_of(size_t words, int room, int ranks) {
     const int number = 1 + HEAD; /* where the first one's digits are */
-    if (words <= (size_t)room) return (struct window){1, {{0, (int)words, 0, 0, 0}}};
-    if (words == ONE_SUM || words == ONE_OF_PRODUCTS) {
-        const struct piece some = digits(number, (int)words - number, room - number);
-        return (struct window){2, {{0, number, 0, 0, 0}, some}};
+    struct window w = {.bits = 63 - (32 - __builtin_clz((unsigned)ranks))};
+    if (words <= (size_t)room) {
+        w.pieces = 1;
+        w.piece[0].words = (int)words;
+    } else if (words == ONE_SUM || words == ONE_OF_PRODUCTS) {
+        w.pieces = 2;
+        w.piece[0].words = number;
+        w.piece[1] = digits_of(&w, number, (int)words - number, room - number);
+    } else if (words == ONE_SUM + HEAD + PRODUCTS) {
+        const int digits = room - number - HEAD;
+        w.pieces = 4;
+        w.piece[0].words = number;
+        w.piece[1] = digits_of(&w, number, SUM, digits / 3); /* as squares have twice the bits */
+        w.piece[2] = (struct piece){.from = ONE_SUM, .words = HEAD};
+        w.piece[3] = digits_of(&w, ONE_SUM + HEAD, PRODUCTS, digits - digits / 3);
     }
-    if (words ==
-        ONE_SUM + HEAD + PRODUCTS) { /* a third of the digits for the sum, as squares have two */
-        const int some = room - number - HEAD;
-        return (struct window){4,
-                               {{0, number, 0, 0, 0},
-                                digits(number, SUM, some / 3),
-                                {ONE_SUM, HEAD, 0, 0, 0},
-                                digits(ONE_SUM + HEAD, PRODUCTS, some - some / 3)}};
-    }
-    return (struct window){0, {{0}}};
+    return w;
 }
+
+/* ---- Packed ---------------------------------------------------------------------------------- */
 
 /* Whether all words of [from, end) are `digit`. */
 static int all_are(const int64_t *words, int from, int end, int64_t digit) {
@@ -44,32 +52,68 @@ static int all_are(const int64_t *words, int from, int end, int64_t digit) {
     return differ == 0;
 }
 
-/* The number's highest digit is 0 or, of a negative one, -1 (a window is of numbers below 2^32 times it). */
-static int pack_number(const struct piece *p, int64_t *packed, const int64_t *words) {
-    const int end = p->from + p->count;
-    memcpy(packed, words + p->from, (size_t)p->count * sizeof *packed);
-    if (!all_are(words, p->low, p->from, 0)) return 1;
-    if (words[p->high] == 0) return !all_are(words, end, p->high, 0);
-    packed[p->count - 1] -= INT64_C(1) << 32;
-    return words[p->high] != -1 || !all_are(words, end, p->high, 0xffffffff);
+/* The 64 bits of a number from bit `at` of word `from` on. Its words are digits of 32 bits, the highest one signed and of
+ * 32 bits, too; above it there is only its sign. */
+static uint64_t bits_at(const struct piece *p, const int64_t *words, int at) {
+    const int first = p->from + at / 32, shift = at % 32;
+    const uint32_t sign = words[p->high] < 0 ? UINT32_MAX : 0;
+    uint32_t digit[3];
+    for (int i = 0; i < 3; i++)
+        digit[i] = first + i <= p->high ? (uint32_t)words[first + i] : sign;
+    const uint64_t two = digit[0] | (uint64_t)digit[1] << 32;
+    return shift == 0 ? two : two >> shift | (uint64_t)digit[2] << (64 - shift);
+}
+
+/* Whether the number lies in its window: nothing below it, and above it nothing but the sign. */
+static int fits(const struct piece *p, int bits, const int64_t *words) {
+    const int end = p->digits * bits, above = p->from + (end + 31) / 32;
+    const int64_t top = words[p->high], sign = top < 0 ? UINT32_MAX : 0;
+    if (top != (int32_t)top || !all_are(words, p->low, p->from, 0)) return 0;
+    if ((uint32_t)bits_at(p, words, end) != (uint32_t)sign) return 0;
+    return above > p->high || (all_are(words, above, p->high, sign) && top == (top < 0 ? -1 : 0));
+}
+
+static void pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
+    const uint64_t mask = (UINT64_C(1) << bits) - 1;
+    for (int i = 0; i < p->digits; i++)
+        packed[i] = (int64_t)(bits_at(p, words, i * bits) & mask);
+    if (words[p->high] < 0) packed[p->digits - 1] -= INT64_C(1) << bits;
 }
 
 int window_pack(const struct window *w, int64_t *packed, const int64_t *words) {
     int is_wide = 0;
     for (const struct piece *p = w->piece; p < w->piece + w->pieces; p++) {
-        if (p->is_number)
-            is_wide |= pack_number(p, packed, words);
-        else
-            memcpy(packed, words + p->from, (size_t)p->count * sizeof *packed);
-        packed += p->count;
+        if (p->digits) {
+            is_wide |= !fits(p, w->bits, words);
+            pack_number(p, w->bits, packed, words);
+        } else {
+            memcpy(packed, words + p->from, (size_t)p->words * sizeof *packed);
+        }
+        packed += p->digits + p->words;
     }
     return is_wide;
+}
+
+/* ---- Unpacked -------------------------------------------------------------------------------- */
+
+/* A digit's sum becomes three words' shares: the window ends at least two words below the number's end. */
+static void unpack_number(const struct piece *p, int bits, int64_t *words, const int64_t *packed) {
+    for (int i = 0; i < p->digits; i++) {
+        int64_t *word = words + p->from + i * bits / 32;
+        const __int128 share = (__int128)packed[i] * (INT64_C(1) << (i * bits % 32));
+        word[0] += (int64_t)(share & UINT32_MAX);
+        word[1] += (int64_t)(share >> 32 & UINT32_MAX);
+        word[2] += (int64_t)(share >> 64);
+    }
 }
 
 void window_unpack(const struct window *w, int64_t *words, size_t count, const int64_t *packed) {
     memset(words, 0, count * sizeof *words);
     for (const struct piece *p = w->piece; p < w->piece + w->pieces; p++) {
-        memcpy(words + p->from, packed, (size_t)p->count * sizeof *words);
-        packed += p->count;
+        if (p->digits)
+            unpack_number(p, w->bits, words, packed);
+        else
+            memcpy(words + p->from, packed, (size_t)p->words * sizeof *words);
+        packed += p->digits + p->words;
     }
 }

@@ -60,9 +60,17 @@ static uint64_t element(tally_type type, int kind) {
     if (kind == 1) return sign | more % top << f | fraction;
     if (kind == 2) return sign | (more % 3 ? 0 : top / 2 << f);
     if (kind == EDGES) { /* of f64 */
-        static const uint64_t low[] = {1023 - 386, 1023 - 194, 1023 - 130, 1023 - 114},
-                              high[] = {1023 + 316, 1023 + 156, 1023 + 60, 1023 + 76};
-        return sign | (((sides == 2 ? r & 64 : sides == 0) ? low : high)[edge] + more % 6) << f;
+        /* Of sums, products and variances, and of the type. The high ends differ with the number of ranks. */
+        static const struct {
+            unsigned low, high, highs;
+        } ends[] = {{1023 - 674, 1023 + 620, 56},
+                    {1023 - 338, 1023 + 308, 30},
+                    {1023 - 194, 1023 + 156, 22},
+                    {1, 2030, 12}};
+        const int is_low = sides == 2 ? (r & 64) != 0 : sides == 0;
+        return sign |
+               (is_low ? ends[edge].low + more % 6 : ends[edge].high + more % ends[edge].highs)
+                   << f;
     }
     if (more % 4000 == 0) return sign | top << f | (more & 4096 ? fraction : 0);
     return sign | (top / 2 + more % 3) << f | fraction;
