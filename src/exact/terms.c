@@ -49,7 +49,8 @@ tally_status terms_plan_of(const tally_terms *t, terms_plan *plan, tally_terms_s
                          .divisor = t->divisor ? t->divisor : 1};
     plan->digit = plan->word - 1 - log;
     plan->blocks = blocks_of(t->n - plan->in_shards);
-    if (t->shard) plan->blocks += t->n / t->shard * plan->per_shard;
+    if (t->shard) plan->sharded = t->n / t->shard * plan->per_shard;
+    plan->blocks += plan->sharded;
     /* From the lowest bit of a subnormal to above the greatest number, and three counters. */
     const uint32_t widest = (uint32_t)(2 * f.bias + f.mantissa) + 3 * counter;
     *sizes =
@@ -57,7 +58,7 @@ tally_status terms_plan_of(const tally_terms *t, terms_plan *plan, tally_terms_s
                             .bounds = BOUND_WORDS * (size_t)plan->blocks,
                             .words = t->n,
                             .spare = TERMS_BLOCK * t->spare,
-                            .workspace_bytes = 8 * ((size_t)plan->blocks + 1),
+                            .workspace_bytes = 8 * ((size_t)plan->blocks + 1 + terms_chunks(plan)),
                             .rows = plan->blocks * ((widest + plan->digit - 1) / plan->digit - 1)};
     return TALLY_OK;
 }
@@ -105,9 +106,9 @@ static terms_layout layout_at(const terms_plan *p, const int32_t *bounds, uint64
 static void to_bounds(const terms_plan *p, const tally_terms_call *c) {
     for (uint64_t block = 0; block < p->blocks; block++) {
         int32_t *known = (int32_t *)c->bounds + BOUND_WORDS * block;
-        const uint64_t end = terms_end(p, block);
+        const terms_range r = terms_range_of(p, block);
         terms_no_bounds(known);
-        for (uint64_t i = terms_start(p, block); i < end; i++)
+        for (uint64_t i = r.start; i < r.end; i++)
             terms_bound(p, element_at(p, c->x, i), known);
     }
 }
@@ -117,13 +118,13 @@ static void to_words(const terms_plan *p, const tally_terms_call *c) {
     if (p->spare > 0) memset(c->spare, 0, p->spare * TERMS_BLOCK * p->word / 8);
     for (uint64_t block = 0; block < p->blocks; block++) {
         const terms_layout l = layout_at(p, c->bounds, block);
-        const uint64_t start = terms_start(p, block), end = terms_end(p, block);
+        const terms_range r = terms_range_of(p, block);
         offsets[block] = row;
-        for (uint64_t i = start; i < end; i++) {
+        for (uint64_t i = r.start; i < r.end; i++) {
             const uint32_t bits = element_at(p, c->x, i);
             put_word(p, c->words, i, terms_word(p, l, bits, 0));
             for (uint32_t j = 1; j < l.digits && row + j <= p->spare; j++)
-                put_word(p, c->spare, (row + j - 1) * TERMS_BLOCK + (i - start),
+                put_word(p, c->spare, (row + j - 1) * TERMS_BLOCK + (i - r.start),
                          terms_word(p, l, bits, j));
         }
         row += l.digits - 1;
@@ -153,9 +154,9 @@ static void to_values(const terms_plan *p, const tally_terms_call *c) {
     const uint64_t last = terms_block_of(p, past - 1);
     for (uint64_t block = terms_block_of(p, p->first); block <= last; block++) {
         const terms_layout l = layout_at(p, c->bounds, block);
-        const uint64_t start = terms_start(p, block), end = terms_end(p, block);
-        for (uint64_t i = start > p->first ? start : p->first; i < end && i < past; i++)
-            put_element(p, c->out, i - p->first, value_of(p, c, l, i, offsets[block], i - start));
+        const terms_range r = terms_range_of(p, block);
+        for (uint64_t i = r.start > p->first ? r.start : p->first; i < r.end && i < past; i++)
+            put_element(p, c->out, i - p->first, value_of(p, c, l, i, offsets[block], i - r.start));
     }
 }
 

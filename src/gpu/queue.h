@@ -55,7 +55,7 @@ struct rows_kernels {
     struct gpu_kernel *rows, *join;
 };
 #define ROWS_KINDS    9 /* rows.c */
-#define TERMS_KERNELS 4 /* terms.c */
+#define TERMS_KERNELS 5 /* terms.c */
 
 /* A user's operator whose kernels have been found before. */
 struct known_user {

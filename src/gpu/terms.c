@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-enum { BOUNDS, OFFSETS, WORDS, VALUES };
-static const char *const names[TERMS_KERNELS] = {"bounds", "offsets", "words", "values"};
+enum { BOUNDS, ROWS, OFFSETS, WORDS, VALUES };
+static const char *const names[TERMS_KERNELS] = {"bounds", "rows", "offsets", "words", "values"};
 
 static tally_status prepare(struct queue *queue) {
     struct gpu_kernel *found[TERMS_KERNELS] = {0};
@@ -42,7 +42,7 @@ static tally_status take_all(struct gpu_device *d, enum terms_step step, const t
         s = gpu_wrap(d, c->spare, p->spare * TERMS_BLOCK * word, word, &m->spare);
     if (s == TALLY_OK && values) s = gpu_wrap(d, c->failed, word, word, &m->failed);
     if (s == TALLY_OK && !bounds)
-        s = gpu_wrap(d, c->workspace, 8 * (p->blocks + 1), 8, &m->workspace);
+        s = gpu_wrap(d, c->workspace, 8 * (p->blocks + 1 + terms_chunks(p)), 8, &m->workspace);
     if (s == TALLY_OK && values) s = gpu_wrap(d, c->out, p->count * element, element, &m->out);
     if (s == TALLY_OK && values) s = gpu_wrap(d, c->outcome, sizeof(tally_outcome), 8, &m->outcome);
     return s;
@@ -61,11 +61,14 @@ static void *const nothing = NULL;
 #define PIECE(m)                                                                                   \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
+/* Blocks of threads for so many blocks of elements, of which each team of threads takes one. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
+    const unsigned teams = queue->block > 32 ? queue->block / 32 : 1;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
     const uint64_t most =
         (uint64_t)units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_TERMS_BLOCKS_A_UNIT);
-    return blocks == 0 ? 1 : (unsigned)(blocks < most ? blocks : most);
+    const uint64_t wanted = blocks / teams + 1;
+    return (unsigned)(wanted < most ? wanted : most);
 }
 
 static tally_status launch(struct queue *queue, enum terms_step step, const terms_plan *p,
@@ -90,8 +93,11 @@ static tally_status launch(struct queue *queue, enum terms_step step, const term
                            grid_for(queue, p->count / TERMS_BLOCK + 2), queue->block, to_values, 8);
     if (m->spare)
         s = api->fill(queue->gpu, m->spare, 0, 0, (size_t)(p->spare * TERMS_BLOCK * p->word / 8));
+    const unsigned chunks = (unsigned)terms_chunks(p);
     if (s == TALLY_OK)
-        s = api->launch(queue->gpu, queue->terms[OFFSETS], 1, queue->block, to_offsets, 3);
+        s = api->launch(queue->gpu, queue->terms[ROWS], chunks, queue->block, to_offsets, 3);
+    if (s == TALLY_OK)
+        s = api->launch(queue->gpu, queue->terms[OFFSETS], chunks, queue->block, to_offsets, 3);
     if (s != TALLY_OK || p->blocks == 0) return s;
     return api->launch(queue->gpu, queue->terms[WORDS], grid_for(queue, p->blocks), queue->block,
                        to_words, 6);

@@ -11,6 +11,7 @@
 
 #include "kernels/words.h"
 
+#include <assert.h>
 #include <string.h>
 
 _Static_assert(FLOAT_COUNTS == WORDS_COUNTS, "words.cu");
@@ -30,7 +31,9 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
     const unsigned floats = (unsigned)type_is_float(p->type);
     uint32_t added = 0;
     memset(plan, 0, sizeof *plan);
-    plan->head = queue_records_plan(queue, p, n, &plan->lower);
+    const size_t records = queue_records_plan(queue, p, n, &plan->lower);
+    assert(records <= WORDS_RECORDS);
+    (void)records;
     plan->bits = type_bits(p->type);
     plan->is_xor = p->bits_op == TALLY_XOR;
     if (problem_has(p, PART_FACTORS) || problem_has(p, PART_EXTREMES))
@@ -46,10 +49,6 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
 
 static size_t words_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
     return queue_workspace(queue, p, n);
-}
-
-static size_t values_workspace(const struct words_plan *plan, size_t count) {
-    return 8 * ((size_t)plan->head * count + 1);
 }
 
 static tally_status prepare(struct queue *queue, const struct problem *p) {
@@ -70,17 +69,16 @@ tally_status gpu_words_measure(tally_device *device, const struct problem *p, si
                                size_t count, tally_words *out) {
     struct gpu_device *d = own(device);
     struct words_plan plan;
+    (void)count; /* no state needs memory of its own */
     tally_status s = check(p);
     if (s != TALLY_OK) return s;
     s = gpu_enter_theirs(d, true);
     if (s == TALLY_OK) s = prepare(&d->theirs, p);
     if (s == TALLY_OK) {
         plan_words(&d->theirs, p, n, &plan);
-        const size_t words = words_workspace(&d->theirs, p, n),
-                     values = values_workspace(&plan, count);
         *out = (tally_words){.added = plan.added,
                              .gathered = plan.gathered,
-                             .workspace_bytes = words > values ? words : values};
+                             .workspace_bytes = words_workspace(&d->theirs, p, n)};
     }
     return gpu_leave_theirs(d, s);
 }
@@ -149,13 +147,13 @@ static tally_status run_values(struct gpu_device *d, const struct problem *p,
                                const tally_values_call *call) {
     struct queue *queue = &d->theirs;
     struct words_plan plan;
-    enum { ADDED, GATHERED, FAILED, WORK, RESULTS, PIECES };
+    enum { ADDED, GATHERED, FAILED, RESULTS, PIECES };
     struct gpu_memory *m[PIECES] = {0};
     plan_words(queue, p, 0, &plan);
     plan.count = call->count;
     plan.ranks = call->ranks;
-    tally_status s = too_small(d, call->workspace_bytes, values_workspace(&plan, call->count));
-    if (s == TALLY_OK && plan.added && !call->added) s = missing("the memory of those added");
+    tally_status s = TALLY_OK;
+    if (plan.added && !call->added) s = missing("the memory of those added");
     if (s == TALLY_OK && plan.gathered && !call->gathered)
         s = missing("the memory of those gathered");
     if (s == TALLY_OK) s = gpu_wrap(d, call->added, 8 * plan.added * call->count, 8, &m[ADDED]);
@@ -163,17 +161,15 @@ static tally_status run_values(struct gpu_device *d, const struct problem *p,
         s = gpu_wrap(d, call->gathered, 8 * plan.gathered * call->count * call->ranks, 8,
                      &m[GATHERED]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->failed, 16, 8, &m[FAILED]);
-    if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
     if (s == TALLY_OK)
         s = gpu_wrap(d, call->results, sizeof(tally_result) * p->values * call->count, 8,
                      &m[RESULTS]);
     d->api->use(queue->gpu, true, call->queue);
-    const struct gpu_argument arguments[] = {PIECE(m[ADDED]),  PIECE(m[GATHERED]),
-                                             PIECE(m[FAILED]), VALUE(plan),
-                                             PIECE(m[WORK]),   PIECE(m[RESULTS])};
+    const struct gpu_argument arguments[] = {PIECE(m[ADDED]), PIECE(m[GATHERED]), PIECE(m[FAILED]),
+                                             VALUE(plan), PIECE(m[RESULTS])};
     if (s == TALLY_OK)
         s = d->api->launch(queue->gpu, queue->settle, (unsigned)call->count, queue->block,
-                           arguments, 6);
+                           arguments, 5);
     d->api->use(queue->gpu, false, NULL);
     give_back(d, m, PIECES);
     return s;

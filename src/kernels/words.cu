@@ -2,10 +2,12 @@
  * words - from the records of a problem's parts to words that other ranks can have (words.h), and from the words of all
  * ranks, added up and gathered, to values.
  *
- * pack: a block of threads, one of which carries; limbs become what the host makes of them.
- * settle: a block for each state. Its threads bring the words into the form of records, which one of them lowers.
+ * pack: a block of threads for each sum. They bring its limbs into shared memory, where one of them carries: limbs become
+ * what the host makes of them.
+ * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, too: one of them
+ * lowers these, and each read that waits for the one before it would take some hundred cycles from global memory.
  */
-#define RECORD_SPACE GLOBAL
+#define RECORD_SPACE SHARED
 #include "lower.h"
 
 #include "words.h"
@@ -14,22 +16,19 @@ BEGINS_EARLY
 
 #define SUMS 4 /* the first parts are sums */
 
-/* The words of a sum: counts, and limbs that are carried. */
-__device__ void pack_sum(const GLOBAL u64 *record, u32 type, u32 part, u64 n, GLOBAL u64 *out) {
-    const u32 floats = is_float(type), two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
-    const shape s = shape_of(type, part);
-    const u32 limbs = words_limbs(floats, two), first = words_first(floats, two, s.limbs);
-    u64 any = n != 0;
+/* The counts of a sum. */
+__device__ void pack_counts(const GLOBAL u64 *count, u32 floats, u64 n, GLOBAL u64 *out) {
     for (u32 k = 0; k < 3; k++)
-        out[k] = floats ? record[s.limbs + k] : 0;
-    if (floats)
-        any = record[s.limbs] | record[s.limbs + 1] | record[s.limbs + 2] | record[s.limbs + 3];
-    out[3] = any != 0;
+        out[k] = floats ? count[k] : 0;
+    out[3] = (floats ? count[0] | count[1] | count[2] | count[3] : n) != 0;
+}
+
+/* Carries in limb[0..limbs), whose last one is signed. */
+__device__ void carry_all(SHARED i64 *limb, u32 limbs) {
     i64 carry = 0;
     for (u32 i = 0; i < limbs; i++) {
-        const u32 within = i >= first && i - first < s.limbs;
-        const i64 sum = (within ? (i64)record[i - first] : 0) + carry; /* |limb| < 2^61 */
-        out[WORDS_COUNTS + i] = i == limbs - 1 ? (u64)sum : (u64)sum & 0xffffffffu;
+        const i64 sum = limb[i] + carry; /* |limb| < 2^61 */
+        limb[i] = i == limbs - 1 ? sum : sum & 0xffffffff;
         carry = sum >> 32; /* floor */
     }
 }
@@ -50,23 +49,37 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
 /* A block for each part: n and what is gathered, the sums, bits and a count. */
 KERNEL pack(const GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added,
             GLOBAL u64 *gathered) {
+    __shared__ i64 limb[WIDE_FLOAT_LIMBS];
     wait_for_earlier();
     const lower_plan *p = &plan.lower;
-    const u32 mine = blockIdx.x;
-    u32 at = 1;
-    if (threadIdx.x != 0) return;
-    if (mine == SUMS) {
-        if (plan.added) added[0] = p->n;
-        if (plan.gathered) pack_gathered(work, p, gathered);
-    }
-    if (!plan.added) return;
-    for (u32 part = 0; part < SUMS; part++) {
+    const u32 mine = blockIdx.x, floats = is_float(p->type);
+    u32 at = 1, to = 0, limbs = 0, first = 0, known = 0; /* of this block's sum */
+    for (u32 part = 0; part < SUMS && plan.added; part++) {
         if (p->at[part] == PLAN_NONE) continue;
-        if (part == mine) pack_sum(work + p->at[part], p->type, part, p->n, added + at);
-        at += WORDS_COUNTS +
-              words_limbs(is_float(p->type), part == PLAN_SQUARES || part == PLAN_PRODUCTS);
+        const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
+        if (part == mine) {
+            to = at;
+            limbs = words_limbs(floats, two);
+            known = shape_of(p->type, part).limbs;
+            first = words_first(floats, two, known);
+        }
+        at += WORDS_COUNTS + words_limbs(floats, two);
     }
-    if (mine != SUMS) return;
+    const GLOBAL u64 *record = work + (limbs ? p->at[mine] : 0);
+    for (u32 i = threadIdx.x; i < limbs; i += BLOCK)
+        limb[i] = i >= first && i - first < known ? (i64)record[i - first] : 0;
+    __syncthreads();
+    if (threadIdx.x == 0 && limbs) {
+        pack_counts(record + known, floats, p->n, added + to);
+        carry_all(limb, limbs);
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < limbs; i += BLOCK)
+        added[to + WORDS_COUNTS + i] = (u64)limb[i];
+    if (mine != SUMS || threadIdx.x != 0) return;
+    if (plan.gathered) pack_gathered(work, p, gathered);
+    if (!plan.added) return;
+    added[0] = p->n;
     if (p->at[PLAN_BITS] != PLAN_NONE)
         for (u32 k = 0; k < plan.bits; k++)
             added[at++] = work[p->at[PLAN_BITS]] >> k & 1;
@@ -77,7 +90,7 @@ KERNEL pack(const GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added,
 
 /* A sum's limbs, added up: what stands above the record's last limb goes to that, where it is known modulo 2^64, and is
  * far smaller. */
-__device__ void unpack_sum(const GLOBAL u64 *word, u32 type, u32 part, GLOBAL u64 *record) {
+__device__ void unpack_sum(const GLOBAL u64 *word, u32 type, u32 part, SHARED u64 *record) {
     const u32 floats = is_float(type), two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
     const shape s = shape_of(type, part);
     const u32 limbs = words_limbs(floats, two), first = words_first(floats, two, s.limbs);
@@ -92,7 +105,7 @@ __device__ void unpack_sum(const GLOBAL u64 *word, u32 type, u32 part, GLOBAL u6
             record[s.limbs + k] = word[k];
 }
 
-__device__ void merge_end(GLOBAL u64 *key, GLOBAL u64 *at, u64 other, u64 other_at, u64 shift) {
+__device__ void merge_end(SHARED u64 *key, SHARED u64 *at, u64 other, u64 other_at, u64 shift) {
     if (other_at != 0) other_at -= shift; /* the complement of an index that is so much greater */
     if (other > *key || (other == *key && other_at > *at)) {
         *key = other;
@@ -102,10 +115,10 @@ __device__ void merge_end(GLOBAL u64 *key, GLOBAL u64 *at, u64 other, u64 other_
 
 /* Merges what a rank has gathered, whose elements come behind `before` others. */
 __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 before,
-                               GLOBAL u64 *work) {
+                               SHARED u64 *work) {
     enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 }; /* integer_product.cu */
     if (p->at[PLAN_FACTORS] != PLAN_NONE) {
-        GLOBAL u64 *known = work + p->at[PLAN_FACTORS];
+        SHARED u64 *known = work + p->at[PLAN_FACTORS];
         const GLOBAL u64 *more = word + WORDS_GATHERED_FACTORS;
         const u64 a = known[0] ^ 1, b = more[0] ^ 1;
         known[1] = (known[1] ^ (more[1] & NEGATIVE)) | (more[1] & (ZERO | OVERFLOW));
@@ -115,7 +128,7 @@ __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 
             known[0] = (a * b) ^ 1;
     }
     if (p->at[PLAN_EXTREMES] != PLAN_NONE) {
-        GLOBAL u64 *known = work + p->at[PLAN_EXTREMES];
+        SHARED u64 *known = work + p->at[PLAN_EXTREMES];
         const GLOBAL u64 *more = word + WORDS_GATHERED_EXTREMES;
         if (!p->indexed) {
             for (u32 k = 0; k < 2; k++)
@@ -129,7 +142,7 @@ __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 
 }
 
 __device__ u64 merge_all(const GLOBAL u64 *gathered, const words_plan *plan, u64 state,
-                         GLOBAL u64 *work) {
+                         SHARED u64 *work) {
     const lower_plan *p = &plan->lower;
     u64 n = 0;
     for (u32 k = 0; k < 2 && p->at[PLAN_FACTORS] != PLAN_NONE; k++)
@@ -151,7 +164,8 @@ __device__ u32 failure_of(const GLOBAL i64 *failed) {
 }
 
 KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL i64 *failed,
-              const words_plan plan, GLOBAL u64 *scratch, GLOBAL u64 *results) {
+              const words_plan plan, GLOBAL u64 *results) {
+    __shared__ u64 work[WORDS_RECORDS];
 #if defined(__CUDACC__)
     __shared__ room numbers;
 #else
@@ -161,7 +175,6 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
     const u64 state = blockIdx.x;
     const u32 type = plan.lower.type;
     const GLOBAL u64 *word = added + state * plan.added;
-    GLOBAL u64 *work = scratch + state * plan.head;
     u32 at = 1;
     for (u32 part = 0; part < SUMS; part++) {
         if (plan.lower.at[part] == PLAN_NONE) continue;

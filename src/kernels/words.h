@@ -16,16 +16,17 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 #define WORDS_COUNTS                                                                               \
     4 /* before the limbs of a sum: NaNs, +infinities, -infinities, and whether mixed */
 
+/* Words of a state's records, at most: of four sums, two of them of squares or products, and of what else there is. */
+#define WORDS_RECORDS (2 * (FLOAT_LIMBS + 4) + 2 * (WIDE_FLOAT_LIMBS + 4) + 32)
+
 typedef struct words_plan {
     lower_plan lower; /* its n: of the elements here */
     u64 count;        /* how many states there are */
     u64 ranks;        /* whose gathered words there are */
-    u32 head;         /* words of a state's records */
     u32 added;        /* words; 0: none */
     u32 gathered;     /* words of a rank; 0: none */
     u32 bits;         /* bits of an element */
     u32 is_xor;       /* of bits, the count's lowest bit is wanted, and not whether it is 0 */
-    u32 padding;
 } words_plan;
 
 /* Limbs of a sum in words, and the one at which the limbs of a record begin. */
