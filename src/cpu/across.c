@@ -63,6 +63,9 @@ struct across {
     unsigned char *todo; /* results that are left, if any */
     struct hand *hands;
     int failed; /* there was no memory to mark a result */
+    /* How what comes out uncertain is to be done again, before it is left; NULL: as it is exact already. */
+    struct across *exact;
+    int again; /* some result of several parts is uncertain */
 };
 
 /* What a thread works with. */
@@ -486,14 +489,16 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
                            : op == TALLY_DOT                ? FORM_PRODUCTS
                            : a->forms & FORM_BIT(FORM_SUM2) ? FORM_SUM2
                                                             : FORM_SUM1;
-    const double *s = (const double *)planes + a->plane_of[form] * stride, *e = s + stride,
-                 *b = e + stride;
+    const int near = (a->forms & FORM_BIT(FORM_MOMENTS)) != 0;
+    const double *s = (const double *)planes + a->plane_of[near ? FORM_MOMENTS : form] * stride,
+                 *e = s + stride, *b = e + stride;
     if (!type_is_float(out)) {
         lower_integers(h, s, e, b, width, out == TALLY_I64);
         return;
     }
     if (op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD) {
-        const double *q = (const double *)planes + a->plane_of[FORM_SQUARES] * stride;
+        const double *q =
+            near ? s + 3 * stride : (const double *)planes + a->plane_of[FORM_SQUARES] * stride;
         const size_t bytes = width * sizeof(double);
         memcpy(h->value[0], s, bytes);
         memcpy(h->value[1], e, bytes);
@@ -502,7 +507,8 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
             a->k->mean(h->value[0], h->value[1], h->value[2], width, h->value[3]);
         else
             a->k->variance(h->value[0], h->value[1], h->value[2], q, q + stride, q + 2 * stride,
-                           width, h->value[3], a->p->ddof, op == TALLY_STD);
+                           width, h->value[3], a->p->ddof, op == TALLY_STD,
+                           near ? a->k->near[a->p->type] : 0);
         s = h->value[0];
         e = h->value[1];
         b = h->value[2];
@@ -610,15 +616,19 @@ static void mark(struct across *a, size_t row) {
     if (todo) todo[row] = 1;
 }
 
-static void lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
-                        const struct place *at) {
+/* Writes the results of a block, and says whether it is done: those that are uncertain are marked, unless there is
+ * an exact way. */
+static int lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
+                       const struct place *at) {
     for (unsigned v = 0; v < a->p->values; v++) {
         lower_value(a, h, planes, stride, at, v);
         put(a, h, at, v);
         if (h->certain || memchr(h->ok, 0, at->width) == NULL) continue;
+        if (a->exact) return 0;
         for (size_t i = 0; i < at->width; i++)
             if (!h->ok[i]) mark(a, at->row + result_of(h, i));
     }
+    return 1;
 }
 
 /* ---- Tasks ---------------------------------------------------------------------------------- */
@@ -665,8 +675,10 @@ static void across_task(void *context, size_t task, unsigned worker) {
     const size_t end = (task + 1) * a->group < a->total ? (task + 1) * a->group : a->total;
     for (size_t block = task * a->group; block < end; block++) {
         const struct place at = place_of(a, block);
-        add_block(a, h, h->planes, &at, 0, length);
-        lower_block(a, h, h->planes, a->width + COLUMN_STEP, &at);
+        for (struct across *way = a; way; way = way->exact) {
+            add_block(way, h, h->planes, &at, 0, length);
+            if (lower_block(way, h, h->planes, a->width + COLUMN_STEP, &at)) break;
+        }
     }
     finish_writing();
 }
@@ -681,7 +693,8 @@ static void merge_task(void *context, size_t block, unsigned worker) {
             uint64_t *into = first + a->plane_of[f] * stride;
             form_of(a, f)->merge(into, 0, into + part * block_words(a), 0, stride, at.width);
         }
-    lower_block(a, &a->hands[worker], first, stride, &at);
+    if (!lower_block(a, &a->hands[worker], first, stride, &at))
+        __atomic_store_n(&a->again, 1, __ATOMIC_RELAXED);
     finish_writing();
 }
 
@@ -746,10 +759,27 @@ static void plan_parts(struct across *a, unsigned threads) {
     a->group = group_of(a->total, bytes, threads);
 }
 
+/* Whether nothing but variances is wanted, for which sums that are near will do. */
+static int wants_moments(const struct across *a) {
+    for (unsigned v = 0; v < a->p->values; v++)
+        if (a->p->value[v].op != TALLY_VAR && a->p->value[v].op != TALLY_STD) return 0;
+    return a->k->form[FORM_MOMENTS][a->p->type].planes == a->planes;
+}
+
+/* All blocks: first their parts, where they are cut, and these merged. */
+static tally_status run_blocks(struct cpu_device *d, struct across *a) {
+    const struct shaped *s = a->s;
+    const tally_status status = cpu_share(
+        d, s->results * s->each * a->element,
+        a->parts > 1 ? a->total * a->parts : (a->total + a->group - 1) / a->group, across_task, a);
+    if (status != TALLY_OK || a->parts == 1) return status;
+    return cpu_share(d, a->total * block_words(a) * 8, a->total, merge_task, a);
+}
+
 int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                struct absence *absence, tally_status *status) {
     const struct extent one = {.length = 1};
-    struct across a = {.s = s, .p = s->p, .k = cpu_columns_named(d->kernels->isa)};
+    struct across a = {.s = s, .p = s->p, .k = cpu_columns_named(d->kernels->isa)}, exact;
     *todo = NULL;
     a.element = type_size(s->p->type);
     if (s->each == 0 || s->results == 0 || s->mask || problem_has(s->p, PART_TREE)) return 0;
@@ -771,11 +801,18 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
-        *status = cpu_share(d, s->results * s->each * a.element,
-                            a.parts > 1 ? a.total * a.parts : (a.total + a.group - 1) / a.group,
-                            across_task, &a);
-        if (*status == TALLY_OK && a.parts > 1)
-            *status = cpu_share(d, a.total * block_words(&a) * 8, a.total, merge_task, &a);
+        exact = a;
+        if (wants_moments(&a)) {
+            a.forms = FORM_BIT(FORM_MOMENTS);
+            a.plane_of[FORM_MOMENTS] = 0;
+            a.exact = &exact;
+        }
+        *status = run_blocks(d, &a);
+        if (*status == TALLY_OK && a.again) *status = run_blocks(d, &exact);
+        if (a.exact) {
+            a.todo = exact.todo;
+            a.failed = exact.failed;
+        }
     }
     free(a.kept);
     finish_hands(&a, d->threads, absence, status);

@@ -107,6 +107,14 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 #define PRODUCT_LEAST 0x1p-960
 
 #define ADD_ONE(v) b[k] += absolute(two_sum(s[k], v, &s[k]))
+/* The same where nothing is left, which is so if and only if the sum less either of the two is the other one. */
+#define TRY_ONE(v)                                                                                 \
+    do {                                                                                           \
+        const vf64 before = s[k], t = before + (v);                                                \
+        left[k] = note_difference(left[k], (vi64)(t - before), (vi64)(v));                         \
+        left[k] = note_difference(left[k], (vi64)MINUS(t, v), (vi64)before);                       \
+        s[k] = t;                                                                                  \
+    } while (0)
 #define ADD_TWO(v)                                                                                 \
     do {                                                                                           \
         const vf64 error = two_sum(s[k], v, &s[k]);                                                \
@@ -140,6 +148,8 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 /* The planes of a step: as they are in memory, or of nothing. -0 adds nothing, not even a sign. */
 #define FETCH_SUM(s, e, b, at)                                                                     \
     const int starts = in->starts && r0 == 0;                                                      \
+    FETCH_AGAIN(s, e, b, at)
+#define FETCH_AGAIN(s, e, b, at)                                                                   \
     for (size_t k = 0; k < DOUBLES; k++)                                                           \
         if (starts) {                                                                              \
             s[k] = -(vf64){0};                                                                     \
@@ -171,6 +181,50 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
         }                                                                                          \
     }
 
+/* Sums in one double: first as if nothing were left, and where something is, once more; then it is not tried for some
+ * blocks of rows. */
+#define TRY_AGAIN 16
+#define ONE_KERNEL(name, element)                                                                  \
+    static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
+                                              const struct column_rows *in, size_t width) {        \
+        unsigned wait = 0;                                                                         \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            double *at = (double *)planes + c;                                                     \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            vi64 left[DOUBLES];                                                                    \
+            FETCH_SUM(s, e, b, at)                                                                 \
+            if (wait == 0) {                                                                       \
+                for (size_t k = 0; k < DOUBLES; k++)                                               \
+                    left[k] = (vi64){0};                                                           \
+                EACH_ROW(                                                                          \
+                    element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {              \
+                        const vf64 v = DOUBLE_##name(p, k);                                        \
+                        if (starts && r == 0)                                                      \
+                            FIRST(v);                                                              \
+                        else                                                                       \
+                            TRY_ONE(v);                                                            \
+                    });                                                                            \
+                for (size_t k = 1; k < DOUBLES; k++)                                               \
+                    left[0] |= left[k];                                                            \
+            }                                                                                      \
+            if (wait > 0 || any_set((vu64)left[0])) {                                              \
+                wait = wait > 0 ? wait - 1 : TRY_AGAIN;                                            \
+                FETCH_AGAIN(s, e, b, at)                                                           \
+                EACH_ROW(                                                                          \
+                    element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {              \
+                        const vf64 v = DOUBLE_##name(p, k);                                        \
+                        if (starts && r == 0)                                                      \
+                            FIRST(v);                                                              \
+                        else                                                                       \
+                            ADD_ONE(v);                                                            \
+                    });                                                                            \
+            }                                                                                      \
+            STORE(at, s, double);                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
+        }                                                                                          \
+    }
+
 #define PAIR_KERNEL(name, element, ADD)                                                            \
     static void CONCAT(products_##name, TALLY_ISA)(uint64_t * planes, size_t stride,               \
                                                    const struct column_rows *in, size_t width) {   \
@@ -196,7 +250,7 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
     }
 
 #define SUM_KERNELS(name, element, length)                                                         \
-    SUM_KERNEL(one, name, element, ADD_ONE, FIRST)                                                 \
+    ONE_KERNEL(name, element)                                                                      \
     SUM_KERNEL(two, name, element, ADD_TWO, FIRST)                                                 \
     SUM_KERNEL(magnitudes, name, element, ADD_MAGNITUDE, ADD_MAGNITUDE)                            \
     SUM_KERNEL(squares, name, element, SQUARE_##length, SQUARE_##length)                           \
@@ -212,6 +266,89 @@ SUM_KERNELS(f16, loose_u16, short)
 SUM_KERNELS(bf16, loose_u16, short)
 SUM_KERNELS(f32, loose_f32, short)
 SUM_KERNELS(f64, loose_f64, long)
+
+/* ---- Moments -------------------------------------------------------------------------------- */
+
+/* Sums and sums of squares for variances, which need not be exact, only near: rows that are taken together are added up
+ * in doubles, or in pairs of them, and only these sums are added as above. Let u be 2^-53 and m = ROWS_AT_ONCE. Of what widens to a
+ * double with room for its square, a sum of m is off by less than m u times the sum of magnitudes, one of
+ * squares by m u times itself. Of doubles, a pair's lower parts are at most m u, or (m + 1) u with the products' own, and adding
+ * up 2 m of them makes it off by less than 2 m (m + 1) u^2; where products underflow, by 2^-1074 each. The sum's bound
+ * is left to variance(), by way of the squares. */
+#define MOMENTS_NEAR_short 0x1p-49
+#define MOMENTS_NEAR_long  0x1p-97
+_Static_assert(ROWS_AT_ONCE <= 8, "8 u < 2^-49, 144 u^2 < 2^-97");
+
+/* a * a + b */
+ALWAYS_INLINE vf64 square_plus(vf64 a, vf64 b) {
+#if TALLY_VECTOR == 64
+    return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)a, (__m512d)b);
+#elif TALLY_VECTOR == 32 && defined(__FMA__)
+    return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)a, (__m256d)b);
+#else
+    return a * a + b;
+#endif
+}
+
+#define MOMENTS_short(v)                                                                           \
+    do {                                                                                           \
+        sum[k] += (v);                                                                             \
+        square[k] = square_plus(v, square[k]);                                                     \
+    } while (0)
+#define MOMENTS_long(v)                                                                            \
+    do {                                                                                           \
+        const vf64 product = (v) * (v), own = fused(v, v, product);                                \
+        low[k] += two_sum(sum[k], v, &sum[k]);                                                     \
+        low2[k] += two_sum(square[k], product, &square[k]) + own;                                  \
+    } while (0)
+
+/* Adds a pair and a bound to a column's planes from `at` on; or they are the first. */
+ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64 bound, int first) {
+    vf64 s = high, e = low, b = bound;
+    if (!first) {
+        s = VECTOR_LOAD(vf64, at);
+        e = VECTOR_LOAD(vf64, at + stride);
+        const vf64 error = two_sum(s, high, &s);
+        b = VECTOR_LOAD(vf64, at + 2 * stride) + bound + absolute(two_sum(e, error, &e));
+        b += absolute(two_sum(e, low, &e));
+    }
+    memcpy(at, &s, sizeof s);
+    memcpy(at + stride, &e, sizeof e);
+    memcpy(at + 2 * stride, &b, sizeof b);
+}
+
+/* Whole vectors of the planes are written, also behind the last column. */
+#define MOMENTS_KERNEL(name, element, length)                                                      \
+    static void CONCAT(moments_of_##name, TALLY_ISA)(uint64_t * planes, size_t stride,             \
+                                                     const struct column_rows *in, size_t width) { \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            const int first = in->starts && r0 == 0;                                               \
+            double *at = (double *)planes + c;                                                     \
+            vf64 sum[DOUBLES], square[DOUBLES], low[DOUBLES], low2[DOUBLES];                       \
+            for (size_t k = 0; k < DOUBLES; k++)                                                   \
+                sum[k] = square[k] = low[k] = low2[k] = (vf64){0};                                 \
+            EACH_ROW(                                                                              \
+                element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                  \
+                    const vf64 v = DOUBLE_##name(p, k);                                            \
+                    MOMENTS_##length(v);                                                           \
+                });                                                                                \
+            for (size_t k = 0; k < DOUBLES && c + k * LANES(double) < width; k++) {                \
+                const vf64 bound = square[k] * MOMENTS_NEAR_##length + 0x1p-1070;                  \
+                add_pair(at + k * LANES(double), stride, sum[k], low[k], (vf64){0}, first);        \
+                add_pair(at + 3 * stride + k * LANES(double), stride, square[k], low2[k], bound,   \
+                         first);                                                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }
+MOMENTS_KERNEL(f16, loose_u16, short)
+MOMENTS_KERNEL(bf16, loose_u16, short)
+MOMENTS_KERNEL(f32, loose_f32, short)
+MOMENTS_KERNEL(f64, loose_f64, long)
+
+static void ISA_NAME(clear_moments)(uint64_t *planes, size_t stride, size_t width, uint64_t first) {
+    ISA_NAME(clear_sum)(planes, stride, width, first);
+    ISA_NAME(clear_sum)(planes + 3 * stride, stride, width, first);
+}
 
 /* Whole vectors, also behind the last column: what is there is of no use any more. */
 static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
@@ -243,6 +380,12 @@ static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other
         memcpy(at, &s, sizeof s);
         memcpy(at + 2 * stride, &b, sizeof b);
     }
+}
+
+static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
+                                    size_t stride, size_t width) {
+    ISA_NAME(merge_sum)(into, to, other, from, stride, width);
+    ISA_NAME(merge_sum)(into + 3 * stride, to, other + 3 * stride, from, stride, width);
 }
 
 /* ---- 64-bit integers ------------------------------------------------------------------------ */
@@ -729,6 +872,15 @@ ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
     return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
 }
 
+/* Where two vectors of floats are the same, in lanes of doubles. */
+#if TALLY_VECTOR == 64
+#define CERTAIN(f, g)                                                                              \
+    (vi64) _mm512_cvtepi32_epi64(                                                                  \
+        _mm256_castps_si256(_mm256_cmp_ps((__m256)(f), (__m256)(g), _CMP_EQ_OQ)))
+#else
+#define CERTAIN(f, g) __builtin_convertvector((vi32half)((f) == (g)), vi64)
+#endif
+
 /* Whole vectors are read and written: there is room for them. */
 static int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
                            tally_type type, uint64_t *bits, unsigned char *ok) {
@@ -757,20 +909,22 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
             const vi64 value = PICK(exact, (vi64)high, (vi64)x);
             certain = (vi64)(x == y);
             memcpy(bits + i, &value, sizeof value);
+        } else if (type == TALLY_F32) { /* reaching as far as the two roundings to doubles, too */
+            const vf64 more = d + absolute(high) * 0x1p-51;
+            const vi64 exact = (vi64)(low == 0) & (vi64)(d == 0);
+            const vf64 x = (vf64)PICK(exact, (vi64)high, (vi64)(high + (low - more))),
+                       y = (vf64)PICK(exact, (vi64)high, (vi64)(high + (low + more)));
+            const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
+            const vu64 value = WIDE_OF_WORDS((vu32half)f);
+            certain = CERTAIN(f, g);
+            memcpy(bits + i, &value, sizeof value);
         } else {
             const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
-            if (type == TALLY_F32) {
-                const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
-                const vu64 value = WIDE_OF_WORDS((vu32half)f);
-                certain = __builtin_convertvector((vi32half)(f == g), vi64);
-                memcpy(bits + i, &value, sizeof value);
-            } else {
-                for (size_t k = 0; k < LANES(double); k++) {
-                    const tally_value v = round_double(type, x[k]);
-                    bits[i + k] = v.as.f16;
-                    certain[k] = 0 - (int64_t)(round_double(type, y[k]).as.f16 == v.as.f16 &&
-                                               x[k] - x[k] == 0);
-                }
+            for (size_t k = 0; k < LANES(double); k++) {
+                const tally_value v = round_double(type, x[k]);
+                bits[i + k] = v.as.f16;
+                certain[k] =
+                    0 - (int64_t)(round_double(type, y[k]).as.f16 == v.as.f16 && x[k] - x[k] == 0);
             }
         }
         for (size_t k = 0; k < LANES(double) && i + LANES(double) > count; k++)
@@ -792,11 +946,11 @@ ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     vf64 rest = two_sum(*s, *e, &t);
     t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
     rest = (vf64)((vi64)rest & ~plain);
-    const vf64 q = t / n, r = rest - fused(q, n, t), more = r / n;
+    const vf64 inverse = 1 / n, q = t / n, r = rest - fused(q, n, t), more = r * inverse;
     const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
     /* What is left may be so small that its quotient underflows. */
     const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
-    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b / n);
+    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b * inverse);
     *s = q;
     *e = more;
     *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));
@@ -835,21 +989,53 @@ ALWAYS_INLINE vf64 root_of(vf64 v) {
 #endif
 }
 
-/* The bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
+/* A variance where the sums are so rough that doubles do for it: its own roundings are four, of 2^-53 of nv and t2 or
+ * less, beside 3 `near` as below. */
+ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
+                                  vf64 by, double ddof, double near) {
+    const vf64 t2 = t * t, nv = by * v, inverse = 1 / (by * (by - ddof));
+    const vf64 reach = (0x1p-50 + 3 * near) * (nv + t2) + 2 * by * off2 + 4 * absolute(t) * off;
+    const vi64 fits =
+        (vi64)(nv > 0x1p-600) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
+    *high = (nv - t2) * inverse;
+    *bound = 2 * (reach * inverse) + absolute(*high) * 0x1p-51;
+    *bound = (vf64)((vi64)*bound | (~fits & INT64_C(0x7ff0000000000000)));
+}
+
+/* How far a sum of elements is off, `near` their magnitudes, is at most near sqrt(n v), as the square of a sum is at most n times
+ * the sum of squares. So the square of it is off by 2 near sqrt(t2) sqrt(nv), which is at most near (t2 + nv), and
+ * near^2 nv; 3 near (t2 + nv) covers both.
+ * The other bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
  * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
 static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,
                                const double *qb, size_t count, const double *n, double ddof,
-                               int root) {
+                               int root, double near) {
     for (size_t i = 0; i < count; i += LANES(double)) {
-        const vf64 by = VECTOR_LOAD(vf64, n + i), off = VECTOR_LOAD(vf64, b + i);
+        const vf64 by = VECTOR_LOAD(vf64, n + i);
         vf64 t, v; /* t + u is the sum, v + w that of the squares */
         const vf64 u = two_sum(VECTOR_LOAD(vf64, s + i), VECTOR_LOAD(vf64, e + i), &t);
         const vf64 w = two_sum(VECTOR_LOAD(vf64, q + i), VECTOR_LOAD(vf64, qe + i), &v);
+        const vf64 off = VECTOR_LOAD(vf64, b + i);
+        vf64 high, bound;
+        if (near > 0x1p-60) {
+            rough_variance(&high, &bound, t, v, off, VECTOR_LOAD(vf64, qb + i), by, ddof, near);
+            if (root) {
+                const vf64 first = root_of(high);
+                bound = bound / first + first * 0x1p-51;
+                high = first;
+            }
+            bound = (vf64)((vi64)bound | (~(vi64)(high > 0) & INT64_C(0x7ff0000000000000)));
+            const vf64 none = {0};
+            memcpy(s + i, &high, sizeof high);
+            memcpy(e + i, &none, sizeof none);
+            memcpy(b + i, &bound, sizeof bound);
+            continue;
+        }
         const vf64 t2 = t * t, low2 = fused(t, t, t2) + 2 * (t * u);
         const vf64 nv = by * v, low = fused(by, v, nv) + by * w;
-        vf64 high, rest = two_sum(nv, -t2, &high) + (low - low2);
-        vf64 bound = 0x1p-98 * (nv + t2) + 2 * by * VECTOR_LOAD(vf64, qb + i) +
-                     4 * absolute(t) * off + 2 * off * off;
+        vf64 rest = two_sum(nv, -t2, &high) + (low - low2);
+        bound = (0x1p-98 + 3 * near) * (nv + t2) + 2 * by * VECTOR_LOAD(vf64, qb + i) +
+                4 * absolute(t) * off + 2 * off * off;
         const vi64 fits =
             (vi64)(t2 > 0x1p-700) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
         divide(&high, &rest, &bound, by * (by - ddof));
@@ -994,6 +1180,13 @@ FLOATS(DECLARE_SEGMENTS)
 #define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
 #define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
 #define PRODUCTS(NAME, name)   [TALLY_##NAME] = SUM_FORM(products, name),
+#define MOMENTS(NAME, name)                                                                        \
+    [TALLY_##NAME] = {6,                                                                           \
+                      8,                                                                           \
+                      1,                                                                           \
+                      ISA_NAME(clear_moments),                                                     \
+                      CONCAT(moments_of_##name, TALLY_ISA),                                        \
+                      ISA_NAME(merge_moments)},
 #define ORDER(NAME, name, lane)                                                                    \
     [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_order, order, name, merge_order),
 #define LEAST(NAME, name, lane)                                                                    \
@@ -1016,6 +1209,8 @@ const struct column_kernels ISA_NAME(column_kernels) = {
              [FORM_MAGNITUDES] = {FLOATS(MAGNITUDES)},
              [FORM_SQUARES] = {FLOATS(SQUARES)},
              [FORM_PRODUCTS] = {FLOATS(PRODUCTS)},
+             [FORM_MOMENTS] = {MOMENTS(F16, f16) MOMENTS(BF16, bf16) MOMENTS(F32, f32)
+                                   MOMENTS(F64, f64)},
              [FORM_WIDE] = {[TALLY_I64] = {2, 8, 0, ISA_NAME(clear_words), ISA_NAME(wide_i64),
                                            ISA_NAME(merge_wide)},
                             [TALLY_U64] = {2, 8, 0, ISA_NAME(clear_words), ISA_NAME(wide_u64),
@@ -1048,4 +1243,8 @@ const struct column_kernels ISA_NAME(column_kernels) = {
     .round = ISA_NAME(round),
     .mean = ISA_NAME(mean),
     .variance = ISA_NAME(variance),
+    .near = {[TALLY_F16] = MOMENTS_NEAR_short,
+             [TALLY_BF16] = MOMENTS_NEAR_short,
+             [TALLY_F32] = MOMENTS_NEAR_short,
+             [TALLY_F64] = MOMENTS_NEAR_long},
 };

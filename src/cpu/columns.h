@@ -17,9 +17,8 @@
 #include <stdint.h>
 
 /* Columns are added in steps of this many; blocks of planes have room for a multiple of it. */
-#define COLUMN_STEP   16
-#define COLUMN_PLANES 3
-#define COLUMN_TYPES  (TALLY_F64 + 1)
+#define COLUMN_STEP  16
+#define COLUMN_TYPES (TALLY_F64 + 1)
 /* What is summed by running totals at a time: elements, at most; words that this takes (segments.c). */
 #define SEGMENTS_PIECE 1024
 #define SEGMENTS_ROOM  (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
@@ -30,9 +29,10 @@ enum form {
     FORM_MAGNITUDES, /* these are s, e, b, too */
     FORM_SQUARES,
     FORM_PRODUCTS,
-    FORM_WIDE,     /* 64-bit integers: the sums of their lower and of their upper halves */
-    FORM_ORDER,    /* the least and the greatest, as keys that sort as signed integers */
-    FORM_LEAST,    /* the least key, NaNs first, and its index */
+    FORM_MOMENTS, /* s, e, b of the elements, and of their squares: near, not exact, for variances */
+    FORM_WIDE,    /* 64-bit integers: the sums of their lower and of their upper halves */
+    FORM_ORDER,   /* the least and the greatest, as keys that sort as signed integers */
+    FORM_LEAST,   /* the least key, NaNs first, and its index */
     FORM_GREATEST, /* the same of inverted keys */
     FORM_AND,
     FORM_OR,
@@ -108,9 +108,12 @@ struct column_kernels {
     /* s + e +- b divided by n[i], in place. */
     void (*mean)(double *s, double *e, double *b, size_t count, const double *n);
     /* The variance of n elements, or where `root` its square root, from their sums and those of their
-     * squares; to s, e, b of the sums. */
+     * squares; to s, e, b of the sums. The sums are off by `near` times the elements' magnitudes, too: 0, or
+     * for FORM_MOMENTS what is in near[]. */
     void (*variance)(double *s, double *e, double *b, const double *q, const double *qe,
-                     const double *qb, size_t count, const double *n, double ddof, int root);
+                     const double *qb, size_t count, const double *n, double ddof, int root,
+                     double near);
+    double near[COLUMN_TYPES];
 };
 
 extern const struct column_kernels *cpu_columns_named(const char *isa);

@@ -215,6 +215,18 @@ def test_larger_axes(type, shape, axes, device):
             axes_case(problem, x, axes, device)
 
 
+@pytest.mark.parametrize("shape,axes", [((64, 300), [0]), ((300, 64), [1]), ((2000, 3), [1]), ((100000, 3), [0])])
+@pytest.mark.parametrize("type", ["f64", "f32", "f16"])
+def test_variances_of_large_means(type, shape, axes, device):
+    """Spreads so far below the mean that sums in doubles do not tell the variance; and none at all."""
+    rng = np.random.default_rng(SEED)
+    digits = {"f64": 48, "f32": 20, "f16": 8}[type]
+    x = (1 + rng.integers(0, 4, shape) * 2.0 ** -digits).astype(t.DTYPE[type])
+    x[:, 1] = x[0, 1]
+    for problem in (t.Problem("var", type, ddof=1), t.Problem("std", type)):
+        axes_case(problem, x, axes, device)
+
+
 def test_numpy_semantics(device):
     """The same numbers as NumPy's, where those are exact."""
     rng = np.random.default_rng(SEED)
