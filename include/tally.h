@@ -582,7 +582,7 @@ typedef struct tally_shaped_call {
     size_t workspace_bytes;
     void *queue;
     void *const *out; /* [values], read by the call: memory for the results of each value */
-    void *outcome;    /* a tally_outcome */
+    void *outcome;    /* a tally_outcome; NULL: nobody asks, which is a launch less */
 } tally_shaped_call;
 
 /* As tally_enqueue(), of parts: nothing is waited for, allocated or copied. With OpenCL no stride may lead to

@@ -428,8 +428,8 @@ tally_status tally_enqueue_shaped(tally_device *device, const tally_problem *pro
     tally_status status = plan_call("tally_enqueue_shaped", problem, call->shape, call->x, call->y,
                                     call->out, &p, &s);
     if (status == TALLY_OK) status = check_queues(device);
-    if (status == TALLY_OK && (!call->workspace || !call->outcome))
-        status = fail(TALLY_EINVAL, "tally_enqueue_shaped: workspace or outcome is NULL");
+    if (status == TALLY_OK && !call->workspace)
+        status = fail(TALLY_EINVAL, "tally_enqueue_shaped: the workspace is NULL");
     if (status != TALLY_OK) return status;
     struct fp_env caller = fp_env_enter();
     status = device->kind->shaped_enqueue(device, &s, call);

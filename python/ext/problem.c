@@ -493,8 +493,8 @@ static void *allocated(PyObject *allocate, size_t bytes) {
 
 enum { OUTCOME = 256 }; /* bytes before memory to work in; what lies behind stays aligned */
 
-/* enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): `out` is a tuple of addresses; allocate(bytes)
- * gives that of memory to work in, whose first 16 bytes are then the outcome. */
+/* enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, asked, device): `out` is a tuple of addresses;
+ * allocate(bytes) gives that of memory to work in, whose first 16 bytes, if that is asked for, are then the outcome. */
 static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     unsigned long long x, y, mask, queue;
@@ -503,8 +503,9 @@ static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
     struct shape_numbers s;
     void *place[TALLY_VALUES_MAX];
     size_t bytes;
-    if (!PyArg_ParseTuple(arguments, "sO!KKKO!KOO", &cut, &PyTuple_Type, &tuple, &x, &y, &mask,
-                          &PyTuple_Type, &out, &queue, &allocate, &spec))
+    int asked;
+    if (!PyArg_ParseTuple(arguments, "sO!KKKO!KOpO", &cut, &PyTuple_Type, &tuple, &x, &y, &mask,
+                          &PyTuple_Type, &out, &queue, &allocate, &asked, &spec))
         return NULL;
     if (PyTuple_Size(out) != (Py_ssize_t)self->values) {
         PyErr_SetString(PyExc_ValueError, "results do not suit the problem");
@@ -530,7 +531,7 @@ static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
                                     .workspace_bytes = bytes,
                                     .queue = (void *)(uintptr_t)queue,
                                     .out = place,
-                                    .outcome = work};
+                                    .outcome = asked ? work : NULL};
     status = tally_enqueue_shaped(device, &self->problem, &call);
     if (status != TALLY_OK) return core_raise(status);
     Py_RETURN_NONE;
@@ -568,7 +569,7 @@ static PyObject *problem_prepare_along(PyObject *object, PyObject *arguments) {
         return NULL;
     }
     a->problem = Py_NewRef(object);
-    return Py_BuildValue("Nn", capsule, (Py_ssize_t)(a->bytes + OUTCOME));
+    return Py_BuildValue("Nn", capsule, (Py_ssize_t)a->bytes);
 }
 
 /* enqueue_along(prepared, x, workspace, queue, out): all but the first are addresses. */
@@ -580,14 +581,12 @@ PyObject *core_enqueue_along(PyObject *module, PyObject *arguments) {
     struct along *a = PyCapsule_GetPointer(capsule, "along");
     if (!a) return NULL;
     void *place[] = {(void *)(uintptr_t)out};
-    char *work = (char *)(uintptr_t)workspace;
     const tally_shaped_call call = {.shape = &a->s.shape,
                                     .x = (void *)(uintptr_t)x,
-                                    .workspace = work + OUTCOME,
+                                    .workspace = (void *)(uintptr_t)workspace,
                                     .workspace_bytes = a->bytes,
                                     .queue = (void *)(uintptr_t)queue,
-                                    .out = place,
-                                    .outcome = work};
+                                    .out = place};
     const tally_status s = tally_enqueue_shaped(
         a->device, &((const struct problem_object *)a->problem)->problem, &call);
     if (s != TALLY_OK) return core_raise(s);
@@ -670,7 +669,7 @@ static PyMethodDef problem_methods[] = {
     {"enqueue", problem_enqueue, METH_VARARGS,
      "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
     {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
-     "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, device): addresses"},
+     "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, asked, device): addresses"},
     {"prepare_along", problem_prepare_along, METH_VARARGS,
      "prepare_along(shape, device): (what enqueue_along() takes, bytes to work in)"},
     {"words_sizes", problem_words_sizes, METH_VARARGS,

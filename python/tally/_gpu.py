@@ -576,9 +576,9 @@ def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: i
         memory = library.empty((size,), "uint8", t.number)
         return int(library.address(memory))
 
-    p.enqueue_parts(cut, shape, t.address, y, mask, tuple(library.address(o) for o in outs), library.stream(t.number),
-                    allocate, t.spec)
     watch = _watch.get()
+    p.enqueue_parts(cut, shape, t.address, y, mask, tuple(library.address(o) for o in outs), library.stream(t.number),
+                    allocate, watch is not None, t.spec)
     if watch is not None:
         watch.append(_Watched(library, memory, _values_of(p), True))
 

@@ -509,17 +509,17 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
     if (status == TALLY_OK && addresses) status = take_results(d, gpu, s, &c);
     if (status == TALLY_OK)
         status = gpu_take(d, gpu, d->api->wrap, call->workspace, call->workspace_bytes, 8, &c.work);
-    if (status == TALLY_OK)
+    if (status == TALLY_OK && call->outcome)
         status = gpu_take(d, gpu, d->api->wrap, call->outcome, sizeof(tally_outcome), 8, &outcome);
     d->api->use(gpu, true, call->queue);
     if (status == TALLY_OK)
         status =
             addresses || s->results == 0 ? parts_enqueue(&d->theirs, &c) : enqueue_values(d, s, &c);
-    if (status == TALLY_OK) status = parts_report(&d->theirs, c.work, outcome);
+    if (status == TALLY_OK && call->outcome) status = parts_report(&d->theirs, c.work, outcome);
     d->api->use(gpu, false, NULL);
     give_back(d, gpu, &c);
     d->api->release(gpu, c.work);
-    d->api->release(gpu, outcome);
+    if (outcome) d->api->release(gpu, outcome);
     return status;
 }
 
