@@ -52,7 +52,7 @@ struct lower_plan; /* kernels/plan.h */
 
 /* Of a program of kernels/rows.cu. */
 struct rows_kernels {
-    struct gpu_kernel *rows, *join;
+    struct gpu_kernel *rows, *shorts, *join;
 };
 #define ROWS_KINDS    9 /* rows.c */
 #define TERMS_KERNELS 5 /* terms.c */

@@ -4,11 +4,16 @@
 #include "kernels/tuning.h"
 #include "types.h"
 
-#define BLOCK_LEAST 32
-#define BLOCK_MOST  256 /* more would not fit shared memory */
-#define RUN_BYTES   128 /* of a thread's cells, at most */
-#define EDGE_WORDS  11  /* of a piece, at most */
-#define VALUES_MOST 4   /* of sums and squares */
+#define WARP        32
+#define BLOCK_LEAST WARP
+#define PIECE_LEAST 1024 /* elements and ends of rows */
+#define PIECE_MOST  (1u << 30)
+#define SHORT_BYTES 512 /* of rows that a team has in registers */
+#define ROUNDS      4   /* pieces of a warp that runs all the time */
+#define WHOLE_ROWS                                                                                 \
+    14 /* what it may cost that rows are not cut: one in so many warps, at most, has nothing to do */
+#define EDGE_WORDS  11 /* of a piece, at most */
+#define VALUES_MOST 4  /* of sums and squares */
 
 /* A program: the kernel file's defines, and which problems it is for. */
 struct rows_kind {
@@ -105,26 +110,58 @@ static uint64_t elements_of(const struct shaped *s) {
 
 static bool takes(const struct queue *queue, const struct shaped *s) {
     if (!queue->facts->has_uniform_branches || queue->block < BLOCK_LEAST ||
-        queue->block > BLOCK_MOST || queue->block % BLOCK_LEAST != 0)
+        queue->block % BLOCK_LEAST != 0)
         return false;
     if (s->mask || !parts_are_contiguous(s) || elements_of(s) == 0) return false;
     if (s->cut == TALLY_GROUPS && (!s->sorted || s->skip_outside)) return false;
     return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
 }
 
-/* The weight of a piece, as rows.cu counts it. */
-static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
-    const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
+/* Warps that a device runs at once. */
+static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t least = (uint64_t)queue->block * RUN_BYTES / 8;
-    const uint64_t piece = weight / (units * GPU_PIECES_A_UNIT) + 1;
-    return piece < least ? least : piece;
+    const uint64_t blocks =
+        s->p->parts & PART_BIT(PART_SQUARES) ? GPU_PRODUCT_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT;
+    return units * blocks * (queue->block / WARP);
+}
+
+static uint64_t rounded_up(uint64_t n, uint64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+/* The weight of a piece, as rows.cu counts it: such that all warps that run at once get ROUNDS pieces each. Rows of equal lengths
+ * are not cut if that leaves few warps without a piece, for some number of rounds. */
+static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
+    const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
+    const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
+    uint64_t piece = (weight + warps * ROUNDS - 1) / (warps * ROUNDS), best = UINT64_MAX, rows = 0;
+    if (piece < PIECE_LEAST) piece = PIECE_LEAST;
+    if (piece > PIECE_MOST) piece = PIECE_MOST;
+    if (s->cut != TALLY_AXES || row > piece) return piece;
+    for (uint64_t rounds = ROUNDS - 1; rounds <= ROUNDS + 2; rounds++) {
+        uint64_t each = (s->results + warps * rounds - 1) / (warps * rounds);
+        if (each * row < PIECE_LEAST) each = PIECE_LEAST / row + 1;
+        if (each > 8 * WARP) each = rounded_up(each, WARP);
+        const uint64_t took = rounded_up((s->results + each - 1) / each, warps) * each;
+        if (took < best && each * row <= PIECE_MOST) {
+            best = took;
+            rows = each;
+        }
+    }
+    return best < s->results + s->results / WHOLE_ROWS ? rows * row : piece;
 }
 
 static uint64_t pieces_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
     const uint64_t piece = piece_of(queue, s);
     return (weight + piece - 1) / piece;
+}
+
+/* Whether a row may begin in one piece and end in another. */
+static bool has_cuts(const struct queue *queue, const struct shaped *s) {
+    const bool are_whole =
+        s->cut == TALLY_AXES && piece_of(queue, s) % ((uint64_t)s->each + PARTS_ROW_END) == 0;
+    return pieces_of(queue, s) > 1 && !are_whole;
 }
 
 static uint64_t words(const struct queue *queue, const struct shaped *s) {
@@ -143,6 +180,7 @@ static tally_status find(struct queue *queue, const struct problem *p,
     s = recipe_build_typed(queue->api, queue->gpu, queue->block, "rows.cu", kind->words,
                            kind->count, p->type, &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "short_rows", &found.shorts);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
     if (s == TALLY_OK) *known = found;
     return s;
@@ -151,6 +189,11 @@ static tally_status find(struct queue *queue, const struct problem *p,
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     const struct rows_kernels *found;
     return find(queue, s->p, &found);
+}
+
+/* Blocks of so many threads. */
+static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
+    return (unsigned)((threads + queue->block - 1) / queue->block);
 }
 
 static tally_status enqueue(struct parts_run *run) {
@@ -163,12 +206,15 @@ static tally_status enqueue(struct parts_run *run) {
     plan->edges = run->own;
     const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
                                              PIECE(c->out), VALUE(*plan)};
+    const uint64_t mean = elements_of(c->s) / c->s->results;
     tally_status s = find(queue, c->s->p, &kernels);
     if (s == TALLY_OK)
-        s = queue->api->launch(queue->gpu, kernels->rows, (unsigned)plan->pieces, queue->block,
-                               arguments, 5);
-    if (s == TALLY_OK && plan->pieces > 1)
-        s = queue->api->launch(queue->gpu, kernels->join, parts_grid(queue, plan->pieces - 1),
+        s = queue->api->launch(queue->gpu,
+                               mean * type_size(c->s->p->type) <= SHORT_BYTES ? kernels->shorts
+                                                                              : kernels->rows,
+                               blocks_for(queue, plan->pieces * WARP), queue->block, arguments, 5);
+    if (s == TALLY_OK && has_cuts(queue, c->s))
+        s = queue->api->launch(queue->gpu, kernels->join, blocks_for(queue, plan->pieces),
                                queue->block, arguments + 1, 4);
     return s;
 }

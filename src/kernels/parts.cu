@@ -58,6 +58,8 @@ enum {
 
 #include "doubles.h"
 
+BEGINS_EARLY
+
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
 
 PURE void multiply(u64 *known, u64 magnitude) {
@@ -628,6 +630,7 @@ __device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const brief
 KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets, GLOBAL u64 *work,
              GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 exchange[EXCHANGE];
+    wait_for_earlier();
     const u32 is_good = read_word(&work[PARTS_BAD]) == ~(u64)0;
     const u32 team = BLOCK == 1 ? 1 : plan.team, teams = BLOCK / team;
     const u32 lane = threadIdx.x % team;
@@ -701,6 +704,7 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
 #else
     room numbers;
 #endif
+    wait_for_earlier();
     const u32 works = has_work(work, &plan);
     const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0;
     for (u64 piece = blockIdx.x; piece < plan.pieces && works; piece += gridDim.x) {
@@ -750,6 +754,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
 #else
     room numbers;
 #endif
+    wait_for_earlier();
     const u32 works = has_work(work, &plan);
     const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0, size = WORDS + plan.sums;
     for (u64 piece = blockIdx.x; piece + 1 < plan.pieces && works; piece += gridDim.x) {
@@ -787,6 +792,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
 
 /* Finds the first offset that falls, or lies outside. */
 KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) {
+    wait_for_earlier();
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
          i += (u64)gridDim.x * BLOCK) {
         const i64 at = (i64)row_start(offsets, plan.rows, i);
@@ -857,6 +863,7 @@ __device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, u32 pass) {
 KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 counts,
              u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
+    wait_for_earlier();
     tally_digits(ids, mask, work, &plan, pass, from, places(work, &plan, pass), tally);
     for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
         u64 total = 0;
@@ -869,6 +876,7 @@ KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 
 /* Turns `size` counts into the sum of those before each; by one block. */
 KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
     __shared__ u64 part[BLOCK];
+    wait_for_earlier();
     const stretch s = stretch_of(size, 0, 1, threadIdx.x);
     u64 total = 0;
     for (u64 i = s.from; i < s.to; i++)
@@ -897,6 +905,7 @@ KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
 KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 to,
                u64 counts, u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
+    wait_for_earlier();
     const u64 n = places(work, &plan, pass);
     tally_digits(ids, mask, work, &plan, pass, from, n, tally);
     for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
@@ -923,6 +932,7 @@ KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u6
  * the ids themselves never fall, or it is said which of them does. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
               const parts_plan plan) {
+    wait_for_earlier();
     const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
     const u64 step = (u64)gridDim.x * BLOCK, first = (u64)blockIdx.x * BLOCK + threadIdx.x;
     for (u64 i = first; i <= plan.rows.count; i += step) {
@@ -949,6 +959,7 @@ KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
 
 /* Copies elements side by side, in their order, to the byte `to` of the work: for the canonical tree. */
 KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan plan) {
+    wait_for_earlier();
     const u32 width = width_of(plan.lower.type);
     const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
     for (u64 j = (u64)blockIdx.x * BLOCK + threadIdx.x; j < n; j += (u64)gridDim.x * BLOCK) {
@@ -960,6 +971,7 @@ KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan pla
 
 /* What became of a reduction: a tally_outcome. */
 KERNEL report(const GLOBAL u64 *work, GLOBAL u64 *outcome) {
+    wait_for_earlier();
     const u64 absent = work[PARTS_ABSENT], bad = work[PARTS_BAD];
     if (blockIdx.x != 0 || threadIdx.x != 0) return;
     const u32 status = bad != ~(u64)0      ? RESULT_NONE

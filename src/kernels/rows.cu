@@ -4,24 +4,19 @@
  * elements and of squares, of which norms and variances are made; the least and the greatest element, or with INDEXED
  * the index of one of them.
  *
- * Pieces. A block has a piece of the work: so many elements and ends of rows. It goes through its elements in tiles,
- * from a multiple of 16 bytes on, and takes with it what it knows of the row that a tile leaves open. Of a row that
- * pieces cut, each leaves its state on an edge; `join` merges these.
+ * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier, and use no shared memory:
+ * what they load goes straight to registers. Of a row that pieces cut, each leaves its state on an edge; `join` merges these.
  *
- * Tiles within one row: each thread adds up what it loads, the second half of a tile while the first is on its way, until
- * the row, or the piece, ends.
+ * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes has a row, as long as the piece's mean row asks for, and its
+ * lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once. What lanes know they merge by shuffles, of as
+ * many steps as the team is wide. The warp takes WARP rows a time, one after the other in each team, so that each lane has one
+ * row's state in the end: all results are worked out, and written, at once. Short rows, of which a team has all in registers, have a
+ * loop of their own; a lane then takes several rows of a pack or two. A row that is far longer than others is for the whole warp.
  *
- * Any other tile goes through shared memory, where each thread has a run of neighbouring cells. A word of bits says
- * which of them begin a row; where rows have equal lengths each thread works its own out, else the offsets are read.
- * A thread knows the results of rows that lie in its run, and puts each into the cell in which the row begins; what it knows
- * of a row that it ends only, its head, goes to the threads before it, by a suffix scan over the block, of as many steps as the
- * longest row of the warp needs. The thread in whose run the row begins has the total then. At last neighbouring
- * threads copy neighbouring rows' results from their cells to where the caller wants them.
- *
- * Sums of floats of up to 32 bits. A thread adds its run's elements as doubles, plainly, and notes the largest and the
- * smallest exponent. If 32 elements' exponents are at most 24 apart, all partial sums are multiples of the smallest
+ * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the
+ * smallest exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest
  * one's last bit, and below 2^53 of these: exact. Their squares are added with the errors kept, which are added plainly: they
- * are exact in the same case. If exponents are further apart, the run is added again with the errors of all additions kept, as
+ * are exact in the same case. If exponents are further apart, the elements are added again with the errors of all additions kept, as
  * doubles always are. What two doubles cannot hold is left to `fold`.
  *
  * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one. So
@@ -29,10 +24,8 @@
  */
 #if defined(LIFT_MOMENTS) || defined(LIFT_SQUARE)
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
-#elif defined(OP_SUM) && !defined(FAST)
-#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 #else
-#define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 #endif
 
 #include "widen.h"
@@ -47,6 +40,8 @@
 #include "lower.h"
 
 #include "doubles.h"
+
+BEGINS_EARLY
 
 #if defined(OP_SUM) && defined(FAST)
 #define KIND_FAST 1
@@ -65,48 +60,44 @@
 #else
 #define KIND_ENDS 1
 #endif
+#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
+#define LONG_RANKS 1
+#endif
 #if defined(KIND_FLOATS) && !defined(TYPE_F64)
 #define KIND_SHORT 1 /* floats that are added plainly first */
+#if !defined(HAS_SQUARES)
+#define KEEPS_ERRORS 1 /* then with errors that are added plainly */
 #endif
-
-/* ---- Elements and cells ------------------------------------------------------------------------------ */
-
-#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64) || defined(KIND_INTEGERS)
-typedef u64 cell;
-#define CELL 8u
-#elif defined(TYPE_I32) || defined(TYPE_U32) || defined(TYPE_F32)
-typedef u32 cell;
-#define CELL 4u
-#else
-typedef u16 cell;
-#define CELL 2u
 #endif
+/* How errors of additions are kept: not at all, plainly, or all of them. */
+enum {
+    WIDE_NOT,
+#if defined(KEEPS_ERRORS)
+    WIDE_PLAINLY,
+#endif
+    WIDE_ALL
+};
 
-#define PACK       (16 / (u32)sizeof(element)) /* elements of a load */
-#define CELLS      (16 / CELL)                 /* cells of a unit of 16 bytes */
-#define RUN        (CELL == 8 ? 16u : 32u)     /* cells of a thread */
-#define UNITS      (RUN / CELLS)
-#define LOADS      (RUN / PACK)
-#define SPREAD     (PACK / CELLS) /* units of a load */
-#define TILE       (BLOCK * RUN)
-#define WARPS      ((BLOCK + WARP - 1) / WARP)
-#define ROWS_AHEAD 4 /* rows whose offsets a thread loads at once */
-#define NOWHERE    (~0u)
+/* ---- Elements --------------------------------------------------------------------------------------- */
+
+#define PACK        (16 / (u32)sizeof(element)) /* elements of a load */
+#define LOADS       4u                          /* packs of a lane that are on their way at once */
+#define CHUNK       (LOADS * PACK)              /* elements of these */
+#define CHUNKS      (64 / CHUNK) /* so many a lane adds before it looks whether that was exact */
+#define WARPS       ((BLOCK + WARP - 1) / WARP)
+#define WARP_LOG    5
+#define TEAM_LOG    3            /* the largest team but for a whole warp ... */
+#define TEAM_MOST   (32 * CHUNK) /* ... and the mean length of its rows, at most */
+#define LATE_CHUNKS 8            /* a row of more chunks a lane than this is for the whole warp */
+#define JOINED      4u           /* edges that a thread of `join` loads at once */
+#define PART_MOST   (1u << 31)   /* elements of a piece (rows.c) */
+#define NOWHERE     (~0u)
 
 typedef union pack {
     uint4 all;
+    u64 half[2];
     element e[16 / sizeof(element)];
 } pack;
-
-typedef union unit {
-    uint4 all;
-    cell c[CELLS];
-} unit;
-
-/* Where a unit lies: so that neither neighbouring units nor the same unit of neighbouring runs are in one bank. */
-PURE u32 placed(u32 u) {
-    return u ^ (u >> 3 & 7);
-}
 
 /* ---- What is known of some elements ----------------------------------------------------------------------- */
 
@@ -118,20 +109,19 @@ PURE u32 placed(u32 u) {
 #define SQUARES 0
 #elif defined(KIND_INDEX)
 #define STATE 2 /* the rank, and the element's number */
-#elif defined(KIND_ENDS) && CELL == 8
+#elif defined(KIND_ENDS) && defined(LONG_RANKS)
 #define STATE 2 /* the greatest rank and the least */
 #else
 #define STATE 1 /* both in one word; a sum */
 #endif
 
-/* Of sums but fast ones the tag says how many elements they are of, where they lie in one tile, and whether something was
- * lost. */
+/* Of sums but fast ones the tag says whether something was lost. */
 typedef struct state {
     u64 w[STATE];
     u32 tag;
 } state;
 
-#define LOST  (1u << 31)
+#define LOST  1u
 #define EDGED (STATE + 1) /* words of a state on an edge */
 #if defined(KIND_FLOATS) || defined(KIND_INTEGERS)
 #define TAGGED 1
@@ -139,15 +129,9 @@ typedef struct state {
 #define TAGGED 0
 #endif
 
-#if TAGGED
-PURE u32 merged_tag(u32 a, u32 b) {
-    return ((a & ~LOST) + (b & ~LOST)) | ((a | b) & LOST);
-}
-#endif
-
 #if defined(KIND_INDEX) || defined(KIND_ENDS)
 
-#if CELL == 8
+#if defined(LONG_RANKS)
 typedef u64 rank_word;
 #else
 typedef u32 rank_word;
@@ -192,8 +176,8 @@ ORDER_UNUSED PURE u64 ranked(rank_word r) {
 
 #endif
 
-/* `add` adds the element in a cell of the tile; `finish` makes a state of what has been added; `merge` one of two, of
- * which the first comes before the second. */
+/* `begin` begins with nothing, `add` adds an element if it is `inside` the row, `finish` makes a state of what has been added, and
+ * `merge` one of two. `at` counts elements from a number on that `finish` is given; `begin` is told that of the first to come. */
 
 #if defined(KIND_FLOATS)
 
@@ -219,7 +203,7 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
 }
 
 PURE state merge(state a, state b) {
-    a.tag = merged_tag(a.tag, b.tag);
+    a.tag |= b.tag;
     for (u32 k = 0; k < STATE; k += 2)
         merge_pair(a.w + k, b.w + k, &a.tag);
     return a;
@@ -263,33 +247,23 @@ PURE void add_wide(double x, state *s) {
 #endif
 }
 
-#define PADDING (-(real)0)
 #if defined(TYPE_F64)
-PURE element element_of(cell c) {
-    return double_from(c);
-}
-#define cell_of(e) double_bits(e)
+#define PADDING (-0.0)
 typedef state known;
 PURE void begin(known *k, u32 at) {
     *k = neutral_state();
 }
-INLINED void add(known *k, element e, u32 at) {
-    add_wide(e, k);
+INLINED void add(known *k, element e, u32 at, u32 inside) {
+    add_wide(inside ? e : PADDING, k);
 }
 #else
 #if defined(TYPE_F32)
-#define element_of(c) float_from(c)
-#define cell_of(e)    float_bits(e)
-#undef PADDING
 #define PADDING float_from(0x80000000u)
 #else
-#define element_of(c) (c)
-#define cell_of(e)    (e)
-#undef PADDING
-#define PADDING SIGN
+#define PADDING ((element)SIGN)
 #endif
 typedef struct known {
-    double sum, square, rest; /* of elements; of squares, and the errors of that */
+    double sum, square, rest; /* of elements; of squares, and the errors of either */
     u32 least, most;          /* 2 |x| - 1 of those that are not 0, and |x|, both as bits */
 } known;
 PURE void begin(known *k, u32 at) {
@@ -298,8 +272,8 @@ PURE void begin(known *k, u32 at) {
     k->least = ~0u;
     k->most = 0;
 }
-INLINED void add(known *k, element e, u32 at) {
-    const real x = widen(e);
+INLINED void add(known *k, element e, u32 at, u32 inside) {
+    const real x = widen(inside ? e : PADDING);
     const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
 #if defined(LIFT_MAGNITUDE)
     k->sum += (double)float_from(magnitude);
@@ -314,42 +288,58 @@ INLINED void add(known *k, element e, u32 at) {
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
-/* Whether the sum of at most 32 elements is exact: |x| < 2^(24 + their largest field) units, 32 of them less than
- * 2^(29 + that), and all are multiples of 2^(the smallest field) of these. And so that of their squares: with fields
- * most and least, in units of 2^(2 least) of the square of the smallest unit, 32 squares are less than 2^(2 (most - least) + 53),
- * an error of their sum is at most half of that times 2^-52, 32 of them less than 2^(2 (most - least) + 5), and all are
+/* How many exponents lie between the largest and the smallest element that is not 0; infinities and NaNs count as none. */
+PURE u32 spread_of(const known *k) {
+    const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
+    return high <= low || high == 255 ? 0 : high - low;
+}
+/* Whether the sum of at most 64 elements is exact: |x| < 2^(24 + their largest field) units, 64 of them less than
+ * 2^(30 + that), and all are multiples of 2^(the smallest field) of these. And so that of their squares: with fields
+ * most and least, in units of 2^(2 least) of the square of the smallest unit, 64 squares are less than 2^(2 (most - least) + 54),
+ * an error of their sum is at most half of that times 2^-52, 64 of them less than 2^(2 (most - least) + 7), and all are
  * integers. Infinities and NaNs give what they should. */
 PURE u32 is_sure(const known *k) {
-    const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
-    return high <= low + 24 || high == 255;
+    return spread_of(k) <= 23;
 }
+#if defined(KEEPS_ERRORS)
+/* Adds an element, and the error of that to the other errors, plainly. */
+INLINED void add_kept(known *k, element e, u32 inside) {
+    double error;
+    const real x = widen(inside ? e : PADDING);
+    const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
+#if defined(LIFT_MAGNITUDE)
+    k->sum = two_sum(k->sum, (double)float_from(magnitude), &error);
+#else
+    k->sum = two_sum(k->sum, (double)x, &error);
+#endif
+    k->rest += error;
+    k->least = twice < k->least ? twice : k->least;
+    k->most = magnitude > k->most ? magnitude : k->most;
+}
+/* Whether the sum of at most 64 elements, and of the errors, is exact. A sum is below 2^(most + 7) in magnitude, of which an error
+ * is at most 2^(most - 47) and 64 of them 2^(most - 41); all are multiples of 2^(least - 23), of which 2^53 are 2^(least + 30). */
+PURE u32 is_kept(const known *k) {
+    return spread_of(k) <= 70;
+}
+#endif
 #endif
 
 #elif defined(KIND_FAST)
 
 #define PADDING 0
 #if defined(TYPE_F64)
-#define element_of(c) double_from(c)
-#define cell_of(e)    double_bits(e)
-#define SUM_BITS(x)   double_bits(x)
-#define SUM_FROM(w)   double_from(w)
-#elif defined(TYPE_F32)
-#define element_of(c) float_from(c)
-#define cell_of(e)    float_bits(e)
-#define SUM_BITS(x)   ((u64)float_bits(x))
-#define SUM_FROM(w)   float_from((u32)(w))
+#define SUM_BITS(x) double_bits(x)
+#define SUM_FROM(w) double_from(w)
 #else
-#define element_of(c) (c)
-#define cell_of(e)    (e)
-#define SUM_BITS(x)   ((u64)float_bits(x))
-#define SUM_FROM(w)   float_from((u32)(w))
+#define SUM_BITS(x) ((u64)float_bits(x))
+#define SUM_FROM(w) float_from((u32)(w))
 #endif
 typedef real known;
 PURE void begin(known *k, u32 at) {
     *k = 0;
 }
-INLINED void add(known *k, element e, u32 at) {
-    *k += widen(e);
+INLINED void add(known *k, element e, u32 at, u32 inside) {
+    *k += widen(inside ? e : (element)PADDING);
 }
 PURE state merge(state a, state b) {
     const state s = {{SUM_BITS(SUM_FROM(a.w[0]) + SUM_FROM(b.w[0]))}, 0};
@@ -362,10 +352,7 @@ PURE state neutral_state(void) {
 
 #elif defined(KIND_INTEGERS)
 
-#define PADDING       0
-#define element_of(c) ((element)(c))
-#define cell_of(e)    ((u64)(e))
-typedef state known; /* all but the count */
+typedef state known;
 PURE state neutral_state(void) {
     const state s = {{0}, 0};
     return s;
@@ -383,20 +370,18 @@ PURE u64 add_checked(u64 a, u64 b, u32 *tag) {
 #endif
     return sum;
 }
-INLINED void add(known *k, element e, u32 at) {
-    k->w[0] = add_checked(k->w[0], (u64)e, &k->tag);
+INLINED void add(known *k, element e, u32 at, u32 inside) {
+    k->w[0] = add_checked(k->w[0], inside ? (u64)e : 0, &k->tag);
 }
 PURE state merge(state a, state b) {
     state s;
-    s.tag = merged_tag(a.tag, b.tag);
+    s.tag = a.tag | b.tag;
     s.w[0] = add_checked(a.w[0], b.w[0], &s.tag);
     return s;
 }
 
 #elif defined(KIND_ENDS)
 
-#define element_of(c) ((element)(c))
-#define cell_of(e)    ((cell)(e))
 typedef struct known {
     rank_word most, least;
 } known;
@@ -404,14 +389,14 @@ PURE void begin(known *k, u32 at) {
     k->most = 0;
     k->least = ~(rank_word)0;
 }
-INLINED void add(known *k, element e, u32 at) {
-    const rank_word r = rank_of(e);
-    k->most = r > k->most ? r : k->most;
-    k->least = r < k->least ? r : k->least;
+INLINED void add(known *k, element e, u32 at, u32 inside) {
+    const rank_word r = rank_of(e), high = inside ? r : 0, low = inside ? r : ~(rank_word)0;
+    k->most = high > k->most ? high : k->most;
+    k->least = low < k->least ? low : k->least;
 }
 PURE known known_of(state s) {
     known k;
-#if CELL == 8
+#if defined(LONG_RANKS)
     k.most = s.w[0];
     k.least = s.w[1];
 #else
@@ -423,7 +408,7 @@ PURE known known_of(state s) {
 PURE state state_of(known k) {
     state s;
     s.tag = 0;
-#if CELL == 8
+#if defined(LONG_RANKS)
     s.w[0] = k.most;
     s.w[1] = k.least;
 #else
@@ -446,9 +431,6 @@ PURE state neutral_state(void) {
 
 #else /* KIND_INDEX */
 
-#define PADDING       LOWEST
-#define element_of(c) ((element)(c))
-#define cell_of(e)    ((cell)(e))
 typedef struct known {
     rank_word best;
     u32 at;
@@ -457,8 +439,8 @@ PURE void begin(known *k, u32 at) {
     k->best = 0;
     k->at = at;
 }
-INLINED void add(known *k, element e, u32 at) {
-    rank_word r = rank_of(e);
+INLINED void add(known *k, element e, u32 at, u32 inside) {
+    rank_word r = inside ? rank_of(e) : 0;
 #if defined(FLOATING)
     r = r > RANK_MOST ? RANK_MOST + 1 : r; /* the first NaN is as good as any */
 #endif
@@ -474,29 +456,27 @@ PURE state neutral_state(void) {
 }
 
 #endif
-/* The state of n elements that a thread knows; `start` is the number of the tile's first one. Sums of floats may have to
- * be added again (again()). */
-PURE state finish(const known *k, u32 n, u64 start) {
+/* `start` is the number of the element that `at` was counted from. Sums of floats may have to be added again. */
+PURE state finish(const known *k, u64 start) {
 #if defined(KIND_SHORT)
     state s;
 #if defined(HAS_SUM)
     s.w[0] = double_bits(k->sum);
-    s.w[1] = 0;
+    s.w[1] = double_bits(k->rest);
 #endif
 #if defined(HAS_SQUARES)
     s.w[SQUARES] = double_bits(k->square);
     s.w[SQUARES + 1] = double_bits(k->rest);
 #endif
-    s.tag = n;
+    s.tag = 0;
 #elif TAGGED
-    state s = *k;
-    s.tag += n;
+    const state s = *k;
 #elif defined(KIND_FAST)
     const state s = {{SUM_BITS(*k)}, 0};
 #elif defined(KIND_ENDS)
     const state s = state_of(*k);
 #else
-    const state s = {{k->best, start + k->at}, 0};
+    const state s = {{k->best, k->at == NOWHERE ? ~(u64)0 : start + k->at}, 0};
 #endif
     return s;
 }
@@ -522,7 +502,7 @@ PURE state finish(const known *k, u32 n, u64 start) {
 #define VALUE_WIDTH(p, v) (8 * (u32)sizeof(element))
 #endif
 
-/* A value's bits as they fit a cell, and whether they could not be had. */
+/* The bits of a value, and whether they could not be had. */
 typedef struct lowered {
     u64 bits;
     u32 lost;
@@ -564,13 +544,21 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
 }
 #endif
 
-/* The v-th value of n elements. An index is that of the element's cell, or within the row. */
+/* The v-th value of n elements. An index is the element's number. */
 PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
 #if defined(KIND_FLOATS)
 #if defined(TYPE_F32) && !defined(HAS_SQUARES)
     const double sum = double_from(s.w[0]);
-    if (s.w[1] == 0 && VALUE_OP(p, v) != MEAN && !(s.tag & LOST))
-        return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
+    if (s.w[1] == 0 && !(s.tag & LOST)) {
+        if (VALUE_OP(p, v) != MEAN)
+            return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
+        /* The mean lies on the same side of a point half way between two floats as the double nearest to it, if that is not the
+         * point itself. */
+        const double mean = sum / (double)n;
+        const i32 field = exponent_field(mean);
+        if (field > 1023 - 126 && field < 1023 + 127 && (u32)double_bits(mean) << 3 != 0x80000000u)
+            return float_bits((float)mean);
+    }
 #elif !defined(HAS_SQUARES) && defined(TYPE_F64)
     const double sum = double_from(s.w[0]) + double_from(s.w[1]);
     if (VALUE_OP(p, v) != MEAN && !(s.tag & LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD)
@@ -580,12 +568,10 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
     *lost |= r.lost;
     return r.bits;
 #elif defined(KIND_FAST)
-#if defined(TYPE_F64)
-    const float_format mine = {52, 1023};
-#else
+    const real sum = SUM_FROM(s.w[0]);
     const float_format mine = {23, 127};
-#endif
-    return round_float(format_of(VALUE_TYPE(p, v)), mine, s.w[0]);
+    if (sum != sum) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
+    return VALUE_TYPE(p, v) < F32 ? round_float(format_of(VALUE_TYPE(p, v)), mine, s.w[0]) : s.w[0];
 #elif defined(KIND_INTEGERS)
     *lost |= (s.tag & LOST) != 0;
     if (VALUE_OP(p, v) == SUM) return s.w[0];
@@ -659,255 +645,29 @@ __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
     if (lost) leave_row(work, p->left, row);
 }
 
-/* ---- A block -------------------------------------------------------------------------------------------------- */
+/* ---- A warp's part of a row --------------------------------------------------------------------------------- */
 
-/* What the threads of a block share. */
-typedef struct block {
-    unit tile[BLOCK * UNITS];
-    u32 starts[BLOCK]; /* bit i: a row begins in cell i of the thread's run */
-    u32 lost[BLOCK];   /* bit i: the result of the row that begins there could not be had */
-    state carry
-        [2]; /* what is known of the row that is open where the tile begins, and where it ends */
-    state warp[WARPS]; /* the heads of each warp's runs up to the first in which a row begins ... */
-    u32 begins[WARPS]; /* ... and whether there is one */
-    u64 row;           /* the first row that begins behind the tile, ... */
-    u64 next;          /* ... and the number of the element where it does */
-    u32 last;          /* the cell in which the last row of the tile begins; NOWHERE: none does */
-    u32 open;          /* it goes on behind the tile */
-    u32 crosses[2]; /* a row goes on from one run to the next; in this tile, and in the one after */
-    u32 any_lost[2];
-    u32 count[2];
-} block;
-
-PURE cell get_cell(const SHARED block *b, u32 c) {
-    return b->tile[placed(c / CELLS)].c[c % CELLS];
-}
-
-__device__ void set_cell(SHARED block *b, u32 c, cell value) {
-    b->tile[placed(c / CELLS)].c[c % CELLS] = value;
-}
-
-#if defined(KIND_SHORT)
-/* The sum of cells [from, to) of the tile, with errors kept. */
-__device__ state again(const SHARED block *b, u32 from, u32 to) {
-    state s = neutral_state();
-    UNROLL_NOT
-    for (u32 c = from; c < to; c++)
-        add_wide((double)widen(element_of(b->tile[placed(c / CELLS)].c[c % CELLS])), &s);
-    s.tag += to - from;
-    return s;
-}
-#endif
-
-/* Puts the results of a row that begins in cell `from` and has n elements there. A row has room for as many values as
- * elements, and for both ends of one element. */
-__device__ void put_cells(SHARED block *b, const parts_plan *p, state s, u32 from, u64 n, u64 start,
-                          u32 *lost) {
-    u32 bad = 0;
-    UNROLL_NOT
-    for (u32 v = 0; v < p->lower.values; v++) {
-        const u64 bits = lower_state(p, s, n, v, &bad);
-#if defined(KIND_INDEX)
-        set_cell(b, from, (cell)(bits - start));
-#elif defined(KIND_ENDS)
-        if (v == 0 || n > 1) set_cell(b, from + v, (cell)bits);
-#else
-        bad |= v >= n;
-        if (v < n) set_cell(b, from + v, (cell)bits);
-#endif
-    }
-    if (bad) *lost |= 1u << (from % RUN);
-}
-
-/* Which tile a thread is in. Its first cell's element has the number `start`, which lies at a multiple of 16 bytes, and
- * before number 0 perhaps; there are those of cells [lead, cells). */
+/* Where elements lie: element number i at position i + skew, counted from a multiple of 16 bytes on. */
 typedef struct place {
-    const GLOBAL element *x; /* number 0 */
-    u64 start;
-    u32 lead, cells;
+    const GLOBAL element *x; /* position 0 */
+    u64 end; /* the position behind the last that may be read; the first is `skew` */
+    u32 skew;
 } place;
 
-PURE const GLOBAL element *tile_of(place at) {
-    return at.x + (i64)at.start;
-}
+/* Elements [from, to) of those that begin at a multiple of 16 bytes, `x`. Of the packs there only those in [low, high) lie in the
+ * array as a whole. */
+typedef struct span {
+    const GLOBAL element *x;
+    u32 from, to, low, high;
+} span;
 
-PURE u32 is_full(place at) {
-    return at.lead == 0 && at.cells == TILE;
-}
-
-/* The thread's k-th load of the tile, of which not all is there. */
-__device__ pack load_some(place at, u32 k) {
-    const GLOBAL element *tile = tile_of(at);
-    const u32 c = (k * BLOCK + threadIdx.x) * PACK;
-    pack t;
-    if (c >= at.lead && c + PACK <= at.cells) {
-        t.all = ((const GLOBAL uint4 *)tile)[c / PACK];
-    } else {
-        UNROLL
-        for (u32 i = 0; i < PACK; i++) {
-            const u32 j = c + i;
-#if defined(KIND_ENDS)
-            t.e[i] = tile[j < at.lead ? at.lead : j >= at.cells ? at.cells - 1 : j];
-#else
-            t.e[i] = j >= at.lead && j < at.cells ? tile[j] : (element)PADDING;
-#endif
-        }
-    }
-    return t;
-}
-
-/* Adds loads [first, first + LOADS / 2) of a tile. */
-INLINED void add_half(known *k, const pack *t, u32 first) {
-    UNROLL
-    for (u32 i = 0; i < LOADS / 2; i++)
-        UNROLL
-    for (u32 e = 0; e < PACK; e++)
-        add(k, t[i].e[e], ((first + i) * BLOCK + threadIdx.x) * PACK + e);
-}
-
-/* A thread's first or second half of the loads of a tile that is all there. */
-INLINED void load_half(pack *t, const GLOBAL element *tile, u32 first) {
-    const GLOBAL uint4 *packs = (const GLOBAL uint4 *)tile + threadIdx.x;
-    UNROLL
-    for (u32 i = 0; i < LOADS / 2; i++)
-        t[i].all = packs[(first + i) * BLOCK];
-}
-
-#if defined(KIND_SHORT)
-/* The thread's part of a tile, with errors kept. */
-INLINED state add_loads_wide(const GLOBAL element *tile) {
-    state s = neutral_state();
-    pack t[LOADS / 2];
-    UNROLL_NOT
-    for (u32 first = 0; first < LOADS; first += LOADS / 2) {
-        load_half(t, tile, first);
-        UNROLL
-        for (u32 i = 0; i < LOADS / 2; i++)
-            UNROLL
-        for (u32 e = 0; e < PACK; e++)
-            add_wide((double)widen(t[i].e[e]), &s);
-    }
-    return s;
-}
-#endif
-
-/* The thread's part of `count` tiles within one row, of which the first begins at `at`. */
-INLINED state add_tiles(place at, u64 count) {
-    const GLOBAL element *tile = tile_of(at);
-    state mine = neutral_state();
-    u32 wide = 0; /* do not even try to add without errors, as this has failed before */
-    pack one[LOADS / 2], two[LOADS / 2];
-    load_half(one, tile, 0);
-    for (; count > 0; count--) {
-        const GLOBAL element *now = tile;
-        state s;
-        tile += TILE;
-        if (!wide) {
-            known k;
-            begin(&k, threadIdx.x * PACK);
-            load_half(two, now, LOADS / 2);
-            add_half(&k, one, 0);
-            if (count > 1) load_half(one, tile, 0);
-            add_half(&k, two, LOADS / 2);
-            s = finish(&k, 0, at.start);
-#if defined(KIND_SHORT)
-            wide = !is_sure(&k);
-#endif
-        }
-#if defined(KIND_SHORT)
-        if (wide) s = add_loads_wide(now);
-#endif
-        mine = merge(mine, s);
-        at.start += TILE;
-    }
-    return mine;
-}
-
-/* Puts the i-th load of a tile into shared memory. */
-INLINED void put_load(SHARED block *b, pack t, u32 i) {
-    UNROLL
-    for (u32 q = 0; q < SPREAD; q++) {
-        unit u;
-        UNROLL
-        for (u32 c = 0; c < CELLS; c++)
-            u.c[c] = (cell)cell_of(t.e[q * CELLS + c]);
-        b->tile[placed((i * BLOCK + threadIdx.x) * SPREAD + q)].all = u.all;
-    }
-}
-
-/* Brings the tile there. */
-INLINED void load_cells(SHARED block *b, place at) {
-    if (is_full(at)) {
-        pack t[LOADS];
-        load_half(t, tile_of(at), 0);
-        load_half(t + LOADS / 2, tile_of(at), LOADS / 2);
-        UNROLL
-        for (u32 i = 0; i < LOADS; i++)
-            put_load(b, t[i], i);
-    } else if (at.lead < at.cells) {
-        UNROLL_NOT
-        for (u32 i = 0; i < LOADS; i++)
-            put_load(b, load_some(at, i), i);
-    }
-}
-
-/* What a thread finds in its run. */
-typedef struct found {
-    state head; /* of the cells before the first in which a row begins */
-    state tail; /* of those from the last such one on, ... */
-    u32 last;   /* ... which this is */
-} found;
-
-/* Goes through the thread's run, and puts the results of the rows that lie in it. `starts`: where rows begin; the tile has
- * cells [lead, cells), and others before and behind that change nothing. */
-INLINED void walk(SHARED block *b, const parts_plan *p, u64 start, u32 lead, u32 cells, u32 starts,
-                  found *f, u32 *lost) {
-    const u32 base = threadIdx.x * RUN, end = base + RUN < cells ? base + RUN : cells;
-    const u32 others = (1u << (CELLS - 1)) - 1; /* the cells of a unit but for the first */
-    u32 from = base, own = 0, c = base;
-    known k;
-    begin(&k, base < lead ? lead : base);
-    UNROLL_NOT
-    for (;;) {
-        const u32 is_done = c >= end, ahead = is_done ? 0 : starts >> (c - base);
-        if (is_done || ahead & 1) {
-            const u32 to = is_done ? end : c;
-            state s = finish(&k, to - from, start);
-#if defined(KIND_SHORT)
-            if (!is_sure(&k)) s = again(b, from, to);
-#endif
-            if (!own)
-                f->head = s;
-            else if (is_done)
-                f->tail = s;
-            else
-                put_cells(b, p, s, from, to - from, start, lost);
-            if (is_done) break;
-            from = c;
-            own = 1;
-            begin(&k, c);
-        }
-        if (c % CELLS == 0 && !(ahead >> 1 & others)) {
-            const unit t = b->tile[placed(c / CELLS)];
-            UNROLL
-            for (u32 e = 0; e < CELLS; e++)
-                add(&k, element_of(t.c[e]), c + e);
-            c += CELLS;
-        } else {
-            add(&k, element_of(get_cell(b, c)), c);
-            c++;
-        }
-    }
-    f->last = own ? from : NOWHERE;
-}
-
-INLINED state shuffle_down_state(state s, u32 delta, SHARED u64 *exchange) {
-    state t;
-    UNROLL
-    for (u32 i = 0; i < STATE; i++)
-        t.w[i] = __shfl_down_sync(FULL_WARP, s.w[i], delta);
-    t.tag = TAGGED ? __shfl_down_sync(FULL_WARP, s.tag, delta) : 0;
-    return t;
+/* The n elements from position s on; a span of none is empty wherever it begins. */
+PURE span span_of(place at, u64 s, u32 n) {
+    const u32 from = n > 0 ? (u32)s % PACK : 0;
+    const u64 left = at.end - (s - from);
+    const span r = {at.x + (s - from), from, from + n, s < PACK && at.skew > 0 ? PACK : 0,
+                    left < PART_MOST ? (u32)left : PART_MOST};
+    return r;
 }
 
 /* Bit i: lane i says yes. */
@@ -922,185 +682,372 @@ INLINED u32 warp_votes(u32 yes) {
 #endif
 }
 
+/* The pack at c, of which some elements may lie outside the span and the array. */
+SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
+    pack t;
+    UNROLL
+    for (u32 i = 0; i < PACK; i++)
+        t.e[i] = c + i >= from && c + i < to ? x[c + i] : (element)0;
+    return t;
+}
+
+/* Loads `count` packs, of which the first is that at c and the next are `step` on: those that begin in the span. All of the
+ * warp call it. */
+INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
+    u32 sticks_out = 0;
+    UNROLL
+    for (u32 i = 0; i < count; i++) {
+        const u32 o = c + i * step, is_there = o < r->to;
+        const u32 is_inside = o >= r->low && o + PACK <= r->high;
+        t[i].half[0] = t[i].half[1] = 0;
+        if (is_there && is_inside) t[i].all = *(const GLOBAL uint4 *)(r->x + o);
+        sticks_out |= is_there && !is_inside;
+    }
+    if (warp_votes(sticks_out) == 0) return;
+    UNROLL
+    for (u32 i = 0; i < count; i++) {
+        const u32 o = c + i * step;
+        if (o < r->to && (o < r->low || o + PACK > r->high))
+            t[i] = load_edge(r->x, r->from, r->to, o);
+    }
+}
+
+/* The same of packs that all lie in the span. */
+INLINED void load_packs(pack *t, u32 count, u32 step, const span *r, u32 c) {
+    const GLOBAL uint4 *from = (const GLOBAL uint4 *)(r->x + c);
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        t[i].all = from[i * (step / PACK)];
+}
+
+/* Adds packs that all lie in the span. */
+INLINED void add_packs(known *k, const pack *t, u32 count, u32 step, u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++)
+        add(k, t[i].e[j], c + i * step + j, 1);
+}
+
+/* Adds what of other packs lies in the span; only the very first can begin before it. */
+INLINED void add_some(known *k, const pack *t, u32 count, u32 step, const span *r, u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++) {
+        const u32 o = c + i * step + j;
+        add(k, t[i].e[j], o, o < r->to && (i > 0 || o >= r->from));
+    }
+}
+
+/* Begins with the span's elements from c on. */
+INLINED void begin_at(known *k, const span *r, u32 c) {
+    begin(k, c >= r->to ? NOWHERE : c < r->from ? r->from : c);
+}
+
+#if defined(KIND_SHORT)
+/* Adds what of packs lies in the span with errors kept. */
+INLINED void add_wide_packs(state *s, const pack *t, u32 count, u32 step, const span *r, u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++) {
+        const u32 o = c + i * step + j;
+        add_wide((double)widen(o < r->to && (i > 0 || o >= r->from) ? t[i].e[j] : (element)PADDING),
+                 s);
+    }
+}
+
+#if defined(KEEPS_ERRORS)
+INLINED void add_kept_packs(known *k, const pack *t, u32 count, u32 step, const span *r, u32 c) {
+    UNROLL
+    for (u32 i = 0; i < count; i++)
+        UNROLL
+    for (u32 j = 0; j < PACK; j++) {
+        const u32 o = c + i * step + j;
+        add_kept(k, t[i].e[j], o < r->to && (i > 0 || o >= r->from));
+    }
+}
+
+/* CHUNKS times LOADS packs of a lane, from that at c on, with errors kept plainly. */
+INLINED known add_kept_chunks(const span *r, u32 c, u32 step) {
+    known k;
+    begin(&k, 0);
+    UNROLL_NOT
+    for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+        pack t[LOADS];
+        load_some(t, LOADS, step, r, c);
+        add_kept_packs(&k, t, LOADS, step, r, c);
+    }
+    return k;
+}
+#endif
+
+/* The same with all errors kept. */
+INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
+    state mine = neutral_state();
+    UNROLL_NOT
+    for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+        pack t[LOADS];
+        load_some(t, LOADS, step, r, c);
+        add_wide_packs(&mine, t, LOADS, step, r, c);
+    }
+    return mine;
+}
+#endif
+
+/* The lane's part of a span, of which lanes of a team of 2^t take packs in turn; all of the warp call it, each team with a
+ * span of its own. `first` is the number of the element at the span's x. *wide says which errors are kept: that it has
+ * to be tried with fewer is forgotten in a piece in which this has failed. */
+INLINED state add_part(const span *r, u64 first, u32 t, u32 *wide) {
+    const u32 step = (u32)PACK << t;
+    state mine = neutral_state();
+    u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
+    UNROLL_NOT
+    while (warp_votes(c < r->to)) {
+#if defined(KIND_SHORT)
+        const u32 base = c;
+#endif
+        state got = neutral_state();
+        if (*wide == WIDE_NOT) {
+            known k;
+            begin_at(&k, r, c);
+            UNROLL_NOT
+            for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
+                pack p[LOADS];
+                if (warp_votes(c >= r->from && c + ((LOADS - 1) * step + PACK) <= r->to) ==
+                    FULL_WARP) {
+                    load_packs(p, LOADS, step, r, c);
+                    add_packs(&k, p, LOADS, step, c);
+                } else {
+                    load_some(p, LOADS, step, r, c);
+                    add_some(&k, p, LOADS, step, r, c);
+                }
+            }
+            got = finish(&k, first);
+#if defined(KIND_SHORT)
+            if (warp_votes(!is_sure(&k)) != 0) *wide = WIDE_NOT + 1;
+#endif
+        } else
+            c += CHUNKS * LOADS * step;
+#if defined(KEEPS_ERRORS)
+        if (*wide == WIDE_PLAINLY) {
+            const known k = add_kept_chunks(r, base, step);
+            got = finish(&k, first);
+            if (warp_votes(!is_kept(&k)) != 0) *wide = WIDE_ALL;
+        }
+#endif
+#if defined(KIND_SHORT)
+        if (*wide == WIDE_ALL) got = add_wide_chunks(r, base, step);
+#endif
+        mine = merge(mine, got);
+    }
+    return mine;
+}
+
+/* ---- Teams ---------------------------------------------------------------------------------------------------- */
+
+INLINED state shuffle_xor_state(state s, u32 lanes) {
+    state t;
+    UNROLL
+    for (u32 i = 0; i < STATE; i++)
+        t.w[i] = __shfl_xor_sync(FULL_WARP, s.w[i], lanes);
+    t.tag = TAGGED ? __shfl_xor_sync(FULL_WARP, s.tag, lanes) : 0;
+    return t;
+}
+
+/* What all lanes of each team of 2^t know, for each of them. */
+INLINED state merge_team(state s, u32 t) {
+#if defined(KIND_FLOATS) && !defined(HAS_SQUARES)
+    if (warp_votes(s.w[1] != 0 || s.tag != 0) == 0) { /* one double each, and perhaps all */
+        double sum = double_from(s.w[0]), error;
+        u32 fits = 1;
+        UNROLL_NOT
+        for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
+            const u64 other = __shfl_xor_sync(FULL_WARP, double_bits(sum), lanes);
+            sum = two_sum(sum, double_from(other), &error);
+            fits &= error == 0;
+        }
+        if (warp_votes(!fits) == 0) {
+            s.w[0] = double_bits(sum);
+            return s;
+        }
+    }
+#endif
+    UNROLL_NOT
+    for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2)
+        s = merge(s, shuffle_xor_state(s, lanes));
+    return s;
+}
+
 /* The number of the lowest bit that is set; 32: none is. */
 PURE u32 lowest_bit(u32 w) {
     return w == 0 ? 32 : 31 - leading_zeros(w & (0 - w));
 }
 
-/* Behind each thread: of the runs that follow, up to and with the first in which a row begins, the heads. *first, of
- * thread 0: the same with its own. */
-INLINED state heads_behind(SHARED block *b, state head, u32 begins, state *first,
-                           SHARED u64 *exchange) {
-    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    const u32 votes = warp_votes(begins);
-    const u32 mine = lowest_bit(votes >> lane); /* how many lanes on a row begins */
-    state s = head;
-    u32 open = ~votes; /* lanes that have not met one yet */
-    UNROLL_NOT
-    for (u32 delta = 1; delta < WARP && open; delta *= 2) {
-        const state other = shuffle_down_state(s, delta, exchange);
-        if (lane + delta < WARP && delta <= mine) s = merge(s, other);
-        open &= open >> delta;
-    }
-    if (lane == 0) {
-        b->warp[warp] = s;
-        b->begins[warp] = votes != 0;
-    }
-    __syncthreads();
-    state behind = shuffle_down_state(s, 1, exchange);
-    if (lane == WARP - 1) behind = neutral_state();
-    u32 is_met = votes >> lane >> 1 != 0;
-    UNROLL_NOT
-    for (u32 w = warp + 1; w < WARPS && !is_met; w++) {
-        behind = merge(behind, b->warp[w]);
-        is_met = b->begins[w];
-    }
-    *first = s;
-    is_met = votes != 0;
-    UNROLL_NOT
-    for (u32 w = 1; w < WARPS && threadIdx.x == 0 && !is_met; w++) {
-        *first = merge(*first, b->warp[w]);
-        is_met = b->begins[w];
-    }
-    return behind;
+/* Which of WARP rows is the lane's own in the end, if teams of 2^t take them: the k-th of each team those k (WARP >> t) on. */
+PURE u32 row_of_lane(u32 t) {
+    const u32 lane = threadIdx.x % WARP;
+    return ((lane & ((1u << t) - 1)) << (WARP_LOG - t)) + (lane >> t);
 }
 
-/* Thread 0 learns what all threads of the block know. */
-INLINED state merge_all(SHARED block *b, state s, SHARED u64 *exchange) {
-    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    UNROLL_NOT
-    for (u32 delta = 1; delta < WARP; delta *= 2) {
-        const state other = shuffle_down_state(s, delta, exchange);
-        if (lane + delta < WARP) s = merge(s, other);
-    }
-    __syncthreads();
-    if (lane == 0) b->warp[warp] = s;
-    __syncthreads();
-    UNROLL_NOT
-    for (u32 w = 1; w < WARPS && threadIdx.x == 0; w++)
-        s = merge(s, b->warp[w]);
-    return s;
-}
-
-/* ---- Rows of a tile --------------------------------------------------------------------------------------------- */
-
-/* The rows that begin in a tile, as all threads know them. */
-typedef struct opened {
-    u64 until, next; /* the first row that begins behind it, and where it does */
-    u32 count;       /* how many there are, where rows have equal lengths */
-    u32 each, cell;  /* their length, or more than a tile; the cell in which the first begins */
-    u32 last,
-        open; /* the cell in which the last begins, or NOWHERE; whether it goes on behind the tile */
-} opened;
-
-/* Rows of equal lengths, of which the next begins at element `next`. */
-PURE opened equal_rows(const parts_plan *p, u64 row, u64 end, u64 next, place at) {
-    const u64 each = p->rows.each;
-    opened o = {row, next, 0, each > TILE ? 2 * TILE : (u32)each, 0, NOWHERE, 0};
-    if (row >= end || next - at.start >= at.cells) return o;
-    o.cell = (u32)(next - at.start);
-    o.count = 1 + (at.cells - 1 - o.cell) / o.each;
-    if (o.count > end - row) o.count = (u32)(end - row);
-    o.until = row + o.count;
-    o.next = next + o.count * each;
-    o.last = o.cell + (o.count - 1) * o.each;
-    o.open = o.next - at.start > at.cells;
-    return o;
-}
-
-/* Which cells of the thread's run begin one of them. */
-PURE u32 equal_starts(const opened *o) {
-    const u32 base = threadIdx.x * RUN;
-    if (o->count == 0 || base > o->last || base + RUN <= o->cell) return 0;
-    u32 bits = 0, c = o->cell;
-    if (base > c) c += (base - c + o->each - 1) / o->each * o->each;
-    UNROLL_NOT
-    for (; c < base + RUN && c <= o->last; c += o->each)
-        bits |= 1u << (c - base);
-    return bits;
-}
-
-/* Finds the rows from `row` on that begin in the tile: sets their bits, and what the block shares of the last. */
-__device__ void find_starts(SHARED block *b, const GLOBAL u8 *offsets, const parts_plan *p, u64 row,
-                            u64 end, place at, u32 window) {
-    for (u64 first = row;; first += window) {
-        u64 s[ROWS_AHEAD], e[ROWS_AHEAD];
-        UNROLL
-        for (u32 i = 0; i < ROWS_AHEAD; i++) {
-            const u32 k = i * BLOCK + threadIdx.x;
-            const u32 is_there = k < window && first + k < end;
-            s[i] = e[i] = ~(u64)0;
-            if (!is_there) continue;
-            s[i] = row_start(offsets, p->rows, first + k) - at.start;
-            e[i] = row_start(offsets, p->rows, first + k + 1) - at.start;
-        }
-        const u64 behind =
-            first + window < end ? row_start(offsets, p->rows, first + window) - at.start : ~(u64)0;
-        UNROLL
-        for (u32 i = 0; i < ROWS_AHEAD; i++) {
-            if (s[i] >= at.cells) continue;
-            const u32 c = (u32)s[i];
-            const u64 r = first + i * BLOCK + threadIdx.x;
-            atomicOr(&b->starts[c / RUN], 1u << (c % RUN));
-            if (e[i] < at.cells && r + 1 < end) continue;
-            b->last = c;
-            b->open = e[i] > at.cells;
-            b->row = r + 1;
-            b->next = e[i] + at.start;
-        }
-        if (behind >= at.cells) break;
-    }
-}
-
-/* Writes the results of a row whose first is in cell c: n > 0 elements, the first of which is number `start`. */
-__device__ void put_row(const SHARED block *b, GLOBAL u64 *work, GLOBAL u8 *out,
-                        const parts_plan *p, u64 row, u32 c, u32 is_one, u64 start, place at,
-                        u32 any_lost) {
-    if (any_lost && b->lost[c / RUN] >> (c % RUN) & 1) {
-        leave_row(work, p->left, row);
+/* Writes the results of row `row`: n elements, of which the first has the number `start`. */
+__device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
+                        u64 n, state s) {
+    if (n > 0) {
+        put_state(work, out, p, row, start, n, s);
         return;
     }
+    u32 lost = 0;
     UNROLL_NOT
-    for (u32 v = 0; v < p->lower.values; v++) {
-        u64 bits = get_cell(b, v > 0 && !is_one ? c + v : c);
-#if defined(KIND_INDEX)
-        bits = index_of(p, at.start + bits, start);
+    for (u32 v = 0; v < p->lower.values && !lost; v++) {
+        const u64 bits = lower_nothing(p, v, &lost);
+        if (!lost) put(out, p, v, row, bits);
+    }
+    if (lost) leave_row(work, p->left, row);
+}
+
+/* Where `count` rows begin, as element numbers, and how long they are, of which `row` is the first and the others are WARP apart;
+ * from `end` on they are empty. All loads are on their way at once. No row in a piece has 2^32 elements. */
+INLINED void row_bounds(const GLOBAL u8 *offsets, part_rows r, u64 row, u64 end, u32 count, u64 *s,
+                        u32 *n) {
+    offsets += r.offsets;
+    if (r.kind == 0) {
+        UNROLL
+        for (u32 i = 0; i < count; i++) {
+            s[i] = (row + i * WARP) * r.each;
+            n[i] = row + i * WARP < end ? (u32)r.each : 0;
+        }
+    } else if (r.kind == 4) {
+        i32 from[LOADS], to[LOADS];
+        UNROLL
+        for (u32 i = 0; i < count; i++) {
+            const u64 at = row + i * WARP < end ? row + i * WARP : end - 1;
+            from[i] = ((const GLOBAL i32 *)offsets)[at];
+            to[i] = ((const GLOBAL i32 *)offsets)[at + 1];
+        }
+        UNROLL
+        for (u32 i = 0; i < count; i++) {
+            s[i] = (u64)(i64)from[i];
+            n[i] = row + i * WARP < end ? (u32)(to[i] - from[i]) : 0;
+        }
+    } else {
+        u64 from[LOADS], to[LOADS];
+        UNROLL
+        for (u32 i = 0; i < count; i++) {
+            const u64 at = row + i * WARP < end ? row + i * WARP : end - 1;
+            from[i] = ((const GLOBAL u64 *)offsets)[at];
+            to[i] = ((const GLOBAL u64 *)offsets)[at + 1];
+        }
+        UNROLL
+        for (u32 i = 0; i < count; i++) {
+            s[i] = from[i];
+            n[i] = row + i * WARP < end ? (u32)(to[i] - from[i]) : 0;
+        }
+    }
+}
+
+/* Rows each of which lies in `loads` packs of each lane of a team of 2^t; either that is one lane, which takes `several` of rows
+ * [row, end), WARP apart, or all is for one row a time, of WARP rows. Returns how many rows were done: none if there is one that
+ * does not lie so, or a sum that needs all errors. *wide as in add_part(). */
+INLINED u32 put_short_rows(place at, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                           const parts_plan *p, u64 row, u64 end, u32 several, u32 loads, u32 t,
+                           u32 *wide) {
+    u64 s[LOADS];
+    u32 n[LOADS];
+    state done[LOADS];
+    const u32 lane = threadIdx.x % WARP, of_team = several > 1 ? 0 : lane & ((1u << t) - 1);
+    const u32 step = several > 1 ? PACK : (u32)PACK << t, c = of_team * PACK;
+    u32 fits = 1, plain = 1;
+#if defined(KIND_SHORT)
+    if (*wide == WIDE_ALL) return 0;
 #endif
-        put(out, p, v, row, bits);
+    const u64 own = row + row_of_lane(several > 1 ? 0 : t);
+    row_bounds(offsets, p->rows, own, end, several, s, n);
+    UNROLL
+    for (u32 i = 0; i < several; i++) {
+        s[i] += at.skew;
+        fits &= (u32)s[i] % PACK + n[i] <= loads * step;
+        plain &= (u32)s[i] % PACK == 0 && n[i] == loads * step;
+        done[i] = neutral_state();
     }
-}
-
-/* The same of all rows of equal lengths that begin, and end, in the tile. */
-__device__ void put_equal_rows(const SHARED block *b, GLOBAL u64 *work, GLOBAL u8 *out,
-                               const parts_plan *p, u64 row, const opened *o, place at,
-                               u32 any_lost) {
-    u32 c = o->cell + threadIdx.x * o->each;
+    if (warp_votes(!fits) != 0) return 0;
+    plain = warp_votes(!plain) == 0;
     UNROLL_NOT
-    for (u32 k = threadIdx.x; k + o->open < o->count; k += BLOCK, c += BLOCK * o->each)
-        put_row(b, work, out, p, row + k, c, o->each == 1, at.start + c, at, any_lost);
-}
-
-/* The same of rows [row, until), wherever they begin. */
-__device__ void put_rows(const SHARED block *b, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                         GLOBAL u8 *out, const parts_plan *p, u64 row, u64 until, place at,
-                         u32 any_lost) {
-    UNROLL_NOT
-    for (u64 r = row + threadIdx.x; r < until; r += BLOCK) {
-        const u64 start = row_start(offsets, p->rows, r),
-                  n = row_start(offsets, p->rows, r + 1) - start;
-        u32 lost = 0;
-        if (start + n - at.start > at.cells) continue;
-        if (n > 0) {
-            put_row(b, work, out, p, r, (u32)(start - at.start), n == 1, start, at, any_lost);
-            continue;
+    for (u32 g = 0; g >> t == 0 && row + (g << (WARP_LOG - t)) < end; g++) {
+        pack l[LOADS];
+        u64 own_s = 0;
+        u32 own_n = 0;
+        state now[LOADS];
+#if defined(KIND_SHORT)
+        u32 sure = 1;
+#endif
+        if (several == 1) {
+            own_s = __shfl_sync(FULL_WARP, s[0], lane - of_team + g);
+            own_n = __shfl_sync(FULL_WARP, n[0], lane - of_team + g);
         }
-        UNROLL_NOT
-        for (u32 v = 0; v < p->lower.values && !lost; v++) {
-            const u64 bits = lower_nothing(p, v, &lost);
-            if (!lost) put(out, p, v, r, bits);
+#define SPAN(i) (several > 1 ? span_of(at, s[i], n[i]) : span_of(at, own_s, own_n))
+        if (plain) {
+            UNROLL
+            for (u32 i = 0; i < several; i++) {
+                const span r = SPAN(i);
+                load_packs(l + i * loads, loads, step, &r, c);
+            }
+        } else {
+            UNROLL
+            for (u32 i = 0; i < several; i++) {
+                const span r = SPAN(i);
+                load_some(l + i * loads, loads, step, &r, c);
+            }
         }
-        if (lost) leave_row(work, p->left, r);
+        if (*wide == WIDE_NOT) {
+            UNROLL
+            for (u32 i = 0; i < several; i++) {
+                const span r = SPAN(i);
+                known k;
+                begin_at(&k, &r, c);
+                if (plain)
+                    add_packs(&k, l + i * loads, loads, step, c);
+                else
+                    add_some(&k, l + i * loads, loads, step, &r, c);
+                now[i] = finish(&k, (u64)(r.x - at.x) - at.skew);
+#if defined(KIND_SHORT)
+                sure &= is_sure(&k);
+#endif
+            }
+#if defined(KIND_SHORT)
+            if (warp_votes(!sure) != 0) *wide = WIDE_NOT + 1;
+#endif
+        }
+#if defined(KEEPS_ERRORS)
+        if (*wide == WIDE_PLAINLY) {
+            sure = 1;
+            UNROLL
+            for (u32 i = 0; i < several; i++) {
+                const span r = SPAN(i);
+                known k;
+                begin(&k, 0);
+                add_kept_packs(&k, l + i * loads, loads, step, &r, c);
+                now[i] = finish(&k, 0);
+                sure &= is_kept(&k);
+            }
+            if (warp_votes(!sure) != 0) *wide = WIDE_ALL;
+        }
+#endif
+#if defined(KIND_SHORT)
+        if (*wide == WIDE_ALL) return 0;
+#endif
+        if (several == 1) now[0] = merge_team(now[0], t);
+        UNROLL
+        for (u32 i = 0; i < several; i++)
+            if (of_team == g) done[i] = now[i];
     }
+    UNROLL
+    for (u32 i = 0; i < several; i++) {
+        const u64 r = own + i * WARP;
+        if (r < end) put_row(work, out, p, r, s[i] - at.skew, n[i], done[i]);
+    }
+    return several * WARP;
 }
 
 /* ---- Pieces --------------------------------------------------------------------------------------------------------- */
@@ -1116,33 +1063,28 @@ typedef struct search {
     u64 u, low, high, step;
 } search;
 
-/* The thread's guess: whether such a row is `step` times so many rows on as its number says. */
+/* The lane's guess: whether such a row is `step` times so many rows on as its number says. */
 __device__ u32 probe(const search *s, const GLOBAL u8 *offsets, part_rows r, u64 origin) {
-    const u64 row = s->low + s->step * (threadIdx.x + 1);
+    const u64 row = s->low + s->step * (threadIdx.x % WARP + 1);
     return row < s->high && row_start(offsets, r, row) - origin + row * PARTS_ROW_END <= s->u;
 }
 
-PURE void narrow(search *s, u32 count) {
-    s->low += s->step * count;
+/* `votes` are the lanes' guesses, of which the first ones are right. */
+PURE void narrow(search *s, u32 votes) {
+    s->low += s->step * lowest_bit(~votes);
     s->high = s->low + s->step < s->high ? s->low + s->step : s->high;
 }
 
-/* Finds the first row of the piece and that of the next one, at the same time; all threads of the block call it. */
-__device__ void find_both(SHARED u32 *count, const GLOBAL u8 *offsets, part_rows r, search *a,
-                          search *b) {
+/* Finds the first row of the piece and that of the next one, at the same time; all lanes of the warp call it. */
+__device__ void find_both(const GLOBAL u8 *offsets, part_rows r, search *a, search *b) {
     const u64 origin = row_start(offsets, r, 0);
+    UNROLL_NOT
     while (a->high - a->low > 1 || b->high - b->low > 1) {
-        a->step = (a->high - a->low + BLOCK - 1) / BLOCK;
-        b->step = (b->high - b->low + BLOCK - 1) / BLOCK;
-        if (threadIdx.x == 0) count[0] = count[1] = 0;
+        a->step = (a->high - a->low + WARP - 1) / WARP;
+        b->step = (b->high - b->low + WARP - 1) / WARP;
         const u32 in_a = probe(a, offsets, r, origin), in_b = probe(b, offsets, r, origin);
-        __syncthreads();
-        if (in_a) atomicAdd(&count[0], 1u);
-        if (in_b) atomicAdd(&count[1], 1u);
-        __syncthreads();
-        narrow(a, count[0]);
-        narrow(b, count[1]);
-        __syncthreads();
+        narrow(a, warp_votes(in_a));
+        narrow(b, warp_votes(in_b));
     }
 }
 
@@ -1155,15 +1097,15 @@ __device__ bound bound_of(const search *s, const GLOBAL u8 *offsets, part_rows r
 }
 
 /* The bounds of a piece. */
-__device__ void find_bounds(SHARED u32 *count, const GLOBAL u8 *offsets, const parts_plan *p,
-                            u64 piece, bound *from, bound *until) {
+__device__ void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piece, bound *from,
+                            bound *until) {
     const u64 rows = p->rows.count, weight = p->rows.each + PARTS_ROW_END;
     search a = {piece * p->piece, 0, rows, 0}, b = {(piece + 1) * p->piece, 0, rows, 0};
     if (p->rows.kind == 0) {
         a.low = a.u / weight;
         b.low = b.u / weight < rows ? b.u / weight : rows - 1;
     } else {
-        find_both(count, offsets, p->rows, &a, &b);
+        find_both(offsets, p->rows, &a, &b);
     }
     *from = bound_of(&a, offsets, p->rows);
     *until = bound_of(&b, offsets, p->rows);
@@ -1196,182 +1138,232 @@ __device__ state get_edge(const GLOBAL u64 *edge) {
     return s;
 }
 
-/* How many elements a row has that begins in cell `c` and ends in the tile; of the ends, whether it has one or more. */
-#if defined(KIND_ENDS)
-#define COUNT_OF(s, c)                                                                             \
-    ((c) + 1 < cells && !(b.starts[((c) + 1) / RUN] >> (((c) + 1) % RUN) & 1) ? 2u : 1u)
-#else
-#define COUNT_OF(s, c) ((s).tag & ~LOST)
-#endif
+/* How many lanes a team has, as a power of two, that takes rows of so many elements. */
+PURE u32 team_for(u64 mean) {
+    u32 t = 0;
+    if (mean > TEAM_MOST) return WARP_LOG;
+    while (t < TEAM_LOG && mean > (u64)CHUNK << t)
+        t++;
+    return t;
+}
 
-KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-            const parts_plan plan) {
-    __shared__ block b;
-    __shared__ u64 exchange[EXCHANGE];
-    if (!may_begin(work)) return;
-    bound begin_at, end_at;
-    find_bounds(b.count, offsets, &plan, blockIdx.x, &begin_at, &end_at);
+/* How short rows are: of the ways that put_short_rows() has, which one takes those of so many elements; SHORT_WAYS: none does. */
+#define SHORT_WAYS (3 + TEAM_LOG)
+PURE u32 way_for(u64 mean) {
+    u32 way = 0;
+    while (way < SHORT_WAYS && mean > (u64)PACK << way)
+        way++;
+    return way;
+}
+
+/* What a warp does next. */
+enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
+
+/* A warp's piece; `shorts`: its rows are mostly short. */
+INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
+                          GLOBAL u8 *out, const parts_plan *p, u32 shorts) {
+    const u32 lane = threadIdx.x % WARP;
+    const u64 piece = (u64)blockIdx.x * WARPS + threadIdx.x / WARP;
+    if (!may_begin(work) || piece >= p->pieces) return;
+    bound from, until;
+    find_bounds(offsets, p, piece, &from, &until);
 
     place at;
-    const GLOBAL element *first = (const GLOBAL element *)x + plan.x;
-    const u32 skew = (u32)((size_t)first % 16 / sizeof(element));
-    const u32 is_equal = plan.rows.kind == 0;
-    at.x = first;
-    u64 row = begin_at.row + !begin_at.whole; /* the next that begins */
-    const u64 end_row = end_at.row + !end_at.whole, end = end_at.at;
-    u64 p = begin_at.at;
-    u64 next = row_start(offsets, plan.rows, row); /* where it does */
-    u32 carried = !begin_at.whole && p < next, began = 0, side = 0;
-    const u64 mean = plan.n / plan.rows.count;
-    const u32 has_long = mean >= TILE;
-    const u64 guess = TILE / (mean + 1) + TILE / (4 * mean + 4) + WARP;
-    const u32 window = guess < ROWS_AHEAD * BLOCK ? (u32)guess : ROWS_AHEAD * BLOCK;
-#define OWN_EDGE (work + plan.edges + blockIdx.x * EDGE)
-    b.starts[threadIdx.x] = 0;
-    if (threadIdx.x == 0) {
-        b.carry[0] = neutral_state();
-        b.crosses[0] = b.any_lost[0] = 0;
-        OWN_EDGE[2 * EDGED] = 0;
+    const GLOBAL element *first = (const GLOBAL element *)x + p->x;
+    at.skew = (u32)((size_t)first % 16 / sizeof(element));
+    at.x = first - at.skew;
+    at.end = at.skew + p->n;
+#define OWN_EDGE (work + p->edges + piece * EDGE)
+    /* Rows [row, end) lie in the piece. A row before them may end in it, and one behind them begin. */
+    u64 row = from.row + !from.whole, end = until.row;
+    const u64 next = row_start(offsets, p->rows, row);
+    u32 is_cut = 0;
+    if (!until.whole && until.row >= row) {
+        is_cut = until.at < row_start(offsets, p->rows, until.row + 1);
+        end += !is_cut;
+    }
+    if (lane == 0) OWN_EDGE[2 * EDGED] = is_cut ? until.row + 1 : 0;
+    u32 mean_team = 0, way = SHORT_WAYS, is_more = 0;
+    if (row < end) {
+        const u64 mean = (row_start(offsets, p->rows, end) - next + (end - row) - 1) / (end - row);
+        mean_team = team_for(mean);
+        if (shorts) way = way_for(mean);
     }
 
-    while (p < end || row < end_row) {
-        at.lead = ((u32)p + skew) % PACK;
-        at.start = p - at.lead;
-        at.cells = end - at.start < TILE ? (u32)(end - at.start) : TILE;
-
-        /* A row that begins here and fills the tile is open as those are that begin before it. */
-        if (has_long && !carried && row < end_row) {
-            const u64 after = row_start(offsets, plan.rows, row + 1);
-            if (after - at.start >= TILE && at.cells == TILE) {
-                carried = began = 1;
-                row++;
-                next = after;
-                if (threadIdx.x == 0) b.carry[side] = neutral_state();
+    u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
+    u32 wide = WIDE_NOT, g = 0, late = 0, late_lane = 0;
+    u64 mine =
+        0; /* where the lane's own row begins, of `length` elements, and what is known of it */
+    u32 length = 0;
+    state kept = neutral_state();
+    UNROLL_NOT
+    while (job != NOTHING) {
+        u64 s;
+        u32 n, t = WARP_LOG;
+        if (job == SHORT) {
+            u32 count = 0;
+            if (shorts && way == 0)
+                count = put_short_rows(at, offsets, work, out, p, row, end, LOADS, 1, 0, &wide);
+            else if (shorts && way == 1)
+                count = put_short_rows(at, offsets, work, out, p, row, end, LOADS / 2, 2, 0, &wide);
+            else if (shorts && way < SHORT_WAYS)
+                count =
+                    put_short_rows(at, offsets, work, out, p, row, end, 1, LOADS, way - 2, &wide);
+            if (count > 0) {
+                row += count;
+                job = row < end ? SHORT : NOTHING;
+                continue;
             }
+            if (!is_more && way < SHORT_WAYS &&
+                wide < WIDE_ALL) { /* rows may begin anywhere in a pack */
+                is_more = 1;
+                way++;
+                continue;
+            }
+            row_bounds(offsets, p->rows, row + row_of_lane(mean_team), end, 1, &mine, &length);
+            kept = neutral_state();
+            job = GROUP;
+            g = 0;
         }
-
-        /* Tiles within the row that is open. */
-        const u64 within = next < end ? next : end;
-        if (carried && at.lead == 0 && within - p >= TILE) {
-            const u64 tiles = (within - p) / TILE;
-            const state all = merge_all(&b, add_tiles(at, tiles), exchange);
-            p += tiles * TILE;
-            if (threadIdx.x == 0) {
-                const state s = merge(b.carry[side], all);
-                b.carry[side] = s;
-                if (next <= p) {
-                    if (began) {
-                        const u64 start = row_start(offsets, plan.rows, row - 1);
-                        put_state(work, out, &plan, row - 1, start, next - start, s);
-                    } else
-                        put_edge(OWN_EDGE, s);
-                }
+        if (job == GROUP || job == LATE) {
+            u32 source;
+            if (job == GROUP) {
+                t = mean_team;
+                source = (lane & ~((1u << t) - 1)) + g;
+            } else {
+                source = late_lane = lowest_bit(late) + g;
+                late &= late - 1;
             }
-            if (next <= p) carried = 0;
+            s = __shfl_sync(FULL_WARP, mine, source);
+            n = __shfl_sync(FULL_WARP, length, source);
+            if (job == GROUP && t < WARP_LOG) {
+                const u32 is_late = n > LATE_CHUNKS * CHUNK << t;
+                late = warp_votes(is_late && (lane & ((1u << t) - 1)) == 0);
+                if (is_late) n = 0;
+            }
+        } else if (job == HEAD) {
+            s = from.at;
+            n = (u32)((next < until.at ? next : until.at) - s);
+        } else {
+            s = row_start(offsets, p->rows, until.row);
+            n = (u32)(until.at - s);
+        }
+        const span part = span_of(at, s + at.skew, n);
+        const state all = merge_team(add_part(&part, s - part.from, t, &wide), t);
+        if (job == HEAD || job == TAIL) {
+            if (lane == 0) put_edge(OWN_EDGE + (job == HEAD ? 0 : EDGED), all);
+            job = job == HEAD && is_cut ? TAIL : row < end ? SHORT : NOTHING;
             continue;
         }
-
-        if (threadIdx.x == 0) {
-            b.crosses[!side] = b.any_lost[!side] = 0;
-            b.row = row;
-            b.next = next;
-            b.last = NOWHERE;
-            b.open = 0;
+        if (job == GROUP ? (lane & ((1u << t) - 1)) == g : lane == late_lane) kept = all;
+        if (late) {
+            job = LATE;
+            continue;
         }
-        const u32 cells = at.cells, mine = threadIdx.x * RUN;
-        opened o;
-        load_cells(&b, at);
-        if (is_equal) {
-            o = equal_rows(&plan, row, end_row, next, at);
-            b.starts[threadIdx.x] = equal_starts(&o);
-        } else {
-            __syncthreads();
-            find_starts(&b, offsets, &plan, row, end_row, at, window);
-        }
-        __syncthreads();
-
-        if (!is_equal) {
-            o.until = at.start + cells == end ? end_row : b.row;
-            o.next = b.next;
-            o.last = b.last;
-            o.open = b.open;
-        }
-        const u32 starts = b.starts[threadIdx.x];
-        found f;
-        f.head = f.tail = neutral_state();
-        f.last = NOWHERE;
-        u32 lost = 0;
-        if (at.lead < cells && mine < cells) {
-            walk(&b, &plan, at.start, at.lead, cells, starts, &f, &lost);
-            if (mine + RUN < cells && !(b.starts[threadIdx.x + 1] & 1))
-                atomicOr(&b.crosses[side], 1u);
-        }
-        __syncthreads();
-
-        state behind = neutral_state(), whole = f.head;
-        if (b.crosses[side]) behind = heads_behind(&b, f.head, starts != 0, &whole, exchange);
-        const u32 closes = carried && next - at.start <= cells;
-        if (starts != 0) {
-            const state s = merge(f.tail, behind);
-            if (o.open && f.last == o.last)
-                b.carry[!side] = s;
-            else
-                put_cells(&b, &plan, s, f.last, COUNT_OF(s, f.last), at.start, &lost);
-        }
-        b.lost[threadIdx.x] = lost;
-        if (lost) atomicOr(&b.any_lost[side], 1u);
-        if (threadIdx.x == 0 && carried) {
-            const state s = merge(b.carry[side], whole);
-            if (!closes) {
-                b.carry[!side] = s;
-            } else if (began) {
-                const u64 start = row_start(offsets, plan.rows, row - 1);
-                put_state(work, out, &plan, row - 1, start, next - start, s);
-            } else
-                put_edge(OWN_EDGE, s);
-        }
-        __syncthreads();
-
-        const u32 any_lost = b.any_lost[side];
-        if (is_equal)
-            put_equal_rows(&b, work, out, &plan, row, &o, at, any_lost);
-        else {
-            b.starts[threadIdx.x] = 0;
-            put_rows(&b, offsets, work, out, &plan, row, o.until, at, any_lost);
-        }
-        if (o.open) began = 1;
-        carried = o.open || (carried && !closes);
-        side = !side;
-        row = o.until;
-        next = o.next;
-        p = at.start + cells;
-        __syncthreads();
-    }
-
-    if (threadIdx.x == 0 && carried) {
-        if (began) OWN_EDGE[2 * EDGED] = row;
-        put_edge(OWN_EDGE + (began ? EDGED : 0), b.carry[side]);
+        job = GROUP;
+        g++;
+        if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < end) continue;
+        const u64 own = row + row_of_lane(mean_team);
+        if (own < end) put_row(work, out, p, own, mine, length, kept);
+        row += WARP;
+        job = row < end ? SHORT : NOTHING;
     }
 }
 
-/* Rows that were cut: block b's begin in pieces b, b + grid ... and end in later ones. */
+KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+            const parts_plan plan) {
+    wait_for_earlier();
+    reduce_piece(x, offsets, work, out, &plan, 0);
+}
+
+/* The same where rows are mostly short: what these need registers for would slow others down. */
+KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                  const parts_plan plan) {
+    wait_for_earlier();
+    reduce_piece(x, offsets, work, out, &plan, 1);
+}
+
+/* The state of row `row`, which piece `piece` begins and piece `last` ends: a part of it, of every `step`th piece from `at` on. */
+__device__ state join_part(const GLOBAL u64 *work, const parts_plan *p, u64 piece, u64 last, u64 at,
+                           u32 step) {
+    state s = neutral_state();
+    UNROLL_NOT
+    for (; at <= last; at += JOINED * step) {
+        state t[JOINED];
+        UNROLL
+        for (u32 i = 0; i < JOINED; i++) {
+            const u64 from = at + i * step;
+            t[i] = from > last
+                       ? neutral_state()
+                       : get_edge(work + p->edges + from * EDGE + (from == piece ? EDGED : 0));
+        }
+        UNROLL
+        for (u32 i = 0; i < JOINED; i++)
+            s = merge(s, t[i]);
+    }
+    return s;
+}
+
+/* A row that was cut: it begins in piece `piece` and ends in piece `last`. */
+typedef struct cut_row {
+    u64 piece, last, row, start, n;
+} cut_row;
+
+/* The one that begins in a piece; there is none where n is 0. */
+__device__ cut_row get_cut_row(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
+                               const parts_plan *p, u64 piece) {
+    cut_row r = {piece, 0, 0, 0, 0};
+    if (piece >= p->pieces) return r;
+    r.row = (work + p->edges + piece * EDGE)[2 * EDGED];
+    if (r.row == 0) return r;
+    r.row--;
+    r.start = row_start(offsets, p->rows, r.row);
+    r.n = row_start(offsets, p->rows, r.row + 1) - r.start;
+    r.last =
+        (r.start - row_start(offsets, p->rows, 0) + r.row * PARTS_ROW_END + r.n - 1) / p->piece;
+    return r;
+}
+
+/* A thread looks at a piece, and merges what there is of a row that begins in it and ends in a later one. A row of more than ALONE
+ * pieces is left to a warp, and one of more than a warp's to all threads of the block. */
+#define ALONE     (2 * JOINED)
+#define OF_A_WARP (2 * JOINED * WARP)
 KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                  const parts_plan plan) {
-    __shared__ block b;
-    __shared__ u64 exchange[EXCHANGE];
+    __shared__ state of_warp[WARPS];
+    __shared__ u64 left[BLOCK];
+    __shared__ u32 count;
+    wait_for_earlier();
     if (!may_begin(work)) return;
-    const u64 origin = row_start(offsets, plan.rows, 0);
-    for (u64 piece = blockIdx.x; piece + 1 < plan.pieces; piece += gridDim.x) {
-        const GLOBAL u64 *edge = work + plan.edges + piece * EDGE;
-        if (edge[2 * EDGED] == 0) continue;
-        const u64 row = edge[2 * EDGED] - 1, start = row_start(offsets, plan.rows, row);
-        const u64 n = row_start(offsets, plan.rows, row + 1) - start;
-        const u64 last = (start - origin + row * PARTS_ROW_END + n - 1) / plan.piece;
-        state s = neutral_state();
-        for (u64 i = piece + threadIdx.x; i <= last; i += BLOCK)
-            s = merge(s, get_edge(work + plan.edges + i * EDGE + (i == piece ? EDGED : 0)));
-        s = merge_all(&b, s, exchange);
-        if (threadIdx.x == 0) put_state(work, out, &plan, row, start, n, s);
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    const cut_row own = get_cut_row(offsets, work, &plan, (u64)blockIdx.x * BLOCK + threadIdx.x);
+    if (own.n > 0) {
+        if (own.last - own.piece < ALONE)
+            put_state(work, out, &plan, own.row, own.start, own.n,
+                      join_part(work, &plan, own.piece, own.last, own.piece, 1));
+        else
+            left[atomicAdd(&count, 1u)] = own.piece;
+    }
+    __syncthreads();
+    for (u32 i = warp; i < count; i += WARPS) {
+        const cut_row r = get_cut_row(offsets, work, &plan, left[i]);
+        if (r.last - r.piece >= OF_A_WARP) continue;
+        const state s =
+            merge_team(join_part(work, &plan, r.piece, r.last, r.piece + lane, WARP), WARP_LOG);
+        if (lane == 0) put_state(work, out, &plan, r.row, r.start, r.n, s);
+    }
+    for (u32 i = 0; i < count; i++) {
+        const cut_row r = get_cut_row(offsets, work, &plan, left[i]);
+        if (r.last - r.piece < OF_A_WARP) continue;
+        state s = merge_team(join_part(work, &plan, r.piece, r.last, r.piece + threadIdx.x, BLOCK),
+                             WARP_LOG);
+        if (lane == 0) of_warp[warp] = s;
+        __syncthreads();
+        for (u32 w = 1; w < WARPS && threadIdx.x == 0; w++)
+            s = merge(s, of_warp[w]);
+        if (threadIdx.x == 0) put_state(work, out, &plan, r.row, r.start, r.n, s);
         __syncthreads();
     }
 }

@@ -19,7 +19,7 @@
 
 #define GPU_BLOCK         256 /* threads */
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
-/* The same for exact sums, which need 80 registers a thread. */
+/* The same for exact sums, and for rows (rows.cu), which need 80 registers a thread. */
 #define GPU_SUM_BLOCKS_A_UNIT 3
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
@@ -27,8 +27,6 @@
 /* The same for columns (columns.cu), which wait for memory: 64 registers, though exact sums then spill some 12 words for 16
  * elements. With 3 blocks a third of the warps that fit were there, and 7 of 10 cycles went by waiting. */
 #define GPU_COLUMN_BLOCKS_A_UNIT 4
-/* Pieces of reductions in rows (rows.cu) for a multiprocessor, which has 3 or 4 blocks of them at once. */
-#define GPU_PIECES_A_UNIT 24
 /* The same for what is done element by element. */
 #define GPU_TERMS_BLOCKS_A_UNIT 8
 #define GPU_TILE                4u /* packs of 16 bytes that a thread takes at a time */

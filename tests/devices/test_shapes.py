@@ -257,7 +257,7 @@ def test_segments(type, device):
 
 
 def side_by_side(n, py, rng):
-    """Offsets into n elements that meet tiles (of 4096 or 8192 cells), runs (of 16 or 32) and pieces in all ways."""
+    """Offsets into n elements that meet packs of 16 bytes, teams of 1 to 32 lanes and pieces in all ways."""
     of = [np.arange(0, n + 1, py.choice([1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64])),
           np.append(np.arange(0, n + 1, py.choice([100, 255, 1000, 4095, 4096, 4097, 8192, 9000])), n),
           np.array([0, n]), np.array([3, n // 3, n // 3, n - 5]),
