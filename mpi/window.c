@@ -52,31 +52,28 @@ static int all_are(const int64_t *words, int from, int end, int64_t digit) {
     return differ == 0;
 }
 
-/* The 64 bits of a number from bit `at` of word `from` on. Its words are digits of 32 bits, the highest one signed and of
- * 32 bits, too; above it there is only its sign. */
-static uint64_t bits_at(const struct piece *p, const int64_t *words, int at) {
-    const int first = p->from + at / 32, shift = at % 32;
-    const uint32_t sign = words[p->high] < 0 ? UINT32_MAX : 0;
-    uint32_t digit[3];
-    for (int i = 0; i < 3; i++)
-        digit[i] = first + i <= p->high ? (uint32_t)words[first + i] : sign;
-    const uint64_t two = digit[0] | (uint64_t)digit[1] << 32;
-    return shift == 0 ? two : two >> shift | (uint64_t)digit[2] << (64 - shift);
-}
-
-/* Whether the number lies in its window: nothing below it, and above it nothing but the sign. */
+/* Whether the number lies in its window: nothing below it, and above it nothing but the sign. Words are digits of 32 bits,
+ * the highest one signed. */
 static int fits(const struct piece *p, int bits, const int64_t *words) {
-    const int end = p->digits * bits, above = p->from + (end + 31) / 32;
-    const int64_t top = words[p->high], sign = top < 0 ? UINT32_MAX : 0;
-    if (top != (int32_t)top || !all_are(words, p->low, p->from, 0)) return 0;
-    if ((uint32_t)bits_at(p, words, end) != (uint32_t)sign) return 0;
-    return above > p->high || (all_are(words, above, p->high, sign) && top == (top < 0 ? -1 : 0));
+    const int end = p->digits * bits, edge = p->from + end / 32;
+    const int64_t top = words[p->high], sign = top < 0 ? -1 : 0;
+    const uint32_t fill = (uint32_t)sign >> end % 32;
+    return top == sign && (uint32_t)words[edge] >> end % 32 == fill &&
+           all_are(words, p->low, p->from, 0) &&
+           all_are(words, edge + 1, p->high, sign & UINT32_MAX);
 }
 
 static void pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
-    for (int i = 0; i < p->digits; i++)
-        packed[i] = (int64_t)(bits_at(p, words, i * bits) & mask);
+    const int64_t *word = words + p->from;
+    unsigned __int128 known = 0; /* bits that have been read, and are in no digit yet */
+    for (int i = 0, count = 0; i < p->digits; i++) {
+        for (; count < bits; count += 32)
+            known |= (unsigned __int128)(uint32_t)*word++ << count;
+        packed[i] = (int64_t)((uint64_t)known & mask);
+        known >>= bits;
+        count -= bits;
+    }
     if (words[p->high] < 0) packed[p->digits - 1] -= INT64_C(1) << bits;
 }
 
@@ -99,6 +96,7 @@ int window_pack(const struct window *w, int64_t *packed, const int64_t *words) {
 /* A digit's sum becomes three words' shares: the window ends at least two words below the number's end. */
 static void unpack_number(const struct piece *p, int bits, int64_t *words, const int64_t *packed) {
     for (int i = 0; i < p->digits; i++) {
+        if (packed[i] == 0) continue; /* as most are */
         int64_t *word = words + p->from + i * bits / 32;
         const __int128 share = (__int128)packed[i] * (INT64_C(1) << (i * bits % 32));
         word[0] += (int64_t)(share & UINT32_MAX);
