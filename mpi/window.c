@@ -64,17 +64,22 @@ static int fits(const struct piece *p, int bits, const int64_t *words) {
 }
 
 static void pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
-    const uint64_t mask = (UINT64_C(1) << bits) - 1;
+    const uint64_t mask = UINT64_MAX >> (64 - bits);
     const int64_t *word = words + p->from;
-    unsigned __int128 known = 0; /* bits that have been read, and are in no digit yet */
-    for (int i = 0, count = 0; i < p->digits; i++) {
-        for (; count < bits; count += 32)
-            known |= (unsigned __int128)(uint32_t)*word++ << count;
-        packed[i] = (int64_t)((uint64_t)known & mask);
-        known >>= bits;
-        count -= bits;
+    memset(packed, 0, (size_t)p->digits * sizeof *packed);
+    for (int i = 0, at = 0; i < p->digits; word++) { /* its lowest bit is bit `at` of digit i */
+        const uint64_t w = (uint32_t)*word;
+        if (w) { /* most are 0 */
+            packed[i] |= (int64_t)(w << (at & 63) & mask);
+            if (at + 32 > bits && i + 1 < p->digits) packed[i + 1] |= (int64_t)(w >> (bits - at));
+        }
+        at += 32;
+        if (at >= bits) {
+            at -= bits;
+            i++;
+        }
     }
-    if (words[p->high] < 0) packed[p->digits - 1] -= INT64_C(1) << bits;
+    if (words[p->high] < 0) packed[p->digits - 1] -= (int64_t)mask + 1;
 }
 
 int window_pack(const struct window *w, int64_t *packed, const int64_t *words) {
