@@ -14,9 +14,14 @@
  *
  * wide: a thread has VECTOR neighbouring columns, which it loads at once. narrow: one.
  *
- * A tile of floats shorter than f64 is first added up in one double, as if that lost nothing: three additions an
- * element. Where it did lose something, the thread adds the tile once more, to two doubles, and looks for infinities
- * and NaNs. What two doubles do not hold, and an integer that does not fit, is left to parts.cu, marked.
+ * Floats shorter than f64 are first added up in one double a column, as if that lost nothing: three additions and two
+ * comparisons an element. After BATCH tiles the thread looks whether something was lost; if so, it adds these once more, from
+ * where it stood before, to two doubles, and looks for infinities and NaNs. What two doubles do not hold, and an integer that
+ * does not fit, is left to parts.cu, marked.
+ *
+ * A thread's columns are added up side by side and without branches: additions of doubles have a latency of 8 cycles and
+ * more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what is
+ * brought back from local memory is waited for together with the tile that is on its way.
  */
 #define BLOCKS_A_UNIT GPU_COLUMN_BLOCKS_A_UNIT
 #include "tuning.h"
@@ -40,6 +45,8 @@
 
 #include "columns.h"
 
+#include "copies.h"
+
 #if defined(TYPE_F64)
 #define ELEMENT_TYPE F64
 #elif defined(TYPE_F32)
@@ -60,24 +67,27 @@
 /* Rows that are on their way before one is added. */
 #define WIDE_ROWS   4u
 #define NARROW_ROWS (LONG ? 8u : 16u)
-#define ROWS_MOST   4u /* of a strip that is added slowly */
+#define BATCH       8u /* tiles, after which the thread looks whether sums are right */
+#define ROWS_MOST   4u /* that are added slowly at once */
 #define JOINED      4u /* states that are on their way at once */
 #define ELEMENTS    (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
 
 /* ---- States ------------------------------------------------------------------------------------------- */
 
-/* clear_state, merge_states; add_tile adds elements e[0], e[apart], ... of rows `row`, row + strands, ... below `last`,
- * of which those that are not there are pad()s or, where PAD is 0, the thread's last row's again; state_word and state_of_words are
+/* clear_state, merge_states; add_tile adds elements e[k * columns + v] of rows `row` + k * strands to column v's state,
+ * where rows that are not there are pad()s or, where PAD is 0, the thread's last row's again; state_word and state_of_words are
  * how states travel; state_value gives the bits of a value. */
 
 #if defined(FOLD_SUM) && defined(FLOATING)
 
+/* The sum, of which s is -0 as long as all terms are: doubles keep to that by themselves. `seen` lacks PAIR_MIXED, then. */
 typedef pair state;
 #define STATE_WORDS 3
 #define PAD         1
 
 PURE void clear_state(state *a) {
-    a->s = a->e = 0;
+    a->s = -0.0;
+    a->e = 0;
     a->seen = 0;
 }
 
@@ -89,96 +99,54 @@ PURE element pad(void) {
 #endif
 }
 
-/* Not 0 if the element is anything but -0. */
-PURE u32 not_minus_zero(element e) {
-#if defined(TYPE_F64)
-    const u64 bits = double_bits(e) ^ SIGN;
-    return (u32)bits | (u32)(bits >> 32);
-#elif defined(TYPE_F32)
-    return float_bits(e) ^ SIGN;
-#else
-    return e ^ SIGN;
-#endif
-}
-
-/* The element, without what has been worked out from it before being kept in registers for this. */
-#if defined(TYPE_F32)
-#define AGAIN(e) float_from(anew(float_bits(e)))
-#elif defined(TYPE_F64)
-#define AGAIN(e) (e)
-#else
-#define AGAIN(e) ((element)anew(e))
-#endif
-
-/* The element as a double, and -0 as 0. */
-PURE double plain(element e) {
-#if defined(TYPE_F64)
-    return e;
-#else
-    return (double)(widen(e) + 0.0f);
-#endif
-}
-
-/* Elements of a column, one below the other. */
-typedef struct strip {
-    element e[ROWS_MOST];
-} strip;
-
-/* Adds elements to two doubles, or if that loses something, one by one. */
-SELDOM state add_slowly(state a, strip t) {
-    double s = a.s, rest = a.e;
-    u64 wrong = 0;
-    UNROLL
-    for (u32 k = 0; k < ROWS_MOST; k++)
-        wrong |= pair_add(plain(t.e[k]), &s, &rest);
-    if (wrong == 0) {
-        a.s = s;
-        a.e = rest;
-    } else
+/* Adds elements at[0], at[step], ..., to two doubles, or if that loses something, one by one. */
+SELDOM void add_slowly(const GLOBAL element *at, i64 step, u32 count, state *a) {
+    for (u32 first = 0; first < count; first += ROWS_MOST) {
+        double x[ROWS_MOST], s = a->s, rest = a->e;
+        u64 wrong = 0;
+        UNROLL
         for (u32 k = 0; k < ROWS_MOST; k++)
-            pair_add_any(&a, plain(t.e[k]));
-    return a;
+            x[k] = first + k < count ? (double)widen(at[(i64)(first + k) * step]) : -0.0;
+        UNROLL
+        for (u32 k = 0; k < ROWS_MOST; k++)
+            wrong |= pair_add(x[k], &s, &rest);
+        if (wrong == 0) {
+            a->s = s;
+            a->e = rest;
+        } else
+            UNROLL
+        for (u32 k = 0; k < ROWS_MOST; k++)
+            pair_add_any(a, x[k]);
+    }
 }
 
-INLINED void add_tile(state *a, const element *e, u32 apart, u32 rows, u32 row, u32 strands,
-                      u32 last) {
-    double s = a->s;
-    u64 wrong = 0;
-    u32 other = 0;
-    UNROLL
-    for (u32 k = 0; k < rows; k++)
-        other |= not_minus_zero(e[k * apart]);
-    if (other) a->seen |= PAIR_MIXED;
+/* What add_tile() works with; the rest lies in memory. */
+PURE void give_sum(const state *from, state *to) {
+    to->s = from->s;
 #if LONG
-    double rest = a->e;
+    to->e = from->e;
+#endif
+}
+
+/* Returns not 0 where it has lost something. */
+INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row, u32 strands) {
+    u64 wrong = 0;
     UNROLL
     for (u32 k = 0; k < rows; k++)
-        wrong |= pair_add(plain(e[k * apart]), &s, &rest);
+        UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        const double x = (double)widen(e[k * columns + v]);
+#if LONG
+        wrong |= pair_add(x, &a[v].s, &a[v].e);
 #else
-    UNROLL
-    for (u32 k = 0; k < rows; k++) {
         /* t = s + x is exact where t - s is x and t - x is s: the larger of s and x, whichever it is, is then taken
          * from t without an error (Dekker). */
-        const double x = plain(e[k * apart]), t = s + x, back = t - s;
-        wrong |= (double_bits(back) ^ double_bits(x)) | (double_bits(t - back) ^ double_bits(s));
-        s = t;
-    }
+        const double s = a[v].s, t = s + x, back = t - s;
+        wrong |= (back != x) | (t - back != s);
+        a[v].s = t;
 #endif
-    if (wrong != 0) {
-        UNROLL
-        for (u32 from = 0; from < rows; from += ROWS_MOST) {
-            strip t;
-            UNROLL
-            for (u32 k = 0; k < ROWS_MOST; k++)
-                t.e[k] = AGAIN(e[(from + k) * apart]);
-            *a = add_slowly(*a, t);
-        }
-        return;
     }
-    a->s = s;
-#if LONG
-    a->e = rest;
-#endif
+    return wrong;
 }
 
 PURE void merge_states(state *a, const state *b) {
@@ -202,15 +170,18 @@ typedef struct lowered {
 
 SELDOM lowered lower_pair(state a, u64 n, u32 mean, u32 to) {
     lowered r = {0, 0};
+    if (double_bits(a.s) << 1 != 0 || double_bits(a.s) == 0 || a.e != 0) a.seen |= PAIR_MIXED;
     r.bits = pair_value(&a, n, mean, to, &r.lost);
     return r;
 }
 
 PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
-#if defined(TYPE_F32)
-    if (a->seen == PAIR_MIXED && a->e == 0 && a->s != 0 && op == SUM && to == F32 &&
-        exponent_field(a->s) < HUGE_FIELD)
-        return float_bits((float)a->s); /* most sums */
+    const double nearest = a->e == 0 ? a->s : a->s + a->e; /* -0 remains */
+#if defined(TYPE_F64)
+    if (a->seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD)
+        return double_bits(nearest); /* most sums */
+#elif defined(TYPE_F32)
+    if (a->seen == 0 && a->e == 0 && op == SUM && to == F32) return float_bits((float)nearest);
 #endif
     const lowered r = lower_pair(*a, p->rows, op == MEAN, to);
     *lost |= r.lost;
@@ -238,15 +209,14 @@ PURE void add_wide(state *a, u64 low, u64 high) {
     if (LONG) a->high += high + (a->low < low);
 }
 
-INLINED void add_tile(state *a, const element *e, u32 apart, u32 rows, u32 row, u32 strands,
-                      u32 last) {
+INLINED void add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row, u32 strands) {
     UNROLL
-    for (u32 k = 0; k < rows; k++) {
-        const u64 x = (u64)e[k * apart]; /* a negative one gains 2^64 */
+    for (u32 k = 0; k < rows * columns; k++) {
+        const u64 x = (u64)e[k]; /* a negative one gains 2^64 */
 #if defined(TYPE_I64)
-        add_wide(a, x, 0 - (x >> 63));
+        add_wide(&a[k % columns], x, 0 - (x >> 63));
 #else
-        add_wide(a, x, 0);
+        add_wide(&a[k % columns], x, 0);
 #endif
     }
 }
@@ -294,11 +264,10 @@ PURE element pad(void) {
 #endif
 }
 
-INLINED void add_tile(state *a, const element *e, u32 apart, u32 rows, u32 row, u32 strands,
-                      u32 last) {
+INLINED void add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row, u32 strands) {
     UNROLL
-    for (u32 k = 0; k < rows; k++)
-        a->s += (double)widen(e[k * apart]);
+    for (u32 k = 0; k < rows * columns; k++)
+        a[k % columns].s += (double)widen(e[k]);
 }
 
 PURE void merge_states(state *a, const state *b) {
@@ -392,16 +361,17 @@ PURE void merge_states(state *a, const state *b) {
 #endif
 }
 
-INLINED void add_tile(state *a, const element *e, u32 apart, u32 rows, u32 row, u32 strands,
-                      u32 last, key flip) {
+INLINED void add_tile(state *states, const element *e, u32 columns, u32 rows, u32 row, u32 strands,
+                      key flip) {
     UNROLL
-    for (u32 k = 0; k < rows; k++) {
-        const key own = key_of(e[k * apart], flip);
+    for (u32 k = 0; k < rows * columns; k++) {
+        state *a = states + k % columns;
+        const key own = key_of(e[k], flip);
 #if defined(INDEXED)
         /* A thread's rows rise, so that the first of equals stays, whatever is loaded again after the last. The first
          * of all comes in the place of none. */
-        const u32 at = row + k * strands;
-        if (own > a->most || (k == 0 && a->at == ~0u)) {
+        const u32 at = row + k / columns * strands;
+        if (own > a->most || (k < columns && a->at == ~0u)) {
             a->most = own;
             a->at = at;
         }
@@ -449,9 +419,16 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 #endif
 
 #if PAD
-#define ADD_TILE(k) add_tile(&a[k], e + (k), vector, rows, r, p->strands, last)
+#define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands)
 #else
-#define ADD_TILE(k) add_tile(&a[k], e + (k), vector, rows, r, p->strands, last, (key)p->flip)
+#define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands, (key)p->flip)
+#endif
+#if defined(FOLD_SUM) && defined(FLOATING)
+#define SLOWLY 1
+#define WRONG  wrong |=
+#else
+#define SLOWLY 0
+#define WRONG
 #endif
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
@@ -483,17 +460,28 @@ __device__ void load_unit(const GLOBAL element *from, u32 vector, u32 packed, el
     }
 }
 
-/* Loads rows r, r + strands, ... below `last` of the columns that stand at `at` in row r. */
-INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows, u32 r,
-                       u32 last, element *e) {
-    const i64 step = (i64)p->strands * p->row_step;
-    const u32 packed = (size_t)at % sizeof(unit) == 0;
-    if (packed && r + (rows - 1) * p->strands < last) {
+/* Copies a tile's rows to the thread's room for it. */
+INLINED void begin_tile(SHARED u8 *to, const GLOBAL element *from, i64 step, u32 rows, u32 bytes) {
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
+        begin_copy(to + k * BLOCK * bytes, from + (i64)k * step, bytes);
+}
+
+INLINED void read_unit(const SHARED u8 *from, u32 vector, element *to) {
+    if (vector > 1) {
+        unit u;
+        u.bits = ((const SHARED unit *)from)->bits;
         UNROLL
-        for (u32 k = 0; k < rows; k++)
-            load_unit(at + (i64)k * step, vector, 1, e + k * vector);
-        return;
-    }
+        for (u32 v = 0; v < VECTOR; v++)
+            to[v] = u.e[v];
+    } else
+        to[0] = *(const SHARED element *)from;
+}
+
+/* Loads rows r, r + strands, ... of the columns that stand at `at` in row r, where those are below `last`; `packed` as above. */
+INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows, u32 r,
+                       u32 last, u32 packed, element *e) {
+    const i64 step = (i64)p->strands * p->row_step;
 #if !PAD
     const GLOBAL element *end = at + (i64)((last - 1 - r) / p->strands) * step;
 #endif
@@ -513,23 +501,100 @@ INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vect
     }
 }
 
-/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first`. */
-INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
-                      u32 first, u32 last, state *a) {
-    element next[ELEMENTS]; /* on their way while others are added */
-    load_rows(at, p, vector, rows, first, last, next);
-    for (u32 r = first; r < last; r += rows * p->strands) {
-        element e[ELEMENTS];
-        UNROLL
-        for (u32 k = 0; k < rows * vector; k++)
-            e[k] = next[k];
-        at += (i64)(rows * p->strands) * p->row_step;
-        if (r + rows * p->strands < last)
-            load_rows(at, p, vector, rows, r + rows * p->strands, last, next);
-        UNROLL
-        for (u32 v = 0; v < vector; v++)
-            ADD_TILE(v);
+#if SLOWLY
+/* Ends a batch of `count` rows from `at` on: `whole` is what was known before it, and what is known after it. */
+INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong, state *a,
+                    state *whole) {
+    UNROLL
+    for (u32 v = 0; v < vector; v++) {
+        if (wrong == 0) {
+            give_sum(&a[v], &whole[v]);
+        } else {
+            add_slowly(at + v, step, count, &whole[v]);
+            give_sum(&whole[v], &a[v]);
+        }
     }
+}
+#endif
+
+/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first`. In `ring` each thread has
+ * room for STAGES tiles, of which all but one are on their way while that is added. */
+INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
+                      u32 first, u32 last, SHARED u8 *ring, state *a) {
+    const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
+    const i64 step = (i64)p->strands * p->row_step, tile = (i64)rows * step;
+    /* Tiles that go by the ring; of what is left each row is looked at. */
+    u32 tiles = packed || vector == 1 ? (last - first + p->strands - 1) / p->strands / rows : 0;
+    u32 r = first, coming = tiles, to = 0, from = 0;
+    const GLOBAL element *ahead = at;
+    element e[ELEMENTS];
+#if SLOWLY
+    state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        whole[v] = a[v];
+#endif
+    ring += threadIdx.x * bytes;
+    UNROLL
+    for (u32 i = 0; i + 1 < STAGES; i++) {
+        if (coming > 0) {
+            begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);
+            ahead += tile;
+            coming--;
+        }
+        end_copies();
+        to += rows;
+    }
+    UNROLL_NOT
+    while (tiles > 0) {
+        const u32 batch = tiles < BATCH ? tiles : BATCH, end = tiles - batch;
+#if SLOWLY
+        u64 wrong = 0;
+#endif
+        UNROLL_NOT
+        for (; tiles > end; tiles--) {
+            if (coming > 0) {
+                begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);
+                ahead += tile;
+                coming--;
+            }
+            end_copies();
+            to = to + rows < STAGES * rows ? to + rows : 0;
+            wait_for_copies(STAGES - 1);
+            UNROLL
+            for (u32 k = 0; k < rows; k++)
+                read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);
+            from = from + rows < STAGES * rows ? from + rows : 0;
+            WRONG ADD_TILE(e, r);
+#if defined(INDEXED)
+            r += rows * p->strands;
+#endif
+        }
+#if SLOWLY
+        end_batch(at, step, batch * rows, vector, wrong, a, whole);
+#endif
+        at += (i64)batch * tile;
+#if !defined(INDEXED)
+        r += batch * rows * p->strands;
+#endif
+    }
+    UNROLL_NOT
+    for (; r < last; r += rows * p->strands) {
+        load_rows(at, p, vector, rows, r, last, packed, e);
+#if SLOWLY
+        const u32 left = (last - r + p->strands - 1) / p->strands;
+        const u64 wrong = ADD_TILE(e, r);
+        end_batch(at, step, left < rows ? left : rows, vector, wrong, a, whole);
+#else
+        ADD_TILE(e, r);
+#endif
+        at += tile;
+    }
+#if SLOWLY
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        a[v] = whole[v];
+#endif
 }
 
 /* ---- A block's tile ------------------------------------------------------------------------------------ */
@@ -646,9 +711,10 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
         UNROLL
         for (u32 v = 0; v < vector; v++)
             clear_state(&a[v]);
+        if (p->strands > 1) __syncthreads(); /* `told` has been read */
         if (is_there && first < last)
             add_rows(x + (p->x + (i64)slab * p->slab_step + (i64)column + (i64)first * p->row_step),
-                     p, vector, rows, first, last, a);
+                     p, vector, rows, first, last, (SHARED u8 *)told, a);
         meet_strands(p, s, vector, a, told);
         if (!is_there || s.strand != 0) continue;
         if (p->chunks == 1) {
@@ -665,14 +731,20 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
     }
 }
 
+/* What a block needs of shared memory: first a ring of tiles, then words that strands tell each other. */
+#define RING_BYTES(rows) (STAGES * (rows) * (u32)sizeof(element))
+#define TOLD_BYTES       (STATE_WORDS * 8u)
+#define COLUMN_ROOM(vector, rows)                                                                         \
+    ((RING_BYTES(rows) > TOLD_BYTES ? RING_BYTES(rows) : TOLD_BYTES) * (vector)*BLOCK / 8)
+
 KERNEL wide(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
-    __shared__ u64 told[STATE_WORDS * VECTOR * BLOCK];
-    fold_tiles(x, work, out, &plan, VECTOR, WIDE_ROWS, told);
+    __shared__ uint4 room[COLUMN_ROOM(VECTOR, WIDE_ROWS) / 2];
+    fold_tiles(x, work, out, &plan, VECTOR, WIDE_ROWS, (SHARED u64 *)room);
 }
 
 KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
-    __shared__ u64 told[STATE_WORDS * BLOCK];
-    fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, told);
+    __shared__ u64 room[COLUMN_ROOM(1, NARROW_ROWS)];
+    fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, room);
 }
 
 /* The states of chunks are added up, and lowered. A tile is results by strands of chunks. */

@@ -72,7 +72,7 @@
      (DIGITS == 4))              /* positions of a window below its greatest number's; 63 bits do */
 #define SPECIAL    RECORD        /* the word with PAIR_...s, */
 #define COUNTED    (RECORD + 1u) /* and that with the count */
-#define MINUS_ZERO 32u           /* beside them: some term is -0; PAIR_MIXED: some is +0 */
+#define MINUS_ZERO 32u           /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
@@ -92,7 +92,7 @@ PURE term term_of(element e) {
     if (field == 2047u)
         t.special = e != e ? PAIR_NAN : t.negative ? PAIR_MINUS : PAIR_PLUS;
     else if (bits << 1 == 0)
-        t.special = t.negative ? MINUS_ZERO : PAIR_MIXED;
+        t.special = t.negative ? MINUS_ZERO : 0;
     t.position = field ? field - 1 : 0;
 #elif defined(FLOATING)
     const u32 bits = float_bits(widen(e)), field = bits >> 23 & 255u;
@@ -101,7 +101,7 @@ PURE term term_of(element e) {
     if (field == 255u)
         t.special = bits << 9 ? PAIR_NAN : t.negative ? PAIR_MINUS : PAIR_PLUS;
     else if (bits << 1 == 0)
-        t.special = t.negative ? MINUS_ZERO : PAIR_MIXED;
+        t.special = t.negative ? MINUS_ZERO : 0;
     t.position = field ? field - 1 : 0;
 #else
     const u64 x = (u64)e; /* a negative one gains 2^64 */
@@ -242,19 +242,19 @@ KERNEL many(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask
 }
 
 /* An element as an integer in the window, whose lowest bit is at that position, if `wanted`. Where it does not fit, it is 0
- * and *outside not: a zero, a subnormal number, an infinity and a NaN never do. */
+ * and *outside not: -0, a subnormal number, an infinity and a NaN never do, and +0 always does. */
 PURE u64 in_window(element e, u32 window, u32 wanted, u32 *outside) {
 #if defined(TYPE_F64)
     const u64 bits = double_bits(e);
     const u32 shift = ((u32)(bits >> 52) & 2047u) - 1 - window;
     const u64 value = ((bits & (((u64)1 << 52) - 1)) | (u64)1 << 52) << (shift & 31);
-    *outside = shift > BELOW;
+    *outside = shift > BELOW && bits != 0;
     return shift > BELOW || !wanted ? 0 : bits >> 63 ? 0 - value : value;
 #elif defined(FLOATING)
     const u32 bits = float_bits(widen(e)), shift = (bits >> 23 & 255u) - 1 - window;
     const u32 sign = 0 - (bits >> 31), magnitude = (bits & 0x7fffffu) | 0x800000u;
     const i32 value = shift > BELOW || !wanted ? 0 : (i32)((magnitude ^ sign) - sign);
-    *outside = shift > BELOW;
+    *outside = shift > BELOW && bits != 0;
     return (u64)(i64)value << (shift & 31);
 #else
     *outside = 0;

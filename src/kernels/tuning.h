@@ -24,9 +24,8 @@
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
-/* The same for columns (columns.cu), which wait for memory: 64 registers, though exact sums then spill some 12 words for 16
- * elements. With 3 blocks a third of the warps that fit were there, and 7 of 10 cycles went by waiting. */
-#define GPU_COLUMN_BLOCKS_A_UNIT 4
+/* The same for columns (columns.cu): 80 registers, and 48 KB of shared memory for tiles that are on their way. */
+#define GPU_COLUMN_BLOCKS_A_UNIT 3
 /* The same for what is done element by element. */
 #define GPU_TERMS_BLOCKS_A_UNIT 8
 #define GPU_TILE                4u /* packs of 16 bytes that a thread takes at a time */

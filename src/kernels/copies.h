@@ -1,0 +1,67 @@
+/*
+ * copies.h - copies from global to shared memory that are on their way while a thread does something else.
+ *
+ *     begin_copy(to, from, bytes)   bytes: 1, 2, 4, 8 or 16, known to the compiler; both lie at a multiple of that
+ *     end_copies()                  those begun since the last end_copies() are a group, even if there are none
+ *     wait_for_copies(n)            until all but the last n groups of this thread have arrived; n is a constant
+ *
+ * What a thread has copied it may read after the wait; others may after a barrier, too. A tile in registers is on its way
+ * only until the compiler moves it to other registers, which it does where it likes; a tile in shared memory is until
+ * somebody waits for it. On machines without such copies begin_copy() copies at once, and STAGES, how many tiles a ring of
+ * them has, is 1.
+ */
+#ifndef TALLY_COPIES_H
+#define TALLY_COPIES_H
+
+#include "kernel.h"
+
+#if defined(__CUDACC__)
+#define STAGES 3
+INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
+    const u32 place = (u32)__cvta_generic_to_shared(to);
+    switch (bytes) {
+    case 16:
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+        break;
+    case 8:
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(place), "l"(from) : "memory");
+        break;
+    case 4:
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(place), "l"(from) : "memory");
+        break;
+    case 2:
+        *(SHARED u16 *)to = *(const GLOBAL u16 *)from;
+        break;
+    default:
+        *to = *(const GLOBAL u8 *)from;
+    }
+}
+INLINED void end_copies(void) {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+#define wait_for_copies(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+#else
+#define STAGES 1
+INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
+    switch (bytes) {
+    case 16:
+        *(SHARED uint4 *)to = *(const GLOBAL uint4 *)from;
+        break;
+    case 8:
+        *(SHARED u64 *)to = *(const GLOBAL u64 *)from;
+        break;
+    case 4:
+        *(SHARED u32 *)to = *(const GLOBAL u32 *)from;
+        break;
+    case 2:
+        *(SHARED u16 *)to = *(const GLOBAL u16 *)from;
+        break;
+    default:
+        *to = *(const GLOBAL u8 *)from;
+    }
+}
+INLINED void end_copies(void) {}
+#define wait_for_copies(n) ((void)0)
+#endif
+
+#endif
