@@ -24,30 +24,57 @@ enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
 /* How columns are folded: a define of kernels/columns.cu, for problems of exactly these parts. */
 static const struct fold {
     unsigned parts,
-        extremes;   /* of the latter only whether both ends, and whether an index is wanted */
-    int types;      /* BY_SIZE: of integers their size is all that counts */
-    unsigned words; /* of a state */
+        extremes;    /* of the latter only whether both ends, and whether an index is wanted */
+    int types;       /* BY_SIZE: of integers their size is all that counts */
+    unsigned words;  /* of a state */
+    unsigned blocks; /* that a multiprocessor has at once */
     size_t count;
     const char *define[3];
 } folds[COLUMNS_FOLDS] = {
-    {PART_BIT(PART_SUM), 0, FLOATS | INTEGERS, 3, 2, {"FOLD_SUM", "OP_SUM"}},
-    {PART_BIT(PART_FAST), 0, FLOATS, 1, 2, {"FOLD_FAST", "OP_SUM"}},
-    {PART_BIT(PART_EXTREMES), 1, FLOATS | INTEGERS | BY_SIZE, 1, 2, {"FOLD_END", "OP_MIN"}},
-    {PART_BIT(PART_EXTREMES), 2, FLOATS | INTEGERS | BY_SIZE, 2, 2, {"FOLD_ENDS", "OP_MIN"}},
+    {PART_BIT(PART_SUM),
+     0,
+     FLOATS | INTEGERS,
+     3,
+     GPU_COLUMN_BLOCKS_A_UNIT,
+     2,
+     {"FOLD_SUM", "OP_SUM"}},
+    {PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES),
+     0,
+     FLOATS,
+     5,
+     GPU_PRODUCT_BLOCKS_A_UNIT,
+     2,
+     {"FOLD_MOMENTS", "OP_SUM"}},
+    {PART_BIT(PART_SQUARES),
+     0,
+     FLOATS,
+     5,
+     GPU_PRODUCT_BLOCKS_A_UNIT,
+     2,
+     {"FOLD_MOMENTS", "OP_SUM"}},
+    {PART_BIT(PART_FAST), 0, FLOATS, 1, GPU_COLUMN_BLOCKS_A_UNIT, 2, {"FOLD_FAST", "OP_SUM"}},
+    {PART_BIT(PART_EXTREMES),
+     1,
+     FLOATS | INTEGERS | BY_SIZE,
+     1,
+     GPU_BLOCKS_A_UNIT,
+     2,
+     {"FOLD_END", "OP_MIN"}},
+    {PART_BIT(PART_EXTREMES),
+     2,
+     FLOATS | INTEGERS | BY_SIZE,
+     2,
+     GPU_BLOCKS_A_UNIT,
+     2,
+     {"FOLD_ENDS", "OP_MIN"}},
     {PART_BIT(PART_EXTREMES),
      1 | WANT_INDEX,
      FLOATS | INTEGERS | BY_SIZE,
      2,
+     GPU_COLUMN_BLOCKS_A_UNIT,
      3,
      {"FOLD_END", "INDEXED", "OP_MIN"}},
 };
-
-/* How many ends are wanted, and whether an index is. */
-static unsigned ends_of(const struct problem *p) {
-    const unsigned both = WANT_LEAST | WANT_GREATEST;
-    return ((p->extremes & both) == both ? 2 : (p->extremes & both) != 0) |
-           (p->extremes & WANT_INDEX);
-}
 
 /* Whether the kernels lower to this value. */
 static bool gives_value(const struct problem *p, unsigned v) {
@@ -55,6 +82,10 @@ static bool gives_value(const struct problem *p, unsigned v) {
     case TALLY_SUM:
         return type_is_float(p->type) == type_is_float(p->value[v].type);
     case TALLY_MEAN:
+    case TALLY_VAR:
+    case TALLY_STD:
+    case TALLY_SUMSQ:
+    case TALLY_NORM2:
         return type_is_float(p->type);
     case TALLY_MIN:
     case TALLY_MAX:
@@ -75,7 +106,7 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
         if (!gives_value(p, v)) return false;
     for (l->fold = 0; l->fold < COLUMNS_FOLDS; l->fold++) {
         const struct fold *f = &folds[l->fold];
-        if (f->parts != p->parts || f->extremes != ends_of(p)) continue;
+        if (f->parts != p->parts || f->extremes != problem_ends(p)) continue;
         if (!(f->types & (floats ? FLOATS : INTEGERS))) continue;
         l->type = !floats && f->types & BY_SIZE ? by_size[type_size(p->type)] : p->type;
         return true;
@@ -85,10 +116,12 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
 
 /* ---- Tiles --------------------------------------------------------------------------------- */
 
-#define ROWS_MOST      ((size_t)1 << 31)
-#define TASKS_MOST     ((uint64_t)1 << 31)
-#define TASKS_A_UNIT   16 /* a device is busy with, so that what is uneven about them evens out */
-#define WIDE_ROWS      4  /* kernels/columns.cu */
+#define ROWS_MOST   ((size_t)1 << 31)
+#define TASKS_MOST  ((uint64_t)1 << 31)
+#define ROUNDS_MOST 6 /* of as many tasks as a device has at once */
+#define UNEVEN                                                                                     \
+    0.08 /* of a round: what the last tasks are late, as multiprocessors do not keep step */
+#define WIDE_ROWS      4 /* kernels/columns.cu */
 #define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
 #define WIDTH_LEAST                                                                                \
     32 /* where there are more units: what neighbouring threads read is long enough then */
@@ -106,22 +139,23 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Tiles of `width` units by so many strands. Returns how good they are: the part of the threads that has work, less what chunks cost;
- * 0 where it cannot be. */
+/* Tiles of `width` units by so many strands, whose rows are cut into as many chunks as make so many rounds. Returns how good they
+ * are: the part of the threads that has work, less what chunks, meetings and the last round cost; 0 where it cannot be. */
 static double tile(const struct queue *queue, const struct shaped *s, unsigned width,
-                   unsigned strands, struct columns_layout *l) {
+                   unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
     const unsigned rows = l->wide ? WIDE_ROWS : NARROW_ROWS(l), block = queue->block;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t at_once = (uint64_t)units * folds[l->fold].blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
     const uint64_t vector = !l->wide ? 1 : type_size(l->type) == 8 ? 2 : 4;
-    const uint64_t across = column->length / vector, goal = (uint64_t)units * TASKS_A_UNIT;
+    const uint64_t across = column->length / vector;
     const uint64_t tiles = parts_of(across, width);
     l->width = width;
     l->strands = strands;
     l->depth = (unsigned)least(block / (width * l->strands), slabs);
     const uint64_t groups = parts_of(slabs, l->depth), step = (uint64_t)l->strands * rows;
-    uint64_t chunks = parts_of(goal, tiles * groups);
+    uint64_t chunks = at_once * rounds / (tiles * groups);
     if (chunks > row->length / (step * CHUNK_TILES)) chunks = row->length / (step * CHUNK_TILES);
     if (chunks == 0) chunks = 1;
     const uint64_t chunk =
@@ -134,16 +168,17 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     l->chunks = (unsigned)chunks;
     l->chunk = (unsigned)chunk;
     l->words = chunks > 1 ? chunks * s->results * folds[l->fold].words : 0;
-    const double tasks = (double)(tiles * groups * chunks), busy = 4.0 * units;
+    const uint64_t tasks = tiles * groups * chunks;
+    const double done = (double)tasks / (double)at_once,
+                 took = (double)parts_of(tasks, at_once) + UNEVEN;
     const double bytes = (double)s->results * (double)s->each * (double)type_size(l->type);
     const double own = (double)least(row->length, chunk) / strands; /* rows of a thread */
     double meetings = 0;
     for (unsigned left = strands; left > 1; left = (left + 1) / 2)
         meetings += MEETING;
     const double used = (double)(across * slabs) / (double)(tiles * width * groups * l->depth);
-    return used * (double)(width * l->strands * l->depth) / block *
-           (tasks < busy ? tasks / busy : 1) * own / (own + meetings) /
-           (1 + 16 * (double)l->words / bytes);
+    return used * (double)(width * l->strands * l->depth) / block * done / took * own /
+           (own + meetings) / (1 + 16 * (double)l->words / bytes);
 }
 
 /* Tiles of states: some chunks a thread, where that leaves it neighbours to read beside. */
@@ -183,14 +218,16 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
     while (width > 0) {
         const uint64_t most_strands =
             least(queue->block / width, parts_of(s->each, l->wide ? WIDE_ROWS : NARROW_ROWS(l)));
-        for (unsigned strands = (unsigned)most_strands; strands > 0; strands /= 2) {
-            struct columns_layout it = *l;
-            const double good = tile(queue, s, (unsigned)width, strands, &it);
-            if (good > most * 1.01) {
-                most = good;
-                best = it;
+        for (unsigned strands = (unsigned)most_strands; strands > 0; strands /= 2)
+            for (unsigned rounds = 1; rounds <= ROUNDS_MOST; rounds++) {
+                struct columns_layout it = *l;
+                const double good = tile(queue, s, (unsigned)width, strands, rounds, &it);
+                if (good > most * 1.01) {
+                    most = good;
+                    best = it;
+                }
+                if (it.chunks == 1) break;
             }
-        }
         width = (width - 1) / WIDTH_LEAST * WIDTH_LEAST;
     }
     *l = best;
@@ -214,14 +251,6 @@ static tally_status find_kernels(struct queue *queue, const struct columns_layou
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(known, found, sizeof found);
     return s;
-}
-
-/* What turns bits into keys of which the greatest is wanted (kernels/columns.cu). */
-static uint64_t flip_of(const struct problem *p) {
-    const unsigned width = 8 * (unsigned)type_size(p->type);
-    const uint64_t all = UINT64_MAX >> (64 - width);
-    return (type_is_signed(p->type) ? (uint64_t)1 << (width - 1) : 0) ^
-           (p->extremes & WANT_GREATEST ? 0 : all);
 }
 
 static void make_plan(const struct parts_run *run, const struct columns_layout *l,
@@ -251,7 +280,9 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     plan->chunks = l->chunks;
     plan->chunk = l->chunk;
     plan->groups = l->groups;
-    plan->flip = flip_of(s->p);
+    plan->ddof = run->plan.lower.ddof;
+    plan->exponent = run->plan.lower.exponent;
+    plan->flip = problem_flip(s->p);
 }
 
 #define GRID_MOST 65536u

@@ -17,49 +17,150 @@
 #define FEW_A_UNIT    3 /* blocks that a multiprocessor has at once */
 #define MANY_A_UNIT   32
 
+/* ---- Which problems ------------------------------------------------------------------------ */
+
+enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
+
+#define GIVES(op) (1u << TALLY_##op)
+
+/* How groups are folded: a kernel file and its defines, for problems of exactly these parts and of these values. */
+static const struct fold {
+    unsigned parts,
+        extremes;    /* of the latter only whether both ends, and whether an index is wanted */
+    unsigned values; /* GIVES()s */
+    int types; /* BY_SIZE: of integers their size is all that counts; SHORT: no more than 32 bits */
+    const char *file;
+    size_t count;
+    const char *define[3];
+    unsigned words; /* of a group's record; 0: as GROUPS_RECORD() says, and two more */
+    unsigned cell;  /* bytes of a cell; 0: as an element's key */
+} folds[] = {
+    {PART_BIT(PART_SUM), 0, GIVES(SUM) | GIVES(MEAN), FLOATS, "groups.cu", 1, {"OP_SUM"}, 0, 4},
+    {PART_BIT(PART_SUM), 0, GIVES(SUM), INTEGERS, "groups.cu", 1, {"OP_SUM"}, 0, 4},
+    {PART_BIT(PART_EXTREMES),
+     1,
+     GIVES(MIN) | GIVES(MAX),
+     FLOATS | INTEGERS | BY_SIZE,
+     "group_ends.cu",
+     2,
+     {"FOLD_END", "OP_MIN"},
+     1,
+     0},
+    {PART_BIT(PART_EXTREMES),
+     2,
+     GIVES(MIN) | GIVES(MAX),
+     FLOATS | INTEGERS | BY_SIZE,
+     "group_ends.cu",
+     2,
+     {"FOLD_ENDS", "OP_MIN"},
+     2,
+     0},
+    {PART_BIT(PART_EXTREMES),
+     1 | WANT_INDEX,
+     GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
+     FLOATS | INTEGERS | BY_SIZE | SHORT,
+     "group_ends.cu",
+     3,
+     {"FOLD_END", "INDEXED", "OP_MIN"},
+     1,
+     8},
+    {PART_BIT(PART_NONZERO),
+     0,
+     GIVES(COUNT) | GIVES(NONZERO) | GIVES(ANY) | GIVES(ALL),
+     FLOATS | INTEGERS | BY_SIZE,
+     "group_ends.cu",
+     2,
+     {"FOLD_COUNT", "OP_MIN"},
+     2,
+     4},
+    {0,
+     0,
+     GIVES(COUNT),
+     FLOATS | INTEGERS | BY_SIZE,
+     "group_ends.cu",
+     2,
+     {"FOLD_COUNT", "OP_MIN"},
+     2,
+     4},
+};
+_Static_assert(sizeof folds / sizeof *folds == GROUPS_FOLDS, "queue.h");
+
+static bool fits(const struct fold *f, const struct problem *p) {
+    const bool floats = type_is_float(p->type);
+    if (f->parts != p->parts || f->extremes != problem_ends(p)) return false;
+    if (!(f->types & (floats ? FLOATS : INTEGERS))) return false;
+    if (f->types & SHORT && type_size(p->type) > 4) return false;
+    for (unsigned v = 0; v < p->values; v++)
+        if (!(f->values >> p->value[v].op & 1) ||
+            (p->value[v].op == TALLY_SUM && floats != type_is_float(p->value[v].type)))
+            return false;
+    return true;
+}
+
+static const struct fold *fold_of(const struct problem *p) {
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
+        if (fits(&folds[i], p)) return &folds[i];
+    return NULL;
+}
+
+static tally_type type_of(const struct fold *f, const struct problem *p) {
+    static const tally_type by_size[] = {
+        [1] = TALLY_U8, [2] = TALLY_U16, [4] = TALLY_U32, [8] = TALLY_U64};
+    return f->types & BY_SIZE && !type_is_float(p->type) ? by_size[type_size(p->type)] : p->type;
+}
+
 static unsigned bits_of(const struct shaped *s) {
     return 8 * (unsigned)type_size(s->p->type);
 }
 
+/* Whether elements of sums are counted, too. */
 static unsigned is_counted(const struct shaped *s) {
     return (unsigned)problem_asks(s->p, TALLY_MEAN);
+}
+
+/* Bytes of a copy of a group's cells. */
+static unsigned cell_bytes(const struct fold *f, const struct shaped *s) {
+    if (f->words == 0)
+        return f->cell * (GROUPS_DIGITS(type_is_float(s->p->type), bits_of(s)) + is_counted(s));
+    return f->words * (f->cell ? f->cell : bits_of(s) == 64 ? 8 : 4);
 }
 
 static bool takes(const struct queue *queue, const struct shaped *s) {
     const struct problem *p = s->p;
     if (CPU_SHAPED(queue->block) || !queue->facts->has_uniform_branches) return false;
-    if (s->cut != TALLY_GROUPS || s->sorted || p->parts != PART_BIT(PART_SUM)) return false;
+    if (s->cut != TALLY_GROUPS || s->sorted || !fold_of(p)) return false;
     if (p->values > GROUPS_VALUES || s->n == 0 || s->n >= ELEMENTS_MOST) return false;
-    if (s->results >= GROUPS_MOST || (s->results > GROUPS_FREE && s->n / s->results < MEAN_LEAST))
-        return false;
-    for (unsigned v = 0; v < p->values; v++) {
-        const bool of_floats = type_is_float(p->type);
-        if (of_floats != type_is_float(p->value[v].type)) return false;
-        if (p->value[v].op != TALLY_SUM && !(of_floats && p->value[v].op == TALLY_MEAN))
-            return false;
-    }
-    return true;
+    return s->results < GROUPS_MOST &&
+           (s->results <= GROUPS_FREE || s->n / s->results >= MEAN_LEAST);
 }
 
 static uint64_t words(const struct queue *queue, const struct shaped *s) {
+    const unsigned own = fold_of(s->p)->words;
     (void)queue;
-    return (GROUPS_RECORD(type_is_float(s->p->type), bits_of(s)) + 2) * (uint64_t)s->results;
+    return (own ? own : GROUPS_RECORD(type_is_float(s->p->type), bits_of(s)) + 2) *
+           (uint64_t)s->results;
 }
+
+/* ---- Launches ------------------------------------------------------------------------------ */
 
 enum { FEW, MANY, LOWER, ZEROS, KERNELS };
 static const char *const names[KERNELS] = {"few", "many", "lower_groups", "zeros"};
 
+static bool has_zeros(const struct fold *f) {
+    return f->words == 0 && f->types & FLOATS;
+}
+
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
-    static const char *const defines[] = {"OP_SUM"};
-    const tally_type type = s->p->type;
-    struct gpu_kernel *found[KERNELS] = {0};
+    const struct fold *f = fold_of(s->p);
+    const tally_type type = type_of(f, s->p);
+    struct gpu_kernel **known = queue->groups[f - folds][type], *found[KERNELS] = {0};
     struct gpu_program *program = NULL;
-    if (queue->groups[type][0]) return TALLY_OK;
-    tally_status status = recipe_build_typed(queue->api, queue->gpu, queue->block, "groups.cu",
-                                             defines, 1, type, &program);
-    for (unsigned i = 0; i < KERNELS && status == TALLY_OK; i++)
+    if (known[0]) return TALLY_OK;
+    tally_status status = recipe_build_typed(queue->api, queue->gpu, queue->block, f->file,
+                                             f->define, f->count, type, &program);
+    for (unsigned i = 0; i < (unsigned)(has_zeros(f) ? KERNELS : ZEROS) && status == TALLY_OK; i++)
         status = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
-    if (status == TALLY_OK) memcpy(queue->groups[type], found, sizeof found);
+    if (status == TALLY_OK) memcpy(known, found, sizeof found);
     return status;
 }
 
@@ -83,6 +184,7 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->masked = call->mask != NULL;
     plan->skip_outside = s->skip_outside != 0;
     plan->counted = is_counted(s);
+    plan->flip = problem_flip(s->p);
 }
 
 static unsigned grid_of(const struct queue *queue, uint64_t things, unsigned each,
@@ -96,16 +198,16 @@ static tally_status enqueue(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *call = run->call;
     const struct shaped *s = call->s;
-    const uint64_t cells = (GROUPS_DIGITS(type_is_float(s->p->type), bits_of(s)) + is_counted(s)) *
-                           (uint64_t)s->results;
-    const bool is_few = cells <= GROUPS_CELLS;
+    const struct fold *f = fold_of(s->p);
+    const uint64_t bytes = (uint64_t)cell_bytes(f, s) * s->results, room = GROUPS_CELLS * 4;
+    const bool is_few = bytes <= room;
     struct groups_plan plan;
     make_plan(run, &plan);
-    for (plan.copies = 1; plan.copies < COPIES_MOST && 2 * plan.copies * cells <= GROUPS_CELLS;)
+    for (plan.copies = 1; plan.copies < COPIES_MOST && 2 * plan.copies * bytes <= room;)
         plan.copies *= 2;
     tally_status status = prepare(queue, s);
     if (status != TALLY_OK) return status;
-    struct gpu_kernel *const *kernel = queue->groups[s->p->type];
+    struct gpu_kernel *const *kernel = queue->groups[f - folds][type_of(f, s->p)];
     const struct gpu_argument adding[] = {PIECE(call->x), PIECE(call->ids), PIECE(call->mask),
                                           PIECE(call->work), VALUE(plan)};
     const struct gpu_argument lowering[] = {PIECE(call->work), PIECE(call->out), VALUE(plan)};
@@ -118,7 +220,7 @@ static tally_status enqueue(struct parts_run *run) {
         status = queue->api->launch(queue->gpu, kernel[LOWER],
                                     grid_of(queue, s->results, 1, MANY_A_UNIT), queue->block,
                                     lowering, 3);
-    if (status == TALLY_OK && type_is_float(s->p->type))
+    if (status == TALLY_OK && has_zeros(f))
         status = queue->api->launch(queue->gpu, kernel[ZEROS], grid, queue->block, looking, 6);
     return status;
 }

@@ -75,6 +75,19 @@ bool parts_are_contiguous(const struct shaped *s) {
     return s->keeps == 0 || s->kept[0].x == (ptrdiff_t)s->each;
 }
 
+unsigned problem_ends(const struct problem *p) {
+    const unsigned both = WANT_LEAST | WANT_GREATEST;
+    return ((p->extremes & both) == both ? 2 : (p->extremes & both) != 0) |
+           (p->extremes & WANT_INDEX);
+}
+
+uint64_t problem_flip(const struct problem *p) {
+    const unsigned width = 8 * (unsigned)type_size(p->type);
+    const uint64_t all = UINT64_MAX >> (64 - width);
+    return (type_is_signed(p->type) ? (uint64_t)1 << (width - 1) : 0) ^
+           (p->extremes & WANT_GREATEST ? 0 : all);
+}
+
 static unsigned sum_words(const struct problem *p) {
     unsigned words = 0;
     for (unsigned part = 0; part <= PART_MAGNITUDES; part++)

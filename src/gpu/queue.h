@@ -41,7 +41,8 @@ struct layout {
 };
 
 #define PARTS_KERNELS 10 /* of kernels/parts.cu */
-#define COLUMNS_FOLDS 5  /* columns.c */
+#define COLUMNS_FOLDS 7  /* columns.c */
+#define GROUPS_FOLDS  7  /* groups.c */
 
 struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
     struct gpu_kernel *first, *second;
@@ -108,7 +109,8 @@ struct queue {
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
-    struct gpu_kernel *groups[TALLY_F64 + 1][4]; /* groups.c: few, many, lower_groups, zeros */
+    struct gpu_kernel
+        *groups[GROUPS_FOLDS][TALLY_F64 + 1][4]; /* groups.c: few, many, lower_groups, zeros */
     struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1]; /* rows.c */
     struct gpu_kernel *terms[TERMS_KERNELS];             /* terms.c */
     struct gpu_kernel *pack, *settle;                    /* words.c */

@@ -41,6 +41,11 @@ unsigned parts_grid(const struct queue *queue, uint64_t blocks);
 /* Whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 
+/* How many ends of an order a problem wants, 1 or 2, and WANT_INDEX. */
+unsigned problem_ends(const struct problem *p);
+/* What turns elements' bits into keys of which the greatest is wanted (kernels/end_keys.h). */
+uint64_t problem_flip(const struct problem *p);
+
 /* An argument of a launch, by value and as a piece of memory, which may be NULL. */
 extern void *const parts_nothing;
 #define VALUE(v)                                                                                   \

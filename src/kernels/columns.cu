@@ -7,6 +7,7 @@
  *
  *   FOLD_SUM    the exact sum: of floats as two doubles (pair.h), of integers as one of 64 bits, or of 128 for those
  *               of 64
+ *   FOLD_MOMENTS  that of floats, and that of their squares, as two doubles each
  *   FOLD_FAST   the sum of floats in any order, as a double
  *   FOLD_END    the greatest key (keys.h), or that of the complements of keys, which is the least; where INDEXED is
  *               defined also the first row that has it. A NaN has a key above all others
@@ -23,7 +24,11 @@
  * more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what is
  * brought back from local memory is waited for together with the tile that is on its way.
  */
+#if defined(FOLD_MOMENTS)
+#define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
+#else
 #define BLOCKS_A_UNIT GPU_COLUMN_BLOCKS_A_UNIT
+#endif
 #include "tuning.h"
 
 #include "operators.h"
@@ -41,22 +46,14 @@
 
 #include "parts.h"
 
-#include "pair.h"
+#include "doubles.h"
 
 #include "columns.h"
 
 #include "copies.h"
 
-#if defined(TYPE_F64)
-#define ELEMENT_TYPE F64
-#elif defined(TYPE_F32)
-#define ELEMENT_TYPE F32
-#elif defined(TYPE_F16)
-#define ELEMENT_TYPE F16
-#else
-#define ELEMENT_TYPE BF16
-#endif
-#define ELEMENT_BITS (8 * (u32)sizeof(element))
+#include "store.h"
+
 #if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
 #define LONG   1
 #define VECTOR 2u
@@ -65,12 +62,17 @@
 #define VECTOR 4u
 #endif
 /* Rows that are on their way before one is added. */
+#if defined(FOLD_MOMENTS)
+#define WIDE_ROWS   2u
+#define NARROW_ROWS 8u
+#else
 #define WIDE_ROWS   4u
 #define NARROW_ROWS (LONG ? 8u : 16u)
-#define BATCH       8u /* tiles, after which the thread looks whether sums are right */
-#define ROWS_MOST   4u /* that are added slowly at once */
-#define JOINED      4u /* states that are on their way at once */
-#define ELEMENTS    (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
+#endif
+#define BATCH     8u /* tiles, after which the thread looks whether sums are right */
+#define ROWS_MOST 4u /* that are added slowly at once */
+#define JOINED    4u /* states that are on their way at once */
+#define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
 
 /* ---- States ------------------------------------------------------------------------------------------- */
 
@@ -78,17 +80,33 @@
  * where rows that are not there are pad()s or, where PAD is 0, the thread's last row's again; state_word and state_of_words are
  * how states travel; state_value gives the bits of a value. */
 
-#if defined(FOLD_SUM) && defined(FLOATING)
+#if defined(FOLD_MOMENTS) || (defined(FOLD_SUM) && defined(FLOATING))
 
-/* The sum, of which s is -0 as long as all terms are: doubles keep to that by themselves. `seen` lacks PAIR_MIXED, then. */
-typedef pair state;
+#if defined(FOLD_MOMENTS)
+#define HAS_SQUARES 1
+#define STATE_WORDS 5
+#else
+#define HAS_SQUARES 0
 #define STATE_WORDS 3
-#define PAD         1
+#endif
+#define PAD 1
+
+/* The sum of elements, of which s is -0 as long as all of them are: doubles keep to that by themselves. `seen` lacks
+ * PAIR_MIXED, then. And the sum of squares. */
+typedef struct state {
+    pair sum;
+#if HAS_SQUARES
+    double square, rest;
+#endif
+} state;
 
 PURE void clear_state(state *a) {
-    a->s = -0.0;
-    a->e = 0;
-    a->seen = 0;
+    a->sum.s = -0.0;
+    a->sum.e = 0;
+    a->sum.seen = 0;
+#if HAS_SQUARES
+    a->square = a->rest = 0;
+#endif
 }
 
 PURE element pad(void) {
@@ -99,32 +117,58 @@ PURE element pad(void) {
 #endif
 }
 
+/* Adds the square of a finite number. Returns not 0 where it would lose something, as pair_add(); the square of an f64 is two
+ * doubles, if it is not too small (lift.h). */
+PURE u64 add_square(double x, state *a) {
+#if HAS_SQUARES
+    const double square = x * x;
+    u64 wrong = pair_add(square, &a->square, &a->rest);
+#if LONG
+    wrong |= pair_add(fused(x, x, -square), &a->square, &a->rest);
+    wrong |= x != 0 && exponent_field(square) < 1023 - 960;
+#endif
+    return wrong;
+#else
+    return 0;
+#endif
+}
+
+/* Adds any element. */
+PURE void add_any(state *a, double x) {
+    pair_add_any(&a->sum, x);
+    if (exponent_field(x) != NOT_FINITE && add_square(x, a) != 0) a->sum.seen |= PAIR_LOST;
+}
+
 /* Adds elements at[0], at[step], ..., to two doubles, or if that loses something, one by one. */
 SELDOM void add_slowly(const GLOBAL element *at, i64 step, u32 count, state *a) {
     for (u32 first = 0; first < count; first += ROWS_MOST) {
-        double x[ROWS_MOST], s = a->s, rest = a->e;
+        double x[ROWS_MOST];
+        state sum = *a;
         u64 wrong = 0;
         UNROLL
         for (u32 k = 0; k < ROWS_MOST; k++)
             x[k] = first + k < count ? (double)widen(at[(i64)(first + k) * step]) : -0.0;
         UNROLL
         for (u32 k = 0; k < ROWS_MOST; k++)
-            wrong |= pair_add(x[k], &s, &rest);
-        if (wrong == 0) {
-            a->s = s;
-            a->e = rest;
-        } else
+            wrong |= pair_add(x[k], &sum.sum.s, &sum.sum.e) | add_square(x[k], &sum);
+        if (wrong == 0)
+            *a = sum;
+        else
             UNROLL
         for (u32 k = 0; k < ROWS_MOST; k++)
-            pair_add_any(a, x[k]);
+            add_any(a, x[k]);
     }
 }
 
 /* What add_tile() works with; the rest lies in memory. */
 PURE void give_sum(const state *from, state *to) {
-    to->s = from->s;
+    to->sum.s = from->sum.s;
 #if LONG
-    to->e = from->e;
+    to->sum.e = from->sum.e;
+#endif
+#if HAS_SQUARES
+    to->square = from->square;
+    to->rest = from->rest;
 #endif
 }
 
@@ -137,28 +181,43 @@ INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row,
     for (u32 v = 0; v < columns; v++) {
         const double x = (double)widen(e[k * columns + v]);
 #if LONG
-        wrong |= pair_add(x, &a[v].s, &a[v].e);
+        wrong |= pair_add(x, &a[v].sum.s, &a[v].sum.e);
 #else
         /* t = s + x is exact where t - s is x and t - x is s: the larger of s and x, whichever it is, is then taken
          * from t without an error (Dekker). */
-        const double s = a[v].s, t = s + x, back = t - s;
+        const double s = a[v].sum.s, t = s + x, back = t - s;
         wrong |= (back != x) | (t - back != s);
-        a[v].s = t;
+        a[v].sum.s = t;
 #endif
+        wrong |= add_square(x, &a[v]);
     }
     return wrong;
 }
 
 PURE void merge_states(state *a, const state *b) {
-    pair_merge(a, b);
+    pair_merge(&a->sum, &b->sum);
+#if HAS_SQUARES
+    if (pair_add(b->square, &a->square, &a->rest) | pair_add(b->rest, &a->square, &a->rest))
+        a->sum.seen |= PAIR_LOST;
+#endif
 }
 
 PURE u64 state_word(const state *a, u32 k) {
-    return k == 0 ? double_bits(a->s) : k == 1 ? double_bits(a->e) : a->seen;
+#if HAS_SQUARES
+    if (k > 2) return double_bits(k == 3 ? a->square : a->rest);
+#endif
+    return k == 0 ? double_bits(a->sum.s) : k == 1 ? double_bits(a->sum.e) : a->sum.seen;
 }
 
 PURE state state_of_words(const u64 *words) {
-    const state a = {double_from(words[0]), double_from(words[1]), (u32)words[2]};
+    state a;
+    a.sum.s = double_from(words[0]);
+    a.sum.e = double_from(words[1]);
+    a.sum.seen = (u32)words[2];
+#if HAS_SQUARES
+    a.square = double_from(words[3]);
+    a.rest = double_from(words[4]);
+#endif
     return a;
 }
 
@@ -168,22 +227,49 @@ typedef struct lowered {
     u32 lost;
 } lowered;
 
-SELDOM lowered lower_pair(state a, u64 n, u32 mean, u32 to) {
+/* The value of n > 0 elements. `correction` and `exponent` are the plan's: the variance's ddof. */
+SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 exponent) {
     lowered r = {0, 0};
-    if (double_bits(a.s) << 1 != 0 || double_bits(a.s) == 0 || a.e != 0) a.seen |= PAIR_MIXED;
-    r.bits = pair_value(&a, n, mean, to, &r.lost);
+#if HAS_SQUARES
+    const u32 special = a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
+    r.lost = (a.sum.seen & PAIR_LOST) != 0;
+    if (op == VAR || op == STD) {
+        const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
+        const double ddof =
+            (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
+        if (is_far && correction != 0) r.lost = 1;
+        r.bits = special ? float_nan_bits(format_of(to))
+                         : variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD,
+                                          to, &r.lost);
+        return r;
+    }
+    if (op == SUMSQ || op == NORM2) {
+        if (special)
+            r.bits = special & PAIR_NAN ? float_nan_bits(format_of(to))
+                                        : float_infinity_bits(format_of(to), 0);
+        else if (op == SUMSQ)
+            r.bits = doubles_value(a.square, a.rest, n, 0, to, 0, &r.lost);
+        else
+            r.bits = norm_value(a.square, a.rest, to, &r.lost);
+        return r;
+    }
+#endif
+    if (double_bits(a.sum.s) << 1 != 0 || double_bits(a.sum.s) == 0 || a.sum.e != 0)
+        a.sum.seen |= PAIR_MIXED;
+    r.bits = pair_value(&a.sum, n, op == MEAN, to, &r.lost);
     return r;
 }
 
 PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
-    const double nearest = a->e == 0 ? a->s : a->s + a->e; /* -0 remains */
 #if defined(TYPE_F64)
-    if (a->seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD)
+    const double nearest = a->sum.e == 0 ? a->sum.s : a->sum.s + a->sum.e; /* -0 remains */
+    if (a->sum.seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD)
         return double_bits(nearest); /* most sums */
 #elif defined(TYPE_F32)
-    if (a->seen == 0 && a->e == 0 && op == SUM && to == F32) return float_bits((float)nearest);
+    if (a->sum.seen == 0 && a->sum.e == 0 && op == SUM && to == F32)
+        return float_bits((float)a->sum.s);
 #endif
-    const lowered r = lower_pair(*a, p->rows, op == MEAN, to);
+    const lowered r = lower_floats(*a, p->rows, op, to, p->ddof, p->exponent);
     *lost |= r.lost;
     return r.bits;
 }
@@ -290,40 +376,9 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 
 #else /* extremes */
 
-#if LONG
-typedef u64 key;
-#else
-typedef u32 key;
-#endif
-#define KEY_MASK (~(key)0 >> (8 * sizeof(key) - ELEMENT_BITS))
-#define KEY_NAN  (~(key)0)
-#define PAD      0
-#if defined(FLOATING)
-#define FLOATS 1
-#else
-#define FLOATS 0
-#endif
+#include "end_keys.h"
 
-/* The key of an element, or its complement where `flip` is KEY_MASK. */
-PURE key key_of(element e, key flip) {
-#if defined(FLOATING)
-    const key negative = (key)0 - (key)(e >> (ELEMENT_BITS - 1));
-    const key k = ((key)e ^ (negative | SIGN) ^ flip) & KEY_MASK;
-    return (e & (SIGN - 1)) > INFINITE ? KEY_NAN : k;
-#else
-    return (key)e ^ flip;
-#endif
-}
-
-/* The bits that have a key. `flip`: as key_of() took it, which for signed integers turns the sign over, too. */
-PURE u64 key_bits(key k, key flip) {
-#if defined(FLOATING)
-    if (k == KEY_NAN) return float_nan_bits(format_of(ELEMENT_TYPE));
-    return bits_of_key(k ^ flip, ELEMENT_BITS, ORDER_FLOAT);
-#else
-    return (u64)(k ^ flip);
-#endif
-}
+#define PAD 0
 
 typedef struct state {
     key most;
@@ -423,7 +478,7 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 #else
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands, (key)p->flip)
 #endif
-#if defined(FOLD_SUM) && defined(FLOATING)
+#if defined(FOLD_MOMENTS) || (defined(FOLD_SUM) && defined(FLOATING))
 #define SLOWLY 1
 #define WRONG  wrong |=
 #else
@@ -503,8 +558,8 @@ INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vect
 
 #if SLOWLY
 /* Ends a batch of `count` rows from `at` on: `whole` is what was known before it, and what is known after it. */
-INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong, state *a,
-                    state *whole) {
+INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
+                       state *a, state *whole) {
     UNROLL
     for (u32 v = 0; v < vector; v++) {
         if (wrong == 0) {
@@ -517,17 +572,31 @@ INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector
 }
 #endif
 
-/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first`. In `ring` each thread has
+/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first` to clear states. In `ring` each thread has
  * room for STAGES tiles, of which all but one are on their way while that is added. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
+    const u32 count = (last - first + p->strands - 1) / p->strands; /* of the thread's rows */
     const i64 step = (i64)p->strands * p->row_step, tile = (i64)rows * step;
-    /* Tiles that go by the ring; of what is left each row is looked at. */
-    u32 tiles = packed || vector == 1 ? (last - first + p->strands - 1) / p->strands / rows : 0;
-    u32 r = first, coming = tiles, to = 0, from = 0;
-    const GLOBAL element *ahead = at;
     element e[ELEMENTS];
+    u32 r = first;
+    if (count <= rows) { /* nothing comes after */
+        load_rows(at, p, vector, rows, r, last, packed, e);
+#if SLOWLY
+        if (ADD_TILE(e, r) == 0) return;
+        UNROLL
+        for (u32 v = 0; v < vector; v++)
+            clear_state(&a[v]);
+#else
+        ADD_TILE(e, r);
+        return;
+#endif
+    }
+    /* Tiles that go by the ring; of what is left each row is looked at. */
+    u32 tiles = count > rows && (packed || vector == 1) ? count / rows : 0;
+    u32 coming = tiles, to = 0, from = 0;
+    const GLOBAL element *ahead = at;
 #if SLOWLY
     state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
     UNROLL
@@ -610,44 +679,40 @@ PURE seat find_seat(const columns_plan *p) {
     return s;
 }
 
+/* Columns of a unit whose strands meet at once: several, if their states are short. */
+#define TOLD_AT_ONCE(vector) (STATE_WORDS > 3 ? 1 : (vector))
+
 /* Strand 0 of each unit learns what all strands know: half of those that are left tell the other half. All threads of
- * the block call this. `told`: a state for each thread and column. */
+ * the block call this. `told`: a state for each thread and column of those that meet at once. */
 INLINED void meet_strands(const columns_plan *p, seat s, u32 vector, state *a, SHARED u64 *told) {
     u32 kept;
     for (u32 left = p->strands; left > 1; left = kept) {
         kept = (left + 1) / 2;
-        __syncthreads();
-        if (s.slab < p->depth && s.strand >= kept && s.strand < left) {
-            UNROLL
-            for (u32 v = 0; v < vector; v++)
+        UNROLL
+        for (u32 from = 0; from < vector; from += TOLD_AT_ONCE(vector)) {
+            __syncthreads();
+            if (s.slab < p->depth && s.strand >= kept && s.strand < left) {
                 UNROLL
-            for (u32 k = 0; k < STATE_WORDS; k++)
-                told[(v * STATE_WORDS + k) * BLOCK + threadIdx.x] = state_word(&a[v], k);
-        }
-        __syncthreads();
-        if (s.slab < p->depth && s.strand + kept < left) {
-            UNROLL
-            for (u32 v = 0; v < vector; v++) {
-                u64 words[STATE_WORDS];
-                UNROLL
+                for (u32 v = 0; v < TOLD_AT_ONCE(vector); v++)
+                    UNROLL
                 for (u32 k = 0; k < STATE_WORDS; k++)
-                    words[k] = told[(v * STATE_WORDS + k) * BLOCK + threadIdx.x + kept * p->width];
-                const state b = state_of_words(words);
-                merge_states(&a[v], &b);
+                    told[(v * STATE_WORDS + k) * BLOCK + threadIdx.x] = state_word(&a[from + v], k);
+            }
+            __syncthreads();
+            if (s.slab < p->depth && s.strand + kept < left) {
+                UNROLL
+                for (u32 v = 0; v < TOLD_AT_ONCE(vector); v++) {
+                    u64 words[STATE_WORDS];
+                    UNROLL
+                    for (u32 k = 0; k < STATE_WORDS; k++)
+                        words[k] =
+                            told[(v * STATE_WORDS + k) * BLOCK + threadIdx.x + kept * p->width];
+                    const state b = state_of_words(words);
+                    merge_states(&a[from + v], &b);
+                }
             }
         }
     }
-}
-
-__device__ void store_bits(GLOBAL u8 *to, u32 width, u64 bits) {
-    if (width == 64)
-        *(GLOBAL u64 *)to = bits;
-    else if (width == 32)
-        *(GLOBAL u32 *)to = (u32)bits;
-    else if (width == 16)
-        *(GLOBAL u16 *)to = (u16)bits;
-    else
-        *to = (u8)bits;
 }
 
 /* Neighbouring columns' bits of a value, as stores of 16 bytes where they lie in such a way. */
@@ -732,19 +797,21 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
 }
 
 /* What a block needs of shared memory: first a ring of tiles, then words that strands tell each other. */
-#define RING_BYTES(rows) (STAGES * (rows) * (u32)sizeof(element))
-#define TOLD_BYTES       (STATE_WORDS * 8u)
-#define COLUMN_ROOM(vector, rows)                                                                         \
-    ((RING_BYTES(rows) > TOLD_BYTES ? RING_BYTES(rows) : TOLD_BYTES) * (vector)*BLOCK / 8)
+#define RING_BYTES(vector, rows) (STAGES * (rows) * (vector) * (u32)sizeof(element))
+#define TOLD_BYTES(vector)       (STATE_WORDS * 8u * TOLD_AT_ONCE(vector))
+#define COLUMN_ROOM(vector, rows)                                                                  \
+    ((RING_BYTES(vector, rows) > TOLD_BYTES(vector) ? RING_BYTES(vector, rows)                     \
+                                                    : TOLD_BYTES(vector)) *                        \
+     BLOCK / 8)
 
 KERNEL wide(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
-    __shared__ uint4 room[COLUMN_ROOM(VECTOR, WIDE_ROWS) / 2];
-    fold_tiles(x, work, out, &plan, VECTOR, WIDE_ROWS, (SHARED u64 *)room);
+    __shared__ uint4 space[COLUMN_ROOM(VECTOR, WIDE_ROWS) / 2];
+    fold_tiles(x, work, out, &plan, VECTOR, WIDE_ROWS, (SHARED u64 *)space);
 }
 
 KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
-    __shared__ u64 room[COLUMN_ROOM(1, NARROW_ROWS)];
-    fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, room);
+    __shared__ u64 space[COLUMN_ROOM(1, NARROW_ROWS)];
+    fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, space);
 }
 
 /* The states of chunks are added up, and lowered. A tile is results by strands of chunks. */

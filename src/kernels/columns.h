@@ -6,13 +6,12 @@
  * by `slabs` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
  * are left in the work and joined.
  *
- * Whoever includes this has defined u32, u64 and i64.
+ * Whoever includes this has defined u32, i32, u64 and i64.
  */
 #ifndef TALLY_COLUMNS_H
 #define TALLY_COLUMNS_H
 
 #define COLUMNS_VALUES 4 /* at most */
-#define COLUMNS_WORDS  3 /* of a state, at most */
 
 typedef struct columns_plan {
     u64 slabs, columns, rows; /* fewer than 2^31 rows */
@@ -27,6 +26,8 @@ typedef struct columns_plan {
     u32 width, strands, depth; /* of a tile: units, strands, slabs */
     u32 tiles, chunks, groups; /* tiles across; chunks of rows; groups of `depth` slabs */
     u32 chunk;                 /* rows of a chunk */
+    u64 ddof;                  /* variances: the correction is this times ... */
+    i32 exponent;              /* ... 2 to this */
     u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (columns.cu) */
 } columns_plan;
 

@@ -21,7 +21,8 @@ INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
     const u32 place = (u32)__cvta_generic_to_shared(to);
     switch (bytes) {
     case 16:
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from)
+                     : "memory");
         break;
     case 8:
         asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(place), "l"(from) : "memory");
@@ -41,7 +42,7 @@ INLINED void end_copies(void) {
 }
 #define wait_for_copies(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 #else
-#define STAGES 1
+#define STAGES             1
 INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
     switch (bytes) {
     case 16:

@@ -44,7 +44,8 @@
 
 #include "groups.h"
 
-#define TILE  8u /* elements of a thread that are on their way at once */
+#include "ids.h"
+
 #define CARRY 16384u
 
 #if defined(TYPE_F64)
@@ -72,7 +73,7 @@
      (DIGITS == 4))              /* positions of a window below its greatest number's; 63 bits do */
 #define SPECIAL    RECORD        /* the word with PAIR_...s, */
 #define COUNTED    (RECORD + 1u) /* and that with the count */
-#define MINUS_ZERO 32u           /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
+#define MINUS_ZERO 32u /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
@@ -137,82 +138,6 @@ __device__ void add_record(GLOBAL u64 *work, const groups_plan *p, u32 group, u6
 __device__ void note_special(GLOBAL u64 *work, const groups_plan *p, u32 group, u32 special) {
     GLOBAL u64 *known = work + p->records + SPECIAL * p->count + group;
     if (!(read_word(known) & special)) atomicOr(known, (u64)special);
-}
-
-/* ---- Elements ----------------------------------------------------------------------------------------- */
-
-#define NO_GROUP (~0u)
-
-/* A thread's elements of a tile, every BLOCK-th, and their groups; NO_GROUP, or any number from the count on, where an
- * element belongs to none. */
-typedef struct tile {
-    element e[TILE];
-    u32 group[TILE];
-} tile;
-
-/* An id of any type as the number of a group. */
-PURE u32 group_of(i64 id) {
-    return (u64)id >> 32 ? NO_GROUP : (u32)id;
-}
-
-/* Ids of less than 64 bits are extended by their sign, so that negative ones are beyond all counts. */
-#define LOAD_IDS(type, GROUP)                                                                      \
-    UNROLL                                                                                         \
-    for (u32 k = 0; k < TILE; k++)                                                                 \
-    t->group[k] = GROUP(((const GLOBAL type *)ids)[first + k * BLOCK])
-
-__device__ u32 load_group(const GLOBAL u8 *ids, u32 type, u64 i) {
-    switch (type) {
-    case I8:
-        return (u32)(i32)((const GLOBAL i8 *)ids)[i];
-    case U8:
-        return ids[i];
-    case I16:
-        return (u32)(i32)((const GLOBAL i16 *)ids)[i];
-    case U16:
-        return ((const GLOBAL u16 *)ids)[i];
-    case I32:
-    case U32:
-        return ((const GLOBAL u32 *)ids)[i];
-    default:
-        return group_of(((const GLOBAL i64 *)ids)[i]);
-    }
-}
-
-/* Loads a tile of which the thread's first element is number `first`. In the work it says which id, if one is wrong. */
-INLINED void load_tile(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
-                       GLOBAL u64 *work, const groups_plan *p, u64 first, tile *t) {
-    const GLOBAL element *from = x + (p->x + (i64)first);
-    const u32 checks = !p->skip_outside;
-    u32 outside = NO_GROUP; /* which element of the thread's is, at least */
-    if (first + (TILE - 1) * BLOCK < p->n && !p->masked) {
-        UNROLL
-        for (u32 k = 0; k < TILE; k++)
-            t->e[k] = from[k * BLOCK];
-        if (p->ids == I32 || p->ids == U32)
-            LOAD_IDS(u32, (u32));
-        else if (p->ids == I64 || p->ids == U64)
-            LOAD_IDS(i64, group_of);
-        else
-            UNROLL
-        for (u32 k = 0; k < TILE; k++)
-            t->group[k] = load_group(ids, p->ids, first + k * BLOCK);
-        UNROLL
-        for (u32 k = TILE; k-- > 0;)
-            outside = t->group[k] >= (u32)p->count ? k : outside;
-    } else {
-        UNROLL
-        for (u32 k = 0; k < TILE; k++) {
-            const u64 i = first + k * BLOCK;
-            t->e[k] = 0;
-            t->group[k] = NO_GROUP;
-            if (i >= p->n || (p->masked && !mask[p->mask + (i64)i])) continue;
-            t->e[k] = from[k * BLOCK];
-            t->group[k] = load_group(ids, p->ids, i);
-            if (t->group[k] >= (u32)p->count && k < outside) outside = k;
-        }
-    }
-    if (outside != NO_GROUP && checks) note_least(&work[PARTS_BAD], first + outside * BLOCK);
 }
 
 /* ---- Kernels ------------------------------------------------------------------------------------------ */
@@ -486,15 +411,6 @@ PURE u64 digits_mean(const u32 *digit, i32 top, u32 negative, u64 n, u32 to) {
 
 #endif
 
-__device__ void store_bits(GLOBAL u8 *to, u32 width, i64 i, u64 bits) {
-    if (width == 64)
-        ((GLOBAL u64 *)to)[i] = bits;
-    else if (width == 32)
-        ((GLOBAL u32 *)to)[i] = (u32)bits;
-    else
-        ((GLOBAL u16 *)to)[i] = (u16)bits;
-}
-
 KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
     const u64 step = (u64)gridDim.x * BLOCK;
     if (read_word(&work[PARTS_BAD]) != ~(u64)0) return;
@@ -539,7 +455,8 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
 #else
             const u64 bits = mean ? 0 : low; /* there are no means of integers here */
 #endif
-            store_bits(out + plan.out[v], width_of(to), plan.out_first + (i64)i, bits);
+            store_bits(out + plan.out[v] + (plan.out_first + (i64)i) * (width_of(to) / 8),
+                       width_of(to), bits);
         }
     }
 }
@@ -560,9 +477,11 @@ KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mas
             GLOBAL u64 *special = work + plan.records + SPECIAL * plan.count + group;
             if (read_word(special) & PAIR_MIXED || atomicOr(special, (u64)PAIR_MIXED) & PAIR_MIXED)
                 continue;
-            for (u32 v = 0; v < plan.values; v++)
-                store_bits(out + plan.out[v], width_of(plan.value[v] >> 8),
-                           plan.out_first + (i64)group, 0);
+            for (u32 v = 0; v < plan.values; v++) {
+                const u32 width = width_of(plan.value[v] >> 8);
+                store_bits(out + plan.out[v] + (plan.out_first + (i64)group) * (width / 8), width,
+                           0);
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 /*
- * groups.h - the argument of the kernels that reduce groups whose ids come in any order (groups.cu). Kernels and the host
- * read it alike.
+ * groups.h - the argument of the kernels that reduce groups whose ids come in any order (groups.cu, group_ends.cu). Kernels
+ * and the host read it alike.
  *
  * Whoever includes this has defined u32, u64 and i64, and included plan.h.
  */
 #ifndef TALLY_GROUPS_H
 #define TALLY_GROUPS_H
 
-#define GROUPS_VALUES 2     /* at most */
+#define GROUPS_VALUES 4     /* at most */
 #define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
 
 /* Words of a group's record, but for two, and cells of one copy, but for one (groups.cu). */
@@ -28,6 +28,7 @@ typedef struct groups_plan {
     u32 masked, skip_outside;
     u32 counted; /* elements are counted, too, for means */
     u32 copies;  /* of a group's cells in shared memory, a power of two; lanes share them out */
+    u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
 } groups_plan;
 
 #endif

@@ -140,7 +140,9 @@ def test_many_columns(device):
 COLUMN_PROBLEMS = [t.Problem("sum", type) for type in t.TYPES] + [
     t.Problem("mean", "f32", also=["sum"]), t.Problem("mean", "f64"), t.Problem("mean", "bf16", out="f64"),
     t.Problem("sum", "f64", out="f16"), t.Problem("minmax", "f32"), t.Problem("minmax", "i8")] + [
-    t.Problem(op, type) for op in ("min", "max", "argmin", "argmax") for type in ("f16", "f32", "f64", "i16", "u32", "i64")]
+    t.Problem(op, type) for op in ("min", "max", "argmin", "argmax") for type in ("f16", "f32", "f64", "i16", "u32", "i64")] + [
+    t.Problem(op, type, ddof=1) for op in ("var", "std", "sumsq", "norm2") for type in ("f16", "bf16", "f32", "f64")] + [
+    t.Problem("var", "f32", also=["mean", "sum"], ddof=0.5), t.Problem("std", "f64", also=["norm2"]), t.Problem("var", "f32", out="f64")]
 COLUMNS = [*range(2, 18), 31, 32, 33, 63, 100, 128, 257, 1000]
 
 
@@ -159,7 +161,7 @@ def test_columns(device):
     """Every number of columns, in tiles of every form; starts that are no multiples of 16 bytes; slabs of them."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
     cases = [(problem, columns) for problem in COLUMN_PROBLEMS for columns in COLUMNS]
-    for problem, columns in py.sample(cases, 8 if is_slow(device) else 60):
+    for problem, columns in py.sample(cases, 12 if is_slow(device) else 120):
         rows = py.choice([1, 2, 3, 4, 5, 7, 8, 9, 40] if is_slow(device) else [1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 300, 2500])
         slabs, cut, kind = py.choice([1, 1, 2, 5]), py.choice([0, 0, 1, 3]), py.choice(KINDS)
         x = columns_of(problem.type, slabs * rows, columns + cut, rng, kind).reshape(slabs, rows, columns + cut)[:, :, cut:]
@@ -362,13 +364,15 @@ def test_many_groups(device):
 
 
 def test_unordered_groups(device):
-    """Sums and means by ids in any order: few groups, whose digits a block keeps, and many; all elements in one, empty
+    """Sums, means, extremes and counts by ids in any order: few groups, whose digits a block keeps, and many; all elements in one, empty
     ones; what does not fit a window, specials, zeros of both signs, what does not fit its type."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
     problems = [t.Problem("sum", type) for type in t.TYPES] + [
-        t.Problem(op, type, out=out) for op in ("sum", "mean") for type in ("f16", "bf16", "f32", "f64") for out in ("f32", "f64")]
+        t.Problem(op, type, out=out) for op in ("sum", "mean") for type in ("f16", "bf16", "f32", "f64") for out in ("f32", "f64")] + [
+        t.Problem(op, type) for op in ("min", "max", "minmax", "argmin", "argmax", "count", "nonzero", "any", "all")
+        for type in t.TYPES] + [t.Problem("any", "f32", also=["all", "count"]), t.Problem("argmax", "i16", also=["max"])]
     cases = [(problem, groups, kind) for problem in problems for groups in (1, 2, 10, 33, 1000, 3009, 4011, 6000) for kind in KINDS]
-    for problem, groups, kind in py.sample(cases, 6 if is_slow(device) else 100):
+    for problem, groups, kind in py.sample(cases, 12 if is_slow(device) else 200):
         n = py.choice([1, 255, 256, 257, 2500]) if is_slow(device) else py.choice([1, 257, 20000, 70001])
         x = elements(problem.type, n, rng, kind)
         ids = rng.integers(0, groups, n) if py.random() < 0.8 else np.full(n, groups - 1)

@@ -1,0 +1,20 @@
+/*
+ * store.h - how a value's bits are written where results are.
+ *
+ * Whoever includes this has included kernel.h.
+ */
+#ifndef TALLY_STORE_H
+#define TALLY_STORE_H
+
+__device__ void store_bits(GLOBAL u8 *to, u32 width, u64 bits) {
+    if (width == 64)
+        *(GLOBAL u64 *)to = bits;
+    else if (width == 32)
+        *(GLOBAL u32 *)to = (u32)bits;
+    else if (width == 16)
+        *(GLOBAL u16 *)to = (u16)bits;
+    else
+        *to = (u8)bits;
+}
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * group_ends.h - after group_ends.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL5(many, const element *, const u8 *, const u8 *, u64 *, groups_plan);
+MODEL_KERNEL5(few, const element *, const u8 *, const u8 *, u64 *, groups_plan);
+MODEL_KERNEL3(lower_groups, u64 *, u8 *, groups_plan);
+
+static const model_kernel *const kernels[] = {&many_kernel, &few_kernel, &lower_groups_kernel,
+                                              NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
