@@ -288,6 +288,9 @@ template <typename item> static void all(int power, const char *type) {
     all_rows("variance", TALLY_VAR, x, power);
     all_rows("2-norm", TALLY_NORM2, x, power);
     for (int length = 2; length < power; length += 8)
+        axis("variance, columns of 2^" + std::to_string(length), TALLY_VAR, x, (size_t)1 << length,
+             n >> length, 0);
+    for (int length = 2; length < power; length += 8)
         even_segments("variance", TALLY_VAR, x, n, length, false);
     std::vector<long long> giant = even(n / 1024, 4), empty, mixed = {0};
     giant.back() = (long long)n - 7;
@@ -307,7 +310,8 @@ template <typename item> static void all(int power, const char *type) {
     for (size_t count : {1000, 1000000})
         groups(x, n, count, true);
     groups(x, n, 1000, true, TALLY_VAR);
-    groups(x, n, 1000, false, TALLY_MAX);
+    for (size_t count : {10, 1000, 1000000})
+        groups(x, n, count, false, TALLY_MAX);
     for (data kind : {UNIFORM, LOG_UNIFORM}) {
         fill<<<4096, 256, 0, stream>>>(x, n, kind);
         for (int length = 2; length < power; length += 4)

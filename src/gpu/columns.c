@@ -19,13 +19,13 @@ struct columns_layout {
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
-enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
+enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
 
 /* How columns are folded: a define of kernels/columns.cu, for problems of exactly these parts. */
 static const struct fold {
     unsigned parts,
-        extremes;    /* of the latter only whether both ends, and whether an index is wanted */
-    int types;       /* BY_SIZE: of integers their size is all that counts */
+        extremes; /* of the latter only whether both ends, and whether an index is wanted */
+    int types; /* BY_SIZE: of integers their size is all that counts; SHORT: not of f64, of whose squares two doubles hold few */
     unsigned words;  /* of a state */
     unsigned blocks; /* that a multiprocessor has at once */
     size_t count;
@@ -40,14 +40,14 @@ static const struct fold {
      {"FOLD_SUM", "OP_SUM"}},
     {PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES),
      0,
-     FLOATS,
+     FLOATS | SHORT,
      5,
      GPU_PRODUCT_BLOCKS_A_UNIT,
      2,
      {"FOLD_MOMENTS", "OP_SUM"}},
     {PART_BIT(PART_SQUARES),
      0,
-     FLOATS,
+     FLOATS | SHORT,
      5,
      GPU_PRODUCT_BLOCKS_A_UNIT,
      2,
@@ -108,6 +108,7 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
         const struct fold *f = &folds[l->fold];
         if (f->parts != p->parts || f->extremes != problem_ends(p)) continue;
         if (!(f->types & (floats ? FLOATS : INTEGERS))) continue;
+        if (f->types & SHORT && p->type == TALLY_F64) continue;
         l->type = !floats && f->types & BY_SIZE ? by_size[type_size(p->type)] : p->type;
         return true;
     }
