@@ -31,11 +31,11 @@ _Static_assert((int)PLAN_PARTS == (int)PARTS && (int)PLAN_SUM == (int)PART_SUM &
                "plan.h");
 _Static_assert(PLAN_VALUES == TALLY_VALUES_MAX, "plan.h");
 _Static_assert(sizeof(tally_result) == 16, "two words");
-_Static_assert(LAUNCH_HEAD >= 1 + WIDE_FLOAT_LIMBS + FLOAT_COUNTS, "queue.h");
+_Static_assert(LAUNCH_HEAD >= 1 + WIDE_FLOAT_LIMBS + FLOAT_COUNTS + SUM_MEETING_WORDS, "queue.h");
 
 /* Four sums of floats, two of them wide, and all parts else have a record in the head, with a counter each. */
 _Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS) + 1 + 2 + 5 +
-                                1 + 1 + PARTS,
+                                1 + 1 + PARTS + 4 * SUM_MEETING_WORDS,
                "queue.h");
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
@@ -204,6 +204,11 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
     uint64_t most = blocks_at_once(queue, p, r);
     if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r)) /* so many rounds of them */
         most *= tiles / GPU_TILES_A_BLOCK / most + 1;
+    if (recipe_has_limbs(r)) {
+        const uint64_t limit = SUM_THREADS_MOST / queue->block;
+        if (most > limit) most = limit;
+        if (most > SUM_BLOCKS_MOST) most = SUM_BLOCKS_MOST;
+    }
     return tiles == 0 ? 1 : tiles < most ? (unsigned)tiles : (unsigned)most;
 }
 
@@ -232,7 +237,7 @@ static size_t values_bytes(const struct problem *p, uint64_t n) {
 static uint64_t board_words(const struct queue *queue, const struct problem *p,
                             const struct recipe *r, uint64_t n, uint64_t record) {
     const unsigned least = blocks_at_once(queue, p, r), blocks = grid_for(queue, p, r, n);
-    return (recipe_has_limbs(r) ? SUM_BOARD_WORDS : record) * (blocks > least ? blocks : least);
+    return recipe_has_limbs(r) ? 0 : record * (blocks > least ? blocks : least);
 }
 
 /* Lays out the work for n elements or fewer; the tree's values with it or, for 0, without. */
@@ -251,7 +256,7 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
                 out->at[part] = out->head + 1 + (uint32_t)words;
                 words += record_words(p, (enum part)part);
             }
-        out->head += 1 + (uint32_t)words;
+        out->head += 1 + (uint32_t)words + (recipe_has_limbs(r) ? SUM_MEETING_WORDS : 0);
         behind += board_words(queue, p, r, n, words);
     }
     out->tree = 8 * behind;

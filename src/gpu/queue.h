@@ -25,10 +25,10 @@
 #include <stdbool.h>
 
 /* Words of the head: more than one of each recipe's need (queue.c). */
-#define WORK_HEAD 448
+#define WORK_HEAD 512
 
 #define HEADS       1024 /* workspaces whose heads are the queue's */
-#define LAUNCH_HEAD 144  /* of each: one launch's, of one part */
+#define LAUNCH_HEAD 160  /* of each: one launch's, of one part */
 
 struct layout {
     unsigned launches;

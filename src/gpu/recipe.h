@@ -25,7 +25,8 @@ struct recipe {
 unsigned recipe_choose(const struct problem *p, const struct recipe *out[PARTS]);
 /* The row's number. */
 unsigned recipe_number(const struct recipe *r);
-/* Whether its blocks meet limb by limb in one record, and not on a board (kernels/records.h). */
+/* Whether it is an exact sum of floats: its blocks meet limb by limb in one record, or in words that count
+ * (kernels/sum.cu), and not on a board (kernels/records.h). */
 int recipe_has_limbs(const struct recipe *r);
 /* The same, and its threads need the registers of GPU_PRODUCT_BLOCKS_A_UNIT (kernels/tuning.h): its terms are products
  * that are computed with as doubles (kernels/lift.h), or it is two sums at once. */

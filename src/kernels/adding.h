@@ -293,6 +293,29 @@ INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     return choose_window((raw)block_most((u32)(most >> below), warps, exchange) << below);
 }
 
+/* The largest of SAMPLE terms, at equal distances in the whole array: the upper 32 bits of its magnitude, for threads of the
+ * block's first warp, of which each looks at some. Infinities and NaNs count as nothing. */
+#define SAMPLE 32u
+INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
+    u32 most = 0;
+#if !ONE_WINDOW
+    const u32 lanes = BLOCK < WARP ? BLOCK : WARP, below = 8 * (u32)sizeof(raw) - 32;
+    const u64 apart = n / SAMPLE;
+    if (threadIdx.x >= lanes) return 0;
+    for (u32 i = threadIdx.x; i < SAMPLE; i += lanes) {
+        const u64 at = apart ? i * apart : i;
+        if (at >= n) break;
+#if defined(PAIRS)
+        const raw m = magnitude_bits(lift(widen(x[at]), widen(y[at])));
+#else
+        const raw m = magnitude_bits(lift(widen(x[at]), widen(x[at])));
+#endif
+        if (m >> MANTISSA != FIELD_MAX && (u32)(m >> below) > most) most = (u32)(m >> below);
+    }
+#endif
+    return most;
+}
+
 /* This thread's part of the block's i-th tile; of its loose elements, where it has no other. Those are filled up
  * with -0, or with pairs whose product is that. */
 INLINED void load_any(input *t, const GLOBAL element *x, const GLOBAL element *y, share s, u32 i) {

@@ -2,13 +2,15 @@
  * sum - the exact sum of f16, bf16, f32 or f64: of elements, or with a LIFT_... of lift.h of their magnitudes or
  * squares, or of products of elements of two arrays.
  *
- * Each thread adds its tiles to totals, or to its lane's sum (adding.h). Blocks meet on a board: each
- * writes its threads' totals there, with the window that they are for. The last block adds them up and rounds. What has
- * gone to superaccumulators meets limb by limb in the launch's head; so does everything where no value is asked for
- * (request.h).
+ * Each thread adds its tiles to totals, or to its lane's sum (adding.h). All blocks have the same window, found from a sample
+ * of the whole array, so that their totals are simply added up, by atomic additions to a few words. Each of these words
+ * counts the additions as well: the one that finds all others counted knows the word's total at once, and nothing has to be
+ * written, waited for and read again. The last block rounds. A block whose first tiles do not fit that window has
+ * one of its own, and its totals go to its superaccumulator. What has gone to superaccumulators meets limb by limb in the
+ * launch's head; so does everything where no value is asked for (request.h).
  *
- * The head: [0] is the counter; [1 + i] limb i of the total; behind the limbs how many terms were NaN, +infinity and
- * -infinity; and then whether some term was not -0.
+ * The head: [0] is not used; [1 + i] limb i of the total; behind the limbs how many terms were NaN, +infinity and
+ * -infinity; then whether some term was not -0; and then the words that count.
  */
 #if defined(LIFT_PRODUCT)
 #define PAIRS
@@ -24,46 +26,122 @@
 
 #include "adding.h"
 
-/* ---- From totals to the value ------------------------------------------------------------------- */
+/* ---- A block's total in pieces ------------------------------------------------------------------ */
 
-/* The total of all elements as digits that are worth 32 bits each, of the last level's unit, and signed until they are
- * carried.
+/* A level's total is cut into pieces of PIECE_BITS bits, of which the highest has all that is above, with the sign. Behind the
+ * pieces of all levels there is a word more: how many warps have seen a term that is not -0, and, from bit WARPS_LIMBED on,
+ * how many have seen something go to the superaccumulator. As numbers that blocks add up these are 1, and 2^MANY.
  *
- * Bounds. A term has less than 2^(LEVELS * MANTISSA) units, and there are fewer than 2^TERMS_MOST of them (tuning.h):
- * the number fits with its sign. Totals of blocks whose windows differ are brought to the least window by a shift of at
- * most APART bits; they then stay below 2^63, as each element has at most 2^(MANTISSA - 1) units of its level (of
- * doubles' levels: at most 2^20 of the high part, and a block less than 2^32 of the low one). */
-#define APART            12u
-#define DIGITS           ((LEVELS * MANTISSA + TERMS_MOST + (i32)APART + 1 + 31) / 32)
-#define NEARBY(n, apart) ((apart) <= APART && (n) >> (TERMS_MOST - (apart)) == 0)
+ * Bounds. The lower pieces of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most 2^22
+ * units each, or 2^51 of doubles: the highest piece is below 2^31 in magnitude. */
+#define PIECE_BITS    (BLOCK > 256 ? 22u : 24u)
+#define CUTS          ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
+#define PIECES        (CUTS * LEVELS)
+#define MEETING       (PIECES + 1) /* words that count: request.h */
+#define WARPS_LIMBED  16
+#define MANY          24
+#if MEETING > SUM_MEETING_WORDS
+#error "request.h"
+#endif
+#define IS_HIGHEST(i) ((i) % CUTS == CUTS - 1)
 
-/* Adds totals to digits. */
-PURE void add_totals(u64 *digit, const u64 *totals) {
-    UNROLL
-    for (u32 k = 0; k < TOTALS; k++) {
-        const u32 at = (u32)(total_exponent(LEVELS * MANTISSA, k)), i = at / 32, shift = at % 32;
-        const i64 total = (i64)totals[k], above = total >> (32 - shift); /* floor */
-        digit[i] += (u64)total << shift & 0xffffffffu;
-        digit[i + 1] += (u64)above & 0xffffffffu;
-        digit[i + 2] += (u64)(above >> 32);
-    }
+/* Piece i of a thread's totals. */
+PURE u32 piece_of(const u64 *totals, u32 i) {
+    const u32 shift = i % CUTS * PIECE_BITS;
+#if TERM_F64
+    const u64 low = totals[i / CUTS * 2];
+    const i64 high = (i64)(totals[i / CUTS * 2 + 1] + (low >> 32));
+#else
+    const u64 low = totals[i / CUTS];
+    const i64 high = (i64)low >> 32;
+#endif
+    const u32 bits = shift == 0   ? (u32)low
+                     : shift < 32 ? (u32)low >> shift | (u32)high << (32 - shift) % 32
+                                  : (u32)(high >> shift % 32);
+    return IS_HIGHEST(i) ? bits : bits & ((1u << PIECE_BITS) - 1);
 }
 
-/* The totals for a window as the nearest float. */
-PURE u64 round_totals(const u64 *totals, i32 window_exponent, float_format f) {
+/* What a piece counts: multiples of 2 to this. */
+PURE i32 piece_exponent(i32 exponent, u32 i) {
+    return exponent - (i32)(i / CUTS + 1) * MANTISSA + (i32)(i % CUTS) * PIECE_BITS;
+}
+
+/* What a thread has to say, as words that are added up: its pieces, and what it has seen. */
+PURE u32 word_of(const u64 *record, u32 i) {
+    if (i < PIECES) return piece_of(record, i);
+    return (u32)(record[SEEN] & SEEN_MIXED) | (record[SEEN] & SEEN_LIMBS ? 1u << WARPS_LIMBED : 0);
+}
+
+/* A block's words: one for each warp where a warp's lanes can be added up at once, else one for all threads. */
+#define BY_WARPS (WARP_AT_ONCE && BLOCK >= 32)
+#define ROWS     (BY_WARPS ? WARPS : 1)
+
+/* Adds a thread's words to the block's, which are 0 at first. */
+INLINED void add_words(const u64 *record, SHARED u32 *words) {
+#if BY_WARPS
+    u32 sum[MEETING];
+    UNROLL
+    for (u32 i = 0; i < MEETING; i++)
+        sum[i] = __reduce_add_sync(FULL_WARP, word_of(record, i));
+    if (threadIdx.x % WARP == 0) {
+        UNROLL
+        for (u32 i = 0; i < MEETING; i++)
+            words[threadIdx.x / WARP * MEETING + i] = sum[i];
+    }
+#else
+    for (u32 i = 0; i < MEETING; i++)
+        atomicAdd(&words[i], word_of(record, i));
+#endif
+}
+
+/* A block's word. */
+INLINED u32 block_word(const SHARED u32 *words, u32 i) {
+    u32 sum = 0;
+    UNROLL
+    for (u32 k = 0; k < ROWS; k++)
+        sum += words[k * MEETING + i];
+    return sum;
+}
+
+/* A word of the block's as a number: that of a highest piece has a sign. */
+PURE i64 number_of_word(u32 w, u32 i) {
+    if (i == PIECES)
+        return (i64)((w & ((1u << WARPS_LIMBED) - 1)) != 0) +
+               (i64)(w >> WARPS_LIMBED ? 1u << MANY : 0);
+    return IS_HIGHEST(i) ? (i64)(i32)w : (i64)w;
+}
+
+/* ---- From pieces to the value ------------------------------------------------------------------- */
+
+/* The total of all elements as digits that are worth 32 bits each, of the last level's unit.
+ *
+ * Bounds. Each word holds less than 2^47 in magnitude: grids are such that threads and 2^24 for each make no more (queue.c), and
+ * highest pieces of fewer than 2^TERMS_MOST elements are below 2^(TERMS_MOST + 3), and one more for each thread. */
+#define DIGITS (((LEVELS - 1) * MANTISSA + PIECE_BITS * (CUTS - 1) + 48 + 31) / 32)
+
+/* The pieces' total for a window as the nearest float. */
+__device__ u64 round_pieces(const SHARED u64 *total, i32 window_exponent, float_format f) {
     i32 exponent = window_exponent - LEVELS * MANTISSA;
     u64 digit[DIGITS];
+    u64 carry = 0, one;
     UNROLL
     for (u32 k = 0; k < DIGITS; k++)
         digit[k] = 0;
-    add_totals(digit, totals);
     UNROLL
-    for (u32 k = 0; k + 1 < DIGITS; k++) {
-        digit[k + 1] += (u64)((i64)digit[k] >> 32); /* floor */
-        digit[k] &= 0xffffffffu;
+    for (u32 k = 0; k < PIECES; k++) {
+        const u32 at = (u32)piece_exponent(LEVELS * MANTISSA, k), i = at / 32, shift = at % 32;
+        const i64 above = (i64)total[k] >> (32 - shift); /* floor */
+        digit[i] += total[k] << shift & 0xffffffffu;
+        if (i + 1 < DIGITS) digit[i + 1] += (u64)above & 0xffffffffu;
+        if (i + 2 < DIGITS) digit[i + 2] += (u64)(above >> 32);
     }
-    const u32 negative = (i64)digit[DIGITS - 1] < 0;
-    u64 one = negative;
+    UNROLL
+    for (u32 k = 0; k < DIGITS; k++) {
+        digit[k] += carry;
+        carry = (u64)((i64)digit[k] >> 32); /* floor */
+    }
+    const u32 negative = (u32)digit[DIGITS - 1] >> 31;
+    one = negative;
     UNROLL
     for (u32 k = 0; k < DIGITS; k++) { /* the magnitude */
         const u64 d = (u64)(negative ? ~(u32)digit[k] : (u32)digit[k]) + one;
@@ -90,135 +168,89 @@ PURE u64 round_totals(const u64 *totals, i32 window_exponent, float_format f) {
                       exponent + 32 * (DIGITS - 2) - (i32)shift, sticky);
 }
 
-/* ---- How blocks meet ---------------------------------------------------------------------------- */
-
-/* A record on the board: the totals, and behind them what was seen, with the window's exponent above it; that is
- * 0 where the totals are. */
-#if WORDS > SUM_BOARD_WORDS
-#error "request.h"
-#endif
-#define EXPONENT_BIAS  4096u
-#define TOGETHER       (BLOCK > 1 ? 2u : 1u) /* records that a thread has under way at once */
-#define EXPONENT_OF(w) ((u32)((w) >> 32))
-
-PURE u32 is_any(const u64 *totals) {
-    u64 any = 0;
-    UNROLL
-    for (u32 k = 0; k < TOTALS; k++)
-        any |= totals[k];
-    return any != 0;
-}
-
-/* Writes the record of the block, which thread 0 has. */
-INLINED void put_record(GLOBAL u64 *board, u64 *record, i32 exponent) {
-    const u64 above = is_any(record) ? (u64)((u32)exponent + EXPONENT_BIAS) << 32 : 0;
-    UNROLL
-    for (u32 k = 0; k < TOTALS; k++) {
-#if TERM_F64
-        if (k % 2 == 0) { /* the low part keeps 32 bits */
-            record[k + 1] += record[k] >> 32;
-            record[k] &= 0xffffffffu;
-        }
-#endif
-        write_word(&board[(u64)blockIdx.x * WORDS + k], record[k]);
-    }
-    write_word(&board[(u64)blockIdx.x * WORDS + SEEN], above | record[SEEN]);
-}
-
-/* Reads a block's record; all 0 where there is no such block. */
-INLINED void get_record(GLOBAL u64 *board, u64 *record, u32 block) {
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        record[k] = block < gridDim.x ? read_word(&board[(u64)block * WORDS + k]) : 0;
-}
-
-/* Adds a block's totals to a thread's, which are for the window of exponent `least`; where the blocks' windows are
- * too far apart (`limbed`), to the limbs. */
-INLINED void add_record(u64 *totals, u64 *record, u32 least, u32 limbed, SHARED u64 *limbs) {
-    const u32 exponent = EXPONENT_OF(record[SEEN]);
-    totals[SEEN] |= (u32)record[SEEN];
-    if (exponent == 0) return;
-    if (limbed) {
-        flush(record, (i32)(exponent - EXPONENT_BIAS), limbs);
-        totals[SEEN] |= SEEN_LIMBS;
-    } else {
-        UNROLL
-        for (u32 k = 0; k < TOTALS; k++)
-            totals[k] += record[k] << (exponent - least);
-    }
-}
-
-/* The last block's: thread 0 learns what is on the board, as totals for a window of the exponent returned. What did
- * not fit, and what blocks have left in the head, is in the limbs afterwards. `last`: this is that block. */
-INLINED i32 meet(u64 *totals, u64 n, GLOBAL u64 *board, GLOBAL u64 *head, u32 last,
-                 SHARED u64 *limbs, SHARED u64 *warps, SHARED u64 *exchange, SHARED u32 *number) {
-    const u32 step = TOGETHER * BLOCK, blocks = last ? gridDim.x : 0;
-    u64 record[TOGETHER][WORDS];
-    u32 most = 0,
-        over =
-            0; /* over: of what the exponents leave to 2^16, which is greatest for the least of them */
+/* The pieces go to the superaccumulator; by one thread. */
+INLINED void flush_pieces(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs) {
     UNROLL_NOT
-    for (u32 first = 0; first < blocks; first += step) {
-        UNROLL
-        for (u32 j = 0; j < TOGETHER; j++)
-            get_record(board, record[j], first + j * BLOCK + threadIdx.x);
-        UNROLL
-        for (u32 j = 0; j < TOGETHER; j++) {
-            const u32 exponent = EXPONENT_OF(record[j][SEEN]);
-            const u32 left = exponent ? 65536u - exponent : 0;
-            most = exponent > most ? exponent : most;
-            over = left > over ? left : over;
-        }
-    }
-    if (last) clear_limbs(limbs);
-    most = block_most(most, warps, exchange);
-    over = block_most(over, warps + WARPS, exchange);
-    const u32 least = most ? 65536u - over : 0, limbed = !NEARBY(n, most - least);
-
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        totals[k] = 0;
-    UNROLL_NOT
-    for (u32 first = 0; first < blocks; first += step) {
-        UNROLL
-        for (u32 j = 0; j < TOGETHER; j++) {
-            if (blocks > step) /* else it is there */
-                get_record(board, record[j], first + j * BLOCK + threadIdx.x);
-            add_record(totals, record[j], least, limbed, limbs);
-        }
-    }
-    merge_block(totals, warps, exchange);
-    if (threadIdx.x == 0) *number = last && totals[SEEN] & SEEN_LIMBS;
-    __syncthreads();
-    if (*number) collect_limbs(limbs, head + 1);
-    __syncthreads();
-    return (i32)(least - EXPONENT_BIAS);
+    for (u32 i = 0; i < PIECES; i++)
+        if (total[i] != 0) add_limbs(limbs, (i64)total[i], piece_exponent(exponent, i));
 }
 
-/* The sum's bits, by the rules for infinities, NaNs and zeros. */
-INLINED u64 sum_bits(u64 *record, i32 exponent, SHARED u64 *limbs, u64 n, float_format f) {
-    if (n != 0 && !(record[SEEN] & SEEN_MIXED)) return float_sign(f); /* -0 and nothing else */
-    if (!(record[SEEN] & SEEN_LIMBS)) return round_totals(record, exponent, f);
+/* The sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces, and then what has been seen. */
+INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs, u64 n,
+                     float_format f) {
+    const u64 seen = total[PIECES];
+    if (n != 0 && (seen & ((1u << MANY) - 1)) == 0)
+        return float_sign(f); /* -0 and nothing else */
+    if (seen >> MANY == 0) return round_pieces(total, exponent, f);
 
     const u64 plus = limbs[COUNT_PLUS], minus = limbs[COUNT_MINUS];
     if (limbs[COUNT_NANS] || (plus && minus)) return float_nan_bits(f);
     if (plus || minus) return float_infinity_bits(f, minus != 0);
-    if (is_any(record)) flush(record, exponent, limbs);
+    flush_pieces(total, exponent, limbs);
     return round_limbs(limbs, f);
 }
+
+/* ---- How blocks meet ---------------------------------------------------------------------------- */
+
+/* A word that counts: the number of blocks that have added to it in its low bits, their sum above. */
+#define COUNT_BITS 16
+#define COUNT_MASK (((u64)1 << COUNT_BITS) - 1)
+
+/* Where the block `joins` the others, adds its words to those that count, by as many threads; the pieces as 0 where they are
+ * `elsewhere`. Returns whether this is the last block, all threads of which call this: then the sums are in `total`, and
+ * the words that count are 0 again. */
+INLINED u32 meet(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *meeting,
+                 SHARED u64 *total, SHARED u32 *last) {
+    if (!joins && threadIdx.x == 0) *last = 0;
+    for (u32 i = threadIdx.x; joins && i < MEETING; i += BLOCK) {
+        const i64 number = elsewhere && i < PIECES ? 0 : number_of_word(block_word(words, i), i);
+        const u64 mine = (u64)number << COUNT_BITS | 1;
+        total[i] = atomicAdd(&meeting[i], mine) + mine;
+        if (i == PIECES) *last = (total[i] & COUNT_MASK) == gridDim.x;
+    }
+    __syncthreads();
+    if (*last)
+        for (u32 i = threadIdx.x; i < MEETING; i += BLOCK) {
+            u64 w = total[i];
+            while ((w & COUNT_MASK) != gridDim.x) /* other blocks' additions are on their way */
+                w = read_word(&meeting[i]);
+            total[i] = (u64)((i64)w >> COUNT_BITS);
+            write_word(&meeting[i], (u64)0);
+        }
+    return *last;
+}
+
+/* Whether a block tries its first tiles with the common window before it decides on its own. For bf16, whose tiles have the most
+ * elements, the registers do not suffice: there each thread changes its window by itself, as it does for later tiles. */
+#if defined(TYPE_BF16)
+#define TRIES_FIRST 0
+#else
+#define TRIES_FIRST 1
+#endif
+
+BEGINS_EARLY
 
 KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
               GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u32 lane_sums[LANE_SUMS];
-    __shared__ u64 warps[WARPS * WORDS];
+    __shared__ u64 warps[WARPS];
+    __shared__ u64 total[MEETING];
+    __shared__ u32 words[ROWS * MEETING];
+#if TRIES_FIRST || !BY_WARPS
     __shared__ u64 exchange[EXCHANGE];
+#endif
+#if TRIES_FIRST
+    __shared__ u32 unfit;
+#endif
+    __shared__ u32 limbed;
     __shared__ u32 number;
 
+    wait_for_earlier();
     GLOBAL u64 *head = heads + (u32)place;
-    GLOBAL u64 *board = boards + (place >> 32);
     const share s = find_share(x, n);
     const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
+    const u32 below = 8 * (u32)sizeof(raw) - 32;
     u64 record[WORDS];
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
@@ -227,49 +259,108 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     if (n > 0) record[SEEN] = SEEN_MIXED; /* no term is -0 */
 #endif
 
-    input next; /* on its way while another is added */
+    input t, next; /* the next one is on its way while another is added */
     load_any(&next, x, y, s, 0);
+    u32 most = sampled(x, y, n);
     clear_limbs(limbs);
     clear_lane_sums(lane_sums);
-    const window first = block_window(wanted(&next), warps, exchange);
-    adder a = adder_with(first);
-#if BLOCK > 1
-    UNROLL_NOT
-    for (u32 i = 0; i < tiles; i++) {
-        const input t = next;
-        if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
-        add_tile(&t, &a, i, record, limbs, lane_sums);
-    }
-#else
-    for (u32 i = 0; i < tiles; i++) {
-        input t;
-        load_any(&t, x, y, s, i);
-        add_tile(&t, &a, i, record, limbs, lane_sums);
-    }
+    for (u32 i = threadIdx.x; i < ROWS * MEETING; i += BLOCK)
+        words[i] = 0;
+    if (threadIdx.x == 0) limbed = 0;
+#if TRIES_FIRST
+    if (threadIdx.x == 0) unfit = 0;
 #endif
+#if BY_WARPS
+    if (threadIdx.x < WARP) {
+        most = warp_most(most);
+        if (threadIdx.x == 0) warps[0] = most;
+    }
+    __syncthreads();
+    most = (u32)warps[0];
+#else
+    most = block_most(most, warps, exchange);
+#endif
+    const window common = choose_window((raw)most << below); /* of all blocks */
+    window mine = common;                                    /* of this block */
+    adder a = adder_with(common);
 
-    if (a.window.exponent != first.exponent) flush(record, a.window.exponent, limbs);
-    merge_block(record, warps, exchange);
-    collect_lane_sums(lane_sums, limbs);
-    if (threadIdx.x == 0) {
-        if (!request) flush(record, first.exponent, limbs);
-        if (request && !(request & REQUEST_ALONE)) put_record(board, record, first.exponent);
-        number = (record[SEEN] & SEEN_LIMBS) != 0;
-        if (!request && record[SEEN] & SEEN_MIXED) atomicOr(&head[1 + MIXED], (u64)1);
+#if TRIES_FIRST
+    t = next;
+    if (tiles > 1) load_any(&next, x, y, s, 1);
+    if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(&t)) record[SEEN] |= SEEN_MIXED;
+    if (common.sigma == 0 || !extract(&t, common, record)) atomicAdd(&unfit, 1u);
+    __syncthreads();
+    const u32 own = unfit; /* the block has another window */
+    if (UNIFORM(own)) {
+        const window w = block_window(wanted(&t), warps, exchange);
+        if (own) {
+            UNROLL
+            for (u32 k = 0; k < TOTALS; k++)
+                record[k] = 0;
+            mine = w;
+            a = adder_with(w);
+        }
+    }
+    const u32 from = own ? 0 : 1;
+#else
+    const u32 own = 0, from = 0;
+#endif
+    UNROLL_NOT
+    for (u32 i = from; i < tiles; i++) {
+#if BLOCK > 1
+        if (!TRIES_FIRST || i > 0) {
+            t = next;
+            if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
+        }
+#else
+        load_any(&t, x, y, s, i);
+#endif
+        add_tile(&t, &a, i, record, limbs, lane_sums);
+    }
+
+    if (a.window.exponent != mine.exponent) flush(record, a.window.exponent, limbs);
+    if (own) record[SEEN] |= SEEN_LIMBS;
+    if (record[SEEN] & SEEN_LIMBS) atomicAdd(&limbed, 1u);
+    add_words(record, words);
+    __syncthreads();
+    const u32 used = limbed; /* something is in the limbs, or will be */
+    if (UNIFORM(used || !request)) {
+        if (used) collect_lane_sums(lane_sums, limbs);
+        if (threadIdx.x == 0 && (own || !request)) {
+            UNROLL_NOT
+            for (u32 i = 0; i < PIECES; i++)
+                add_limbs(limbs, number_of_word(block_word(words, i), i),
+                          piece_exponent(mine.exponent, i));
+            if (!request && number_of_word(block_word(words, PIECES), PIECES) & 1)
+                atomicOr(&head[1 + MIXED], (u64)1);
+        }
+        __syncthreads();
+        if (!(request & REQUEST_ALONE) && (used || !request)) deliver_limbs(limbs, head + 1);
+        if (!UNIFORM(request)) return;
+        if (used) __threadfence();
+        __syncthreads();
     }
 
     u32 last = 1;
-    i32 exponent = first.exponent;
-    __syncthreads();
     if (UNIFORM(!(request & REQUEST_ALONE))) {
-        if (number) deliver_limbs(limbs, head + 1);
-        if (!UNIFORM(request)) return;
-        __syncthreads();
-        last = is_last_block(head, &number) && request;
+        last = meet(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
         if (!UNIFORM(last)) return;
-        exponent = meet(record, n, board, head, last, limbs, warps, exchange, &number);
+        __syncthreads();
+        const u32 limbs_there = last && total[PIECES] >> MANY != 0;
+        if (UNIFORM(limbs_there)) {
+            __threadfence();
+            if (limbs_there) clear_limbs(limbs);
+            __syncthreads();
+            if (limbs_there) collect_limbs(limbs, head + 1);
+            __syncthreads();
+        }
+    } else {
+        for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+            total[i] = own && i < PIECES ? 0 : (u64)number_of_word(block_word(words, i), i);
+        __syncthreads();
     }
-    if (last && threadIdx.x == 0)
-        put_result(result, request, sum_bits(record, exponent, limbs, n, requested_format(request)),
+    if (last && request && threadIdx.x == 0)
+        put_result(result, request,
+                   sum_bits(total, common.exponent, limbs, n, requested_format(request)),
                    RESULT_OK);
 }
