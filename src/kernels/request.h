@@ -42,9 +42,10 @@
 #define REQUEST_MANTISSA(r) ((r) >> 8 & 255u)
 #define REQUEST_BIAS(r)     ((r) >> 16 & 2047u)
 
-#define SUM_THREADS_MOST  (1u << 23) /* of a grid of sum.cu */
-#define SUM_BLOCKS_MOST   (1u << 15)
-#define SUM_MEETING_WORDS 16 /* of a launch's head, behind its record, of an exact sum (sum.cu), at most */
+#define SUM_THREADS_MOST (1u << 23) /* of a grid of sum.cu */
+#define SUM_BLOCKS_MOST  (1u << 15)
+#define SUM_MEETING_WORDS                                                                          \
+    16 /* of a launch's head, behind its record, of an exact sum (sum.cu), at most */
 
 #define RESULT_OK      0u /* TALLY_OK */
 #define RESULT_NONE    1u /* TALLY_EINVAL: the index of an extreme of no elements */

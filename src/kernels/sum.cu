@@ -34,12 +34,12 @@
  *
  * Bounds. The lower pieces of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most 2^22
  * units each, or 2^51 of doubles: the highest piece is below 2^31 in magnitude. */
-#define PIECE_BITS    (BLOCK > 256 ? 22u : 24u)
-#define CUTS          ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
-#define PIECES        (CUTS * LEVELS)
-#define MEETING       (PIECES + 1) /* words that count: request.h */
-#define WARPS_LIMBED  16
-#define MANY          24
+#define PIECE_BITS   (BLOCK > 256 ? 22u : 24u)
+#define CUTS         ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
+#define PIECES       (CUTS * LEVELS)
+#define MEETING      (PIECES + 1) /* words that count: request.h */
+#define WARPS_LIMBED 16
+#define MANY         24
 #if MEETING > SUM_MEETING_WORDS
 #error "request.h"
 #endif
@@ -179,8 +179,7 @@ INLINED void flush_pieces(const SHARED u64 *total, i32 exponent, SHARED u64 *lim
 INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs, u64 n,
                      float_format f) {
     const u64 seen = total[PIECES];
-    if (n != 0 && (seen & ((1u << MANY) - 1)) == 0)
-        return float_sign(f); /* -0 and nothing else */
+    if (n != 0 && (seen & ((1u << MANY) - 1)) == 0) return float_sign(f); /* -0 and nothing else */
     if (seen >> MANY == 0) return round_pieces(total, exponent, f);
 
     const u64 plus = limbs[COUNT_PLUS], minus = limbs[COUNT_MINUS];
