@@ -10,7 +10,7 @@ import pytest
 import data
 import oracle
 import tally
-from conftest import SPECS, open_device
+from conftest import SPECS, is_slow, open_device
 from oracle import ANY_FLOAT
 from tally import DTYPE, FLOATS, INTS, NOBODY, SIZE, STATISTICS, TYPES
 
@@ -43,7 +43,7 @@ def kinds(type_):
 
 def lengths(device, type_):
     tile = 16384 // SIZE[type_]
-    if device.spec == "model":
+    if is_slow(device.spec):
         return [1, 17, 257, tile + 1]
     return [1, 2, 17, 257, 1023, tile - 1, tile + 1, 3 * tile + 5] + \
         ([(5 << 18) // SIZE[type_]] if "threads=3" in device.spec else [])
@@ -75,7 +75,7 @@ def test_specials(device, op, type_):
     inf, sign = oracle.INF[type_], oracle.SIGN[type_]
     some = [0, sign, oracle.ONE[type_], inf, inf | sign, inf | 1, 1, inf - 1]
     g = data.rng(f"device specials {op} {type_}")
-    for n in (1, 2, 3, 300) if device.spec == "model" else (1, 2, 3, 40, 300, 9000):
+    for n in (1, 2, 3, 300) if is_slow(device.spec) else (1, 2, 3, 40, 300, 9000):
         for base in (0, sign, oracle.ONE[type_]):
             for a in some:
                 raw = np.full(n, base, DTYPE[type_])
@@ -104,7 +104,7 @@ def test_several_values(device, type_):
 def test_states_fed_by_a_device(device, type_):
     """In pieces, some by the device and some by the calling thread; the bytes are one array's."""
     g = data.rng("device states " + type_)
-    n = 3000 if device.spec == "model" else 70_001
+    n = 3000 if is_slow(device.spec) else 70_001
     for op in STATISTICS:
         x = data.make(g, "normal" if type_ in FLOATS else "full", type_, n)
         y = data.make(g, "normal" if type_ in FLOATS else "full", type_, n) if op == "dot" else None

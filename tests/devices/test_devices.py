@@ -14,15 +14,15 @@ import pytest
 import data
 import oracle
 import tally
-from conftest import open_device
+from conftest import is_slow, open_device
 from tally import DTYPE, FLOATS, NOBODY, OPS, SIZE, TYPES
 
 
 def lengths(device, type_):
-    """Few on the model, where time is dear; block tiles are 16 KiB and less."""
+    """Few where the model computes, as time is dear there; block tiles are 16 KiB and less."""
     tile = 16384 // SIZE[type_]
     small = [1, 2, 15, 16, 17, 255, 256, 257, 1023]
-    if device.spec == "model":
+    if is_slow(device.spec):
         return [1, 17, 257, tile + 1, 2 * tile + 77]
     return small + [tile - 1, tile, tile + 1, 3 * tile + 5, 100003]
 
@@ -90,7 +90,7 @@ def test_nothing(device):
 def test_states(device):
     """However a state's food is cut, also within leaves and within a device's subtrees."""
     g = data.rng("streams")
-    n = 30000 if device.spec == "model" else 4096 * 1024 + 60000
+    n = 30000 if is_slow(device.spec) else 4096 * 1024 + 60000
     for op, type_ in (("sum", "f32"), ("prod", "f32"), ("max", "f64"), ("sum", "i64")):
         raw = data.make(g, "near-one", type_, n) if type_ in FLOATS else \
             data.make(g, "small", type_, n)

@@ -63,7 +63,7 @@ def test_lengths(n):
         check(ladder("-n", n, "--dtype", dtype, "--finish", FINISHES[(n + i) % 3], "--block", 64, **QUICK))
 
 
-@pytest.mark.parametrize("dtype,finish", [("f32", f) for f in FINISHES] + [("f64", "relaunch"), ("i32", "atomic"), ("u8", "host")])
+@pytest.mark.parametrize("dtype,finish", [("f32", "atomic"), ("f64", "relaunch"), ("u8", "host")])
 def test_millions(dtype, finish):
     rows = check(ladder("-n", 3_000_017, "--dtype", dtype, "--finish", finish))
     assert rows[-1]["name"] == "tally" and rows[-1]["ulp_error"] == 0
