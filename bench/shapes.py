@@ -1,4 +1,4 @@
-"""Reductions in parts, beside NumPy's, in GB/s of the bytes that have to be read.
+"""Reductions in parts, beside NumPy's, in GB/s of the bytes of elements, offsets, ids and results: what is read and what is written.
 
     /usr/bin/python3 bench/shapes.py [--n LOG2] [--runs R] [--only TEXT] [--types T,T]
 """
@@ -64,6 +64,11 @@ def shaped(problem, shape, x, count, y=None):
         t.lib.tally_reduce_shaped(device, problem.c, shape, t.address(x), t.address(y), pointers))
 
 
+def written(problem, count):
+    """The bytes of so many results."""
+    return count * sum(t.SIZE[name] for name in problem.types)
+
+
 def row(name, bytes_, call, numpy_call):
     if options.only not in name:
         return
@@ -84,13 +89,14 @@ for type in options.types.split(","):
         for axis in (0, 1):
             for op in ("sum", "mean", "max", "argmax", "var"):
                 problem = t.Problem(op, type)
-                row(f"{type} {op} {dims} axis {axis}", a.nbytes,
+                row(f"{type} {op} {dims} axis {axis}", a.nbytes + written(problem, dims[1 - axis]),
                     shaped(problem, t.axes_shape(a, [axis]), a, dims[1 - axis]),
                     lambda: NUMPY[op](a, axis=axis))
     for length in (4, 16, 64, 256, 4096, 65536, 1 << 20):
         offsets = np.arange(0, N + 1, length)
-        row(f"{type} sum segments of {length}", x.nbytes + offsets.nbytes,
-            shaped(t.Problem("sum", type), t.segments_shape(N, offsets), x, len(offsets) - 1),
+        problem = t.Problem("sum", type)
+        row(f"{type} sum segments of {length}", x.nbytes + offsets.nbytes + written(problem, len(offsets) - 1),
+            shaped(problem, t.segments_shape(N, offsets), x, len(offsets) - 1),
             lambda: np.add.reduceat(x, offsets[:-1]))
     skews = {"random, mean 16": np.sort(rng.integers(0, N, N // 16)),
              "zipf": np.cumsum(np.minimum(rng.zipf(1.5, N // 64), 1 << 16)),
@@ -99,8 +105,9 @@ for type in options.types.split(","):
     for name, offsets in skews.items():
         offsets = np.unique(offsets) if name == "zipf" else offsets
         offsets = np.ascontiguousarray(np.concatenate([[0], offsets[offsets <= N], [N]]).astype(np.int64))
-        row(f"{type} sum segments, {name}", x.nbytes + offsets.nbytes,
-            shaped(t.Problem("sum", type), t.segments_shape(N, offsets), x, len(offsets) - 1), None)
+        problem = t.Problem("sum", type)
+        row(f"{type} sum segments, {name}", x.nbytes + offsets.nbytes + written(problem, len(offsets) - 1),
+            shaped(problem, t.segments_shape(N, offsets), x, len(offsets) - 1), None)
     for groups in (10, 1000, 100000):
         ids = rng.integers(0, groups, N)
         for op in ("sum", "max"):

@@ -1,142 +1,104 @@
 /*
- * bins.h - exact sums of wild data: one bin for every exponent.
+ * bins.h - exact sums of wild data: a bin for every sign and exponent.
  *
  * A template with the parameters of extract.h. Numbers of one exponent are integers on one scale, so
- * each is added to its exponent's bin, a signed 64-bit integer; the bins are emptied into the
+ * each is added to its exponent's word (exponents.h); these are emptied into the
  * superaccumulator at the end (after the "large superaccumulator" of Neal 2015). That takes about the
  * same few steps a number whatever the exponents are: slower than extraction where that works, never
  * slower than this.
  *
- * A vector of numbers is split into bins and signed mantissas while the one before it is added, number by number:
- * one load, add and store. A bin of doubles that leaves 64 bits says so by the overflow flag, and the 2^64 it
- * is then short of (or over) goes to the superaccumulator at once. What is no finite number goes to a last bin
- * that nobody reads, and is counted.
+ * Where a term is the element itself (PLAIN), its bits are read where they lie; else terms are made some hundred at a
+ * time, by vectors.
  */
 
-#ifndef BINS_WAITING
-#define BINS_WAITING 8
+#include "cpu/exponents.h"
 
-/* Adds v to *sum and says whether that left 64 bits. */
-ALWAYS_INLINE int adds_over(int64_t *sum, int64_t v) {
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-    /* One instruction where compilers load, add and store. */
-    __asm__ goto("addq %1, %0\n\tjo %l2" : : "m"(*sum), "r"(v) : "cc", "memory" : over);
-    return 0;
-over:
-    return 1;
-#else
-    return __builtin_expect(__builtin_add_overflow(*sum, v, sum), 0);
-#endif
-}
-#endif
-
-#define EXPONENTS ((WORD)2 * HIGHEST + 2) /* values of the exponent field */
-
-/* A vector of terms, split: into bins and signed mantissas. */
-struct PART(split) {
-    WORD bin[LANES(REAL)];
-    INT part[LANES(REAL)];
-};
+#define TERMS_AT_ONCE 256
 
 struct BINS {
     int used;
-    unsigned next;                /* the place in `waiting` that is written next */
-    int64_t sum[2 * HIGHEST + 2]; /* by exponent field */
-    /* Vectors that have been split and are yet to be added: far enough back for what has been stored lane by
-     * lane to be read so. */
-    struct PART(split) waiting[BINS_WAITING];
+    size_t numbers; /* that have been added since they were emptied */
+    __int128 least; /* the sum of numbers of exponent field 0, of doubles */
+    struct PART(exponents) words;
 };
 
-/* The exponent of the unit of the numbers whose exponent field is `field`. */
-static int PART(unit)(int field) {
-    return LOWEST + (field > 0 ? field - 1 : 0);
-}
-
-/* Counts the infinities and NaNs among n terms. */
-static void PART(count_specials)(const ELEMENT *x, const ELEMENT *y, size_t n,
-                                 struct exact_sum *s) {
-    const WORD infinity = (EXPONENTS - 1) << MANTISSA;
-    for (size_t i = 0; i < n; i++) {
-        const WORD bits = PART(word)(x + i, y + i);
-        if ((bits & infinity) != infinity) continue;
-        if ((bits & (((WORD)1 << MANTISSA) - 1)) != 0)
-            s->nans++;
-        else if (bits == infinity)
-            s->plus++;
-        else
-            s->minus++;
-    }
-}
-
-/* Splits a vector of terms; the sign bits of the result say in which lanes is no finite number. */
-ALWAYS_INLINE VWORD PART(split)(const ELEMENT *p, const ELEMENT *q, struct PART(split) * to) {
-    VWORD bits = (VWORD)PART(term)(p, q);
-    VWORD field = (bits >> MANTISSA) & (EXPONENTS - 1);
-    VWORD implicit = (VWORD)(field != 0) & ((WORD)1 << MANTISSA);
-    VWORD mantissa = (bits & (((WORD)1 << MANTISSA) - 1)) | implicit;
-    VWORD minus = 0 - (bits >> (8 * sizeof(WORD) - 1)); /* all ones where negative */
-    mantissa = (mantissa ^ minus) - minus;
-    memcpy(to->bin, &field, sizeof field);
-    memcpy(to->part, &mantissa, sizeof mantissa);
-    return (bits & (WORD)~HALF_RANGE) + ((WORD)1 << MANTISSA);
-}
-
-/* Mends a bin that has left 64 bits when v was added. */
-static __attribute__((noinline, cold)) void PART(carry)(WORD bin, INT v, struct exact_sum *s) {
-    if (bin == EXPONENTS - 1) return;
-    superacc_add(exact_sum_limbs(s), v < 0 ? -((__int128)1 << 64) : (__int128)1 << 64,
-                 PART(unit)((int)bin));
-}
-
-ALWAYS_INLINE void PART(add_split)(struct BINS *b, const struct PART(split) * v,
-                                   struct exact_sum *s) {
-#ifndef __clang__ /* which says that it cannot, at -O1 */
-#pragma GCC unroll 16
+#if MANTISSA > 32
+_Static_assert(CHUNK <= 2048, "in a chunk, 64 bits hold a sum of mantissas below 2^53");
+#else
+_Static_assert(CHUNK <= EXPONENTS_MOST, "a chunk can be added to words that are empty");
 #endif
-    for (size_t i = 0; i < LANES(REAL); i++) {
-        int64_t *sum = &b->sum[v->bin[i]];
-        if (MANTISSA < 32) /* 2^39 of them fit, and a fold has FOLD_MAX at most */
-            *sum += v->part[i];
-        else if (adds_over(sum, (int64_t)v->part[i]))
-            PART(carry)(v->bin[i], v->part[i], s);
-    }
-}
 
 static void PART(empty)(struct BINS *b, struct exact_sum *s) {
-    if (!b->used) return;
-    for (size_t i = 0; i < BINS_WAITING; i++)
-        PART(add_split)(b, &b->waiting[i], s);
-    struct superacc *limbs = exact_sum_limbs(s);
-    for (int e = 0; e < (int)EXPONENTS - 1; e++)
-        if (b->sum[e] != 0) superacc_add(limbs, b->sum[e], PART(unit)(e));
+    if (b->used) PART(hand_words_over)(&b->words, b->least, s);
     b->used = 0;
 }
 
+/* Takes the sum of the numbers of exponent field 0 out of its words: those of a chunk, n terms, in which there are some. */
+static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELEMENT *x,
+                                                       const ELEMENT *y, size_t n) {
+    uint64_t *const word = b->words.word;
+    const VWORD field = (VWORD){0} + ((FIELDS - 1) << MANTISSA);
+    VINT lanes = {0};
+    size_t i = 0;
+    for (; i + LANES(REAL) <= n; i += LANES(REAL)) {
+        const VWORD bits = (VWORD)PART(term)(x + i, y + i);
+        lanes += (VINT)((bits & field) == 0) & (((VINT)bits >> (8 * sizeof(WORD) - 1)) | 1);
+    }
+    int64_t count = 0; /* of positive ones more than of negative ones */
+    for (size_t k = 0; k < LANES(REAL); k++)
+        count += lanes[k];
+    for (; i < n; i++) {
+        const WORD bits = PART(word)(x + i, y + i);
+        if (((bits >> MANTISSA) & (FIELDS - 1)) == 0)
+            count += bits >> (8 * sizeof(WORD) - 1) ? -1 : 1;
+    }
+    b->least += (__int128)word[0] - (__int128)word[FIELDS] - (__int128)count * (__int128)IMPLICIT;
+    word[0] = word[FIELDS] = 0;
+}
+
+/* Adds n <= CHUNK terms. */
 static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                                 size_t n, struct exact_sum *s) {
-    const size_t vectors = n / LANES(REAL), rest = n % LANES(REAL);
-    VWORD special = {0};
+    if (MANTISSA < 32 && b->used && b->numbers + n > EXPONENTS_MOST) PART(empty)(b, s);
     if (!b->used) {
-        memset(b->sum, 0, sizeof b->sum);
-        memset(b->waiting, 0, sizeof b->waiting); /* zeros */
+        memset(&b->words, 0, sizeof b->words);
+        b->least = 0;
+        b->numbers = 0;
         b->used = 1;
-        b->next = 0;
     }
-    const ELEMENT *p = x, *q = y;
-    for (size_t i = 0; i < vectors; i++, p += LANES(REAL), q += LANES(REAL)) {
-        struct PART(split) *v = &b->waiting[b->next++ % BINS_WAITING];
-        PREFETCH(p, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
-        if (PAIRED) PREFETCH(q, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
-        PART(add_split)(b, v, s);
-        special |= PART(split)(p, q, v);
+    for (size_t m, i = 0; i < n; i += m) {
+        m = n - i < TERMS_AT_ONCE ? n - i : TERMS_AT_ONCE;
+#ifdef PLAIN
+        const ELEMENT *const terms = x + i;
+#else
+        REAL terms[TERMS_AT_ONCE];
+        size_t made = 0;
+        for (; made + LANES(REAL) <= m; made += LANES(REAL)) {
+            PREFETCH(x + i + made, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
+            if (PAIRED) PREFETCH(y + i + made, LANES(REAL) * sizeof(ELEMENT), 8192, 2);
+            const VREAL v = PART(term)(x + i + made, y + i + made);
+            memcpy(terms + made, &v, sizeof v);
+        }
+        for (; made < m; made++)
+            terms[made] = TERM_ONE(x + i + made, y + i + made);
+#endif
+        size_t k = 0;
+        for (; k + 8 <= m; k += 8) {
+#ifdef PLAIN
+            PREFETCH(terms + k, 8 * sizeof(ELEMENT), 8192, 2);
+            PREFETCH(terms + k, 8 * sizeof(ELEMENT), 512, 1);
+#endif
+            for (size_t j = 0; j < 8; j++)
+                PART(add_word)(&b->words, PART(bits_of)(terms + k + j));
+        }
+        for (; k < m; k++)
+            PART(add_word)(&b->words, PART(bits_of)(terms + k));
     }
-    if (rest > 0) {
-        struct PART(split) *v = &b->waiting[b->next++ % BINS_WAITING];
-        ELEMENT padded[2][LANES(REAL)] = {{0}};
-        memcpy(padded[0], p, rest * sizeof *p);
-        if (PAIRED) memcpy(padded[1], q, rest * sizeof *q);
-        PART(add_split)(b, v, s);
-        special |= PART(split)(padded[0], padded[PAIRED], v);
+    b->numbers += n;
+    uint64_t *const word = b->words.word, *const special = word + FIELDS - 1;
+    if (MANTISSA > 32 && (word[0] | word[FIELDS]) != 0) PART(take_least)(b, x, y, n);
+    if ((special[0] | special[FIELDS]) != 0) {
+        PART(count_specials)(x, y, n, s);
+        special[0] = special[FIELDS] = 0;
     }
-    if (any_set((vu64)(special & HALF_RANGE))) PART(count_specials)(x, y, n, s);
 }

@@ -6,6 +6,7 @@
 
 #define NAME           sum_f64
 #define ELEMENT        loose_f64
+#define PLAIN          1
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F64(p)
 #define TERM_ONE(p, q) *(p)
@@ -15,6 +16,7 @@
 
 #define NAME           sum_f32
 #define ELEMENT        loose_f32
+#define PLAIN          1
 #define PAIRED         0
 #define TERM(p, q)     LOAD_F32(p)
 #define TERM_ONE(p, q) *(p)

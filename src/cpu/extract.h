@@ -8,6 +8,7 @@
  *   PAIRED          1: a term is made of an element at x and one at y; 0: y is x
  *   TERM(p, q)      a vector of REAL: the terms of LANES(REAL) elements at p and those at q
  *   TERM_ONE(p, q)  one REAL: the term of the element at p and that at q
+ *   PLAIN           defined where a term is the element itself
  *   TAIL(p, q, h)   where terms are wider than a REAL: what is left of them beside TERM(p, q), which is h;
  *                   not defined where terms are REALs. |tail| is at most half of h's last bit.
  *   REAL, INT, WORD the float type computed in (float or double), the integers of its size

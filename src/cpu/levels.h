@@ -1,16 +1,17 @@
 /*
- * levels.h - exact sums of wild floats: extraction, as in extract.h, in doubles and with as many levels as all
- * exponents of a float take.
+ * levels.h - exact sums of wild floats: five numbers of eight by extraction, as in extract.h, in doubles and with as many
+ * levels as all exponents of a float take; three by words (exponents.h).
  *
  * A template with the parameters of extract.h, of which REAL is float. It takes the place of bins.h where a vector
- * has eight doubles: then some 40 vector operations for sixteen numbers are less than sixteen additions to bins.
+ * has eight doubles. Levels keep a core's vector units busy, and words its integer units: side by side they
+ * take little more time than the levels alone.
  *
  * Level k is a running sum a in every lane, at first sigma = 1.5 * 2^E with E = TOP - k DROP. Taking x, it becomes
  * t = a + x rounded; q = t - a is what it took, and r = x - q, what is left, goes to the next level. As long as a and
  * t lie in [2^E, 2^(E+1)) both are multiples of u = 2^(E-52), both subtractions are exact, and |r| <= u / 2. What
  * a has gained is read off its bits, as an integer in units of u.
  *
- * Bounds. |x| < 2^128, and |r| <= 2^(TOP - 53 - k DROP) after level k. A lane takes LEVEL_LOAD = 2^4 numbers, which
+ * Bounds. |x| < 2^128, and |r| <= 2^(TOP - 53 - k DROP) after level k. A lane takes at most LEVEL_LOAD = 2^4 numbers, which
  * together are at most 2^(E-2) at level 0 and 2^(E-2) further down, so a stays within 2^(E-1) of sigma. The last
  * level's unit is 2^(TOP - 5 DROP - 52) = 2^-153; every float is a multiple of 2^-149: there nothing is left.
  * What is not finite makes the first level infinite or NaN.
@@ -19,14 +20,26 @@
 #define LEVELS_ALL 6
 #define TOP        134
 #define DROP       47
-#define LEVEL_LOAD 16 /* numbers that a lane takes before it is read off */
-#define AT_ONCE    8  /* vectors of doubles */
-#define BLOCK      (4 * AT_ONCE * LANES(double)) /* two lanes' loads of AT_ONCE / 2 vectors each */
-#define BLOCKS_MAX 1024
+#define LEVEL_LOAD 16 /* numbers that a lane takes before it is read off, at most */
+#define AT_ONCE    10 /* vectors of doubles */
+#define LEVELLED   (AT_ONCE * LANES(double)) /* numbers of a turn that go to levels, */
+#define WORDED     48                        /* and those behind them that go to words */
+#define TURN       (LEVELLED + WORDED)
+#define TURNS      2
+#define BLOCK      (TURNS * TURN)
+#define BLOCKS_MAX ((size_t)512)
 _Static_assert(128 + 4 <= TOP - 1 && TOP - 53 + 4 <= TOP - DROP - 1, "a level stays near sigma");
 _Static_assert(TOP - (LEVELS_ALL - 1) * DROP - 52 <= -149, "nothing is left");
-_Static_assert(4 * AT_ONCE / 2 == LEVEL_LOAD, "a block is what lanes take");
-/* A lane gains less than 2^51 units, and two of them BLOCKS_MAX times: less than 2^62. */
+_Static_assert(TURNS *AT_ONCE / 2 <= LEVEL_LOAD, "two lanes take a block's vectors in turn");
+_Static_assert(BLOCKS_MAX *TURNS *WORDED <= 65535, "words take what blocks bring");
+/* A lane gains less than 2^51 units, and two of them BLOCKS_MAX times: less than 2^61. */
+
+#ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */
+#define UNROLL(n)
+#else
+#define UNROLL_(text) _Pragma(#text)
+#define UNROLL(n)     UNROLL_(GCC unroll n)
+#endif
 
 /* sigma of level k, in all lanes. */
 ALWAYS_INLINE vf64 level_start(int k) {
@@ -40,10 +53,13 @@ ALWAYS_INLINE vf64 level_minus(vf64 a, vf64 b) {
 }
 #endif
 
+#include "cpu/exponents.h"
+
 struct BINS {
     int used;
-    unsigned blocks; /* since the sums were emptied */
+    size_t blocks; /* since the sums were emptied */
     vi64 sum[LEVELS_ALL];
+    struct PART(exponents) words;
 };
 
 static void PART(empty)(struct BINS *b, struct exact_sum *s) {
@@ -55,20 +71,55 @@ static void PART(empty)(struct BINS *b, struct exact_sum *s) {
             total += b->sum[k][j];
         if (total != 0) superacc_add(limbs, total, TOP - k * DROP - 52);
     }
+    PART(hand_words_over)(&b->words, 0, s);
     b->used = 0;
 }
 
-/* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call; or does nothing and
- * returns 0, as not all are finite. */
-ALWAYS_INLINE int PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
-                                  const float *ready) {
+/* Makes room for one more block. */
+ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
+    if (b->used && b->blocks == BLOCKS_MAX) PART(empty)(b, s);
+    if (!b->used) {
+        memset(b->sum, 0, sizeof b->sum);
+        memset(&b->words, 0, sizeof b->words);
+        b->blocks = 0;
+        b->used = 1;
+    }
+    b->blocks++;
+}
+
+/* What a block has been found to hold. */
+enum PART(found) {
+    PART(finite) = 0,
+    PART(special) = 1, /* numbers that are not finite, where words have passed over them */
+    PART(unlevelled) =
+        2 /* some where they made levels useless: what goes to these is yet to be added */
+};
+
+/* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call. */
+ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
+                                       const float *ready) {
     vf64 level[LEVELS_ALL][2];
+    WORD waiting[TURNS][WORDED];
+    VWORD special = {0};
+    for (size_t turn = 0; turn < TURNS; turn++)
+        for (size_t i = 0; i < WORDED; i += LANES(float)) {
+            const size_t at = turn * TURN + LEVELLED + i;
+            const VWORD bits =
+                (VWORD)(ready ? VECTOR_LOAD(vf32, ready + at) : PART(term)(x + at, y + at));
+            memcpy(&waiting[turn][i], &bits, sizeof bits);
+            special |= (bits & (WORD)~HALF_RANGE) + IMPLICIT; /* negative where it is not finite */
+        }
     for (int k = 0; k < LEVELS_ALL; k++)
         level[k][0] = level[k][1] = level_start(k);
-    for (size_t i = 0; i < BLOCK; i += AT_ONCE * LANES(double)) {
+    for (size_t turn = 0; turn < TURNS; turn++) {
+        const size_t i = turn * TURN;
+        size_t worded = 0;
         vf64 rest[AT_ONCE];
-        if (!ready) PREFETCH(x + i, AT_ONCE * LANES(double) * sizeof(ELEMENT), 8192, 2);
-        if (!ready && PAIRED) PREFETCH(y + i, AT_ONCE * LANES(double) * sizeof(ELEMENT), 8192, 2);
+        if (!ready) {
+            PREFETCH(x + i, TURN * sizeof(ELEMENT), 8192, 2);
+            PREFETCH(x + i, TURN * sizeof(ELEMENT), 1024, 1);
+            if (PAIRED) PREFETCH(y + i, TURN * sizeof(ELEMENT), 8192, 2);
+        }
         for (size_t j = 0; j < AT_ONCE; j += 2) {
             const size_t at = i + j * LANES(double);
             const __m512 v =
@@ -76,58 +127,60 @@ ALWAYS_INLINE int PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMEN
             rest[j] = (vf64)_mm512_cvtps_pd(_mm512_castps512_ps256(v));
             rest[j + 1] = (vf64)_mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
         }
-        for (int k = 0; k < LEVELS_ALL - 1; k++)
+        UNROLL(8)
+        for (int k = 0; k < LEVELS_ALL; k++) {
+            UNROLL(16)
             for (size_t j = 0; j < AT_ONCE; j++) {
-                const vf64 t = level[k][j % 2] + rest[j];
+                vf64 *const a = &level[k][j % 2];
+                const vf64 t = *a + rest[j];
                 vf64 taken = t;
                 if (j % 2)
-                    taken = level_minus(t, level[k][j % 2]);
+                    taken = level_minus(t, *a);
                 else
-                    taken -= level[k][j % 2];
-                level[k][j % 2] = t;
-                rest[j] = level_minus(rest[j], taken);
+                    taken -= *a;
+                if (k < LEVELS_ALL - 1) rest[j] = level_minus(rest[j], taken);
+                *a = t;
             }
-        for (size_t j = 0; j < AT_ONCE; j++)
-            level[LEVELS_ALL - 1][j % 2] += rest[j];
+            UNROLL(16) /* between two levels, an equal part of the words */
+            for (; worded < WORDED / LEVELS_ALL * ((size_t)k + 1); worded++)
+                PART(add_word)(&b->words, waiting[turn][worded]);
+        }
     }
     const vi64 start = (vi64)level_start(0);
     const vi64 other = ((vi64)level[0][0] ^ start) | ((vi64)level[0][1] ^ start);
-    if (any_set((vu64)other >> 52)) return 0;
+    const unsigned found = any_set((vu64)(special & HALF_RANGE)) ? PART(special) : PART(finite);
+    if (any_set((vu64)other >> 52)) return found | PART(unlevelled);
     for (int k = 0; k < LEVELS_ALL; k++)
         b->sum[k] +=
             ((vi64)level[k][0] - (vi64)level_start(k)) + ((vi64)level[k][1] - (vi64)level_start(k));
-    b->blocks++;
-    return 1;
+    return found;
 }
+_Static_assert(WORDED % LEVELS_ALL == 0, "equal parts");
 
-/* Adds n <= BLOCK terms, of which some need not be finite: those are counted. */
-static __attribute__((noinline)) void
-PART(add_mixed)(struct BINS *b, const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
+/* Adds those of n <= BLOCK terms that are finite and go to levels, or where `all`, to levels or words. */
+static __attribute__((noinline)) void PART(add_mixed)(struct BINS *b, const ELEMENT *x,
+                                                      const ELEMENT *y, size_t n, int all,
+                                                      struct exact_sum *s) {
     float ready[BLOCK] = {0};
     for (size_t i = 0; i < n; i++) {
         const float v = TERM_ONE(x + i, y + i);
-        if (v - v == 0)
-            ready[i] = v;
-        else if (v != v)
-            s->nans++;
-        else if (v > 0)
-            s->plus++;
-        else
-            s->minus++;
+        if (v - v == 0 && (all || i % TURN < LEVELLED)) ready[i] = v;
     }
+    PART(open)(b, s);
     (void)PART(add_block)(b, x, y, ready);
 }
 
 static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                                 size_t n, struct exact_sum *s) {
-    for (size_t m; n > 0; n -= m, x += m, y += m) {
-        if (b->used && b->blocks == BLOCKS_MAX) PART(empty)(b, s);
-        if (!b->used) {
-            memset(b->sum, 0, sizeof b->sum);
-            b->blocks = 0;
-            b->used = 1;
-        }
-        m = n < BLOCK ? n : BLOCK;
-        if (m < BLOCK || !PART(add_block)(b, x, y, NULL)) PART(add_mixed)(b, x, y, m, s);
+    unsigned found = 0;
+    size_t m = 0;
+    for (; n - m >= BLOCK; m += BLOCK) {
+        PART(open)(b, s);
+        const unsigned here = PART(add_block)(b, x + m, y + m, NULL);
+        if (here & PART(unlevelled)) PART(add_mixed)(b, x + m, y + m, BLOCK, 0, s);
+        found |= here;
     }
+    if (n > m) PART(add_mixed)(b, x + m, y + m, n - m, 1, s);
+    if (found) PART(count_specials)(x, y, m, s);
+    PART(count_specials)(x + m, y + m, n - m, s);
 }

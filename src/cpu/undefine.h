@@ -2,6 +2,7 @@
 #undef NAME
 #undef ELEMENT
 #undef PAIRED
+#undef PLAIN
 #undef TERM
 #undef TERM_ONE
 #undef LEVELS
@@ -27,3 +28,5 @@
 #undef CHUNK
 #undef MAX_DIGITS
 #undef LEAST_E
+#undef FIELDS
+#undef IMPLICIT

@@ -1,0 +1,121 @@
+/*
+ * exponents.h - a word for every sign and exponent: the bins that wild numbers are added to, one by one.
+ *
+ * A template with the parameters of extract.h, for bins.h and levels.h. A number's upper bits, its sign and exponent
+ * field, say which word it goes to; so a step is a load, a shift, one or two operations, and one addition to memory.
+ *   doubles   the mantissa with the implicit bit, as if there were one, is added. A word that leaves 64 bits says so
+ *             by the carry flag, and that is counted. Who adds has to take off the implicit bits of numbers of exponent
+ *             field 0 again, which have none.
+ *   floats    the number's 32 bits and COUNT_ONE are added. As all numbers of a word have the same upper bits, their
+ *             mantissas are what is left when these are taken off as often as the count says. A word takes at most
+ *             EXPONENTS_MOST = 2^16 - 1 numbers: their bits add up to less than 2^48.
+ * Words whose exponent field is all ones are those of infinities and NaNs: their sums mean nothing.
+ */
+
+#ifndef EXPONENTS_MOST
+#define COUNT_ONE      ((uint64_t)1 << 48)
+#define EXPONENTS_MOST 65535
+/* Exponents whose words are added up in one 128-bit integer before it goes to the superaccumulator. */
+#define EXPONENTS_SPAN 40
+
+/* Adds v to *sum in one instruction, where compilers load, add and store. */
+ALWAYS_INLINE void add_to_word(uint64_t *sum, uint64_t v) {
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+    __asm__("addq %1, %0" : "+m"(*sum) : "r"(v) : "cc");
+#else
+    *sum += v;
+#endif
+}
+
+/* The same, and says whether that left 64 bits. */
+ALWAYS_INLINE int word_leaves(uint64_t *sum, uint64_t v) {
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+    __asm__ goto("addq %1, %0\n\tjc %l2" : : "m"(*sum), "r"(v) : "cc", "memory" : over);
+    return 0;
+over:
+    return 1;
+#else
+    return __builtin_expect(__builtin_add_overflow(*sum, v, sum), 0);
+#endif
+}
+#endif
+
+#define FIELDS   ((WORD)2 * HIGHEST + 2) /* values of the exponent field */
+#define IMPLICIT ((WORD)1 << MANTISSA)
+
+struct PART(exponents) {
+    uint64_t word[2 * (2 * HIGHEST + 2)]; /* by sign and exponent field */
+#if MANTISSA > 32
+    uint32_t left[2 * (2 * HIGHEST + 2)]; /* how often a word has left 64 bits */
+#endif
+};
+
+ALWAYS_INLINE WORD PART(bits_of)(const void *real) {
+    WORD bits;
+    memcpy(&bits, real, sizeof bits);
+    return bits;
+}
+
+/* The exponent of the unit of the numbers whose exponent field is `field`. */
+static int PART(unit)(int field) {
+    return LOWEST + (field > 0 ? field - 1 : 0);
+}
+
+/* Adds the number of these bits. */
+ALWAYS_INLINE void PART(add_word)(struct PART(exponents) * t, WORD bits) {
+    uint64_t *const word = &t->word[bits >> MANTISSA];
+#if MANTISSA > 32
+    if (word_leaves(word, (bits & (IMPLICIT - 1)) | IMPLICIT)) t->left[bits >> MANTISSA]++;
+#else
+    add_to_word(word, bits + COUNT_ONE);
+#endif
+}
+
+/* The sum of the numbers of one exponent, in its units; of field 0 as if they had implicit bits, if they are doubles. */
+static __int128 PART(word_total)(const struct PART(exponents) * t, int field) {
+    const size_t minus = (size_t)field + FIELDS;
+#if MANTISSA > 32
+    const __int128 left = (int64_t)t->left[field] - (int64_t)t->left[minus];
+    return left * ((__int128)1 << 64) + t->word[field] - t->word[minus];
+#else
+    int64_t total[2];
+    for (int i = 0; i < 2; i++) {
+        const uint64_t word = t->word[i ? minus : (size_t)field], count = word / COUNT_ONE;
+        const uint64_t upper = (uint64_t)(i ? minus : (size_t)field) << MANTISSA;
+        total[i] = (int64_t)(word % COUNT_ONE - count * upper + (field > 0 ? count * IMPLICIT : 0));
+    }
+    return total[0] - total[1];
+#endif
+}
+
+/* Hands the sums over, and with them `more` units of the least exponent. Bounds: a fold's 2^30 mantissas below 2^53 are
+ * less than 2^83 together, and |more| is less than 2^84; so what is collected is less than 2^(83 + EXPONENTS_SPAN + 1). */
+static void PART(hand_words_over)(const struct PART(exponents) * t, __int128 more,
+                                  struct exact_sum *s) {
+    struct superacc *limbs = exact_sum_limbs(s);
+    __int128 sum = 0;
+    for (int collected = 0, e = (int)FIELDS - 2; e > 0; e--) {
+        sum = 2 * sum + PART(word_total)(t, e);
+        if (e == 1) sum += more + PART(word_total)(t, 0); /* these have one unit */
+        if (++collected < EXPONENTS_SPAN && e > 1) continue;
+        superacc_add(limbs, sum, PART(unit)(e));
+        sum = 0;
+        collected = 0;
+    }
+}
+
+/* Counts the infinities and NaNs among n terms. */
+static void PART(count_specials)(const ELEMENT *x, const ELEMENT *y, size_t n,
+                                 struct exact_sum *s) {
+    const WORD infinity = (FIELDS - 1) << MANTISSA;
+    for (size_t i = 0; i < n; i++) {
+        const WORD bits = PART(word)(x + i, y + i);
+        if ((bits & infinity) != infinity) continue;
+        if ((bits & (IMPLICIT - 1)) != 0)
+            s->nans++;
+        else if (bits == infinity)
+            s->plus++;
+        else
+            s->minus++;
+    }
+}
