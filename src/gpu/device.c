@@ -15,6 +15,7 @@
  */
 #include "gpu/all.h"
 #include "gpu/opened.h"
+#include "gpu/parts.h"
 #include "gpu/recipe.h"
 #include "gpu/roof.h"
 #include "gpu/source.h"
@@ -442,6 +443,7 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter_theirs(d, true);
     if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
+    if (s == TALLY_OK && !recipe_gives_value(p)) s = parts_prepare_few(&d->theirs);
     return gpu_leave_theirs(d, s);
 }
 
@@ -472,6 +474,11 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
+/* Whether what would be launches for records, and one to lower them, is one launch of those in parts. */
+static bool is_for_parts(const struct problem *p, size_t n) {
+    return !recipe_gives_value(p) && parts_are_few(p, 1, n);
+}
+
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {
     struct queue *queue = &d->theirs;
     struct their_memory m;
@@ -481,7 +488,10 @@ static tally_status enqueue(struct gpu_device *d, const struct problem *p, const
                     d->api->name, d->index, call->workspace_bytes, needs);
     tally_status s = wrap(d, p, call, &m);
     d->api->use(queue->gpu, true, call->queue);
-    if (s == TALLY_OK) s = queue_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
+    if (s == TALLY_OK && is_for_parts(p, call->n))
+        s = parts_enqueue_few(queue, p, &m.in, m.results);
+    else if (s == TALLY_OK)
+        s = queue_enqueue(queue, p, &m.in, m.work, call->workspace, m.results);
     d->api->use(queue->gpu, false, NULL);
     unwrap(d, &m);
     return s;

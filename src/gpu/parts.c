@@ -32,6 +32,11 @@
 #define FEW_MOST     4096
 #define QUICK_COLUMN (1 << 16)
 
+/* Few elements: a block a row, by `fold` alone. */
+#define FEW_ELEMENTS 4096
+#define FEW_EACH     1024
+#define FEW_ROWS     256
+
 _Static_assert(PARTS_HEAD <= HEAD_WORDS && PARTS_OUTCOME_BYTES <= 8 * PARTS_HEAD, "parts.h");
 _Static_assert(PARTS_DIMS == TALLY_DIMS_MAX && PARTS_LEAF == TREE_LEAF, "kernels/parts.h");
 _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int)TALLY_SEGMENTS &&
@@ -140,7 +145,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->slots = l->n / TREE_LEAF + s->results;
     if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
     l->left = at;
-    if (l->strategy) at += s->results / 64 + 1;
+    if (l->strategy) at += s->results / 64 + 2;
     l->own = at;
     if (l->strategy && l->strategy->words) at += l->strategy->words(queue, s);
     l->bytes = 8 * (size_t)at;
@@ -234,6 +239,7 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->y = c->first_y;
     plan->mask = c->first_mask;
     plan->left = l->strategy ? l->left : 0;
+    plan->unasked = c->unasked && s->cut == TALLY_AXES && !problem_has(s->p, PART_TREE);
     plan->out_first = s->out_first;
     plan->number_first = s->number_first;
     plan->n = l->n;
@@ -474,13 +480,64 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
 }
 
+/* ---- Few elements --------------------------------------------------------------------------- */
+
+bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each) {
+    return !problem_has(p, PART_TREE) && results > 0 && each > 0 && results <= FEW_ROWS &&
+           each <= FEW_EACH && results * each <= FEW_ELEMENTS;
+}
+
+tally_status parts_prepare_few(struct queue *queue) {
+    return find_parts(queue);
+}
+
+/* One launch: each row is a piece, so none is cut, and nothing is left to anybody else. */
+static tally_status enqueue_few(struct queue *queue, const struct parts_call *call,
+                                bool as_results) {
+    const struct shaped *s = call->s;
+    struct run r = {.queue = queue, .c = call};
+    r.l = (struct parts_layout){.n = (uint64_t)s->results * s->each,
+                                .sums = sum_words(s->p),
+                                .piece = (uint64_t)s->each + PARTS_ROW_WEIGHT,
+                                .pieces = s->results};
+    make_plan(call, &r.l, &r.plan);
+    r.plan.unasked = 1;
+    r.plan.as_results = as_results;
+    const struct gpu_argument folding[] = {PIECE(call->x),    PIECE(call->y),    PIECE(call->mask),
+                                           PIECE(call->work), PIECE(call->work), PIECE(call->out),
+                                           VALUE(r.plan)};
+    tally_status status = find_parts(queue);
+    if (status != TALLY_OK) return status;
+    return launch(&r, FOLD, parts_grid(queue, s->results), folding, 7);
+}
+
+tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
+                               const struct inputs *in, struct gpu_memory *results) {
+    const struct shaped row = {.p = p,
+                               .cut = TALLY_AXES,
+                               .results = 1,
+                               .reduces = 1,
+                               .reduced[0] = {.length = in->n, .x = 1, .y = 1},
+                               .each = in->n};
+    struct parts_call call = {
+        .s = &row, .x = in->x, .y = in->y, .out = results, .values = p->values};
+    for (unsigned v = 0; v < p->values; v++)
+        call.at[v] = v * sizeof(tally_result);
+    return enqueue_few(queue, &call, true);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     const struct shaped *shaped = call->s;
     struct run r = {.queue = queue, .c = call};
+    if (call->unasked && shaped->cut == TALLY_AXES &&
+        parts_are_few(shaped->p, shaped->results, shaped->each))
+        return enqueue_few(queue, call, false);
     lay_out(queue, shaped, &r.l);
     make_plan(call, &r.l, &r.plan);
     tally_status s = find_parts(queue);
-    if (s == TALLY_OK && !call->keep_outcome)
+    if (s == TALLY_OK && !call->keep_outcome && !r.plan.unasked)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);
     if (r.l.alone) return s == TALLY_OK ? follow(&r, NULL) : s;
     if (s == TALLY_OK) s = find_rows(&r);

@@ -21,6 +21,7 @@ struct parts_call {
     uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
     unsigned only;                 /* the values that are wanted: from `only` on ... */
     unsigned values;               /* ... so many */
+    bool unasked;                  /* nobody will look at what became of it */
     int keep_outcome; /* what is in the work is added to: another value of the same reduction */
 };
 
@@ -37,6 +38,13 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s);
 size_t parts_workspace(const struct queue *queue, const struct shaped *s);
 /* Puts the reduction under way. */
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call);
+/* A reduction of so few elements that one launch is best, which clears nothing and works in no memory: of whole arrays,
+ * and of rows where nobody asks what became of them. */
+bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each);
+/* Puts that of a whole array under way; `result` is given a tally_result for each value. */
+tally_status parts_prepare_few(struct queue *queue);
+tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
+                               const struct inputs *in, struct gpu_memory *results);
 /* Puts what became of it, as a tally_outcome, under way to `to`. */
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to);
 /* Reads what became of it from the first bytes of its work. */

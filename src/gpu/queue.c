@@ -357,19 +357,21 @@ tally_status queue_clear(struct queue *queue, const struct problem *p) {
     return s;
 }
 
+/* Folds all parts but the tree, with the head that begins at word `first` of `heads`. */
 static tally_status fold_all(struct queue *queue, const struct problem *p, const struct layout *l,
-                             const struct inputs *in, struct gpu_memory *work) {
+                             const struct inputs *in, struct gpu_memory *heads, uint32_t first,
+                             struct gpu_memory *work) {
     tally_status s = TALLY_OK;
     for (unsigned i = 0; i < l->launches && s == TALLY_OK; i++)
         if (!is_tree(l->recipe[i]))
-            s = launch_fold(queue, p, l->recipe[i], in, work, work, l->place[i], 0, NULL);
+            s = launch_fold(queue, p, l->recipe[i], in, heads, work, l->place[i] + first, 0, NULL);
     return s;
 }
 
 tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in) {
     struct layout l;
     lay_out(queue, p, 0, 0, &l);
-    return fold_all(queue, p, &l, in, queue->work);
+    return fold_all(queue, p, &l, in, queue->work, 0, queue->work);
 }
 
 tally_status queue_take(struct queue *queue, const struct problem *p, struct state *into) {
@@ -531,7 +533,8 @@ tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_
     struct layout l;
     struct kernels k;
     lay_out(queue, p, 0, 0, &l);
-    tally_status s = recipe_gives_value(p) ? make_heads(queue) : find_lower(queue);
+    tally_status s = make_heads(queue);
+    if (s == TALLY_OK && !recipe_gives_value(p)) s = find_lower(queue);
     for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
         s = queue_kernels(queue, p, l.recipe[i], &k);
     if (s == TALLY_OK) *bytes = queue_workspace(queue, p, n);
@@ -571,20 +574,39 @@ static struct lower_plan make_plan(const struct problem *p, const struct layout 
     return plan;
 }
 
-/* Records of all parts, and the values out of them. */
+/* Works out the values of records in `heads`, from word `first` on. `clear`: how many words there are then made 0. */
+static tally_status lower_all(struct queue *queue, const struct problem *p, const struct layout *l,
+                              uint64_t n, uint64_t root, struct gpu_memory *heads, uint32_t first,
+                              uint32_t clear, struct gpu_memory *results) {
+    struct lower_plan plan = make_plan(p, l, n, root);
+    for_parts(part, p) if (part != PART_TREE) plan.at[part] += first;
+    const struct gpu_argument arguments[] = {PIECE(heads), VALUE(plan), VALUE(first), VALUE(clear),
+                                             PIECE(results)};
+    return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 5);
+}
+
+/* Records of all parts, and the values out of them: those of one value in a head of the queue's, which `lower` clears. */
 static tally_status start_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               const struct inputs *in, struct gpu_memory *work,
-                              struct gpu_memory *results) {
+                              const void *workspace, struct gpu_memory *results) {
     uint64_t root = problem_has(p, PART_TREE) ? l->tree / tree_value_size(p) : 0;
+    struct known_head *head = NULL;
     tally_status s = find_lower(queue);
+    if (p->values == 1 && !problem_has(p, PART_TREE) && l->head <= LAUNCH_HEAD)
+        head = find_head(queue, workspace);
+    if (head && s == TALLY_OK) {
+        const uint32_t first = head->number * LAUNCH_HEAD;
+        if (in->n > 0) s = fold_all(queue, p, l, in, queue->heads, first, work);
+        if (s == TALLY_OK)
+            s = lower_all(queue, p, l, in->n, root, queue->heads, first, l->head, results);
+        if (s != TALLY_OK) head->number = HEADS;
+        return s;
+    }
     if (s == TALLY_OK) s = zero_head(queue, l, work);
-    if (s == TALLY_OK && in->n > 0) s = fold_all(queue, p, l, in, work);
+    if (s == TALLY_OK && in->n > 0) s = fold_all(queue, p, l, in, work, 0, work);
     if (s == TALLY_OK && in->n > 0 && problem_has(p, PART_TREE))
         s = launch_tree(queue, p, in->x, in->n, root_level(in->n), work, 0, NULL, &root);
-    if (s != TALLY_OK) return s;
-    const struct lower_plan plan = make_plan(p, l, in->n, root);
-    const struct gpu_argument arguments[] = {PIECE(work), VALUE(plan), PIECE(results)};
-    return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 3);
+    return s == TALLY_OK ? lower_all(queue, p, l, in->n, root, work, 0, 0, results) : s;
 }
 
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
@@ -595,7 +617,7 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
     tally_status s = check_length(queue, in->n);
     if (s != TALLY_OK) return s;
     return recipe_gives_value(p) ? enqueue_value(queue, p, &l, in, work, workspace, results)
-                                 : start_all(queue, p, &l, in, work, results);
+                                 : start_all(queue, p, &l, in, work, workspace, results);
 }
 
 /* ---- For ranks ------------------------------------------------------------------------------ */
@@ -616,7 +638,7 @@ tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
     lay_out(queue, p, in->n, 0, &l);
     tally_status s = check_length(queue, in->n);
     if (s == TALLY_OK) s = zero_head(queue, &l, work);
-    return s == TALLY_OK && in->n > 0 ? fold_all(queue, p, &l, in, work) : s;
+    return s == TALLY_OK && in->n > 0 ? fold_all(queue, p, &l, in, work, 0, work) : s;
 }
 
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,

@@ -9,7 +9,7 @@
  *     behind           a board for each launch, and the values of a tree's nodes
  * What the head holds must be 0 at first. struct layout says where everything is.
  *
- * Heads. A launch that gives a value leaves its head 0. So that nothing has to make a caller's workspace 0 before,
+ * Heads. A launch that gives a value leaves its head 0, and so does the one that lowers records to one value. So that nothing has to make a caller's workspace 0 before,
  * which would take as long as the launch, such a launch has its head in memory of the queue's own: each address of a
  * workspace has a head there from its first call on, for good. Calls with one workspace come one after another - that
  * is the caller's to see to -, and so do the uses of its head, in streams and in graphs alike. A call that fails gives
@@ -28,7 +28,7 @@
 #define WORK_HEAD 512
 
 #define HEADS       1024 /* workspaces whose heads are the queue's */
-#define LAUNCH_HEAD 160  /* of each: one launch's, of one part */
+#define LAUNCH_HEAD 256  /* of each: those of one value's launches */
 
 struct layout {
     unsigned launches;

@@ -464,14 +464,15 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
 /* See above. Who first finds a term that is not -0 writes the values. */
 KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
              GLOBAL u8 *out, const groups_plan plan) {
-    if (read_word(&work[PARTS_LEFT]) != 0 || read_word(&work[PARTS_BAD]) != ~(u64)0) return;
+    if (read_word(&work[plan.left]) == 0 || read_word(&work[PARTS_BAD]) != ~(u64)0) return;
     for (u64 first = (u64)blockIdx.x * (BLOCK * TILE) + threadIdx.x; first < plan.n;
          first += (u64)gridDim.x * (BLOCK * TILE)) {
         tile t;
         load_tile(x, ids, mask, work, &plan, first, &t);
         for (u32 k = 0; k < TILE; k++) {
             const u32 group = t.group[k];
-            if (group >= (u32)plan.count || !(work[plan.left + group / 64] >> (group % 64) & 1) ||
+            if (group >= (u32)plan.count ||
+                !(work[plan.left + 1 + group / 64] >> (group % 64) & 1) ||
                 term_of(t.e[k]).special == MINUS_ZERO)
                 continue;
             GLOBAL u64 *special = work + plan.records + SPECIAL * plan.count + group;

@@ -4,7 +4,7 @@
  *
  * fold: each block takes pieces of equal work, however rows lie in it. A row that ends where it began is lowered at
  * once; of a row that is cut, each piece leaves its record on an edge, and `join` adds these up and lowers the row.
- * So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
+ * (Of few short rows each is a piece, and `fold` is all that there is.) So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
  *
  * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum in two doubles that loses
  * nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread cannot do so - a long row,
@@ -444,9 +444,13 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
         const u32 op = own.value[v] & 255, to = own.value[v] >> 8;
         u32 status = RESULT_OK;
         u64 bits = lower_value(rec, &own, op, to, &status, r);
+        if (p->as_results) {
+            put_result((GLOBAL u64 *)(out + p->out[v]), to, bits, status);
+            continue;
+        }
         if (status == RESULT_NONE && p->several)
             bits = ~(u64)0;
-        else if (status != RESULT_OK)
+        else if (status != RESULT_OK && !p->unasked)
             note_least(&work[PARTS_ABSENT],
                        nth * 64 + (p->first_value + v) * 2 + (status == RESULT_NONE));
         store_bits(out + p->out[v], width_of(to), place, bits);
@@ -631,7 +635,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
              GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 exchange[EXCHANGE];
     wait_for_earlier();
-    const u32 is_good = read_word(&work[PARTS_BAD]) == ~(u64)0;
+    const u32 is_good = plan.unasked || read_word(&work[PARTS_BAD]) == ~(u64)0;
     const u32 team = BLOCK == 1 ? 1 : plan.team, teams = BLOCK / team;
     const u32 lane = threadIdx.x % team;
     for (u64 group = (u64)blockIdx.x * teams; group < plan.rows.count;
@@ -661,13 +665,13 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
 
 /* Whether there is something for `fold` and `join`. */
 __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
-    if (read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
-    return p->left == 0 || read_word(&work[PARTS_LEFT]) == 0;
+    if (!p->unasked && read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
+    return p->left == 0 || read_word(&work[p->left]) != 0;
 }
 
 /* The first row from `row` on that is for `fold`. */
 __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
-    const GLOBAL u64 *left = work + p->left;
+    const GLOBAL u64 *left = work + p->left + 1;
     while (p->left != 0 && row < p->rows.count) {
         const u64 rest = left[row / 64] >> (row % 64);
         if (rest & 1) break;

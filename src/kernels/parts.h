@@ -48,7 +48,6 @@ enum {
     PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
     PARTS_BAD,    /* the first offset, or id, that is wrong */
     PARTS_TOTAL,  /* how many elements are in the order */
-    PARTS_LEFT,   /* all ones: no row has been left to `fold` */
     PARTS_HEAD
 };
 
@@ -59,7 +58,7 @@ typedef struct parts_plan {
     u64 piece;      /* weight of a piece, ... */
     u64 pieces;     /* ... and how many they are */
     u64 edges;      /* word of the work where the records of rows that were cut begin */
-    u64 left; /* the word of the work where a bit for each row says whether it is for `fold`; 0: all are */
+    u64 left; /* the word of the work that says whether any row is for `fold`, before a bit for each; 0: all are */
     u64 order;      /* the same of the order; 0: there is none */
     u64 values;     /* the byte of the work where the tree's values begin */
     i64 x, y, mask; /* the index of the first element */
@@ -78,6 +77,8 @@ typedef struct parts_plan {
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the work */
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
+    u32 unasked; /* nobody asks what is the matter: the first words of the work are not looked at */
+    u32 as_results; /* each value is written as a tally_result */
     u32 keeps, reduces;
     part_extent kept[PARTS_DIMS], reduced[PARTS_DIMS];
     u64 out[PLAN_VALUES]; /* the byte where each value's results begin */
@@ -101,8 +102,8 @@ typedef struct part_leaves_plan {
 
 /* Leaves a row to `fold`; `left` as in parts_plan. */
 __device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
-    atomicOr(&work[left + row / 64], (u64)1 << (row % 64));
-    write_word(&work[PARTS_LEFT], (u64)0);
+    atomicOr(&work[left + 1 + row / 64], (u64)1 << (row % 64));
+    write_word(&work[left], (u64)1);
 }
 
 /* *p = the least of itself and v. */

@@ -1120,8 +1120,8 @@ __device__ void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 p
  * or 0. */
 #define EDGE (2 * EDGED + 1)
 
-__device__ u32 may_begin(const GLOBAL u64 *work) {
-    return read_word(&work[PARTS_BAD]) == ~(u64)0;
+__device__ u32 may_begin(const GLOBAL u64 *work, const parts_plan *p) {
+    return p->unasked || read_word(&work[PARTS_BAD]) == ~(u64)0;
 }
 
 __device__ void put_edge(GLOBAL u64 *edge, state s) {
@@ -1164,7 +1164,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
                           GLOBAL u8 *out, const parts_plan *p, u32 shorts) {
     const u32 lane = threadIdx.x % WARP;
     const u64 piece = (u64)blockIdx.x * WARPS + threadIdx.x / WARP;
-    if (!may_begin(work) || piece >= p->pieces) return;
+    if (!may_begin(work, p) || piece >= p->pieces) return;
     bound from, until;
     find_bounds(offsets, p, piece, &from, &until);
 
@@ -1334,7 +1334,7 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
     __shared__ u64 left[BLOCK];
     __shared__ u32 count;
     wait_for_earlier();
-    if (!may_begin(work)) return;
+    if (!may_begin(work, &plan)) return;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     if (threadIdx.x == 0) count = 0;
     __syncthreads();

@@ -55,6 +55,9 @@ EXPORTED size_t tally_cuda_double_holders(void);
 EXPORTED size_t tally_cuda_double_depth(void);
 /* and how many failures TALLY_CUDA_DOUBLE_FAIL has brought about so far. */
 EXPORTED size_t tally_cuda_double_failures(void);
+/* How many launches and fills there have been. */
+EXPORTED size_t tally_cuda_double_launches(void);
+EXPORTED size_t tally_cuda_double_fills(void);
 
 enum { DEVICES_MAX = 4, CONTEXTS_MAX = 2 * DEVICES_MAX, STACK_MAX = 8 };
 
@@ -94,7 +97,7 @@ static struct device {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all of the above */
 static bool initialised;
-static size_t object_count, failure_count;
+static size_t object_count, failure_count, launch_count, fill_count;
 static unsigned captures; /* streams that are being captured */
 static char fault_text[512];
 static _Thread_local struct device *stack[STACK_MAX]; /* contexts; the last is current */
@@ -361,6 +364,14 @@ size_t tally_cuda_double_objects(void) {
 
 size_t tally_cuda_double_failures(void) {
     return looked_at(&failure_count);
+}
+
+size_t tally_cuda_double_launches(void) {
+    return looked_at(&launch_count);
+}
+
+size_t tally_cuda_double_fills(void) {
+    return looked_at(&fill_count);
 }
 
 size_t tally_cuda_double_depth(void) {
@@ -779,6 +790,7 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
     if (result == CUDA_SUCCESS && !is_reached(d, to, bytes)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = put_off(d, stream, (struct work){.to = pointer(to), .byte = byte, .bytes = bytes});
+    fill_count++;
     return done(result);
 }
 
@@ -908,6 +920,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                                  .block = block_x,
                                  .arguments = parameters};
     if (result == CUDA_SUCCESS) result = of_model(d, model_run(d->model, &launch, NULL));
+    launch_count++;
     return done(result);
 }
 

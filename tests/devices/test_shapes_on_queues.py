@@ -61,8 +61,8 @@ class Place:
         made.mask = self.put(mask) if mask is not None else None
         return made
 
-    def enqueue(self, problem, shape, x, y, count):
-        """The results' bits, and what became of the reduction: (status, at, value)."""
+    def enqueue(self, problem, shape, x, y, count, is_asked=True):
+        """The results' bits, and what became of the reduction: (status, at, value), where that is asked."""
         size = c_size_t()
         t.check(t.lib.tally_workspace_shaped(self.device, problem.c, byref(shape), byref(size)))
         work = self.put(np.full(size.value, 0xA5, np.uint8))
@@ -71,7 +71,7 @@ class Place:
         told = np.full(3, 0x5A5A5A5A5A5A5A5A, np.uint64)
         telling = self.put(told)
         call = Call(ctypes.addressof(shape), x, y, work, size.value, self.queue, (c_void_p * len(memory))(*memory),
-                    telling)
+                    telling if is_asked else None)
         t.check(t.lib.tally_enqueue_shaped(self.device, problem.c, byref(call)))
         self.machine.read(self.queue, told, telling)
         for o, m in zip(out, memory):
@@ -97,9 +97,11 @@ def is_slow(place):
 
 def agree(place, problem, call, shape, x, y, count, what):
     line, want = outcome(lambda: call(None))
-    got, (status, at, value) = place.enqueue(problem, shape, place.put(x), None if y is None else place.put(y), count)
+    x, y = place.put(x), None if y is None else place.put(y)
+    got, (status, at, value) = place.enqueue(problem, shape, x, y, count)
+    unasked = place.enqueue(problem, shape, x, y, count, is_asked=False)[0]
     place.done()
-    assert got == want, what
+    assert got == want and unasked == want, what
     if line is None:
         assert (status, at, value) == (0, 0, 0xffffffff), what
     else:

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 static struct cuda_driver driver;
-static size_t (*objects)(void);
+static size_t (*objects)(void), (*launches)(void), (*fills)(void);
 static CUcontext context;
 static CUstream stream;
 
@@ -25,6 +25,8 @@ static int load_double(void **state) {
     (void)state;
     if (!library) return 1;
     load(library, "tally_cuda_double_objects", &objects);
+    load(library, "tally_cuda_double_launches", &launches);
+    load(library, "tally_cuda_double_fills", &fills);
 #define LOAD(name, suffix, parameters) load(library, #name #suffix, &driver.name);
     CUDA_CALLS(LOAD)
 #undef LOAD
@@ -120,7 +122,11 @@ static void test_stays_lost(void **state) {
 
 /* ---- Heads (src/gpu/queue.h) --------------------------------------------------------------------- */
 
-enum { LENGTH = 9000, MANY = 1100 }; /* several blocks; more workspaces than the queue has heads */
+enum {
+    LENGTH = 8192,
+    MANY = 1100,
+    KINDS = 7
+}; /* several blocks; more workspaces than the queue has heads */
 
 /* -3 ... 3 in turn, and a 4 in the middle. */
 static double element(int i) {
@@ -129,17 +135,22 @@ static double element(int i) {
 
 /* What problem i is, and its value for the first n elements, by a plain loop: all partial sums are exact. */
 static double ask(int i, size_t n, tally_problem *problem) {
-    static const tally_op ops[] = {TALLY_SUM, TALLY_MAX, TALLY_SUMSQ, TALLY_SUM, TALLY_NONZERO};
-    double sum = 0, squares = 0, most = -INFINITY, nonzero = 0;
-    *problem = (tally_problem){.op = ops[i % 5], .type = TALLY_F64, .fast = i % 5 == 3};
+    static const tally_op ops[KINDS] = {TALLY_SUM, TALLY_MAX,     TALLY_SUMSQ,  TALLY_SUM,
+                                        TALLY_VAR, TALLY_NONZERO, TALLY_NORMINF};
+    double sum = 0, squares = 0, most = -INFINITY, largest = 0, nonzero = 0;
+    *problem = (tally_problem){.op = ops[i % KINDS], .type = TALLY_F64, .fast = i % KINDS == 3};
     for (size_t k = 0; k < n; k++) {
         const double x = element((int)k);
         sum += x;
         squares += x * x;
         most = x > most ? x : most;
+        largest = fabs(x) > largest ? fabs(x) : largest;
         nonzero += x != 0;
     }
+    const double count = (double)n, mean = sum / count; /* n a power of two, where it counts */
     return problem->op == TALLY_MAX       ? most
+           : problem->op == TALLY_NORMINF ? largest
+           : problem->op == TALLY_VAR     ? squares / count - mean * mean
            : problem->op == TALLY_SUMSQ   ? squares
            : problem->op == TALLY_NONZERO ? nonzero
                                           : sum;
@@ -153,7 +164,7 @@ static void open_long(struct caller *c) {
         x[i] = element(i);
     *c = (struct caller){.call.n = LENGTH};
     assert_int_equal(tally_open("cuda:0", &c->device), TALLY_OK);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < KINDS; i++) {
         ask(i, 0, &c->problem);
         assert_int_equal(tally_workspace(c->device, &c->problem, LENGTH, &bytes), TALLY_OK);
         most = bytes > most ? bytes : most;
@@ -198,9 +209,9 @@ static void test_keeps_heads_clean(void **state) {
     (void)state;
     open_long(&c);
     assert_int_equal(driver.cuStreamCreate(&other, 1), 0);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 4 * KINDS; i++)
         check_call(&c, i, 0, i % 3 ? stream : other);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < KINDS; i++) {
         setenv("TALLY_CUDA_DOUBLE_FAIL", "cuLaunchKernel:1:2", 1); /* CUDA_ERROR_OUT_OF_MEMORY */
         assert_int_equal(call(&c, i, 0, stream, &wanted), TALLY_ENOMEM);
         unsetenv("TALLY_CUDA_DOUBLE_FAIL");
@@ -216,7 +227,7 @@ static void test_runs_out_of_heads(void **state) {
     struct caller c;
     (void)state;
     open_long(&c);
-    c.call.n = 4100; /* two blocks */
+    c.call.n = 4096; /* two blocks */
     for (int i = 0; i < MANY; i++)
         check_call(&c, i, 8 * (size_t)i, stream);
     for (int i = 0; i < MANY; i += 100)
@@ -224,10 +235,84 @@ static void test_runs_out_of_heads(void **state) {
     close_caller(&c);
 }
 
+/* ---- What a call costs ------------------------------------------------------------------------------- */
+
+/* The launches and fills of a call for one value of n elements, whose bits are looked at, too. */
+static void check_cost(struct caller *c, int i, size_t n, size_t launched, size_t filled) {
+    c->call.n = n;
+    check_call(c, i, 0, stream); /* finds kernels, and gives the workspace a head */
+    const size_t launches_before = launches(), fills_before = fills();
+    check_call(c, i, 0, stream);
+    assert_int_equal(launches() - launches_before, launched);
+    assert_int_equal(fills() - fills_before, filled);
+}
+
+/* Nothing is cleared before a call for one value. Of few elements it is one launch, whatever is asked. */
+static void test_what_a_call_costs(void **state) {
+    struct caller c;
+    (void)state;
+    open_long(&c);
+    for (int i = 0; i < KINDS; i++) {
+        const size_t records = i == 4   ? 2
+                               : i == 6 ? 1
+                                        : 0; /* of f64: sums, and squares; extremes */
+        check_cost(&c, i, 16, 1, 0);
+        check_cost(&c, i, 1024, 1, 0);
+        check_cost(&c, i, LENGTH, records > 0 ? records + 1 : 1, 0);
+    }
+    close_caller(&c);
+}
+
+/* Along an axis, where nobody asks what became of it: of few elements one launch. */
+static void test_what_rows_cost(void **state) {
+    static const tally_op ops[] = {TALLY_SUM, TALLY_MEAN, TALLY_VAR, TALLY_MAX, TALLY_ARGMIN};
+    struct caller c;
+    double row[4];
+    (void)state;
+    open_long(&c);
+    for (int i = 0; i < 10; i++) {
+        const size_t length[] = {4, 16};
+        const tally_problem problem = {.op = ops[i % 5], .type = TALLY_F64};
+        const tally_shape shape = {.cut = TALLY_AXES, .dims = 2, .length = length, .axes = 2};
+        size_t bytes = 0;
+        void *out[] = {(void *)(uintptr_t)c.result};
+        CUdeviceptr work;
+        assert_int_equal(tally_workspace_shaped(c.device, &problem, &shape, &bytes), TALLY_OK);
+        assert_int_equal(driver.cuMemAlloc(&work, bytes), 0);
+        assert_int_equal(driver.cuMemAlloc(&c.result, sizeof row), 0);
+        out[0] = (void *)(uintptr_t)c.result;
+        const tally_shaped_call asked = {.shape = &shape,
+                                         .x = c.call.x,
+                                         .workspace = (void *)(uintptr_t)work,
+                                         .workspace_bytes = bytes,
+                                         .queue = stream,
+                                         .out = out};
+        const size_t launches_before = launches(), fills_before = fills();
+        assert_int_equal(tally_enqueue_shaped(c.device, &problem, &asked), TALLY_OK);
+        assert_int_equal(launches() - launches_before, 1);
+        assert_int_equal(fills() - fills_before, 0);
+        driver.cuStreamSynchronize(stream);
+        assert_int_equal(driver.cuMemcpyDtoHAsync(row, c.result, sizeof row, stream), 0);
+        driver.cuStreamSynchronize(stream);
+        if (problem.op == TALLY_SUM)
+            for (int r = 0; r < 4; r++) {
+                double sum = 0;
+                for (int k = 0; k < 16; k++)
+                    sum += element(16 * r + k);
+                assert_true(row[r] == sum);
+            }
+        driver.cuMemFree(work);
+    }
+    close_caller(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits_for_nobody), cmocka_unit_test(test_keeps_heads_clean),
+        cmocka_unit_test(test_waits_for_nobody),
+        cmocka_unit_test(test_keeps_heads_clean),
         cmocka_unit_test(test_runs_out_of_heads),
+        cmocka_unit_test(test_what_a_call_costs),
+        cmocka_unit_test(test_what_rows_cost),
         cmocka_unit_test(test_stays_lost), /* the last one: the stream goes with the context */
     };
     return cmocka_run_group_tests(tests, load_double, NULL);

@@ -3,7 +3,7 @@
  */
 #include "model/programs/programs.h"
 
-MODEL_KERNEL3(lower, const u64 *, lower_plan, u64 *);
+MODEL_KERNEL5(lower, u64 *, lower_plan, u32, u32, u64 *);
 
 static const model_kernel *const kernels[] = {&lower_kernel, NULL};
 extern const struct model_program PROGRAM;
