@@ -293,8 +293,8 @@ static PyObject *set_numpy(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* _elsewhere(type, common): arrays of that very type, given alone, with an axis or, for products, two of them, are first
- * shown to common(operator, array, axis, second array or None); where that returns None they go the long way. */
+/* _elsewhere(type, common): of a function whose first argument is an array of that very type,
+ * common(function in Python, names of the last arguments or None, all arguments ...) answers calls. */
 static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
     struct core *core = core_of(module);
     PyObject *type, *common;
@@ -308,8 +308,8 @@ static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
 }
 
 static PyMethodDef methods[] = {
-    {"enqueue_along", core_enqueue_along, METH_VARARGS,
-     "enqueue_along(prepared, x, workspace, queue, out): addresses."},
+    {"enqueue", core_enqueue, METH_VARARGS,
+     "enqueue(prepared, x, y, mask, workspace, queue, out): addresses."},
     {"_elsewhere", set_elsewhere, METH_VARARGS, "The short way of arrays of another library."},
     {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
     {"_bind", core_bind, METH_VARARGS,
@@ -333,7 +333,6 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     struct core *core = core_of(module);
     for (int i = 0; i < FUNCTIONS; i++) {
         Py_VISIT(core->slow[i]);
-        Py_VISIT(core->op[i]);
     }
     Py_VISIT(core->elsewhere);
     Py_VISIT(core->common);
@@ -358,7 +357,6 @@ static int clear(PyObject *module) {
     struct core *core = core_of(module);
     for (int i = 0; i < FUNCTIONS; i++) {
         Py_CLEAR(core->slow[i]);
-        Py_CLEAR(core->op[i]);
     }
     Py_CLEAR(core->elsewhere);
     Py_CLEAR(core->common);
@@ -430,7 +428,9 @@ PyMODINIT_FUNC PyInit__core(void) {
         return NULL;
     }
 #endif
+#if PY_VERSION_HEX >= 0x030B0000 /* (headers of 3.10 build for 3.10 alone) */
     if (Py_Version >= 0x030C0000) slots[1] = (PyModuleDef_Slot){SLOT_INTERPRETERS, (void *)2};
+#endif
 #ifdef Py_GIL_DISABLED
     slots[2] = (PyModuleDef_Slot){SLOT_GIL, (void *)1};
 #endif
