@@ -61,10 +61,8 @@ struct core {
     PyObject *small[256];         /* numpy.int64's first numbers, once they have been wanted */
     PyObject *empty;              /* numpy.empty */
     PyObject *pair;               /* makes minmax's result of two values */
-    PyObject *op[FUNCTIONS];      /* the operators' names */
-    PyTypeObject *elsewhere;      /* the type of arrays that ... */
-    PyObject *
-        common; /* ... common(operator's name, array, axis or a second array) may answer from start to end */
+    PyTypeObject *elsewhere;      /* the type of arrays of which calls go to ... */
+    PyObject *common; /* ... common(the function in Python, arguments' names, arguments) instead */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
@@ -108,7 +106,7 @@ int view_is_contiguous(const struct view *v);
 PyObject *core_number(const tally_value *value);
 
 /* The types of problem.c, state.c and tensor.c; -1 with an exception. */
-PyObject *core_enqueue_along(PyObject *module, PyObject *arguments);
+PyObject *core_enqueue(PyObject *module, PyObject *arguments);
 int core_add_problem(PyObject *module, struct core *core);
 int core_add_states(PyObject *module, struct core *core);
 int core_add_tensor(PyObject *module, struct core *core);

@@ -77,6 +77,21 @@ done:
     return result;
 }
 
+/* A call whose first argument is another library's array. */
+static PyObject *elsewhere(struct core *core, enum core_function f, PyObject *const *arguments,
+                           Py_ssize_t count, PyObject *names) {
+    const Py_ssize_t all = count + (names ? PyTuple_Size(names) : 0);
+    PyObject *passed = PyTuple_New(2 + all);
+    if (!passed) return NULL;
+    PyTuple_SetItem(passed, 0, Py_NewRef(core->slow[f]));
+    PyTuple_SetItem(passed, 1, Py_NewRef(names ? names : Py_None));
+    for (Py_ssize_t i = 0; i < all; i++)
+        PyTuple_SetItem(passed, 2 + i, Py_NewRef(arguments[i]));
+    PyObject *result = PyObject_Call(core->common, passed, NULL);
+    Py_DECREF(passed);
+    return result;
+}
+
 /* A number of one of NumPy's types: the element of an array of no dimensions, which takes a third of the time that the
  * type itself needs. Nobody else runs between the writing and the reading. */
 static PyObject *scalar(struct core *core, int type, const tally_value *value) {
@@ -255,17 +270,8 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     int type, y_type;
     size_t n, y_n;
     int axis, alone = 0; /* alone: an axis is given, and perhaps it is the only one */
-    if (core->common && count >= 1 && Py_TYPE(arguments[0]) == core->elsewhere) {
-        const int pair = two && count == 2 && !names && Py_TYPE(arguments[1]) == core->elsewhere,
-                  whole = !two && count == 1 && !names;
-        if (pair || whole ||
-            (!two && (names || f != FUNCTION_norm) && one_axis(arguments, count, names, &axis))) {
-            PyObject *result = PyObject_CallFunctionObjArgs(core->common, core->op[f], arguments[0],
-                                                            whole ? Py_None : arguments[1], NULL);
-            if (result != Py_None) return result;
-            Py_DECREF(result);
-        }
-    }
+    if (core->common && core->slow[f] && count >= 1 && Py_TYPE(arguments[0]) == core->elsewhere)
+        return elsewhere(core, f, arguments, count, names);
     if (core->ndarray && count >= 1 && Py_TYPE(arguments[0]) == core->ndarray &&
         one_axis(arguments, count, names, &axis)) {
         PyObject *result = along(core, f, arguments[0], axis);
@@ -337,7 +343,6 @@ PyObject *core_bind(PyObject *module, PyObject *arguments) {
         if (strcmp(table[f].name, text) != 0) continue;
         if (core->slow[f]) break; /* once */
         core->slow[f] = Py_NewRef(function);
-        if (!(core->op[f] = PyUnicode_InternFromString(tally_op_name(table[f].op)))) return NULL;
         core->docs[f] = Py_NewRef(doc);
         core->method[f] = (PyMethodDef){.ml_name = table[f].name,
                                         .ml_meth = (PyCFunction)(void (*)(void))entry[f],

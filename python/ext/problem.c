@@ -537,33 +537,45 @@ static PyObject *problem_enqueue_parts(PyObject *object, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* A reduction along axes that is asked for again and again. */
-struct along {
+/* A reduction that is asked for again and again: of n elements, or along axes. */
+struct prepared {
     PyObject *problem;
     tally_device *device;
+    size_t n, bytes;
+    int is_along;
     struct shape_numbers s;
-    size_t bytes;
 };
 
-static void free_along(PyObject *capsule) {
-    struct along *a = PyCapsule_GetPointer(capsule, "along");
+static void free_prepared(PyObject *capsule) {
+    struct prepared *a = PyCapsule_GetPointer(capsule, "prepared");
     Py_DECREF(a->problem);
     free(a);
 }
 
-/* prepare_along(shape, device) -> (what enqueue_along() takes, bytes to work in): `shape` as enqueue_parts() has it for
- * axes. */
-static PyObject *problem_prepare_along(PyObject *object, PyObject *arguments) {
+/* What a reduction of n elements, or along axes, needs, once; the bytes to work in with it. */
+static tally_status measure(struct prepared *a, const tally_problem *problem, PyObject *what) {
+    if (a->is_along) {
+        if (a->s.shape.mask_stride) a->s.shape.mask = (void *)a; /* there is one, wherever */
+        return tally_workspace_shaped(a->device, problem, &a->s.shape, &a->bytes);
+    }
+    a->n = PyLong_AsSize_t(what);
+    return PyErr_Occurred() ? TALLY_OK : tally_workspace(a->device, problem, a->n, &a->bytes);
+}
+
+/* prepare(what, device) -> (what enqueue() takes, bytes to work in): a number of elements, or a shape as enqueue_parts()
+ * has it for axes. */
+static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    PyObject *tuple, *spec;
-    if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &tuple, &spec)) return NULL;
-    struct along *a = calloc(1, sizeof *a);
+    PyObject *what, *spec;
+    if (!PyArg_ParseTuple(arguments, "OO", &what, &spec)) return NULL;
+    struct prepared *a = calloc(1, sizeof *a);
     if (!a) return PyErr_NoMemory();
+    a->is_along = PyTuple_Check(what);
     tally_status status = TALLY_OK;
-    if (parse_shape("axes", tuple, &a->s) == 0 && (a->device = core_device(spec)) != NULL)
-        status = tally_workspace_shaped(a->device, &self->problem, &a->s.shape, &a->bytes);
+    if ((!a->is_along || parse_shape("axes", what, &a->s) == 0) && (a->device = core_device(spec)))
+        status = measure(a, &self->problem, what);
     if (status != TALLY_OK) core_raise(status);
-    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(a, "along", free_along);
+    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(a, "prepared", free_prepared);
     if (!capsule) {
         free(a);
         return NULL;
@@ -572,23 +584,39 @@ static PyObject *problem_prepare_along(PyObject *object, PyObject *arguments) {
     return Py_BuildValue("Nn", capsule, (Py_ssize_t)a->bytes);
 }
 
-/* enqueue_along(prepared, x, workspace, queue, out): all but the first are addresses. */
-PyObject *core_enqueue_along(PyObject *module, PyObject *arguments) {
-    unsigned long long x, workspace, queue, out;
+/* enqueue(prepared, x, y, mask, workspace, queue, out): all but the first are addresses. */
+PyObject *core_enqueue(PyObject *module, PyObject *arguments) {
+    unsigned long long x, y, mask, workspace, queue, out;
     PyObject *capsule;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OKKKK", &capsule, &x, &workspace, &queue, &out)) return NULL;
-    struct along *a = PyCapsule_GetPointer(capsule, "along");
+    if (!PyArg_ParseTuple(arguments, "OKKKKKK", &capsule, &x, &y, &mask, &workspace, &queue, &out))
+        return NULL;
+    const struct prepared *a = PyCapsule_GetPointer(capsule, "prepared");
     if (!a) return NULL;
-    void *place[] = {(void *)(uintptr_t)out};
-    const tally_shaped_call call = {.shape = &a->s.shape,
-                                    .x = (void *)(uintptr_t)x,
-                                    .workspace = (void *)(uintptr_t)workspace,
-                                    .workspace_bytes = a->bytes,
-                                    .queue = (void *)(uintptr_t)queue,
-                                    .out = place};
-    const tally_status s = tally_enqueue_shaped(
-        a->device, &((const struct problem_object *)a->problem)->problem, &call);
+    const tally_problem *problem = &((const struct problem_object *)a->problem)->problem;
+    tally_status s;
+    if (a->is_along) {
+        void *place[] = {(void *)(uintptr_t)out};
+        tally_shape shape = a->s.shape;
+        shape.mask = (const unsigned char *)(uintptr_t)mask;
+        const tally_shaped_call call = {.shape = &shape,
+                                        .x = (void *)(uintptr_t)x,
+                                        .y = (void *)(uintptr_t)y,
+                                        .workspace = (void *)(uintptr_t)workspace,
+                                        .workspace_bytes = a->bytes,
+                                        .queue = (void *)(uintptr_t)queue,
+                                        .out = place};
+        s = tally_enqueue_shaped(a->device, problem, &call);
+    } else {
+        const tally_call call = {.x = (void *)(uintptr_t)x,
+                                 .y = (void *)(uintptr_t)y,
+                                 .n = a->n,
+                                 .workspace = (void *)(uintptr_t)workspace,
+                                 .workspace_bytes = a->bytes,
+                                 .queue = (void *)(uintptr_t)queue,
+                                 .results = (void *)(uintptr_t)out};
+        s = tally_enqueue(a->device, problem, &call);
+    }
     if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
 }
@@ -670,8 +698,8 @@ static PyMethodDef problem_methods[] = {
      "enqueue(x, y, n, workspace, bytes, queue, results, device): addresses"},
     {"enqueue_parts", problem_enqueue_parts, METH_VARARGS,
      "enqueue_parts(cut, shape, x, y, mask, out, queue, allocate, asked, device): addresses"},
-    {"prepare_along", problem_prepare_along, METH_VARARGS,
-     "prepare_along(shape, device): (what enqueue_along() takes, bytes to work in)"},
+    {"prepare", problem_prepare, METH_VARARGS,
+     "prepare(what, device): (what enqueue() takes, bytes to work in)"},
     {"words_sizes", problem_words_sizes, METH_VARARGS,
      "words_sizes(n, count, device): (words of a state, bytes to work in)"},
     {"enqueue_words", problem_enqueue_words, METH_VARARGS,

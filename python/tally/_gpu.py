@@ -20,7 +20,7 @@ import numpy as np
 from . import _core
 from ._arrays import DTYPE, FLOATS, dlpack_device, is_torch
 from ._gpu_products import products
-from ._gpu_variance import MOST_COMPLEX, variances
+from ._gpu_variance import is_for_complex, variances
 from ._reduce import AxisError, axes_of, bits_of, check_extreme, check_index, problem, with_initial
 
 _CUDA = 2
@@ -76,13 +76,14 @@ class _Torch:
     def wait(self, number: int) -> None:
         self.torch.cuda.current_stream(number).synchronize()
 
-    def results(self, count: int, name: str, number: int) -> list[tuple[Any, int]]:
-        """Tensors of no dimensions, _RESULT bytes each, and their addresses. One that is written later is no news to
+    def results(self, count: int, shape: Strides, room: int, name: str, number: int) -> list[tuple[Any, int]]:
+        """Tensors of a shape, in `room` bytes each, and their addresses. One that is written later is no news to
         what autograd has kept of another (`data`)."""
         with self.torch.inference_mode(False):
-            memory = self.empty((count, _RESULT // _SIZE[_KINDS[name]]), name, number)
+            memory = self.empty((count, room // _SIZE[_KINDS[name]]), name, number)
             address = self.address(memory)
-            return [(result.data, address + _RESULT * i) for i, result in enumerate(memory[:, 0].unbind())]
+            each = memory[:, :math.prod(shape)].reshape(count, *shape).unbind()
+            return [(result.data, address + room * i) for i, result in enumerate(each)]
 
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
@@ -445,88 +446,139 @@ def _plan(p: _core.Problem, element: str, n: int, spec: str) -> _Plan:
     return _Plan(p, what, tuple(_result_name(op, kind, element) for op, kind in what), p.workspace(n, spec))
 
 
-#: What calls of PyTorch's commonest kinds need: (operator, dtype, elements, device) of a whole array or two, or (operator,
-#: dtype, shape, strides, axis, device) -> how to make them.
-_commonest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-#: (device, stream, bytes to work in, result's dtype) -> the memory to work in, which calls on one stream use one after the
-#: other, its address, and results that wait to be used, with theirs.
+class _Prepared(NamedTuple):
+    """How a call is made that has been made before, with tensors of the same types, shapes, strides and device, and the
+    same other arguments: with one launch, or a few, to a new tensor."""
+
+    library: Any
+    number: int  # the device's
+    enqueue: Any  # what _core.enqueue() takes
+    size: int  # bytes to work in
+    name: str  # the result's dtype, ...
+    shape: tuple[int, ...]  # ... its shape, ...
+    room: int  # ... and the bytes that are written
+    y: int | None  # which argument behind the first is the second array, ...
+    mask: int | None  # ... which the mask
+
+
+#: Calls with PyTorch's tensors: what tells them apart (_key) -> how they are made, of those that can be made so.
+_prepared: dict[tuple[Any, ...], _Prepared] = {}
+_MOST_PREPARED = 1024
+#: (device, stream, bytes to work in, result's dtype, shape and room) -> the memory to work in, which calls on one stream
+#: use one after the other, its address, and results that wait to be used, with theirs.
 _kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
 _MOST_KEPT = 1 << 20  # bytes
-_AT_ONCE = 64  # results that are made together; the last of them that is alive keeps them all, which is a kilobyte
+_AT_ONCE = 64  # results that are made together; the last of them that is alive keeps them all, ...
+_MOST_ROOM = 256  # ... which are so many bytes each at most
 
 
-def _remember(op: str, t: There, p: _core.Problem, axis: Any) -> None:
-    """Notes how a call is made that has no other arguments than an axis, or not even that."""
-    if not _commonest:
-        _core._elsewhere(t.library.torch.Tensor, _common)
-    if len(_commonest) >= 1024:
-        _commonest.clear()
-    name = _result_name(op, _values_of(p)[0][1], t.type)
-    if axis is None:
-        if t.is_contiguous():
-            n = math.prod(t.shape)
-            size = _plan(p, t.type, n, t.spec).size
-            _commonest[op, t.array.dtype, n, t.number] = name, t.library, size, p.enqueue, t.number, t.spec
-    elif type(axis) is int and len(t.shape) <= _MOST_DIMS:
-        d = axis % len(t.shape)
-        prepared, size = p.prepare_along((t.shape, t.strides, None, None, 1 << d, None), t.spec)
-        torch = t.library.torch
-        make = functools.partial(torch.empty, (*t.shape[:d], *t.shape[d + 1:]), dtype=getattr(torch, name),
-                                 device=torch.device("cuda", t.number))
-        _commonest[op, t.array.dtype, t.array.shape, t.array.stride(), axis, t.number] = t.library, size, prepared, make
+class _Call:
+    """A call that is being made for the first time."""
+
+    def __init__(self, x: Any, more: tuple[Any, ...]) -> None:
+        self.x, self.more = x, more
+        self.value: Any = None  # what the last reduction gave, and ...
+        self.prepared: _Prepared | None = None  # ... how that can be had again
+
+    def has(self, t: There | None) -> bool:
+        return t is None or any(a is t.array for a in self.more)
+
+    def place_of(self, t: There | None) -> int | None:
+        """Which argument behind the first an array is."""
+        return None if t is None else next(i for i, a in enumerate(self.more) if a is t.array)
 
 
-def _common(op: str, x: Any, more: Any) -> Any:
-    """A value of all of a tensor, or for products of two, or those along an axis, as soon as that can be; None: not this
-    way."""
-    y = 0
-    if more is not None:
-        if op != "dot":
-            return _common_along(op, x, more)
-        if x.dim() != 1 or more.shape != x.shape or more.dtype != x.dtype or not more.is_contiguous() or \
-                more.get_device() != x.get_device() or more.is_neg():
-            return None
-        y = more.data_ptr()
-    n = x.numel()
-    found = _commonest.get((op, x.dtype, n, x.get_device()))
-    if found is None or not x.is_contiguous() or x.is_neg() or _watch.get() is not None:
-        return None
-    name, library, size, enqueue, number, spec = found
-    if library.is_capturing():
-        return None
-    stream = library.stream(number)
-    kept = _kept.get((number, stream, size, name)) or _keep(library, number, stream, size, name)
+_call: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("tally_call", default=None)
+
+
+def _sign(a: Any) -> Any:
+    """What of an argument tells calls apart."""
+    if hasattr(a, "data_ptr"):
+        return a.dtype, a.shape, a.stride(), a.get_device(), a.is_neg()
+    return (type(a), a, tuple(map(type, a))) if type(a) is tuple else (type(a), a)
+
+
+def _common(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, *more: Any) -> Any:
+    """What function(x, *more) returns, of whose arguments the last ones have names, for one of PyTorch's tensors."""
+    if not x.is_cuda:
+        return _call_by_names(function, names, x, more)
     try:
-        result, address = kept[2].pop()
-    except IndexError:
-        kept[2].extend(library.results(_AT_ONCE, name, number))
-        result, address = kept[2].pop()
-    enqueue(x.data_ptr(), y, n, kept[1], size, stream, address, spec)
-    return result
-
-
-def _common_along(op: str, x: Any, axis: int) -> Any:
-    number = x.get_device()
-    found = _commonest.get((op, x.dtype, x.shape, x.stride(), axis, number))
-    if found is None or x.is_neg() or _watch.get() is not None:
-        return None
-    library, size, prepared, make = found
-    if library.is_capturing():
-        return None
+        key = (function, names, x.dtype, x.shape, x.stride(), x.get_device(), tuple([_sign(a) for a in more]) if more else None)
+        found = _prepared.get(key)
+    except (TypeError, RuntimeError):  # an argument without a hash, a tensor without strides
+        return _call_by_names(function, names, x, more)
+    if found is None:
+        return _first(key, function, names, x, more)
+    if x.is_neg() or _watch.get() is not None or found.library.is_capturing():
+        return _call_by_names(function, names, x, more)
+    library, number, prepared, size, name, shape, room, y, mask = found
     stream = library.stream(number)
-    kept = _kept.get((number, stream, size, "")) or _keep(library, number, stream, size, "")
-    result = make()
-    _core.enqueue_along(prepared, x.data_ptr(), kept[1], stream, result.data_ptr())
+    kept = _kept.get((number, stream, size, name, shape, room)) or _keep(found, stream)
+    if room > _MOST_ROOM:
+        result = library.empty(shape, name, number)
+        address = result.data_ptr()
+    else:
+        try:
+            result, address = kept[2].pop()
+        except IndexError:
+            kept[2].extend(library.results(_AT_ONCE, shape, room, name, number))
+            result, address = kept[2].pop()
+    _core.enqueue(prepared, x.data_ptr(), 0 if y is None else more[y].data_ptr(), 0 if mask is None else more[mask].data_ptr(),
+                  kept[1], stream, address)
     return result
 
 
-def _keep(library: Any, number: int, stream: int, size: int, name: str) -> tuple[Any, int, list[tuple[Any, int]]]:
-    work = library.empty((size,), "uint8", number)
+def _call_by_names(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, more: tuple[Any, ...]) -> Any:
+    first = len(more) - len(names or ())
+    return function(x, *more[:first], **dict(zip(names or (), more[first:])))
+
+
+def _first(key: tuple[Any, ...], function: Callable[..., Any], names: tuple[str, ...] | None, x: Any,
+           more: tuple[Any, ...]) -> Any:
+    """Makes the call the long way, and notes how it can be made the next time."""
+    call = _Call(x, more)
+    token = _call.set(call)
+    try:
+        value = _call_by_names(function, names, x, more)
+    finally:
+        _call.reset(token)
+    if call.prepared is not None and value is call.value:
+        if len(_prepared) >= _MOST_PREPARED:
+            _prepared.clear()
+        _prepared[key] = call.prepared
+    return value
+
+
+def _prepare(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None, mask: There | None,
+             value: Any) -> None:
+    """Notes how a reduction to one value for each result, which has just been made, is made again."""
+    call = _call.get()
+    if call is None and is_torch(t.array) and not _prepared:
+        _core._elsewhere(t.library.torch.Tensor, _common)
+    if call is None or call.x is not t.array or not (call.has(y) and call.has(mask)) or 0 in t.shape:
+        return
+    name = _result_name(*_values_of(p)[0], t.type)
+    is_whole = _is_whole(p, t, axes, y, y_strides, mask)
+    call.value = value
+    if is_whole:
+        enqueue, size = p.prepare(math.prod(t.shape), t.spec)
+        room = _RESULT
+    else:
+        bits, lengths, x, ys, masks = _squeezed(t, axes, y_strides,
+                                                None if mask is None else _strides_to(mask, t.shape, "where="))
+        enqueue, size = p.prepare((lengths, x, ys, masks, bits, None), t.spec)
+        room = -(-math.prod(value.shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
+    call.prepared = _Prepared(t.library, t.number, enqueue, size, name, tuple(value.shape), room, call.place_of(y),
+                              call.place_of(mask))
+
+
+def _keep(p: _Prepared, stream: int) -> tuple[Any, int, list[tuple[Any, int]]]:
+    work = p.library.empty((p.size,), "uint8", p.number)
     kept: tuple[Any, int, list[tuple[Any, int]]] = work, work.data_ptr(), []
-    if size <= _MOST_KEPT:
+    if p.size <= _MOST_KEPT:
         if len(_kept) >= 64:
             _kept.clear()
-        _kept[number, stream, size, name] = kept
+        _kept[p.number, stream, p.size, p.name, p.shape, p.room] = kept
     return kept
 
 
@@ -600,6 +652,15 @@ def _mask(where: Any, t: There) -> There | None:
     return mask
 
 
+def _is_whole(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None,
+              where: There | None) -> bool:
+    """Whether the one result is of elements that lie side by side, in an order that will do."""
+    if len(axes) != len(t.shape) or where is not None:
+        return False
+    flat = t.is_contiguous() or (not any(op in _NEEDS_ORDER for op, _ in _values_of(p)) and t.is_dense())
+    return flat and (y is None or (y_strides == t.strides and y.shape == t.shape))
+
+
 def _along(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None,
            where: There | None, keepdims: bool, complex_kind: str | None = None) -> list[Any]:
     """The values along axes, as new arrays. complex_kind: the last dimension, which is kept, is a complex result's two
@@ -607,11 +668,9 @@ def _along(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y
     what = _values_of(p)
     library = t.library
     shape = t.shape
-    if len(axes) == len(shape) and where is None and complex_kind is None:
-        flat = t.is_contiguous() or (not any(op in _NEEDS_ORDER for op, _ in what) and t.is_dense())
-        if flat and (y is None or (y_strides == t.strides and y.shape == shape)):
-            values = _whole(p, t, y)
-            return [v.reshape((1,) * len(shape)) for v in values] if keepdims and shape else values
+    if complex_kind is None and _is_whole(p, t, axes, y, y_strides, where):
+        values = _whole(p, t, y)
+        return [v.reshape((1,) * len(shape)) for v in values] if keepdims and shape else values
     out_shape = [1 if d in axes else n for d, n in enumerate(shape)]
     names = [_result_name(op, kind, t.type) for op, kind in what]
     if complex_kind is not None:
@@ -770,8 +829,9 @@ def _variance(op: str, t: There, axes: tuple[int, ...], dtype: Any, where: There
         flat = library.rows(mean, form.whole, range(len(form.whole)), 1, form.sizes[0])[0]
         both = (flat.real, flat.imag) if about.type in _PART else (flat, flat * 0) if is_complex else (flat,)
         means = [library.in_order(library.cast(m, "float64")) for m in both]
-    elif ddof != int(ddof) or form.sizes[1] > MOST_COMPLEX:
-        raise NotImplementedError(f"the {op} of complex numbers on a GPU has a whole ddof, and at most 2^31 elements a result")
+    elif not is_for_complex(form.sizes[1], ddof):
+        raise NotImplementedError(f"the {op} of complex numbers on a GPU has a ddof of whole sixteenths, and at most 2^31 "
+                                  "elements a result (2^29 where it is no integer)")
     if 0 in form.sizes:
         return form.back(library.empty((form.sizes[0],), _NAMES[out], t.number) * math.nan, keepdims)
     mask = None if where is None else form.of(where.array)
@@ -839,8 +899,8 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
         else:
             p = problem((op,), t.type, None if op == "prod" else rounded, fast, ddof)
             value = _along(p, t, axes, None, None, mask, keepdims)[0]
-            if dtype is initial is mask is None and not (fast or ddof or keepdims) and is_torch(x) and 0 not in t.shape:
-                _remember(op, t, p, axis)
+            if initial is wanted is out is None and math.prod(t.shape[d] for d in axes) > ddof:  # (else there is a warning)
+                _prepare(p, t, axes, None, None, mask, value)
             if initial is not None:
                 both = take(t.library.beside(value, initial))
                 value = _along(p, both, (0,), None, None, None, False)[0]
@@ -892,7 +952,10 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
             left, right, axes = _pairs(left), _pairs(right), (*axes, len(shape))
         if swapped:
             right = right._replace(address=right.address + _SIZE[right.type], strides=(*right.strides[:-1], -1))
-        return _along(p, left, axes, right, right.strides, None, False)[0]
+        value = _along(p, left, axes, right, right.strides, None, False)[0]
+        if wanted is out is None and a.type not in _PART:
+            _prepare(p, left, axes, right, right.strides, None, value)
+        return value
 
     def conjugated(t: There) -> There:
         copy = take(t.library.conjugate(t.array))
@@ -900,8 +963,6 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
 
     if a.type not in _PART:
         value = _fitted("dot", part(a, b, False), a, wanted)
-        if dtype is out is None and is_torch(a.array) and len(a.shape) == 1 == len(b.shape) and a.shape[0]:
-            _remember("dot", a, p, None)
     elif conjugate:
         value = a.library.complex(part(a, b, False), part(conjugated(a), b, True))
     else:

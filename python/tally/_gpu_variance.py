@@ -4,7 +4,8 @@ The words of a state (tally.h) hold n, the exact sum S and the exact sum of squa
 (n Q - S^2) / (n (n - ddof)) of them, and rounds it once. It is handed words with S = 0 that come to what is meant:
 
     about a mean m        n and Q - 2 m S + n m^2; of complex numbers these of both parts, added up
-    of complex numbers    n (n - ddof) and n Q - S^2 of both parts, with no ddof: n' Q' / n'^2 is Q' / n'
+    of complex numbers    n (n - ddof) and n Q - S^2 of both parts, with no ddof: n' Q' / n'^2 is Q' / n'; both
+                          times the ddof's denominator
 
 These integers of some 4000 bits are made on the device, of digits of 16 bits in int64 arrays (results, digits): nothing
 waits. Digit i weighs 2^(16 i) times the lowest bit, which is 2^-1088 in sums, and 2^-2176 in squares and products of two.
@@ -12,6 +13,7 @@ waits. Digit i weighs 2^(16 i) times the lowest bit, which is 2^-1088 in sums, a
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Sequence
 
 from ._arrays import DTYPE, FLOATS
@@ -24,8 +26,13 @@ _AT_SQUARES = 1 + _COUNTS + _SUM + _COUNTS
 _RESULT = 16  # bytes of a tally_result
 _AT_ONCE = 32  # results; each needs half a megabyte
 
-#: More elements than this overflow n (n - ddof).
-MOST_COMPLEX = 1 << 31
+_MOST_DENOMINATOR = 16  # of a ddof: digits stay below 2^46
+
+
+def is_for_complex(n: int, ddof: float) -> bool:
+    """Whether variances of n complex numbers have that ddof: n (n - ddof) times its denominator is below 2^62."""
+    denominator = Fraction(ddof).denominator
+    return denominator <= _MOST_DENOMINATOR and n * n * denominator <= 1 << 62
 
 
 class Moments:
@@ -101,7 +108,7 @@ def _product(library: Any, a: Any, b: Any) -> Any:
 
 
 def _handed(library: Any, moments: Sequence[Moments], means: Sequence[Mean] | None, count: Any, ddof: float) -> Any:
-    """The words that are handed to the engine. `ddof`: an integer, where there are no means."""
+    """The words that are handed to the engine. `ddof`: one that is_for_complex(), where there are no means."""
     squares = moments[0].squares
     special = moments[0].special
     for m in moments[1:]:
@@ -110,7 +117,9 @@ def _handed(library: Any, moments: Sequence[Moments], means: Sequence[Mean] | No
         total = _carried(squares * count)
         for m in moments:
             total = total - _product(library, m.sum, m.sum)
-        count = (count * (count - int(ddof))).clip(0, None)
+        exact = Fraction(ddof)
+        total = total * exact.denominator
+        count = (count * (count * exact.denominator - exact.numerator)).clip(0, None)
     else:
         total = squares
         for m, mean in zip(moments, means):

@@ -4,6 +4,8 @@ that library. With PyTorch and CuPy where there is a device; else with stand-ins
     LD_LIBRARY_PATH=build/tests/cuda_double/lib python -m pytest python/tests/test_gpu.py
 """
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def gpu(request, monkeypatch):
     library = find(request.param, monkeypatch)
     if library is None:
         pytest.skip("no CUDA device, nor its double")
-    caches = (_gpu._library.cache_clear, _gpu._commonest.clear, _gpu._kept.clear)
+    caches = (_gpu._library.cache_clear, _gpu._prepared.clear, _gpu._kept.clear)
     for clear in caches:
         clear()
     yield library
@@ -94,6 +96,53 @@ def test_results_that_are_made_together(gpu, rng):
     got = [getattr(tally, op)(a) for a in there for op in ("sum", "mean", "argmax")]
     for value, (a, op) in zip(got, ((a, op) for a in x for op in ("sum", "mean", "argmax"))):
         same(gpu, value, getattr(tally, op)(a))
+
+
+def test_calls_that_are_asked_again(gpu, rng):
+    """Other elements, and another mask, of the same shape; the same arguments but for one."""
+    shape = (6, 5, 4)
+    f8 = getattr(gpu.module, "float64", np.float64)
+    for op in FUNCTIONS:
+        function = getattr(tally, op)
+        for axis in (None, -1 if op.startswith("arg") else ((0, 2), (0, 1, 2))[rng.integers(2)]):
+            for more in (set(), {"dtype"}, {"where"}, {"ddof"}):
+                if not more <= set(inspect.signature(function).parameters):
+                    continue
+                keepdims = bool(rng.integers(2))
+                for _ in range(3):
+                    x, mask = numbers(rng, shape, "f4"), rng.random(shape) < 0.7
+                    mask[0, 0, 0] = mask[:, 0, 0] = mask[0, :, 0] = mask[:, :, 0] = True
+                    here = {"dtype": np.float64, "where": mask, "ddof": 1}
+                    there = {"dtype": f8, "where": gpu.there(mask), "ddof": 1}
+                    if op in ("min", "max") and "where" in more:
+                        here["initial"] = there["initial"] = -9
+                        more = {"where", "initial"}
+                    same(gpu, function(gpu.there(x), axis=axis, keepdims=keepdims, **{k: there[k] for k in more}),
+                         function(x, axis=axis, keepdims=keepdims, **{k: here[k] for k in more}))
+    for _ in range(3):
+        x, y = numbers(rng, shape, "f4"), numbers(rng, shape, "f4")
+        for axis in (0, -1):
+            same(gpu, tally.vecdot(gpu.there(x), gpu.there(y), axis=axis), tally.vecdot(x, y, axis=axis))
+        same(gpu, tally.dot(gpu.there(x[0, 0]), gpu.there(y[0, 0])), tally.dot(x[0, 0], y[0, 0]))
+        for wrong in (1.0, (0, 1.0), 3, (0, 0)):
+            tally.sum(gpu.there(x), axis=(0, 1)), tally.sum(gpu.there(x), axis=1)
+            with pytest.raises((TypeError, ValueError)):
+                tally.sum(gpu.there(x), axis=wrong)
+        with pytest.raises(TypeError):
+            tally.sum(gpu.there(x), where=mask)
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning):
+            tally.var(gpu.there(x[0, 0, :1]), ddof=1)
+    if gpu.name == "torch":
+        assert 0 < len(_gpu._prepared) <= _gpu._MOST_PREPARED and len(_gpu._kept) <= 64
+
+
+def test_calls_that_are_remembered_are_few(gpu, rng, monkeypatch):
+    monkeypatch.setattr(_gpu, "_MOST_PREPARED", 4)
+    for n in (*range(1, 12), *range(1, 12)):
+        x = numbers(rng, n, "f4")
+        same(gpu, tally.sum(gpu.there(x)), tally.sum(x))
+        assert len(_gpu._prepared) <= 4
 
 
 LAYOUTS = {
@@ -289,13 +338,13 @@ def test_variances_of_wild_complex_numbers(gpu, rng):
     x[0, 0], x[1, 1], x[2] = np.nan, complex(0, np.inf), 7 - 2j
     there = gpu.there(x)
     for op in ("var", "std"):
-        for ddof in (0, 1, 30):
+        for ddof in (0, 1.5, 30, 29.9375):
             same(gpu, getattr(tally, op)(there, axis=1, ddof=ddof), getattr(tally, op)(x, axis=1, ddof=ddof))
             same(gpu, getattr(tally, op)(there, axis=1, ddof=ddof, dtype="f4"), getattr(tally, op)(x, axis=1, ddof=ddof, dtype="f4"))
     same(gpu, tally.var(there[:, :0], axis=1), tally.var(x[:, :0], axis=1))
     same(gpu, tally.var(there[:0], axis=1), tally.var(x[:0], axis=1))
-    with pytest.raises(NotImplementedError, match="whole ddof"):
-        tally.var(there, ddof=0.5)
+    with pytest.raises(NotImplementedError, match="whole sixteenths"):
+        tally.var(there, ddof=0.1)
 
 
 def test_integers_as_another_type(gpu):
