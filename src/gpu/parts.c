@@ -32,7 +32,7 @@
 #define FEW_MOST     4096
 #define QUICK_COLUMN (1 << 16)
 
-/* Few elements: a block a row, by `fold` alone. */
+/* Few elements: a block a row. */
 #define FEW_ELEMENTS 4096
 #define FEW_EACH     1024
 #define FEW_ROWS     256
@@ -159,9 +159,10 @@ size_t parts_workspace(const struct queue *queue, const struct shaped *s) {
 
 /* ---- Kernels ------------------------------------------------------------------------------ */
 
-static const char *const names[PARTS_KERNELS] = {"fold",    "join",   "check",  "count",  "scan",
-                                                 "scatter", "starts", "gather", "report", "quick"};
-enum { FOLD, JOIN, CHECK, COUNT, SCAN, SCATTER, STARTS, GATHER, REPORT, QUICK };
+static const char *const names[PARTS_KERNELS] = {"fold",   "join",    "check",  "count",
+                                                 "scan",   "scatter", "starts", "gather",
+                                                 "report", "quick",   "few"};
+enum { FOLD, JOIN, CHECK, COUNT, SCAN, SCATTER, STARTS, GATHER, REPORT, QUICK, FEW };
 
 static tally_status find_parts(struct queue *queue) {
     struct gpu_program *program = NULL;
@@ -491,24 +492,19 @@ tally_status parts_prepare_few(struct queue *queue) {
     return find_parts(queue);
 }
 
-/* One launch: each row is a piece, so none is cut, and nothing is left to anybody else. */
 static tally_status enqueue_few(struct queue *queue, const struct parts_call *call,
                                 bool as_results) {
     const struct shaped *s = call->s;
     struct run r = {.queue = queue, .c = call};
-    r.l = (struct parts_layout){.n = (uint64_t)s->results * s->each,
-                                .sums = sum_words(s->p),
-                                .piece = (uint64_t)s->each + PARTS_ROW_WEIGHT,
-                                .pieces = s->results};
+    r.l = (struct parts_layout){.n = (uint64_t)s->results * s->each, .sums = sum_words(s->p)};
     make_plan(call, &r.l, &r.plan);
     r.plan.unasked = 1;
     r.plan.as_results = as_results;
-    const struct gpu_argument folding[] = {PIECE(call->x),    PIECE(call->y),    PIECE(call->mask),
-                                           PIECE(call->work), PIECE(call->work), PIECE(call->out),
-                                           VALUE(r.plan)};
+    const struct gpu_argument arguments[] = {PIECE(call->x), PIECE(call->y), PIECE(call->mask),
+                                             PIECE(call->out), VALUE(r.plan)};
     tally_status status = find_parts(queue);
     if (status != TALLY_OK) return status;
-    return launch(&r, FOLD, parts_grid(queue, s->results), folding, 7);
+    return launch(&r, FEW, parts_grid(queue, s->results), arguments, 5);
 }
 
 tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,

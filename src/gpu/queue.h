@@ -40,7 +40,7 @@ struct layout {
     size_t bytes;                       /* of all */
 };
 
-#define PARTS_KERNELS 10 /* of kernels/parts.cu */
+#define PARTS_KERNELS 11 /* of kernels/parts.cu */
 #define COLUMNS_FOLDS 7  /* columns.c */
 #define GROUPS_FOLDS  7  /* groups.c */
 

@@ -4,11 +4,13 @@
  *
  * fold: each block takes pieces of equal work, however rows lie in it. A row that ends where it began is lowered at
  * once; of a row that is cut, each piece leaves its record on an edge, and `join` adds these up and lowers the row.
- * (Of few short rows each is a piece, and `fold` is all that there is.) So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
+ * So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
  *
  * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum in two doubles that loses
  * nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread cannot do so - a long row,
  * a sum that needs more, an infinity, a value that does not exist - it leaves to the kernels below.
+ *
+ * few: of few elements a block folds a row, tries to lower two doubles, and only where these are not all has a superaccumulator.
  *
  * A block folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose nothing:
  * what the second one cannot hold goes, exactly, to the block's superaccumulator in shared memory (limbs.h).
@@ -160,6 +162,7 @@ typedef struct sum {
 typedef struct cell {
     u64 word[WORDS];
     sum sums[SUMS];
+    u32 beyond; /* something is in the block's superaccumulators that the sums do not have */
 } cell;
 
 PURE double double_of(u32 type, u64 bits) {
@@ -197,15 +200,19 @@ __device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *li
 }
 
 /* Adds a finite double, without any error. */
-INLINED void add_double(double x, sum *s, i32 lowest, SHARED u64 *limbs) {
+INLINED void add_double(double x, cell *c, sum *s, i32 lowest, SHARED u64 *limbs) {
     if (exponent_field(x) >= HUGE_FIELD) {
+        c->beyond = 1;
         add_exact(x, lowest, limbs);
         return;
     }
     double e, f;
     s->high = two_sum(s->high, x, &e);
     s->low = two_sum(s->low, e, &f);
-    if (f != 0) add_exact(f, lowest, limbs);
+    if (f != 0) {
+        c->beyond = 1;
+        add_exact(f, lowest, limbs);
+    }
 }
 
 /* Counts an infinity or a NaN. */
@@ -220,10 +227,12 @@ __device__ void add_special(double x, u32 count, SHARED u64 *limbs) {
 
 INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
     if (double_bits(x) != (u64)1 << 63) c->word[W_MIXED] |= bit;
-    if (exponent_field(x) == NOT_FINITE)
+    if (exponent_field(x) == NOT_FINITE) {
+        c->beyond = 1;
         add_special(x, s.limbs, limbs);
-    else
-        add_double(x, to, s.lowest, limbs);
+    } else {
+        add_double(x, c, to, s.lowest, limbs);
+    }
 }
 
 /* The product of two f64: itself and what it leaves, if that is a double (lift.h). */
@@ -235,10 +244,11 @@ INLINED void add_wide(double x, double y, u32 bit, shape s, cell *c, sum *to, SH
         add_term(product, bit, s, c, to, limbs);
     } else if (field >= HUGE_FIELD || field < 1023 - 960) {
         c->word[W_MIXED] |= bit;
+        c->beyond = 1;
         add_exact_product(x, y, s.lowest, limbs);
     } else {
         add_term(product, bit, s, c, to, limbs);
-        add_double(fused(x, y, -product), to, s.lowest, limbs);
+        add_double(fused(x, y, -product), c, to, s.lowest, limbs);
     }
 }
 
@@ -327,6 +337,7 @@ PURE void add_bits(u64 bits, u64 index, const parts_plan *p, cell *c) {
 }
 
 PURE void clear_cell(cell *c) {
+    c->beyond = 0;
     for (u32 k = 0; k < WORDS; k++)
         c->word[k] = 0;
     for (u32 k = 0; k < SUMS; k++) {
@@ -362,31 +373,37 @@ INLINED void flush_sums(const parts_plan *p, cell *c, SHARED u64 *rec) {
 /* Elements that a thread adds before it flushes its sums. */
 #define FLUSH ((u64)1 << 20)
 
-/* Adds elements [from, to) of a row. */
+/* Adds elements [from, to) of a row that begins with element number `start`, at `first`: no more than FLUSH a thread. */
+INLINED void add_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
+                       const GLOBAL u64 *work, const parts_plan *p, u64 start, spot first, u64 from,
+                       u64 to, cell *c, SHARED u64 *rec) {
+    const u32 width = width_of(p->lower.type);
+    for (u64 k = from + threadIdx.x; k < to; k += BLOCK) {
+        u64 nth = start + k;
+        if (p->order) nth = work[p->order + nth];
+        spot at = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
+        if (p->cut == PARTS_AXES) at = element_spot(p, first, k);
+        if (p->masked && !mask[at.mask]) continue;
+        const u64 bits = load_bits(x, width, at.x);
+        const u64 beside = HAS(p, PLAN_PRODUCTS) ? load_bits(y, width, at.y) : 0;
+        add_bits(bits, p->absolute ? nth : k, p, c);
+        if (is_float(p->lower.type))
+            add_float(bits, beside, p, c, rec);
+        else
+            add_whole(bits, beside, p, c);
+    }
+}
+
+/* Adds elements [from, to) of a row, all of them to the block's sums. */
 __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
                            const GLOBAL u8 *offsets, const GLOBAL u64 *work, const parts_plan *p,
                            u64 row, u64 from, u64 to, cell *c, SHARED u64 *rec) {
     const u64 start = row_start(offsets, p->rows, row);
-    const u32 width = width_of(p->lower.type);
-    const u32 is_axes = p->cut == PARTS_AXES;
     spot first = {0, 0, 0};
-    if (is_axes) first = row_spot(p, row);
+    if (p->cut == PARTS_AXES) first = row_spot(p, row);
     for (u64 begin = from; begin < to; begin += FLUSH * BLOCK) {
         const u64 end = to - begin < FLUSH * BLOCK ? to : begin + FLUSH * BLOCK;
-        for (u64 k = begin + threadIdx.x; k < end; k += BLOCK) {
-            u64 nth = start + k;
-            if (p->order) nth = work[p->order + nth];
-            spot at = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
-            if (is_axes) at = element_spot(p, first, k);
-            if (p->masked && !mask[at.mask]) continue;
-            const u64 bits = load_bits(x, width, at.x);
-            const u64 beside = HAS(p, PLAN_PRODUCTS) ? load_bits(y, width, at.y) : 0;
-            add_bits(bits, p->absolute ? nth : k, p, c);
-            if (is_float(p->lower.type))
-                add_float(bits, beside, p, c, rec);
-            else
-                add_whole(bits, beside, p, c);
-        }
+        add_range(x, y, mask, work, p, start, first, begin, end, c, rec);
         flush_sums(p, c, rec);
     }
 }
@@ -402,6 +419,17 @@ PURE i64 row_place(const parts_plan *p, u64 row) {
         row /= p->kept[d].length;
     }
     return at;
+}
+
+/* Writes the v-th value of a row to its place. */
+__device__ void put_value(GLOBAL u8 *out, const parts_plan *p, u32 v, i64 place, u64 bits,
+                          u32 status) {
+    const u32 to = p->lower.value[v] >> 8;
+    out += p->out[v];
+    if (p->as_results)
+        put_result((GLOBAL u64 *)out, to, bits, status);
+    else
+        store_bits(out, width_of(to), place, bits);
 }
 
 /* One thread's: writes all values of a row whose record is rec and known[]. */
@@ -444,16 +472,12 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
         const u32 op = own.value[v] & 255, to = own.value[v] >> 8;
         u32 status = RESULT_OK;
         u64 bits = lower_value(rec, &own, op, to, &status, r);
-        if (p->as_results) {
-            put_result((GLOBAL u64 *)(out + p->out[v]), to, bits, status);
-            continue;
-        }
-        if (status == RESULT_NONE && p->several)
+        if (status == RESULT_NONE && p->several && !p->as_results)
             bits = ~(u64)0;
         else if (status != RESULT_OK && !p->unasked)
             note_least(&work[PARTS_ABSENT],
                        nth * 64 + (p->first_value + v) * 2 + (status == RESULT_NONE));
-        store_bits(out + p->out[v], width_of(to), place, bits);
+        put_value(out, p, v, place, bits, status);
     }
 }
 
@@ -745,6 +769,133 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
             }
             __syncthreads();
         }
+    }
+}
+
+/* ---- Few elements, a block a row -------------------------------------------------------------------- */
+
+/* Adds two doubles to a sum of two; `lost` where these cannot hold it. */
+PURE void add_pair(sum *s, double high, double low, u32 *lost) {
+    double e, f, g, h;
+    s->high = two_sum(s->high, high, &e);
+    s->low = two_sum(s->low, e, &f);
+    s->high = two_sum(s->high, low, &g);
+    s->low = two_sum(s->low, g, &h);
+    *lost |= f != 0 || h != 0;
+}
+
+#if BLOCK > 1
+/* Lane 0 of each warp learns the sum of that of `lanes` lanes. */
+INLINED void meet_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
+    UNROLL_NOT
+    for (u32 delta = lanes / 2; delta > 0; delta /= 2) {
+        const double high = double_from(__shfl_down_sync(FULL_WARP, double_bits(s->high), delta));
+        const double low = double_from(__shfl_down_sync(FULL_WARP, double_bits(s->low), delta));
+        const u32 theirs = (u32)__shfl_down_sync(FULL_WARP, (u64)*lost, delta);
+        if (threadIdx.x % WARP >= delta) continue;
+        *lost |= theirs;
+        add_pair(s, high, low, lost);
+    }
+}
+#endif
+
+/* Thread 0 learns the sum of all threads' in two doubles, if *lost stays 0; `warps`: three words a warp. */
+INLINED void meet_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *exchange) {
+#if BLOCK > 1
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    meet_lanes(s, BLOCK < WARP ? BLOCK : WARP, lost, exchange);
+    __syncthreads();
+    if (lane == 0) {
+        warps[3 * warp] = double_bits(s->high);
+        warps[3 * warp + 1] = double_bits(s->low);
+        warps[3 * warp + 2] = *lost;
+    }
+    __syncthreads();
+    if (UNIFORM(warp == 0)) {
+        const u32 is_there = lane < WARPS;
+        s->high = is_there ? double_from(warps[3 * lane]) : 0;
+        s->low = is_there ? double_from(warps[3 * lane + 1]) : 0;
+        *lost = is_there ? (u32)warps[3 * lane + 2] : 0;
+        meet_lanes(s, WARPS, lost, exchange);
+    }
+#endif
+}
+
+/* Writes all values of a row of floats from its sums; returns whether it could. */
+__device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 *known,
+                        const sum *sums, u32 lost) {
+    const u64 n = known[W_N], correction = p->lower.ddof;
+    const i32 exponent = p->lower.exponent;
+    const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
+    const double ddof =
+        (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
+    const i64 place = row_place(p, row);
+    if (n == 0) return 0;
+    for (u32 v = 0; v < p->lower.values && !lost; v++) {
+        const u32 op = p->lower.value[v] & 255, to = p->lower.value[v] >> 8;
+        const u32 part = op == SUM || op == MEAN ? PLAN_SUM
+                         : op == NORM1           ? PLAN_MAGNITUDES
+                         : op == DOT             ? PLAN_PRODUCTS
+                                                 : PLAN_SQUARES;
+        const sum s = sums[part], total = sums[PLAN_SUM];
+        const u64 zero = known[W_MIXED] >> part & 1 ? 0 : float_sign(format_of(to));
+        u64 bits = 0;
+        if (op == VAR || op == STD) {
+            lost |= is_far && correction != 0;
+            bits =
+                variance_value(total.high, total.low, s.high, s.low, n, ddof, op == STD, to, &lost);
+        } else if (op == NORM2) {
+            bits = norm_value(s.high, s.low, to, &lost);
+        } else if (op == SUM || op == MEAN || op == NORM1 || op == DOT || op == SUMSQ) {
+            bits = doubles_value(s.high, s.low, n, op == MEAN, to, zero, &lost);
+        } else {
+            lost = 1;
+        }
+        if (!lost) put_value(out, p, v, place, bits, RESULT_OK);
+    }
+    return !lost;
+}
+
+/* The rows of few elements, of which nobody asks what became of them, and without a tree: all that there is to do. */
+KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *out,
+           const parts_plan plan) {
+    __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
+    __shared__ u64 warps[WARPS * WORDS];
+    __shared__ u64 exchange[EXCHANGE];
+    __shared__ u32 is_left;
+#if defined(__CUDACC__)
+    __shared__ room numbers;
+#else
+    room numbers;
+#endif
+    wait_for_earlier();
+    const GLOBAL u8 *nowhere = x; /* what of the functions below is not looked at */
+    const u32 of_floats = is_float(plan.lower.type) && (plan.parts & ((1u << SUMS) - 1)) != 0;
+    for (u64 row = blockIdx.x; row < plan.rows.count; row += gridDim.x) {
+        cell c;
+        sum whole[SUMS];
+        clear_cell(&c);
+        for (u32 k = threadIdx.x; k < plan.sums; k += BLOCK)
+            rec[k] = 0;
+        __syncthreads();
+        add_range(x, y, mask, (const GLOBAL u64 *)nowhere, &plan, row * plan.rows.each,
+                  row_spot(&plan, row), 0, plan.rows.each, &c, rec);
+        merge_block(c.word, warps, exchange);
+        u32 lost = c.beyond;
+        for (u32 k = 0; k < SUMS; k++) {
+            whole[k] = c.sums[k];
+            if (UNIFORM(of_floats && HAS(&plan, k))) meet_sum(&whole[k], &lost, warps, exchange);
+        }
+        if (threadIdx.x == 0)
+            is_left = !of_floats || !put_sums(out, &plan, row, c.word, whole, lost);
+        __syncthreads();
+        if (UNIFORM(is_left)) {
+            if (is_left) flush_sums(&plan, &c, rec);
+            __syncthreads();
+            if (is_left && threadIdx.x == 0)
+                lower_row(nowhere, (GLOBAL u64 *)out, out, &plan, row, c.word, rec, &numbers);
+        }
+        __syncthreads();
     }
 }
 
