@@ -76,8 +76,8 @@ struct device_kind {
                                   const tally_call *call, void *gathered);
     tally_status (*enqueue_values)(tally_device *device, const struct problem *p,
                                    const tally_values_call *call);
-    /* The steps of arrays that are added up over ranks, on a queue of the caller's; a plan of NULL: finds the kernels.
-     * NULL where a device has no queues. */
+    /* The steps of arrays that are added up over ranks, on a queue of the caller's. With a plan of NULL it
+     * only compiles the kernels, so that no step has to. NULL where a device has no queues. */
     tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,
                           const tally_terms_call *call);
     /* Behind tally_device_time() and tally_device_read(); the first may be NULL. */

@@ -824,9 +824,10 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
 
 /* ---- Segments ------------------------------------------------------------------------------- */
 
-/* Segments are columns of a block, too. Short ones are copied, sixteen at a time, and filled up to the longest of
- * them with what adds nothing; longer ones are folded one by one. Those of a block are sorted by length first,
- * unless they are all as long. */
+/* Segments are columns of a block, too. Sums of all segments of a block are taken from running totals where these
+ * are exact (segments.c), unless all have one length up to TURNED_BEST. Else short ones are copied, sixteen at a time, and
+ * filled up to the longest of them with what adds nothing, and longer ones are folded one by one; those of a block are
+ * sorted by length first, unless they are all as long. */
 #define SEGMENTS_BLOCK 256
 #define SHORT          32
 #define TURNED_BEST    8 /* equal segments up to this length are rather turned than run over */

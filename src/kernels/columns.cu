@@ -9,7 +9,7 @@
  *               of 64
  *   FOLD_MOMENTS  that of floats, and that of their squares, as two doubles each
  *   FOLD_FAST   the sum of floats in any order, as a double
- *   FOLD_END    the greatest key (keys.h), or that of the complements of keys, which is the least; where INDEXED is
+ *   FOLD_END    the greatest key (end_keys.h), or that of the complements of keys, which is the least; where INDEXED is
  *               defined also the first row that has it. A NaN has a key above all others
  *   FOLD_ENDS   both
  *

@@ -2,10 +2,11 @@
  * words - from the records of a problem's parts to words that other ranks can have (words.h), and from the words of all
  * ranks, added up and gathered, to values.
  *
- * pack: a block of threads for each sum. They bring its limbs into shared memory, where one of them carries: limbs become
- * what the host makes of them.
- * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, too: one of them
- * lowers these, and each read that waits for the one before it would take some hundred cycles from global memory.
+ * pack: a block of threads for each sum. They bring its limbs into shared memory, where one of them carries, so that
+ * the limbs become those which the host would have.
+ * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, too. There
+ * one thread lowers them to values: most of its reads wait for the one before, and from global memory each would
+ * take some hundred cycles.
  */
 #define RECORD_SPACE SHARED
 #include "lower.h"

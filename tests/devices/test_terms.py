@@ -300,6 +300,24 @@ def test_too_few_rows(place, type_):
     assert (status, again) == (tally.ENOMEM, needs)
 
 
+@pytest.mark.parametrize("kind,spare", [(gradients, 1), (gradients, 3), (wild, 20)])
+def test_rows_that_are_not_needed(place, kind, spare):
+    """They are zeros, whatever was there: the network adds all of them."""
+    terms, sizes = Terms(tally.CODE["f32"], 3, 2, spare, 0, 0), Sizes()
+    assert measure(byref(terms), byref(sizes)) == tally.OK
+    x = place.put(kind("f32", data.rng(f"terms zeros {spare}"), 3))
+    bounds, words = place.put(np.zeros(sizes.bounds, np.int32)), place.put(np.full(sizes.words, 0x33, np.int64))
+    rows = place.put(np.full(sizes.spare, 0x33, np.int64))
+    workspace = place.put(np.full(sizes.workspace, 0xA5, np.uint8))
+    run(place, 0, terms, x=x, bounds=bounds)
+    run(place, 1, terms, x=x, bounds=bounds, words=words, spare=rows, workspace=workspace)
+    made = place.get(rows, np.int64, sizes.spare).reshape(spare, BLOCK)
+    assert (made[:, 3:] == 0).all() and (made[-1] == 0).all()
+    assert kind == gradients or made.any()
+    for m in (x, bounds, words, rows, workspace):
+        place.free(m)
+
+
 def test_a_rank_fails(place):
     """It says so instead of bounds; all others find out, and no sum is written."""
     rng = data.rng("terms fails")
