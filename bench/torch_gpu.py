@@ -1,6 +1,6 @@
 """Arrays on a GPU: the package beside PyTorch and CuPy, by the device's clock, on 2^28 elements.
 
-    python bench/torch_gpu.py [-n LOG2] [--rounds ROUNDS] [--types f32,f64,bf16]
+    python bench/torch_gpu.py [-n LOG2] [--rounds ROUNDS] [--types f32,f64,bf16] [--calls]
 
 GB/s of the elements that are read; `roof` is the share of the fastest plain read of the same bytes. Calls take turns,
 round by round; what is shown are medians. Then how long a call of 16 elements takes to return.
@@ -97,17 +97,17 @@ def head(what):
     print(f"\n{what:30}{'tally':>10}{'torch':>10}{'cupy':>10}{'roof':>8}{'x torch':>10}", flush=True)
 
 
-def host_time(call, count=400):
-    """Microseconds until a call returns."""
-    best = float("inf")
-    for _ in range(6):
+def host_time(call, count=40):
+    """Microseconds until a call returns, the median; of few calls in a row, so that none waits for room in the queue."""
+    seen = []
+    for _ in range(60):
         torch.cuda.synchronize()
         start = time.perf_counter()
         for _ in range(count):
             call()
-        best = min(best, (time.perf_counter() - start) / count)
+        seen.append((time.perf_counter() - start) / count)
     torch.cuda.synchronize()
-    return 1e6 * best
+    return 1e6 * statistics.median(seen)
 
 
 def main():
@@ -115,10 +115,11 @@ def main():
     parser.add_argument("-n", type=int, default=28, help="log2 of the elements (28)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--types", default="f32,f64,bf16")
+    parser.add_argument("--calls", action="store_true", help="only the last part: how long calls take to return")
     a = parser.parse_args()
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "" if cupy is None else f"cupy {cupy.__version__}")
     torch.manual_seed(1)
-    for name in a.types.split(","):
+    for name in () if a.calls else a.types.split(","):
         x, y = (torch.randn(1 << a.n, device="cuda").to(TYPES[name]) for _ in range(2))
         roof = roof_of(x, a.rounds)
         print(f"\n{name}, 2^{a.n} standard normal elements; a plain read {roof:.0f} GB/s")
@@ -145,7 +146,8 @@ def main():
                     show(f"{op} axis {axis}, 2^{rows} x 2^{columns}", x.numel() * x.element_size(), turns(calls, a.rounds),
                          roof)
         del x, y, arrays
-    x, z = torch.ones(16, device="cuda"), torch.ones(4, 4, device="cuda")
+    x, z, wide = torch.ones(16, device="cuda"), torch.ones(4, 4, device="cuda"), torch.ones(1024, 1024, device="cuda")
+    there, f64 = z > 0, torch.float64
     print(f"\n{'until a call returns, us':30}{'tally':>10}{'torch':>10}{'ratio':>10}")
     for what, ours, theirs in (("sum, 16 f32", lambda: tally.sum(x), lambda: torch.sum(x)),
                                ("mean, 16 f32", lambda: tally.mean(x), lambda: torch.mean(x)),
@@ -158,7 +160,19 @@ def main():
                                ("sum axis 0, 4 x 4 f32", lambda: tally.sum(z, axis=0), lambda: torch.sum(z, 0)),
                                ("sum axis 1, 4 x 4 f32", lambda: tally.sum(z, axis=1), lambda: torch.sum(z, 1)),
                                ("mean axis 0, 4 x 4 f32", lambda: tally.mean(z, axis=0), lambda: torch.mean(z, 0)),
-                               ("argmax axis 1, 4 x 4 f32", lambda: tally.argmax(z, axis=1), lambda: torch.argmax(z, 1))):
+                               ("argmax axis 1, 4 x 4 f32", lambda: tally.argmax(z, axis=1), lambda: torch.argmax(z, 1)),
+                               ("var axis 1, 4 x 4 f32", lambda: tally.var(z, axis=1), lambda: torch.var(z, 1, correction=0)),
+                               ("norm axis 1, 4 x 4 f32", lambda: tally.norm(z, axis=1),
+                                lambda: torch.linalg.vector_norm(z, dim=1)),
+                               ("sum to f64, 16 f32", lambda: tally.sum(x, dtype=f64), lambda: torch.sum(x, dtype=f64)),
+                               ("sum keepdims, 4 x 4 f32", lambda: tally.sum(z, keepdims=True),
+                                lambda: torch.sum(z, (0, 1), keepdim=True)),
+                               ("sum where=, 4 x 4 f32", lambda: tally.sum(z, where=there), lambda: torch.sum(z)),
+                               ("sum axis 0 where=, 4 x 4", lambda: tally.sum(z, axis=0, where=there), lambda: torch.sum(z, 0)),
+                               ("mean, 2^20 f32", lambda: tally.mean(wide), lambda: torch.mean(wide)),
+                               ("var, 2^20 f32", lambda: tally.var(wide), lambda: torch.var(wide, correction=0)),
+                               ("sum axis 0, 1024 x 1024", lambda: tally.sum(wide, axis=0), lambda: torch.sum(wide, 0)),
+                               ("sum axis 1, 1024 x 1024", lambda: tally.sum(wide, axis=1), lambda: torch.sum(wide, 1))):
         mine, other = host_time(ours), host_time(theirs)
         print(f"{what:30}{mine:10.2f}{other:10.2f}{mine / other:10.2f}")
 

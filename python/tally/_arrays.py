@@ -93,7 +93,10 @@ def dlpack_device(x: Any) -> tuple[int, int] | None:
     """Where an array of another library lies, by DLPack's numbers: (1, 0) is the host. None: it does not say."""
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
         return None
-    kind, number = x.__dlpack_device__()
+    try:
+        kind, number = x.__dlpack_device__()
+    except (TypeError, ValueError, BufferError):  # pyarrow's, where DLPack has no such elements
+        return None
     return int(kind), int(number)
 
 

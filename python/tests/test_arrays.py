@@ -215,6 +215,22 @@ def test_arrow(rng):
     assert np.array_equal(tally.group("sum", pyarrow.array([1.0, 2.0, 3.0]), keys), [4, 2])
 
 
+class Unexportable:
+    """What some pyarrow's arrays do that DLPack cannot describe: they say so when they are asked where they lie."""
+
+    def __init__(self, array):
+        self.__arrow_c_array__ = array.__arrow_c_array__
+
+    def __dlpack_device__(self):
+        raise TypeError("not by DLPack")
+
+
+def test_arrow_without_dlpack():
+    pyarrow = pytest.importorskip("pyarrow")
+    assert tally.any(Unexportable(pyarrow.array([False, True])))
+    assert tally.sum(Unexportable(pyarrow.array([1.0, 2.0]))) == 3
+
+
 def test_arrow_gives_back(rng):
     pyarrow = pytest.importorskip("pyarrow")
     before = pyarrow.total_allocated_bytes()
