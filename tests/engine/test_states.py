@@ -265,6 +265,16 @@ def test_what_can_be_taken_away(type_):
         assert state.value() == oracle.quotient("f64", (None, -sum(raw.tolist()), 0, False), 50)
 
 
+def test_negated_integers():
+    """A sum that is negated may leave its type, and comes back."""
+    for type_, raw, values in (("u64", [5], ["ERANGE", ("u64", 5)]), ("u64", [0, 0], [("u64", 0), ("u64", 0)]), ("u8", [], [("u64", 0)] * 2),
+                               ("i64", [-1 << 63], ["ERANGE", ("i64", 1 << 63)]),
+                               ("i64", [(1 << 63) - 1, 1], [("i64", 1 << 63), "ERANGE"]), ("u32", [7], ["ERANGE", ("u64", 7)])):
+        state = State("sum", type_).feed(np.array(raw, DTYPE[type_]))
+        for value in values:
+            assert state.negate() == "OK" and state.value() == value, (type_, raw)
+
+
 def test_elements_that_were_never_there():
     one, inf, nan = (np.array([b], np.uint64) for b in
                      (oracle.ONE["f64"], oracle.INF["f64"], oracle.NAN["f64"]))
