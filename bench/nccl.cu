@@ -142,23 +142,26 @@ static void steps(const Rank &r, const Sum *s, double beside) {
     CHECK(tally_words_measure(r.device, &s->problem, 1024, 1, &sizes));
     int64_t *added = (int64_t *)memory(8 * sizes.added);
     void *work = memory(sizes.workspace_bytes);
-    tally_call words = {s->part.x, nullptr, s->part.n, work, sizes.workspace_bytes,
-                        r.stream,  added};
-    tally_values_call values = {
-        added, nullptr, 1, 1, nullptr, work, sizes.workspace_bytes, r.stream, s->call.results};
-    const double before =
-                     slowest(r, seconds(r, 200,
-                                        graph_of(r,
-                                                 [&] {
-                                                     CHECK(tally_enqueue_words(
-                                                         r.device, &s->problem, &words, nullptr));
-                                                 }))),
+    tally_words_call words = {s->part.x, nullptr, s->part.n, work,   sizes.workspace_bytes,
+                              r.stream,  added,   nullptr,   nullptr};
+    tally_values_call values = {added, nullptr, 1, 1, nullptr, r.stream, s->call.results};
+    const double before = slowest(r, seconds(r, 200,
+                                             graph_of(r,
+                                                      [&] {
+                                                          CHECK(tally_enqueue_words(
+                                                              r.device, &s->problem, &words));
+                                                      }))),
                  behind = slowest(
                      r, seconds(r, 200, graph_of(r, [&] {
                                     CHECK(tally_enqueue_values(r.device, &s->problem, &values));
                                 })));
     say(r, "  of which: its words", before, beside);
     say(r, "  from words to the value", behind, beside);
+}
+
+/* One thread's, behind and before a message: no reduction can do less. */
+static __global__ void touch(int64_t *word) {
+    word[0] = 0;
 }
 
 static void latency(const Rank &r) {
@@ -173,6 +176,12 @@ static void latency(const Rank &r) {
                                   })));
     };
     const double one = plain(1), frame = plain(68), words = plain(75);
+    const double between = slowest(
+        r, seconds(r, 200, graph_of(r, [&] {
+                       touch<<<1, 1, 0, r.stream>>>(sent);
+                       CHECK(ncclAllReduce(sent, sent, 75, ncclInt64, ncclSum, r.comm, r.stream));
+                       touch<<<1, 1, 0, r.stream>>>(sent);
+                   })));
     size_t bytes = 0;
     CHECK(tally_workspace(r.device, &s->problem, 1024, &bytes));
     tally_call mine = {x, nullptr, 1024, memory(bytes), bytes, r.stream, s->call.results};
@@ -186,6 +195,7 @@ static void latency(const Rank &r) {
     say(r, "ncclAllReduce, 8 bytes", one, frame);
     say(r, "ncclAllReduce, 544 bytes", frame, frame);
     say(r, "ncclAllReduce, 600 bytes: the words", words, frame);
+    say(r, "  between two kernels that do nothing", between, frame);
     say(r, "exact sum of 2^10 floats, one GPU", alone, frame);
     say(r, "exact sum of 2^10 floats a GPU", exact, frame);
     steps(r, s, frame);
@@ -247,7 +257,8 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
     tally_terms_sizes sizes;
     CHECK(tally_terms_measure(&terms, &sizes));
     tally_terms_call own = {};
-    own.x = x, own.out = out, own.outcome = outcome, own.count = n, own.queue = r.stream;
+    own.x = x, own.out = out, own.outcome = outcome, own.queue = r.stream;
+    own.count = n / (size_t)r.count; /* a rank's share */
     own.bounds = memory(4 * sizes.bounds);
     own.words = memory(8 * sizes.words);
     own.spare = memory(8 * sizes.spare);
@@ -256,8 +267,27 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
         slowest(r, seconds(r, 5, [&] { CHECK(tally_terms_bounds(r.device, &terms, &own)); })),
         slowest(r, seconds(r, 5, [&] { CHECK(tally_terms_words(r.device, &terms, &own)); })),
         slowest(r, seconds(r, 5, [&] { CHECK(tally_terms_values(r.device, &terms, &own)); }))};
+    /* The messages of an exact sum, and nothing between them. */
+    const size_t shard = n / (size_t)r.count, element = sizeof(T), word = 2 * element;
+    const size_t rows = word * 512 * terms.spare;
+    char *words = (char *)memory(word * n + rows), *to = words + word * shard * (size_t)r.number;
+    const double messages = slowest(
+        r, seconds(r, 5, [&] {
+            CHECK(ncclAllReduce(own.bounds, own.bounds, sizes.bounds, ncclInt32, ncclMax, r.comm,
+                                r.stream));
+            CHECK(ncclGroupStart());
+            CHECK(ncclReduceScatter(words, to, shard, word == 8 ? ncclInt64 : ncclInt32, ncclSum,
+                                    r.comm, r.stream));
+            CHECK(ncclAllReduce(words + word * n, words + word * n, rows / word,
+                                word == 8 ? ncclInt64 : ncclInt32, ncclSum, r.comm, r.stream));
+            CHECK(ncclGroupEnd());
+            CHECK(ncclAllGather((char *)out + element * shard * (size_t)r.number, out,
+                                element * shard, ncclInt8, r.comm, r.stream));
+        }));
+    CHECK(cudaFree(words));
     say(r, (std::string("ncclAllReduce, 2^26 ") + name).c_str(), plain, plain);
     say(r, (std::string("exact sums, 2^26 ") + name).c_str(), exact, plain);
+    say(r, "  its messages alone", messages, plain);
     say(r, "  a GPU by itself: bounds", step[0], plain);
     say(r, "  words", step[1], plain);
     say(r, "  values", step[2], plain);

@@ -605,17 +605,27 @@ TALLY_API tally_status tally_enqueue_shaped(tally_device *device, const tally_pr
  * operators): a leaf of it may lie on two ranks. A fast sum is an exact one here. */
 typedef struct tally_words {
     size_t added, gathered; /* words of a state; either may be 0 */
-    size_t workspace_bytes; /* for tally_enqueue_words() and tally_enqueue_values() */
+    size_t workspace_bytes; /* for tally_enqueue_words() */
 } tally_words;
 
 /* For `count` states of n elements or fewer each. Compiles and loads the kernels, so that the other calls need not. */
 TALLY_API tally_status tally_words_measure(tally_device *device, const tally_problem *problem,
                                            size_t n, size_t count, tally_words *out);
 
-/* Puts the words of elements x[0..n) under way, as tally_enqueue() does their values: to results, which is as many words
- * as are added, and `gathered`, as many as are gathered; aligned to 8. Either may be NULL where it is none. */
+typedef struct tally_words_call {
+    const void *x, *y; /* as tally_call */
+    size_t n;
+    void *workspace; /* what tally_words_measure() said, of any content */
+    size_t workspace_bytes;
+    void *queue;
+    void *added;    /* as many words as are added, aligned to 8; NULL where there are none */
+    void *gathered; /* the same of those gathered */
+    void *failed;   /* NULL, or two int64 that become 0: tally_values_call */
+} tally_words_call;
+
+/* Puts the words of elements x[0..n) under way, as tally_enqueue() does their values. */
 TALLY_API tally_status tally_enqueue_words(tally_device *device, const tally_problem *problem,
-                                           const tally_call *call, void *gathered);
+                                           const tally_words_call *call);
 
 typedef struct tally_values_call {
     const void *added;    /* of each state the sums of all ranks' words */
@@ -625,8 +635,6 @@ typedef struct tally_values_call {
     const void *
         failed; /* NULL, or two int64: how many ranks have failed, and the sum of their statuses. If any has,
                              all results have that status (TALLY_EINVAL, if they differ) */
-    void *workspace; /* what tally_words_measure() said, of any content */
-    size_t workspace_bytes;
     void *queue;
     void *results; /* of each state a tally_result for each of the problem's values */
 } tally_values_call;

@@ -77,14 +77,16 @@ static tally_status enqueue_words(tally_device *device, const tally_problem *pro
     if (!call->parts && p->count > 0) return explain(TALLY_EINVAL, "the parts are NULL");
     if (!call->results && p->count > 0) return explain(TALLY_EINVAL, "results is NULL");
     for (size_t i = 0; i < p->count && s == TALLY_OK; i++) {
-        const tally_call one = {.x = call->parts[i].x,
-                                .y = call->parts[i].y,
-                                .n = call->parts[i].n,
-                                .workspace = base + p->work,
-                                .workspace_bytes = p->words.workspace_bytes,
-                                .queue = call->stream,
-                                .results = added + i * p->words.added};
-        s = explained(tally_enqueue_words(device, problem, &one, gathered + i * p->words.gathered));
+        const tally_words_call one = {.x = call->parts[i].x,
+                                      .y = call->parts[i].y,
+                                      .n = call->parts[i].n,
+                                      .workspace = base + p->work,
+                                      .workspace_bytes = p->words.workspace_bytes,
+                                      .queue = call->stream,
+                                      .added = added + i * p->words.added,
+                                      .gathered = gathered + i * p->words.gathered,
+                                      .failed = i == 0 ? base : NULL};
+        s = explained(tally_enqueue_words(device, problem, &one));
     }
     return s;
 }
@@ -136,8 +138,6 @@ tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *pro
     if (s == TALLY_OK) s = too_small(call->workspace_bytes, p.bytes);
     if (s != TALLY_OK || call->count == 0) return s;
     char *base = call->workspace;
-    s = fill(base, 0, 8 * FAILED_WORDS, call->stream);
-    if (s != TALLY_OK) return s;
     const tally_status mine = enqueue_words(device, problem, call, &p);
     if (mine != TALLY_OK) s = enqueue_failure(call, &p, mine);
     if (s == TALLY_OK) s = send(comm, call, &p);
@@ -147,8 +147,6 @@ tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *pro
                                       .ranks = p.ranks.count,
                                       .count = p.count,
                                       .failed = base,
-                                      .workspace = base + p.work,
-                                      .workspace_bytes = p.words.workspace_bytes,
                                       .queue = call->stream,
                                       .results = call->results};
     s = call->results ? tally_enqueue_values(device, problem, &values) : TALLY_OK;

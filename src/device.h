@@ -73,7 +73,7 @@ struct device_kind {
     tally_status (*words_measure)(tally_device *device, const struct problem *p, size_t n,
                                   size_t count, tally_words *out);
     tally_status (*enqueue_words)(tally_device *device, const struct problem *p,
-                                  const tally_call *call, void *gathered);
+                                  const tally_words_call *call);
     tally_status (*enqueue_values)(tally_device *device, const struct problem *p,
                                    const tally_values_call *call);
     /* The steps of arrays that are added up over ranks, on a queue of the caller's. With a plan of NULL it

@@ -195,7 +195,7 @@ tally_status tally_words_measure(tally_device *device, const tally_problem *prob
 }
 
 tally_status tally_enqueue_words(tally_device *device, const tally_problem *problem,
-                                 const tally_call *call, void *gathered) {
+                                 const tally_words_call *call) {
     struct problem p;
     if (!call) return fail(TALLY_EINVAL, "tally_enqueue_words: the call is NULL");
     tally_status s = plan_words(device, problem, &p);
@@ -204,7 +204,7 @@ tally_status tally_enqueue_words(tally_device *device, const tally_problem *prob
         s = fail(TALLY_EINVAL, "tally_enqueue_words: the workspace is NULL");
     if (s != TALLY_OK) return s;
     struct fp_env caller = fp_env_enter();
-    s = device->kind->enqueue_words(device, &p, call, gathered);
+    s = device->kind->enqueue_words(device, &p, call);
     fp_env_leave(caller);
     return s;
 }
@@ -216,8 +216,8 @@ tally_status tally_enqueue_values(tally_device *device, const tally_problem *pro
     tally_status s = plan_words(device, problem, &p);
     if (s == TALLY_OK && call->count > STATES_MOST)
         s = fail(TALLY_EINVAL, "%zu states, where there may be %u", call->count, STATES_MOST);
-    if (s == TALLY_OK && (!call->workspace || (call->count > 0 && !call->results)))
-        s = fail(TALLY_EINVAL, "tally_enqueue_values: workspace or results is NULL");
+    if (s == TALLY_OK && call->count > 0 && !call->results)
+        s = fail(TALLY_EINVAL, "tally_enqueue_values: results is NULL");
     if (s != TALLY_OK || call->count == 0) return s;
     struct fp_env caller = fp_env_enter();
     s = device->kind->enqueue_values(device, &p, call);

@@ -649,33 +649,29 @@ static PyObject *problem_enqueue_words(PyObject *object, PyObject *arguments) {
         return NULL;
     tally_device *device = core_device(spec);
     if (!device) return NULL;
-    const tally_call call = {.x = (void *)(uintptr_t)x,
-                             .n = (size_t)n,
-                             .workspace = (void *)(uintptr_t)workspace,
-                             .workspace_bytes = (size_t)bytes,
-                             .queue = (void *)(uintptr_t)queue,
-                             .results = (void *)(uintptr_t)words};
-    const tally_status s = tally_enqueue_words(device, &self->problem, &call, NULL);
+    const tally_words_call call = {.x = (void *)(uintptr_t)x,
+                                   .n = (size_t)n,
+                                   .workspace = (void *)(uintptr_t)workspace,
+                                   .workspace_bytes = (size_t)bytes,
+                                   .queue = (void *)(uintptr_t)queue,
+                                   .added = (void *)(uintptr_t)words};
+    const tally_status s = tally_enqueue_words(device, &self->problem, &call);
     if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
 }
 
-/* enqueue_values(words, count, workspace, bytes, queue, results, device): the values of so many states' words. */
+/* enqueue_values(words, count, queue, results, device): the values of so many states' words. */
 static PyObject *problem_enqueue_values(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
-    unsigned long long words, workspace, queue, results;
-    Py_ssize_t count, bytes;
+    unsigned long long words, queue, results;
+    Py_ssize_t count;
     PyObject *spec;
-    if (!PyArg_ParseTuple(arguments, "KnKnKKO", &words, &count, &workspace, &bytes, &queue,
-                          &results, &spec))
-        return NULL;
+    if (!PyArg_ParseTuple(arguments, "KnKKO", &words, &count, &queue, &results, &spec)) return NULL;
     tally_device *device = core_device(spec);
     if (!device) return NULL;
     const tally_values_call call = {.added = (void *)(uintptr_t)words,
                                     .ranks = 1,
                                     .count = (size_t)count,
-                                    .workspace = (void *)(uintptr_t)workspace,
-                                    .workspace_bytes = (size_t)bytes,
                                     .queue = (void *)(uintptr_t)queue,
                                     .results = (void *)(uintptr_t)results};
     const tally_status s = tally_enqueue_values(device, &self->problem, &call);
@@ -705,7 +701,7 @@ static PyMethodDef problem_methods[] = {
     {"enqueue_words", problem_enqueue_words, METH_VARARGS,
      "enqueue_words(x, n, workspace, bytes, queue, words, device): addresses"},
     {"enqueue_values", problem_enqueue_values, METH_VARARGS,
-     "enqueue_values(words, count, workspace, bytes, queue, results, device): addresses"},
+     "enqueue_values(words, count, queue, results, device): addresses"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -161,11 +161,8 @@ def variances(op: str, parts: Sequence[Any], kind: str, mask: Any, means: Sequen
         count = moments[0].count if mask is None else library.cast(mask[cut], "int64").sum(1).reshape(-1, 1)
         given = None if means is None else [Mean(library, m[cut], number) for m in means]
         words = _handed(library, moments, given, count, ddof)
-        size, room = p.words_sizes(1, words.shape[0], spec)
-        assert size == words.shape[1]
-        work = library.empty((room,), "uint8", number)
+        assert p.words_sizes(1, words.shape[0], spec)[0] == words.shape[1]
         values = library.empty((words.shape[0], _RESULT // DTYPE[out].itemsize), name, number)
-        p.enqueue_values(library.address(words), words.shape[0], library.address(work), room, stream,
-                         library.address(values), spec)
+        p.enqueue_values(library.address(words), words.shape[0], stream, library.address(values), spec)
         results.append(values[:, 0])
     return library.in_order(library.join(results))

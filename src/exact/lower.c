@@ -15,7 +15,7 @@ static void number_of_sum(const struct exact_sum *s, number *out) {
     if (s->spread) {
         const struct superacc *a = &s->limbs;
 #define LIMB(i) a->limb[a->low + (i)]
-        NUMBER_OF_LIMBS(LIMB, a->high - a->low, SUPERACC_LOWEST + 32 * a->low, out);
+        NUMBER_OF_LIMBS(LIMB, a->high - a->low, SUPERACC_LOWEST + 32 * a->low, 0, out);
 #undef LIMB
         return;
     }

@@ -64,7 +64,7 @@ tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, si
 tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,
                                size_t count, tally_words *out);
 tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
-                               const tally_call *call, void *gathered);
+                               const tally_words_call *call);
 tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
                                 const tally_values_call *call);
 

@@ -518,8 +518,12 @@ static tally_status enqueue_value(struct queue *queue, const struct problem *p,
     }
     place = place >> 32 << 32 | head->number * LAUNCH_HEAD;
     tally_status s = start_value(queue, p, l, in, queue->heads, place, work, 0, results);
-    if (s != TALLY_OK) head->number = HEADS;
+    if (s != TALLY_OK) queue_give_up(head);
     return s;
+}
+
+void queue_give_up(struct known_head *head) {
+    if (head) head->number = HEADS;
 }
 
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
@@ -599,7 +603,7 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
         if (in->n > 0) s = fold_all(queue, p, l, in, queue->heads, first, work);
         if (s == TALLY_OK)
             s = lower_all(queue, p, l, in->n, root, queue->heads, first, l->head, results);
-        if (s != TALLY_OK) head->number = HEADS;
+        if (s != TALLY_OK) queue_give_up(head);
         return s;
     }
     if (s == TALLY_OK) s = zero_head(queue, l, work);
@@ -622,23 +626,41 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
 
 /* ---- For ranks ------------------------------------------------------------------------------ */
 
-tally_status queue_prepare_records(struct queue *queue, const struct problem *p) {
+tally_status queue_prepare_records(struct queue *queue, const struct problem *p, bool heads) {
     struct layout l;
     struct kernels k;
-    tally_status s = TALLY_OK;
     lay_out(queue, p, 0, 0, &l);
+    tally_status s = heads ? make_heads(queue) : TALLY_OK;
     for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
         s = queue_kernels(queue, p, l.recipe[i], &k);
     return s;
 }
 
+/* Whether there is nothing in the head but records of sums, and few enough for a head of the queue's. */
+static bool has_only_sums(const struct layout *l) {
+    for (unsigned i = 0; i < l->launches; i++)
+        if (!recipe_has_limbs(l->recipe[i])) return false;
+    return l->launches > 0 && l->head <= LAUNCH_HEAD;
+}
+
 tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
-                                   const struct inputs *in, struct gpu_memory *work) {
+                                   const struct inputs *in, struct gpu_memory *work,
+                                   const void *workspace, struct records *out) {
     struct layout l;
     lay_out(queue, p, in->n, 0, &l);
     tally_status s = check_length(queue, in->n);
-    if (s == TALLY_OK) s = zero_head(queue, &l, work);
-    return s == TALLY_OK && in->n > 0 ? fold_all(queue, p, &l, in, work, 0, work) : s;
+    if (s != TALLY_OK) return s;
+    *out = (struct records){.memory = work};
+    if (has_only_sums(&l)) out->head = find_head(queue, workspace);
+    if (out->head) {
+        out->memory = queue->heads;
+        out->from = out->head->number * LAUNCH_HEAD;
+    } else {
+        s = zero_head(queue, &l, work);
+    }
+    if (s == TALLY_OK && in->n > 0) s = fold_all(queue, p, &l, in, out->memory, out->from, work);
+    if (s != TALLY_OK) queue_give_up(out->head);
+    return s;
 }
 
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,

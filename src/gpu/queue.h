@@ -27,8 +27,9 @@
 /* Words of the head: more than one of each recipe's need (queue.c). */
 #define WORK_HEAD 512
 
-#define HEADS       1024 /* workspaces whose heads are the queue's */
-#define LAUNCH_HEAD 256  /* of each: those of one value's launches */
+#define HEADS 1024 /* workspaces whose heads are the queue's */
+#define LAUNCH_HEAD                                                                                \
+    256 /* of each: those of one value's launches, or of sums whose records are wanted */
 
 struct layout {
     unsigned launches;
@@ -168,12 +169,22 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
 
 /* ---- For ranks (words.c) ---- */
 
-/* Puts records of a problem without the canonical tree under way, in the first *head words of `work`; *plan says
- * where they are. Prepared by queue_prepare_records(). */
-tally_status queue_prepare_records(struct queue *queue, const struct problem *p);
+/* Where records of sums, or of all parts, have been left: from word `from` of `memory` on. Where `head` is not NULL, whoever
+ * reads them makes them 0 again, or gives the head up (queue_give_up()). */
+struct records {
+    struct gpu_memory *memory;
+    uint32_t from;
+    struct known_head *head;
+};
+
+/* Puts records of a problem without the canonical tree under way: in a head of the queue's, or in the first words of `work`,
+ * which is the caller's `workspace`. Prepared by queue_prepare_records(), where need be with the heads. */
+tally_status queue_prepare_records(struct queue *queue, const struct problem *p, bool heads);
 tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
-                                   const struct inputs *in, struct gpu_memory *work);
-/* Where these are, and how many words. */
+                                   const struct inputs *in, struct gpu_memory *work,
+                                   const void *workspace, struct records *out);
+void queue_give_up(struct known_head *head);
+/* Where each part's are among them, and how many words. */
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
                             struct lower_plan *plan);
 

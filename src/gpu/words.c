@@ -47,14 +47,11 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
     if (added > 0 || !plan->gathered) plan->added = 1 + added;
 }
 
-static size_t words_workspace(const struct queue *queue, const struct problem *p, uint64_t n) {
-    return queue_workspace(queue, p, n);
-}
-
-static tally_status prepare(struct queue *queue, const struct problem *p) {
+/* With memory for heads only where the caller may wait: when it measures. */
+static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *pack = NULL, *settle = NULL;
-    tally_status s = queue_prepare_records(queue, p);
+    tally_status s = queue_prepare_records(queue, p, heads);
     if (s != TALLY_OK || queue->pack) return s;
     s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
@@ -73,12 +70,12 @@ tally_status gpu_words_measure(tally_device *device, const struct problem *p, si
     tally_status s = check(p);
     if (s != TALLY_OK) return s;
     s = gpu_enter_theirs(d, true);
-    if (s == TALLY_OK) s = prepare(&d->theirs, p);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p, true);
     if (s == TALLY_OK) {
         plan_words(&d->theirs, p, n, &plan);
         *out = (tally_words){.added = plan.added,
                              .gathered = plan.gathered,
-                             .workspace_bytes = words_workspace(&d->theirs, p, n)};
+                             .workspace_bytes = queue_workspace(&d->theirs, p, n)};
     }
     return gpu_leave_theirs(d, s);
 }
@@ -104,42 +101,62 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "words of ranks: %s is NULL", what);
 }
 
-static tally_status run_words(struct gpu_device *d, const struct problem *p, const tally_call *call,
-                              void *gathered) {
+/* Puts the launches under way. Where the last one cannot be, the records stay as they are. */
+static tally_status launch_words(struct gpu_device *d, const struct problem *p,
+                                 const struct inputs *in, struct words_plan *plan,
+                                 struct gpu_memory *work, const void *workspace,
+                                 struct gpu_memory *added, struct gpu_memory *gathered,
+                                 struct gpu_memory *failed) {
+    struct queue *queue = &d->theirs;
+    struct records records;
+    tally_status s = queue_enqueue_records(queue, p, in, work, workspace, &records);
+    if (s != TALLY_OK) return s;
+    plan->clears = records.head != NULL;
+    for (unsigned part = 0; part < PLAN_PARTS; part++)
+        if (plan->lower.at[part] != PLAN_NONE) plan->lower.at[part] += records.from;
+    const struct gpu_argument arguments[] = {PIECE(records.memory), VALUE(*plan), PIECE(added),
+                                             PIECE(gathered), PIECE(failed)};
+    s = d->api->launch(queue->gpu, queue->pack, PACK_BLOCKS, queue->block, arguments, 5);
+    if (s != TALLY_OK) queue_give_up(records.head);
+    return s;
+}
+
+static tally_status run_words(struct gpu_device *d, const struct problem *p,
+                              const tally_words_call *call) {
     struct queue *queue = &d->theirs;
     struct words_plan plan;
-    enum { X, Y, WORK, ADDED, GATHERED, PIECES };
+    enum { X, Y, WORK, ADDED, GATHERED, FAILED, PIECES };
     struct gpu_memory *m[PIECES] = {0};
     const size_t element = type_size(p->type);
     plan_words(queue, p, call->n, &plan);
-    tally_status s = too_small(d, call->workspace_bytes, words_workspace(queue, p, call->n));
-    if (s == TALLY_OK && plan.added && !call->results) s = missing("the memory for those added");
-    if (s == TALLY_OK && plan.gathered && !gathered) s = missing("the memory for those gathered");
+    tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, call->n));
+    if (s == TALLY_OK && plan.added && !call->added) s = missing("the memory for those added");
+    if (s == TALLY_OK && plan.gathered && !call->gathered)
+        s = missing("the memory for those gathered");
     if (s == TALLY_OK) s = gpu_wrap(d, call->x, call->n * element, element, &m[X]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->y, call->n * element, element, &m[Y]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
-    if (s == TALLY_OK) s = gpu_wrap(d, call->results, 8 * plan.added, 8, &m[ADDED]);
-    if (s == TALLY_OK) s = gpu_wrap(d, gathered, 8 * plan.gathered, 8, &m[GATHERED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->added, 8 * plan.added, 8, &m[ADDED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->gathered, 8 * plan.gathered, 8, &m[GATHERED]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->failed, 16, 8, &m[FAILED]);
     d->api->use(queue->gpu, true, call->queue);
     const struct inputs in = {.x = m[X], .y = m[Y], .n = call->n};
-    if (s == TALLY_OK) s = queue_enqueue_records(queue, p, &in, m[WORK]);
-    const struct gpu_argument arguments[] = {PIECE(m[WORK]), VALUE(plan), PIECE(m[ADDED]),
-                                             PIECE(m[GATHERED])};
     if (s == TALLY_OK)
-        s = d->api->launch(queue->gpu, queue->pack, PACK_BLOCKS, queue->block, arguments, 4);
+        s = launch_words(d, p, &in, &plan, m[WORK], call->workspace, m[ADDED], m[GATHERED],
+                         m[FAILED]);
     d->api->use(queue->gpu, false, NULL);
     give_back(d, m, PIECES);
     return s;
 }
 
 tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
-                               const tally_call *call, void *gathered) {
+                               const tally_words_call *call) {
     struct gpu_device *d = own(device);
     tally_status s = check(p);
     if (s != TALLY_OK) return s;
     s = gpu_enter_theirs(d, false);
-    if (s == TALLY_OK) s = prepare(&d->theirs, p);
-    if (s == TALLY_OK) s = run_words(d, p, call, gathered);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p, false);
+    if (s == TALLY_OK) s = run_words(d, p, call);
     return gpu_leave_theirs(d, s);
 }
 
@@ -181,7 +198,7 @@ tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
     tally_status s = check(p);
     if (s != TALLY_OK) return s;
     s = gpu_enter_theirs(d, false);
-    if (s == TALLY_OK) s = prepare(&d->theirs, p);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p, false);
     if (s == TALLY_OK) s = run_values(d, p, call);
     return gpu_leave_theirs(d, s);
 }

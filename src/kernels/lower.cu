@@ -1,19 +1,45 @@
 /*
- * lower - from the records of a problem's parts to its values (lower.h): a block a value, by its first thread. Of one value
- * the block then clears the words of `work` where the records were: [first, first + clear).
+ * lower - from the records of a problem's parts to its values (lower.h): a block a value. Its threads settle the sums
+ * (settle.h); the first one lowers. Of one value the block then clears the words of `work` where the records were:
+ * [first, first + clear).
  */
 #define RECORD_SPACE GLOBAL
+#define SETTLED
 #include "lower.h"
+
+#include "settle.h"
 
 BEGINS_EARLY
 
+/* Digits of all sums, as of records. */
+#define SETTLED_DIGITS (2 * FLOAT_LIMBS + 2 * WIDE_FLOAT_LIMBS)
+
 KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOBAL u64 *results) {
+    __shared__ u64 digits[SETTLED_DIGITS];
+    __shared__ u32 masks[SUMS * MASKS];
 #if defined(__CUDACC__)
     __shared__ room numbers;
 #else
     room numbers;
 #endif
     wait_for_earlier();
+    for (u32 i = threadIdx.x; i < SUMS * MASKS; i += BLOCK)
+        masks[i] = 0;
+    __syncthreads();
+    u32 known = 0;
+    for (u32 part = 0; part < SUMS; part++) {
+        const u32 there = plan.at[part] != PLAN_NONE;
+        const shape s = shape_of(plan.type, part);
+        const u32 limbs = there ? s.limbs : 0;
+        if (UNIFORM(there)) {
+            settle_sum(work + (there ? plan.at[part] : 0), 0, limbs, limbs, digits + known,
+                       masks + part * MASKS);
+            if (there && threadIdx.x == 0)
+                numbers.spans[part] =
+                    span_of(digits + known, limbs, s.lowest, masks + part * MASKS);
+            known += limbs;
+        }
+    }
     const u32 i = blockIdx.x;
     if (threadIdx.x == 0 && i < plan.values) {
         const u32 type = plan.value[i] >> 8;

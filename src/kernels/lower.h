@@ -3,7 +3,8 @@
  * bit for bit (but for fast means, which promise no bits).
  *
  * Numbers (number.h) are long; on CUDA they lie in shared memory, as thread-local memory would be reserved for every
- * thread that the device can have. Whoever includes this defines RECORD_SPACE: where the records lie, GLOBAL or SHARED.
+ * thread that the device can have. Whoever includes this defines RECORD_SPACE: where the records lie, GLOBAL or SHARED; and
+ * SETTLED, where a block's threads settle sums together (settle.h) before one of them lowers.
  */
 #ifndef TALLY_KERNELS_LOWER_H
 #define TALLY_KERNELS_LOWER_H
@@ -48,6 +49,8 @@ enum {
     USER
 };
 
+#define SUMS 4 /* the first parts are sums */
+
 ORDER_KEYS(u64)
 
 /* ---- Types -------------------------------------------------------------------------------------- */
@@ -85,9 +88,22 @@ PURE u32 kind_of(u32 type) {
 
 /* ---- Exact sums --------------------------------------------------------------------------------- */
 
+#if defined(SETTLED)
+/* The digits of a sum that say what it is: digit[0..count), the first of which weighs 2^exponent, and `above` them, 0 or
+ * -1, all the rest. */
+typedef struct span {
+    const SHARED u64 *digit;
+    u32 count;
+    i32 exponent, above;
+} span;
+#endif
+
 typedef struct room {
     number sum, squares;
     number_scratch scratch;
+#if defined(SETTLED)
+    span spans[SUMS];
+#endif
 } room;
 
 /* How a part's sum is recorded: so many limbs, limb i weighing 2^(32 i + lowest). */
@@ -126,11 +142,21 @@ __device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return k;
 }
 
-__device__ void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, number *out) {
+__device__ void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, room *r,
+                         number *out) {
+#if defined(SETTLED)
+    const span s = r->spans[part];
+    (void)work;
+    (void)p;
+#define LIMB_AT(i) s.digit[i]
+    NUMBER_OF_LIMBS(LIMB_AT, s.count, s.exponent, s.above, out);
+#else
     const RECORD_SPACE u64 *limb = work + p->at[part];
     const shape s = shape_of(p->type, part);
+    (void)r;
 #define LIMB_AT(i) limb[i]
-    NUMBER_OF_LIMBS(LIMB_AT, s.limbs, s.lowest, out);
+    NUMBER_OF_LIMBS(LIMB_AT, s.limbs, s.lowest, 0, out);
+#endif
 #undef LIMB_AT
 }
 
@@ -159,7 +185,7 @@ PURE u64 integer_bits(const number *a, u32 type, u32 *status) {
 __device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, u32 type,
                          u32 *status, room *r) {
     u64 bits;
-    load_sum(work, p, part, &r->sum);
+    load_sum(work, p, part, r, &r->sum);
     if (!is_float(type)) return integer_bits(&r->sum, type, status);
     const float_format f = format_of(type);
     const notes k = notes_of(work, p, part);
@@ -192,7 +218,7 @@ __device__ u64 lower_mean(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     if (p->at[PLAN_FAST] != PLAN_NONE) return lower_fast(work, p, 1, type, r);
     const notes k = notes_of(work, p, PLAN_SUM);
     if (is_special(k, f, &bits)) return bits;
-    load_sum(work, p, PLAN_SUM, &r->sum);
+    load_sum(work, p, PLAN_SUM, r, &r->sum);
     if (r->sum.count == 0) return k.mixed ? 0 : float_sign(f);
     number_of(p->n, 0, &r->squares);
     return round_quotient(f, &r->sum, &r->squares, 0, &r->scratch);
@@ -203,8 +229,8 @@ __device__ u64 lower_variance(const RECORD_SPACE u64 *work, const lower_plan *p,
     const float_format f = format_of(type);
     const notes k = notes_of(work, p, PLAN_SUM);
     if (p->n == 0 || k.nans || k.plus || k.minus) return float_nan_bits(f);
-    load_sum(work, p, PLAN_SUM, &r->sum);
-    load_sum(work, p, PLAN_SQUARES, &r->squares);
+    load_sum(work, p, PLAN_SUM, r, &r->sum);
+    load_sum(work, p, PLAN_SQUARES, r, &r->squares);
     return round_variance(f, &r->sum, &r->squares, p->n, p->ddof, p->exponent, root, &r->scratch);
 }
 
@@ -212,7 +238,7 @@ __device__ u64 lower_norm2(const RECORD_SPACE u64 *work, const lower_plan *p, u3
     const float_format f = format_of(type);
     u64 bits;
     if (is_special(notes_of(work, p, PLAN_SQUARES), f, &bits)) return bits;
-    load_sum(work, p, PLAN_SQUARES, &r->squares);
+    load_sum(work, p, PLAN_SQUARES, r, &r->squares);
     number_of(1, 0, &r->sum);
     return round_quotient(f, &r->squares, &r->sum, 1, &r->scratch);
 }

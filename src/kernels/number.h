@@ -50,9 +50,9 @@ PURE void number_of(u64 value, i32 exponent, number *out) {
     number_trim(out);
 }
 
-/* What signed limbs of 32 bits' worth each add up to; limb i weighs 2^(exponent + 32 i). |limb| < 2^62,
- * count < NUMBER_DIGITS - 1. */
-#define NUMBER_OF_LIMBS(limb_at, limbs, lowest, out)                                               \
+/* What signed limbs of 32 bits' worth each add up to, and `above` right above them, 0 or -1; limb i weighs 2^(lowest + 32 i).
+ * |limb| < 2^62, limbs < NUMBER_DIGITS - 1. */
+#define NUMBER_OF_LIMBS(limb_at, limbs, lowest, above, out)                                        \
     do {                                                                                           \
         i64 carry_ = 0;                                                                            \
         (out)->exponent = (lowest);                                                                \
@@ -61,7 +61,7 @@ PURE void number_of(u64 value, i32 exponent, number *out) {
             (out)->digit[i_] = (u32)sum_;                                                          \
             carry_ = sum_ >> 32; /* floor */                                                       \
         }                                                                                          \
-        number_close((out), (i32)(limbs), carry_);                                                 \
+        number_close((out), (i32)(limbs), carry_ + (above));                                       \
     } while (0)
 
 /* The digits of a two's complement number are there, but for what is above them. */

@@ -49,7 +49,6 @@ enum {
     W_MIXED /* bit p: of the sum of part p, some term is not -0 */
 };
 #define WORDS PARTS_WORDS
-#define SUMS  4 /* parts 0 to 3 are sums */
 
 #include "records.h"
 

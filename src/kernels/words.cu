@@ -2,36 +2,25 @@
  * words - from the records of a problem's parts to words that other ranks can have (words.h), and from the words of all
  * ranks, added up and gathered, to values.
  *
- * pack: a block of threads for each sum. They bring its limbs into shared memory, where one of them carries, so that
- * the limbs become those which the host would have.
- * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, too. There
- * one thread lowers them to values: most of its reads wait for the one before, and from global memory each would
- * take some hundred cycles.
+ * pack: a block of threads for each sum, and one for all else.
+ * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle sums;
+ * one of them lowers.
  */
 #define RECORD_SPACE SHARED
+#define SETTLED
 #include "lower.h"
+
+#include "settle.h"
 
 #include "words.h"
 
 BEGINS_EARLY
-
-#define SUMS 4 /* the first parts are sums */
 
 /* The counts of a sum. */
 __device__ void pack_counts(const GLOBAL u64 *count, u32 floats, u64 n, GLOBAL u64 *out) {
     for (u32 k = 0; k < 3; k++)
         out[k] = floats ? count[k] : 0;
     out[3] = (floats ? count[0] | count[1] | count[2] | count[3] : n) != 0;
-}
-
-/* Carries in limb[0..limbs), whose last one is signed. */
-__device__ void carry_all(SHARED i64 *limb, u32 limbs) {
-    i64 carry = 0;
-    for (u32 i = 0; i < limbs; i++) {
-        const i64 sum = limb[i] + carry; /* |limb| < 2^61 */
-        limb[i] = i == limbs - 1 ? sum : sum & 0xffffffff;
-        carry = sum >> 32; /* floor */
-    }
 }
 
 /* The gathered words of one rank. */
@@ -47,10 +36,12 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
             out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
 }
 
-/* A block for each part: n and what is gathered, the sums, bits and a count. */
-KERNEL pack(const GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added,
-            GLOBAL u64 *gathered) {
-    __shared__ i64 limb[WIDE_FLOAT_LIMBS];
+/* A block for each part: n and what is gathered, the sums, bits and a count. Two words that count failures become 0; so do
+ * the records, where the next launch wants them so. */
+KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u64 *gathered,
+            GLOBAL u64 *failed) {
+    __shared__ u64 digit[WIDE_FLOAT_LIMBS];
+    __shared__ u32 masks[MASKS];
     wait_for_earlier();
     const lower_plan *p = &plan.lower;
     const u32 mine = blockIdx.x, floats = is_float(p->type);
@@ -66,18 +57,22 @@ KERNEL pack(const GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added,
         }
         at += WORDS_COUNTS + words_limbs(floats, two);
     }
-    const GLOBAL u64 *record = work + (limbs ? p->at[mine] : 0);
-    for (u32 i = threadIdx.x; i < limbs; i += BLOCK)
-        limb[i] = i >= first && i - first < known ? (i64)record[i - first] : 0;
+    GLOBAL u64 *record = work + (limbs ? p->at[mine] : 0);
+    for (u32 i = threadIdx.x; i < MASKS; i += BLOCK)
+        masks[i] = 0;
     __syncthreads();
-    if (threadIdx.x == 0 && limbs) {
-        pack_counts(record + known, floats, p->n, added + to);
-        carry_all(limb, limbs);
-    }
-    __syncthreads();
+    if (threadIdx.x == 0 && limbs) pack_counts(record + known, floats, p->n, added + to);
+    settle_sum(record, first, known, limbs, digit, masks);
     for (u32 i = threadIdx.x; i < limbs; i += BLOCK)
-        added[to + WORDS_COUNTS + i] = (u64)limb[i];
+        added[to + WORDS_COUNTS + i] = digit[i];
+    for (u32 i = threadIdx.x; i < known && plan.clears; i += BLOCK)
+        record[i] = 0;
+    if (threadIdx.x == 0 && limbs && floats && plan.clears)
+        for (u32 k = 0; k < WORDS_COUNTS; k++)
+            record[known + k] = 0;
     if (mine != SUMS || threadIdx.x != 0) return;
+    for (u32 k = 0; k < 2 && failed; k++)
+        failed[k] = 0;
     if (plan.gathered) pack_gathered(work, p, gathered);
     if (!plan.added) return;
     added[0] = p->n;
@@ -88,23 +83,6 @@ KERNEL pack(const GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added,
 }
 
 /* ---- From words to values ------------------------------------------------------------------- */
-
-/* A sum's limbs, added up: what stands above the record's last limb goes to that, where it is known modulo 2^64, and is
- * far smaller. */
-__device__ void unpack_sum(const GLOBAL u64 *word, u32 type, u32 part, SHARED u64 *record) {
-    const u32 floats = is_float(type), two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
-    const shape s = shape_of(type, part);
-    const u32 limbs = words_limbs(floats, two), first = words_first(floats, two, s.limbs);
-    const GLOBAL u64 *limb = word + WORDS_COUNTS + first;
-    for (u32 i = threadIdx.x; i < s.limbs; i += BLOCK) {
-        u64 w = limb[i];
-        if (i == s.limbs - 1 && first + s.limbs < limbs) w += limb[i + 1] << 32;
-        record[i] = w;
-    }
-    if (floats && threadIdx.x < WORDS_COUNTS)
-        for (u32 k = threadIdx.x; k < WORDS_COUNTS; k += BLOCK)
-            record[s.limbs + k] = word[k];
-}
 
 __device__ void merge_end(SHARED u64 *key, SHARED u64 *at, u64 other, u64 other_at, u64 shift) {
     if (other_at != 0) other_at -= shift; /* the complement of an index that is so much greater */
@@ -164,9 +142,14 @@ __device__ u32 failure_of(const GLOBAL i64 *failed) {
     return failed[1] % failed[0] == 0 ? (u32)(failed[1] / failed[0]) : RESULT_NONE;
 }
 
+/* Digits of all sums of a state. */
+#define SETTLED_DIGITS (2 * FLOAT_LIMBS + 2 * WIDE_FLOAT_LIMBS)
+
 KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL i64 *failed,
               const words_plan plan, GLOBAL u64 *results) {
-    __shared__ u64 work[WORDS_RECORDS];
+    __shared__ u64 work[WORDS_RECORDS]; /* but for the sums' limbs */
+    __shared__ u64 digits[SETTLED_DIGITS];
+    __shared__ u32 masks[SUMS * MASKS];
 #if defined(__CUDACC__)
     __shared__ room numbers;
 #else
@@ -174,16 +157,31 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
 #endif
     wait_for_earlier();
     const u64 state = blockIdx.x;
-    const u32 type = plan.lower.type;
+    const u32 type = plan.lower.type, floats = is_float(type);
     const GLOBAL u64 *word = added + state * plan.added;
-    u32 at = 1;
-    for (u32 part = 0; part < SUMS; part++) {
-        if (plan.lower.at[part] == PLAN_NONE) continue;
-        unpack_sum(word + at, type, part, work + plan.lower.at[part]);
-        at += WORDS_COUNTS +
-              words_limbs(is_float(type), part == PLAN_SQUARES || part == PLAN_PRODUCTS);
-    }
+    for (u32 i = threadIdx.x; i < SUMS * MASKS; i += BLOCK)
+        masks[i] = 0;
     __syncthreads();
+    u32 at = 1, known = 0;
+    for (u32 part = 0; part < SUMS; part++) {
+        const u32 there = plan.lower.at[part] != PLAN_NONE;
+        const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
+        const u32 limbs = there ? words_limbs(floats, two) : 0;
+        const shape s = shape_of(type, part);
+        if (UNIFORM(there)) {
+            settle_sum(word + at + WORDS_COUNTS, 0, limbs, limbs, digits + known,
+                       masks + part * MASKS);
+            if (there && threadIdx.x == 0) {
+                numbers.spans[part] = span_of(
+                    digits + known, limbs, s.lowest - 32 * (i32)words_first(floats, two, s.limbs),
+                    masks + part * MASKS);
+                for (u32 k = 0; k < WORDS_COUNTS && floats; k++)
+                    work[plan.lower.at[part] + s.limbs + k] = word[at + k];
+            }
+            at += there ? WORDS_COUNTS + limbs : 0;
+            known += limbs;
+        }
+    }
     if (threadIdx.x != 0) return;
     lower_plan p = plan.lower;
     if (p.at[PLAN_BITS] != PLAN_NONE) {

@@ -27,6 +27,8 @@ typedef struct words_plan {
     u32 gathered;     /* words of a rank; 0: none */
     u32 bits;         /* bits of an element */
     u32 is_xor;       /* of bits, the count's lowest bit is wanted, and not whether it is 0 */
+    u32 clears;       /* the records of sums become 0 */
+    u32 padding;
 } words_plan;
 
 /* Limbs of a sum in words, and the one at which the limbs of a record begin. */

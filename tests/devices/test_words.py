@@ -18,7 +18,8 @@ PROBLEM = POINTER(tally.Problem)
 
 class Call(Structure):
     _fields_ = [("x", c_void_p), ("y", c_void_p), ("n", c_size_t), ("workspace", c_void_p),
-                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("results", c_void_p)]
+                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("added", c_void_p), ("gathered", c_void_p),
+                ("failed", c_void_p)]
 
 
 class Words(Structure):
@@ -27,12 +28,11 @@ class Words(Structure):
 
 class Values(Structure):
     _fields_ = [("added", c_void_p), ("gathered", c_void_p), ("ranks", c_size_t), ("count", c_size_t),
-                ("failed", c_void_p), ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("queue", c_void_p),
-                ("results", c_void_p)]
+                ("failed", c_void_p), ("queue", c_void_p), ("results", c_void_p)]
 
 
 measure = tally._declare("words_measure", c_int, c_void_p, PROBLEM, c_size_t, c_size_t, POINTER(Words))
-enqueue_words = tally._declare("enqueue_words", c_int, c_void_p, PROBLEM, POINTER(Call), c_void_p)
+enqueue_words = tally._declare("enqueue_words", c_int, c_void_p, PROBLEM, POINTER(Call))
 enqueue_values = tally._declare("enqueue_values", c_int, c_void_p, PROBLEM, POINTER(Values))
 open_in = tally._declare("open_in", c_int, ctypes.c_char_p, c_void_p, POINTER(c_void_p))
 
@@ -67,8 +67,11 @@ class Place:
         self.write(self.x, x)
         if y is not None:
             self.write(self.y, y)
-        call = Call(self.x, None if y is None else self.y, len(x), self.work, sizes.workspace, self.queue, self.added)
-        assert enqueue_words(self.device, byref(problem), byref(call), self.gathered) == tally.OK, tally.error()
+        self.write(self.failed, np.full(3, 0x5A5A, np.uint64))
+        call = Call(self.x, None if y is None else self.y, len(x), self.work, sizes.workspace, self.queue, self.added,
+                    self.gathered, self.failed)
+        assert enqueue_words(self.device, byref(problem), byref(call)) == tally.OK, tally.error()
+        assert self.read(self.failed, np.uint64, 3).tolist() == [0, 0, 0x5A5A]
         made = [self.read(memory, dtype, count + 1) for memory, dtype, count in
                 ((self.added, np.int64, sizes.added), (self.gathered, np.uint64, sizes.gathered))]
         assert all(m[-1] == 0x5A5A for m in made), "wrote past its words"
@@ -80,12 +83,11 @@ class Place:
         assert measure(self.device, byref(problem), 0, count, byref(sizes)) == tally.OK, tally.error()
         self.write(self.added, added)
         self.write(self.gathered, gathered)
-        self.write(self.work, np.full(sizes.workspace, 0xA5, np.uint8))
         self.write(self.results, np.full(2 * values * count + 2, 0x5A5A, np.uint64))
         if failed is not None:
             self.write(self.failed, np.array(failed, np.int64))
-        call = Values(self.added, self.gathered, ranks, count, None if failed is None else self.failed, self.work,
-                      sizes.workspace, self.queue, self.results)
+        call = Values(self.added, self.gathered, ranks, count, None if failed is None else self.failed,
+                      self.queue, self.results)
         assert enqueue_values(self.device, byref(problem), byref(call)) == tally.OK, tally.error()
         made = self.read(self.results, np.uint64, 2 * values * count + 2)
         assert (made[-2:] == 0x5A5A).all(), "wrote past its results"
@@ -235,7 +237,7 @@ def test_what_has_no_words(place):
         tally.check_failed(tally.EUNSUPPORTED)
     problem = tally.problem("sum", "f32")
     assert measure(None, byref(problem), 10, 1, byref(sizes)) == tally.EUNSUPPORTED
-    call = Call(place.x, None, 4, place.work, 8, place.queue, place.added)
-    assert enqueue_words(place.device, byref(problem), byref(call), None) == tally.EINVAL
+    call = Call(place.x, None, 4, place.work, 8, place.queue, place.added, None, None)
+    assert enqueue_words(place.device, byref(problem), byref(call)) == tally.EINVAL
     fast = tally.problem("sum", "f32", fast=True)
     assert place.over_ranks(fast, [data.floats("f32", [1e30, 1, -1e30])]) == [("f32", 0x3f800000)]

@@ -165,7 +165,7 @@ def test_ranks_that_differ():
     assert all_same(made.made) == (tally.EINVAL, None)
     made = Ranks(count, lambda r: r.sums("f32", x[:8 - r.number]))
     assert all_same(made.made) == (tally.EINVAL, None, None)
-    made = Ranks(count, lambda r: r.sums("f32", np.zeros(9, np.uint32), scatter=r.number == 1))
+    made = Ranks(count, lambda r: r.sums("f32", np.zeros(12, np.uint32), scatter=r.number == 1))
     assert all_same(made.made) == (tally.EINVAL, None, None)
 
 

@@ -3,7 +3,7 @@
  */
 #include "model/programs/programs.h"
 
-MODEL_KERNEL4(pack, const u64 *, words_plan, u64 *, u64 *);
+MODEL_KERNEL5(pack, u64 *, words_plan, u64 *, u64 *, u64 *);
 MODEL_KERNEL5(settle, const u64 *, const u64 *, const i64 *, words_plan, u64 *);
 
 static const model_kernel *const kernels[] = {&pack_kernel, &settle_kernel, NULL};
