@@ -43,36 +43,82 @@ __device__ terms_layout layout_at(const terms_plan *p, const GLOBAL i32 *bounds,
 #define MY_FIRST      ((u64)blockIdx.x * TEAMS + threadIdx.x / TEAM)
 #define BLOCKS_A_TURN ((u64)gridDim.x * TEAMS)
 
-/* The bounds of a team's first thread become those of all. */
-__device__ void meet(i32 *mine, SHARED u32 *exchange) {
+/* Whether a block's elements may be taken two at a time, the first ones' place being a multiple of 4 bytes, and that of its
+ * words of 32 bits a multiple of 8. */
+PURE u32 goes_in_pairs(const terms_plan *p, terms_range r, u64 elements, u64 words) {
+    return p->element == 16 && r.end - r.start == TERMS_BLOCK && elements % 4 == 0 &&
+           words % 8 == 0;
+}
+
+/* ---- Bounds --------------------------------------------------------------------------------- */
+
+/* What a thread knows of its elements: the greatest finite magnitude's bits, and the others as the bounds have them. */
+__device__ void see(const terms_plan *p, u32 bits, i32 *seen) {
+    const u32 infinity = (2 * (u32)p->bias + 1) << p->mantissa;
+    const u32 all = bits & ((1u << (p->element - 1)) - 1), magnitude = all < infinity ? all : 0;
+    const u32 field = magnitude >> p->mantissa, from = field ? field : 1;
+    const u32 m = magnitude - ((from - 1) << p->mantissa);
+    const i32 lowest = (i32)(from + 31 - leading_zeros(m ? m & (0 - m) : 1));
+    const i32 low = p->bias + p->mantissa - lowest;
+    const i32 notes = all >= infinity ? NOTES_SPECIAL : all == 0 && bits != 0 ? NOTES_ZERO : 0;
+    terms_raise(&seen[BOUND_TOP], (i32)magnitude);
+    terms_raise(&seen[BOUND_LOW], m ? low : TERMS_NONE);
+    terms_raise(&seen[BOUND_NOTES], notes);
+}
+
+/* What a team's first thread has seen becomes what all have. */
+__device__ void meet(i32 *seen, SHARED u32 *exchange) {
     (void)exchange;
+#if WARP_AT_ONCE && BLOCK >= 32
+    for (u32 k = 0; k < BOUND_WORDS; k++)
+        seen[k] = (i32)warp_most((u32)(seen[k] - TERMS_NONE)) + TERMS_NONE;
+#else
     for (u32 apart = TEAM / 2; apart > 0; apart /= 2)
         for (u32 k = 0; k < BOUND_WORDS; k++)
-            terms_raise(&mine[k], (i32)__shfl_down_sync(FULL_WARP, (u32)mine[k], apart));
+            terms_raise(&seen[k], (i32)__shfl_down_sync(FULL_WARP, (u32)seen[k], apart));
+#endif
+}
+
+/* The exponent above all bits of numbers of which this is the greatest magnitude. */
+PURE i32 top_of(const terms_plan *p, u32 magnitude) {
+    i32 exponent;
+    const u32 m = terms_split(p, magnitude, &exponent);
+    return m ? exponent + 32 - (i32)leading_zeros(m) : TERMS_NONE;
 }
 
 KERNEL bounds(const GLOBAL u8 *x, const terms_plan plan, GLOBAL i32 *out) {
     __shared__ u32 exchange[EXCHANGE];
     const u64 ahead = threadIdx.x / TEAM;
     for (u64 block = MY_FIRST; block - ahead < plan.blocks; block += BLOCKS_A_TURN) {
-        i32 mine[BOUND_WORDS];
-        terms_no_bounds(mine);
+        i32 seen[BOUND_WORDS] = {0, TERMS_NONE, NOTES_NONE};
         if (block < plan.blocks) {
             const terms_range r = terms_range_of(&plan, block);
-            for (u64 i = r.start + MY_PLACE; i < r.end; i += TOGETHER * TEAM) {
+            const u32 pairs = goes_in_pairs(&plan, r, (u64)x + 2 * r.start, 0);
+            const u64 end = pairs ? r.start + TERMS_BLOCK / 2 : r.end;
+            for (u64 i = r.start + MY_PLACE; i < end; i += TOGETHER * TEAM) {
                 u32 bits[TOGETHER];
-                for (u32 k = 0; k < TOGETHER; k++) /* a zero bounds nothing */
-                    bits[k] = i + k * TEAM < r.end ? element_at(x, plan.element, i + k * TEAM) : 0;
-                for (u32 k = 0; k < TOGETHER; k++)
-                    terms_bound(&plan, bits[k], mine);
+                for (u32 k = 0; k < TOGETHER; k++) { /* a zero bounds nothing */
+                    const u64 at = i + k * TEAM;
+                    bits[k] = pairs      ? ((const GLOBAL u32 *)(x + 2 * r.start))[at - r.start]
+                              : at < end ? element_at(x, plan.element, at)
+                                         : 0;
+                }
+                for (u32 k = 0; k < TOGETHER; k++) {
+                    see(&plan, pairs ? bits[k] & 0xffff : bits[k], seen);
+                    if (pairs) see(&plan, bits[k] >> 16, seen);
+                }
             }
         }
-        meet(mine, exchange);
-        if (MY_PLACE == 0 && block < plan.blocks)
-            for (u32 k = 0; k < BOUND_WORDS; k++)
-                out[BOUND_WORDS * block + k] = mine[k];
+        meet(seen, exchange);
+        if (MY_PLACE == 0 && block < plan.blocks) {
+            out[BOUND_WORDS * block + BOUND_TOP] = top_of(&plan, (u32)seen[BOUND_TOP]);
+            out[BOUND_WORDS * block + BOUND_LOW] = seen[BOUND_LOW];
+            out[BOUND_WORDS * block + BOUND_NOTES] = seen[BOUND_NOTES];
+        }
     }
 }
+
+/* ---- Rows ----------------------------------------------------------------------------------- */
 
 /* known[0..BLOCK) becomes its running sums. */
 __device__ void running_sums(SHARED u64 *known) {
@@ -132,11 +178,48 @@ KERNEL offsets(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out)
     if (chunk == gridDim.x - 1 && threadIdx.x == BLOCK - 1) out[plan.blocks] = row;
 }
 
+/* ---- Words ---------------------------------------------------------------------------------- */
+
+/* The words of a plain block. */
+__device__ void plain_words(const GLOBAL u8 *x, const terms_plan *p, terms_layout l, terms_range r,
+                            GLOBAL u8 *out) {
+    if (p->word == 32 && goes_in_pairs(p, r, (u64)x + 2 * r.start, (u64)out + 4 * r.start)) {
+        const GLOBAL u32 *from = (const GLOBAL u32 *)(x + 2 * r.start);
+        GLOBAL u64 *to = (GLOBAL u64 *)(out + 4 * r.start);
+        for (u32 first = MY_PLACE; first < TERMS_BLOCK / 2; first += TOGETHER * TEAM) {
+            u32 two[TOGETHER];
+            for (u32 k = 0; k < TOGETHER; k++)
+                two[k] = from[first + k * TEAM];
+            for (u32 k = 0; k < TOGETHER; k++)
+                to[first + k * TEAM] = terms_plain_word_32(p, l, two[k] & 0xffff) |
+                                       (u64)terms_plain_word_32(p, l, two[k] >> 16) << 32;
+        }
+        return;
+    }
+    for (u64 first = r.start + MY_PLACE; first < r.end; first += TOGETHER * TEAM) {
+        u32 bits[TOGETHER];
+        for (u32 k = 0; k < TOGETHER; k++)
+            bits[k] = first + k * TEAM < r.end ? element_at(x, p->element, first + k * TEAM) : 0;
+        for (u32 k = 0; k < TOGETHER; k++) {
+            const u64 i = first + k * TEAM;
+            if (i >= r.end) continue;
+            if (p->word == 32)
+                ((GLOBAL u32 *)out)[i] = terms_plain_word_32(p, l, bits[k]);
+            else
+                ((GLOBAL u64 *)out)[i] = terms_plain_word_64(p, l, bits[k]);
+        }
+    }
+}
+
 KERNEL words(const GLOBAL u8 *x, const GLOBAL i32 *bounds, const GLOBAL u64 *offsets,
              const terms_plan plan, GLOBAL u8 *out, GLOBAL u8 *spare) {
     for (u64 block = MY_FIRST; block < plan.blocks; block += BLOCKS_A_TURN) {
         const terms_layout l = layout_at(&plan, bounds, block);
         const terms_range r = terms_range_of(&plan, block);
+        if (terms_is_plain(&plan, l)) {
+            plain_words(x, &plan, l, r, out);
+            continue;
+        }
         const u64 row = offsets[block];
         for (u64 first = r.start + MY_PLACE; first < r.end; first += TOGETHER * TEAM) {
             u32 bits[TOGETHER];
@@ -151,6 +234,46 @@ KERNEL words(const GLOBAL u8 *x, const GLOBAL i32 *bounds, const GLOBAL u64 *off
                     put_word(spare, plan.word, (row + j - 1) * TERMS_BLOCK + (i - r.start),
                              terms_word(&plan, l, bits[k], j));
             }
+        }
+    }
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+__device__ void put_bits(GLOBAL u8 *out, u32 width, u64 i, u32 bits) {
+    if (width == 32)
+        ((GLOBAL u32 *)out)[i] = bits;
+    else
+        ((GLOBAL u16 *)out)[i] = (u16)bits;
+}
+
+/* The values of what is in `in` and `out` of a plain block: elements [begin, end). */
+__device__ void plain_values(const GLOBAL u8 *in, const terms_plan *p, terms_layout l, u64 begin,
+                             u64 end, GLOBAL u8 *out) {
+    const terms_range r = {begin - p->first, end - p->first};
+    if (p->word == 32 && goes_in_pairs(p, r, (u64)out + 2 * r.start, (u64)in + 4 * r.start)) {
+        const GLOBAL u64 *from = (const GLOBAL u64 *)(in + 4 * r.start);
+        GLOBAL u32 *to = (GLOBAL u32 *)(out + 2 * r.start);
+        for (u32 first = MY_PLACE; first < TERMS_BLOCK / 2; first += TOGETHER * TEAM) {
+            u64 two[TOGETHER];
+            for (u32 k = 0; k < TOGETHER; k++)
+                two[k] = from[first + k * TEAM];
+            for (u32 k = 0; k < TOGETHER; k++)
+                to[first + k * TEAM] = terms_plain_value_32(p, l, (i32)(u32)two[k]) |
+                                       terms_plain_value_32(p, l, (i32)(two[k] >> 32)) << 16;
+        }
+        return;
+    }
+    for (u64 first = r.start + MY_PLACE; first < r.end; first += TOGETHER * TEAM) {
+        i64 word[TOGETHER];
+        for (u32 k = 0; k < TOGETHER; k++)
+            word[k] = first + k * TEAM < r.end ? word_at(in, p->word, first + k * TEAM) : 0;
+        for (u32 k = 0; k < TOGETHER; k++) {
+            const u64 i = first + k * TEAM;
+            if (i >= r.end) continue;
+            put_bits(out, p->element, i,
+                     p->word == 32 ? terms_plain_value_32(p, l, (i32)word[k])
+                                   : terms_plain_value_64(p, l, word[k]));
         }
     }
 }
@@ -188,6 +311,10 @@ KERNEL values(const GLOBAL u8 *in, const GLOBAL u8 *spare, const GLOBAL u8 *fail
         const terms_layout l = layout_at(&plan, bounds, block);
         const terms_range r = terms_range_of(&plan, block);
         const u64 row = offsets[block], end = r.end < past ? r.end : past;
+        if (plan.divisor == 1 && terms_is_plain(&plan, l)) {
+            plain_values(in, &plan, l, r.start > plan.first ? r.start : plan.first, end, out);
+            continue;
+        }
         for (u64 first = r.start + MY_PLACE; first < end; first += TOGETHER * TEAM) {
             i64 word[TOGETHER];
             for (u32 k = 0; k < TOGETHER; k++) {
@@ -200,10 +327,7 @@ KERNEL values(const GLOBAL u8 *in, const GLOBAL u8 *spare, const GLOBAL u8 *fail
                 const u64 bits = l.digits == 1
                                      ? terms_value(&plan, l, word[k])
                                      : value_of_words(&plan, l, word[k], spare, row, i - r.start);
-                if (plan.element == 32)
-                    ((GLOBAL u32 *)out)[i - plan.first] = (u32)bits;
-                else
-                    ((GLOBAL u16 *)out)[i - plan.first] = (u16)bits;
+                put_bits(out, plan.element, i - plan.first, (u32)bits);
             }
         }
     }

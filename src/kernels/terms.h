@@ -184,6 +184,58 @@ PURE i64 terms_word(const terms_plan *p, terms_layout l, u32 bits, u32 j) {
     return (negative ? -digit : digit) + (at < 64 ? (i64)(counts >> at & all) : 0);
 }
 
+/* ---- Blocks of one digit, without NaNs and infinities: most of them ------------------------- */
+
+/* Whether the block is such a one: its words and values are found in a few steps. */
+PURE u32 terms_is_plain(const terms_plan *p, terms_layout l) {
+    return l.digits == 1 && l.counters <= p->counter;
+}
+
+/* The only word of an element: terms_word() of such blocks. The element is an integer m below 2^(mantissa + 1), times 2^from
+ * but for what the format leaves out; m begins at the top of U, of W bits, and comes down to where 2^lowest is the lowest
+ * bit. That is one place or more, as the digit has W - 1 bits at most, and W - 1 or fewer, as no bit of m lies below; but
+ * for m = 0. */
+#define TERMS_PLAIN_WORD(NAME, U, W)                                                               \
+    PURE U NAME(const terms_plan *p, terms_layout l, u32 bits) {                                   \
+        const u32 magnitude = bits & ((1u << (p->element - 1)) - 1);                               \
+        const u32 field = magnitude >> p->mantissa, from = field ? field : 1;                      \
+        const U m = (U)(magnitude - ((from - 1) << p->mantissa)) << ((W)-1 - p->mantissa);         \
+        const u32 down = (u32)((W)-1 + p->bias + l.lowest - (i32)l.counters - (i32)from);          \
+        const U word = m >> (down < (W) ? down : (W)-1);                                           \
+        const u32 negative = bits >> (p->element - 1) & 1;                                         \
+        const U count = l.counters && (magnitude != 0 || !negative);                               \
+        return (negative ? 0 - word : word) + count;                                               \
+    }
+TERMS_PLAIN_WORD(terms_plain_word_32, u32, 32)
+TERMS_PLAIN_WORD(terms_plain_word_64, u64, 64)
+
+PURE u32 terms_zeros_32(u32 w) {
+    return leading_zeros(w);
+}
+PURE u32 terms_zeros_64(u64 w) {
+    return w >> 32 ? leading_zeros((u32)(w >> 32)) : 32 + leading_zeros((u32)w);
+}
+
+/* The value of a sum of such words, by a divisor of 1: terms_value(). Below the normal numbers every sum is exact, since all
+ * terms are multiples of the least number there is; so the bits that go, `drop`, are fewer than W - mantissa. */
+#define TERMS_PLAIN_VALUE(NAME, U, I, W, zeros)                                                    \
+    PURE u32 NAME(const terms_plan *p, terms_layout l, I word) {                                   \
+        const I sum = word >> l.counters; /* floor */                                              \
+        const u32 negative = sum < 0, sign = 1u << (p->element - 1);                               \
+        const u32 infinity = (2 * (u32)p->bias + 1) << p->mantissa;                                \
+        const U u = negative ? 0 - (U)sum : (U)sum;                                                \
+        if (u == 0) return l.counters && word == 0 ? sign : 0;                                     \
+        const i32 top = (W)-1 - (i32)zeros(u) + l.lowest, least = 1 - p->bias;                     \
+        const i32 e = top > least ? top : least, drop = e - p->mantissa - l.lowest;                \
+        const u32 d = (u32)(drop > 0 ? drop : 1); /* half a unit, ties to even */                  \
+        const u32 rounded = (u32)((u + (((U)1 << (d - 1)) - 1) + (u >> d & 1)) >> d);              \
+        const u32 kept = drop > 0 ? rounded : (u32)u << (drop < 0 ? -drop : 0);                    \
+        const u32 bits = kept + ((u32)(e + p->bias - 1) << p->mantissa);                           \
+        return (negative ? sign : 0) | (bits < infinity ? bits : infinity);                        \
+    }
+TERMS_PLAIN_VALUE(terms_plain_value_32, u32, i32, 32, terms_zeros_32)
+TERMS_PLAIN_VALUE(terms_plain_value_64, u64, i64, 64, terms_zeros_64)
+
 /* ---- Values --------------------------------------------------------------------------------- */
 
 /* The sum's bits: the counters, and top * 2^exponent, whose highest bit is set unless it is 0, with something below it
@@ -210,17 +262,13 @@ PURE u64 terms_settle(const terms_plan *p, terms_layout l, u64 counts, u32 negat
     return round_bits(f, negative, top, exponent, sticky);
 }
 
-PURE u32 terms_leading_zeros(u64 w) {
-    return w >> 32 ? leading_zeros((u32)(w >> 32)) : 32 + leading_zeros((u32)w);
-}
-
 /* The value of a sum of one digit. */
 PURE u64 terms_value(const terms_plan *p, terms_layout l, i64 word) {
     const u64 counts = (u64)word & (((u64)1 << l.counters) - 1);
     const i64 sum = word >> l.counters; /* floor */
     const u32 negative = sum < 0;
     u64 top = negative ? 0 - (u64)sum : (u64)sum;
-    const u32 up = top ? terms_leading_zeros(top) : 0;
+    const u32 up = top ? terms_zeros_64(top) : 0;
     return terms_settle(p, l, counts, negative, top << up, l.lowest - (i32)up, 0);
 }
 
@@ -261,7 +309,7 @@ PURE u64 terms_value_of_limbs(const terms_plan *p, terms_layout l, i64 *limb) {
     if (count == 0) return terms_settle(p, l, counts, 0, 0, 0, 0);
     const u64 first = (u64)limb[count - 1] << 32 | (u64)(count > 1 ? limb[count - 2] : 0);
     const u64 third = (u64)(count > 2 ? limb[count - 3] : 0);
-    const u32 up = terms_leading_zeros(first); /* below 32 */
+    const u32 up = terms_zeros_64(first); /* below 32 */
     sticky = (third << up & 0xffffffffu) != 0;
     for (u32 i = 0; i + 3 < count; i++)
         sticky |= limb[i] != 0;
