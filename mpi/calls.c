@@ -1,5 +1,10 @@
-/* calls.c - the public calls that wait. */
+/* calls.c - the public calls that wait, and the line that explains a failure. */
+#include "explain.h"
 #include "task.h"
+
+const char *tally_mpi_error(void) {
+    return explanation();
+}
 
 tally_status tally_mpi_allreduce(tally_device *device, const tally_problem *problem, const void *x,
                                  const void *y, size_t n, tally_value *out, MPI_Comm comm) {

@@ -30,10 +30,9 @@ static int all_equal(const int64_t *word, int ranks) {
 
 /* ---- The frame ------------------------------------------------------------------------------ */
 
-void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int is_wide, int rank,
-                int ranks) {
+void frame_fill(int64_t *frame, int payload, uint64_t hash, tally_status status, int is_wide,
+                int rank, int ranks) {
     const uint64_t h = hash >> 32, square = h * h;
-    const int payload = frame_payload(ranks);
     frame[FRAME_HASH] = (int64_t)h;
     frame[FRAME_HASH + 1] = (int64_t)(square & 0xffffffff);
     frame[FRAME_HASH + 2] = (int64_t)(square >> 32);
@@ -44,10 +43,10 @@ void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int is_wide,
     if (is_wide) count_rank(frame + FRAME_COUNTS, WIDE - 1, ranks);
 }
 
-struct verdict frame_read(const int64_t *frame, int ranks) {
+struct verdict frame_read(const int64_t *frame, int payload, int ranks) {
     struct verdict v = {.rank = frame[FRAME_RANK]};
     int64_t any = 0;
-    for (int i = FRAME_COUNTS; i < frame_payload(ranks); i++)
+    for (int i = FRAME_COUNTS; i < payload; i++)
         any |= frame[i];
     if (any) {
         for (int s = STATUSES; s > 0; s--) {

@@ -47,12 +47,9 @@ static inline int words_of_counts(int count, int ranks) {
 void count_rank(int64_t *word, int i, int ranks);
 int64_t read_count(const int64_t *word, int i, int ranks);
 
-/* Where the payload begins, and how many words it has. */
+/* Where the payload begins: all that is behind it. */
 static inline int frame_payload(int ranks) {
     return FRAME_COUNTS + words_of_counts(COUNTS, ranks);
-}
-static inline int frame_room(int ranks) {
-    return FRAME_WORDS - frame_payload(ranks);
 }
 
 /* ---- The hash of a question ---- */
@@ -67,9 +64,9 @@ static inline uint64_t question_add(uint64_t hash, uint64_t number) {
 /* ---- One frame ---- */
 
 /* The header of a rank that asks for what `hash` says and came to `status`. is_wide: its state does not fit. The
- * payload is left as it is. */
-void frame_fill(int64_t *frame, uint64_t hash, tally_status status, int is_wide, int rank,
-                int ranks);
+ * payload, which begins at `payload`, is left as it is. */
+void frame_fill(int64_t *frame, int payload, uint64_t hash, tally_status status, int is_wide,
+                int rank, int ranks);
 
 /* What the frames of all ranks, added up, say. */
 struct verdict {
@@ -79,6 +76,6 @@ struct verdict {
     int64_t rank;   /* which, where it is one */
     int64_t wide;   /* how many have a state that does not fit */
 };
-struct verdict frame_read(const int64_t *frame, int ranks);
+struct verdict frame_read(const int64_t *frame, int payload, int ranks);
 
 #endif

@@ -6,7 +6,7 @@
  * over one, in the order in which the calls are made; all further steps over the other, a task's after those of the
  * task before it. Both orders are the same on all ranks, whoever waits for what.
  */
-#include "error.h"
+#include "explain.h"
 #include "task.h"
 
 #include <pthread.h>
@@ -134,7 +134,7 @@ static tally_status refuse(tally_mpi_request **out, struct task *t) {
     struct lanes *lanes = NULL;
     const tally_status status = out ? TALLY_ENOMEM : TALLY_EINVAL;
     const char *why = out ? "no memory for a request" : "request is NULL";
-    frame_fill(t->frame, 0, status, 0, t->rank, t->ranks);
+    frame_fill(t->frame, t->payload, 0, status, 0, t->rank, t->ranks);
     int error = get_lanes(t->comm, &lanes);
     /* A call that waits would not meet the others' that do not: MPI matches them by kind. */
     MPI_Request pending = MPI_REQUEST_NULL;

@@ -5,7 +5,7 @@
  * then they are groups, too, whose numbers rise. Where an index is asked for, which counts within the result, or the
  * tree, whose leaves count within the result, each result has a state of its own instead.
  */
-#include "error.h"
+#include "explain.h"
 #include "task.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* task.c - see task.h. */
 #include "task.h"
 
-#include "error.h"
+#include "explain.h"
 #include "keys.h"
 #include "spare.h"
 
@@ -43,6 +43,9 @@ static void outcome(struct task *t, tally_status status) {
 
 /* ---- Begun ---------------------------------------------------------------------------------- */
 
+/* memset(), called: where the compiler knows the length it writes instructions that are slow to start. */
+static void *(*const volatile clear)(void *, int, size_t) = memset;
+
 /* What all ranks must ask for alike. `what`: values, states or groups. */
 static uint64_t question(const struct task *t, int what) {
     const tally_problem *p = t->problem;
@@ -62,12 +65,13 @@ static uint64_t question(const struct task *t, int what) {
 
 /* The header of this rank's frame. */
 static void head(struct task *t, int what) {
-    frame_fill(t->frame, question(t, what), t->status, t->is_wide, t->rank, t->ranks);
+    frame_fill(t->frame, t->payload, question(t, what), t->status, t->is_wide, t->rank, t->ranks);
 }
 
 static void start(struct task *t, const tally_problem *problem, size_t count, int root,
                   MPI_Comm comm) {
-    memset(t, 0, offsetof(struct task, line));
+    clear(t, 0, offsetof(struct task, window));
+    t->window.pieces = 0;
     t->problem = problem;
     t->count = count;
     t->root = root;
@@ -75,10 +79,11 @@ static void start(struct task *t, const tally_problem *problem, size_t count, in
     t->type = MPI_DATATYPE_NULL;
     MPI_Comm_rank(comm, &t->rank);
     MPI_Comm_size(comm, &t->ranks);
+    t->payload = frame_payload(t->ranks);
 }
 
 static int64_t *payload(struct task *t) {
-    return t->frame + frame_payload(t->ranks);
+    return t->frame + t->payload;
 }
 
 /* Room for the blocks of all results. */
@@ -103,12 +108,11 @@ static struct block *block_at(const struct task *t, struct block *blocks, size_t
 
 /* How many words there are in all; where they are put, and which of them the frame takes. */
 static int64_t *make_words(struct task *t, size_t count) {
-    if (t->words > INT_MAX || count > INT_MAX / t->words) {
+    if (__builtin_mul_overflow(t->words, count, &t->all_words) || t->all_words > INT_MAX) {
         give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
         return NULL;
     }
-    t->all_words = t->words * count;
-    t->window = window_of(t->all_words, frame_room(t->ranks), t->ranks);
+    window_of(t->all_words, FRAME_WORDS - t->payload, t->ranks, &t->window);
     if (t->all_words <= FEW_WORDS) return t->word = t->few_words;
     return t->word = t->own_words = get_memory(t, t->all_words, sizeof *t->word);
 }
@@ -200,6 +204,25 @@ static int is_greatest(const struct task *t, size_t i) {
     return tally_problem_value_op(t->problem, i) != TALLY_MIN;
 }
 
+/* Keys of few ranks: each has words of the frame of its own. */
+static int has_room_for_keys(const struct task *t) {
+    return t->values * (size_t)t->ranks <= (size_t)(FRAME_WORDS - t->payload);
+}
+
+static void pack_keys(struct task *t) {
+    for (size_t i = 0; i < t->values; i++)
+        t->key[i] = order_key(&t->given.value[i], is_greatest(t, i));
+    if (has_room_for_keys(t))
+        memcpy(payload(t) + t->values * (size_t)t->rank, t->key, t->values * sizeof *t->key);
+}
+
+/* The least of all ranks' keys. */
+static void unpack_keys(struct task *t) {
+    const int64_t *key = payload(t);
+    for (size_t i = 0; i < t->values * (size_t)t->ranks; i++)
+        if (i < t->values || key[i] < t->key[i % t->values]) t->key[i % t->values] = key[i];
+}
+
 static tally_status reduce_here(const struct task *t, tally_value *out) {
     return t->is_resident ? tally_reduce_resident(t->device, t->problem, (void *)(uintptr_t)t->x,
                                                   (void *)(uintptr_t)t->y, t->n, out)
@@ -227,8 +250,7 @@ static void begin_values(struct task *t) {
         } else if (t->route == ROUTE_BITS) {
             pack_bits(t);
         } else {
-            for (size_t i = 0; i < t->values; i++)
-                t->key[i] = order_key(&t->given.value[i], is_greatest(t, i));
+            pack_keys(t);
         }
         return;
     }
@@ -372,6 +394,13 @@ static void give_values(struct task *t) {
     memcpy(t->out, t->given.value, t->values * sizeof *t->out);
 }
 
+/* The least keys are known. */
+static void take_keys(struct task *t) {
+    for (size_t i = 0; i < t->values; i++)
+        from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
+    give_values(t);
+}
+
 /* The words of all ranks, added up, become states, or bits. Where one cannot, on all ranks alike, none does: all are
  * tried first on a state of our own. */
 static void take_words(struct task *t) {
@@ -477,13 +506,13 @@ static void load_blocks(struct task *t) {
                                    : load_block(t, i, &t->loaded[i]);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
-    frame_fill(t->frame, 0, t->status, 0, t->rank, t->ranks);
+    frame_fill(t->frame, t->payload, 0, t->status, 0, t->rank, t->ranks);
     t->step = STEP_AGREE;
 }
 
 /* All have loaded them. What is loaded becomes the caller's states: it is merged into nothing, where it stands. */
 static void take_blocks(struct task *t) {
-    const struct verdict v = frame_read(t->frame, t->ranks);
+    const struct verdict v = frame_read(t->frame, t->payload, t->ranks);
     if (v.status != TALLY_OK) {
         refuse(t, &v);
         return;
@@ -506,7 +535,7 @@ static void take_blocks(struct task *t) {
 }
 
 static void take_frame(struct task *t) {
-    const struct verdict v = frame_read(t->frame, t->ranks);
+    const struct verdict v = frame_read(t->frame, t->payload, t->ranks);
     if (v.status != TALLY_OK) {
         refuse(t, &v);
         return;
@@ -526,7 +555,12 @@ static void take_frame(struct task *t) {
         }
         break;
     case ROUTE_ORDER:
-        t->step = STEP_ORDER;
+        if (has_room_for_keys(t)) {
+            unpack_keys(t);
+            take_keys(t);
+        } else {
+            t->step = STEP_ORDER;
+        }
         break;
     case ROUTE_BLOCKS:
         t->step = STEP_MERGE;
@@ -555,10 +589,7 @@ void task_take(struct task *t) {
         take_words(t);
         break;
     case STEP_ORDER:
-        for (size_t i = 0; i < 2; i++)
-            if (t->given.value[i].type)
-                from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
-        give_values(t);
+        take_keys(t);
         break;
     case STEP_PLACE:
         take_place(t);

@@ -7,7 +7,7 @@
  *   words    states that additions combine: in the frame, or in one message behind it; where the frame has room
  *            for a window (window.h), in the frame if all ranks' numbers fit that
  *   bits     and, or, xor of one array: on how many ranks each bit is set, in the frame
- *   order    min, max, minmax, norminf of one array: keys under MPI_MIN
+ *   order    min, max, minmax, norminf of one array: the keys of each rank in the frame, or keys under MPI_MIN
  *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
  *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
  *            once more whether all of them had the memory to read them
@@ -65,22 +65,23 @@ struct task {
     size_t words, all_words; /* of a state, or of the groups; and of all of them */
     int64_t *word;           /* [all_words]: in the frame, in few_words or in own_words */
     int64_t *own_words;
-    struct window window; /* whose words are in the frame, if it has pieces */
-    int is_wide;          /* this rank's number has digits outside */
-    struct block_kind kind;
+    int is_wide; /* this rank's number has digits outside */
+    int payload; /* where the frame's begins */
     MPI_Datatype type;
     MPI_Op op;
     struct block *block, *merged; /* [blocks] */
     size_t blocks;                /* one for each state, or one for the groups */
     tally_state **loaded;         /* [count]; of the merged blocks */
     tally_groups *loaded_groups;
-    int64_t key[2];
-    uint64_t here, before; /* elements of this rank, and of those below it */
-    size_t values;         /* of one array */
+    size_t values; /* of one array */
     int64_t frame[FRAME_WORDS];
 
-    /* What follows is written before it is read, and left as it is at the start. */
-    char line[256]; /* why this rank has failed */
+    /* What follows is written before it is read, and left as it is at the start; but for the window's number of pieces. */
+    struct window window; /* whose words are in the frame, if it has pieces */
+    struct block_kind kind;
+    int64_t key[2];
+    uint64_t here, before; /* elements of this rank, and of those below it */
+    char line[256];        /* why this rank has failed */
     struct {
         int64_t status;
         tally_value value[VALUES_MAX];

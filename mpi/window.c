@@ -21,73 +21,91 @@ static struct piece digits_of(const struct window *w, int low, int own, int digi
     return (struct piece){low + own / 2 - (words + 2) / 2, 0, digits, low, low + own - 1};
 }
 
-struct window window_of(size_t words, int room, int ranks) {
+void window_of(size_t words, int room, int ranks, struct window *w) {
     const int number = 1 + HEAD; /* where the first one's digits are */
-    struct window w = {.bits = 63 - (32 - __builtin_clz((unsigned)ranks))};
+    w->bits = 63 - (32 - __builtin_clz((unsigned)ranks));
+    w->pieces = 0;
     if (words <= (size_t)room) {
-        w.pieces = 1;
-        w.piece[0].words = (int)words;
+        w->pieces = 1;
+        w->piece[0] = (struct piece){.words = (int)words};
     } else if (words == ONE_SUM || words == ONE_OF_PRODUCTS) {
-        w.pieces = 2;
-        w.piece[0].words = number;
-        w.piece[1] = digits_of(&w, number, (int)words - number, room - number);
+        w->pieces = 2;
+        w->piece[0] = (struct piece){.words = number};
+        w->piece[1] = digits_of(w, number, (int)words - number, room - number);
     } else if (words == ONE_SUM + HEAD + PRODUCTS) {
         const int digits = room - number - HEAD;
-        w.pieces = 4;
-        w.piece[0].words = number;
-        w.piece[1] = digits_of(&w, number, SUM, digits / 3); /* as squares have twice the bits */
-        w.piece[2] = (struct piece){.from = ONE_SUM, .words = HEAD};
-        w.piece[3] = digits_of(&w, ONE_SUM + HEAD, PRODUCTS, digits - digits / 3);
+        w->pieces = 4;
+        w->piece[0] = (struct piece){.words = number};
+        w->piece[1] = digits_of(w, number, SUM, digits / 3); /* as squares have twice the bits */
+        w->piece[2] = (struct piece){.from = ONE_SUM, .words = HEAD};
+        w->piece[3] = digits_of(w, ONE_SUM + HEAD, PRODUCTS, digits - digits / 3);
     }
-    return w;
 }
 
 /* ---- Packed ---------------------------------------------------------------------------------- */
 
-/* Whether all words of [from, end) are `digit`. */
-static int all_are(const int64_t *words, int from, int end, int64_t digit) {
-    int64_t differ = 0;
-    for (int i = from; i < end; i++)
-        differ |= words[i] ^ digit;
-    return differ == 0;
+/* The first word of [from, end) that is not `digit`; `end` where there is none. */
+static int first_unlike(const int64_t *words, int from, int end, int64_t digit) {
+    for (; from + 8 <= end; from += 8) {
+        int64_t differ = 0;
+        for (int k = 0; k < 8; k++)
+            differ |= words[from + k] ^ digit;
+        if (differ) break;
+    }
+    while (from < end && words[from] == digit)
+        from++;
+    return from;
 }
 
-/* Whether the number lies in its window: nothing below it, and above it nothing but the sign. Words are digits of 32 bits,
- * the highest one signed. */
-static int fits(const struct piece *p, int bits, const int64_t *words) {
-    const int end = p->digits * bits, edge = p->from + end / 32;
-    const int64_t top = words[p->high], sign = top < 0 ? -1 : 0;
-    const uint32_t fill = (uint32_t)sign >> end % 32;
-    return top == sign && (uint32_t)words[edge] >> end % 32 == fill &&
-           all_are(words, p->low, p->from, 0) &&
-           all_are(words, edge + 1, p->high, sign & UINT32_MAX);
+/* The word behind the last one of [from, end) that is not `digit`; `from` where there is none. */
+static int past_unlike(const int64_t *words, int from, int end, int64_t digit) {
+    for (; end - 8 >= from; end -= 8) {
+        int64_t differ = 0;
+        for (int k = 1; k <= 8; k++)
+            differ |= words[end - k] ^ digit;
+        if (differ) break;
+    }
+    while (end > from && words[end - 1] == digit)
+        end--;
+    return end;
 }
 
-static void pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
+/* Packs a number; not 0 where it does not lie in its window: something is below it, or above it anything but the sign. Words
+ * are digits of 32 bits, the highest one signed. */
+static int pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
     const uint64_t mask = UINT64_MAX >> (64 - bits);
-    const int64_t *word = words + p->from;
+    const int64_t top = words[p->high], sign = top < 0 ? -1 : 0;
+    const int past_window = p->digits * bits, edge = p->from + past_window / 32;
+    /* Outside [first, past) all is 0 below, and the sign above. */
+    const int first = first_unlike(words, p->low, p->high, 0);
+    const int past = past_unlike(words, first, p->high, sign & UINT32_MAX);
+    const uint32_t fill = (uint32_t)sign >> past_window % 32;
     memset(packed, 0, (size_t)p->digits * sizeof *packed);
-    for (int i = 0, at = 0; i < p->digits; word++) { /* its lowest bit is bit `at` of digit i */
-        const uint64_t w = (uint32_t)*word;
-        if (w) { /* most are 0 */
-            packed[i] |= (int64_t)(w << (at & 63) & mask);
-            if (at + 32 > bits && i + 1 < p->digits) packed[i + 1] |= (int64_t)(w >> (bits - at));
-        }
+    if (top != sign || first < p->from || past > edge + 1 ||
+        (uint32_t)words[edge] >> past_window % 32 != fill)
+        return first < p->high || top != 0;
+    const int end = sign ? edge + 1 : past;
+    int at = 32 * (first - p->from), i = at / bits;
+    at -= i * bits; /* the word's lowest bit is bit `at` of digit i */
+    for (int k = first; k < end && i < p->digits; k++) {
+        const uint64_t w = (uint32_t)words[k];
+        packed[i] |= (int64_t)(w << at & mask);
+        if (at + 32 > bits && i + 1 < p->digits) packed[i + 1] |= (int64_t)(w >> (bits - at));
         at += 32;
         if (at >= bits) {
             at -= bits;
             i++;
         }
     }
-    if (words[p->high] < 0) packed[p->digits - 1] -= (int64_t)mask + 1;
+    if (sign) packed[p->digits - 1] -= (int64_t)mask + 1;
+    return 0;
 }
 
 int window_pack(const struct window *w, int64_t *packed, const int64_t *words) {
     int is_wide = 0;
     for (const struct piece *p = w->piece; p < w->piece + w->pieces; p++) {
         if (p->digits) {
-            is_wide |= !fits(p, w->bits, words);
-            pack_number(p, w->bits, packed, words);
+            is_wide |= pack_number(p, w->bits, packed, words);
         } else {
             memcpy(packed, words + p->from, (size_t)p->words * sizeof *packed);
         }

@@ -24,7 +24,7 @@ struct window {
 };
 
 /* The window for a state of so many words, of which at most `room` words are to be sent. The same on all ranks. */
-struct window window_of(size_t words, int room, int ranks);
+void window_of(size_t words, int room, int ranks, struct window *out);
 
 /* Packs the words into the window; not 0 where they have bits outside. */
 int window_pack(const struct window *w, int64_t *packed, const int64_t *words);

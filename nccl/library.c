@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 struct nccl_calls nccl;
@@ -12,24 +10,10 @@ struct nccl_calls nccl;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int ready; /* all of `nccl` is set */
 
-static _Thread_local char line[512];
-
 /* ---- Lines ---------------------------------------------------------------------------------- */
 
-tally_status explain(tally_status status, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    vsnprintf(line, sizeof line, format, list);
-    va_end(list);
-    return status;
-}
-
-tally_status explained(tally_status status) {
-    return status == TALLY_OK ? status : explain(status, "%s", tally_error());
-}
-
 const char *tally_nccl_error(void) {
-    return line;
+    return explanation();
 }
 
 tally_status nccl_status(nccl_result result, const char *what) {

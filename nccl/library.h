@@ -5,6 +5,7 @@
 #ifndef TALLY_NCCL_LIBRARY_H
 #define TALLY_NCCL_LIBRARY_H
 
+#include "explain.h"
 #include "tally_nccl.h"
 
 typedef int nccl_result; /* ncclResult_t */
@@ -41,11 +42,5 @@ tally_status library_ready(void);
 /* The status of a result of NCCL's, or of the driver's, of the call `what`; with a line. */
 tally_status nccl_status(nccl_result result, const char *what);
 tally_status driver_status(int error, const char *what);
-
-/* Keeps the line for tally_nccl_error() and returns `status`. */
-tally_status explain(tally_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same with tally_error()'s line, where `status` is that of a call of tally.h's. */
-tally_status explained(tally_status status);
 
 #endif

@@ -107,6 +107,13 @@ static int is_reachable(const struct superacc *a, struct reach r, uint64_t n) {
     return (above << 32 | below) < n && below >> 32 == 0 && above >> 32 == 0 && low >= r.lowest;
 }
 
+static int eight_are_zero(const uint64_t *word) {
+    uint64_t any = 0;
+    for (int i = 0; i < 8; i++)
+        any |= word[i];
+    return any == 0;
+}
+
 static int unpack_sum(const uint64_t *word, struct reach r, uint64_t n, struct exact_sum *s) {
     exact_sum_clear(s);
     s->nans = word[AT_NANS];
@@ -119,8 +126,12 @@ static int unpack_sum(const uint64_t *word, struct reach r, uint64_t n, struct e
     int64_t carry = 0, any = 0;
     int i = 0, end = r.limbs;
     word += SUM_HEAD;
+    while (end > i + 8 && eight_are_zero(word + i))
+        i += 8;
     while (i < end - 1 && word[i] == 0)
         i++;
+    while (end > i + 8 && eight_are_zero(word + end - 8))
+        end -= 8;
     while (end > i + 1 && word[end - 1] == 0)
         end--;
     a->low = r.first + i;

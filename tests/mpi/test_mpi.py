@@ -43,6 +43,11 @@ def test_digest_of_any_number_of_ranks(ranks, alone):
     assert digest(ranks, every) == alone(every), f"seed {SEED}"
 
 
+def test_more_ranks_than_a_frame_has_room_for(alone):
+    """Extremes of more than 27 ranks take a second message."""
+    assert digest(29, 97) == alone(97), f"seed {SEED}"
+
+
 @pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 3, 5])
 def test_requests_complete_in_any_order(ranks):
     assert "right" in run(ranks, "mpi_requests")

@@ -1,7 +1,5 @@
-/* error.c - see error.h. */
-#include "error.h"
-
-#include "tally_mpi.h"
+/* explain.c - see explain.h. */
+#include "explain.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +14,10 @@ tally_status explain(tally_status status, const char *format, ...) {
     return status;
 }
 
-const char *tally_mpi_error(void) {
+tally_status explained(tally_status status) {
+    return status == TALLY_OK ? status : explain(status, "%s", tally_error());
+}
+
+const char *explanation(void) {
     return line;
 }
