@@ -363,9 +363,9 @@ def test_equal_segments(device):
                     compare(problem, t.reduce_segments(problem, x, None, device=device, count=count), list(x))
 
 
-@pytest.mark.parametrize("offsets,line", [([0, 5, 3, 7], "offset 2 falls"), ([0, 5, 11], "offset 2 is 11"),
+@pytest.mark.parametrize("offsets,line", [([0, 5, 3, 7], "offset 2 falls: it is 3, behind 5"), ([0, 5, 11], "offset 2 is 11"),
                                           ([-1, 5, 7], "offset 0 is -1"), ([0, 12, 3], "offset 1 is 12"),
-                                          ([3, 2], "offset 1 falls"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])
+                                          ([3, 2], "offset 1 falls: it is 2, behind 3"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])
 def test_hostile_offsets(offsets, line, device):
     x = np.ones(10)
     for kind in (np.int32, np.int64):
