@@ -9,7 +9,7 @@
 #define PIECE_LEAST 1024 /* elements and ends of rows */
 #define PIECE_MOST  (1u << 30)
 #define SHORT_BYTES 512 /* of rows that a team has in registers */
-#define ROUNDS      4   /* pieces of a warp that runs all the time */
+#define ROUNDS      2   /* pieces of a warp that runs all the time */
 #define WHOLE_ROWS                                                                                 \
     14 /* what it may cost that rows are not cut: one in so many warps, at most, has nothing to do */
 #define EDGE_WORDS  11 /* of a piece, at most */
