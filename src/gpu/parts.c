@@ -33,8 +33,8 @@
 #define QUICK_COLUMN (1 << 16)
 
 /* Few elements: a block a row. */
-#define FEW_ELEMENTS 4096
-#define FEW_EACH     1024
+#define FEW_ELEMENTS 16384
+#define FEW_EACH     2048
 #define FEW_ROWS     256
 
 _Static_assert(PARTS_HEAD <= HEAD_WORDS && PARTS_OUTCOME_BYTES <= 8 * PARTS_HEAD, "parts.h");
@@ -49,6 +49,7 @@ _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int
 struct parts_layout {
     uint64_t n; /* elements in all rows, at most */
     uint64_t piece, pieces;
+    bool is_cut; /* a row may begin in one piece and end in another */
     unsigned grid, sums;
     bool ordered;    /* elements are brought into an order first */
     bool compacted;  /* ... which leaves out what a mask hides, for the tree alone */
@@ -112,6 +113,9 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
     l->piece = weight / (units * PIECES_A_UNIT) + 1;
     if (l->piece < PIECE_LEAST) l->piece = PIECE_LEAST;
+    const uint64_t row = (uint64_t)s->each + PARTS_ROW_WEIGHT;
+    if (s->cut == TALLY_AXES && row <= l->piece) l->piece = (l->piece + row - 1) / row * row;
+    l->is_cut = s->cut != TALLY_AXES || l->piece % row != 0;
     l->pieces = (weight + l->piece - 1) / l->piece;
     l->grid = parts_grid(queue, l->pieces);
     l->compacted = tree && s->mask && s->cut != TALLY_GROUPS;
@@ -549,7 +553,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
                                            VALUE(r.plan)};
     if (r.l.strategy) s = follow(&r, offsets);
     if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
-    if (s == TALLY_OK && r.l.pieces > 1)
+    if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)
         s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 4);
     return s;
 }

@@ -298,6 +298,20 @@ def test_statistics_like_the_cpu(place, op, type_):
             assert place.reduce(op, type_, raw, y) == singly(op, type_, raw, y), f"{op} of {n} {type_} ({kind})"
 
 
+@pytest.mark.parametrize("type_", ["f64", "f32", "bf16"])
+def test_what_cancels(place, type_):
+    """Few elements whose sum is far below most of them, and needs more than two doubles on the way."""
+    g = data.rng("queues cancels " + type_)
+    top, step = (900, 130) if type_ == "f64" else (120, 60)
+    for n in (7, 40, 257, 1000, 2048):
+        for _ in range(4):
+            half = g.standard_normal(n // 2) * 2.0 ** (top - step * g.integers(0, 5, n // 2))
+            x = np.concatenate([half, -half, g.standard_normal(n % 2) * 2.0 ** (top - 5 * step)])
+            raw = data.floats(type_, g.permutation(x))
+            for op in ("mean", "var", "std", "norm1", "norm2", "sumsq"):
+                assert place.reduce(op, type_, raw) == tally.reduce_array(NOBODY, op, type_, raw), f"{op} of {n}"
+
+
 def test_several_results(place):
     """A result for each value, in the problem's order, and not one byte behind them."""
     g = data.rng("queues several")
