@@ -161,7 +161,7 @@ tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, st
     const struct recipe *recipe[PARTS];
     struct problem alone = *p;
     alone.parts = PART_BIT(PART_TREE);
-    recipe_choose(&alone, recipe);
+    recipe_choose(&alone, queue->facts, queue->block, recipe);
     return queue_kernels(queue, p, recipe[0], out);
 }
 
@@ -245,7 +245,7 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
                     struct layout *out) {
     uint64_t behind = WORK_HEAD;
     out->head = 0;
-    out->launches = recipe_choose(p, out->recipe);
+    out->launches = recipe_choose(p, queue->facts, queue->block, out->recipe);
     for (unsigned i = 0; i < out->launches; i++) {
         const struct recipe *r = out->recipe[i];
         uint64_t words = 0;

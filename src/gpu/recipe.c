@@ -30,6 +30,8 @@ enum {
 /* The first row that fits is taken, so rows for several parts come before those for one of them. */
 static const struct recipe recipes[] = {
     {SUM | SQUARES, SHORT_FLOATS, 0, 0, "moments.cu", NULL, "sum"},
+    {SUM | SQUARES, DOUBLES, 0, 0, "double_moments.cu", NULL, "sum"},
+    {SUM | SQUARES, INTEGERS, 0, 0, "integer_moments.cu", NULL, "sum"},
     {SUM, FLOATS, 0, 0, "sum.cu", NULL, "sum"},
     {SQUARES, FLOATS, 0, 0, "sum.cu", "LIFT_SQUARE", "sum"},
     {PRODUCTS, FLOATS, 0, 0, "sum.cu", "LIFT_PRODUCT", "sum"},
@@ -57,18 +59,23 @@ static int kind_of(tally_type type) {
     return type_is_float(type) ? SHORT_FLOATS : type_is_signed(type) ? SIGNED : UNSIGNED;
 }
 
-static int fits(const struct recipe *r, const struct problem *p, unsigned parts) {
+static int fits(const struct recipe *r, const struct problem *p, unsigned parts,
+                const struct gpu_facts *facts, unsigned block) {
     const unsigned extremes = PART_BIT(PART_EXTREMES), bits = PART_BIT(PART_BITS);
     if ((r->parts & ~parts) != 0) return 0;
+    if (r->parts == (SUM | SQUARES) && type_is_float(p->type)) { /* by doubles, and lanes' sums */
+        if (!facts->doubles || (p->type == TALLY_F64 && CPU_SHAPED(block))) return 0;
+    }
     if (r->parts & extremes && r->index != (p->extremes & WANT_INDEX)) return 0;
     if (r->parts & bits) return r->bits == p->bits_op; /* of floats, too: by their size */
     return (r->types & kind_of(p->type)) != 0;
 }
 
-unsigned recipe_choose(const struct problem *p, const struct recipe *out[PARTS]) {
+unsigned recipe_choose(const struct problem *p, const struct gpu_facts *facts, unsigned block,
+                       const struct recipe *out[PARTS]) {
     unsigned parts = p->parts, count = 0;
     for (size_t i = 0; i < RECIPES && parts != 0; i++)
-        if (fits(&recipes[i], p, parts)) {
+        if (fits(&recipes[i], p, parts, facts, block)) {
             out[count++] = &recipes[i];
             parts &= ~recipes[i].parts;
         }
@@ -84,8 +91,7 @@ int recipe_has_limbs(const struct recipe *r) {
 }
 
 int recipe_has_products(const struct recipe *r, const struct problem *p) {
-    const int both = r->parts == (SUM | SQUARES);
-    return recipe_has_limbs(r) && (p->type != TALLY_F16 || both) &&
+    return recipe_has_limbs(r) && (p->type != TALLY_F16 || r->parts & SQUARES) &&
            (r->parts & (SQUARES | PRODUCTS)) != 0;
 }
 
@@ -142,7 +148,8 @@ static void find_defines(const struct problem *p, const struct recipe *r, unsign
 /* Whether the kernel computes with doubles. */
 static int needs_doubles(const struct problem *p, const struct recipe *r) {
     const unsigned by_bits = PART_BIT(PART_EXTREMES) | PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
-    if (r->parts & (SQUARES | PRODUCTS) && type_is_float(p->type)) return p->type != TALLY_F16;
+    if (r->parts & (SQUARES | PRODUCTS) && type_is_float(p->type))
+        return p->type != TALLY_F16 || r->parts == (SUM | SQUARES);
     return p->type == TALLY_F64 && !(r->parts & by_bits);
 }
 

@@ -21,8 +21,10 @@ struct recipe {
     const char *op;     /* OP_...; NULL: see recipe.c */
 };
 
-/* The launches that make the records of all parts of a problem: how many they are, and out[]. */
-unsigned recipe_choose(const struct problem *p, const struct recipe *out[PARTS]);
+/* The launches, by blocks of `block` threads, that make the records of all parts of a problem: how many they are, and
+ * out[]. */
+unsigned recipe_choose(const struct problem *p, const struct gpu_facts *facts, unsigned block,
+                       const struct recipe *out[PARTS]);
 /* The row's number. */
 unsigned recipe_number(const struct recipe *r);
 /* Whether it is an exact sum of floats: its blocks meet limb by limb in one record, or in words that count

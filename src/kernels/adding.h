@@ -136,6 +136,7 @@ PURE adder adder_with(window w) {
     return a;
 }
 
+#if !defined(LIFT_MOMENTS)
 /* A window of a tile's own, where the thread's is too small or has not been tried; returns whether there is one. */
 INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *limbs) {
     const window own = choose_window(largest(t));
@@ -144,6 +145,15 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
     a->window = own;
     return 1;
 }
+#endif
+
+/* A tile has so many elements of 16 bits that what is done with one that fits no window, twice, does not find registers for
+ * all at once: there the tile lies in memory meanwhile, for an index to pick from. */
+#if defined(__CUDACC__) && defined(LIFT_MOMENTS) && !defined(TYPE_F32) && !defined(TYPE_F64)
+#define UNROLL_UNFITTING _Pragma("unroll 4")
+#else
+#define UNROLL_UNFITTING UNROLL
+#endif
 
 #if HAS_LANE_SUMS
 
@@ -178,7 +188,7 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
     if (a->tiles == 0) atomicAdd(&lane_sums[USED], 1u);
     record[SEEN] |= SEEN_LIMBS;
 #if TWO_PARTS
-    UNROLL /* registers have no index */
+    UNROLL_UNFITTING /* registers have no index */
         for (u32 i = 0; i < TILE; i++) {
         const term x = TERM(t, i);
         if (has_parts(FIRST(t, i), SECOND(t, i))) {
@@ -194,12 +204,12 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
 #else
     if (has_specials(&t->x)) {
 #endif
-        UNROLL
+        UNROLL_UNFITTING
         for (u32 i = 0; i < TILE; i++)
             add_element(FIRST(t, i), SECOND(t, i), record, limbs);
         return;
     }
-    UNROLL
+    UNROLL_UNFITTING
     for (u32 i = 0; i < TILE; i++)
         add_to_lane(TERM(t, i), BITS_OF(t), own);
 #endif
@@ -214,13 +224,14 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
 /* A tile that no window fits: term by term to the superaccumulator. */
 INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
                            SHARED u32 *lane_sums) {
-    UNROLL
+    UNROLL_UNFITTING
     for (u32 i = 0; i < TILE; i++)
         add_element(FIRST(t, i), SECOND(t, i), record, limbs);
 }
 
 #endif
 
+#if !defined(LIFT_MOMENTS)
 /* A tile that did not fit the thread's window, or was not tried: for another window now and then, or for none. */
 INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                        SHARED u32 *lane_sums) {
@@ -232,9 +243,6 @@ INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SH
         t.y.word[i] = anew(given->y.word[i]);
 #endif
     }
-#if defined(LIFT_MOMENTS)
-    t.squares = given->squares;
-#endif
 #if !ONE_WINDOW
     a->unfit = number == a->next ? a->unfit + 1 : 1;
     a->next = number + 1;
@@ -255,6 +263,7 @@ INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED 
     if (a->window.sigma == 0 || !extract(t, a->window, record))
         add_again(t, a, number, record, limbs, lane_sums);
 }
+#endif
 
 /* What a thread's tile has to say on the window: its largest magnitude. Infinities and NaNs are for the
  * slow path, and count as nothing. */

@@ -10,7 +10,7 @@
  *     add_tile_at(tile, record, start)      the thread's element k has the index start + INDEX_IN_TILE(k)
  *     add_at(element, record, index)        one element
  * and may define SEARCHES_KEPT, and then
- *     find_kept(x, first, record)              called once after the last tile, before loose elements
+ *     find_kept(x, first, request, record)     called once after the last tile, before loose elements
  */
 #include "records.h"
 
@@ -22,7 +22,7 @@
     load_anywhere(&beside, y + s.start + (u64)(at) * (BLOCK * TILE))
 
 __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
-                        u64 *record) {
+                        u32 request, u64 *record) {
     tile next, beside;
     UNROLL_NOT
     for (u32 i = 0; i < s.tiles; i++) {
@@ -68,10 +68,10 @@ __device__ void add_tiles(u64 first, share s, u64 *record) {
 }
 
 __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
-                        u64 *record) {
+                        u32 request, u64 *record) {
     add_tiles(first, s, record);
 #if defined(SEARCHES_KEPT)
-    find_kept(x, first, record);
+    find_kept(x, first, request, record);
 #endif
 #if defined(INDEXED)
     for (u32 i = threadIdx.x; i < s.loose; i += BLOCK)
@@ -102,7 +102,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     for (u32 k = 0; k < WORDS; k++)
         record[k] = 0;
 
-    add_all(x, y, first, s, record);
+    add_all(x, y, first, s, request, record);
     merge_block(record, warps, exchange);
     const u32 last = merge_grid(record, heads + (u32)place, boards + (place >> 32), request, warps,
                                 exchange, &number);

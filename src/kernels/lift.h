@@ -29,7 +29,16 @@
 #define MULTIPLIES 0
 #endif
 
-#if defined(TYPE_F64) || (MULTIPLIES && !defined(TYPE_F16))
+/* Squares that go through chains: chains.h. Devices behind OpenCL may have no doubles, and f16 does without them there. */
+#if defined(LIFT_MOMENTS) ||                                                                       \
+    (defined(LIFT_SQUARE) &&                                                                       \
+     (defined(TYPE_BF16) || (defined(TYPE_F16) && !defined(__OPENCL_VERSION__))))
+#define CHAINED 1
+#else
+#define CHAINED 0
+#endif
+
+#if defined(TYPE_F64) || (MULTIPLIES && !defined(TYPE_F16)) || CHAINED
 typedef double term;
 #define TERM_F64 1
 #else
@@ -44,6 +53,12 @@ typedef float term;
 #elif defined(TYPE_F64)
 #define TWO_PARTS 0
 #define LEVELS    2
+#elif defined(LIFT_MOMENTS)
+#define TWO_PARTS 0
+#define LEVELS    (2 + ONE_MORE)
+#elif CHAINED
+#define TWO_PARTS 0
+#define LEVELS    2
 #elif defined(TYPE_F32)
 #define TWO_PARTS 0
 #define LEVELS    (MULTIPLIES ? 2 + ONE_MORE : 3)
@@ -53,13 +68,6 @@ typedef float term;
 #else
 #define TWO_PARTS 0
 #define LEVELS    ((MULTIPLIES ? 1 : 2) + ONE_MORE)
-#endif
-
-/* The levels for inputs, or windows, *s. */
-#if defined(LIFT_MOMENTS)
-#define LEVELS_OF(s) ((s)->squares || LEVELS == 1 ? LEVELS : LEVELS - 1)
-#else
-#define LEVELS_OF(s) LEVELS
 #endif
 
 /* The bits of a term, or of each of its parts. */

@@ -1,9 +1,9 @@
 /*
  * moments - the exact sums of f16, bf16 or f32, and of their squares, in one reading of memory.
  *
- * Each tile is added to both, one after the other, with windows, totals and a superaccumulator for either (adding.h): a
- * tile that only the squares' window does not fit goes to their lanes' sums only. Elements
- * are terms of the same type as squares, and so mostly doubles (lift.h).
+ * A thread has one window, for the squares, which decides on that of the elements (chains.h); all threads of a block begin
+ * with the same one. A tile that does not fit gets a larger window, or goes to the sums of the thread's lane, both of
+ * which, and superaccumulators, there are for either (adding.h). Elements are terms of the same type as squares, doubles.
  *
  * The launch's words: [0] is not used; then the record of the elements' sum as sum.cu leaves it, and behind it that of
  * the squares. No value is ever asked for: what needs both sums is worked out from records.
@@ -17,37 +17,75 @@
 
 /* What a thread has of one of the sums. */
 typedef struct moment {
-    window first; /* its block's */
-    adder a;
+    adder a; /* its window is not used */
     u64 record[WORDS];
 } moment;
 
-INLINED void begin(moment *m, input *t, u32 squares, SHARED u64 *warps, SHARED u64 *exchange) {
-    t->squares = squares;
-    m->first = block_window(wanted(t), warps, exchange);
-    m->a = adder_with(m->first);
+typedef struct both {
+    window window; /* as an adder's */
+    u32 unfit, next;
+    moment elements, squares;
+} both;
+
+INLINED void begin(moment *m, u32 squares) {
+    const window none = {0, 0};
+    m->a = adder_with(none);
     m->a.squares = squares;
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
         m->record[k] = 0;
 }
 
-INLINED void add_both(input *t, u32 number, moment *sum, moment *squares, SHARED u64 *limbs,
-                      SHARED u64 *square_limbs, SHARED u32 *lane_sums,
-                      SHARED u32 *square_lane_sums) {
-    t->squares = 0;
-    add_tile(t, &sum->a, number, sum->record, limbs, lane_sums);
-    t->squares = 1;
-    add_tile(t, &squares->a, number, squares->record, square_limbs, square_lane_sums);
+/* The totals go to the superaccumulators. */
+INLINED void flush_both(both *m, i32 exponent, SHARED u64 *limbs, SHARED u64 *square_limbs) {
+    flush(m->elements.record, elements_exponent(exponent), limbs);
+    flush(m->squares.record, exponent, square_limbs);
 }
 
-/* All that the block's threads have goes to its limbs. */
-INLINED void finish(moment *m, SHARED u64 *limbs, SHARED u32 *lane_sums, SHARED u64 *warps,
-                    SHARED u64 *exchange) {
-    if (m->a.window.exponent != m->first.exponent) flush(m->record, m->a.window.exponent, limbs);
+/* As add_again(), for a tile that did not fit the window, or was not tried. */
+INLINED void add_both_again(const input *given, u32 number, both *m, SHARED u64 *limbs,
+                            SHARED u64 *square_limbs, SHARED u32 *lane_sums,
+                            SHARED u32 *square_lane_sums) {
+    input t;
+    UNROLL
+    for (u32 i = 0; i < TILE_WORDS; i++)
+        t.x.word[i] = anew(given->x.word[i]);
+    t.squares = 1;
+    m->unfit = number == m->next ? m->unfit + 1 : 1;
+    m->next = number + 1;
+    if (m->unfit <= UNFIT_TILES || m->unfit % UNFIT_TRIES == 0) {
+        const window own = choose_window(largest(&t));
+        if (own.sigma != 0 && (m->window.sigma == 0 || own.exponent > m->window.exponent)) {
+            flush_both(m, m->window.exponent, limbs, square_limbs);
+            m->window = own;
+            if (extract_chains(&t.x, own, m->squares.record, m->elements.record)) {
+                m->unfit = 0;
+                return;
+            }
+        }
+    }
+    if (m->unfit >= UNFIT_TILES) m->window.sigma = 0;
+    add_unfitting(&t, &m->squares.a, m->squares.record, square_limbs, square_lane_sums);
+    t.squares = 0;
+    add_unfitting(&t, &m->elements.a, m->elements.record, limbs, lane_sums);
+}
+
+INLINED void add_both(const input *t, u32 number, both *m, SHARED u64 *limbs,
+                      SHARED u64 *square_limbs, SHARED u32 *lane_sums,
+                      SHARED u32 *square_lane_sums) {
+    u64 *seen = &m->elements.record[SEEN];
+    if (!(*seen & SEEN_MIXED) && any_not_minus_zero(t)) *seen |= SEEN_MIXED;
+    if (m->window.sigma == 0 ||
+        !extract_chains(&t->x, m->window, m->squares.record, m->elements.record))
+        add_both_again(t, number, m, limbs, square_limbs, lane_sums, square_lane_sums);
+}
+
+/* What the block's threads have goes to its limbs. */
+INLINED void finish(moment *m, i32 exponent, SHARED u64 *limbs, SHARED u32 *lane_sums,
+                    SHARED u64 *warps, SHARED u64 *exchange) {
     merge_block(m->record, warps, exchange);
     collect_lane_sums(lane_sums, limbs);
-    if (threadIdx.x == 0) flush(m->record, m->first.exponent, limbs);
+    if (threadIdx.x == 0) flush(m->record, exponent, limbs);
 }
 
 KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
@@ -62,7 +100,10 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     GLOBAL u64 *work = heads + (u32)place + 1;
     const share s = find_share(x, n);
     const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
-    moment sum, squares;
+    both m;
+    begin(&m.elements, 0);
+    begin(&m.squares, 1);
+    m.unfit = m.next = 0;
     clear_limbs(limbs);
     clear_limbs(square_limbs);
     clear_lane_sums(lane_sums);
@@ -70,31 +111,33 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
     input next; /* on its way while another is added */
     load_any(&next, x, y, s, 0);
-    begin(&sum, &next, 0, warps, exchange);
-    begin(&squares, &next, 1, warps + WARPS, exchange);
-    squares.record[SEEN] = SEEN_MIXED; /* no square is -0 */
+    next.squares = 1;
+    const window common = block_window(wanted(&next), warps, exchange);
+    m.window = common;
 #if BLOCK > 1
     UNROLL_NOT
     for (u32 i = 0; i < tiles; i++) {
-        input t = next;
+        const input t = next;
         if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
-        add_both(&t, i, &sum, &squares, limbs, square_limbs, lane_sums, square_lane_sums);
+        add_both(&t, i, &m, limbs, square_limbs, lane_sums, square_lane_sums);
     }
 #else
     for (u32 i = 0; i < tiles; i++) {
         input t;
         load_any(&t, x, y, s, i);
-        add_both(&t, i, &sum, &squares, limbs, square_limbs, lane_sums, square_lane_sums);
+        add_both(&t, i, &m, limbs, square_limbs, lane_sums, square_lane_sums);
     }
 #endif
 
-    finish(&sum, limbs, lane_sums, warps, exchange);
-    finish(&squares, square_limbs, square_lane_sums, warps, exchange);
+    if (m.window.exponent != common.exponent)
+        flush_both(&m, m.window.exponent, limbs, square_limbs);
+    finish(&m.elements, elements_exponent(common.exponent), limbs, lane_sums, warps, exchange);
+    finish(&m.squares, common.exponent, square_limbs, square_lane_sums, warps, exchange);
     __syncthreads();
     deliver_limbs(limbs, work);
     deliver_limbs(square_limbs, work + RECORD);
     if (threadIdx.x == 0 && n > 0) {
-        if (sum.record[SEEN] & SEEN_MIXED) atomicOr(&work[MIXED], (u64)1);
+        if (m.elements.record[SEEN] & SEEN_MIXED) atomicOr(&work[MIXED], (u64)1);
         atomicOr(&work[RECORD + MIXED], (u64)1);
     }
 }

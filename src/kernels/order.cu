@@ -3,8 +3,11 @@
  * they stand, and that of the first NaN.
  *
  * Elements become keys that sort like them (keys.h). The record holds the greatest key, and the greatest
- * complement of a key: 0 is then what has seen nothing. Elements of 16 bits and fewer are compared in 32 bits.
- * Without indices a NaN is seen by its key, which lies beyond those of the infinities.
+ * complement of a key: 0 is then what has seen nothing. Without indices a NaN is seen by its key, which lies beyond
+ * those of the infinities.
+ *
+ * Elements of 8 or 16 bits are compared as they come, several to a word (streams.h), and only a tile's extremes become
+ * keys.
  *
  * An index is kept complemented, too, so that the lower of two is the greater word, and 0 is none. Within a tile
  * only keys are compared; the tile is searched for the index where it has an extreme. A tile with a NaN
@@ -12,7 +15,8 @@
  *
  * A tile of 8 or 16 bits has many elements, and a thread only some tens of tiles: nearly each brings some lane of a warp
  * a new extreme, for which the others would wait. There the index kept is that of the tile's start; at the end
- * each thread loads the tiles that its extremes are in again, and searches those.
+ * the tiles with extremes are loaded again, and searched: where a warp's threads know each other's at once only the first one of
+ * those with the warp's extreme.
  */
 #include "tuning.h"
 
@@ -26,10 +30,11 @@
 
 enum { GREATEST, LEAST, AT_GREATEST, AT_LEAST, AT_NAN };
 #if defined(INDEXED)
-#define WORDS 5
+#define INDEXED_WORDS 3
 #else
-#define WORDS 2
+#define INDEXED_WORDS 0
 #endif
+#define WORDS (2 + INDEXED_WORDS)
 
 #if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
 typedef u64 key;
@@ -61,6 +66,40 @@ ORDER_KEYS(key)
 PURE key key_of(element e) {
     return key_of_bits((key)e, KEY_BITS, KIND);
 }
+
+#if KEY_NARROW
+#include "streams.h"
+
+/* The greatest and the least key of a tile. */
+PURE void find_extremes(const tile *t, key *most, key *least) {
+    const stream_ends e = ends_of(t);
+    *most = key_of((element)greatest_bits(e));
+    *least = key_of((element)least_bits(e));
+}
+#else
+PURE void find_extremes(const tile *t, key *most, key *least) {
+    *most = 0;
+    *least = KEY_MASK;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const key k = key_of(t->e[i]);
+        *most = k > *most ? k : *most;
+        *least = k < *least ? k : *least;
+    }
+}
+#endif
+
+/* Whether a warp's records become one at once. Where there are more words than registers for it, they do not. */
+#define AT_ONCE (WARP_AT_ONCE && (KEY_NARROW || INDEXED_WORDS == 0))
+
+#if AT_ONCE
+/* The greatest of a warp's words of 64 bits: by their high halves, and then by the low ones of those that have the highest. */
+PURE u64 warp_most_long(u64 w) {
+    const u32 high = warp_most((u32)(w >> 32));
+    const u32 low = warp_most((u32)(w >> 32) == high ? (u32)w : 0);
+    return (u64)high << 32 | low;
+}
+#endif
 
 #if defined(FLOATING) || defined(INDEXED)
 /* Whether the greatest or the least key of some elements is a NaN's. */
@@ -99,44 +138,30 @@ PURE void add_at(element e, u64 *record, u64 index) {
 
 #define SEARCHES_LATER (KEY_NARROW && BLOCK > 1)
 
-/* A tile has many elements of 8 or 16 bits: these are searched one after another, in a copy for an index to pick
- * from, so that the tile itself stays in registers. */
-#if KEY_NARROW
-#define UNROLL_SEARCH UNROLL_NOT
+/* The number of the tile's first element of which something is so, which it has. Where tiles are searched at the end, all
+ * of a warp's threads may have to: without branches. */
+#if SEARCHES_LATER
+#define FIRST_WHERE(is_so)                                                                         \
+    u32 at = 0;                                                                                    \
+    UNROLL                                                                                         \
+    for (u32 i = TILE; i-- > 0;)                                                                   \
+        at = is_so ? i : at;                                                                       \
+    return at
 #else
-#define UNROLL_SEARCH
+#define FIRST_WHERE(is_so)                                                                         \
+    u32 i = 0;                                                                                     \
+    UNROLL                                                                                         \
+    while (i < TILE - 1 && !(is_so))                                                               \
+        i++;                                                                                       \
+    return i
 #endif
 
-PURE tile copy_apart(const tile *t) {
-#if KEY_NARROW
-    tile apart;
-    UNROLL
-    for (u32 i = 0; i < TILE_WORDS; i++)
-        apart.word[i] = anew(t->word[i]);
-    return apart;
-#else
-    return *t;
-#endif
-}
-
-/* The number of the tile's first element with this key, which it has. */
 PURE u32 find_key(const tile *t, key wanted) {
-    const tile apart = copy_apart(t);
-    u32 i = 0;
-    UNROLL_SEARCH
-    while (i < TILE - 1 && key_of(apart.e[i]) != wanted)
-        i++;
-    return i;
+    FIRST_WHERE(key_of(t->e[i]) == wanted);
 }
 
-/* The number of the tile's first NaN, which it has. */
 PURE u32 find_nan(const tile *t) {
-    const tile apart = copy_apart(t);
-    u32 i = 0;
-    UNROLL_SEARCH
-    while (i < TILE - 1 && !is_beyond(key_of(apart.e[i]), key_of(apart.e[i])))
-        i++;
-    return i;
+    FIRST_WHERE(is_beyond(key_of(t->e[i]), key_of(t->e[i])));
 }
 
 /* What is kept of an element of a tile that begins at `start`: its index, or, where that is searched for later, the start. */
@@ -148,13 +173,8 @@ PURE u32 find_nan(const tile *t) {
 
 /* A thread's tiles come in the order of their indices, so an equal key of a later tile changes nothing. */
 __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
-    key most = 0, least = KEY_MASK;
-    UNROLL
-    for (u32 i = 0; i < TILE; i++) {
-        const key k = key_of(t->e[i]);
-        most = k > most ? k : most;
-        least = k < least ? k : least;
-    }
+    key most, least;
+    find_extremes(t, &most, &least);
     if (is_beyond(most, least)) {
         const u64 at = KEPT(start, find_nan(t));
         record[AT_NAN] = at > record[AT_NAN] ? at : record[AT_NAN];
@@ -172,19 +192,47 @@ __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
 
 #if SEARCHES_LATER
 #define SEARCHES_KEPT 1
-/* From the kept start of a tile, or 0, to the kept index of its first element with the key, or of its first NaN; x[0] has
- * the index `first`. */
-INLINED u64 found_in(const GLOBAL element *x, u64 first, u64 kept, key wanted, u32 of_nan) {
-    tile t;
-    if (kept == 0) return 0;
-    load_tile(&t, (const GLOBAL uint4 *)(x + (~kept - first)));
-    return ~(~kept + INDEX_IN_TILE(of_nan ? find_nan(&t) : find_key(&t, wanted)));
+/* Loads the tile whose start is kept, where one is; x[0] has the index `first`. */
+INLINED void load_kept(tile *t, const GLOBAL element *x, u64 first, u64 kept) {
+    UNROLL
+    for (u32 i = 0; i < TILE_WORDS; i++)
+        t->word[i] = 0;
+    if (kept != 0) load_tile(t, (const GLOBAL uint4 *)(x + (~kept - first)));
 }
 
-__device__ void find_kept(const GLOBAL element *x, u64 first, u64 *record) {
-    record[AT_GREATEST] = found_in(x, first, record[AT_GREATEST], (key)record[GREATEST], 0);
-    record[AT_LEAST] = found_in(x, first, record[AT_LEAST], KEY_MASK ^ (key)record[LEAST], 0);
-    record[AT_NAN] = found_in(x, first, record[AT_NAN], 0, 1);
+/* From the kept start of a tile to the kept index of its element of this number. */
+PURE u64 kept_index(u64 kept, u32 number) {
+    return kept == 0 ? 0 : ~(~kept + INDEX_IN_TILE(number));
+}
+
+#if AT_ONCE
+/* Forgets an extreme unless it is the warp's, and in the first tile that has it. Extremes are of 16 bits. */
+INLINED void keep_first(u64 *record, u32 extreme, u32 at) {
+    const u32 best = warp_most((u32)record[extreme]);
+    const u64 first = warp_most_long(record[extreme] == best ? record[at] : 0);
+    if (record[extreme] != best || record[at] != first) record[extreme] = record[at] = 0;
+}
+#endif
+
+/* Where a value is asked for, the other extreme's index is not looked for. */
+__device__ void find_kept(const GLOBAL element *x, u64 first, u32 request, u64 *record) {
+    if (request && !(request & REQUEST_LEAST)) record[AT_LEAST] = 0;
+    if (request & REQUEST_LEAST) record[AT_GREATEST] = 0;
+#if AT_ONCE
+    keep_first(record, GREATEST, AT_GREATEST);
+    keep_first(record, LEAST, AT_LEAST);
+    if (record[AT_NAN] != warp_most_long(record[AT_NAN])) record[AT_NAN] = 0;
+#endif
+    tile greatest, least;
+    load_kept(&greatest, x, first, record[AT_GREATEST]);
+    load_kept(&least, x, first, record[AT_LEAST]);
+    record[AT_GREATEST] =
+        kept_index(record[AT_GREATEST], find_key(&greatest, (key)record[GREATEST]));
+    record[AT_LEAST] =
+        kept_index(record[AT_LEAST], find_key(&least, KEY_MASK ^ (key)record[LEAST]));
+    if (record[AT_NAN] == 0) return;
+    load_kept(&least, x, first, record[AT_NAN]);
+    record[AT_NAN] = kept_index(record[AT_NAN], find_nan(&least));
 }
 #endif
 
@@ -203,13 +251,8 @@ PURE void merge(u64 *a, const u64 *b) {
 }
 
 PURE void add_tile(const tile *t, u64 *record) {
-    key most = 0, least = KEY_MASK;
-    UNROLL
-    for (u32 i = 0; i < TILE; i++) {
-        const key k = key_of(t->e[i]);
-        most = k > most ? k : most;
-        least = k < least ? k : least;
-    }
+    key most, least;
+    find_extremes(t, &most, &least);
     const u64 other[WORDS] = {most, KEY_MASK ^ least};
     merge(record, other);
 }
@@ -226,22 +269,21 @@ PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
 
 #endif
 
-#if WARP_AT_ONCE && !defined(INDEXED)
+#if AT_ONCE
 #define MERGES_AT_ONCE 1
-/* Words of 64 bits by their high halves, and then by the low ones of those that have the highest. */
 PURE u64 warp_most_key(u64 w) {
-#if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
-    const u32 high = warp_most((u32)(w >> 32));
-    const u32 low = warp_most((u32)(w >> 32) == high ? (u32)w : 0);
-    return (u64)high << 32 | low;
-#else
-    return warp_most((u32)w);
-#endif
+    return sizeof(key) == 8 ? warp_most_long(w) : warp_most((u32)w);
 }
 
 PURE void merge_at_once(u64 *record) {
-    record[GREATEST] = warp_most_key(record[GREATEST]);
-    record[LEAST] = warp_most_key(record[LEAST]);
+    const u64 greatest = warp_most_key(record[GREATEST]), least = warp_most_key(record[LEAST]);
+#if defined(INDEXED)
+    record[AT_GREATEST] = warp_most_long(record[GREATEST] == greatest ? record[AT_GREATEST] : 0);
+    record[AT_LEAST] = warp_most_long(record[LEAST] == least ? record[AT_LEAST] : 0);
+    record[AT_NAN] = warp_most_long(record[AT_NAN]);
+#endif
+    record[GREATEST] = greatest;
+    record[LEAST] = least;
 }
 #endif
 

@@ -15,7 +15,7 @@
 #if defined(LIFT_PRODUCT)
 #define PAIRS
 #endif
-#if (defined(LIFT_SQUARE) || defined(LIFT_PRODUCT)) && !defined(TYPE_F16)
+#if defined(LIFT_SQUARE) || (defined(LIFT_PRODUCT) && !defined(TYPE_F16))
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
 #else
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
@@ -63,7 +63,7 @@ PURE u32 piece_of(const u64 *totals, u32 i) {
 
 /* What a piece counts: multiples of 2 to this. */
 PURE i32 piece_exponent(i32 exponent, u32 i) {
-    return exponent - (i32)(i / CUTS + 1) * MANTISSA + (i32)(i % CUTS) * PIECE_BITS;
+    return level_exponent(exponent, i / CUTS) + (i32)(i % CUTS) * PIECE_BITS;
 }
 
 /* What a thread has to say, as words that are added up: its pieces, and what it has seen. */
@@ -117,11 +117,11 @@ PURE i64 number_of_word(u32 w, u32 i) {
  *
  * Bounds. Each word holds less than 2^47 in magnitude: grids are such that threads and 2^24 for each make no more (queue.c), and
  * highest pieces of fewer than 2^TERMS_MOST elements are below 2^(TERMS_MOST + 3), and one more for each thread. */
-#define DIGITS (((LEVELS - 1) * MANTISSA + PIECE_BITS * (CUTS - 1) + 48 + 31) / 32)
+#define DIGITS (((LEVELS - 1) * LEVELS_APART + PIECE_BITS * (CUTS - 1) + 48 + 31) / 32)
 
 /* The pieces' total for a window as the nearest float. */
 __device__ u64 round_pieces(const SHARED u64 *total, i32 window_exponent, float_format f) {
-    i32 exponent = window_exponent - LEVELS * MANTISSA;
+    i32 exponent = level_exponent(window_exponent, LEVELS - 1);
     u64 digit[DIGITS];
     u64 carry = 0, one;
     UNROLL
@@ -129,7 +129,8 @@ __device__ u64 round_pieces(const SHARED u64 *total, i32 window_exponent, float_
         digit[k] = 0;
     UNROLL
     for (u32 k = 0; k < PIECES; k++) {
-        const u32 at = (u32)piece_exponent(LEVELS * MANTISSA, k), i = at / 32, shift = at % 32;
+        const u32 at = (u32)piece_exponent(-level_exponent(0, LEVELS - 1), k), i = at / 32,
+                  shift = at % 32;
         const i64 above = (i64)total[k] >> (32 - shift); /* floor */
         digit[i] += total[k] << shift & 0xffffffffu;
         if (i + 1 < DIGITS) digit[i + 1] += (u64)above & 0xffffffffu;
@@ -219,9 +220,9 @@ INLINED u32 meet(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *
     return *last;
 }
 
-/* Whether a block tries its first tiles with the common window before it decides on its own. For bf16, whose tiles have the most
- * elements, the registers do not suffice: there each thread changes its window by itself, as it does for later tiles. */
-#if defined(TYPE_BF16)
+/* Whether a block tries its first tiles with the common window before it decides on its own. For bf16 and in chains, where tiles
+ * have the most elements, the registers do not suffice: there each thread changes its window by itself, as it does for later tiles. */
+#if defined(TYPE_BF16) || CHAINED
 #define TRIES_FIRST 0
 #else
 #define TRIES_FIRST 1

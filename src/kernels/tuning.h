@@ -49,8 +49,6 @@
 #define WAYS      16u /* sums that a fast sum keeps side by side */
 #elif defined(LIFT_PRODUCT)
 #define IN_FLIGHT (GPU_TILE / 2) /* of each array */
-#elif defined(LIFT_MOMENTS) && !defined(TYPE_F32)
-#define IN_FLIGHT (GPU_TILE / 2) /* more would not fit into registers */
 #else
 #define IN_FLIGHT GPU_TILE
 #define WAYS      2u

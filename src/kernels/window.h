@@ -57,6 +57,13 @@ typedef i32 signed_raw;
 #define ONE_WINDOW 0
 #endif
 
+/* From a level's sigma to the next one's. */
+#if CHAINED
+#define LEVELS_APART (TWO_PARTS ? 49 : 47) /* chains.h */
+#else
+#define LEVELS_APART MANTISSA
+#endif
+
 #define REAL_SIGN  (((raw)1) << (8 * sizeof(raw) - 1))
 #define FIELD_MAX  (2 * HIGHEST + 1)                /* of infinities and NaNs */
 #define UNIT_LEAST (1 - HIGHEST - MANTISSA)         /* exponent of the smallest subnormal */
@@ -91,12 +98,15 @@ PURE window choose_window(raw magnitude) {
     return w;
 }
 
-/* What the k-th total counts: multiples of 2 to this. */
+/* What a level's units are, and what the k-th total counts: multiples of 2 to this. */
+PURE i32 level_exponent(i32 exponent, u32 level) {
+    return exponent - MANTISSA - (i32)level * LEVELS_APART;
+}
 PURE i32 total_exponent(i32 exponent, u32 k) {
 #if TERM_F64
-    return exponent - (i32)(k / 2 + 1) * MANTISSA + (k % 2 ? 32 : 0);
+    return level_exponent(exponent, k / 2) + (k % 2 ? 32 : 0);
 #else
-    return exponent - (i32)(k + 1) * MANTISSA;
+    return level_exponent(exponent, k);
 #endif
 }
 
@@ -127,10 +137,8 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
     LEVEL(0);                                                                                      \
     rest -= q;                                                                                     \
     LEVEL(1);                                                                                      \
-    if (LEVELS_OF(t) == 3) {                                                                       \
-        rest -= q;                                                                                 \
-        LEVEL(2);                                                                                  \
-    }
+    rest -= q;                                                                                     \
+    LEVEL(2)
 #define DECLARE_LEVELS(w)                                                                          \
     const term sigma0 = REAL_FROM((w).sigma);                                                      \
     const term sigma1 = SIGMA(w, 1), sigma2 = SIGMA(w, 2);                                         \
@@ -138,21 +146,19 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #define KEEP_LEVELS(totals)                                                                        \
     add_units(totals, 0, UNITS(0, TILE));                                                          \
     add_units(totals, 1, UNITS(1, TERMS));                                                         \
-    if (LEVELS_OF(t) == 3) add_units(totals, 2, UNITS(2, TERMS))
+    add_units(totals, 2, UNITS(2, TERMS))
 #elif LEVELS == 2
 #define ALL_LEVELS                                                                                 \
     LEVEL(0);                                                                                      \
-    if (LEVELS_OF(t) == 2) {                                                                       \
-        rest -= q;                                                                                 \
-        LEVEL(1);                                                                                  \
-    }
+    rest -= q;                                                                                     \
+    LEVEL(1)
 #define DECLARE_LEVELS(w)                                                                          \
     const term sigma0 = REAL_FROM((w).sigma);                                                      \
     const term sigma1 = SIGMA(w, 1);                                                               \
     raw sum0 = 0, sum1 = 0
 #define KEEP_LEVELS(totals)                                                                        \
     add_units(totals, 0, UNITS(0, TILE));                                                          \
-    if (LEVELS_OF(t) == 2) add_units(totals, 1, UNITS(1, TERMS))
+    add_units(totals, 1, UNITS(1, TERMS))
 #else
 #define ALL_LEVELS LEVEL(0)
 #define DECLARE_LEVELS(w)                                                                          \
@@ -162,6 +168,9 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #endif
 #define TERMS (TILE * (1 + TWO_PARTS))
 
+#if CHAINED
+#include "chains.h"
+#else
 /* Adds a tile to the totals and returns 1; or returns 0 and changes nothing where the window does not fit it. The
  * levels are written out, as some compilers do not unroll loops. */
 PURE u32 extract(const input *t, window w, u64 *totals) {
@@ -188,6 +197,7 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
     KEEP_LEVELS(totals);
     return 1;
 }
+#endif
 
 PURE raw magnitude_bits(term x) {
     return REAL_BITS(x) & ~REAL_SIGN;

@@ -1,0 +1,147 @@
+/*
+ * double_moments - the exact sums of f64, and of their squares, in one reading of memory where they are tame.
+ *
+ * All tiles of a block go to chains with one window (chains.h): for the largest of its first and its last tile. Shared
+ * memory has no room for lanes' sums (lane_sums.h) of elements and of squares at once. So a tile that does not fit is only noted.
+ * Noted tiles are read again, twice, for the one and for the other; and where most of a block's threads find that their first
+ * tile does not fit, nothing is tried, and all tiles count as noted. Whether a tile fits depends on nothing but the tile and the
+ * window, so that each thread finds out again which of them are its own.
+ *
+ * The launch's words: [0] is not used; then the record of the elements' sum as sum.cu leaves it, and behind it that of
+ * the squares. No value is ever asked for.
+ */
+#define LIFT_MOMENTS
+#define WIDE_LIMBS
+#define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
+
+#include "adding.h"
+
+/* The elements' sum needs a part of the limbs only: those of a record that is not wide. */
+#define ELEMENT_LIMBS 68
+#define FIRST_LIMB    ((LIMBS - ELEMENT_LIMBS) / 2)
+#define RECORD        (ELEMENT_LIMBS + 4) /* words of the elements' record */
+
+/* Tiles of a block are noted in groups, so many at most. */
+#define NOTES 512u
+
+/* A tile's elements to the sum of the thread's lane, but for infinities and NaNs. */
+INLINED void add_elements(const tile *t, u32 *tiles, SHARED u64 *limbs, SHARED u32 *lane_sums) {
+    if (*tiles == 0) atomicAdd(&lane_sums[USED], 1u);
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const double x = t->e[i];
+        if (is_finite(x))
+            add_to_lane(x, 53, lane_sums + threadIdx.x % WARP);
+        else
+            add_special(x != x, x < 0, limbs);
+    }
+    if (++*tiles == LANE_TILES) {
+        *tiles = 0;
+        empty_lane(lane_sums, limbs);
+    }
+}
+
+/* What a record of the elements' is in limbs that are wide: those outside it are 0, but the top one's carry. */
+INLINED void deliver_elements(const SHARED u64 *limbs, GLOBAL u64 *total) {
+    for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK) {
+        const u64 w = i < LIMBS ? carried(limbs[i], i > 0 ? limbs[i - 1] : 0, i) : limbs[i];
+        if (i < LIMBS && (i < FIRST_LIMB || i >= FIRST_LIMB + ELEMENT_LIMBS)) continue;
+        if (w != 0) atomicAdd(&total[i < LIMBS ? i - FIRST_LIMB : i - LIMBS + ELEMENT_LIMBS], w);
+    }
+}
+
+/* What all threads' totals are goes to the block's limbs. */
+INLINED void finish(u64 *record, i32 exponent, SHARED u64 *limbs, SHARED u64 *warps,
+                    SHARED u64 *exchange) {
+    merge_block(record, warps, exchange);
+    if (threadIdx.x == 0) flush(record, exponent, limbs);
+}
+
+KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
+              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
+    __shared__ u64 limbs[LIMB_WORDS];
+    __shared__ u64 square_limbs[LIMB_WORDS];
+    __shared__ u32 lane_sums[LANE_SUMS];
+    __shared__ u32 notes[NOTES + 1]; /* and how many threads' first tiles do not fit */
+    __shared__ u64 warps[WARPS * WORDS];
+    __shared__ u64 exchange[EXCHANGE];
+
+    GLOBAL u64 *work = heads + (u32)place + 1;
+    const share s = find_share(x, n);
+    const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
+    const u32 each = (tiles + NOTES - 1) / NOTES; /* tiles of a group */
+    u64 elements[WORDS], squares[WORDS];
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        elements[k] = squares[k] = 0;
+    clear_limbs(limbs);
+    clear_limbs(square_limbs);
+    clear_lane_sums(lane_sums);
+    for (u32 i = threadIdx.x; i < NOTES + 1; i += BLOCK)
+        notes[i] = 0;
+
+    input t, next; /* the next one is on its way while another is added */
+    t.squares = next.squares = 1;
+    load_any(&next, x, y, s, 0);
+    load_any(&t, x, y, s, tiles > 0 ? tiles - 1 : 0);
+    const raw first = wanted(&next), last = wanted(&t);
+    const window w = block_window(first > last ? first : last, warps, exchange);
+
+    if (tiles > 0 && !(w.sigma != 0 && extract_chains(&next.x, w, squares, elements)))
+        atomicAdd(&notes[NOTES], 1u);
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        elements[k] = squares[k] = 0;
+    __syncthreads();
+    const u32 tries = notes[NOTES] <= BLOCK / 2;
+    u32 mixed = 0, noted = !tries;
+    if (tries) {
+        UNROLL_NOT
+        for (u32 i = 0; i < tiles; i++) {
+            t = next;
+            if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
+            if (!mixed) mixed = any_not_minus_zero(&t);
+            if (!extract_chains(&t.x, w, squares, elements)) {
+                atomicExch(&notes[i / each], 1u);
+                noted = 1;
+            }
+        }
+    }
+    finish(elements, elements_exponent(w.exponent), limbs, warps, exchange);
+    finish(squares, w.exponent, square_limbs, warps, exchange);
+
+    if (noted) atomicAdd(&notes[NOTES], 1u);
+    __syncthreads();
+    if (UNIFORM(!tries || notes[NOTES] > 0)) {
+        u64 nothing[WORDS];
+        u32 added = 0;
+        adder a = adder_with(w);
+        UNROLL_NOT
+        for (u32 i = 0; i < tiles; i++) {
+            if (tries && !notes[i / each]) continue;
+            load_any(&t, x, y, s, i);
+            if (!mixed) mixed = any_not_minus_zero(&t);
+            if (tries && extract_chains(&t.x, w, nothing, nothing)) continue;
+            add_elements(&t.x, &added, limbs, lane_sums);
+        }
+        __syncthreads();
+        collect_lane_sums(lane_sums, limbs);
+        __syncthreads();
+        clear_lane_sums(lane_sums);
+        __syncthreads();
+        UNROLL_NOT
+        for (u32 i = 0; i < tiles; i++) {
+            if (tries && !notes[i / each]) continue;
+            load_any(&t, x, y, s, i);
+            if (tries && extract_chains(&t.x, w, nothing, nothing)) continue;
+            add_unfitting(&t, &a, nothing, square_limbs, lane_sums);
+        }
+        __syncthreads();
+        collect_lane_sums(lane_sums, square_limbs);
+    }
+    __syncthreads();
+    deliver_elements(limbs, work);
+    deliver_limbs(square_limbs, work + RECORD);
+    if (mixed) atomicOr(&work[RECORD - 1], (u64)1);
+    if (threadIdx.x == 0 && n > 0) atomicOr(&work[RECORD + MIXED], (u64)1);
+}

@@ -1,0 +1,112 @@
+/*
+ * integer_moments - the exact sums of integers and of their squares, in one reading of memory.
+ *
+ * The record is that of the sum, and behind it that of the squares, each as integer_sum.cu leaves it: three words, and four
+ * or, of 64 bits, six. Bounds are those told there. No value is ever asked for: what needs both sums is worked out from
+ * records.
+ */
+#include "tuning.h"
+
+#include "operators.h"
+
+#define SUM_WORDS 3
+#if defined(TYPE_I64) || defined(TYPE_U64)
+#define WORDS (SUM_WORDS + 6)
+#else
+#define WORDS (SUM_WORDS + 4)
+#endif
+
+#include "grid.h"
+
+#include "result.h"
+
+#define PAD 0
+
+/* Makes all words of a number but the last one lie in [0, 2^32): carries are floors. */
+PURE void carry(u64 *number, u32 words) {
+    UNROLL
+    for (u32 k = 0; k + 1 < words; k++) {
+        number[k + 1] += (u64)((i64)number[k] >> 32);
+        number[k] &= 0xffffffffu;
+    }
+}
+
+PURE void merge(u64 *a, const u64 *b) {
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        a[k] += b[k];
+    carry(a, SUM_WORDS);
+    carry(a + SUM_WORDS, WORDS - SUM_WORDS);
+}
+
+#if WARP_AT_ONCE
+#define MERGES_AT_ONCE 1
+PURE void merge_at_once(u64 *record) {
+    const u64 nothing[WORDS] = {0};
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        record[k] = warp_sum(record[k]);
+    merge(record, nothing);
+}
+#endif
+
+/* What is above an element's low 32 bits, with its sign; and its magnitude. */
+#if defined(SIGNED_TYPE)
+#define HIGH_HALF(e) ((u64)((i64)(e) >> 32))
+#define MAGNITUDE(e) ((e) < 0 ? 0 - (u64)(e) : (u64)(e))
+#else
+#define HIGH_HALF(e) ((u64)(e) >> 32)
+#define MAGNITUDE(e) ((u64)(e))
+#endif
+
+PURE void add_tile(const tile *t, u64 *record) {
+    u64 *squares = record + SUM_WORDS;
+#if defined(TYPE_I8) || defined(TYPE_U8)
+    u32 sum = 0, square = 0; /* modulo 2^32: below 2^16 and 2^24 in magnitude */
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        sum += (u32)t->e[i];
+        square += (u32)t->e[i] * (u32)t->e[i];
+    }
+    record[0] += (u64)(i64)(i32)sum;
+    squares[0] += square;
+#elif defined(TYPE_I16) || defined(TYPE_U16)
+    u32 sum = 0;
+    u64 square = 0;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        sum += (u32)t->e[i];
+        square += (u32)t->e[i] * (u32)t->e[i]; /* modulo 2^32, which it is below */
+    }
+    record[0] += (u64)(i64)(i32)sum;
+    squares[0] += square;
+#elif defined(TYPE_I32) || defined(TYPE_U32)
+    u64 sum = 0;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const u64 square = MAGNITUDE(t->e[i]) * MAGNITUDE(t->e[i]);
+        sum += (u64)t->e[i];
+        squares[0] += square & 0xffffffffu;
+        squares[1] += square >> 32;
+    }
+    record[0] += sum;
+#else
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const u64 m = MAGNITUDE(t->e[i]), low = m * m, high = high_product(m, m);
+        record[0] += (u64)t->e[i] & 0xffffffffu;
+        record[1] += HIGH_HALF(t->e[i]);
+        squares[0] += low & 0xffffffffu;
+        squares[1] += low >> 32;
+        squares[2] += high & 0xffffffffu;
+        squares[3] += high >> 32;
+    }
+#endif
+}
+
+PURE u64 value_of(const u64 *total, u64 n, u32 request, u32 *status) {
+    *status = RESULT_RANGE;
+    return 0;
+}
+
+#include "fold.h"

@@ -1,0 +1,92 @@
+/*
+ * streams.h - the least and the greatest of elements of 8 or 16 bits, compared several at a time as they lie in a word.
+ *
+ * A word is compared as a whole, as one number of 32 bits or, on CUDA from sm_90 on, as two of 16: the highest element in
+ * such a number decides, and what lies below it matters only between equal ones. The others get their turn when the
+ * word has been shifted up by an element, and by two, and so on: as many streams as elements in a number.
+ *
+ * Integers are compared as such. Floats are signs and magnitudes, so three comparisons tell their extremes: of numbers with a
+ * sign the greatest is the greatest float, if that has none; without one the greatest is the least float, if that has one;
+ * and where no float, or each, has a sign, the least number without one is the least, or the greatest, float.
+ *
+ * Whoever includes this has defined element, tile, TILE_WORDS and KEY_BITS (grid.h, order.cu).
+ */
+#ifndef TALLY_STREAMS_H
+#define TALLY_STREAMS_H
+
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#define NUMBER_BITS 16u /* of the numbers compared */
+#define TWO_NUMBERS(name, instruction)                                                             \
+    PURE u32 name(u32 a, u32 b) {                                                                  \
+        asm(instruction " %0, %0, %1;" : "+r"(a) : "r"(b));                                        \
+        return a;                                                                                  \
+    }
+TWO_NUMBERS(greatest_signed, "max.s16x2")
+TWO_NUMBERS(least_signed, "min.s16x2")
+TWO_NUMBERS(greatest_unsigned, "max.u16x2")
+TWO_NUMBERS(least_unsigned, "min.u16x2")
+#else
+#define NUMBER_BITS 32u
+PURE u32 greatest_signed(u32 a, u32 b) {
+    return (i32)a > (i32)b ? a : b;
+}
+PURE u32 least_signed(u32 a, u32 b) {
+    return (i32)a < (i32)b ? a : b;
+}
+PURE u32 greatest_unsigned(u32 a, u32 b) {
+    return a > b ? a : b;
+}
+PURE u32 least_unsigned(u32 a, u32 b) {
+    return a < b ? a : b;
+}
+#endif
+
+/* The extremes of all numbers in all streams; those of one kind may not be needed. */
+typedef struct stream_ends {
+    u32 most_signed, least_signed, most_unsigned, least_unsigned;
+} stream_ends;
+
+PURE stream_ends ends_of(const tile *t) {
+    stream_ends e = {t->word[0], t->word[0], t->word[0], t->word[0]};
+    UNROLL
+    for (u32 i = 0; i < TILE_WORDS; i++) {
+        UNROLL
+        for (u32 up = 0; up < NUMBER_BITS; up += KEY_BITS) {
+            const u32 w = t->word[i] << up;
+            e.most_signed = greatest_signed(e.most_signed, w);
+            e.least_signed = least_signed(e.least_signed, w);
+            e.most_unsigned = greatest_unsigned(e.most_unsigned, w);
+            e.least_unsigned = least_unsigned(e.least_unsigned, w);
+        }
+    }
+    return e;
+}
+
+/* The bits of the highest element in the greatest or the least number of a word. */
+#define TOP_ELEMENT(w)    ((w) >> (32 - KEY_BITS))
+#define END_OF(end, w)    TOP_ELEMENT(NUMBER_BITS == 32 ? (w) : end((w), (w) << 16))
+#define IS_NEGATIVE(bits) ((bits) >> (KEY_BITS - 1))
+
+PURE u32 greatest_bits(stream_ends e) {
+#if defined(FLOATING)
+    const u32 most = END_OF(greatest_signed, e.most_signed);
+    return IS_NEGATIVE(most) ? END_OF(least_unsigned, e.least_unsigned) : most;
+#elif defined(SIGNED_TYPE)
+    return END_OF(greatest_signed, e.most_signed);
+#else
+    return END_OF(greatest_unsigned, e.most_unsigned);
+#endif
+}
+
+PURE u32 least_bits(stream_ends e) {
+#if defined(FLOATING)
+    const u32 most = END_OF(greatest_unsigned, e.most_unsigned);
+    return IS_NEGATIVE(most) ? most : END_OF(least_unsigned, e.least_unsigned);
+#elif defined(SIGNED_TYPE)
+    return END_OF(least_signed, e.least_signed);
+#else
+    return END_OF(least_unsigned, e.least_unsigned);
+#endif
+}
+
+#endif
