@@ -147,9 +147,9 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 }
 #endif
 
-/* A tile has so many elements of 16 bits that what is done with one that fits no window, twice, does not find registers for
- * all at once: there the tile lies in memory meanwhile, for an index to pick from. */
-#if defined(__CUDACC__) && defined(LIFT_MOMENTS) && !defined(TYPE_F32) && !defined(TYPE_F64)
+/* A tile has so many elements of 16 bits that what is done with one that fits no window does not find registers for all at
+ * once: there the tile lies in memory meanwhile, for an index to pick from. */
+#if defined(__CUDACC__) && CHAINED && !defined(TYPE_F32) && !defined(TYPE_F64)
 #define UNROLL_UNFITTING _Pragma("unroll 4")
 #else
 #define UNROLL_UNFITTING UNROLL

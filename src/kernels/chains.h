@@ -58,11 +58,10 @@ PURE i32 elements_exponent(i32 exponent) {
 
 /* The exponent field of the least magnitude that an element may have which is not 0. */
 PURE u32 least_field(i32 exponent) {
-#if DEEP ||                                                                                        \
-    !defined(                                                                                      \
-        LIFT_MOMENTS) /* half of the squares' last bit, rounded up; the elements' is below it */
+    /* Half of the squares' last bit, rounded up, which is no less than the elements'; or theirs, where that is the greater. */
+#if DEEP || !defined(LIFT_MOMENTS)
     const i32 last = (level_exponent(exponent, LEVELS - 1) + 1) >> 1;
-#else /* the elements' last bit; half of the squares' is no more */
+#else
     const i32 last = level_exponent(elements_exponent(exponent), 0);
 #endif
     const i32 field = last + ELEMENT_BIAS + ELEMENT_MANTISSA, most = 2 * ELEMENT_BIAS + 1;

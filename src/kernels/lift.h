@@ -13,8 +13,8 @@
  * inputs: there terms are squares, and else the elements, as floats or doubles like those.
  *
  * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more; and
- * ONE_MORE where a thread is a block by itself, as what fits no window is dear there (lane_sums.h). Of LIFT_MOMENTS it is
- * that for squares; elements have half the bits, and one level less where there are several.
+ * ONE_MORE where a thread is a block by itself, as what fits no window is dear there (lane_sums.h). CHAINED says that
+ * a window's levels are chains (chains.h).
  */
 #ifndef TALLY_LIFT_H
 #define TALLY_LIFT_H
