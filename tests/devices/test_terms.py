@@ -305,7 +305,10 @@ def test_rows_that_are_not_needed(place, kind, spare):
     """They are zeros, whatever was there: the network adds all of them."""
     terms, sizes = Terms(tally.CODE["f32"], 3, 2, spare, 0, 0), Sizes()
     assert measure(byref(terms), byref(sizes)) == tally.OK
-    x = place.put(kind("f32", data.rng(f"terms zeros {spare}"), 3))
+    given = kind("f32", data.rng(f"terms zeros {spare}"), 3)
+    if kind == wild:  # the ends of the range: no seed makes three elements that fit one word
+        given[:2] = 0x7f7fffff, 1
+    x = place.put(given)
     bounds, words = place.put(np.zeros(sizes.bounds, np.int32)), place.put(np.full(sizes.words, 0x33, np.int64))
     rows = place.put(np.full(sizes.spare, 0x33, np.int64))
     workspace = place.put(np.full(sizes.workspace, 0xA5, np.uint8))
