@@ -306,6 +306,7 @@ static tally_status enqueue(struct parts_run *run) {
     joined.width = l->join_width;
     joined.strands = l->join_strands;
     joined.tiles = l->join_tiles;
+    joined.depth = 1;
     const struct gpu_argument folding[] = {PIECE(call->x), PIECE(call->work), PIECE(call->out),
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};

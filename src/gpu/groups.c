@@ -13,9 +13,12 @@
 #define GROUPS_FREE   ((size_t)1 << 16) /* more groups than this are to have some elements each */
 #define MEAN_LEAST    8
 #define COPIES_MOST   32
-#define TILE_A_THREAD 8 /* kernels/groups.cu */
-#define FEW_A_UNIT    3 /* blocks that a multiprocessor has at once */
-#define MANY_A_UNIT   32
+#define SLICES_MOST   4 /* blocks by which groups are shared out; each reads all elements */
+/* Digits that a copy is to have, if there is room: of numbers whose exponents are 56, or 75 apart. */
+#define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
+#define TILE_A_THREAD       8 /* kernels/groups.cu */
+#define FEW_A_UNIT          3 /* blocks that a multiprocessor has at once */
+#define MANY_A_UNIT         32
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
@@ -118,10 +121,18 @@ static unsigned is_counted(const struct shaped *s) {
     return (unsigned)problem_asks(s->p, TALLY_MEAN);
 }
 
-/* Bytes of a copy of a group's cells. */
+static bool is_float_sum(const struct fold *f, const struct problem *p) {
+    return f->words == 0 && type_is_float(p->type);
+}
+
+/* Digits of a copy of a group's cells, at least. */
+static unsigned digits_least(const struct fold *f, const struct shaped *s) {
+    return GROUPS_DIGITS(is_float_sum(f, s->p), bits_of(s));
+}
+
+/* Bytes of such a copy. */
 static unsigned cell_bytes(const struct fold *f, const struct shaped *s) {
-    if (f->words == 0)
-        return f->cell * (GROUPS_DIGITS(type_is_float(s->p->type), bits_of(s)) + is_counted(s));
+    if (f->words == 0) return f->cell * (digits_least(f, s) + is_counted(s));
     return f->words * (f->cell ? f->cell : bits_of(s) == 64 ? 8 : 4);
 }
 
@@ -143,12 +154,17 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
 
 /* ---- Launches ------------------------------------------------------------------------------ */
 
-enum { FEW, MANY, LOWER, ZEROS, KERNELS };
-static const char *const names[KERNELS] = {"few", "many", "lower_groups", "zeros"};
-
-static bool has_zeros(const struct fold *f) {
-    return f->words == 0 && f->types & FLOATS;
-}
+enum {
+    FEW,
+    MANY,
+    LOWER,
+    SLICES,
+    FEWER,
+    ZEROS,
+    KERNELS
+}; /* from SLICES on: of sums; from FEWER on: of floats */
+static const char *const names[KERNELS] = {"few",    "many",  "lower_groups",
+                                           "slices", "fewer", "zeros"};
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     const struct fold *f = fold_of(s->p);
@@ -158,7 +174,8 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     if (known[0]) return TALLY_OK;
     tally_status status = recipe_build_typed(queue->api, queue->gpu, queue->block, f->file,
                                              f->define, f->count, type, &program);
-    for (unsigned i = 0; i < (unsigned)(has_zeros(f) ? KERNELS : ZEROS) && status == TALLY_OK; i++)
+    const unsigned count = f->words != 0 ? SLICES : is_float_sum(f, s->p) ? KERNELS : FEWER;
+    for (unsigned i = 0; i < count && status == TALLY_OK; i++)
         status = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (status == TALLY_OK) memcpy(known, found, sizeof found);
     return status;
@@ -176,6 +193,7 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->number_first = s->number_first;
     plan->values = call->values;
     plan->first_value = call->only;
+    plan->several = s->p->values > 1;
     memcpy(plan->value, run->plan.lower.value, call->values * sizeof *plan->value);
     memcpy(plan->out, run->plan.out, call->values * sizeof *plan->out);
     plan->left = run->plan.left;
@@ -185,6 +203,34 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->skip_outside = s->skip_outside != 0;
     plan->counted = is_counted(s);
     plan->flip = problem_flip(s->p);
+}
+
+/* How groups lie in blocks' shared memory; returns whether they fit there. */
+static bool share_out(const struct fold *f, const struct shaped *s, struct groups_plan *plan) {
+    const uint64_t room = GROUPS_CELLS * 4, bytes = cell_bytes(f, s);
+    const bool floats = is_float_sum(f, s->p);
+    const unsigned least = digits_least(f, s), most = GROUPS_DIGITS_MOST(bits_of(s));
+    const uint64_t counted = is_counted(s);
+    plan->copies = 1;
+    plan->digits = least;
+    for (plan->slices = 1; plan->slices <= (f->words == 0 ? SLICES_MOST : 1); plan->slices++) {
+        plan->each = (uint32_t)((s->results + plan->slices - 1) / plan->slices);
+        if (bytes * plan->each <= room) break;
+    }
+    if (bytes * plan->each > room) return false;
+    uint64_t each = bytes;
+    if (floats && plan->slices == 1 &&
+        4 * (DIGITS_WANTED(bits_of(s)) + counted) * plan->each <= room) {
+        plan->digits = DIGITS_WANTED(bits_of(s));
+        each = 4 * (plan->digits + counted);
+    }
+    while (plan->copies < COPIES_MOST && 2 * plan->copies * each * plan->each <= room)
+        plan->copies *= 2;
+    if (plan->digits > least) {
+        const uint64_t digits = room / 4 / ((uint64_t)plan->copies * plan->each) - counted;
+        plan->digits = digits > most ? most : (unsigned)(digits - 1) | 1; /* an odd number */
+    }
+    return true;
 }
 
 static unsigned grid_of(const struct queue *queue, uint64_t things, unsigned each,
@@ -199,12 +245,13 @@ static tally_status enqueue(struct parts_run *run) {
     const struct parts_call *call = run->call;
     const struct shaped *s = call->s;
     const struct fold *f = fold_of(s->p);
-    const uint64_t bytes = (uint64_t)cell_bytes(f, s) * s->results, room = GROUPS_CELLS * 4;
-    const bool is_few = bytes <= room;
     struct groups_plan plan;
     make_plan(run, &plan);
-    for (plan.copies = 1; plan.copies < COPIES_MOST && 2 * plan.copies * bytes <= room;)
-        plan.copies *= 2;
+    const bool is_few = share_out(f, s, &plan);
+    const int which = !is_few                            ? MANY
+                      : plan.slices > 1                  ? SLICES
+                      : plan.digits > digits_least(f, s) ? FEWER
+                                                         : FEW;
     tally_status status = prepare(queue, s);
     if (status != TALLY_OK) return status;
     struct gpu_kernel *const *kernel = queue->groups[f - folds][type_of(f, s->p)];
@@ -213,14 +260,14 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument lowering[] = {PIECE(call->work), PIECE(call->out), VALUE(plan)};
     const struct gpu_argument looking[] = {PIECE(call->x),    PIECE(call->ids), PIECE(call->mask),
                                            PIECE(call->work), PIECE(call->out), VALUE(plan)};
-    const unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
-    status =
-        queue->api->launch(queue->gpu, kernel[is_few ? FEW : MANY], grid, queue->block, adding, 5);
+    unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
+    if (is_few) grid = grid < plan.slices ? plan.slices : grid / plan.slices * plan.slices;
+    status = queue->api->launch(queue->gpu, kernel[which], grid, queue->block, adding, 5);
     if (status == TALLY_OK)
         status = queue->api->launch(queue->gpu, kernel[LOWER],
                                     grid_of(queue, s->results, 1, MANY_A_UNIT), queue->block,
                                     lowering, 3);
-    if (status == TALLY_OK && has_zeros(f))
+    if (status == TALLY_OK && is_float_sum(f, s->p))
         status = queue->api->launch(queue->gpu, kernel[ZEROS], grid, queue->block, looking, 6);
     return status;
 }

@@ -15,12 +15,14 @@
 
 #include <string.h>
 
-#define HEAD_WORDS    4
-#define DIGIT_BITS    4 /* kernels/parts.cu */
-#define DIGITS        16
-#define NODES_LOG     5 /* part_nodes joins 2^5 values */
-#define PIECE_LEAST   ((uint64_t)1 << 14)
-#define PIECES_A_UNIT 8
+#define HEAD_WORDS     4
+#define DIGIT_BITS     4 /* kernels/parts.cu */
+#define DIGITS         16
+#define NODES_LOG      5 /* part_nodes joins 2^5 values */
+#define PIECE_LEAST    ((uint64_t)1 << 14)
+#define PIECES_A_UNIT  8
+#define LOOKS_A_THREAD 16 /* kernels/parts.cu */
+#define LOOKS_A_BLOCK  4  /* blocks that look at ids, for one of those that do most else */
 
 /* Rows that are a thread's, where there are many, or a warp's; columns, which neighbouring threads read side by side,
  * are worth a thread each where there are some thousands. */
@@ -288,6 +290,13 @@ static unsigned threads_for(const struct run *r, uint64_t n) {
     return parts_grid(r->queue, (n + block - 1) / block);
 }
 
+/* Blocks that look at `n` ids once, as many as a device can have at once of such as do little else. */
+static unsigned looks_grid(const struct run *r, uint64_t n) {
+    const unsigned most = blocks_at_once(r->queue) * LOOKS_A_BLOCK;
+    const uint64_t blocks = n / (r->queue->block * LOOKS_A_THREAD) + 1;
+    return blocks < most ? (unsigned)blocks : most;
+}
+
 /* Brings the elements into the order of their groups, or of what a mask leaves; *order is where that then is. */
 static tally_status sort(struct run *r, const struct parts_plan *plan, uint64_t *order) {
     const struct parts_call *c = r->c;
@@ -334,7 +343,8 @@ static tally_status find_rows(struct run *r) {
     if (s != TALLY_OK) return s;
     const struct gpu_argument starting[] = {PIECE(c->ids), PIECE(c->offsets), PIECE(c->work),
                                             VALUE(to), VALUE(ordered)};
-    const unsigned wide = threads_for(r, c->s->cut == TALLY_GROUPS ? l->n + 1 : 0);
+    unsigned wide = grid;
+    if (c->s->cut == TALLY_GROUPS && !l->ordered) wide = looks_grid(r, l->n + 1);
     s = launch(r, STARTS, grid > wide ? grid : wide, starting, 5);
     r->tree_rows = (struct part_rows){.count = c->s->results, .offsets = 8 * l->starts, .kind = 8};
     r->tree_offsets = c->work;

@@ -110,11 +110,10 @@ struct queue {
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
-    struct gpu_kernel
-        *groups[GROUPS_FOLDS][TALLY_F64 + 1][4]; /* groups.c: few, many, lower_groups, zeros */
-    struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1]; /* rows.c */
-    struct gpu_kernel *terms[TERMS_KERNELS];             /* terms.c */
-    struct gpu_kernel *pack, *settle;                    /* words.c */
+    struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */
+    struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
+    struct gpu_kernel *terms[TERMS_KERNELS];                     /* terms.c */
+    struct gpu_kernel *pack, *settle;                            /* words.c */
 };
 
 /* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */

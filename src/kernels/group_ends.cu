@@ -222,8 +222,10 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
         for (u32 v = 0; v < plan.values; v++) {
             const u32 width = width_of(plan.value[v] >> 8);
             u32 absent = 0;
-            const u64 bits = value_of(work + plan.records + i, &plan, plan.value[v] & 255, &absent);
-            if (absent)
+            u64 bits = value_of(work + plan.records + i, &plan, plan.value[v] & 255, &absent);
+            if (absent && plan.several)
+                bits = ~(u64)0;
+            else if (absent)
                 note_least(&work[PARTS_ABSENT],
                            (i + plan.number_first) * 64 + (plan.first_value + v) * 2 + 1);
             store_bits(out + plan.out[v] + (plan.out_first + (i64)i) * (width / 8), width, bits);

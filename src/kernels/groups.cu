@@ -12,9 +12,14 @@
  * few: a block adds in shared memory what fits its window: DIGITS digits of 16 bits, of which the highest begins at the
  * greatest position among the elements that it sees first. A cell of 32 bits holds a digit of a group; there are several
  * copies where there is room, so that lanes meet less often. Cells are signed. After CARRY elements a copy hands on
- * carries: before that, no digit has had more than 2^14 additions of less than 2^16, which is 2^30. What the highest
- * digit then has above 2^30 goes to the record, where everything goes in the end. What does not fit goes there
- * directly.
+ * carries: before that, no digit has had more than CARRY additions of less than 2^16, on top of 2^16 or, of the highest, of HANDED:
+ * less than 2^31. What the highest digit then has above HANDED goes to the record, where everything goes in the end. What does not fit
+ * goes there directly.
+ *
+ * fewer: where there is room for more digits a float has PIECES of them, from the one on in which its lowest bit lies. All floats of up
+ * to 32 bits fit 18 digits, so that their spread is all one.
+ *
+ * slices: the groups are shared out over a few blocks, each of which looks at all elements and adds those of its own groups.
  *
  * lower_groups: from records to values. What needs more than two doubles is rounded right all the same; an integer that does
  * not fit is noted.
@@ -46,16 +51,19 @@
 
 #include "ids.h"
 
-#define CARRY 16384u
+#define CARRY  32000u
+#define HANDED (1 << 24) /* what the highest digit has above this goes to the record */
 
 #if defined(TYPE_F64)
-#define APART  32u
-#define LENGTH 53u
-#define LOWEST (-1074)
+#define APART         32u
+#define LENGTH        53u
+#define LOWEST        (-1074)
+#define POSITION_MOST 2045u
 #elif defined(FLOATING)
-#define APART  8u
-#define LENGTH 24u
-#define LOWEST (-149)
+#define APART         8u
+#define LENGTH        24u
+#define LOWEST        (-149)
+#define POSITION_MOST 253u
 #elif defined(TYPE_I64) || defined(TYPE_U64)
 #define APART 32u
 #else
@@ -68,12 +76,12 @@
 #endif
 #define RECORD GROUPS_RECORD(IS_FLOAT, 8 * sizeof(element))
 #define DIGITS GROUPS_DIGITS(IS_FLOAT, 8 * sizeof(element))
-#define BELOW                                                                                      \
-    (16 * DIGITS - LENGTH -                                                                        \
-     (DIGITS == 4))              /* positions of a window below its greatest number's; 63 bits do */
-#define SPECIAL    RECORD        /* the word with PAIR_...s, */
-#define COUNTED    (RECORD + 1u) /* and that with the count */
-#define MINUS_ZERO 32u /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
+/* Positions of a window of so many digits below its greatest number's; 63 bits do where no integer is longer. */
+#define BELOW(digits) (16 * (digits)-LENGTH - (DIGITS == 4 && (digits) == DIGITS))
+#define PIECES        (DIGITS + (DIGITS == 4)) /* digits of a number in a longer window */
+#define SPECIAL       RECORD                   /* the word with PAIR_...s, */
+#define COUNTED       (RECORD + 1u)            /* and that with the count */
+#define MINUS_ZERO    32u /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
@@ -166,34 +174,37 @@ KERNEL many(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask
     }
 }
 
-/* An element as an integer in the window, whose lowest bit is at that position, if `wanted`. Where it does not fit, it is 0
- * and *outside not: -0, a subnormal number, an infinity and a NaN never do, and +0 always does. */
-PURE u64 in_window(element e, u32 window, u32 wanted, u32 *outside) {
-#if defined(TYPE_F64)
-    const u64 bits = double_bits(e);
-    const u32 shift = ((u32)(bits >> 52) & 2047u) - 1 - window;
-    const u64 value = ((bits & (((u64)1 << 52) - 1)) | (u64)1 << 52) << (shift & 31);
-    *outside = shift > BELOW && bits != 0;
-    return shift > BELOW || !wanted ? 0 : bits >> 63 ? 0 - value : value;
-#elif defined(FLOATING)
-    const u32 bits = float_bits(widen(e)), shift = (bits >> 23 & 255u) - 1 - window;
-    const u32 sign = 0 - (bits >> 31), magnitude = (bits & 0x7fffffu) | 0x800000u;
-    const i32 value = shift > BELOW || !wanted ? 0 : (i32)((magnitude ^ sign) - sign);
-    *outside = shift > BELOW && bits != 0;
-    return (u64)(i64)value << (shift & 31);
+/* The part of a block: groups [first, first + count), with so many copies of so many digits each, and where these lie. Copy c of
+ * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane: where there are three, or more
+ * than DIGITS, side by side, an odd number apart; others in planes of their own. Behind them stand counts. */
+typedef struct cells {
+    u32 first, count, copies, digits, step, plane;
+    u32 window, below; /* the position where the lowest digit begins; and BELOW() */
+} cells;
+
+PURE cells cells_of(const groups_plan *p, u32 slice) {
+    cells c;
+    c.first = slice * p->each;
+    c.count = (u32)p->count - c.first < p->each ? (u32)p->count - c.first : p->each;
+    c.copies = p->copies;
+    c.digits = p->digits;
+    c.step = DIGITS == 3 || c.digits > DIGITS ? c.digits | 1 : 1;
+    c.plane = c.step > 1 ? 1 : c.count * c.copies;
+    c.window = 0;
+#if IS_FLOAT
+    c.below = BELOW(c.digits);
 #else
-    *outside = 0;
-    return wanted ? (u64)e : 0;              /* a negative one gains 2^64 */
+    c.below = 0;
 #endif
+    return c;
 }
 
-/* Cells. Copy c of group g is number i = g * copies + c, and its digit d is in cell i * CELL_STEP + d * PLANE(cells), where there
- * are so many of each digit: digits of three lie side by side, which meets no bank twice; others in planes of their own. Behind
- * them stand counts. */
-#define CELL_STEP    (DIGITS == 3 ? 3u : 1u)
-#define PLANE(cells) (DIGITS == 3 ? 1u : (cells))
+/* The first count's cell. */
+PURE u32 counts_of(const cells *c) {
+    return c->count * c->copies * (c->step > 1 ? c->step : c->digits);
+}
 
-/* Digit d of such an integer: from 0 up to 2^16 - 1, and the highest as its sign is. */
+/* Digit d of an integer: from 0 up to 2^16 - 1, and the highest as its sign is. */
 PURE u32 digit_of(u64 value, u32 d) {
 #if defined(TYPE_U64) || defined(TYPE_U32)
     return (u32)(value >> 16 * d) & 0xffffu;
@@ -202,23 +213,77 @@ PURE u32 digit_of(u64 value, u32 d) {
 #endif
 }
 
-/* Each copy of a group's cells hands on its carries. */
-__device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_plan *p, u32 window) {
-    const u32 cells = (u32)p->count * p->copies;
-    for (u32 i = threadIdx.x; i < cells; i += BLOCK) {
-        i32 carry = 0;
+/* Adds an element, if it is `wanted`, to a copy of a group's cells. Returns not 0 where it does not fit the window: -0, a subnormal
+ * number, an infinity and a NaN never do, and +0 always does. `longer`: the window has more than DIGITS digits. */
+INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted, u32 longer) {
+#if IS_FLOAT
+#if defined(TYPE_F64)
+    const u64 bits = double_bits(e);
+    const u32 shift = ((u32)(bits >> 52) & 2047u) - 1 - c->window;
+    const u64 magnitude = (bits & (((u64)1 << 52) - 1)) | (u64)1 << 52, sign = 0 - (bits >> 63);
+    const u64 value = shift > c->below || !wanted ? 0 : (magnitude ^ sign) - sign;
+#else
+    const u32 bits = float_bits(widen(e)), shift = (bits >> 23 & 255u) - 1 - c->window;
+    const u32 sign = 0 - (bits >> 31), magnitude = (bits & 0x7fffffu) | 0x800000u;
+    const u64 value = (u64)(i64)(i32)(shift > c->below || !wanted ? 0 : (magnitude ^ sign) - sign);
+#endif
+    if (longer) {
+        const u32 most = c->digits - PIECES, first = shift / 16 < most ? shift / 16 : most;
+        const u32 up = (shift - 16 * first) & 31;
+        const u64 low = value << up;
+        at += first;
         UNROLL
-        for (u32 d = 0; d + 1 < DIGITS; d++) {
-            SHARED u32 *at = cell + i * CELL_STEP + d * PLANE(cells);
+        for (u32 d = 0; d < PIECES; d++)
+            atomicAdd(at + d, d == 4        ? (u32)((i64)value >> 1 >> (63 - up))
+                              : PIECES == 5 ? (u32)(low >> 16 * d) & 0xffffu
+                                            : digit_of(low, d));
+    } else {
+        const u64 own = value << (shift & 31);
+        /* Of most elements the lowest digit is 0. Others are seldom, and a test costs more than an addition of nothing. */
+        if (digit_of(own, 0)) atomicAdd(at, digit_of(own, 0));
+        UNROLL
+        for (u32 d = 1; d < DIGITS; d++)
+            atomicAdd(at + d * c->plane, digit_of(own, d));
+    }
+    return shift > c->below && bits != 0;
+#else
+    const u64 own = wanted ? (u64)e : 0; /* a negative one gains 2^64 */
+    if (digit_of(own, 0)) atomicAdd(at, digit_of(own, 0));
+    UNROLL
+    for (u32 d = 1; d < DIGITS; d++)
+        atomicAdd(at + d * c->plane, digit_of(own, d));
+    return 0;
+#endif
+}
+
+/* Whether an element does not fit. */
+PURE u32 is_outside(element e, const cells *c) {
+#if defined(TYPE_F64)
+    return ((u32)(double_bits(e) >> 52) & 2047u) - 1 - c->window > c->below && double_bits(e) != 0;
+#elif IS_FLOAT
+    const u32 bits = float_bits(widen(e));
+    return (bits >> 23 & 255u) - 1 - c->window > c->below && bits != 0;
+#else
+    return 0;
+#endif
+}
+
+/* Each copy of a group's cells hands on its carries. */
+__device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_plan *p,
+                            const cells *c) {
+    for (u32 i = threadIdx.x; i < c->count * c->copies; i += BLOCK) {
+        SHARED u32 *at = cell + i * c->step;
+        i32 carry = 0;
+        for (u32 d = 0; d + 1 < c->digits; d++) {
             const i32 own = (i32)*at + carry;
             carry = own >> 16; /* floor */
             *at = (u32)own & 0xffffu;
+            at += c->plane;
         }
-        SHARED u32 *at = cell + i * CELL_STEP + (DIGITS - 1) * PLANE(cells);
         i32 top = (i32)*at + carry;
-        if (top >= 1 << 29 || top <= -(1 << 29)) {
-            add_record(work, p, i / p->copies, (u64)(top < 0 ? -(i64)top : (i64)top),
-                       window + 16 * (DIGITS - 1), top < 0);
+        if (top >= HANDED || top <= -HANDED) {
+            add_record(work, p, c->first + i / c->copies, (u64)(top < 0 ? -(i64)top : (i64)top),
+                       c->window + 16 * (c->digits - 1), top < 0);
             top = 0;
         }
         *at = (u32)top;
@@ -227,32 +292,33 @@ __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_pla
 
 /* All that the cells hold goes to the records. */
 __device__ void deliver_cells(const SHARED u32 *cell, GLOBAL u64 *work, const groups_plan *p,
-                              u32 window) {
-    const u32 count = (u32)p->count, cells = count * p->copies;
-    for (u32 i = threadIdx.x; i < (DIGITS + p->counted) * count; i += BLOCK) {
-        const u32 digit = i / count, group = i % count;
+                              const cells *c) {
+    for (u32 i = threadIdx.x; i < (c->digits + p->counted) * c->count; i += BLOCK) {
+        const u32 digit = i / c->count, group = i % c->count;
         i64 total = 0;
-        const u32 step = digit == DIGITS ? 1 : CELL_STEP;
-        const SHARED u32 *at = cell + (digit == DIGITS ? DIGITS * cells : digit * PLANE(cells)) +
-                               group * p->copies * step;
-        for (u32 c = 0; c < p->copies; c++)
-            total += (i32)at[c * step];
-        if (digit == DIGITS)
-            atomicAdd(work + p->records + COUNTED * p->count + group, (u64)total);
-        else
-            add_record(work, p, group, (u64)(total < 0 ? -total : total), window + 16 * digit,
-                       total < 0);
+        const u32 step = digit == c->digits ? 1 : c->step;
+        const SHARED u32 *at = cell + (digit == c->digits ? counts_of(c) : digit * c->plane) +
+                               group * c->copies * step;
+        for (u32 k = 0; k < c->copies; k++)
+            total += (i32)at[k * step];
+        if (digit == c->digits)
+            atomicAdd(work + p->records + COUNTED * p->count + c->first + group, (u64)total);
+        else if (total != 0)
+            add_record(work, p, c->first + group, (u64)(total < 0 ? -total : total),
+                       c->window + 16 * digit, total < 0);
     }
 }
 
-/* Where the block's window begins: so that the greatest number of its first tile is just below its end. */
-__device__ u32 choose_window(const tile *t, u64 count, SHARED u32 *cell) {
+/* Where the block's window begins: so that the greatest number of its first tile is just below its end, or, of a longer window, a
+ * quarter of that below it. */
+__device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
 #if defined(FLOATING)
     u32 most = 0;
     UNROLL
     for (u32 k = 0; k < TILE; k++) {
         const term own = term_of(t->e[k]);
-        if (t->group[k] < (u32)count && !own.special && own.position > most) most = own.position;
+        if (t->group[k] - c->first < c->count && !own.special && own.position > most)
+            most = own.position;
     }
     cell[threadIdx.x] = most;
     __syncthreads();
@@ -265,64 +331,98 @@ __device__ u32 choose_window(const tile *t, u64 count, SHARED u32 *cell) {
     }
     most = cell[0];
     __syncthreads();
-    return most > BELOW ? most - BELOW : 0;
+    if (c->digits > DIGITS) most += c->below / 4;
+    if (most > POSITION_MOST) most = POSITION_MOST;
+    return most > c->below ? most - c->below : 0;
 #else
     return 0;
 #endif
 }
 
-KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
-           const groups_plan plan) {
-    __shared__ u32 cell[GROUPS_CELLS];
-    const u32 count = (u32)plan.count, cells = count * plan.copies;
-    const u32 copy = threadIdx.x % plan.copies;
-    const u64 step = (u64)gridDim.x * (BLOCK * TILE);
-    u64 first = (u64)blockIdx.x * (BLOCK * TILE) + threadIdx.x;
+/* Adds what does not fit of the thread's tile from element `first` on to the records. It is read again, one by one, as the loop that
+ * calls this is to keep its registers. */
+INLINED void add_outside(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
+                         GLOBAL u64 *work, const groups_plan *p, const cells *c, u64 first) {
+    UNROLL_NOT
+    for (u32 k = 0; k < TILE; k++) {
+        const u64 i = first + k * BLOCK;
+        if (i >= p->n || (p->masked && !mask[p->mask + (i64)i])) continue;
+        const element e = x[p->x + (i64)i];
+        const u32 group = load_group(ids, p->ids, i);
+        if (group - c->first < c->count && is_outside(e, c)) add_element(work, p, group, e, 0);
+    }
+}
+
+/* Adds the block's tiles from element `first` on, `step` apart; `next` is the first. */
+INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
+                       GLOBAL u64 *work, const groups_plan *p, const cells *c, u64 first, u64 step,
+                       tile next, SHARED u32 *cell, u32 longer, u32 sliced) {
+    const u32 copy = threadIdx.x % c->copies;
     u32 added = 0;
-    tile next; /* on its way while another is added */
-    load_tile(x, ids, mask, work, &plan, first, &next);
-    const u32 window = choose_window(&next, plan.count, cell);
-    for (u32 i = threadIdx.x; i < GROUPS_CELLS; i += BLOCK)
-        cell[i] = 0;
-    __syncthreads();
-    for (u64 base = first - threadIdx.x; base < plan.n; base += step) {
-        const tile t = next;
+    for (u64 base = first - threadIdx.x; base < p->n; base += step) {
+        const tile t = next; /* on its way while another is added */
         u32 any = 0;
         first += step;
-        if (base + step < plan.n) load_tile(x, ids, mask, work, &plan, first, &next);
+        if (base + step < p->n) load_tile(x, ids, mask, work, p, first, &next);
         UNROLL
         for (u32 k = 0; k < TILE; k++) {
-            u32 outside;
-            const u32 wanted = t.group[k] < count;
-            const u64 value = in_window(t.e[k], window, wanted, &outside);
-            SHARED u32 *at = cell + ((wanted ? t.group[k] : 0) * plan.copies + copy) * CELL_STEP;
-            any |= outside;
-            /* Of most elements the lowest digit is 0. Others are seldom, and a test costs more than an addition of nothing. */
-            if (digit_of(value, 0)) atomicAdd(at, digit_of(value, 0));
-            UNROLL
-            for (u32 d = 1; d < DIGITS; d++)
-                atomicAdd(at + d * PLANE(cells), digit_of(value, d));
+            const u32 group = t.group[k] - c->first, wanted = group < c->count;
+            if (wanted || !sliced)
+                any |= add_cells(cell + ((wanted ? group : 0) * c->copies + copy) * c->step, t.e[k],
+                                 c, wanted, longer);
         }
-        if (plan.counted) UNROLL
+        if (p->counted) UNROLL
         for (u32 k = 0; k < TILE; k++)
-            if (t.group[k] < count)
-                atomicAdd(cell + DIGITS * cells + t.group[k] * plan.copies + copy, 1u);
-        if (any) UNROLL
-        for (u32 k = 0; k < TILE; k++) {
-            u32 outside;
-            in_window(t.e[k], window, 1, &outside);
-            if (outside && t.group[k] < count) add_element(work, &plan, t.group[k], t.e[k], 0);
-        }
+            if (t.group[k] - c->first < c->count)
+                atomicAdd(cell + counts_of(c) + (t.group[k] - c->first) * c->copies + copy, 1u);
+        if (any) add_outside(x, ids, mask, work, p, c, base + threadIdx.x);
         added += BLOCK * TILE;
-        if (added + BLOCK * TILE > CARRY * plan.copies && base + step < plan.n) {
+        if (added + BLOCK * TILE > CARRY * c->copies && base + step < p->n) {
             __syncthreads();
-            carry_cells(cell, work, &plan, window);
+            carry_cells(cell, work, p, c);
             __syncthreads();
             added = 0;
         }
     }
+}
+
+/* The block's slice and share: every so manieth block has the same slice; `sliced`: there are others. */
+INLINED void fold_share(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
+                        GLOBAL u64 *work, const groups_plan *p, SHARED u32 *cell, u32 longer,
+                        u32 sliced) {
+    const u64 step = (u64)(gridDim.x / p->slices) * (BLOCK * TILE);
+    const u64 first = (u64)(blockIdx.x / p->slices) * (BLOCK * TILE) + threadIdx.x;
+    cells c = cells_of(p, blockIdx.x % p->slices);
+    tile next;
+    load_tile(x, ids, mask, work, p, first, &next);
+    c.window = choose_window(&next, &c, cell);
+#if IS_FLOAT
+    if (c.below > POSITION_MOST - c.window) c.below = POSITION_MOST - c.window; /* no infinities */
+#endif
+    for (u32 i = threadIdx.x; i < GROUPS_CELLS; i += BLOCK)
+        cell[i] = 0;
     __syncthreads();
-    deliver_cells(cell, work, &plan, window);
+    add_tiles(x, ids, mask, work, p, &c, first, step, next, cell, longer, sliced);
+    __syncthreads();
+    deliver_cells(cell, work, p, &c);
+}
+
+KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
+           const groups_plan plan) {
+    __shared__ u32 cell[GROUPS_CELLS];
+    fold_share(x, ids, mask, work, &plan, cell, 0, 0);
+}
+
+KERNEL fewer(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
+             const groups_plan plan) {
+    __shared__ u32 cell[GROUPS_CELLS];
+    fold_share(x, ids, mask, work, &plan, cell, 1, 0);
+}
+
+KERNEL slices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
+              GLOBAL u64 *work, const groups_plan plan) {
+    __shared__ u32 cell[GROUPS_CELLS];
+    fold_share(x, ids, mask, work, &plan, cell, 0, 1);
 }
 
 /* ---- From records to values --------------------------------------------------------------------------- */
@@ -425,7 +525,7 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
         const u32 rest = digits_pair(digit, top, negative, &sum);
         const u64 n = plan.counted ? record[COUNTED * plan.count] : 1;
         sum.seen = special & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
-        if (top >= 0 || (special & (MINUS_ZERO | PAIR_MIXED)) != MINUS_ZERO)
+        if (top >= 0 || sum.seen != 0 || (special & (MINUS_ZERO | PAIR_MIXED)) != MINUS_ZERO)
             sum.seen |= PAIR_MIXED;
         else
             leave_row(work, plan.left, i);

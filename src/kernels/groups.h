@@ -10,10 +10,11 @@
 #define GROUPS_VALUES 4     /* at most */
 #define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
 
-/* Words of a group's record, but for two, and cells of one copy, but for one (groups.cu). */
+/* Words of a group's record, but for two, and cells of one copy, but for one, at least and at most (groups.cu). */
 #define GROUPS_RECORD(is_float, bits)                                                              \
     ((is_float) ? ((bits) == 64 ? 68u : 36u) : (bits) == 64 ? 3u : 1u)
 #define GROUPS_DIGITS(is_float, bits) ((bits) == 64 ? 4u : (is_float) ? 3u : 2u)
+#define GROUPS_DIGITS_MOST(bits)      ((bits) == 64 ? 132u : 18u)
 
 typedef struct groups_plan {
     u64 n, count; /* elements, and groups: fewer than 2^31 */
@@ -24,10 +25,14 @@ typedef struct groups_plan {
     u64 left; /* the word of the work where a bit for each group says whether it is for `zeros` */
     u64 records;             /* the word of the work where the groups' records begin */
     u32 values, first_value; /* how many; which of the problem's the first is */
+    u32 several;             /* of the caller's problem's values; here may be one of them */
     u32 ids;                 /* their type */
     u32 masked, skip_outside;
     u32 counted; /* elements are counted, too, for means */
     u32 copies;  /* of a group's cells in shared memory, a power of two; lanes share them out */
+    u32 digits;  /* of such a copy */
+    u32 slices;  /* how many blocks share the groups out, ... */
+    u32 each;    /* ... so many to each */
     u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
 } groups_plan;
 

@@ -1082,33 +1082,105 @@ KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u6
     }
 }
 
-/* Where rows begin in the order: starts[i] is the first place that belongs to row i or a later one. Without an order
- * the ids themselves never fall, or it is said which of them does. */
+/* ---- Where rows begin --------------------------------------------------------------------------------- */
+
+#define LOOKS 4u  /* packs of 16 bytes of ids of a thread that are on their way at once */
+#define APART 64u /* every APART-th start is searched for */
+
+/* The first place in the order, or, without one, the first element, whose number or id is not below `wanted`. */
+__device__ u64 place_of(const GLOBAL u8 *ids, const GLOBAL u64 *work, const parts_plan *p, u64 n,
+                        u64 wanted) {
+    u64 low = 0, high = n;
+    while (low < high) {
+        const u64 middle = low + (high - low) / 2;
+        u64 nth = p->order ? work[p->order + middle] : middle;
+        if (p->cut == PARTS_GROUPS) nth = id_of(ids, p, nth);
+        if (nth < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Ids a and b of elements i - 1 and i, where the first has none before it and one more than the last is the count: where rows a + 1 to b
+ * begin, as far as the next multiple of APART; or which id falls, or is outside. */
+__device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u64 a, u64 b) {
+    if (i < p->n && (b >= p->rows.count || (i > 0 && b < a)))
+        note_least(&work[PARTS_BAD], i);
+    else
+        for (u64 row = i > 0 ? a + 1 : 0; row % APART != 0 && row <= b; row++)
+            write_word(&work[to + row], i); /* twice, where ids fall */
+}
+
+/* Looks at the ids of whole packs, each beside the one before it, and returns how many that are. */
+#define LOOK_AT_PACKS(type)                                                                        \
+    if ((size_t)ids % 16 == 0) {                                                                   \
+        typedef union pack_of_ids {                                                                \
+            uint4 all;                                                                             \
+            type id[16 / sizeof(type)];                                                            \
+        } pack_of_ids;                                                                             \
+        const u32 each = 16 / sizeof(type);                                                        \
+        const u64 packs = n / each, step = (u64)gridDim.x * (BLOCK * LOOKS);                       \
+        for (u64 j = (u64)blockIdx.x * (BLOCK * LOOKS) + threadIdx.x; j < packs; j += step) {      \
+            pack_of_ids pack[LOOKS];                                                               \
+            type before[LOOKS];                                                                    \
+            UNROLL                                                                                 \
+            for (u32 k = 0; k < LOOKS; k++) {                                                      \
+                const u64 at = j + k * BLOCK < packs ? j + k * BLOCK : j;                          \
+                pack[k].all = ((const GLOBAL pack_of_ids *)ids)[at].all;                           \
+                before[k] = ((const GLOBAL type *)ids)[at > 0 ? at * each - 1 : 0];                \
+            }                                                                                      \
+            UNROLL                                                                                 \
+            for (u32 k = 0; k < LOOKS; k++) {                                                      \
+                const u64 at = j + k * BLOCK < packs ? j + k * BLOCK : j;                          \
+                type differs = (type)(pack[k].id[0] ^ before[k]);                                  \
+                UNROLL                                                                             \
+                for (u32 e = 1; e < each; e++)                                                     \
+                    differs |= (type)(pack[k].id[e] ^ pack[k].id[e - 1]);                          \
+                if (differs == 0 && at > 0) continue; /* most */                                   \
+                for (u32 e = 0; e < each; e++)                                                     \
+                    look_at(work, to, p, at *each + e,                                             \
+                            (u64)(i64)(e > 0 ? pack[k].id[e - 1] : before[k]),                     \
+                            (u64)(i64)pack[k].id[e]);                                              \
+            }                                                                                      \
+        }                                                                                          \
+        looked = packs * each;                                                                     \
+    }
+
+/* Where rows begin if ids never fall; or it is said which of them does, or is outside. A thread that finds ids a < b beside each
+ * other knows where rows a + 1 to b begin, and says it of those before the next multiple of APART; who has that multiple, of
+ * those behind it. So no thread says more than APART, however many rows are empty. */
+__device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, const parts_plan *p) {
+    const u64 n = p->n, count = p->rows.count, thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
+    u64 looked = 0;
+    for (u64 row = thread * APART; row <= count; row += (u64)gridDim.x * BLOCK * APART) {
+        const u64 at = place_of(ids, work, p, n, row), id = at < n ? id_of(ids, p, at) : count;
+        for (u64 i = row; i < row + APART && i <= id && i <= count; i++)
+            write_word(&work[to + i], at);
+    }
+    if (p->ids == I32) {
+        LOOK_AT_PACKS(i32)
+    } else if (p->ids == I64 || p->ids == U64) {
+        LOOK_AT_PACKS(i64)
+    }
+    for (u64 i = looked + thread; i <= n; i += (u64)gridDim.x * BLOCK)
+        look_at(work, to, p, i, i > 0 ? id_of(ids, p, i - 1) : 0, i < n ? id_of(ids, p, i) : count);
+}
+
+/* Where rows begin in the order: starts[i] is the first place that belongs to row i or a later one. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
               const parts_plan plan) {
     wait_for_earlier();
+    if (!plan.order && plan.cut == PARTS_GROUPS) {
+        sorted_starts(ids, work, to, &plan);
+        return;
+    }
     const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
-    const u64 step = (u64)gridDim.x * BLOCK, first = (u64)blockIdx.x * BLOCK + threadIdx.x;
-    for (u64 i = first; i <= plan.rows.count; i += step) {
-        const u64 wanted = plan.cut == PARTS_GROUPS ? i : row_start(offsets, plan.rows, i);
-        u64 low = 0, high = n;
-        while (low < high) {
-            const u64 middle = low + (high - low) / 2;
-            u64 nth = plan.order ? work[plan.order + middle] : middle;
-            if (plan.cut == PARTS_GROUPS) nth = id_of(ids, &plan, nth);
-            if (nth < wanted)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        work[to + i] = low;
-    }
-    if (plan.order || plan.cut != PARTS_GROUPS) return;
-    for (u64 i = first; i < n; i += step) {
-        const u64 id = id_of(ids, &plan, i);
-        if (id >= plan.rows.count || (i > 0 && id < id_of(ids, &plan, i - 1)))
-            note_least(&work[PARTS_BAD], i);
-    }
+    for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
+         i += (u64)gridDim.x * BLOCK)
+        work[to + i] = place_of(ids, work, &plan, n,
+                                plan.cut == PARTS_GROUPS ? i : row_start(offsets, plan.rows, i));
 }
 
 /* Copies elements side by side, in their order, to the byte `to` of the work: for the canonical tree. */

@@ -384,6 +384,28 @@ def test_unordered_groups(device):
              f"{problem.op} of {n} {kind} {problem.type} by {groups} ids")
 
 
+def test_groups_of_zeros_and_specials(device):
+    """Groups with no number but zeros: -0 if all are, and what infinities and NaNs make of them."""
+    groups = [[-0.0, -0.0], [-0.0, 0.0], [-0.0, np.inf], [np.inf, -0.0, -np.inf], [np.nan, -0.0], [0.0], [-0.0, -np.inf, -np.inf], [5.0, -0.0]]
+    x, ids = np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(g) for g in groups])
+    for type in ("f16", "f64"):
+        same(lambda d: t.reduce_groups(t.Problem("sum", type, out="f32"), x.astype(t.DTYPE[type]), ids, 9, None, None, d), device, type)
+    both = t.Problem("argmax", "i16", also=["max"])
+    same(lambda d: t.reduce_groups(both, np.array([8], np.int16), np.array([1]), 2, None, None, d), device, "an index of none, among others")
+
+
+def test_sorted_ids_far_apart(device):
+    """Sorted ids with long runs of empty groups between them, before and behind; of every length of an id."""
+    rng = np.random.default_rng(SEED)
+    far = 150 if is_slow(device) else 5000
+    for type, most in ((np.int8, 127), (np.int16, far), (np.int32, far), (np.uint32, far), (np.int64, far)):
+        for n in (2, 300) if is_slow(device) else (1, 2, 65, 5003):
+            ids = np.sort(rng.choice(rng.integers(0, most, 20), n)).astype(type)
+            x = elements("f32", n, rng)
+            same(lambda d: t.reduce_groups(t.Problem("sum", "f32"), x, ids, most + 70, None, None, d, is_sorted=True), device,
+                 f"by {n} sorted {type}")
+
+
 def test_hostile_ids(device):
     n = 3000
     x, ids = np.ones(n), np.zeros(n, np.int64)
