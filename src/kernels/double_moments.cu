@@ -62,7 +62,9 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u64 square_limbs[LIMB_WORDS];
     __shared__ u32 lane_sums[LANE_SUMS];
-    __shared__ u32 notes[NOTES + 1]; /* and how many threads' first tiles do not fit */
+    __shared__ u32 notes[NOTES];
+    __shared__ u32 noted[NOTES];  /* the numbers of those groups */
+    __shared__ u32 unfit, groups; /* threads whose first tile does not fit; groups noted */
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
 
@@ -77,8 +79,9 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     clear_limbs(limbs);
     clear_limbs(square_limbs);
     clear_lane_sums(lane_sums);
-    for (u32 i = threadIdx.x; i < NOTES + 1; i += BLOCK)
+    for (u32 i = threadIdx.x; i < NOTES; i += BLOCK)
         notes[i] = 0;
+    if (threadIdx.x == 0) unfit = groups = 0;
 
     input t, next; /* the next one is on its way while another is added */
     t.squares = next.squares = 1;
@@ -88,37 +91,38 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     const window w = block_window(first > last ? first : last, warps, exchange);
 
     if (tiles > 0 && !(w.sigma != 0 && extract_chains(&next.x, w, squares, elements)))
-        atomicAdd(&notes[NOTES], 1u);
+        atomicAdd(&unfit, 1u);
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
         elements[k] = squares[k] = 0;
     __syncthreads();
-    const u32 tries = notes[NOTES] <= BLOCK / 2;
-    u32 mixed = 0, noted = !tries;
+    const u32 tries = unfit <= BLOCK / 2;
+    u32 mixed = 0;
     if (tries) {
         UNROLL_NOT
         for (u32 i = 0; i < tiles; i++) {
             t = next;
             if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
             if (!mixed) mixed = any_not_minus_zero(&t);
-            if (!extract_chains(&t.x, w, squares, elements)) {
-                atomicExch(&notes[i / each], 1u);
-                noted = 1;
-            }
+            if (!extract_chains(&t.x, w, squares, elements)) atomicExch(&notes[i / each], 1u);
         }
     }
     finish(elements, elements_exponent(w.exponent), limbs, warps, exchange);
     finish(squares, w.exponent, square_limbs, warps, exchange);
 
-    if (noted) atomicAdd(&notes[NOTES], 1u);
     __syncthreads();
-    if (UNIFORM(!tries || notes[NOTES] > 0)) {
+    for (u32 i = threadIdx.x; i < NOTES; i += BLOCK)
+        if (!tries || notes[i]) noted[atomicAdd(&groups, 1u)] = i;
+    __syncthreads();
+    const u32 again = groups * each;
+    if (UNIFORM(again > 0)) {
         u64 nothing[WORDS];
         u32 added = 0;
         adder a = adder_with(w);
         UNROLL_NOT
-        for (u32 i = 0; i < tiles; i++) {
-            if (tries && !notes[i / each]) continue;
+        for (u32 k = 0; k < again; k++) {
+            const u32 i = noted[k / each] * each + k % each;
+            if (i >= tiles) continue;
             load_any(&t, x, y, s, i);
             if (!mixed) mixed = any_not_minus_zero(&t);
             if (tries && extract_chains(&t.x, w, nothing, nothing)) continue;
@@ -130,8 +134,9 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
         clear_lane_sums(lane_sums);
         __syncthreads();
         UNROLL_NOT
-        for (u32 i = 0; i < tiles; i++) {
-            if (tries && !notes[i / each]) continue;
+        for (u32 k = 0; k < again; k++) {
+            const u32 i = noted[k / each] * each + k % each;
+            if (i >= tiles) continue;
             load_any(&t, x, y, s, i);
             if (tries && extract_chains(&t.x, w, nothing, nothing)) continue;
             add_unfitting(&t, &a, nothing, square_limbs, lane_sums);
