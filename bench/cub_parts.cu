@@ -3,8 +3,8 @@
  *
  * `make bench-gpu-parts` builds it against libtally and runs it, for f32 and f64, 2^28 elements in rows of 4 ... 2^27, as
  * segments of the same lengths and of skewed ones, columns, and by random and sorted ids: exact sums and greatest
- * elements; of rows also fast sums, means, both ends, indices, variances and 2-norms; and exact sums of segments of uniform and
- * log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
+ * elements; of rows also fast sums, means, both ends, indices, variances and 2-norms, sums of i32, and sums of odd lengths; and
+ * exact sums of segments of uniform and log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
  * DeviceReduce::ReduceByKey; it has nothing for columns and random ids. All is in the device's memory. Times are medians
  * of 5 between two events, of what takes long one, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
  * written: elements, offsets or ids, and results. `read` is a plain read of the elements, and `of roof` our rate by that.
@@ -112,10 +112,11 @@ static double seconds_on_stream(const std::function<void()> &run) {
 template <typename item>
 static void line(const std::string &name, tally_op op, const tally_shape &shape, item *x,
                  size_t results, double bytes, item *ours, item *theirs,
-                 const std::function<void()> &cub, bool fast = false) {
+                 const std::function<void()> &cub, bool fast = false,
+                 tally_type type = sizeof(item) == 4 ? TALLY_F32 : TALLY_F64) {
     tally_problem problem = {};
     problem.op = op;
-    problem.type = sizeof(item) == 4 ? TALLY_F32 : TALLY_F64;
+    problem.type = type;
     problem.fast = fast;
     tally_shaped_call call = {};
     void *out[2] = {ours, ours + results}, *work, *outcome = room<tally_outcome>(1);
@@ -211,6 +212,26 @@ static void axis(const std::string &name, tally_op op, item *x, size_t rows, siz
     cudaFree(ours);
 }
 
+/* Sums of rows of i32, whose results are i64, and of odd lengths, which lie askew. */
+template <typename item> static void other_rows(item *x, size_t n, int power) {
+    for (int length = 2; length < power && sizeof(item) == 4; length += 4) {
+        const size_t columns = (size_t)1 << length, rows = n >> length;
+        const size_t extent[2] = {rows, columns};
+        item *ours = room<item>(8 / sizeof(item) * rows);
+        tally_shape shape = {};
+        shape.cut = TALLY_AXES;
+        shape.dims = 2;
+        shape.length = extent;
+        shape.axes = 2;
+        line<item>("sum of i32, rows of 2^" + std::to_string(length), TALLY_SUM, shape, x, rows,
+                   (double)n * sizeof(item) + 8.0 * (double)rows, ours, nullptr, nullptr, false,
+                   TALLY_I32);
+        cudaFree(ours);
+    }
+    for (size_t columns : {3, 5, 7, 17, 33, 65, 1001})
+        axis("sum, rows of " + std::to_string(columns), TALLY_SUM, x, n / columns, columns, 1);
+}
+
 /* Rows of 4, 64, 1024 ... elements. */
 template <typename item>
 static void all_rows(const std::string &what, tally_op op, item *x, int power, bool fast = false) {
@@ -285,6 +306,7 @@ template <typename item> static void all(int power, const char *type) {
     all_rows("mean", TALLY_MEAN, x, power);
     all_rows("min and max", TALLY_MINMAX, x, power);
     all_rows("argmax", TALLY_ARGMAX, x, power);
+    other_rows(x, n, power);
     all_rows("variance", TALLY_VAR, x, power);
     all_rows("2-norm", TALLY_NORM2, x, power);
     for (int length = 2; length < power; length += 8)

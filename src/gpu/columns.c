@@ -336,4 +336,4 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find_kernels(queue, &l);
 }
 
-const struct strategy columns_strategy = {takes, words, prepare, enqueue, false};
+const struct strategy columns_strategy = {takes, words, prepare, enqueue, false, NULL};

@@ -272,4 +272,4 @@ static tally_status enqueue(struct parts_run *run) {
     return status;
 }
 
-const struct strategy groups_strategy = {takes, words, prepare, enqueue, true};
+const struct strategy groups_strategy = {takes, words, prepare, enqueue, true, NULL};

@@ -329,7 +329,8 @@ static tally_status find_rows(struct run *r) {
     struct parts_plan *plan = &r->plan;
     const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
     tally_status s = TALLY_OK;
-    if (c->s->cut == TALLY_SEGMENTS) {
+    if (c->s->cut == TALLY_SEGMENTS &&
+        !(l->strategy && l->strategy->checks && l->strategy->checks(c->s))) {
         const struct gpu_argument checking[] = {PIECE(c->offsets), PIECE(c->work), VALUE(*plan)};
         s = launch(r, CHECK, grid, checking, 3);
     }
@@ -468,7 +469,7 @@ static tally_status enqueue_quick(struct parts_run *run) {
                               queue->block, taking, 6);
 }
 
-static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, false};
+static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, false, NULL};
 
 /* The first that takes a problem and a shape does it. */
 static const struct strategy *const strategies[] = {

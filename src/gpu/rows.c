@@ -117,6 +117,11 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
 }
 
+/* Whether a warp takes many rows at a time, and looks at their offsets. */
+static bool are_short(const struct shaped *s) {
+    return elements_of(s) / s->results * type_size(s->p->type) <= SHORT_BYTES;
+}
+
 /* Warps that a device runs at once. */
 static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
@@ -206,12 +211,9 @@ static tally_status enqueue(struct parts_run *run) {
     plan->edges = run->own;
     const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
                                              PIECE(c->out), VALUE(*plan)};
-    const uint64_t mean = elements_of(c->s) / c->s->results;
     tally_status s = find(queue, c->s->p, &kernels);
     if (s == TALLY_OK)
-        s = queue->api->launch(queue->gpu,
-                               mean * type_size(c->s->p->type) <= SHORT_BYTES ? kernels->shorts
-                                                                              : kernels->rows,
+        s = queue->api->launch(queue->gpu, are_short(c->s) ? kernels->shorts : kernels->rows,
                                blocks_for(queue, plan->pieces * WARP), queue->block, arguments, 5);
     if (s == TALLY_OK && has_cuts(queue, c->s))
         s = queue->api->launch(queue->gpu, kernels->join, blocks_for(queue, plan->pieces),
@@ -219,4 +221,4 @@ static tally_status enqueue(struct parts_run *run) {
     return s;
 }
 
-const struct strategy rows_strategy = {takes, words, prepare, enqueue, false};
+const struct strategy rows_strategy = {takes, words, prepare, enqueue, false, are_short};

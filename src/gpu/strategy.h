@@ -34,6 +34,8 @@ struct strategy {
     tally_status (*enqueue)(struct parts_run *run);
     bool
         unordered; /* groups: it wants no order, and does all of them itself, in words that are 0 before it */
+    /* Segments: whether it finds the first wrong offset itself; NULL: it does not. */
+    bool (*checks)(const struct shaped *s);
 };
 
 /* Blocks for `blocks` equal pieces of work, as many as the device has at once at most. */

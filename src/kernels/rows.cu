@@ -4,14 +4,18 @@
  * elements and of squares, of which norms and variances are made; the least and the greatest element, or with INDEXED
  * the index of one of them.
  *
- * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier, and use no shared memory:
- * what they load goes straight to registers. Of a row that pieces cut, each leaves its state on an edge; `join` merges these.
+ * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier. Of a row that pieces cut, each
+ * leaves its state on an edge; `join` merges these. Offsets of short segments are checked by the warp that uses them: what it has not
+ * found to lie inside, and not to fall, it does not go by; every offset is some warp's, whatever the others are.
  *
  * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes has a row, as long as the piece's mean row asks for, and its
  * lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once. What lanes know they merge by shuffles, of as
  * many steps as the team is wide. The warp takes WARP rows a time, one after the other in each team, so that each lane has one
- * row's state in the end: all results are worked out, and written, at once. Short rows, of which a team has all in registers, have a
- * loop of their own; a lane then takes several rows of a pack or two. A row that is far longer than others is for the whole warp.
+ * row's state in the end: all results are worked out, and written, at once. A row that is far longer than others is for the whole warp.
+ *
+ * Short rows. Their elements, wherever they begin and end, come as whole packs by copies to the warp's stage in shared memory
+ * (copies.h), as many rows as fit there, all on their way at once; what begins askew in memory costs nothing there. A lane then has a
+ * row by itself, or two or four lanes have one, and rows of one pack are taken several at a time.
  *
  * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the
  * smallest exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest
@@ -40,6 +44,8 @@
 #include "lower.h"
 
 #include "doubles.h"
+
+#include "copies.h"
 
 BEGINS_EARLY
 
@@ -92,6 +98,10 @@ enum {
 #define JOINED      4u           /* edges that a thread of `join` loads at once */
 #define PART_MOST   (1u << 31)   /* elements of a piece (rows.c) */
 #define NOWHERE     (~0u)
+#define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
+#define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
+#define STAGE_PACKS (STAGES * LOADS * WARP) /* of the warp's stage */
+#define STAGE_BYTES (16 * STAGE_PACKS)
 
 typedef union pack {
     uint4 all;
@@ -634,6 +644,18 @@ PURE u64 index_of(const parts_plan *p, u64 at, u64 start) {
 __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                           u64 n, state s) {
     u32 lost = 0;
+    /* What most are, without a loop. */
+#if defined(TYPE_F32) && defined(KIND_FLOATS) && !defined(HAS_SQUARES)
+    if (VALUE_OP(p, 0) != MEAN && s.w[1] == 0 && s.tag == 0) {
+        put(out, p, 0, row, lower_state(p, s, n, 0, &lost));
+        return;
+    }
+#elif defined(KIND_ENDS)
+    if (p->lower.values == 1) {
+        put(out, p, 0, row, lower_state(p, s, n, 0, &lost));
+        return;
+    }
+#endif
     UNROLL_NOT
     for (u32 v = 0; v < p->lower.values; v++) {
         u64 bits = lower_state(p, s, n, v, &lost);
@@ -907,147 +929,257 @@ __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
     if (lost) leave_row(work, p->left, row);
 }
 
-/* Where `count` rows begin, as element numbers, and how long they are, of which `row` is the first and the others are WARP apart;
- * from `end` on they are empty. All loads are on their way at once. No row in a piece has 2^32 elements. */
-INLINED void row_bounds(const GLOBAL u8 *offsets, part_rows r, u64 row, u64 end, u32 count, u64 *s,
-                        u32 *n) {
-    offsets += r.offsets;
-    if (r.kind == 0) {
-        UNROLL
-        for (u32 i = 0; i < count; i++) {
-            s[i] = (row + i * WARP) * r.each;
-            n[i] = row + i * WARP < end ? (u32)r.each : 0;
-        }
-    } else if (r.kind == 4) {
-        i32 from[LOADS], to[LOADS];
-        UNROLL
-        for (u32 i = 0; i < count; i++) {
-            const u64 at = row + i * WARP < end ? row + i * WARP : end - 1;
-            from[i] = ((const GLOBAL i32 *)offsets)[at];
-            to[i] = ((const GLOBAL i32 *)offsets)[at + 1];
-        }
-        UNROLL
-        for (u32 i = 0; i < count; i++) {
-            s[i] = (u64)(i64)from[i];
-            n[i] = row + i * WARP < end ? (u32)(to[i] - from[i]) : 0;
-        }
-    } else {
-        u64 from[LOADS], to[LOADS];
-        UNROLL
-        for (u32 i = 0; i < count; i++) {
-            const u64 at = row + i * WARP < end ? row + i * WARP : end - 1;
-            from[i] = ((const GLOBAL u64 *)offsets)[at];
-            to[i] = ((const GLOBAL u64 *)offsets)[at + 1];
-        }
-        UNROLL
-        for (u32 i = 0; i < count; i++) {
-            s[i] = from[i];
-            n[i] = row + i * WARP < end ? (u32)(to[i] - from[i]) : 0;
-        }
-    }
+/* Whether row `row` may be looked at: it begins at s and ends at e. If an offset is wrong, notes which is the first. */
+__device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, u64 e) {
+    if (s <= e && e <= p->n) return 1;
+    note_least(&work[PARTS_BAD], s > p->n ? row : row + 1);
+    return 0;
 }
 
-/* Rows each of which lies in `loads` packs of each lane of a team of 2^t; either that is one lane, which takes `several` of rows
- * [row, end), WARP apart, or all is for one row a time, of WARP rows. Returns how many rows were done: none if there is one that
- * does not lie so, or a sum that needs all errors. *wide as in add_part(). */
-INLINED u32 put_short_rows(place at, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
-                           const parts_plan *p, u64 row, u64 end, u32 several, u32 loads, u32 t,
-                           u32 *wide) {
-    u64 s[LOADS];
-    u32 n[LOADS];
-    state done[LOADS];
-    const u32 lane = threadIdx.x % WARP, of_team = several > 1 ? 0 : lane & ((1u << t) - 1);
-    const u32 step = several > 1 ? PACK : (u32)PACK << t, c = of_team * PACK;
-    u32 fits = 1, plain = 1;
-#if defined(KIND_SHORT)
-    if (*wide == WIDE_ALL) return 0;
-#endif
-    const u64 own = row + row_of_lane(several > 1 ? 0 : t);
-    row_bounds(offsets, p->rows, own, end, several, s, n);
-    UNROLL
-    for (u32 i = 0; i < several; i++) {
-        s[i] += at.skew;
-        fits &= (u32)s[i] % PACK + n[i] <= loads * step;
-        plain &= (u32)s[i] % PACK == 0 && n[i] == loads * step;
-        done[i] = neutral_state();
-    }
-    if (warp_votes(!fits) != 0) return 0;
-    plain = warp_votes(!plain) == 0;
-    UNROLL_NOT
-    for (u32 g = 0; g >> t == 0 && row + (g << (WARP_LOG - t)) < end; g++) {
-        pack l[LOADS];
-        u64 own_s = 0;
-        u32 own_n = 0;
-        state now[LOADS];
-#if defined(KIND_SHORT)
-        u32 sure = 1;
-#endif
-        if (several == 1) {
-            own_s = __shfl_sync(FULL_WARP, s[0], lane - of_team + g);
-            own_n = __shfl_sync(FULL_WARP, n[0], lane - of_team + g);
+/* ---- Short rows ------------------------------------------------------------------------------------------------- */
+
+/* How rows of so many elements are staged: so many at a time, by teams of 2^t lanes; none: not at all. */
+typedef struct staging {
+    u32 rows, t;
+} staging;
+
+PURE staging staging_for(u64 mean, u32 has_offsets) {
+    staging how = {0, 0};
+    const u32 width = sizeof(element), row = (u32)mean * width + (has_offsets ? 4 : 0);
+    if (mean * width * 2 > STAGE_BYTES) return how;
+    const u32 fit = (STAGE_BYTES - 64) / (row > 0 ? row : 1);
+    while (how.t < WARP_LOG && (WARP >> how.t > fit + fit / 2 || mean > ADDED << how.t))
+        how.t++;
+    const u32 team = WARP >> how.t, most = (STAGE_STEPS - 1) * WARP;
+    how.rows = fit < team ? fit : fit / team * team;
+    if (how.rows > most) how.rows = most;
+    return how;
+}
+
+/* Copies elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them lies. All
+ * of the warp call it. */
+INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
+    const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
+    const u64 first = from - skew;
+    const u32 packs = (skew + n + PACK - 1) / PACK;
+    const GLOBAL uint4 *x = (const GLOBAL uint4 *)(at.x + first);
+    if (first >= at.skew && first + (u64)packs * PACK <= at.end) {
+        for (u32 i = lane; i < packs; i += WARP)
+            begin_copy((SHARED u8 *)(stage + i), x + i, 16);
+    } else {
+        UNROLL_NOT
+        for (u32 i = lane; i < packs; i += WARP) {
+            const u64 o = first + (u64)i * PACK;
+            if (o >= at.skew && o + PACK <= at.end)
+                begin_copy((SHARED u8 *)(stage + i), x + i, 16);
+            else
+                stage[i] = load_edge(at.x + o, o < at.skew ? at.skew : 0,
+                                     at.end - o < PACK ? (u32)(at.end - o) : PACK, 0)
+                               .all;
         }
-#define SPAN(i) (several > 1 ? span_of(at, s[i], n[i]) : span_of(at, own_s, own_n))
-        if (plain) {
-            UNROLL
-            for (u32 i = 0; i < several; i++) {
-                const span r = SPAN(i);
-                load_packs(l + i * loads, loads, step, &r, c);
+    }
+    end_copies();
+    wait_for_copies(0);
+}
+
+/* What is known of the lane's part of a row of n elements in the stage, from x on, of which it is the place `of_team` in a team of
+ * 2^t; `start` is the number of the first element. All of the warp call it; `in_packs`: all their rows are made of whole packs.
+ * *wide as in add_part(). */
+INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
+                         u32 *wide) {
+    const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
+    /* Neighbouring rows begin with other packs, which lie in other banks; not where the first of equals counts. */
+#if defined(KIND_INDEX)
+    const u32 turn = 0, round = ~0u;
+#else
+    const u32 is_round = packs > 1 && (packs & (packs - 1)) == 0;
+    const u32 spread = packs >= 8 ? lane - of_team : packs == 4 ? lane / 2 : lane / 4;
+    const u32 turn = is_round && (t == 0 || packs >= 8) ? spread : 0;
+    const u32 round = is_round ? packs - 1 : ~0u;
+#endif
+    state got = neutral_state();
+    if (*wide == WIDE_NOT) {
+        known k;
+        if (in_packs) {
+            begin(&k, of_team < packs ? of_team * PACK : NOWHERE);
+            for (u32 i = of_team; i < packs; i += 1u << t) {
+                const u32 o = (i + turn) & round;
+                pack w;
+                w.all = ((const SHARED uint4 *)x)[o];
+                UNROLL
+                for (u32 j = 0; j < PACK; j++)
+                    add(&k, w.e[j], o * PACK + j, 1);
             }
         } else {
-            UNROLL
-            for (u32 i = 0; i < several; i++) {
-                const span r = SPAN(i);
-                load_some(l + i * loads, loads, step, &r, c);
-            }
+            begin(&k, of_team < n ? of_team : NOWHERE);
+            for (u32 i = of_team; i < n; i += 1u << t)
+                add(&k, x[i], i, 1);
         }
-        if (*wide == WIDE_NOT) {
-            UNROLL
-            for (u32 i = 0; i < several; i++) {
-                const span r = SPAN(i);
-                known k;
-                begin_at(&k, &r, c);
-                if (plain)
-                    add_packs(&k, l + i * loads, loads, step, c);
-                else
-                    add_some(&k, l + i * loads, loads, step, &r, c);
-                now[i] = finish(&k, (u64)(r.x - at.x) - at.skew);
+        got = finish(&k, start);
 #if defined(KIND_SHORT)
-                sure &= is_sure(&k);
+        if (warp_votes(!is_sure(&k)) != 0) *wide = WIDE_NOT + 1;
 #endif
-            }
-#if defined(KIND_SHORT)
-            if (warp_votes(!sure) != 0) *wide = WIDE_NOT + 1;
-#endif
-        }
+    }
 #if defined(KEEPS_ERRORS)
-        if (*wide == WIDE_PLAINLY) {
-            sure = 1;
-            UNROLL
-            for (u32 i = 0; i < several; i++) {
-                const span r = SPAN(i);
-                known k;
-                begin(&k, 0);
-                add_kept_packs(&k, l + i * loads, loads, step, &r, c);
-                now[i] = finish(&k, 0);
-                sure &= is_kept(&k);
+    if (*wide == WIDE_PLAINLY) {
+        known k;
+        begin(&k, 0);
+        if (in_packs) {
+            for (u32 i = of_team; i < packs; i += 1u << t) {
+                pack w;
+                w.all = ((const SHARED uint4 *)x)[(i + turn) & round];
+                UNROLL
+                for (u32 j = 0; j < PACK; j++)
+                    add_kept(&k, w.e[j], 1);
             }
-            if (warp_votes(!sure) != 0) *wide = WIDE_ALL;
+        } else {
+            for (u32 i = of_team; i < n; i += 1u << t)
+                add_kept(&k, x[i], 1);
         }
+        got = finish(&k, start);
+        if (warp_votes(!is_kept(&k)) != 0) *wide = WIDE_ALL;
+    }
 #endif
 #if defined(KIND_SHORT)
-        if (*wide == WIDE_ALL) return 0;
+    if (*wide == WIDE_ALL) {
+        got = neutral_state();
+        UNROLL_NOT
+        for (u32 i = of_team; i < n; i += 1u << t)
+            add_wide((double)widen(x[i]), &got);
+    }
 #endif
-        if (several == 1) now[0] = merge_team(now[0], t);
+    return got;
+}
+
+/* Rows [row, row + count), each of which is one pack of the stage: a lane has LOADS of them at once. Returns how many were done
+ * before sums needed more errors than were kept. */
+INLINED u32 put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
+                      const parts_plan *p, u64 row, u32 count, u64 base, u32 *wide) {
+    const u32 lane = threadIdx.x % WARP;
+    UNROLL_NOT
+    for (u32 from = 0; from < count; from += LOADS * WARP) {
+        state now[LOADS];
+#if defined(KIND_SHORT)
+        u32 fits = 1;
+#endif
         UNROLL
-        for (u32 i = 0; i < several; i++)
-            if (of_team == g) done[i] = now[i];
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane, o = r < count ? r : 0;
+            pack w;
+            known k;
+            w.all = stage[o];
+            begin(&k, 0);
+            UNROLL
+            for (u32 j = 0; j < PACK; j++)
+                add(&k, w.e[j], j, 1);
+            now[i] = finish(&k, base + o * PACK);
+#if defined(KIND_SHORT)
+            fits &= is_sure(&k);
+#endif
+        }
+#if defined(KIND_SHORT)
+        if (warp_votes(!fits) != 0) {
+            *wide = WIDE_NOT + 1;
+            return from;
+        }
+#endif
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane;
+            if (r < count) put_state(work, out, p, row + r, base + r * PACK, PACK, now[i]);
+        }
     }
-    UNROLL
-    for (u32 i = 0; i < several; i++) {
-        const u64 r = own + i * WARP;
-        if (r < end) put_row(work, out, p, r, s[i] - at.skew, n[i], done[i]);
+    return count;
+}
+
+/* Does rows of [row, end) by way of the warp's stage, as many as find room there, and returns how many these were. All of the warp call
+ * it. *wide as in add_part(). */
+INLINED u32 put_staged_rows(SHARED uint4 *stage, staging how, place at, const GLOBAL u8 *offsets,
+                            GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 end,
+                            u32 *wide) {
+    const u32 lane = threadIdx.x % WARP, t = how.t, team = WARP >> t;
+    const u32 of_team = lane & ((1u << t) - 1);
+    const u32 each = p->rows.kind == 0 ? (u32)p->rows.each : 0;
+    SHARED u32 *starts = (SHARED u32 *)stage;
+    u32 count = end - row < how.rows ? (u32)(end - row) : how.rows, n = 0, are_packs = each == PACK;
+    u64 base;
+    if (p->rows.kind == 0) {
+        base = row * p->rows.each;
+        n = count * each;
+    } else {
+        u64 o[STAGE_STEPS];
+        const u32 packs = (count + 1 + 3) / 4, all = count;
+        const u32 most = (STAGE_PACKS - packs - 1) * PACK;
+        UNROLL
+        for (u32 j = 0; j < STAGE_STEPS; j++) {
+            const u32 i = j * WARP + lane;
+            o[j] = row_start(offsets, p->rows, row + (i <= all ? i : all));
+        }
+        base = __shfl_sync(FULL_WARP, o[0], 0);
+        if (base > p->n) return 0;
+        UNROLL
+        for (u32 j = 0; j < STAGE_STEPS; j++) {
+            const u32 i = j * WARP + lane;
+            const u64 into = o[j] - base;
+            if (i <= all) starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
+        }
+        meet_warp();
+        are_packs = 1;
+        UNROLL_NOT
+        for (u32 i = 0; i < all && count == all; i += WARP) {
+            const u32 own = i + lane < all ? i + lane : all - 1;
+            const u32 from = starts[own], to = starts[own + 1];
+            const u32 votes = warp_votes(to > most || to - from > ADDED << t || to > p->n - base);
+            if (votes != 0) count = i + lowest_bit(votes);
+            are_packs &= warp_votes(to - from != PACK) == 0;
+        }
+        if (count == 0) {
+            meet_warp();
+            return 0;
+        }
+        n = starts[count];
+        stage += packs;
     }
-    return several * WARP;
+    stage_elements(stage, at, base + at.skew, n);
+    meet_warp();
+    const u32 skew = (u32)((base + at.skew) % PACK);
+    const SHARED element *x = (const SHARED element *)stage + skew;
+    if (are_packs && skew == 0 && *wide == WIDE_NOT) {
+        const u32 done = put_packs(stage, work, out, p, row, count, base, wide);
+        if (done > 0) {
+            meet_warp();
+            return done;
+        }
+    }
+    state kept = neutral_state();
+    u32 kept_at = 0, kept_n = 0;
+    UNROLL_NOT
+    for (u32 g = 0; g * team < count; g++) {
+        const u32 r = g * team + (lane >> t), is_there = r < count;
+        u32 s = 0, length = 0, in_packs = each % PACK == 0 && skew == 0;
+        if (is_there) {
+            s = each > 0 ? r * each : starts[r];
+            length = each > 0 ? each : starts[r + 1] - s;
+        }
+        if (each == 0) in_packs = warp_votes(((skew + s) | length) % PACK) == 0;
+        if (t == 0) { /* known to the compiler here */
+            const state now = add_staged(x + s, length, 0, in_packs, base + s, wide);
+            if (is_there) put_row(work, out, p, row + r, base + s, length, now);
+            continue;
+        }
+        const state now = merge_team(add_staged(x + s, length, t, in_packs, base + s, wide), t);
+        if (of_team == (g & ((1u << t) - 1))) {
+            kept = now;
+            kept_at = s;
+            kept_n = length;
+        }
+        if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < count) continue;
+        const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
+        if (own < count && of_team <= (g & ((1u << t) - 1)))
+            put_row(work, out, p, row + own, base + kept_at, kept_n, kept);
+    }
+    meet_warp();
+    return count;
 }
 
 /* ---- Pieces --------------------------------------------------------------------------------------------------------- */
@@ -1075,7 +1207,8 @@ PURE void narrow(search *s, u32 votes) {
     s->high = s->low + s->step < s->high ? s->low + s->step : s->high;
 }
 
-/* Finds the first row of the piece and that of the next one, at the same time; all lanes of the warp call it. */
+/* Finds the first row of the piece and that of the next one, at the same time; all lanes of the warp call it. Where offsets are
+ * wrong it is some row, and the same for both who look for it. */
 __device__ void find_both(const GLOBAL u8 *offsets, part_rows r, search *a, search *b) {
     const u64 origin = row_start(offsets, r, 0);
     UNROLL_NOT
@@ -1096,15 +1229,16 @@ __device__ bound bound_of(const search *s, const GLOBAL u8 *offsets, part_rows r
     return b;
 }
 
-/* The bounds of a piece. */
-__device__ void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piece, bound *from,
-                            bound *until) {
+/* The bounds of a piece; `checks`: offsets may be wrong. */
+INLINED void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piece, u32 checks,
+                         bound *from, bound *until) {
     const u64 rows = p->rows.count, weight = p->rows.each + PARTS_ROW_END;
     search a = {piece * p->piece, 0, rows, 0}, b = {(piece + 1) * p->piece, 0, rows, 0};
     if (p->rows.kind == 0) {
         a.low = a.u / weight;
         b.low = b.u / weight < rows ? b.u / weight : rows - 1;
     } else {
+        if (checks && piece == 0) a.high = 1;
         find_both(offsets, p->rows, &a, &b);
     }
     *from = bound_of(&a, offsets, p->rows);
@@ -1147,26 +1281,31 @@ PURE u32 team_for(u64 mean) {
     return t;
 }
 
-/* How short rows are: of the ways that put_short_rows() has, which one takes those of so many elements; SHORT_WAYS: none does. */
-#define SHORT_WAYS (3 + TEAM_LOG)
-PURE u32 way_for(u64 mean) {
-    u32 way = 0;
-    while (way < SHORT_WAYS && mean > (u64)PACK << way)
-        way++;
-    return way;
-}
-
 /* What a warp does next. */
 enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
 
 /* A warp's piece; `shorts`: its rows are mostly short. */
 INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
-                          GLOBAL u8 *out, const parts_plan *p, u32 shorts) {
+                          GLOBAL u8 *out, const parts_plan *p, SHARED uint4 *stage, u32 shorts) {
     const u32 lane = threadIdx.x % WARP;
     const u64 piece = (u64)blockIdx.x * WARPS + threadIdx.x / WARP;
-    if (!may_begin(work, p) || piece >= p->pieces) return;
+    const u32 checks = shorts && p->cut == PARTS_SEGMENTS;
+    if ((!checks && !may_begin(work, p)) || piece >= p->pieces) return;
     bound from, until;
-    find_bounds(offsets, p, piece, &from, &until);
+    find_bounds(offsets, p, piece, checks, &from, &until);
+    if (checks) {
+        const u64 last = until.row < p->rows.count ? until.row : until.row - 1;
+        const u64 own = lane == 0 ? from.row : last;
+        const u64 s = row_start(offsets, p->rows, own), e = row_start(offsets, p->rows, own + 1);
+        if (warp_votes(!(s <= e && e <= p->n)) != 0) {
+            for (u64 r = from.row + lane; r <= last; r += WARP)
+                is_inside(work, p, r, row_start(offsets, p->rows, r),
+                          row_start(offsets, p->rows, r + 1));
+            is_inside(work, p, own, s, e);
+            return;
+        }
+        if (from.row > last) return;
+    }
 
     place at;
     const GLOBAL element *first = (const GLOBAL element *)x + p->x;
@@ -1183,11 +1322,12 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         end += !is_cut;
     }
     if (lane == 0) OWN_EDGE[2 * EDGED] = is_cut ? until.row + 1 : 0;
-    u32 mean_team = 0, way = SHORT_WAYS, is_more = 0;
+    u32 mean_team = 0;
+    staging how = {0, 0};
     if (row < end) {
         const u64 mean = (row_start(offsets, p->rows, end) - next + (end - row) - 1) / (end - row);
         mean_team = team_for(mean);
-        if (shorts) way = way_for(mean);
+        if (shorts) how = staging_for(mean, p->rows.kind != 0);
     }
 
     u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
@@ -1202,25 +1342,19 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         u32 n, t = WARP_LOG;
         if (job == SHORT) {
             u32 count = 0;
-            if (shorts && way == 0)
-                count = put_short_rows(at, offsets, work, out, p, row, end, LOADS, 1, 0, &wide);
-            else if (shorts && way == 1)
-                count = put_short_rows(at, offsets, work, out, p, row, end, LOADS / 2, 2, 0, &wide);
-            else if (shorts && way < SHORT_WAYS)
-                count =
-                    put_short_rows(at, offsets, work, out, p, row, end, 1, LOADS, way - 2, &wide);
+            if (shorts && how.rows > 0)
+                count = put_staged_rows(stage, how, at, offsets, work, out, p, row, end, &wide);
             if (count > 0) {
                 row += count;
                 job = row < end ? SHORT : NOTHING;
                 continue;
             }
-            if (!is_more && way < SHORT_WAYS &&
-                wide < WIDE_ALL) { /* rows may begin anywhere in a pack */
-                is_more = 1;
-                way++;
-                continue;
-            }
-            row_bounds(offsets, p->rows, row + row_of_lane(mean_team), end, 1, &mine, &length);
+            const u64 own = row + row_of_lane(mean_team);
+            mine = row_start(offsets, p->rows, own < end ? own : end);
+            const u64 behind = row_start(offsets, p->rows, own < end ? own + 1 : end);
+            length = (u32)(behind - mine);
+            if (checks && warp_votes(own < end && !is_inside(work, p, own, mine, behind)) != 0)
+                return;
             kept = neutral_state();
             job = GROUP;
             g = 0;
@@ -1244,6 +1378,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         } else if (job == HEAD) {
             s = from.at;
             n = (u32)((next < until.at ? next : until.at) - s);
+            if (checks && until.at < s) n = 0;
         } else {
             s = row_start(offsets, p->rows, until.row);
             n = (u32)(until.at - s);
@@ -1273,14 +1408,15 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
 KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
             const parts_plan plan) {
     wait_for_earlier();
-    reduce_piece(x, offsets, work, out, &plan, 0);
+    reduce_piece(x, offsets, work, out, &plan, 0, 0);
 }
 
 /* The same where rows are mostly short: what these need registers for would slow others down. */
 KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                   const parts_plan plan) {
+    __shared__ uint4 stage[WARPS * STAGE_PACKS];
     wait_for_earlier();
-    reduce_piece(x, offsets, work, out, &plan, 1);
+    reduce_piece(x, offsets, work, out, &plan, stage + threadIdx.x / WARP * STAGE_PACKS, 1);
 }
 
 /* The state of row `row`, which piece `piece` begins and piece `last` ends: a part of it, of every `step`th piece from `at` on. */

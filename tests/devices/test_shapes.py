@@ -325,6 +325,27 @@ def test_hostile_offsets(offsets, line, device):
             assert all((o.view(np.uint8) == 0xA5).all() for o in failed.value.out)
 
 
+def test_first_wrong_offset(device):
+    """Of several wrong offsets among many the first is named, and none is gone by: short and long segments, on pieces of their own."""
+    rng, py = np.random.default_rng(SEED), random.Random(SEED)
+    for i in range(3 if is_slow(device) else 24):
+        n = py.choice([900, 20000])
+        offsets = side_by_side(n, py, rng).astype(py.choice([np.int32, np.int64]))
+        for _ in range(py.choice([1, 1, 2, 40])):
+            k = py.randrange(len(offsets))
+            offsets[k] = py.choice([-1, n + 1, 2**31 - 1, -2**31, int(offsets[k]) + n // 2, py.randrange(n), int(offsets[0]) - 2 * k])
+        before = np.concatenate([[0], offsets[:-1]])
+        wrong = np.flatnonzero((offsets < before) | (offsets < 0) | (offsets > n))
+        problem = t.Problem(*py.choice([("sum", "f32"), ("max", "i32"), ("argmin", "f64"), ("var", "f32")]))
+        x = np.ones(n, t.DTYPE[problem.type])
+        if len(wrong) == 0:
+            t.reduce_segments(t.Problem("sum", "f32"), np.ones(n, np.float32), offsets, device=device)
+            continue
+        with pytest.raises(t.Failed) as failed:
+            t.reduce_segments(problem, x, offsets, device=device)
+        assert failed.value.status == "EINVAL" and f"offset {wrong[0]} " in failed.value.line, (i, wrong[:5], failed.value.line)
+
+
 def test_absent_results(device):
     same(lambda d: t.reduce_segments(t.Problem("argmin", "i32"), np.arange(9, dtype=np.int32), np.array([0, 3, 3, 9]),
                                      device=d), device, "argmin")
