@@ -1001,17 +1001,31 @@ static void fold_sorted(struct across *a, struct hand *h, const size_t *start, s
         if (length[i] * a->element >= LONG_BYTES) mark(a, place->row + i);
 }
 
+/* Folds and lowers segments of one short length, and says so; or does nothing. */
+static int fold_even(struct across *a, struct hand *h, const struct place *place) {
+    const struct shaped *s = a->s;
+    const size_t count = place->width, size = type_size(s->offsets_type);
+    const size_t first = (size_t)offset_at(s->offsets, s->offsets_type, place->row);
+    const size_t n = (size_t)offset_at(s->offsets, s->offsets_type, place->row + count) - first;
+    const size_t each = n / count;
+    if (each == 0 || each > TURNED_BEST || n != each * count ||
+        !a->k->even[size]((const char *)s->offsets + place->row * size, count, each))
+        return 0;
+    add_equal(a, h, s->x + first * a->element, each, count);
+    for (size_t i = 0; i < count && a->divides; i++)
+        h->value[3][i] = (double)each;
+    lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
+    return 1;
+}
+
 /* Segments [place->row, place->row + place->width). */
 static void fold_segments(struct across *a, struct hand *h, struct place *place) {
     size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1];
     const size_t count = place->width;
+    if (fold_even(a, h, place)) return;
     memset(start + count + 1, 0, COLUMN_STEP * sizeof *start);
     read_offsets(a->s, place->row, count + 1, start);
-    const size_t n = start[count] - start[0], each = n / count;
-    const int equal = each > 0 && each <= TURNED_BEST && n == each * count &&
-                      start[1] - start[0] == each &&
-                      start[count / 2] - start[0] == count / 2 * each;
-    if (equal || !add_running(a, h, start, count)) {
+    if (!add_running(a, h, start, count)) {
         fold_sorted(a, h, start, count, place);
         return;
     }

@@ -854,6 +854,17 @@ GATHER(8, loose_u64)
 FALLS(4, int32_t)
 FALLS(8, int64_t)
 
+#define EVEN(bytes, type)                                                                          \
+    static int CONCAT(even_##bytes, TALLY_ISA)(const void *offsets, size_t n, size_t each) {       \
+        const type *o = offsets;                                                                   \
+        type wrong = 0;                                                                            \
+        for (size_t i = 0; i < n; i++)                                                             \
+            wrong |= (o[i + 1] - o[i]) ^ (type)each;                                               \
+        return wrong == 0;                                                                         \
+    }
+EVEN(4, uint32_t)
+EVEN(8, uint64_t)
+
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
 /* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
@@ -920,21 +931,28 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
             memcpy(bits + i, &value, sizeof value);
         } else {
             const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
+            double from[2][LANES(double)];
+            int64_t same[LANES(double)];
+            memcpy(from[0], &x, sizeof x);
+            memcpy(from[1], &y, sizeof y);
             for (size_t k = 0; k < LANES(double); k++) {
-                const tally_value v = round_double(type, x[k]);
+                const tally_value v = round_double(type, from[0][k]),
+                                  w = round_double(type, from[1][k]);
                 bits[i + k] = v.as.f16;
-                certain[k] =
-                    0 - (int64_t)(round_double(type, y[k]).as.f16 == v.as.f16 && x[k] - x[k] == 0);
+                same[k] = 0 - (int64_t)(w.as.f16 == v.as.f16 && from[0][k] - from[0][k] == 0);
             }
+            certain = VECTOR_LOAD(vi64, same);
         }
-        for (size_t k = 0; k < LANES(double) && i + LANES(double) > count; k++)
-            if (i + k >= count) certain[k] = -1;
-        all &= certain;
-        if (!any_set((vu64)~certain))
+        if (i + LANES(double) > count || any_set((vu64)~certain)) {
+            int64_t lanes[LANES(double)];
+            memcpy(lanes, &certain, sizeof lanes);
+            for (size_t k = 0; k < LANES(double); k++) {
+                if (i + k >= count) lanes[k] = -1;
+                ok[i + k] = (unsigned char)lanes[k];
+            }
+            all &= VECTOR_LOAD(vi64, lanes);
+        } else
             memset(ok + i, 1, LANES(double));
-        else
-            for (size_t k = 0; k < LANES(double); k++)
-                ok[i + k] = (unsigned char)certain[k];
     }
     return !any_set((vu64)~all);
 }
@@ -1230,6 +1248,7 @@ const struct column_kernels ISA_NAME(column_kernels) = {
     .segments = {FLOATS(SEGMENTS)},
     .unkey = ISA_NAME(unkey),
     .falls = {[4] = ISA_NAME(falls_4), [8] = ISA_NAME(falls_8)},
+    .even = {[4] = ISA_NAME(even_4), [8] = ISA_NAME(even_8)},
     .transpose = {[1] = ISA_NAME(transpose_1),
                   [2] = ISA_NAME(transpose_2),
                   [4] = ISA_NAME(transpose_4),

@@ -81,6 +81,8 @@ struct column_kernels {
                   const struct key_bits *how, uint64_t *bits);
     /* Whether one of o[1..n), signed integers of that many bytes, is less than the one before it. */
     int (*falls[9])(const void *o, size_t n);
+    /* Whether o[0..n], integers of that many bytes, are `each` apart. */
+    int (*even[9])(const void *o, size_t n, size_t each);
     /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
      * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
      * their first element where `again`, else with `fill`. There is room for eight rows, or sixteen of 4 bytes,

@@ -227,6 +227,18 @@ def test_variances_of_large_means(type, shape, axes, device):
         axes_case(problem, x, axes, device)
 
 
+@pytest.mark.parametrize("shape,axes", [((64, 300), [0]), ((300, 64), [1]), ((2000, 3), [1]), ((5000, 3), [0])])
+@pytest.mark.parametrize("type", ["f64", "f32"])
+def test_variances_of_all_bits(type, shape, axes, device):
+    """Elements next to 1 of as many bits as fit, so that neither sums of their squares in pairs of doubles nor, of f32, the
+    square of their sum in one is exact, by just as much as decides how some variances are rounded."""
+    rng = np.random.default_rng(SEED)
+    digits = {"f64": 52, "f32": 23}[type]
+    x = (1 + rng.integers(0, 4096, shape) * 2.0**-digits).astype(t.DTYPE[type])
+    for problem in (t.Problem("var", type, ddof=1), t.Problem("std", type)):
+        axes_case(problem, x, axes, device)
+
+
 def test_numpy_semantics(device):
     """The same numbers as NumPy's, where those are exact."""
     rng = np.random.default_rng(SEED)
