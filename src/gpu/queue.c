@@ -98,12 +98,19 @@ static bool is_tree(const struct recipe *r) {
     return r->parts == PART_BIT(PART_TREE);
 }
 
+/* Whether exact sums of one tile have a kernel of their own there: sum.cu. */
+static bool has_alone(const struct queue *queue) {
+    return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
+}
+
 static tally_status find_kernels(struct queue *queue, const struct problem *p,
                                  const struct recipe *r, struct kernels *out) {
     struct gpu_program *program = NULL;
     tally_status s = recipe_build(queue->api, queue->gpu, queue->block, p, r, &program);
     if (s == TALLY_OK)
         s = queue->api->kernel(queue->gpu, program, is_tree(r) ? "leaves" : "reduce", &out->first);
+    if (s == TALLY_OK && recipe_has_alone(r) && has_alone(queue))
+        s = queue->api->kernel(queue->gpu, program, "alone", &out->second);
     if (s == TALLY_OK && is_tree(r))
         s = queue->api->kernel(queue->gpu, program, "nodes", &out->second);
     if (s == TALLY_OK && is_tree(r))
@@ -283,8 +290,9 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                                              VALUE(place), VALUE(request), PIECE(result)};
     tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
-    return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, r, n), queue->block,
-                              arguments, 9);
+    const bool alone = (request & REQUEST_ALONE) && recipe_has_alone(r);
+    return queue->api->launch(queue->gpu, alone ? k.second : k.first, grid_for(queue, p, r, n),
+                              queue->block, arguments, 9);
 }
 
 /* Leaves, and subtrees of 2^level of them, to `values`, from node number *at on; *at becomes the number of the
@@ -400,7 +408,8 @@ tally_status queue_leaves(struct queue *queue, const struct problem *p, struct g
 /* Whether one block reduces n elements and meets no other. */
 static bool is_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
                      uint64_t n) {
-    return queue->facts->has_uniform_branches && grid_for(queue, p, r, n) == 1;
+    if (recipe_has_limbs(r) && n > tile_elements(queue, type_size(p->type))) return false;
+    return has_alone(queue) && grid_for(queue, p, r, n) == 1;
 }
 
 /* Puts the launches for the only value of a problem under way. Its head, in `heads`, is 0, and is again afterwards; a

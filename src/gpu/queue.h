@@ -45,7 +45,7 @@ struct layout {
 #define COLUMNS_FOLDS 7  /* columns.c */
 #define GROUPS_FOLDS  7  /* groups.c */
 
-struct kernels { /* of a recipe: `reduce`, or `leaves` and `nodes` */
+struct kernels { /* of a recipe: `reduce` and perhaps `alone`, or `leaves` and `nodes` */
     struct gpu_kernel *first, *second;
     struct gpu_kernel *part_leaves, *part_nodes; /* and those of rows (parts.h) */
 };

@@ -90,6 +90,10 @@ int recipe_has_limbs(const struct recipe *r) {
     return !(r->types & INTEGERS) && (r->parts & (SUM | SQUARES | PRODUCTS | MAGNITUDES)) != 0;
 }
 
+int recipe_has_alone(const struct recipe *r) {
+    return recipe_has_limbs(r) && r->parts != (SUM | SQUARES);
+}
+
 int recipe_has_products(const struct recipe *r, const struct problem *p) {
     return recipe_has_limbs(r) && (p->type != TALLY_F16 || r->parts & SQUARES) &&
            (r->parts & (SQUARES | PRODUCTS)) != 0;

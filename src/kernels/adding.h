@@ -117,6 +117,7 @@ typedef struct adder {
         window; /* sigma is 0 while none is worth trying; the totals are of this exponent still */
     u32 unfit;  /* how many tiles in a row did not fit a window ... */
     u32 next;   /* ... and the number of the tile behind them */
+    u32 deep;   /* a tile needed all of a window's levels */
 #if HAS_LANE_SUMS
     u32 tiles; /* how many it added to its lane's sum since it emptied that */
 #endif
@@ -130,6 +131,7 @@ PURE adder adder_with(window w) {
     a.window = w;
     a.unfit = 0;
     a.next = 0;
+    a.deep = 0;
 #if HAS_LANE_SUMS
     a.tiles = 0;
 #endif
@@ -256,10 +258,17 @@ INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SH
     add_unfitting(&t, a, record, limbs, lane_sums);
 }
 
-/* The thread's tile of this number, which rises by one. */
+/* The thread's tile of this number, which rises by one. Where two levels of three are enough for most tiles, these are tried
+ * first, until once they were not. */
 INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                       SHARED u32 *lane_sums) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
+#if HAS_TOP_LEVELS
+    if (!a->deep && a->window.sigma != 0) {
+        if (extract_top(t, a->window, record)) return;
+        a->deep = 1;
+    }
+#endif
     if (a->window.sigma == 0 || !extract(t, a->window, record))
         add_again(t, a, number, record, limbs, lane_sums);
 }
@@ -276,7 +285,7 @@ PURE raw wanted(const input *t) {
 #endif
 }
 
-/* The largest of what the block's threads say, for all of them. `warps`: a word a warp. */
+/* The largest of what the block's threads say, for all of them. `warps`: half a word a warp. */
 INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
@@ -288,12 +297,17 @@ INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
         seen = other > seen ? other : seen;
     }
 #endif
-    if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = seen;
+    SHARED u32 *known = (SHARED u32 *)warps;
+    if (threadIdx.x % WARP == 0) known[threadIdx.x / WARP] = (u32)seen;
     __syncthreads();
-    for (u32 k = 0; k < WARPS; k++)
-        seen = k == 0 || warps[k] > seen ? warps[k] : seen;
-#endif
+    most = known[0];
+    UNROLL
+    for (u32 k = 1; k < WARPS; k++)
+        most = known[k] > most ? known[k] : most;
+    return most;
+#else
     return (u32)seen;
+#endif
 }
 
 /* The block's window: for the largest of what its threads want, of which the upper 32 bits are enough. */

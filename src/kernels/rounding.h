@@ -34,27 +34,24 @@ PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sti
     const u64 sign = negative ? float_sign(f) : 0;
     if (top == 0) return 0;
 
-    /* The number lies in [2^e, 2^(e+1)). Its last kept bit weighs 2^(e - mantissa), but never less
-     * than the format's smallest subnormal. */
+    /* The number lies in [2^e, 2^(e+1)). Its last kept bit weighs 2^last = 2^(e - mantissa), but never less than the
+     * format's smallest subnormal. Below half of that it is 0. */
     const i32 e = exponent + 63, smallest = 1 - f.bias - f.mantissa;
     const i32 last = e - f.mantissa < smallest ? smallest : e - f.mantissa;
-    const i32 drop = last - exponent; /* bits of top below the last kept one: >= 63 - 52 = 11 */
-    u64 kept = 0, next = 0, below = top;
-    if (drop < 64) {
-        kept = top >> drop;
-        next = top >> (drop - 1) & 1;
-        below = top & (((u64)1 << (drop - 1)) - 1);
-    } else if (drop == 64) {
-        next = top >> 63;
-        below = top << 1;
-    }
-    if (next && (below != 0 || sticky || (kept & 1))) kept++;
+    if (e > f.bias) return float_infinity_bits(f, negative);
+    if (e < smallest - 1) return sign;
+
+    /* top loses so many bits, 11 to 64, of which the highest weighs half of the last kept one. Half of that, less one
+     * unit or for an odd kept part just half, is added, and what then is above those bits is kept. What `sticky` stands for is less
+     * than a unit, and so is a unit that is not there already. */
+    const i32 drop = last - exponent;
+    const u64 whole = top | sticky, kept = whole >> (drop - 1) >> 1;
+    const u64 more = whole + (((u64)1 << (drop - 1)) - 1) + (kept & 1);
+    u64 bits = (more >> (drop - 1) >> 1) + ((u64)(more < whole) << (64 - drop));
 
     /* A subnormal's kept bits are its encoding; a normal's implicit bit counts one into the exponent
-     * field. A carry out of the mantissa rightly raises the exponent in both. */
-    u64 bits = kept;
+     * field. A carry out of the mantissa rightly raises the exponent in both, up to that of infinity. */
     if (e >= 1 - f.bias) bits += (u64)(e + f.bias - 1) << f.mantissa;
-    if (e > f.bias || bits >= float_infinity_bits(f, 0)) return float_infinity_bits(f, negative);
     return sign | bits;
 }
 

@@ -6,7 +6,7 @@
  * of the whole array, so that their totals are simply added up, by atomic additions to a few words. Each of these words
  * counts the additions as well: the one that finds all others counted knows the word's total at once, and nothing has to be
  * written, waited for and read again. The last block rounds. A block whose first tiles do not fit that window has
- * one of its own, and its totals go to its superaccumulator. What has gone to superaccumulators meets limb by limb in the
+ * one of its own, and its totals go to its superaccumulator. An array of one tile has a kernel of its own, `alone`. What has gone to superaccumulators meets limb by limb in the
  * launch's head; so does everything where no value is asked for (request.h).
  *
  * The head: [0] is not used; [1 + i] limb i of the total; behind the limbs how many terms were NaN, +infinity and
@@ -57,7 +57,7 @@ PURE u32 piece_of(const u64 *totals, u32 i) {
 #endif
     const u32 bits = shift == 0   ? (u32)low
                      : shift < 32 ? (u32)low >> shift | (u32)high << (32 - shift) % 32
-                                  : (u32)(high >> shift % 32);
+                                  : (u32)(high >> (shift - 32));
     return IS_HIGHEST(i) ? bits : bits & ((1u << PIECE_BITS) - 1);
 }
 
@@ -113,60 +113,92 @@ PURE i64 number_of_word(u32 w, u32 i) {
 
 /* ---- From pieces to the value ------------------------------------------------------------------- */
 
-/* The total of all elements as digits that are worth 32 bits each, of the last level's unit.
+/* The total of all elements as an integer of TOTAL_WORDS words, in units of the last level.
  *
- * Bounds. Each word holds less than 2^47 in magnitude: grids are such that threads and 2^24 for each make no more (queue.c), and
- * highest pieces of fewer than 2^TERMS_MOST elements are below 2^(TERMS_MOST + 3), and one more for each thread. */
-#define DIGITS (((LEVELS - 1) * LEVELS_APART + PIECE_BITS * (CUTS - 1) + 48 + 31) / 32)
+ * Bounds. Each piece holds less than 2^47 in magnitude: grids are such that threads and 2^24 for each make no more (queue.c), and
+ * highest pieces of fewer than 2^TERMS_MOST elements are below 2^(TERMS_MOST + 3), and one more for each thread. A level of floats
+ * has a total below 2^62, and with what the level below it carries below 2^63. */
+#define TOTAL_BITS (LEVELS * LEVELS_APART) /* a level's digit has LEVELS_APART bits */
+#define MANY_BITS                                                                                  \
+    (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)     /* above these, with the sign, at most, ... */
+#define FEW_BITS    (17 + MANTISSA - LEVELS_APART) /* ... and where there is one block */
+#define TOTAL_WORDS ((TOTAL_BITS + MANY_BITS + 63) / 64)
+#define PIECE_MASK  (((u64)1 << PIECE_BITS) - 1)
+#define LEVEL_MASK  (((u64)1 << LEVELS_APART) - 1)
 
-/* The pieces' total for a window as the nearest float. */
-__device__ u64 round_pieces(const SHARED u64 *total, i32 window_exponent, float_format f) {
+/* The total of level k and what has been carried there. Returns its lowest LEVELS_APART bits; *carry is what is above them. */
+INLINED u64 level_digit(const SHARED u64 *total, u32 k, i64 *carry) {
+    const SHARED u64 *piece = total + k * CUTS;
+#if TERM_F64
+    const i64 a = (i64)piece[0] + *carry;
+    const i64 b = (i64)piece[1] + (a >> PIECE_BITS), c = (i64)piece[2] + (b >> PIECE_BITS);
+    const u64 low = ((u64)a & PIECE_MASK) | ((u64)b & PIECE_MASK) << PIECE_BITS;
+#if LEVELS_APART >= 2 * PIECE_BITS
+    *carry = c >> (LEVELS_APART - 2 * PIECE_BITS);
+#else
+    *carry = (i64)((u64)c << (2 * PIECE_BITS - LEVELS_APART) | low >> LEVELS_APART);
+#endif
+    if (CUTS > 3) *carry += (i64)(piece[CUTS - 1] << (3 * PIECE_BITS - LEVELS_APART));
+    return (low | (u64)c << (2 * PIECE_BITS)) & LEVEL_MASK;
+#else
+    u64 sum = (u64)*carry;
+    UNROLL
+    for (u32 i = 0; i < CUTS; i++)
+        sum += piece[i] << (i * PIECE_BITS);
+    *carry = (i64)sum >> LEVELS_APART;
+    return sum & LEVEL_MASK;
+#endif
+}
+
+/* The pieces' total for a window as the nearest float, where it has so many bits above the first level's, with the sign. */
+INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_above,
+                         float_format f) {
+    const u32 words = (TOTAL_BITS + bits_above + 63) / 64;
     i32 exponent = level_exponent(window_exponent, LEVELS - 1);
-    u64 digit[DIGITS];
-    u64 carry = 0, one;
+    u64 part[TOTAL_WORDS];
+    i64 carry = 0;
     UNROLL
-    for (u32 k = 0; k < DIGITS; k++)
-        digit[k] = 0;
+    for (u32 w = 0; w < words; w++)
+        part[w] = 0;
     UNROLL
-    for (u32 k = 0; k < PIECES; k++) {
-        const u32 at = (u32)piece_exponent(-level_exponent(0, LEVELS - 1), k), i = at / 32,
-                  shift = at % 32;
-        const i64 above = (i64)total[k] >> (32 - shift); /* floor */
-        digit[i] += total[k] << shift & 0xffffffffu;
-        if (i + 1 < DIGITS) digit[i + 1] += (u64)above & 0xffffffffu;
-        if (i + 2 < DIGITS) digit[i + 2] += (u64)(above >> 32);
+    for (u32 k = LEVELS; k-- > 0;) {
+        const u32 at = (LEVELS - 1 - k) * LEVELS_APART, w = at / 64, shift = at % 64;
+        const u64 digit = level_digit(total, k, &carry);
+        part[w] |= digit << shift;
+        if (shift + LEVELS_APART > 64) part[w + 1] |= digit >> (64 - shift) % 64;
+    }
+    part[TOTAL_BITS / 64] |= (u64)carry << TOTAL_BITS % 64;
+    UNROLL
+    for (u32 w = TOTAL_BITS / 64 + 1; w < words; w++) {
+        part[w] = (u64)(carry >> (64 - TOTAL_BITS % 64));
+        carry >>= 63; /* the sign */
+    }
+    const u64 negative = part[words - 1] >> 63;
+    u64 one = negative;
+    UNROLL
+    for (u32 w = 0; w < words; w++) { /* the magnitude */
+        part[w] = (part[w] ^ (0 - negative)) + one;
+        one = one && part[w] == 0;
     }
     UNROLL
-    for (u32 k = 0; k < DIGITS; k++) {
-        digit[k] += carry;
-        carry = (u64)((i64)digit[k] >> 32); /* floor */
-    }
-    const u32 negative = (u32)digit[DIGITS - 1] >> 31;
-    one = negative;
-    UNROLL
-    for (u32 k = 0; k < DIGITS; k++) { /* the magnitude */
-        const u64 d = (u64)(negative ? ~(u32)digit[k] : (u32)digit[k]) + one;
-        digit[k] = d & 0xffffffffu;
-        one = d >> 32;
-    }
-    UNROLL
-    for (u32 i = 1; i < DIGITS; i++) /* the leading digit comes to the top */
-        if (digit[DIGITS - 1] == 0) {
+    for (u32 i = 1; i < words; i++) /* the leading word comes to the top */
+        if (part[words - 1] == 0) {
             UNROLL
-            for (u32 k = DIGITS - 1; k > 0; k--)
-                digit[k] = digit[k - 1];
-            digit[0] = 0;
-            exponent -= 32;
+            for (u32 w = words - 1; w > 0; w--)
+                part[w] = part[w - 1];
+            part[0] = 0;
+            exponent -= 64;
         }
-    if (digit[DIGITS - 1] == 0) return 0;
-    const u32 shift = leading_zeros((u32)digit[DIGITS - 1]);
-    const u64 two = digit[DIGITS - 1] << 32 | digit[DIGITS - 2], rest = digit[DIGITS - 3] << shift;
-    u32 sticky = (u32)rest != 0;
+    const u64 top = part[words - 1], next = words > 1 ? part[words - 2] : 0;
+    if (top == 0) return 0;
+    const u32 high = (u32)(top >> 32);
+    const u32 shift = high ? leading_zeros(high) : 32 + leading_zeros((u32)top);
+    u32 sticky = next << shift != 0;
     UNROLL
-    for (u32 k = 0; k + 3 < DIGITS; k++)
-        sticky |= digit[k] != 0;
-    return round_bits(f, negative, two << shift | rest >> 32,
-                      exponent + 32 * (DIGITS - 2) - (i32)shift, sticky);
+    for (u32 w = 0; w + 2 < words; w++)
+        sticky |= part[w] != 0;
+    return round_bits(f, (u32)negative, top << shift | next >> 1 >> (63 - shift),
+                      exponent + 64 * ((i32)words - 1) - (i32)shift, sticky);
 }
 
 /* The pieces go to the superaccumulator; by one thread. */
@@ -177,11 +209,11 @@ INLINED void flush_pieces(const SHARED u64 *total, i32 exponent, SHARED u64 *lim
 }
 
 /* The sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces, and then what has been seen. */
-INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs, u64 n,
-                     float_format f) {
+INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHARED u64 *limbs,
+                     u64 n, float_format f) {
     const u64 seen = total[PIECES];
     if (n != 0 && (seen & ((1u << MANY) - 1)) == 0) return float_sign(f); /* -0 and nothing else */
-    if (seen >> MANY == 0) return round_pieces(total, exponent, f);
+    if (seen >> MANY == 0) return round_pieces(total, exponent, bits_above, f);
 
     const u64 plus = limbs[COUNT_PLUS], minus = limbs[COUNT_MINUS];
     if (limbs[COUNT_NANS] || (plus && minus)) return float_nan_bits(f);
@@ -288,7 +320,12 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     t = next;
     if (tiles > 1) load_any(&next, x, y, s, 1);
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(&t)) record[SEEN] |= SEEN_MIXED;
+#if HAS_TOP_LEVELS
+    a.deep = common.sigma == 0 || !extract_top(&t, common, record);
+    if (a.deep && (common.sigma == 0 || !extract(&t, common, record))) atomicAdd(&unfit, 1u);
+#else
     if (common.sigma == 0 || !extract(&t, common, record)) atomicAdd(&unfit, 1u);
+#endif
     __syncthreads();
     const u32 own = unfit; /* the block has another window */
     if (UNIFORM(own)) {
@@ -335,32 +372,127 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
                 atomicOr(&head[1 + MIXED], (u64)1);
         }
         __syncthreads();
-        if (!(request & REQUEST_ALONE) && (used || !request)) deliver_limbs(limbs, head + 1);
+        if (used || !request) deliver_limbs(limbs, head + 1);
         if (!UNIFORM(request)) return;
         if (used) __threadfence();
         __syncthreads();
     }
 
-    u32 last = 1;
-    if (UNIFORM(!(request & REQUEST_ALONE))) {
-        last = meet(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
-        if (!UNIFORM(last)) return;
+    const u32 last = meet(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
+    if (!UNIFORM(last)) return;
+    __syncthreads();
+    const u32 limbs_there = last && total[PIECES] >> MANY != 0;
+    if (UNIFORM(limbs_there)) {
+        __threadfence();
+        if (limbs_there) clear_limbs(limbs);
         __syncthreads();
-        const u32 limbs_there = last && total[PIECES] >> MANY != 0;
-        if (UNIFORM(limbs_there)) {
-            __threadfence();
-            if (limbs_there) clear_limbs(limbs);
-            __syncthreads();
-            if (limbs_there) collect_limbs(limbs, head + 1);
-            __syncthreads();
-        }
-    } else {
-        for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
-            total[i] = own && i < PIECES ? 0 : (u64)number_of_word(block_word(words, i), i);
+        if (limbs_there) collect_limbs(limbs, head + 1);
         __syncthreads();
     }
     if (last && request && threadIdx.x == 0)
         put_result(result, request,
-                   sum_bits(total, common.exponent, limbs, n, requested_format(request)),
+                   sum_bits(total, common.exponent, MANY_BITS, limbs, n, requested_format(request)),
                    RESULT_OK);
 }
+
+/* ---- One block ---------------------------------------------------------------------------------- */
+
+#if BLOCK > 1 && !defined(__OPENCL_VERSION__)
+
+/* The thread's tile of n <= BLOCK * TILE elements, as packs, of which the array is `packed`, or one element a load. */
+INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 packed, element pad) {
+    if (packed) {
+        UNROLL
+        for (u32 k = 0; k < IN_FLIGHT; k++) {
+            UNROLL
+            for (u32 j = 0; j < PACK; j++)
+                t->e[k * PACK + j] = pad;
+            if (k * BLOCK + threadIdx.x < n / PACK)
+                t->pack[k] = ((const GLOBAL uint4 *)x)[k * BLOCK + threadIdx.x];
+        }
+    } else {
+        UNROLL
+        for (u32 k = 0; k < TILE; k++)
+            t->e[k] = k * BLOCK + threadIdx.x < n ? x[k * BLOCK + threadIdx.x] : pad;
+    }
+}
+
+/* The sum of n <= BLOCK * TILE elements, by a block that meets no other. Most of what a launch of one block takes is latency, that of
+ * fetching code included: so there is no code here but what tame data need, and a loop for all others. The window is that of the
+ * greatest term. Where it does not fit all tiles, all terms go to the superaccumulator one by one. */
+KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
+             GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
+    __shared__ u64 limbs[LIMB_WORDS];
+    __shared__ u64 warps[WARPS];
+    __shared__ u64 total[MEETING];
+    __shared__ u32 words[ROWS * MEETING];
+    __shared__ u64 exchange[EXCHANGE];
+    const u32 count = (u32)n, below = 8 * (u32)sizeof(raw) - 32;
+    u64 record[WORDS];
+    input t;
+    wait_for_earlier();
+#if defined(PAIRS)
+    const u32 packed = count % PACK == 0 && ((size_t)x | (size_t)y) % 16 == 0;
+    load_alone(&t.y, y, count, packed, (element)0);
+#else
+    const u32 packed = count % PACK == 0 && (size_t)x % 16 == 0;
+#endif
+    load_alone(&t.x, x, count, packed, MINUS_ZERO);
+    const u32 packs = packed ? (count / PACK + BLOCK - 1) / BLOCK : IN_FLIGHT; /* a thread has */
+#if !BY_WARPS
+    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+        words[i] = 0;
+#endif
+    raw most = 0;
+    UNROLL
+    for (u32 k = 0; k < IN_FLIGHT; k++)
+        if (k < packs) {
+            UNROLL
+            for (u32 i = k * PACK; i < (k + 1) * PACK; i++) {
+                const raw m = magnitude_bits(TERM(&t, i));
+                most = m > most ? m : most;
+            }
+        }
+    const u32 highest = block_most((u32)(most >> below), warps, exchange);
+    /* A chain adds up a tile's terms before its level is read: twice the room. */
+    const window w = choose_window((raw)(highest + (CHAINED << (MANTISSA - below) % 32)) << below);
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        record[k] = 0;
+#if defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE)
+    if (n > 0) record[SEEN] = SEEN_MIXED; /* no term is -0 */
+#else
+    if (highest != 0 || any_not_minus_zero(&t)) record[SEEN] = SEEN_MIXED;
+#endif
+#if CHAINED
+    if (w.sigma == 0 || !extract(&t, w, record)) record[SEEN] |= SEEN_LIMBS;
+#else
+    if (w.sigma == 0 || !extract_packs(&t, packs, w, record)) record[SEEN] |= SEEN_LIMBS;
+#endif
+    add_words(record, words);
+    __syncthreads();
+    UNROLL_NOT
+    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+        total[i] = (u64)number_of_word(block_word(words, i), i);
+    __syncthreads();
+    const u32 unfit = total[PIECES] >> MANY != 0;
+    if (UNIFORM(unfit)) {
+        clear_limbs(limbs);
+        for (u32 i = threadIdx.x; i < PIECES; i += BLOCK)
+            total[i] = 0;
+        __syncthreads();
+        UNROLL_NOT
+        for (u32 i = threadIdx.x; i < count; i += BLOCK)
+#if defined(PAIRS)
+            add_element(widen(x[i]), widen(y[i]), record, limbs);
+#else
+            add_element(widen(x[i]), widen(x[i]), record, limbs);
+#endif
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        const u64 bits = sum_bits(total, w.exponent, FEW_BITS, limbs, n, requested_format(request));
+        put_result(result, request, bits, RESULT_OK);
+    }
+}
+#endif

@@ -143,10 +143,10 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
     const term sigma0 = REAL_FROM((w).sigma);                                                      \
     const term sigma1 = SIGMA(w, 1), sigma2 = SIGMA(w, 2);                                         \
     raw sum0 = 0, sum1 = 0, sum2 = 0
-#define KEEP_LEVELS(totals)                                                                        \
-    add_units(totals, 0, UNITS(0, TILE));                                                          \
-    add_units(totals, 1, UNITS(1, TERMS));                                                         \
-    add_units(totals, 2, UNITS(2, TERMS))
+#define KEEP_LEVELS(totals, n)                                                                     \
+    add_units(totals, 0, UNITS(0, n));                                                             \
+    add_units(totals, 1, UNITS(1, (n)*PARTS));                                                     \
+    add_units(totals, 2, UNITS(2, (n)*PARTS))
 #elif LEVELS == 2
 #define ALL_LEVELS                                                                                 \
     LEVEL(0);                                                                                      \
@@ -156,17 +156,40 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
     const term sigma0 = REAL_FROM((w).sigma);                                                      \
     const term sigma1 = SIGMA(w, 1);                                                               \
     raw sum0 = 0, sum1 = 0
-#define KEEP_LEVELS(totals)                                                                        \
-    add_units(totals, 0, UNITS(0, TILE));                                                          \
-    add_units(totals, 1, UNITS(1, TERMS))
+#define KEEP_LEVELS(totals, n)                                                                     \
+    add_units(totals, 0, UNITS(0, n));                                                             \
+    add_units(totals, 1, UNITS(1, (n)*PARTS))
 #else
 #define ALL_LEVELS LEVEL(0)
 #define DECLARE_LEVELS(w)                                                                          \
     const term sigma0 = REAL_FROM((w).sigma);                                                      \
     raw sum0 = 0
-#define KEEP_LEVELS(totals) add_units(totals, 0, UNITS(0, TILE))
+#define KEEP_LEVELS(totals, n) add_units(totals, 0, UNITS(0, n))
 #endif
-#define TERMS (TILE * (1 + TWO_PARTS))
+#define PARTS (1 + TWO_PARTS) /* of a term */
+#define TERMS (TILE * PARTS)
+
+/* Takes term i of *t apart; notes in `outside` and `left` whether the window fits it. */
+#if TWO_PARTS
+#define EXTRACT_LOW(i, x)                                                                          \
+    rest = LOW_PART(t, i, x);                                                                      \
+    LEVEL(1);                                                                                      \
+    rest -= q;                                                                                     \
+    LEVEL(2);                                                                                      \
+    left |= q != rest;                                                                             \
+    left |= is_vague(x, FIRST(t, i), SECOND(t, i))
+#else
+#define EXTRACT_LOW(i, x)
+#endif
+#define EXTRACT(i)                                                                                 \
+    do {                                                                                           \
+        const term given = TERM(t, i);                                                             \
+        term rest = given, moved, q;                                                               \
+        ALL_LEVELS;                                                                                \
+        outside |= REAL_BITS(given + sigma0) ^ w.sigma;                                            \
+        left |= q != rest;                                                                         \
+        EXTRACT_LOW(i, given);                                                                     \
+    } while (0)
 
 #if CHAINED
 #include "chains.h"
@@ -178,23 +201,56 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
     raw outside = 0;
     u32 left = 0;
     UNROLL
-    for (u32 i = 0; i < TILE; i++) {
-        const term x = TERM(t, i);
-        term rest = x, moved, q;
-        ALL_LEVELS;
-        outside |= REAL_BITS(x + sigma0) ^ w.sigma;
-        left |= q != rest;
-#if TWO_PARTS
-        rest = LOW_PART(t, i, x);
-        LEVEL(1);
-        rest -= q;
-        LEVEL(2);
-        left |= q != rest;
-        left |= is_vague(x, FIRST(t, i), SECOND(t, i));
+    for (u32 i = 0; i < TILE; i++)
+        EXTRACT(i);
+    if (outside >> MANTISSA != 0 || left) return 0;
+    KEEP_LEVELS(totals, TILE);
+    return 1;
+}
 #endif
+
+#if BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)
+#define HAS_TOP_LEVELS 1
+/* The same with the first two of three levels. */
+PURE u32 extract_top(const input *t, window w, u64 *totals) {
+    const term sigma0 = REAL_FROM(w.sigma);
+    const term sigma1 = SIGMA(w, 1);
+    raw sum0 = 0, sum1 = 0, outside = 0;
+    u32 left = 0;
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const term given = TERM(t, i);
+        term rest = given, moved, q;
+        LEVEL(0);
+        outside |= REAL_BITS(moved) ^ w.sigma;
+        rest -= q;
+        LEVEL(1);
+        left |= q != rest;
     }
     if (outside >> MANTISSA != 0 || left) return 0;
-    KEEP_LEVELS(totals);
+    add_units(totals, 0, UNITS(0, TILE));
+    add_units(totals, 1, UNITS(1, TILE));
+    return 1;
+}
+#else
+#define HAS_TOP_LEVELS 0
+#endif
+
+#if BLOCK > 1 && !CHAINED
+/* The same with a tile's first packs, which are as many for all threads of a block. */
+INLINED u32 extract_packs(const input *t, u32 packs, window w, u64 *totals) {
+    DECLARE_LEVELS(w);
+    raw outside = 0;
+    u32 left = 0;
+    UNROLL
+    for (u32 k = 0; k < IN_FLIGHT; k++)
+        if (k < packs) {
+            UNROLL
+            for (u32 j = 0; j < PACK; j++)
+                EXTRACT(k * PACK + j);
+        }
+    if (outside >> MANTISSA != 0 || left) return 0;
+    KEEP_LEVELS(totals, packs * PACK);
     return 1;
 }
 #endif

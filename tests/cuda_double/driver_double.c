@@ -928,8 +928,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **parameters,
                           void **extra) {
     const char *name = ((const model_kernel *)(const void *)function)->name;
-    const bool waits = strcmp(name, "reduce") == 0 || strcmp(name, "lower") == 0 ||
-                       strcmp(name, "pack") == 0 || strcmp(name, "settle") == 0;
+    const bool waits = strcmp(name, "reduce") == 0 || strcmp(name, "alone") == 0 ||
+                       strcmp(name, "lower") == 0 || strcmp(name, "pack") == 0 ||
+                       strcmp(name, "settle") == 0;
     if (c->numAttrs != 1 || !waits ||
         c->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,0 +1,11 @@
+/*
+ * sum.h - after kernels/sum.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL9(reduce, const element *, const element *, u64, u64, u64 *, u64 *, u64, u32, u64 *);
+MODEL_KERNEL9(alone, const element *, const element *, u64, u64, u64 *, u64 *, u64, u32, u64 *);
+
+static const model_kernel *const kernels[] = {&reduce_kernel, &alone_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
