@@ -56,7 +56,7 @@ PURE void pair_add_any(pair *a, double x) {
 PURE void pair_merge(pair *a, const pair *b) {
     a->seen |= b->seen;
     pair_add_any(a, b->s);
-    pair_add_any(a, b->e);
+    if (b->e != 0) pair_add_any(a, b->e); /* adding 0 would make +0 of -0 */
 }
 
 /* a + r, where r is less than half of a's last bit, or no more than that, rounded to odd: rounding that to a shorter

@@ -171,6 +171,15 @@ def test_columns(device):
              f"{problem.op} of {kind} {problem.type}, {slabs} x {rows} x {columns}, from {cut} on")
 
 
+@pytest.mark.parametrize("type", ["f64", "f32"])
+def test_columns_of_negative_zeros(device, type):
+    """Nothing but -0 is -0, however many strands and chunks it is cut into; one +0 makes it +0."""
+    for rows, columns in [(40, 3), (300, 65)]:
+        x = np.full((rows, columns), -0.0, np.float64 if type == "f64" else np.float32)
+        x[rows // 2, 1] = 0.0
+        same(lambda d: t.reduce_axes(t.Problem("sum", type), x, [0], device=d), device, f"-0, {rows} x {columns}")
+
+
 def random_view(type, rng, py):
     dims = py.randint(1, 6)
     shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]
