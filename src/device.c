@@ -39,8 +39,8 @@ static tally_status open_spec(const char *spec, void *context, tally_device **ou
     return fail(TALLY_EDEVICE, "'%.60s' names no device; a device is one of %s", spec, names);
 }
 
-/* Drivers compute, too, and leave their traces in the floating environment: so all calls that reach one
- * keep the caller's. */
+/* A driver computes, too, and may change the floating environment: so every call that reaches one keeps the
+ * caller's. */
 
 tally_status tally_open(const char *spec, tally_device **out) {
     return tally_open_in(spec, NULL, out);

@@ -1,9 +1,10 @@
 /*
  * device.h - what the engine asks of a device, and all it knows of one.
  *
- * A device folds arrays into states and evaluates leaves of the canonical tree. Everything else - plans,
- * merging, lowering, saving - is the engine's, and is the same for every device. A new device is one
- * folder with one struct device_kind, and one line in device.c.
+ * A device folds arrays into states, evaluates leaves of the canonical tree and reduces in parts. One that has
+ * memory or queues of its own also lowers there, by the arithmetic that all devices share. Plans, merging and saving
+ * of states are the engine's, the same for every device. A new device is one folder with one struct device_kind, and
+ * one line in device.c, or for a GPU in gpu/machines.h.
  */
 #ifndef TALLY_DEVICE_H
 #define TALLY_DEVICE_H
@@ -14,7 +15,8 @@
 #include "tally.h"
 #include <stddef.h>
 
-/* The elements of a problem's inputs that lie side by side: x[0..n), and for dot y[0..n). */
+/* Elements of a problem's inputs that lie side by side: x[0..n), and for dot y[0..n); otherwise y is NULL. The arrays
+ * are the caller's. */
 struct slice {
     const void *x, *y;
     size_t n;
@@ -29,39 +31,40 @@ struct device_kind {
     tally_status (*open)(const char *options, void *context, tally_device **out);
     void (*close)(tally_device *device);
     void (*describe)(const tally_device *device, tally_device_info *out);
-    /* How many devices of this kind are here, and what describes the i-th, without opening it. */
+    /* How many devices of this kind are here; and the description of the i-th, which is not opened for that. */
     size_t (*count)(void);
     void (*list)(size_t i, tally_device_info *out);
 
-    /* Folds a slice of n > 0 elements into all parts of the state but PART_TREE; the elements come behind
-     * those that it knows, and are counted. On failure the state is as it was. */
+    /* Folds a slice of n > 0 elements in host memory into all parts of the state but PART_TREE; the elements come
+     * behind those that the state knows, and are counted. On failure the state is as it was. */
     tally_status (*fold)(tally_device *device, const struct problem *p, const struct slice *in,
                          struct state *into);
-    /* Evaluates x[0..n), n > 0, to out[]: a tree value for each subtree of 2^level leaves, of which only
+    /* Evaluates x[0..n), n > 0, in host memory to out[]: the value of each node of 2^level leaves, of which only
      * the last may be incomplete, and that only at level 0. level is 0 or tree_level. */
     tally_status (*leaves)(tally_device *device, const struct problem *p, const void *x, size_t n,
                            unsigned level, void *out);
-    unsigned tree_level; /* of the subtrees that this device evaluates best; at most 20 */
-    /* Reduces in parts, down to the results, in host memory. */
+    unsigned tree_level; /* of the nodes that this device evaluates best; at most 20 */
+    /* Reduces in parts, down to the results; arrays and results lie in host memory. */
     tally_status (*shaped)(tally_device *device, const struct shaped *s);
-    /* Brings the elements of TALLY_GROUPS that are there into the order of their groups. Goes with shaped(). */
+    /* Brings the elements of a TALLY_GROUPS shape into the order of their groups, without those that are masked or
+     * outside. The caller frees *out with sorted_free(); on failure there is nothing to free. */
     tally_status (*sort)(tally_device *device, const struct shaped *s, struct sorted *out);
-    /* The same of arrays, and to results, that lie on the device; and the calls behind tally_workspace_shaped() and
-     * tally_enqueue_shaped(). NULL where that is host memory, or a device has no queues. */
+    /* As shaped(), of arrays, and to results, that lie on the device; and the calls behind tally_workspace_shaped()
+     * and tally_enqueue_shaped(). NULL where a device's memory is the host's, or it has no queues. */
     tally_status (*shaped_resident)(tally_device *device, const struct shaped *s);
     tally_status (*shaped_workspace)(tally_device *device, const struct shaped *s, size_t *bytes);
     tally_status (*shaped_enqueue)(tally_device *device, const struct shaped *s,
                                    const tally_shaped_call *call);
-    /* Reduces n > 0 elements that already lie on the device to the problem's values. NULL where that is
-     * host memory. */
+    /* Reduces n > 0 resident elements to the problem's values. NULL where a device's memory is the host's. */
     tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,
                              tally_value *out);
-    /* Folds n > 0 such elements into a clear state; and copies some of them to host memory. Go with resident(). */
+    /* Folds n > 0 resident elements into a clear state, all parts but PART_TREE; and copies resident bytes to host
+     * memory. NULL where resident() is, copy_out() also where several devices are opened as one. */
     tally_status (*fold_resident)(tally_device *device, const struct problem *p,
                                   const struct slice *in, struct state *into);
     tally_status (*copy_out)(tally_device *device, void *to, const void *from, size_t bytes);
-    /* Folds an array that lies on `count` devices which are opened as one, a stretch on each, into a clear state, and
-     * its leaves into a clear tree. NULL where a device is one. */
+    /* Folds an array that lies on `count` devices which are opened as one, in[i] on the i-th, into a clear state, and
+     * its leaves into a clear tree. NULL where one device is opened. */
     tally_status (*distributed)(tally_device *device, const struct problem *p,
                                 const struct slice *in, size_t count, struct state *into,
                                 struct tree *tree);
@@ -80,7 +83,7 @@ struct device_kind {
      * only compiles the kernels, so that no step has to. NULL where a device has no queues. */
     tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,
                           const tally_terms_call *call);
-    /* Behind tally_device_time() and tally_device_read(); the first may be NULL. */
+    /* The calls behind tally_device_time(), NULL where a device cannot time itself, and tally_device_read(). */
     tally_status (*time)(tally_device *device, const struct problem *p, const struct slice *in,
                          tally_value *out, double *seconds);
     tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);

@@ -25,7 +25,7 @@ tally_status fold_slice(tally_device *device, const struct problem *p, const str
                         struct state *into) {
     if (in->n == 0) return TALLY_OK;
     if (!device) device = cpu_calling_thread();
-    if ((p->parts & ~PART_BIT(PART_TREE)) == 0) { /* nothing but to count them */
+    if ((p->parts & ~PART_BIT(PART_TREE)) == 0) { /* elements are only counted */
         into->n += in->n;
         return TALLY_OK;
     }
@@ -34,8 +34,8 @@ tally_status fold_slice(tally_device *device, const struct problem *p, const str
     return s;
 }
 
-/* How many of n elements to evaluate next, and in subtrees of which level: whole subtrees of the device's
- * level wherever the tree stands at the start of one, single leaves before and after those. */
+/* How many of n elements to evaluate next, and as nodes of which level: whole nodes of the device's level
+ * where the tree's run ends at the start of one, single leaves before and after those. */
 static size_t next_part(const tally_device *device, const struct tree *tree, size_t n,
                         unsigned *level) {
     const unsigned best = device->kind->tree_level;

@@ -2,9 +2,9 @@
  * fpenv.h - the floating environment in which Tally computes, whatever the caller's is.
  *
  * Round to nearest even, subnormals as they are, no traps. fp_env_enter() sets that for this thread and
- * returns the caller's environment with its exception flags; fp_env_leave() puts it back. Both are a few
- * instructions: only the control word of the vector unit is touched, which is where Tally's arithmetic
- * runs.
+ * returns the caller's environment with its exception flags; fp_env_leave() puts it back. On x86-64 and AArch64 both
+ * are a few instructions: only the control and status words of the vector unit are touched, which is where Tally's
+ * arithmetic runs. Elsewhere the C library does it.
  */
 #ifndef TALLY_FPENV_H
 #define TALLY_FPENV_H
@@ -20,7 +20,7 @@ struct fp_env {
 
 static inline struct fp_env fp_env_enter(void) {
     struct fp_env caller = {_mm_getcsr()};
-    if ((caller.mxcsr & ~0x3fu) != 0x1f80) _mm_setcsr(0x1f80); /* all masked, the rest 0 */
+    if ((caller.mxcsr & ~0x3fu) != 0x1f80) _mm_setcsr(0x1f80); /* no traps, the rest 0 */
     __asm__ volatile("" ::: "memory");
     return caller;
 }

@@ -1,5 +1,5 @@
 /*
- * groups.c - the public states of grouped reductions: one state a group, in as little memory as its parts need.
+ * groups.c - the public states of grouped reductions: of each group the states of the problem's parts, and no others.
  */
 #include "device.h"
 #include "fold.h"
@@ -16,7 +16,7 @@
 
 struct tally_groups {
     tally_problem asked; /* a copy, which owns what it points to */
-    tally_operator user;
+    tally_operator user; /* copies of the caller's operator and its identity, as in tally_state */
     union tree_value identity;
     struct problem plan;
     size_t count;
@@ -24,8 +24,8 @@ struct tally_groups {
     size_t room;  /* bytes of a group's parts */
     uint64_t *n;  /* [count]: its elements */
     char *parts;  /* [count][room] */
-    tally_state *
-        *tree; /* [count], where the problem has a tree; NULL where a group has no elements */
+    /* [count], or NULL where the problem has no PART_TREE; tree[i] is NULL while group i has no elements */
+    tally_state **tree;
 };
 
 /* Bytes of a part's state. */
@@ -46,7 +46,7 @@ static size_t part_size(unsigned part) {
     }
 }
 
-/* The group's state, put together and taken apart again. */
+/* Copies what is known of group i to a state; put_state() copies it back. */
 static void get_state(const tally_groups *g, size_t i, struct state *out) {
     const char *at = g->parts + i * g->room;
     out->n = g->n[i];
@@ -128,12 +128,13 @@ tally_status tally_groups_create(const tally_problem *problem, size_t count, tal
 
 /* ---- Fed ----------------------------------------------------------------------------------- */
 
+/* The index in the caller's array of what is at index `at` of the group that begins at `start`. */
 static uint64_t moved(const struct sorted *s, size_t start, uint64_t at) {
     if (at == NO_INDEX) return at;
     return s->position ? s->position[start + at] : start + at;
 }
 
-/* Feeds one group with elements that lie side by side. */
+/* Feeds group i with its sorted elements. */
 static tally_status feed_group(tally_groups *g, tally_device *device, size_t i,
                                const struct sorted *sorted) {
     const struct problem *p = &g->plan;
@@ -160,7 +161,7 @@ static tally_status feed_group(tally_groups *g, tally_device *device, size_t i,
     return TALLY_OK;
 }
 
-/* The states of trees that are about to have elements. */
+/* Creates the trees' states of groups that are about to have their first elements. */
 static tally_status make_trees(tally_groups *g, const struct sorted *sorted) {
     tally_status s = TALLY_OK;
     for (size_t i = 0; g->tree && i < g->count && s == TALLY_OK; i++)
@@ -183,7 +184,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     struct fp_env caller = fp_env_enter();
     status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
-        const struct stop stop = stop_pause(); /* what is half fed cannot be taken back */
+        const struct stop stop = stop_pause(); /* groups that are fed cannot be put back */
         status = make_trees(groups, &sorted);
         for (size_t i = 0; i < groups->count && status == TALLY_OK; i++)
             status = feed_group(groups, device, i, &sorted);
@@ -278,7 +279,7 @@ static uint64_t get(const unsigned char *at) {
     return word;
 }
 
-/* Bytes of a group but for its tree. */
+/* The saved bytes of a group but for its tree. */
 static size_t group_bytes(const struct problem *p) {
     size_t words = 1;
     for_parts(part, p) words += monoids[part].words(p);
@@ -296,7 +297,7 @@ size_t tally_groups_size(const tally_groups *groups) {
     return size;
 }
 
-/* A saved state behind its size. */
+/* Writes at *at the size of a saved state and the saved state, and moves *at behind them. */
 static tally_status put_saved(const tally_state *s, unsigned char **at) {
     const size_t n = tally_state_size(s);
     put(*at, n);
@@ -344,7 +345,7 @@ static tally_status impossible(void) {
     return fail(TALLY_EFORMAT, "these bytes are no saved groups, or damaged ones");
 }
 
-/* The next saved state. */
+/* Loads the saved state whose size is at *at, and moves *at behind it. */
 static tally_status next_saved(const unsigned char **at, const unsigned char *end,
                                const tally_problem *problem, tally_state **out) {
     if (end - *at < 8) return impossible();
@@ -355,7 +356,7 @@ static tally_status next_saved(const unsigned char **at, const unsigned char *en
     return s;
 }
 
-/* One group; *known elements are those of the groups before it. */
+/* Loads group i from *at, which moves behind it. *known counts the elements of all groups so far. */
 static tally_status load_group(tally_groups *g, size_t i, const unsigned char **at,
                                const unsigned char *end, uint64_t *known) {
     const struct problem *p = &g->plan;
@@ -448,7 +449,8 @@ tally_status tally_groups_to_words(const tally_groups *groups, int64_t *words) {
     return TALLY_OK;
 }
 
-/* One group's state from its words; *known elements are those of the groups before it. */
+/* Makes a group's state of its words; returns whether there can be one. *known counts the elements of all groups so
+ * far. */
 static int unpack_group(const struct problem *p, const int64_t *words, uint64_t fed,
                         uint64_t *known, struct state *out) {
     uint64_t word[WORDS_MAX];
@@ -474,7 +476,7 @@ tally_status tally_groups_from_words(tally_groups *groups, const int64_t *words)
     const uint64_t fed = (uint64_t)words[0];
     int possible = words[0] >= 0;
     struct state s;
-    for (int put = 0; put <= 1 && possible; put++) { /* first they are looked at, then kept */
+    for (int put = 0; put <= 1 && possible; put++) { /* all are checked before the first is kept */
         uint64_t known = 0;
         for (size_t i = 0; i < groups->count && possible; i++) {
             possible = unpack_group(p, words + 1 + i * each, fed, &known, &s);

@@ -6,7 +6,7 @@
 #include "status.h"
 #include "types.h"
 
-/* A sum in the type that the plan chose: of integers exactly, or, as any sum, rounded. */
+/* A sum in the type that the plan chose: exactly in an integer type, if it fits; rounded in a floating one. */
 static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type type,
                               tally_value *out) {
     if (!type_is_float(type)) return exact_integer(s, type, out) ? TALLY_OK : TALLY_ERANGE;
@@ -14,7 +14,7 @@ static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type 
     return TALLY_OK;
 }
 
-/* The sum, or the mean: of the fast sum where the problem is fast. */
+/* The mean: of the fast sum where the problem has one, else of the exact sum. */
 static tally_status lower_mean(const struct problem *p, const struct state *s, tally_type type,
                                tally_value *out) {
     if (s->n == 0)
@@ -140,7 +140,7 @@ static tally_status lower_one(const struct problem *p, const struct state *s,
         return TALLY_OK;
     case TALLY_MINMAX:
     case TALLY_DESCRIBE:
-        break; /* plans have what they stand for */
+        break; /* a plan has the operators that they stand for */
     }
     return TALLY_EINVAL;
 }

@@ -6,13 +6,14 @@
 
 #include "monoid.h"
 
-/* All values of the state, to out[]; `tree` is that of PART_TREE, where the problem has it. Where the problem
- * has one value and there is none, TALLY_ERANGE or TALLY_EINVAL with the reason; where it has several, that
- * one gets type 0. */
+/* Writes all values of the state to out[]; *tree is the canonical tree's value, where the problem has PART_TREE. A
+ * problem's only value that does not exist is TALLY_ERANGE or TALLY_EINVAL, as lower_absence() says; one of several
+ * gets type 0. */
 tally_status lower_values(const struct problem *p, const struct state *s, const tally_value *tree,
                           tally_value *out);
 
-/* What the absence of the only value is: TALLY_ERANGE, or TALLY_EINVAL. Sets tally_error(). */
+/* Stores the line that says why the problem's only value does not exist, and returns s: TALLY_ERANGE where it does not
+ * fit its type, TALLY_EINVAL where there are no elements. */
 tally_status lower_absence(const struct problem *p, tally_status s);
 
 #endif

@@ -10,8 +10,9 @@
 
 /* ---- Exact sums --------------------------------------------------------------------------- */
 
-/* Which limbs of the superaccumulator a sum can reach, and with what: |term| < 2^highest, and a multiple of
- * 2^lowest. One form for all floating types, so that their states can be merged with each other. */
+/* The limbs of the superaccumulator that a sum can reach, `limbs` of them from `first` on; and its terms: each is below
+ * 2^highest in magnitude, and a multiple of 2^lowest. One form for all floating types, so that their states can be
+ * merged with each other. */
 struct reach {
     int first, limbs;
     int lowest, highest;
@@ -23,8 +24,8 @@ static struct reach reach_of(const struct problem *p, int factors) {
         if (factors == 2) return (struct reach){0, SUPERACC_LIMBS, 2 * -1074, 2 * 1024};
         return (struct reach){zero - 34, 68, -1074, 1024};
     }
-    /* n < 2^64 terms of 2^64, or of 2^128; and 2^31 states may be added up, so the last limb stays below
-     * 2^32 in each. */
+    /* n < 2^64 terms below 2^64, or 2^128, in magnitude: a state's last word lies in [-2^32, 2^32), so that the
+     * words of 2^31 states can be added up. */
     return factors == 2 ? (struct reach){zero, 6, 0, 128} : (struct reach){zero, 4, 0, 64};
 }
 
@@ -68,7 +69,7 @@ static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) 
     word[AT_PLUS] = s->plus;
     word[AT_MINUS] = s->minus;
     word[AT_MIXED] = s->mixed || s->nans || s->plus || s->minus;
-    /* Outside [low, high) all limbs are 0: nothing is carried into those below, and a sign through those above. */
+    /* Outside [low, high) all limbs are 0: nothing is carried into those below, and only a sign into those above. */
     const int low = a->low < a->high ? a->low - r.first : 0,
               high = a->low < a->high ? a->high - r.first : 0;
     int64_t carry = 0;
@@ -82,8 +83,8 @@ static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) 
     }
 }
 
-/* Whether the limbs hold a number that n terms can add up to: below n * 2^highest in magnitude, and a
- * multiple of 2^lowest. What two such numbers add up to is one of as many terms as they have together. */
+/* Whether the limbs, whose carries are settled, hold a number that n terms can add up to: below n * 2^highest in
+ * magnitude, and a multiple of 2^lowest. Two such numbers, of n and m terms, add up to such a one of n + m. */
 static int is_reachable(const struct superacc *a, struct reach r, uint64_t n) {
     const int edge = (r.highest - SUPERACC_LOWEST) / 32; /* the limb of 2^highest */
     struct superacc negative;
@@ -120,8 +121,9 @@ static int unpack_sum(const uint64_t *word, struct reach r, uint64_t n, struct e
     s->plus = word[AT_PLUS];
     s->minus = word[AT_MINUS];
     s->mixed = word[AT_MIXED] != 0;
-    /* Between the first and the last word that is not 0, and as far as is carried: what follows then does not go
-     * through all limbs. The highest one takes the sign, so that it need not be carried up either. */
+    /* Carries are settled from the first word that is not 0 to the last, and on as far as something is carried: only
+     * these limbs are touched, and whoever works on the sum later goes through no others. The highest of them keeps
+     * the sign, which then need not be carried up to the last limb. */
     struct superacc *a = exact_sum_limbs(s);
     int64_t carry = 0, any = 0;
     int i = 0, end = r.limbs;
@@ -174,7 +176,7 @@ static int sum_unpack(const struct problem *p, const uint64_t *word, uint64_t n,
     return unpack_sum(word, reach_of(p, 1), n, state);
 }
 
-/* Terms that are not negative, and +0 at the least, do not add up to anything else. */
+/* Whether an unpacked sum can be that of n squares or magnitudes: no term is -0 or -inf, and the sum is not below 0. */
 static int is_positive(const struct exact_sum *s, uint64_t n) {
     const struct superacc *a = &s->limbs;
     return s->minus == 0 && (n == 0 || s->mixed) &&
@@ -247,7 +249,7 @@ static int bits_unpack(const struct problem *p, const uint64_t *word, uint64_t n
     return (*word & ~low_bits(type_bits(p->type))) == 0 && (n != 0 || *word == identity);
 }
 
-/* An exclusive or undoes itself; and and or do not. */
+/* Xor undoes itself; "and" and "or" cannot be undone. */
 static int bits_subtract(const struct problem *p, void *state, const void *from) {
     if (p->bits_op != TALLY_XOR) return 0;
     bits_merge(p, state, from, 0);
@@ -296,8 +298,8 @@ static unsigned factors_words(const struct problem *p) {
     return 2;
 }
 
-/* What no longer matters is packed as 0: so is the sign of what has overflowed, which whoever multiplies
- * need not keep. */
+/* What does not matter is packed as 0: all but ZERO where a factor is 0, and all but OVERFLOW where the product has
+ * overflowed; so nobody has to keep the sign of what has overflowed. */
 static void factors_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct factors *a = state;
     (void)p;
@@ -334,7 +336,7 @@ uint64_t order_bits(tally_type type, uint64_t key) {
     return bits_of_key(key, type_bits(type), order_kind(type));
 }
 
-/* The far end of the type: what the least element starts from, or the greatest. */
+/* What the least element starts from: the type's greatest value, or +inf; and the reverse for the greatest. */
 static uint64_t far_end(tally_type type, int greatest) {
     if (type_is_float(type)) {
         const tally_value infinity = float_infinity(type, greatest);
@@ -391,7 +393,8 @@ static unsigned extremes_words(const struct problem *p) {
     return EXTREMES_WORDS;
 }
 
-/* What is not wanted is packed as 0; what no longer matters after a NaN, as of no elements. */
+/* What is not wanted is packed as 0. Where a NaN was met the least and the greatest do not matter: they are packed as
+ * those of no elements. */
 static void extremes_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct extremes *a = state;
     struct extremes none;
@@ -419,7 +422,7 @@ static int is_number(tally_type type, uint64_t bits) {
     return key >= order_key(type, far_end(type, 1)) && key <= order_key(type, far_end(type, 0));
 }
 
-/* Whether an extreme and its index can be those of n elements; `end` is what it starts from. */
+/* Whether an extreme and its index can be those of n elements; `end` is the extreme of none. */
 static int is_extreme(const struct problem *p, int wanted, uint64_t bits, uint64_t index,
                       uint64_t end, uint64_t n, int nan) {
     const int indexed = wanted && p->extremes & WANT_INDEX;
@@ -496,7 +499,7 @@ void state_settle(const struct problem *p, struct state *s) {
     s->nonzero = any && s->nonzero > 0;
 }
 
-/* They speak of the same NaNs and infinities. */
+/* The sums count the same NaNs and infinities, and the extremes know of a NaN where the sums do. */
 int state_parts_agree(const struct problem *p, const struct state *s) {
     static const enum part sums[] = {PART_SUM, PART_SQUARES, PART_MAGNITUDES};
     const struct exact_sum *first = NULL;

@@ -19,11 +19,11 @@
 
 #define NO_INDEX UINT64_MAX
 
-/* PART_EXTREMES. Elements as their bits; a NaN is neither the least nor the greatest. Indices count from the
+/* PART_EXTREMES. Elements are kept as their bits; a NaN is neither the least nor the greatest. Indices count from the
  * state's first element; NO_INDEX where there is no such element. Where WANT_INDEX is not set the indices
  * mean nothing, and `nan` alone tells of NaNs. */
 struct extremes {
-    uint64_t least, greatest; /* the other end of the type where there are no elements */
+    uint64_t least, greatest; /* of no elements: the type's greatest value, and its least */
     uint64_t at_least, at_greatest, at_nan;
     unsigned char nan; /* a NaN was met */
 };
@@ -38,30 +38,31 @@ struct factors {
 struct state {
     uint64_t n; /* elements it knows */
     struct exact_sum sum, squares, products, magnitudes;
-    double fast;
+    double fast; /* PART_FAST: the sum */
     struct factors factors;
     struct extremes extremes;
-    uint64_t bits; /* PART_BITS: the element's bits, zero-extended */
-    uint64_t nonzero;
+    uint64_t bits;    /* PART_BITS: the elements' combined bits, zero-extended */
+    uint64_t nonzero; /* PART_NONZERO: the count */
 };
 
 struct monoid {
     const char *name;
     size_t at; /* where its state stands in a struct state */
-    void (*clear)(const struct problem *p, void *state);
-    /* Adds what `from` knows, whose indices count from `shift`. The two may be one. */
+    void (*clear)(const struct problem *p, void *state); /* to the state of no elements */
+    /* Adds to `into` what `from` knows; index 0 of `from` is index `shift` of `into`. The two may be one. */
     void (*merge)(const struct problem *p, void *into, const void *from, uint64_t shift);
-    /* Takes away what `from` knows; says whether it can have been there, and if not changes nothing. NULL
+    /* Takes away what `from` knows; returns whether that can have been there, and if not changes nothing. NULL
      * where states cannot be taken apart. */
     int (*subtract)(const struct problem *p, void *state, const void *from);
-    void (*negate)(void *state); /* to that of the negated elements; or NULL */
+    void (*negate)(void *state); /* to the state of the negated elements; or NULL */
 
     /* The state as 64-bit words, of which there are `words`: the saved form. Equal states have equal words.
-     * Those of an additive monoid are combined by plain addition, word by word; unpack() takes such sums. */
+     * Those of up to 2^31 states of an additive monoid are combined by plain addition, word by word; unpack() takes
+     * such sums. */
     unsigned (*words)(const struct problem *p);
     int additive;
     void (*pack)(const struct problem *p, const void *state, uint64_t *word);
-    /* The reverse; says whether `word` can be the state of n elements, and if not leaves *state undefined. */
+    /* Makes a state of words; returns whether they can be those of n elements, and if not leaves *state undefined. */
     int (*unpack)(const struct problem *p, const uint64_t *word, uint64_t n, void *state);
 };
 
@@ -75,32 +76,32 @@ static inline const void *state_part_of(const struct state *s, enum part part) {
     return (const char *)s + monoids[part].at;
 }
 
-/* for_parts(part, p) ...: each part of the problem but PART_TREE. */
+/* for_parts(part, p) statement: a loop over each part of the problem but PART_TREE. */
 #define for_parts(part, p)                                                                         \
     for (unsigned part##_left = (p)->parts & (PART_BIT(PART_TREE) - 1), part;                      \
          part##_left && (part = (unsigned)__builtin_ctz(part##_left), 1);                          \
          part##_left &= part##_left - 1)
 
-/* The most words of all monoids together. */
+/* A bound of the words of all monoids together. */
 #define STATE_WORDS_MAX (4 * (4 + SUPERACC_LIMBS) + 1 + 2 + 6 + 1 + 1)
 
-/* The state of no elements. */
+/* Makes *s the state of no elements. */
 void state_clear(const struct problem *p, struct state *s);
-/* into += from, whose indices count from `shift`. */
+/* into += from, in each of the problem's parts; index 0 of `from` is index `shift` of `into`. */
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift);
-/* After elements have been folded: makes equal what stands for equal answers. A count of nonzero elements
- * that is asked for only as any or all may have been left off early. */
+/* After elements have been folded or merged: makes states equal that answer alike. Where only any or all is asked
+ * for, a device may stop counting nonzero elements early; the count is then made 0, 1 or n. */
 void state_settle(const struct problem *p, struct state *s);
 
 /* Whether some s->n elements can have this state: of each monoid by itself, and of all of them together.
- * What is loaded has to be such, and what is left where something has been taken away. */
+ * A loaded state has to be such, and what is left of a state where something has been taken away. */
 int state_is_possible(const struct problem *p, const struct state *s);
 
-/* The last of these alone: whether monoids that are possible, each by itself, can be of the same elements. */
+/* Only whether monoids that are possible, each by itself, can be of the same elements. */
 int state_parts_agree(const struct problem *p, const struct state *s);
 
-/* Whether the words of such states are combined by additions. */
+/* Whether additions combine the words of this problem's states: all its monoids are additive. */
 int state_is_additive(const struct problem *p);
 
 /* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0, and NaNs beyond

@@ -17,11 +17,11 @@ struct pool {
     pthread_mutex_t lock;  /* guards what follows, up to the task counter */
     pthread_cond_t work;   /* a loop has begun, or the pool ends */
     pthread_cond_t idle;   /* the last thread has left the loop */
-    unsigned threads;      /* wanted, with the caller */
-    unsigned started;      /* threads of ours that exist */
+    unsigned threads;      /* how many are wanted, with the caller */
+    unsigned started;      /* how many have been started */
     unsigned inside;       /* of those, how many are in the loop now */
     unsigned long loop;    /* counts loops, so that no thread joins one twice */
-    int open;              /* the loop has tasks left to join for */
+    int open;              /* a loop is under way, and may be joined */
     int ending;
     atomic_uint forks; /* what fork_count was when the threads were started */
     void (*body)(void *, size_t, unsigned);
@@ -65,7 +65,8 @@ struct pool *pool_create(unsigned threads) {
     return p;
 }
 
-/* Whether it was stopped, which only the caller's thread ever is: nobody then finds a further task. */
+/* Runs tasks until none is left. Returns 1 where the caller has asked to stop: only the calling thread, worker 0,
+ * hears of that, and sees to it that nobody finds a further task. */
 static int work(struct pool *p, unsigned worker) {
     size_t task;
     while ((task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->tasks) {
@@ -130,7 +131,7 @@ static void start_threads(struct pool *p) {
 
 int pool_claim(struct pool *p) {
     if (p->forks != atomic_load(&fork_count)) {
-        /* Only one thread lives on in a forked child, but it may have started others since. */
+        /* A forked child begins with one thread, but may have started others by now. */
         static pthread_mutex_t children = PTHREAD_MUTEX_INITIALIZER;
         pthread_mutex_lock(&children);
         if (p->forks != atomic_load(&fork_count)) forget_threads(p);

@@ -1,9 +1,9 @@
 /*
  * pool.h - a few threads that wait for loops to share.
  *
- * Threads are started by the first loop that wants them and sleep between loops. The caller works too,
- * and a loop is over when its last task is: a thread that wakes late finds nothing to do and keeps
- * nobody waiting. The pool has one owner at a time; another caller is told so and does its own work alone.
+ * Threads are started by the first loop and sleep between loops. The caller works too, and a loop is over when its
+ * last task is: a thread that wakes late finds nothing to do and keeps nobody waiting. The pool has one owner at a
+ * time; another caller is told so and does its own work alone.
  */
 #ifndef TALLY_POOL_H
 #define TALLY_POOL_H
@@ -12,15 +12,15 @@
 
 struct pool;
 
-/* The cores that this process may run on. */
+/* How many cores this process may run on. */
 unsigned pool_cores(void);
 
 /* A pool for loops of up to `threads` threads, the caller included; NULL if there is no memory. */
 struct pool *pool_create(unsigned threads);
-/* Ends the threads. Nobody may own the pool. */
+/* Ends the threads and frees the pool, which nobody may own; NULL is allowed. */
 void pool_destroy(struct pool *p);
 
-/* Makes the pool the caller's until pool_release(), or returns 0 at once if it is somebody's. */
+/* Makes the pool the calling thread's until pool_release() and returns 1, or returns 0 at once if it is somebody's. */
 int pool_claim(struct pool *p);
 void pool_release(struct pool *p);
 

@@ -1,5 +1,5 @@
 /*
- * problem.c - the table of operators: what each needs, and what it gives; and the plan of a problem.
+ * problem.c - the table of operators: which parts each needs, and what type its value has; and the plan of a problem.
  */
 #include "problem.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The natural type of a value. */
+/* The natural type of a value: the one that it has where the caller asks for none. */
 enum result {
     OWN,   /* the element type */
     WIDE,  /* of floats their type, of integers i64 or u64 */
@@ -18,7 +18,7 @@ enum result {
     FLAG   /* u8 */
 };
 
-/* Which elements let a result be asked for in any floating type. */
+/* Whether a value may also be asked for in any floating type. */
 enum { NO_CHOICE, ANY_FLOAT };
 
 #define ALSO_MAX (sizeof((tally_problem *)0)->also / sizeof(tally_op))
@@ -118,7 +118,7 @@ static tally_type natural_type(enum result result, tally_type type) {
     return type;
 }
 
-/* Whether the problem's `fast` is for this operator. */
+/* Whether the operator's value is of the fast sum. */
 static int is_fast(const struct problem *p, tally_op op) {
     return p->fast && type_is_float(p->type) && (op == TALLY_SUM || op == TALLY_MEAN);
 }
@@ -129,7 +129,7 @@ static int may_be(const struct problem *p, tally_op op, tally_type wanted) {
     return is_fast(p, op) ? wanted == TALLY_F64 : 1;
 }
 
-/* Adds the value of one operator to the plan. `chosen` is set where it takes the type asked for. */
+/* Adds the value of one operator to the plan. *chosen is set where the value takes the type `wanted`; 0 is none. */
 static tally_status add_value(struct problem *p, tally_op op, tally_type wanted, int *chosen) {
     const struct row *row = &rows[op];
     const tally_type natural = natural_type(row->result, p->type);
@@ -177,7 +177,7 @@ static tally_status check_user(const tally_problem *asked, const struct problem 
     return TALLY_OK;
 }
 
-/* Whether it is finite and not negative. By its bits: the caller's floating environment is not ours here, and a
+/* Whether ddof is finite and not negative. By its bits: here the floating environment is still the caller's, and a
  * comparison could raise its flags, or trap, or take a subnormal for 0. */
 static int is_ddof(double ddof) {
     uint64_t bits;
@@ -193,7 +193,7 @@ static tally_status bad_ddof(double ddof) {
     return fail(TALLY_EINVAL, "ddof is %s; it is a finite number from 0 up", text);
 }
 
-/* Whether what is asked for is possible, whatever the operators. */
+/* Whether each field is possible by itself. */
 static tally_status check_words(const tally_problem *asked) {
     if (!asked) return fail(TALLY_EINVAL, "the problem is NULL");
     if (!known(asked->op)) return fail(TALLY_EINVAL, "%d is no operator", (int)asked->op);

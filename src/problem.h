@@ -1,7 +1,7 @@
 /*
  * problem.h - what is asked, planned: which monoids an array is folded into, and which values come of them.
  *
- * A tally_problem names operators. Each operator needs the states of one or two monoids (monoid.h) and lowers
+ * A tally_problem names operators. Each operator needs the states of no, one or two monoids (monoid.h) and lowers
  * them to a value; a plan is the set of those monoids and the list of those values. Mean and variance share
  * the monoid of the sum, so that a problem that asks for both folds it once.
  */
@@ -16,7 +16,7 @@ enum part {
     PART_SQUARES,    /* of x^2 */
     PART_PRODUCTS,   /* of x y */
     PART_MAGNITUDES, /* of |x| */
-    PART_FAST,       /* the sum of floats in any order, in f32, or f64 for f64 */
+    PART_FAST,       /* the sum of floats in any order, with rounding */
     PART_FACTORS,    /* the product of integers */
     PART_EXTREMES,   /* the least and the greatest element, and where they are */
     PART_BITS,       /* and, or, xor */
@@ -33,12 +33,12 @@ struct problem {
     tally_type type;
     int fast;
     double ddof;
-    tally_op bits_op; /* PART_BITS: which of the three */
+    tally_op bits_op; /* PART_BITS: TALLY_AND, TALLY_OR or TALLY_XOR */
     const tally_operator
         *user;         /* PART_TREE: the user's operator, or NULL for the product of floats */
-    unsigned parts;    /* PART_BIT()s */
-    unsigned extremes; /* WANT_...s */
-    unsigned values;
+    unsigned parts;    /* the parts that the values need, as PART_BIT()s */
+    unsigned extremes; /* PART_EXTREMES: what is wanted, as WANT_...s */
+    unsigned values;   /* how many values it has */
     struct {
         tally_op op;
         tally_type type;
@@ -53,7 +53,7 @@ static inline int problem_has(const struct problem *p, enum part part) {
     return (p->parts & PART_BIT(part)) != 0;
 }
 
-/* Whether some operator is among the values. */
+/* Whether one of the values is that of `op`. */
 int problem_asks(const struct problem *p, tally_op op);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * reduce.c - the public reductions of arrays: in host memory, on a device, on a queue of the caller's.
+ * reduce.c - the public reductions of arrays: in host memory, on a device, on a queue of the caller's, over ranks.
  */
 #include "fold.h"
 #include "fpenv.h"
@@ -118,7 +118,7 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
     return TALLY_OK;
 }
 
-#define STATES_MOST (1u << 24) /* that ranks reduce at once: a launch's blocks */
+#define STATES_MOST (1u << 24) /* states that ranks reduce at once: a block each */
 
 /* ---- On queues of the caller's -------------------------------------------------------------- */
 
@@ -162,7 +162,7 @@ tally_status tally_enqueue(tally_device *device, const tally_problem *problem,
 
 /* ---- Over ranks ----------------------------------------------------------------------------- */
 
-/* A fast sum's words would be no integers. */
+/* Plans a problem over ranks. Its sums are exact even where it asks for fast ones, whose words would be no integers. */
 static tally_status plan_words(const tally_device *device, const tally_problem *problem,
                                struct problem *p) {
     tally_problem exact;

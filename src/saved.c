@@ -1,5 +1,5 @@
 /*
- * saved.c - states as bytes, to keep or to send; and as words that additions combine.
+ * saved.c - states as bytes, to keep or to send; and as words that additions combine, their wire form.
  *
  * The bytes, all little-endian:
  *   0    8   "TALLYSTA"
@@ -15,8 +15,8 @@
  *   32   8   n, the elements that the state knows
  *   40   8   the index of the first
  *   48       the words of each of the problem's monoids, 8 bytes each, in the order of enum part
- *   ...      over the canonical tree: the values of the whole leaves' nodes, in the order of the array, 8 bytes
- *            each, the value first; then the elements of the head, and of the tail, as they are
+ *   ...      over the canonical tree: the values of the run's nodes, in the order of the array, 8 bytes each: the
+ *            value and then zeros; then the elements of the head, and of the tail, as they are (state.h)
  *   ...  8   FNV-1a hash of all bytes before
  *
  * Sizes follow from what comes before them: which nodes cover a run of leaves, and how long head and tail are,
@@ -49,7 +49,7 @@ enum {
 _Static_assert(AT_ALSO + ALSO == AT_USER, "a byte for each operator");
 _Static_assert(TALLY_USER < 256, "an operator is a byte");
 
-/* No saved state is longer: a caller's size that is can be refused unread. */
+/* No saved state is longer: bytes of a greater size are refused unread. */
 #define SAVED_MAX                                                                                  \
     (AT_WORDS + 8 * STATE_WORDS_MAX + 8 * TREE_NODES + 2 * TREE_LEAF * sizeof(union tree_value) +  \
      HASH_BYTES)
@@ -90,7 +90,7 @@ static void pack(const struct problem *p, const struct state *s, uint64_t *word)
     }
 }
 
-/* Whether the words can be those of n elements, which s then is the state of. */
+/* Makes *s the state of n elements that has these words; returns whether there can be one. */
 static int unpack(const struct problem *p, const uint64_t *word, uint64_t n, struct state *s) {
     s->n = n;
     for_parts(part, p) {
@@ -103,7 +103,7 @@ static int unpack(const struct problem *p, const uint64_t *word, uint64_t n, str
 /* ---- The shape of a stretch ------------------------------------------------------------------ */
 
 struct shape {
-    size_t head, tail;
+    size_t head, tail; /* elements */
     int nodes;
     unsigned level[TREE_NODES];
 };
@@ -147,8 +147,8 @@ static void save_stretch(const tally_state *s, unsigned char *bytes) {
     memcpy(bytes + t->head * element, t->tail_at, t->tail * element);
 }
 
-/* Whether the nodes' NaNs are canonical and their unused bytes 0, as they are saved; the rest can be
- * anything. */
+/* Loads the stretch of s, whose first index and count are there. Returns whether the nodes' values are settled and
+ * their unused bytes 0, as they are saved; the rest can be anything. */
 static int load_stretch(tally_state *s, const unsigned char *bytes) {
     struct stretch *t = s->stretch;
     struct shape shape;
@@ -235,7 +235,8 @@ static int same_question(const tally_problem *a, const tally_problem *b) {
            bits_of(a->ddof) == bits_of(b->ddof);
 }
 
-/* The problem of a saved state; the caller's, where that is the same. */
+/* Makes *out the problem of a saved state, with the operator of the caller's problem, if one is given; fails where the
+ * caller's is another problem. */
 static tally_status find_problem(const unsigned char *bytes, const tally_problem *theirs,
                                  tally_problem *out) {
     struct problem plan;
@@ -275,7 +276,7 @@ static tally_status load_rest(tally_state *s, const unsigned char *bytes, size_t
     state_settle(&s->plan, &settled);
     if (problem_has(&s->plan, PART_NONZERO) && settled.nonzero != s->state.nonzero)
         return impossible();
-    /* What unpack() let pass has to be what would be saved again. */
+    /* unpack() lets other words of the same state pass: only those that would be saved are right. */
     pack(&s->plan, &s->state, word);
     for (size_t i = 0; i < words; i++)
         if (word[i] != get(bytes + AT_WORDS + 8 * i, 8)) return impossible();
@@ -344,7 +345,7 @@ tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
                     tally_op_name(state->asked.op));
     state_settle(&state->plan, &loaded);
     state->first = 0;
-    /* Merged into nothing: that takes over what is there, not all the room for it. */
+    /* Merged into an empty state: that copies the limbs which have been touched, not all of them. */
     state_clear(&state->plan, &state->state);
     state_merge(&state->plan, &state->state, &loaded, 0);
     return TALLY_OK;

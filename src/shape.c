@@ -1,4 +1,4 @@
-/* shape.c - see shape.h; and the public call for reductions in parts. */
+/* shape.c - see shape.h; and the public calls for reductions in parts. */
 #include "shape.h"
 
 #include "device.h"
@@ -12,7 +12,7 @@
 
 /* ---- Checks -------------------------------------------------------------------------------- */
 
-/* Whether a * b elements can be counted in a size_t, with room for bytes; the product. */
+/* *out = a * b; returns whether so many elements, and their bytes, can be counted in a size_t. */
 static int multiply(size_t a, size_t b, size_t *out) {
     return !__builtin_mul_overflow(a, b, out) && *out <= SIZE_MAX / 16;
 }
@@ -100,7 +100,7 @@ tally_status tally_shape_results(const tally_shape *shape, size_t *count) {
 
 /* ---- Dimensions in their plainest form ------------------------------------------------------ */
 
-/* The strides of an array in C order. */
+/* The strides in C order of an array that has only the dimensions in the mask `which`. */
 static void c_order(const tally_shape *shape, unsigned which, ptrdiff_t *stride) {
     ptrdiff_t next = 1;
     for (unsigned d = shape->dims; d-- > 0;) {
@@ -113,7 +113,7 @@ static size_t distance(ptrdiff_t stride) {
     return stride < 0 ? 0 - (size_t)stride : (size_t)stride;
 }
 
-/* Sorts dimensions so that the innermost has the least stride; of equal ones the order stays. */
+/* Sorts dimensions so that the innermost has the least stride in x; those of equal strides stay in order. */
 static void sort_extents(struct extent *e, unsigned count) {
     for (unsigned i = 1; i < count; i++)
         for (unsigned j = i; j > 0 && distance(e[j - 1].x) < distance(e[j].x); j--) {
@@ -143,7 +143,7 @@ static unsigned merge_extents(struct extent *e, unsigned count) {
     return left;
 }
 
-/* Makes dimensions go upwards in x. */
+/* Turns dimensions whose stride in x is negative, so that all go upwards in x. */
 static void flip_extents(struct shaped *s, struct extent *e, unsigned count) {
     const ptrdiff_t size = (ptrdiff_t)type_size(s->p->type);
     for (unsigned i = 0; i < count; i++) {
@@ -162,6 +162,7 @@ static void flip_extents(struct shaped *s, struct extent *e, unsigned count) {
     }
 }
 
+/* Whether the order of a result's elements matters. */
 static int is_ordered(const struct problem *p) {
     return problem_has(p, PART_TREE) || (p->extremes & WANT_INDEX) != 0;
 }
@@ -176,7 +177,7 @@ static void plan_axes(const tally_shape *shape, struct shaped *s) {
         empty |= shape->length[d] == 0;
         if (shape->axes >> d & 1 && shape->length[d] == 0) s->each = 0;
     }
-    if (empty) { /* nothing is read: one result after another, each of nothing */
+    if (empty) { /* nothing is read: one result after another, each of no elements */
         s->keeps = s->results > 1;
         s->kept[0] = (struct extent){.length = s->results, .out = 1, .number = 1};
         s->each = 0;
@@ -395,7 +396,7 @@ static tally_status check_queues(const tally_device *device) {
                 device ? device->kind->name : "the calling thread");
 }
 
-/* Anything but NULL: arrays that are not looked at. */
+/* Stands for arrays that are not NULL and not looked at. */
 static char somewhere[TALLY_VALUES_MAX];
 
 tally_status tally_workspace_shaped(tally_device *device, const tally_problem *problem,

@@ -1,10 +1,10 @@
 /*
  * shape.h - a reduction in parts, planned: which elements belong to which result, in the plainest form.
  *
- * A tally_shape is checked and planned once. Dimensions of length 1 are dropped, neighbours that lie behind one
- * another are merged, kept dimensions are sorted by stride and turned so that they go upwards; reduced ones,
- * too, where the order of a result's elements does not matter (it does for an index and for the canonical
- * tree). Segments of equal length become two dimensions. What is left are few cases for a device to be fast at.
+ * A tally_shape is checked and planned once. Dimensions of length 1 are dropped; two of which the outer one goes on
+ * where the inner one ends are merged; kept dimensions are sorted by stride and turned so that they go upwards;
+ * reduced ones, too, where the order of a result's elements does not matter (it does for an index and for the
+ * canonical tree). Segments of equal length become two dimensions. Few cases are left for a device to be fast at.
  */
 #ifndef TALLY_SHAPE_H
 #define TALLY_SHAPE_H
@@ -15,17 +15,18 @@
 struct extent {
     size_t length;
     ptrdiff_t x, y, mask;
-    ptrdiff_t out; /* of kept ones: where its results lie, */
-    size_t number; /* and how they are counted: in C order of the caller's dimensions */
+    ptrdiff_t out; /* of kept ones: the stride of results in memory, */
+    size_t number; /* and of their numbers, which are in C order of the caller's dimensions */
 };
 
-/* The first result that does not exist. */
+/* The first result of which a value does not exist. */
 struct absence {
     uint64_t number; /* UINT64_MAX: none */
     tally_status status;
     unsigned value; /* which value of the problem */
 };
 
+/* A planned shape. It borrows the problem and the arrays. */
 struct shaped {
     const struct problem *p;
     tally_cut cut; /* segments of equal length are TALLY_AXES */
@@ -35,22 +36,22 @@ struct shaped {
     size_t results;
 
     /* TALLY_AXES: the dimensions from the outermost to the innermost, of lengths above 1; `each` elements a
-     * result. The first result lies at out_first and is number number_first. */
+     * result. The first result lies at out[v][out_first] and is number number_first. */
     unsigned keeps, reduces;
     struct extent kept[TALLY_DIMS_MAX], reduced[TALLY_DIMS_MAX];
     size_t each;
     ptrdiff_t out_first;
     size_t number_first;
 
-    /* The others. */
+    /* TALLY_SEGMENTS and TALLY_GROUPS. */
     size_t n;
     const void *offsets, *ids; /* NULL where n is 0 */
     tally_type offsets_type, ids_type;
     int skip_outside, sorted;
 };
 
-/* Plans the shape, or says with TALLY_EINVAL or TALLY_ETYPE why it makes no sense. The offsets are not read
- * yet. */
+/* Plans the shape, or says with TALLY_EINVAL or TALLY_ETYPE why it makes no sense. Arrays are not read: offsets and
+ * ids are checked by the device. An `out` of NULL is not looked at. */
 tally_status shape_plan(const struct problem *p, const tally_shape *shape, const void *x,
                         const void *y, void *const out[], struct shaped *s);
 
@@ -78,28 +79,29 @@ static inline uint64_t id_at(const void *ids, tally_type type, size_t i) {
     }
 }
 
-/* Elements in the order of their groups: group g is x[start[g]..start[g + 1]), and y alike. */
+/* Elements in the order of their groups: group g is x[start[g]..start[g + 1]), and y alike. Where no index is wanted
+ * `position` is NULL. */
 struct sorted {
     const char *x, *y;
-    int64_t *start;     /* [count + 1] */
-    uint64_t *position; /* NULL: x is the caller's array; else where each element stood in it */
-    void *owned;        /* x and y, or NULL */
+    int64_t *start;     /* [groups + 1] */
+    uint64_t *position; /* each element's index in the caller's array; NULL: as they lie */
+    void *owned;        /* the memory of x and y where they are copies, else NULL */
 };
 void sorted_free(struct sorted *sorted);
 
-/* The line about the first offset that is wrong, about an id that lies outside or falls. */
+/* Return TALLY_EINVAL with the line about the i-th offset, or id, which lies outside or falls. */
 tally_status shape_bad_offset(const struct shaped *s, size_t i);
 tally_status shape_bad_id(const struct shaped *s, size_t i);
 
-/* Lowers a result's state to its place; notes what does not exist. `root` is the tree's value, where there is
- * one. */
+/* Lowers a result's state to out[v][place], for each value v; notes a value that does not exist under the result's
+ * number. *root is the canonical tree's value, where there is one. */
 void shaped_lower(const struct shaped *s, const struct state *state, const tally_value *root,
                   ptrdiff_t place, size_t number, struct absence *absence);
-/* Writes the v-th value's bits to a place. */
+/* Writes the v-th value, given by its bits, to out[v][place]. */
 void shaped_put(const struct shaped *s, unsigned v, ptrdiff_t place, uint64_t bits);
-/* Notes an absence, if it comes before the one that is known. */
+/* Notes in *known that a value of a result does not exist, if that comes before what is noted there. */
 void shaped_absent(struct absence *known, uint64_t number, tally_status status, unsigned value);
-/* What they come to: TALLY_OK where there is none. */
+/* The status of what has been noted, with its line; TALLY_OK where nothing has. */
 tally_status shaped_outcome(const struct problem *p, const struct absence *absence);
 
 #endif

@@ -68,7 +68,7 @@ tally_status tally_state_create(const tally_problem *problem, tally_state **out)
     return TALLY_OK;
 }
 
-/* Makes the stretch one of no elements that begins at s->first. */
+/* Makes the stretch, if there is one, that of no elements, to begin at element s->first. */
 static void clear_stretch(tally_state *s) {
     if (!s->stretch) return;
     s->stretch->head = s->stretch->tail = 0;
@@ -126,8 +126,8 @@ static tally_status too_many(void) {
     return fail(TALLY_ERANGE, "a state of more than 2^64 - 1 elements");
 }
 
-/* Appends elements to the stretch: to its head, then to the leaf that has begun, then whole leaves as they
- * lie, and keeps the rest. Where that fails in the middle the caller puts back counts and tree. */
+/* Appends x[0..n) to the stretch: to its head, then to the leaf that has begun, then whole leaves from where they
+ * lie; the rest becomes the tail. Where that fails in the middle the caller puts back counts and tree. */
 static tally_status stretch_feed(tally_state *s, tally_device *device, const unsigned char *x,
                                  size_t n) {
     struct stretch *t = s->stretch;
@@ -160,8 +160,8 @@ static tally_status stretch_feed(tally_state *s, tally_device *device, const uns
     return status;
 }
 
-/* What is put back when a stretch could not be fed to the end. Its elements are where they were: a feed
- * writes behind them, and over them only as its last step. */
+/* What is put back when a stretch could not be fed to the end. The elements of head and tail are still there: a feed
+ * writes behind them, and over them only as its last step, which cannot fail. */
 struct before {
     struct tree tree;
     size_t head, tail;
@@ -212,8 +212,8 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
     return s;
 }
 
-/* Elements of a device's memory, over the canonical tree: a leaf may begin in one feed and end in another, so they
- * come to the host. On an error nothing has been fed. */
+/* Feeds a state that has a stretch with resident elements: a leaf may begin in one feed and end in another, so the
+ * elements are copied to the host. On an error nothing has been fed. */
 static tally_status feed_copied(tally_state *state, tally_device *device, const char *x, size_t n) {
     enum { PIECE = 1 << 20 };
     const size_t element = type_size(state->plan.type), most = PIECE / element;
@@ -262,6 +262,7 @@ tally_status tally_state_feed_resident(tally_state *state, tally_device *device,
 
 /* ---- Merged -------------------------------------------------------------------------------- */
 
+/* The parts whose states are the same for all floating types. */
 #define EXACT_PARTS                                                                                \
     (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES) | PART_BIT(PART_PRODUCTS) |                       \
      PART_BIT(PART_MAGNITUDES) | PART_BIT(PART_NONZERO))
@@ -293,7 +294,7 @@ static tally_status check_pair(const tally_state *a, const tally_state *b) {
     return TALLY_OK;
 }
 
-/* Appends a stretch that begins where this one ends. What a leaf has on both sides of the seam is put
+/* Appends the stretch of `right`, which begins where that of `left` ends. A leaf with elements in both is put
  * together and evaluated; the other leaves' values are taken over. */
 static tally_status stretch_merge(tally_state *left, const tally_state *right) {
     const struct stretch *from = right->stretch;
@@ -333,7 +334,7 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     return s;
 }
 
-/* What is left of a sum that has no terms any more is not even a zero. */
+/* Makes sums from which all terms have been taken away those of no terms: `mixed` tells of a term. */
 static void forget_zeros(const struct problem *p, struct state *s) {
     const unsigned sums = EXACT_PARTS & ~PART_BIT(PART_NONZERO);
     for_parts(part, p) {
@@ -394,7 +395,7 @@ uint64_t tally_state_count(const tally_state *state) {
     return state ? state->state.n : 0;
 }
 
-/* The root of the tree, of which the leaf that has begun is the last. */
+/* Evaluates the tree, of which the leaf that has begun is the last; *out is its value. */
 static tally_status root_of(const tally_state *state, tally_value *out) {
     const struct stretch *t = state->stretch;
     if (state->first != 0 && state->state.n > 0)

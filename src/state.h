@@ -6,13 +6,13 @@
 
 #include "fold.h"
 
-/* A part of an array that is to be evaluated over the canonical tree: whole leaves as a run, and the elements
- * of the leaf that it begins in the middle of and of the leaf that it ends in. */
+/* What is known of neighbouring elements over the canonical tree: a run of whole leaves; and as they are the elements
+ * of the leaf in whose middle they begin and of the leaf in whose middle they end. */
 struct stretch {
     struct tree tree;
-    size_t
-        head; /* elements in head_at[]: of the leaf in which the stretch begins, where that is not its
-                    start; the leaf's other elements are somebody else's */
+    /* elements in head_at[]: of the leaf in whose middle the stretch begins; what that leaf has before them is in
+     * another state */
+    size_t head;
     size_t tail; /* elements in tail_at[]: of the leaf behind the run, which has begun */
     _Alignas(64) unsigned char head_at[TREE_LEAF * sizeof(union tree_value)];
     _Alignas(64) unsigned char tail_at[TREE_LEAF * sizeof(union tree_value)];
@@ -20,15 +20,15 @@ struct stretch {
 
 struct tally_state {
     tally_problem asked;       /* a copy, which owns what it points to */
-    tally_operator user;       /* asked.user points here, to a copy of the caller's, */
-    union tree_value identity; /* and that here */
+    tally_operator user;       /* a copy of the caller's operator, to which asked.user points, */
+    union tree_value identity; /* and of its identity, to which user.identity points */
     struct problem plan;
     uint64_t first; /* the index of the first element in the whole array */
     struct state state;
     struct stretch *stretch; /* PART_TREE; else NULL */
 };
 
-/* How many elements the head of a stretch that begins at `first` has room for. */
+/* How many elements the head of a stretch that begins at element `first` holds at most: those up to the next leaf. */
 static inline size_t stretch_head_room(uint64_t first) {
     return (size_t)((TREE_LEAF - first % TREE_LEAF) % TREE_LEAF);
 }

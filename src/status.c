@@ -5,14 +5,14 @@
 #include <stdio.h>
 
 static _Thread_local char line[512];
-static _Thread_local size_t about;  /* the number of the result that the line begins with ... */
-static _Thread_local size_t behind; /* ... and where the words behind it begin; 0: there is none */
+static _Thread_local size_t about;  /* the number of the result that the line is about, */
+static _Thread_local size_t behind; /* and where the words behind it begin; 0: about no result */
 
-/* Ends the line, whose first bytes are there. */
+/* Prints behind the line's first `used` bytes, which are there, and makes it one line. */
 static void finish_line(size_t used, const char *format, va_list arguments) {
     behind = used;
     vsnprintf(line + used, sizeof line - used, format, arguments);
-    for (char *c = line; *c; c++) /* a caller's text may be in it, but it stays one line */
+    for (char *c = line; *c; c++) /* a caller's text may be in it */
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 

@@ -6,10 +6,11 @@
 
 #include "tally.h"
 
-/* Stores the line that tally_error() returns, and returns `status`: `return fail(TALLY_EINVAL, ...)`. */
+/* Stores the line that tally_error() returns on this thread, cut off at 511 bytes, and returns `status`:
+ * `return fail(TALLY_EINVAL, ...)`. */
 __attribute__((format(printf, 2, 3))) tally_status fail(tally_status status, const char *format,
                                                         ...);
-/* The same of one of a shape's results: the line begins with "result", its number and these words. */
+/* As fail(), about one result of a reduction in parts: the line is "result", its number, and then what is printed. */
 __attribute__((format(printf, 3, 4))) tally_status fail_result(tally_status status, size_t result,
                                                                const char *format, ...);
 

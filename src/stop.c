@@ -6,11 +6,11 @@
 
 #include <time.h>
 
-/* Nanoseconds between two questions, and the length of the first one's wait. */
+/* Nanoseconds from tally_stop_when() to the first call of the function, and from each call to the next. */
 #define INTERVAL INT64_C(10000000)
 
 static _Thread_local struct stop asked;
-static _Thread_local int64_t next; /* when to ask again */
+static _Thread_local int64_t next; /* when to call it again */
 
 static int64_t now(void) {
     struct timespec t;

@@ -8,20 +8,20 @@
 
 #include "tally.h"
 
-/* Whether the caller's function says to stop. Cheap: it is called every few milliseconds at most, and a
- * thread that has none is told so at once. */
+/* Whether the function that this thread gave to tally_stop_when() says to stop. Cheap: the function is called once in
+ * 10 ms at most; between two calls, and on a thread that has none, the answer is 0. */
 int stop_asked(void);
 
-/* The same for threads that share work: `halt` is set by the one that is asked, and heard by all. */
+/* The same for threads that share work: the one that has a function sets `halt`, and all of them read it. */
 static inline int stop_shared(int *halt) {
     if (stop_asked()) __atomic_store_n(halt, 1, __ATOMIC_RELAXED);
     return __atomic_load_n(halt, __ATOMIC_RELAXED);
 }
 
-/* Whether this thread has such a function: what would be half done must then be done on a copy. */
+/* Whether this thread has a function: what a stop would leave half done must then be done on a copy. */
 int stop_possible(void);
 
-/* From stop_pause() on nothing is asked, until stop_resume() is given what it returned. */
+/* From stop_pause() on this thread's function is not called, until stop_resume() is given what that returned. */
 struct stop {
     int (*when)(void *context);
     void *context;
@@ -29,7 +29,7 @@ struct stop {
 struct stop stop_pause(void);
 void stop_resume(struct stop stop);
 
-/* TALLY_ESTOPPED, with its line. */
+/* Returns TALLY_ESTOPPED, and stores its line. */
 tally_status stop_status(void);
 
 #endif

@@ -1,18 +1,17 @@
 /*
  * table.h - the lists of element types and of operators.
  *
- * Everything that must know all types or all operators expands these lists: the parsers, the CPU
- * kernels, the CUDA and OpenCL kernels. It is plain preprocessor text, so that C, CUDA C and OpenCL C
- * can all read it. What an operator is made of says its row in problem.c; what its state is, the row of its
- * monoid in monoid.c.
+ * Code that must know all types or all operators expands these lists. The build reads them from this text, to compile
+ * the ladder for types and operators (CMakeLists.txt in cuda/, ladder/ and model/programs/). An operator's row in
+ * problem.c says which monoids it needs; a monoid's row in monoid.c says what its state is.
  *
  *   TALLY_TYPES(X)   X(NAME, name, kind, bits)
  *       kind   SIGNED, UNSIGNED or FLOATING
  *       bits   the size of an element in bits
  *   TALLY_OPS(X)     X(NAME, name, family): the classic operators, which combine elements with elements. The
  *                    ladder runs these.
- *       family EXACT   the exact sum, and exact integer products
- *              TREE    as EXACT on integers; over the canonical tree on floats
+ *       family EXACT   the exact sum
+ *              TREE    exact on integers; over the canonical tree on floats
  *              ORDER   min and max: by value, with -0 below +0, NaN if any element is
  *              BITS    by the bits of an element
  *   TALLY_STATISTICS(X)   X(NAME, name): the others
@@ -43,7 +42,7 @@
     X(OR, or, BITS)                                                                                \
     X(XOR, xor, BITS)
 
-/* The operators whose states are more than an element. */
+/* The operators that do not just combine elements with elements. */
 #define TALLY_STATISTICS(X)                                                                        \
     X(MEAN, mean)                                                                                  \
     X(VAR, var)                                                                                    \

@@ -1,4 +1,5 @@
-/* terms.c - the calls for arrays that are added up over ranks: what they are given, and who does it. */
+/* terms.c - the public calls for arrays that are added up over ranks: each checks what it is given, and lets the
+ * device, or the calling thread, do it. */
 #include "exact/terms.h"
 #include "device.h"
 #include "status.h"
@@ -33,7 +34,7 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "an array over ranks: %s is NULL", what);
 }
 
-/* Whether all is there that a step reads and writes. */
+/* TALLY_EINVAL where memory is missing that a step reads or writes. */
 static tally_status check(enum terms_step step, const terms_plan *p, const tally_terms_call *c) {
     if (!c) return missing("the call");
     if (step == TERMS_TO_VALUES && (c->first > p->n || c->count > p->n - c->first))

@@ -48,7 +48,7 @@ int tree_is_valid(const struct tree *t) {
         if (level > 63) return 0;
         begins -= UINT64_C(1) << level;
         if (begins % (UINT64_C(1) << level) != 0) return 0;
-        /* two neighbours that make a whole node have become one */
+        /* tree_append() makes one node of two that are a node's halves */
         if (i > 0 && t->node[i - 1].level == level && begins >> level & 1) return 0;
     }
     return 1;
@@ -60,8 +60,8 @@ void tree_append(const struct problem *p, struct tree *t, const void *value, uns
     memcpy(&node.value, value, tree_value_size(p));
     tree_settle(p, &node.value);
     t->next += UINT64_C(1) << level;
-    /* It completes its parent where it ends at a multiple of the parent's leaves, and the left half is here:
-     * not before the run's start. */
+    /* The node completes its parent where it ends at a multiple of the parent's leaves and the parent's left half is
+     * here, not before the run's start. */
     while (t->count > 0 && t->node[t->count - 1].level == node.level &&
            t->next % (UINT64_C(2) << node.level) == 0) {
         union tree_value left = t->node[--t->count].value;
@@ -108,7 +108,7 @@ uint64_t tree_identity_bits(const struct problem *p) {
     return tally_value_bits(&identity);
 }
 
-/* Combines `lanes` neighbouring lanes in pairs until one is left. */
+/* Combines neighbouring lanes in pairs until one is left: lane[0]. */
 static void meet_neighbours(const struct problem *p, char *lane, size_t lanes) {
     size_t size = type_size(p->type);
     union tree_value left[TREE_LANES / 2], right[TREE_LANES / 2];

@@ -46,16 +46,16 @@ struct tree {
     } node[TREE_NODES];
 };
 
-/* Bytes of a tree value of this problem. */
+/* The bytes of a leaf's or node's value of this problem. */
 size_t tree_value_size(const struct problem *p);
 
-/* Makes the NaN of a product the canonical one: which sign and payload arithmetic gives it depends on the machine.
+/* Makes a product that is a NaN the canonical NaN: which sign and payload arithmetic gives it depends on the machine.
  * What a user's operator gives is left as it is, since the operator sees it again. */
 void tree_settle(const struct problem *p, union tree_value *value);
-/* The run of no leaves before leaf `first`. */
+/* Makes *t the run of no leaves that begins at leaf `first`. */
 void tree_clear(struct tree *t, uint64_t first);
-/* Appends the value of the next 2^level leaves; t->next is a multiple of as many. The values of nodes are
- * settled ones. */
+/* Appends the value of the next 2^level leaves; t->next is a multiple of 2^level. All values are settled by
+ * tree_settle(). */
 void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level);
 /* Whether the nodes are the fewest that cover a run which ends at t->next, each where one of its level begins. */
 int tree_is_valid(const struct tree *t);
@@ -65,7 +65,7 @@ tally_value tree_value(const struct problem *p, const struct tree *t);
 /* The identity's bits, as tree_value() gives it. */
 uint64_t tree_identity_bits(const struct problem *p);
 
-/* The values of the leaves of x[0..n), for a user operator, on the calling thread. */
+/* Evaluates the leaves of x[0..n) by the user's operator, on the calling thread: their values, as elements, to out. */
 void tree_user_leaves(const struct problem *p, const void *x, size_t n, void *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * types.c - names, sizes and kinds of the element types, from the list.
+ * types.c - names, sizes and kinds of the element types, from the list in table.h.
  */
 #include "types.h"
 

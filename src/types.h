@@ -1,5 +1,5 @@
 /*
- * types.h - what the engine asks of element types and of values.
+ * types.h - what the engine asks of element types: kinds, sizes; and a value from its bits.
  */
 #ifndef TALLY_TYPES_H
 #define TALLY_TYPES_H
@@ -20,7 +20,7 @@ enum { TYPE_ROWS = 1 + (0 TALLY_TYPES(TYPE_ROW)) };
 #undef TYPE_ROW
 extern const struct type_row type_rows[TYPE_ROWS]; /* by tally_type; row 0 is none */
 
-/* The following take a tally_type that is one. */
+/* The following take an element type; type_is_known() takes any number. */
 
 static inline int type_is_float(tally_type type) {
     return type_rows[type].kind == KIND_FLOATING;
@@ -28,7 +28,7 @@ static inline int type_is_float(tally_type type) {
 static inline int type_is_signed(tally_type type) {
     return type_rows[type].kind == KIND_SIGNED;
 }
-/* Bits, and bytes, of an element. */
+/* The bits of an element, and its bytes. */
 static inline unsigned type_bits(tally_type type) {
     return type_rows[type].bits;
 }
@@ -39,14 +39,14 @@ static inline size_t type_size(tally_type type) {
 static inline tally_type type_wide(tally_type type) {
     return type_is_signed(type) ? TALLY_I64 : TALLY_U64;
 }
-/* Whether it is one. */
+/* Whether `type` is an element type. */
 static inline int type_is_known(tally_type type) {
     return (size_t)type >= 1 && (size_t)type < TYPE_ROWS;
 }
 
-/* A value of any type from its bits. */
+/* The value of any type with these bits; bits above the type's are dropped. */
 tally_value value_of_bits(tally_type type, uint64_t bits);
-/* The lowest so many bits; `bits` is 1 to 64. */
+/* A word whose lowest `bits` bits, 1 to 64, are set. */
 static inline uint64_t low_bits(unsigned bits) {
     return ~UINT64_C(0) >> (64 - bits);
 }

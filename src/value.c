@@ -16,7 +16,7 @@ const char *tally_version(void) {
     return "0.1.0";
 }
 
-static const tally_value none; /* stands for NULL */
+static const tally_value none; /* taken where the caller gives NULL */
 
 uint64_t tally_value_bits(const tally_value *value) {
     if (!value) value = &none;
@@ -78,14 +78,13 @@ double tally_value_double(const tally_value *value) {
     return d;
 }
 
-/* A decimal: sign * digits * 10^exponent. */
+/* A decimal: digits * 10^exponent. */
 struct decimal {
     uint64_t digits;
     int exponent;
 };
 
-/* Whether the decimal reads back as the value, a positive one. A 16-bit float is read by way of a
- * double. */
+/* Whether the decimal reads back as the value, which is positive. A 16-bit float is read by way of a double. */
 static int reads_back(struct decimal d, const tally_value *value) {
     char text[40]; /* without a point, and so the same in every locale */
     snprintf(text, sizeof text, "%" PRIu64 "e%d", d.digits, d.exponent);
@@ -103,14 +102,14 @@ static struct decimal nearest_decimal(double d, int digits) {
     snprintf(text, sizeof text, "%.*e", digits - 1, d);
     struct decimal out = {0, 0};
     const char *p = text;
-    for (; *p != 'e'; p++) /* whatever the locale's point is */
+    for (; *p != 'e'; p++) /* passes over the point, which depends on the locale */
         if (*p >= '0' && *p <= '9') out.digits = 10 * out.digits + (uint64_t)(*p - '0');
     out.exponent = (int)strtol(p + 1, NULL, 10) - (digits - 1);
     return out;
 }
 
-/* The shortest decimal that reads back as the value, d > 0; among those the nearest. Next to a power of
- * two it need not be the nearest of its length, so its neighbours are tried, too. */
+/* The shortest decimal that reads back as the value, which is d > 0; among those the nearest. Next to a power of two
+ * it need not be the decimal of its length that is nearest to d, so that one's neighbours are tried, too. */
 static struct decimal shortest_decimal(const tally_value *value, double d) {
     struct decimal found = {0, 0};
     for (int digits = 1; digits <= 17; digits++) {
@@ -159,7 +158,8 @@ static void print_float(const tally_value *value, char *text, size_t size) {
 size_t tally_value_print(const tally_value *value, char *text, size_t size) {
     char whole[64];
     if (!value) value = &none;
-    fenv_t caller; /* all of it: the C library's decimals follow the other unit's rounding, too */
+    /* All of it: the C library's decimals may follow the rounding of another unit than the vector unit. */
+    fenv_t caller;
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
     fp_env_enter();

@@ -1,6 +1,6 @@
 /*
- * kernel_words.h - what the texts that hosts share with kernels (kernels/rounding.h, kernels/number.h,
- * kernels/keys.h) expect to be defined, in C.
+ * kernel_words.h - defines, in C, the words that the texts which hosts share with kernels expect (kernels/keys.h,
+ * kernels/rounding.h, kernels/number.h and others), and includes the two that most need.
  */
 #ifndef TALLY_KERNEL_WORDS_H
 #define TALLY_KERNEL_WORDS_H

@@ -11,6 +11,7 @@
 _Static_assert(SUPERACC_LIMBS + 2 <= NUMBER_DIGITS, "a superaccumulator is a number");
 _Static_assert(SUPERACC_LOWEST % 32 == 0, "numbers line up digit by digit");
 
+/* *out = the sum's finite part. */
 static void number_of_sum(const struct exact_sum *s, number *out) {
     if (s->spread) {
         const struct superacc *a = &s->limbs;
@@ -19,7 +20,8 @@ static void number_of_sum(const struct exact_sum *s, number *out) {
 #undef LIMB
         return;
     }
-    /* 128 bits, moved up to a digit's edge: five digits. */
+    /* `pending` is moved up by up to 31 bits, so that its lowest digit's exponent is a multiple of 32: five digits at
+     * most. */
     const int shift = s->pending_exponent & 31, negative = s->pending < 0;
     unsigned __int128 rest =
         negative ? -(unsigned __int128)s->pending : (unsigned __int128)s->pending;
@@ -33,8 +35,7 @@ static void number_of_sum(const struct exact_sum *s, number *out) {
     number_trim(out);
 }
 
-/* Whether infinities or NaNs decide; the value, if so. A root or a product with something negative is for
- * the caller. */
+/* Whether NaNs or infinities decide the value of the sum, or, where `negate`, of its negative; *out is it, if so. */
 static int is_special(const struct exact_sum *s, int negate, tally_type type, tally_value *out) {
     if (s->nans || (s->plus && s->minus))
         *out = float_nan(type);
@@ -81,7 +82,7 @@ tally_value exact_root(const struct exact_sum *s, tally_type type) {
     return float_from_bits(type, round_quotient(format_of(type), &a, &one, 1, &scratch));
 }
 
-/* ddof = mantissa * 2^exponent. */
+/* ddof = mantissa * 2^exponent; returns the mantissa. ddof is finite and not negative. */
 static u64 split(double ddof, i32 *exponent) {
     uint64_t bits;
     memcpy(&bits, &ddof, sizeof bits);
@@ -105,7 +106,7 @@ tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *
 
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out) {
     number a;
-    number_of_sum(s, &a); /* of integers: its exponent is not negative */
+    number_of_sum(s, &a); /* a sum of integers: the exponent is not negative */
     if (a.count > 0 && a.exponent + 32 * a.count > 64) return 0;
     const uint64_t magnitude = (uint64_t)number_digit(&a, 32) << 32 | number_digit(&a, 0);
     if (type == TALLY_U64) {

@@ -2,7 +2,7 @@
  * lower.h - from the states of exact sums to values: sums, quotients, roots and variances, each the exact
  * real number rounded once. The arithmetic is that of kernels/number.h.
  *
- * All of these follow the rules for NaNs, infinities and signed zeros of include/tally.h.
+ * NaNs, infinities and signed zeros follow the rules of include/tally.h.
  */
 #ifndef TALLY_EXACT_LOWER_H
 #define TALLY_EXACT_LOWER_H
@@ -15,13 +15,13 @@ tally_value exact_round(const struct exact_sum *s, uint64_t n, tally_type type);
 /* The sum of n terms divided by (negative ? -1 : 1) * divisor, which is not 0. */
 tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, uint64_t divisor,
                            tally_type type);
-/* The square root of a sum that is not negative. */
+/* The square root of a sum of squares. */
 tally_value exact_root(const struct exact_sum *s, tally_type type);
 /* The variance of n elements with that sum and that sum of squares, or, where `root`, the standard
  * deviation; ddof is finite and not negative. */
 tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *squares, uint64_t n,
                            double ddof, int root, tally_type type);
-/* A sum of integers as an i64 or u64; whether it fits. */
+/* *out = a sum of integers as an i64 or u64; returns whether it fits, and if not leaves *out as it is. */
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out);
 
 #endif

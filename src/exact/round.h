@@ -1,5 +1,5 @@
 /*
- * round.h - from an exact number to the nearest float: the one place where anything is rounded.
+ * round.h - from an exact number to the nearest float, for hosts: the arithmetic is that of kernels/rounding.h.
  */
 #ifndef TALLY_ROUND_H
 #define TALLY_ROUND_H
@@ -24,12 +24,12 @@ tally_value round_double(tally_type type, double d);
 /* The f32 that equals an f16, from its bits; a NaN stays one. */
 float half_to_float(uint16_t bits);
 
-/* The canonical quiet NaN, and the infinities. */
+/* The canonical quiet NaN, and an infinity. */
 tally_value float_nan(tally_type type);
 tally_value float_infinity(tally_type type, int negative);
 /* A value of a floating type from its bits. */
 tally_value float_from_bits(tally_type type, uint64_t bits);
-/* -0 */
+/* -0. */
 tally_value float_negative_zero(tally_type type);
 
 #endif

@@ -60,8 +60,7 @@ void exact_sum_negate(struct exact_sum *s) {
     if (s->spread)
         superacc_negate(&s->limbs);
     else if (__builtin_sub_overflow((__int128)0, s->pending, &s->pending))
-        superacc_negate(
-            exact_sum_limbs(s)); /* -2^127 has no negative; (the overflow gave itself) */
+        superacc_negate(exact_sum_limbs(s)); /* -2^127 has no negative in 128 bits */
 }
 
 int exact_sum_subtract(struct exact_sum *s, const struct exact_sum *from) {

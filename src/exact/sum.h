@@ -5,8 +5,8 @@
  * give the correctly rounded sum, or to be merged with another.
  *
  * The finite part starts as one 128-bit integer times a power of two, which is all that a short array and
- * most sums of integers need; only a second contribution on another scale, or one that no longer fits, opens
- * the superaccumulator.
+ * most sums of integers need; only a second contribution on another scale, or one with which the sum would not fit,
+ * opens the superaccumulator.
  */
 #ifndef TALLY_EXACT_SUM_H
 #define TALLY_EXACT_SUM_H
@@ -23,15 +23,16 @@ struct exact_sum {
 };
 
 void exact_sum_clear(struct exact_sum *s);
-/* Adds value * 2^exponent to the finite part; bounds as for superacc_add(). Leaves all else to the caller. */
+/* Adds value * 2^exponent to the finite part; bounds as for superacc_add(). `mixed` and the counts are the caller's to
+ * set. */
 void exact_sum_add(struct exact_sum *s, __int128 value, int exponent);
-/* Makes `limbs` hold the finite part, for callers that add to them directly. */
+/* Makes `limbs` hold the finite part and returns it, for callers that add to it directly. */
 struct superacc *exact_sum_limbs(struct exact_sum *s);
 /* s += from. The two may be one. */
 void exact_sum_merge(struct exact_sum *s, const struct exact_sum *from);
 /* s = -s: each term with the other sign. A sum of zeros becomes one of +0. */
 void exact_sum_negate(struct exact_sum *s);
-/* Takes terms away that have been added; says whether they can have been: no count falls below 0. If not,
+/* s -= from: takes terms away that have been added. Returns whether they can have been: no count falls below 0. If not,
  * s is unchanged. A sum of nothing but zeros is +0 afterwards. */
 int exact_sum_subtract(struct exact_sum *s, const struct exact_sum *from);
 

@@ -10,7 +10,7 @@ void superacc_clear(struct superacc *a) {
     a->used = 0;
 }
 
-/* Makes limbs [low, high) touched ones: those that are new are 0. */
+/* Makes limbs [low, high) touched ones, and all between them and those that were; new ones are 0. */
 static void touch(struct superacc *a, int low, int high) {
     if (a->low == a->high) {
         a->low = a->high = low;
@@ -30,7 +30,7 @@ void superacc_normalise(struct superacc *a) {
     for (int i = a->low; i < a->high; i++) {
         int64_t sum = a->limb[i] + carry; /* |limb| <= 2^61, |carry| <= 2^30 */
         if (i == a->high - 1 && i < SUPERACC_LIMBS - 1 && sum >> 32 != 0 && sum >> 32 != -1)
-            touch(a, i, i + 2); /* the last limb keeps a sign, and no more */
+            touch(a, i, i + 2); /* the last limb keeps 32 bits and the sign */
         if (i == a->high - 1) {
             a->limb[i] = sum;
             break;
@@ -76,7 +76,7 @@ void superacc_merge(struct superacc *a, const struct superacc *b) {
     TALLY_ASSERT(superacc_is_valid(a) && superacc_is_valid(b));
     if (b->low == b->high) return;
     if (a == b || a->used > SUPERACC_USED_MAX - more) {
-        /* The two are one, or nearly full: a settled copy of b is neither. */
+        /* The two are one, or have no room for each other: a settled copy of b is neither. */
         struct superacc settled = *b;
         superacc_normalise(&settled);
         superacc_normalise(a);

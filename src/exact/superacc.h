@@ -3,8 +3,8 @@
  * any two.
  *
  * A finite double is an integer multiple of 2^-1074 below 2^1024; the product of two is one of 2^-2148 below
- * 2^2048. A number with a bit for each of those powers, and 64 more for the count, holds any sum of up to 2^64
- * of them without rounding (Kulisch; Neal 2015, "Fast exact summation using small and large
+ * 2^2048. A number with a bit for each of those powers, and 64 more, holds any sum of up to 2^64 of them without
+ * rounding (Kulisch; Neal 2015, "Fast exact summation using small and large
  * superaccumulators"). It is kept as signed 64-bit limbs; limb i weighs 2^(32*i - 2176) and is worth 32
  * bits, so each limb has 31 bits to spare: additions go to limbs without carrying, and two accumulators are
  * merged by adding limb to limb. Carries are settled by superacc_normalise(), once in about 2^29 additions.
@@ -26,10 +26,11 @@
 
 struct superacc {
     int low, high; /* limb[low ... high - 1] have been touched */
-    uint32_t used; /* additions since the last normalisation: the bound of every limb */
+    uint32_t used; /* additions since the last normalisation, and 1: the bound of every limb */
     int64_t limb[SUPERACC_LIMBS];
 };
 
+/* a = 0, with no limb touched. */
 void superacc_clear(struct superacc *a);
 
 /* a += value * 2^exponent. The bits of value lie at or above 2^-2176, and the sum stays below 2^2175 in

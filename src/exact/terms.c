@@ -8,10 +8,10 @@
 
 _Static_assert(TALLY_EINVAL == 1 && TALLY_ENOMEM == 4, "kernels/terms.h");
 
-#define RANKS_MOST  (1u << 20) /* TERMS_LIMBS */
-#define SMALL_RANKS 16 /* up to which an element of 16 bits has words of 32: 27 bits a digit */
+#define RANKS_MOST  (1u << 20) /* what TERMS_LIMBS limbs have room for */
+#define SMALL_RANKS 16         /* with which a word of 32 bits has a digit of 27 */
 
-/* An element of 16 bits has words of 32 where there are few ranks: both then are twice the plain sum's. */
+/* The bits of a word: twice an element's, but for elements of 16 bits and many ranks, whose words have 64. */
 static unsigned word_bits(const tally_terms *t) {
     return t->type != TALLY_F32 && t->ranks <= SMALL_RANKS ? 32 : 64;
 }
@@ -51,7 +51,7 @@ tally_status terms_plan_of(const tally_terms *t, terms_plan *plan, tally_terms_s
     plan->blocks = blocks_of(t->n - plan->in_shards);
     if (t->shard) plan->sharded = t->n / t->shard * plan->per_shard;
     plan->blocks += plan->sharded;
-    /* From the lowest bit of a subnormal to above the greatest number, and three counters. */
+    /* The most bits of a term: from a subnormal's lowest bit to the greatest number's highest, and three counters. */
     const uint32_t widest = (uint32_t)(2 * f.bias + f.mantissa) + 3 * counter;
     *sizes =
         (tally_terms_sizes){.word = plan->word == 32 ? TALLY_I32 : TALLY_I64,

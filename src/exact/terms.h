@@ -1,6 +1,6 @@
 /*
- * terms.h - arrays that are added up over ranks, element by element: what a call asks for, and the calls of the host,
- * whose arithmetic is that of kernels/terms.h.
+ * terms.h - arrays that are added up over ranks, element by element: the plan of a tally_terms, and its steps in host
+ * memory, whose arithmetic is that of kernels/terms.h.
  */
 #ifndef TALLY_EXACT_TERMS_H
 #define TALLY_EXACT_TERMS_H
@@ -12,14 +12,15 @@
 
 #include <stddef.h>
 
-/* The three steps. */
+/* The three steps: tally_terms_bounds(), tally_terms_words(), tally_terms_values(). */
 enum terms_step { TERMS_TO_BOUNDS, TERMS_TO_WORDS, TERMS_TO_VALUES };
 
 /* Makes the plan of a tally_terms, and says how much memory its steps need. TALLY_EINVAL and TALLY_ETYPE for one that
  * makes no sense. */
 tally_status terms_plan_of(const tally_terms *terms, terms_plan *plan, tally_terms_sizes *sizes);
 
-/* Does a step in host memory. Never fails. */
+/* Does a step in host memory, on the calling thread. Arguments have been checked; what goes wrong in
+ * TERMS_TO_VALUES is told in *call->outcome. */
 void terms_run(enum terms_step step, const terms_plan *plan, const tally_terms_call *call);
 
 #endif
