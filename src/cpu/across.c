@@ -63,7 +63,7 @@ struct across {
     unsigned char *todo; /* results that are left, if any */
     struct hand *hands;
     int failed; /* there was no memory to mark a result */
-    /* How what comes out uncertain is to be done again, before it is left; NULL: as it is exact already. */
+    /* The exact way in which a block with uncertain results is done again, before any is left; NULL: this is it. */
     struct across *exact;
     int again; /* some result of several parts is uncertain */
 };
@@ -72,20 +72,20 @@ struct across {
 struct hand {
     struct absence absence;
     uint64_t *planes;        /* of a block */
-    uint64_t *fold, *turned; /* of what is being folded, and of that turned */
+    uint64_t *fold, *turned; /* planes of what is being folded, and these turned */
     char *tile, *tile2;
     double *value[4]; /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
     uint64_t *running; /* segments: room for their running totals */
-    int certain;       /* all are */
+    int certain;       /* all results of the block are; else ok[] says which */
     const unsigned char
         *order; /* segments: which one a column is, where they are sorted; else NULL */
 };
 
 /* ---- What is needed ------------------------------------------------------------------------- */
 
-/* The forms for a value; 0: there are none, and it is done row by row. */
+/* The forms that a value needs, as FORM_BIT()s; 0: there are none, and it is done row by row. */
 static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
     const tally_type type = p->type;
     const int wide = type == TALLY_I64 || type == TALLY_U64;
@@ -131,6 +131,7 @@ static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
     }
 }
 
+/* Sets the forms and their planes; returns 0 where rows are better. */
 static int plan_forms(struct across *a) {
     const struct problem *p = a->p;
     for (unsigned v = 0; v < p->values; v++) {
@@ -158,7 +159,7 @@ static const struct column_form *form_of(const struct across *a, unsigned f) {
     return &a->k->form[f][a->p->type];
 }
 
-/* Chooses the way; 0 where rows are better. */
+/* Chooses the way; returns 0 where rows are better. */
 static int plan_way(struct across *a) {
     const struct shaped *s = a->s;
     const struct extent *k = &a->inner_kept, *r = &a->inner;
@@ -386,7 +387,8 @@ static struct place place_of(const struct across *a, size_t block) {
     return at;
 }
 
-/* A part of all elements of a block, or of one unit of it, becomes columns from `column` on. */
+/* Elements [from, to) of the outermost reduced dimension, of a block's results or of one unit of them, become columns
+ * from `column` on. */
 static void add_part(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
                      size_t column, const char *x, const char *y, size_t width, size_t from,
                      size_t to) {
@@ -472,7 +474,7 @@ static void lower_wide(const struct across *a, struct hand *h, const uint64_t *p
     }
 }
 
-/* Exact sums of integers, kept as doubles. Some too large or not exact are left. */
+/* Sums of integers, kept as doubles. Those that are too large, or not exact, are not certain. */
 static void lower_integers(struct hand *h, const double *s, const double *e, const double *b,
                            size_t width, int is_signed) {
     h->certain = 0; /* to be looked at one by one */
@@ -519,7 +521,7 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
             if (h->bits[i] == UINT64_C(1) << (type_bits(out) - 1)) h->bits[i] = 0;
 }
 
-/* The bits of one value of all columns; h->ok says which are certain. */
+/* Sets h->bits to one value of all columns; h->certain and h->ok say which are certain. */
 static void lower_value(const struct across *a, struct hand *h, const uint64_t *planes,
                         size_t stride, const struct place *at, unsigned v) {
     const tally_op op = a->p->value[v].op;
@@ -602,7 +604,7 @@ static void finish_writing(void) {
 #endif
 }
 
-/* Marks a result that is left for the long way. */
+/* Marks a result that is left to cpu_rows(). */
 static void mark(struct across *a, size_t row) {
     unsigned char *todo = __atomic_load_n(&a->todo, __ATOMIC_ACQUIRE);
     if (!todo) { /* the first of all */
@@ -618,8 +620,8 @@ static void mark(struct across *a, size_t row) {
     if (todo) todo[row] = 1;
 }
 
-/* Writes the results of a block, and says whether it is done: those that are uncertain are marked, unless there is
- * an exact way. */
+/* Writes the results of a block, and returns 1. Those that are uncertain are marked; or, where there is an exact way
+ * in which the block is then to be done again, returns 0. */
 static int lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
                        const struct place *at) {
     for (unsigned v = 0; v < a->p->values; v++) {
@@ -761,14 +763,14 @@ static void plan_parts(struct across *a, unsigned threads) {
     a->group = group_of(a->total, bytes, threads);
 }
 
-/* Whether nothing but variances is wanted, for which sums that are near will do. */
+/* Whether nothing but variances is wanted, of a type for which sums that are near will do. */
 static int wants_moments(const struct across *a) {
     for (unsigned v = 0; v < a->p->values; v++)
         if (a->p->value[v].op != TALLY_VAR && a->p->value[v].op != TALLY_STD) return 0;
     return a->k->form[FORM_MOMENTS][a->p->type].planes == a->planes;
 }
 
-/* All blocks: first their parts, where they are cut, and these merged. */
+/* Does all blocks; where they are cut, first their parts, which are then merged. */
 static tally_status run_blocks(struct cpu_device *d, struct across *a) {
     const struct shaped *s = a->s;
     const tally_status status = cpu_share(
@@ -825,12 +827,12 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
 /* ---- Segments ------------------------------------------------------------------------------- */
 
 /* Segments are columns of a block, too. Sums of all segments of a block are taken from running totals where these
- * are exact (segments.c), unless all have one length up to TURNED_BEST. Else short ones are copied, sixteen at a time, and
- * filled up to the longest of them with what adds nothing, and longer ones are folded one by one; those of a block are
- * sorted by length first, unless they are all as long. */
+ * are exact (segments.c), unless all have one length up to TURNED_BEST. Else short ones are copied, sixteen at a time,
+ * and filled up to the longest of them with what adds nothing, and longer ones are folded one by one; the segments of
+ * a block are sorted by length first. If all have one short length, they are turned instead. */
 #define SEGMENTS_BLOCK 256
 #define SHORT          32
-#define TURNED_BEST    8 /* equal segments up to this length are rather turned than run over */
+#define TURNED_BEST    8 /* longer ones are summed by running totals first */
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
@@ -877,7 +879,8 @@ static unsigned char key_of(const struct across *a, size_t length) {
     return (unsigned char)(length <= SHORT ? length : SHORT + 1);
 }
 
-/* The segments that become columns, in the order of their keys; how many. Of these *shorts are short. */
+/* Sorts segments by their keys, to order[], and returns how many become columns: these come first, and of them the
+ * *shorts that are short. */
 static size_t sort_segments(const struct across *a, const size_t *length, size_t count,
                             unsigned char *order, size_t *shorts) {
     unsigned char key[SEGMENTS_BLOCK];
@@ -893,7 +896,8 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
     return all;
 }
 
-/* Sums `count` segments by running totals, piece by piece, and says whether all could be. */
+/* Sums `count` segments by running totals, piece by piece, and returns whether all could be; 0, too, where more than
+ * such sums is asked. */
 static int add_running(const struct across *a, struct hand *h, const size_t *start, size_t count) {
     const size_t stride = a->width + COLUMN_STEP;
     double *s = (double *)h->planes, *e = s + stride, *b = e + stride;
@@ -956,7 +960,7 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
     }
 }
 
-/* Offsets [first, first + count). */
+/* Copies offsets [first, first + count) to out[]. */
 static void read_offsets(const struct shaped *s, size_t first, size_t count, size_t *out) {
     const int32_t *narrow = s->offsets;
     const int64_t *wide = s->offsets;
@@ -968,7 +972,7 @@ static void read_offsets(const struct shaped *s, size_t first, size_t count, siz
             out[i] = (size_t)wide[first + i];
 }
 
-/* Segments of which some may be long: those without elements are lowered, and those that are left are marked. */
+/* Folds and lowers segments of any length; marks those that are too long for a column. */
 static void fold_sorted(struct across *a, struct hand *h, const size_t *start, size_t count,
                         struct place *place) {
     const struct shaped *s = a->s;
@@ -1001,7 +1005,7 @@ static void fold_sorted(struct across *a, struct hand *h, const size_t *start, s
         if (length[i] * a->element >= LONG_BYTES) mark(a, place->row + i);
 }
 
-/* Folds and lowers segments of one short length, and says so; or does nothing. */
+/* Folds and lowers segments of one length up to TURNED_BEST and returns 1; or does nothing and returns 0. */
 static int fold_even(struct across *a, struct hand *h, const struct place *place) {
     const struct shaped *s = a->s;
     const size_t count = place->width, size = type_size(s->offsets_type);
@@ -1018,7 +1022,7 @@ static int fold_even(struct across *a, struct hand *h, const struct place *place
     return 1;
 }
 
-/* Segments [place->row, place->row + place->width). */
+/* Folds and lowers segments [place->row, place->row + place->width). */
 static void fold_segments(struct across *a, struct hand *h, struct place *place) {
     size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1];
     const size_t count = place->width;

@@ -2,10 +2,9 @@
  * bins.h - exact sums of wild data: a bin for every sign and exponent.
  *
  * A template with the parameters of extract.h. Numbers of one exponent are integers on one scale, so
- * each is added to its exponent's word (exponents.h); these are emptied into the
- * superaccumulator at the end (after the "large superaccumulator" of Neal 2015). That takes about the
- * same few steps a number whatever the exponents are: slower than extraction where that works, never
- * slower than this.
+ * each is added to its exponent's word (exponents.h); the words are emptied into the superaccumulator when they are
+ * full and at the end (after the "large superaccumulator" of Neal 2015). That takes about the same few steps a
+ * number whatever the exponents are: slower than extraction where that works, but as fast for all data.
  *
  * Where a term is the element itself (PLAIN), its bits are read where they lie; else terms are made some hundred at a
  * time, by vectors.
@@ -17,8 +16,8 @@
 
 struct BINS {
     int used;
-    size_t numbers; /* that have been added since they were emptied */
-    __int128 least; /* the sum of numbers of exponent field 0, of doubles */
+    size_t numbers; /* that have been added since the bins were last emptied */
+    __int128 least; /* of doubles: the sum of those of exponent field 0, in their unit */
     struct PART(exponents) words;
 };
 
@@ -33,7 +32,8 @@ static void PART(empty)(struct BINS *b, struct exact_sum *s) {
     b->used = 0;
 }
 
-/* Takes the sum of the numbers of exponent field 0 out of its words: those of a chunk, n terms, in which there are some. */
+/* Moves the sum of the numbers of exponent field 0 from their two words to b->least, less the implicit bits that they
+ * were given and do not have. All of them are among the n terms of one chunk. */
 static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELEMENT *x,
                                                        const ELEMENT *y, size_t n) {
     uint64_t *const word = b->words.word;
@@ -56,7 +56,7 @@ static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELE
     word[0] = word[FIELDS] = 0;
 }
 
-/* Adds n <= CHUNK terms. */
+/* Adds n <= CHUNK terms to the bins; empties them into s first where they are full, and counts specials in s. */
 static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                                 size_t n, struct exact_sum *s) {
     if (MANTISSA < 32 && b->used && b->numbers + n > EXPONENTS_MOST) PART(empty)(b, s);

@@ -21,7 +21,7 @@ typedef uint16_t vu16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_a
 typedef int8_t vi8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
 typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
 
-/* The k-th vector of 32-bit lanes. */
+/* The k-th vector of bits, in lanes of 32 bits, or of 64 for elements of 8 bytes. */
 #define BITS_i8(p, k)   __builtin_convertvector(VECTOR_LOAD(vi8quarter, (p) + (k)*LANES(float)), vi32)
 #define BITS_u8(p, k)   __builtin_convertvector(VECTOR_LOAD(vu8quarter, (p) + (k)*LANES(float)), vi32)
 #define BITS_i16(p, k)  __builtin_convertvector(VECTOR_LOAD(vi16half, (p) + (k)*LANES(float)), vi32)
@@ -48,7 +48,7 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define KEY_bf16(v) KEY_f16(v)
 #define KEY_f32(v)  ((v) ^ (((v) >> 31) & INT32_MAX))
 #define KEY_f64(v)  ((v) ^ (((v) >> 63) & INT64_MAX))
-/* Of +inf; of integers none is above it. */
+/* The key of +inf; for integers a key that none is above. */
 #define INF_i8   INT32_MAX
 #define INF_u8   INT32_MAX
 #define INF_i16  INT32_MAX
@@ -83,7 +83,7 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define WIDE_OF_WORDS(h)     __builtin_convertvector(h, vu64)
 #endif
 
-/* The k-th vector of doubles. */
+/* The k-th half of a vector, as doubles; and, of a step at p, the k-th vector of doubles. */
 ALWAYS_INLINE vf64 half_of(vf32 v, size_t k) {
     vf32half h;
     memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);

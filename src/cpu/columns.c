@@ -24,9 +24,9 @@
     for (size_t r0 = 0; r0 < in->rows; r0 += ROWS_AT_ONCE)                                         \
         for (size_t c = 0; c < width; c += STEP)
 
-/* Of the step at column c, rows [r0, r1): `p` is the row's elements. Those of a last step that is not whole are
- * copied first and filled up. What is asked for ahead: the same columns of the next rows; where there are none, the
- * next columns. */
+/* Does what comes last for rows [r0, r1) of the step at column c: `p` is the row's elements. Those of a last step that
+ * is not whole are copied first and filled up. What is asked for ahead: the same columns of the next rows; where there
+ * are none, the next columns. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
@@ -46,8 +46,8 @@
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                (width - c) * sizeof(element), STEP * sizeof(element), (char *)(some), step)
 
-/* Rows of `bytes` bytes, or of a step's where there are more: where they lie, and how far apart; or a copy, if
- * they are shorter than a step. */
+/* Rows of which a step takes `whole` bytes and `bytes` are left: returns where they lie, and in *step how far apart;
+ * or, if they are shorter than a step, a copy filled up with zeros. */
 ALWAYS_INLINE const char *whole_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t bytes,
                                      size_t whole, char *copy, ptrdiff_t *step) {
     *step = pitch;
@@ -107,7 +107,8 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 #define PRODUCT_LEAST 0x1p-960
 
 #define ADD_ONE(v) b[k] += absolute(two_sum(s[k], v, &s[k]))
-/* The same where nothing is left, which is so if and only if the sum less either of the two is the other one. */
+/* The same if nothing is left over: that is so if and only if the sum less either of the two is the other one. Else
+ * left[k] has bits set. */
 #define TRY_ONE(v)                                                                                 \
     do {                                                                                           \
         const vf64 before = s[k], t = before + (v);                                                \
@@ -138,7 +139,7 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
 #define PRODUCT_short   ADD_SHORT_PRODUCT
 #define PRODUCT_long    ADD_PRODUCT
 
-/* The first of all: what is not finite makes the bound a NaN. */
+/* Takes the first number of a column: one that is not finite makes the bound a NaN. */
 #define FIRST(v)                                                                                   \
     do {                                                                                           \
         s[k] = (v);                                                                                \
@@ -181,8 +182,8 @@ ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
         }                                                                                          \
     }
 
-/* Sums in one double: first as if nothing were left, and where something is, once more; then it is not tried for some
- * blocks of rows. */
+/* Sums in one double. Rows are added as if nothing were left over; where something is, they are added once more, with
+ * a bound, and the next TRY_AGAIN steps are not tried without one. */
 #define TRY_AGAIN 16
 #define ONE_KERNEL(name, element)                                                                  \
     static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
@@ -270,11 +271,11 @@ SUM_KERNELS(f64, loose_f64, long)
 /* ---- Moments -------------------------------------------------------------------------------- */
 
 /* Sums and sums of squares for variances, which need not be exact, only near: rows that are taken together are added up
- * in doubles, or in pairs of them, and only these sums are added as above. Let u be 2^-53 and m = ROWS_AT_ONCE. Of what widens to a
- * double with room for its square, a sum of m is off by less than m u times the sum of magnitudes, one of
- * squares by m u times itself. Of doubles, a pair's lower parts are at most m u, or (m + 1) u with the products' own, and adding
- * up 2 m of them makes it off by less than 2 m (m + 1) u^2; where products underflow, by 2^-1074 each. The sum's bound
- * is left to variance(), by way of the squares. */
+ * in doubles, or in pairs of them, and only these sums are added as above. Let u be 2^-53 and m = ROWS_AT_ONCE. Of what
+ * widens to a double with room for its square, a sum of m is off by less than m u times the sum of magnitudes, one of
+ * squares by m u times itself. Of doubles, a pair's lower parts are at most m u, or (m + 1) u with the products' own,
+ * and adding up 2 m of them makes the pair off by less than 2 m (m + 1) u^2; where products underflow, by 2^-1074 each.
+ * The sum's bound is left to variance(), by way of the squares. */
 #define MOMENTS_NEAR_short 0x1p-49
 #define MOMENTS_NEAR_long  0x1p-97
 _Static_assert(ROWS_AT_ONCE <= 8, "8 u < 2^-49, 144 u^2 < 2^-97");
@@ -302,7 +303,7 @@ ALWAYS_INLINE vf64 square_plus(vf64 a, vf64 b) {
         low2[k] += two_sum(square[k], product, &square[k]) + own;                                  \
     } while (0)
 
-/* Adds a pair and a bound to a column's planes from `at` on; or they are the first. */
+/* Adds a pair and a bound to a vector of columns' planes from `at` on; or stores them where they are the first. */
 ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64 bound, int first) {
     vf64 s = high, e = low, b = bound;
     if (!first) {
@@ -350,7 +351,7 @@ static void ISA_NAME(clear_moments)(uint64_t *planes, size_t stride, size_t widt
     ISA_NAME(clear_sum)(planes + 3 * stride, stride, width, first);
 }
 
-/* Whole vectors, also behind the last column: what is there is of no use any more. */
+/* Whole vectors are merged, also behind the last column: nobody needs what is there. */
 static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
     double *at = (double *)into + to;
@@ -368,7 +369,7 @@ static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other
     }
 }
 
-/* Where e is not used. */
+/* The same where e is 0: FORM_SUM1. */
 static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
     double *at = (double *)into + to;
@@ -426,7 +427,8 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* of `lane` bits: int32_t or int64_t lanes. Planes are blocks of 8 bytes a column in any case. */
+/* clear() and merge() of forms whose lanes have `lane` bits: int32_t or int64_t. A plane has 8 bytes a column in either
+ * case. */
 #define KEY_FORMS(lane, type, vector, VECTORS, MOST)                                               \
     static void CONCAT(clear_order_##lane, TALLY_ISA)(uint64_t * planes, size_t stride,            \
                                                       size_t width, uint64_t first) {              \
@@ -803,7 +805,7 @@ TRANSPOSE(8, loose_u64, vu64)
 GATHER(1, loose_u8)
 GATHER(2, loose_u16)
 #if TALLY_VECTOR == 64
-/* Rows of eight elements of each segment, by a mask those that are there, are turned. */
+/* Eight elements of each segment at a time are loaded, those that are there by a mask, and turned. */
 static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
     uint64_t *out = (uint64_t *)(void *)to;
@@ -822,6 +824,7 @@ static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t 
         }
 }
 
+/* The same, sixteen at a time. */
 static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
     uint32_t *out = (uint32_t *)(void *)to;
@@ -868,7 +871,7 @@ EVEN(8, uint64_t)
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
 /* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
- * a type of two bits less or fewer, it gives what s + e does. */
+ * a type whose mantissa is at least two bits shorter, it gives what s + e does. */
 ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
     vf64 t;
     const vf64 rest = two_sum(s, e, &t);
@@ -878,7 +881,7 @@ ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
     return (vf64)PICK(exact, (vi64)s, odd);
 }
 
-/* How far s + e may be off, and what adding that to e may be off. */
+/* How far s + e may be off: b, with room for the rounding when that is added to e; 0 where b is. */
 ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
     return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
 }
@@ -957,7 +960,7 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
     return !any_set((vu64)~all);
 }
 
-/* s + e +- b divided by n, as s + e +- b. Infinite where some step may have underflowed. */
+/* s + e +- b divided by n, in place. b is infinite where some step may have underflowed. */
 ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     const vi64 plain = (vi64)(*e == 0);
     vf64 t;
@@ -966,7 +969,7 @@ ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     rest = (vf64)((vi64)rest & ~plain);
     const vf64 inverse = 1 / n, q = t / n, r = rest - fused(q, n, t), more = r * inverse;
     const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
-    /* What is left may be so small that its quotient underflows. */
+    /* The remainder r may be so small that its quotient underflows. */
     const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
     const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b * inverse);
     *s = q;
@@ -1007,8 +1010,8 @@ ALWAYS_INLINE vf64 root_of(vf64 v) {
 #endif
 }
 
-/* A variance where the sums are so rough that doubles do for it: its own roundings are four, of 2^-53 of nv and t2 or
- * less, beside 3 `near` as below. */
+/* A variance where the sums are so rough that doubles do for it: four roundings of its own, each at most 2^-53 of nv
+ * and t2, come on top of 3 `near`, for which see variance(). */
 ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
                                   vf64 by, double ddof, double near) {
     const vf64 t2 = t * t, nv = by * v, inverse = 1 / (by * (by - ddof));
@@ -1020,9 +1023,9 @@ ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 
     *bound = (vf64)((vi64)*bound | (~fits & INT64_C(0x7ff0000000000000)));
 }
 
-/* How far a sum of elements is off, `near` their magnitudes, is at most near sqrt(n v), as the square of a sum is at most n times
- * the sum of squares. So the square of it is off by 2 near sqrt(t2) sqrt(nv), which is at most near (t2 + nv), and
- * near^2 nv; 3 near (t2 + nv) covers both.
+/* A sum of elements is off by at most `near` times the sum of their magnitudes, which is at most sqrt(n v), v being the
+ * sum of squares. So the square of the sum is off by 2 near sqrt(t2) sqrt(nv), which is at most near (t2 + nv), and by
+ * near^2 nv; 3 near (t2 + nv) covers both. (How far the squares' sum is off is in qb.)
  * The other bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
  * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
 static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,

@@ -30,7 +30,7 @@ enum form {
     FORM_SQUARES,
     FORM_PRODUCTS,
     FORM_MOMENTS, /* s, e, b of the elements, and of their squares: near, not exact, for variances */
-    FORM_WIDE,    /* 64-bit integers: the sums of their lower and of their upper halves */
+    FORM_WIDE,    /* of 64-bit integers: the sums of their lower and of their upper halves */
     FORM_ORDER,   /* the least and the greatest, as keys that sort as signed integers */
     FORM_LEAST,   /* the least key, NaNs first, and its index */
     FORM_GREATEST, /* the same of inverted keys */
@@ -48,14 +48,15 @@ struct column_rows {
     ptrdiff_t x_row, y_row; /* bytes */
     size_t rows;
     uint64_t first, step;
-    int starts; /* these are the first rows: what the planes hold is not looked at (column_form.starts) */
+    int starts; /* these are the first rows: add() ignores what the planes hold (column_form.starts) */
 };
 
 struct column_form {
     unsigned planes, lane; /* 0 where there is no such form */
-    int starts;            /* add() can start; other forms have to be cleared before */
+    int starts;            /* add() heeds in->starts; other forms are cleared before */
     /* Makes columns [0, width) know nothing; indices start at `first`. */
     void (*clear)(uint64_t *planes, size_t stride, size_t width, uint64_t first);
+    /* Adds rows to columns [0, width). */
     void (*add)(uint64_t *planes, size_t stride, const struct column_rows *in, size_t width);
     /* Columns [to, to + width) of `into` take columns [from, from + width) of `other`. */
     void (*merge)(uint64_t *into, size_t to, const uint64_t *other, size_t from, size_t stride,
@@ -64,19 +65,20 @@ struct column_form {
 
 /* How keys become bits again. */
 struct key_bits {
-    int greatest;       /* of the greatest keys, else of the least */
-    int64_t flip, turn; /* what changes in a negative key, and in every one */
+    int greatest;       /* 1: the greatest keys are wanted, 0: the least */
+    int64_t flip, turn; /* the bits that change in a negative key, and in every one */
     int64_t infinity;   /* a key above it, or below its complement, is a NaN's */
-    uint64_t all, nan;  /* an element's bits, and what stands for a NaN */
+    uint64_t all, nan;  /* all bits of an element, and the bits that stand for a NaN */
 };
 
+/* In arrays of 9 the index is the bytes of an element. */
 struct column_kernels {
     struct column_form form[FORMS][COLUMN_TYPES];
     /* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
      * apart: out[c * width + r] = x[r][c] for r < rows, c < columns. rows <= width. */
     void (*transpose[9])(const char *x, ptrdiff_t row, size_t rows, size_t columns, size_t width,
                          char *out);
-    /* The bits of `width` extremes from the two planes of FORM_ORDER, whose lanes have so many bytes. */
+    /* The bits of `width` extremes from the two planes of FORM_ORDER, whose lanes have `lane` bytes. */
     void (*unkey)(const uint64_t *low, const uint64_t *high, unsigned lane, size_t width,
                   const struct key_bits *how, uint64_t *bits);
     /* Whether one of o[1..n), signed integers of that many bytes, is less than the one before it. */
@@ -89,18 +91,18 @@ struct column_kernels {
      * more. */
     void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
                       size_t longest, int again, uint64_t fill, char *out);
-    /* Writes elements of that many bytes, each from a word; where `past` the caches, and then a fence is needed before
-     * another thread may read them. */
+    /* Writes elements of that many bytes, each from a word; where `past`, past the caches, and then a fence is needed
+     * before another thread may read them. */
     void (*put[9])(char *out, const uint64_t *bits, size_t count, int past);
     /* Sums segments [start[i], start[i + 1]) of x, i < count, which have SEGMENTS_PIECE elements or fewer together, as
-     * s[i] + e[i], exactly, and says whether it could; sums of nothing are 0. NULL for 64-bit integers. `running` is room for
-     * SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
+     * s[i] + e[i], exactly, and returns whether it could; sums of nothing are 0. NULL for 64-bit integers. `running` is
+     * room for SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
     int (*segments[COLUMN_TYPES])(const char *x, const size_t *start, size_t count,
                                   uint64_t *running, double *s, double *e);
     /* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
     void (*narrow)(const void *ids, size_t n, uint32_t *out);
     /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the
-     * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Says whether that was exact, and
+     * exponent E: all magnitudes are below 2^(E - 1), and E is in [-900, 900]. Returns whether that was exact and
      * no element is -0. Whole vectors are read and written. */
     int (*split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low);
     /* Whole vectors of the following arrays are read and written, also behind `count`. */
@@ -110,7 +112,7 @@ struct column_kernels {
     /* s + e +- b divided by n[i], in place. */
     void (*mean)(double *s, double *e, double *b, size_t count, const double *n);
     /* The variance of n elements, or where `root` its square root, from their sums and those of their
-     * squares; to s, e, b of the sums. The sums are off by `near` times the elements' magnitudes, too: 0, or
+     * squares, q + qe +- qb; in place of s, e, b. The sums are off by `near` times the elements' magnitudes, too: 0, or
      * for FORM_MOMENTS what is in near[]. */
     void (*variance)(double *s, double *e, double *b, const double *q, const double *qe,
                      const double *qb, size_t count, const double *n, double ddof, int root,
@@ -118,6 +120,7 @@ struct column_kernels {
     double near[COLUMN_TYPES];
 };
 
+/* The kernels of the instruction set of this name, which is that of a struct cpu_kernels. */
 extern const struct column_kernels *cpu_columns_named(const char *isa);
 
 #endif

@@ -15,10 +15,10 @@ struct cpu_device {
     const struct cpu_kernels *kernels;
     unsigned threads;
     struct pool *pool;  /* NULL where threads is 1 */
-    struct slot *slots; /* one a thread; belongs to whoever runs in the pool */
+    struct slot *slots; /* one a thread, of whoever has claimed the pool; NULL where threads is 1 */
 };
 
-/* Reductions in parts: shaped.c, groups.c. */
+/* Reductions in parts: shaped() and sort() of struct device_kind (shaped.c, groups.c). */
 tally_status cpu_shaped(tally_device *device, const struct shaped *s);
 tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);
 

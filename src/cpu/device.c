@@ -1,5 +1,5 @@
 /*
- * device.c - the CPU as a device: which kernel, how many threads, who takes which part.
+ * device.c - the CPU as a device: which kernel, how many threads, who takes which elements.
  *
  * A large array is cut into tasks that threads take as they come free; each thread folds its tasks into
  * a state of its own, and these are merged at the end. Because merging is exact, neither the cut nor
@@ -55,14 +55,14 @@ static inline uint64_t top_bits(const char *p, size_t size) {
 
 #define SIGN (UINT64_C(1) << 63)
 
-/* A sum is -0 only if every term is: whether some term of the slice is anything else. All are -0 if the first
- * is, and each is as the one before it. */
+/* Whether some of x[0..n) is anything but -0: a sum is -0 only if every term is. All are -0 if the first is, and
+ * each has the bits of the one before it. */
 static int is_mixed(size_t size, const char *x, size_t n) {
     return n > 0 && (top_bits(x, size) != SIGN || memcmp(x, x + size, (n - 1) * size) != 0);
 }
 
-/* The same of products: one is -0 where a factor is 0 and the signs differ, but for 0 times infinity, which
- * is NaN and decides the sum anyway. */
+/* The same of the terms x[i] y[i]: a product is -0 where a factor is 0 and the signs differ, but for 0 times
+ * infinity, which is NaN and decides the sum anyway. */
 static int are_products_mixed(size_t size, const char *x, const char *y, size_t n) {
     for (; n > 0; n--, x += size, y += size) {
         const uint64_t a = top_bits(x, size), b = top_bits(y, size);
@@ -82,13 +82,13 @@ static void note_products(const struct problem *p, const char *x, const char *y,
         s->mixed = !type_is_float(p->type) || are_products_mixed(type_size(p->type), x, y, n);
 }
 
-/* ---- One thread's part -------------------------------------------------------------------- */
+/* ---- One thread's work -------------------------------------------------------------------- */
 
-/* Bytes that are looked through for an extreme at a time: they stay in the second-level cache, as a block that
- * has a new one is gone through again to find where. */
+/* Bytes of a block that is searched for an extreme and its index. They stay in the second-level cache, as a block
+ * that has a new extreme is gone through again to find where it is. */
 #define SEARCH_BYTES ((size_t)256 << 10)
-/* Bytes that each part of a problem takes in turn, where there are several: they stay in the second-level
- * cache. */
+/* Bytes that the parts of a problem take in turn, where there are several: they stay in the second-level cache.
+ * Problems that may be decided early take as many between two looks at whether they are. */
 #define SHARED_BYTES ((size_t)256 << 10)
 
 static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct problem *p) {
@@ -102,8 +102,8 @@ static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct pr
     }
 }
 
-/* The index of the first element of a block with these bits, if it is to replace the one that is known:
- * `key` is no worse, and where it is the same the block comes first. Else what is known. */
+/* The index of the first element of x[0..n) with these bits, the block's extreme, if it is to replace the index
+ * `known`: the extreme is better, or is the same and the block, from index `first` on, comes before. Else `known`. */
 static uint64_t better_index(const struct cpu_kernels *k, tally_type type, const char *x, size_t n,
                              uint64_t first, uint64_t bits, int better, int same, uint64_t known) {
     if (!better && !(same && first < known)) return known;
@@ -111,7 +111,7 @@ static uint64_t better_index(const struct cpu_kernels *k, tally_type type, const
     return at < n ? first + at : known;
 }
 
-/* The extremes of x[0..n), n small, with their indices; x[0] has the index `first`. */
+/* Folds a block x[0..n) into e, indices included; x[0] has the index `first`. */
 static void search_block(const struct cpu_kernels *k, const struct problem *p, const char *x,
                          size_t n, uint64_t first, struct extremes *e) {
     struct extremes block = *e;
@@ -151,7 +151,7 @@ static void fold_extremes(const struct cpu_kernels *k, const struct problem *p, 
     }
 }
 
-/* One part of a slice. `first` is the index of its first element in the state. */
+/* Folds a slice into one part of the state, in which its first element has the index `first`. */
 static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum part part,
                       const char *x, const char *y, size_t n, uint64_t first, struct state *s) {
     switch (part) {
@@ -207,7 +207,8 @@ static int has_several_passes(const struct cpu_kernels *k, const struct problem 
     return (parts & (parts - 1)) != 0;
 }
 
-/* All parts of a slice. Sums of elements and of squares are one pass where there is a kernel for it. */
+/* Folds a slice into all parts of the state but the tree. Sums of elements and of squares are one pass where there is
+ * a kernel for it. */
 static void fold_parts(const struct cpu_kernels *k, const struct problem *p, const char *x,
                        const char *y, size_t n, uint64_t first, struct state *s) {
     unsigned left = p->parts & (PART_BIT(PART_TREE) - 1);
@@ -248,7 +249,7 @@ static size_t at_most(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Folds n elements from number `from` on. */
+/* Folds n elements of the job, from number `from` on, into s; or fewer, where the values are decided. */
 static void fold_range(struct job *job, size_t from, size_t n, struct state *s) {
     const struct problem *p = job->p;
     const struct cpu_kernels *k = job->device->kernels;
@@ -272,7 +273,7 @@ static void fold_task(void *context, size_t task, unsigned worker) {
     fold_range(job, first, at_most(job->n - first, job->task), &job->device->slots[worker].state);
 }
 
-/* Elements a task: a multiple of a leaf, several tasks a thread so that a slow one holds nobody up. */
+/* Elements a task: a multiple of a leaf, so few that a thread gets several tasks, and a slow one holds nobody up. */
 static size_t task_elements(const struct cpu_device *d, size_t n, size_t element) {
     size_t bytes = n * element / d->threads / 8;
     if (bytes < TASK_BYTES_MIN) bytes = TASK_BYTES_MIN;
@@ -284,7 +285,7 @@ static size_t task_count(size_t n, size_t task) {
     return n / task + (n % task != 0);
 }
 
-/* Whether n elements are worth waking threads for, and these are free; if so they are the caller's. */
+/* Whether n elements are worth waking threads for, and the threads are free: then the pool is claimed. */
 static int claim_threads(struct cpu_device *d, size_t n, size_t element) {
     return d->threads > 1 && n * element >= ALONE_BYTES && pool_claim(d->pool);
 }
@@ -336,7 +337,7 @@ static void leaves_task(void *context, size_t task, unsigned worker) {
                     job->values + first / TREE_LEAF * tree_value_size(job->p));
 }
 
-/* Leaf by leaf: level is 0. */
+/* `level` is 0, as this is tree_level, too: leaf by leaf. */
 static tally_status cpu_leaves(tally_device *device, const struct problem *p, const void *x,
                                size_t n, unsigned level, void *out) {
     (void)level;

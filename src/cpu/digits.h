@@ -56,7 +56,8 @@ ALWAYS_INLINE vf64 PART(term)(const ELEMENT *p, const ELEMENT *q) {
     return TERM(p, q);
 }
 
-/* Adds a chunk's sum to the window. Each of its `vectors` numbers came with the bits of `base`. */
+/* Adds what a chunk's `vectors` vectors have summed up to the sum [i][j] of the window. Each of them came with the
+ * bits of `base`, which are taken off. */
 ALWAYS_INLINE void PART(keep)(struct WINDOW *w, int i, int j, vu64 sum, size_t vectors, vf64 base) {
     const uint64_t bits = ((vu64)base)[0];
     const vu64 all = sum + ((UINT64_C(1) << 63) - bits * vectors); /* modulo 2^64, and exact */
@@ -154,7 +155,7 @@ static int64_t PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     return top;
 }
 
-/* The total of what stands at [i][j]. */
+/* The sum [i][j] of the window, over all lanes and chunks. */
 static __int128 PART(total)(const struct WINDOW *w, int i, int j) {
     if (w->chunks[i][j] == 0) return 0;
     uint64_t low = 0, high = 0; /* below 2^32 a chunk and lane, at most 2^22 chunks, 2^3 lanes */
@@ -166,7 +167,7 @@ static __int128 PART(total)(const struct WINDOW *w, int i, int j) {
     return (__int128)(low + ((unsigned __int128)high << 32) - surplus);
 }
 
-/* Adds total[k] * 2^(unit - k DIGIT) for k < count: as one integer where they fit one, so that the sum of a
+/* Adds total[k] * 2^(unit - k DIGIT) to s for k < count: as one integer where they fit one, so that the sum of a
  * short array is rounded without a superaccumulator. |total[k]| < 2^83: see close(). */
 static void PART(hand_over)(const __int128 *total, int count, int unit, struct exact_sum *s) {
     const __int128 small = (__int128)1 << 98; /* so that small * 2^DIGIT + 2^83 < 2^125 */
@@ -181,7 +182,7 @@ static void PART(hand_over)(const __int128 *total, int count, int unit, struct e
     exact_sum_add(s, sum, unit - (count - 1) * DIGIT);
 }
 
-/* Hands a window's totals to the sums and closes it. Bounds: a fold's 2^30 elements make |total| <= 2^(50 + 30)
+/* Adds a window's totals to the sums of s and closes it. Bounds: a fold's 2^30 elements make |total| <= 2^(50 + 30)
  * of a pair, at most three pairs have one weight, and each counts twice: less than 2^83. */
 static void PART(close)(struct WINDOW *w, STATE *s) {
     const int unit = w->exponent - DIGIT;

@@ -1,5 +1,5 @@
 /*
- * exact_sum.c - the exact sums of one instruction set. f16 and bf16 are widened to f32, exactly, as they
+ * exact_sum.c - the exact sums of floats of one instruction set. f16 and bf16 are widened to f32, exactly, as they
  * are loaded.
  */
 #include "cpu/parts.h"

@@ -2,8 +2,7 @@
  * exact_sum.h - the exact sum of the terms of an array on one thread: extraction where it works, bins where not.
  *
  * A template with the parameters of extract.h; it makes the function NAME: a pair_kernel where PAIRED, else a
- * fold_kernel. The array is taken in chunks
- * that stay in the first-level cache while they are tried:
+ * fold_kernel. The array is taken in chunks that stay in the first-level cache while they are tried:
  *   1. extract with the open window, with LEVELS levels, which the usual data need;
  *   2. else with MAX_LEVELS, and so for the next few chunks too, more of them each time in a row;
  *   3. else with a window of the chunk's own;
@@ -34,7 +33,7 @@ static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT 
     return PART(extract)(w, MAX_LEVELS, x, y, n, apart);
 }
 
-/* The largest of a chunk's terms. */
+/* The bits of the largest magnitude of a chunk's terms, which lie as extract() takes them. */
 static INT PART(largest_of_all)(const ELEMENT *x, const ELEMENT *y, size_t n, size_t apart) {
     if (!apart) return PART(largest)(x, y, n);
     INT most = 0;
@@ -54,7 +53,7 @@ static void PART(bin_all)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y
             PART(bin)(&p->bins, x + j * apart, y + j * apart, n / STREAMS, p->sum);
 }
 
-/* Adds a chunk, as extract() takes it, in the first way that works. */
+/* Adds a chunk's terms, which lie as extract() takes them, in the first way that works. */
 static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
                         size_t apart) {
     struct WINDOW *w = &p->window;

@@ -15,7 +15,7 @@
 #ifndef EXPONENTS_MOST
 #define COUNT_ONE      ((uint64_t)1 << 48)
 #define EXPONENTS_MOST 65535
-/* Exponents whose words are added up in one 128-bit integer before it goes to the superaccumulator. */
+/* How many exponents' words are added up in one 128-bit integer before it goes to the superaccumulator. */
 #define EXPONENTS_SPAN 40
 
 /* Adds v to *sum in one instruction, where compilers load, add and store. */
@@ -27,7 +27,7 @@ ALWAYS_INLINE void add_to_word(uint64_t *sum, uint64_t v) {
 #endif
 }
 
-/* The same, and says whether that left 64 bits. */
+/* The same, and returns whether the sum left 64 bits. */
 ALWAYS_INLINE int word_leaves(uint64_t *sum, uint64_t v) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
     __asm__ goto("addq %1, %0\n\tjc %l2" : : "m"(*sum), "r"(v) : "cc", "memory" : over);
@@ -71,7 +71,8 @@ ALWAYS_INLINE void PART(add_word)(struct PART(exponents) * t, WORD bits) {
 #endif
 }
 
-/* The sum of the numbers of one exponent, in its units; of field 0 as if they had implicit bits, if they are doubles. */
+/* The sum of the numbers whose exponent field is `field`, in their unit; if they are doubles, those of field 0 count as
+ * if they had implicit bits. */
 static __int128 PART(word_total)(const struct PART(exponents) * t, int field) {
     const size_t minus = (size_t)field + FIELDS;
 #if MANTISSA > 32
@@ -88,8 +89,9 @@ static __int128 PART(word_total)(const struct PART(exponents) * t, int field) {
 #endif
 }
 
-/* Hands the sums over, and with them `more` units of the least exponent. Bounds: a fold's 2^30 mantissas below 2^53 are
- * less than 2^83 together, and |more| is less than 2^84; so what is collected is less than 2^(83 + EXPONENTS_SPAN + 1). */
+/* Adds the sums of all words, and `more` units of the least exponent, to s. Bounds: a fold's 2^30 mantissas below 2^53
+ * are less than 2^83 together, and |more| is less than 2^84; so what is collected is less than
+ * 2^(83 + EXPONENTS_SPAN + 1). */
 static void PART(hand_words_over)(const struct PART(exponents) * t, __int128 more,
                                   struct exact_sum *s) {
     struct superacc *limbs = exact_sum_limbs(s);
@@ -104,7 +106,7 @@ static void PART(hand_words_over)(const struct PART(exponents) * t, __int128 mor
     }
 }
 
-/* Counts the infinities and NaNs among n terms. */
+/* Counts the infinities and NaNs among n terms, in s. */
 static void PART(count_specials)(const ELEMENT *x, const ELEMENT *y, size_t n,
                                  struct exact_sum *s) {
     const WORD infinity = (FIELDS - 1) << MANTISSA;

@@ -2,7 +2,7 @@
  * extract.h - exact sums at the speed of memory: error-free extraction, vector by vector.
  *
  * What is summed are terms: the elements themselves, their magnitudes, their squares, products of two. A
- * template, included by in_f32.h and in_f64.h once per kernel with these defined:
+ * template, included by in_f32.h, in_f64.h and in_two_f64.h once per kernel with these defined:
  *   NAME            name of the function made, e.g. sum_f64
  *   ELEMENT         type of an element in memory
  *   PAIRED          1: a term is made of an element at x and one at y; 0: y is x
@@ -19,6 +19,7 @@
  *   HIGHEST         largest exponent of a finite REAL: 127 or 1023
  *   LEVELS          how many levels the usual data need
  *   MAX_LEVELS      the most levels
+ *   STATE           what the kernel adds to: struct exact_sum; struct moments in some kernels of digits.h
  *
  * The idea (Rump, Ogita, Oishi 2008, "Accurate floating-point summation"). Choose E so that every
  * |x| <= 2^(E-1), and sigma = 1.5 * 2^E. Then t = x + sigma stays in [2^E, 2^(E+1)), where floats
@@ -30,14 +31,16 @@
  * the second level, as a number of its own.
  *
  * Two checks make it exact rather than hopeful, both or'ed up lane by lane and read once a chunk:
- * t's exponent field never differed from sigma's (no x was too large, infinite or NaN), and after the
+ * (a) t's exponent field never differed from sigma's (no x was too large, infinite or NaN), and (b) after the
  * last level nothing was left (q == r there). A chunk that fails leaves no trace, and is done again with
- * one more level, with an E of its own, or, when its exponents span too much for that, in bins (bins.h).
+ * all levels, with an E of its own, or, when its exponents span too much for that, in bins (bins.h, levels.h,
+ * product_bins.h): exact_sum.h says when.
  *
  * Bounds: |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a chunk is CHUNK_VECTORS = 2^8 vectors and a
  * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^60 in 64 bits, 2^31 in
- * 32. With tails, which are REALs of 64 bits, it is twice that: 2^61. A good chunk's integers, made unsigned by adding half their range, go to the window's lanes in
- * halves of 32 bits: less than 2^33 a chunk, and a fold has less than 2^22 chunks.
+ * 32. With tails, which are REALs of 64 bits, it is twice that: 2^61. A good chunk's integers, made unsigned by
+ * adding half their range, go to the window's lanes in halves of 32 bits: less than 2^33 a chunk, and a fold has
+ * less than 2^22 chunks.
  */
 
 #define STREAMS       4
@@ -55,6 +58,7 @@ struct WINDOW {
 
 #define HALF_RANGE ((WORD)1 << (8 * sizeof(WORD) - 1))
 
+/* 1.5 * 2^exponent. */
 ALWAYS_INLINE REAL PART(sigma)(int exponent) {
     WORD bits = (WORD)(exponent + HIGHEST) << MANTISSA | (WORD)1 << (MANTISSA - 1);
     REAL sigma;
@@ -189,7 +193,7 @@ static INT PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     return top;
 }
 
-/* Level k's total. */
+/* The sum of level k, over all lanes and chunks. */
 static __int128 PART(total)(const struct WINDOW *w, int k) {
     if (w->chunks[k] == 0) return 0;
     uint64_t low = 0, high = 0; /* below 2^33 a chunk and lane, less than 2^22 chunks, 2^3 lanes */
@@ -201,8 +205,8 @@ static __int128 PART(total)(const struct WINDOW *w, int k) {
     return (__int128)(low + ((unsigned __int128)high << 32) - surplus);
 }
 
-/* Hands a window's totals to the sum and closes it. The first two levels go as one integer where they
- * fit one: for a short array that is all, and is rounded without a superaccumulator. */
+/* Adds a window's totals to s and closes it. The first two levels go as one integer where they fit one: for a short
+ * array that is all, and it is rounded without a superaccumulator. */
 static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
     const __int128 small = (__int128)1 << (125 - MANTISSA);
     __int128 total[MAX_LEVELS];
@@ -218,7 +222,7 @@ static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
 }
 
 /* Gives a window, closed, the E for numbers of which the largest has the bits `most`, and `room` bits of
- * room above, so that a slightly larger number does not end it; says whether there is such an E. */
+ * room above, so that a slightly larger number does not end it, and opens it; returns whether there is such an E. */
 static int PART(choose)(struct WINDOW *w, INT most, int room) {
     const int lowest = LOWEST + MAX_LEVELS * MANTISSA; /* the last unit is 2^LOWEST */
     int exponent = (int)(most >> MANTISSA) - HIGHEST + 2;

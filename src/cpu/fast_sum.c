@@ -2,7 +2,7 @@
  * fast_sum.c - fast sums of one instruction set: additions that round, in the order that suits the vectors.
  *
  * Elements are added in f32 (f64 for f64) in eight vectors, enough to hide the latency of an addition;
- * every FAST_BLOCK elements these go to a double, which bounds the error a little for nothing.
+ * every FAST_BLOCK elements these go to a double, which keeps the error somewhat smaller at no cost.
  */
 #include "cpu/vector.h"
 

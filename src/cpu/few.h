@@ -2,7 +2,7 @@
  * few.h - the exact sum of a handful of numbers.
  *
  * A template with the parameters of extract.h. For a few numbers whose exponents lie close together there
- * is no need to search a window: each mantissa is shifted to the least exponent's scale and added to one
+ * is no need to choose a window: each mantissa is shifted to the least exponent's scale and added to one
  * 128-bit integer.
  *
  * Bounds: a mantissa has at most 53 bits, shifted by at most FEW_SPAN = 66, and FEW_MAX = 2^3 of them are
@@ -12,7 +12,8 @@
 #define FEW_MAX  8
 #define FEW_SPAN 66
 
-/* Adds n <= FEW_MAX terms and says so; or does nothing where it cannot. */
+/* Adds n <= FEW_MAX terms to s and returns 1; or does nothing and returns 0, where their exponents span more than
+ * FEW_SPAN or one of them is not finite. */
 static int PART(few)(const ELEMENT *x, const ELEMENT *y, size_t n, struct exact_sum *s) {
     int least = 2 * HIGHEST + 2,
         most = 0; /* exponent fields; a subnormal's counts as 1, zero as none */

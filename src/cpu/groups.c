@@ -11,15 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements whose groups are counted before threads are asked to help. */
+/* The elements of a thread's part, at least. */
 #define PART_MIN ((size_t)1 << 16)
 
+/* The elements are cut into parts, one a task: first the elements of each group are counted in every part, then each
+ * part's elements are brought to their places. */
 struct sort_job {
     const struct shaped *s;
     size_t parts, part; /* how many, and the elements of each but the last */
     int64_t *count;     /* [parts][groups]: how many elements, then where the next one goes */
-    size_t *bad;        /* [parts]: the first id that is wrong; SIZE_MAX */
-    size_t *fall;       /* [parts]: the first id below the one before it, or that is not there */
+    size_t *bad;        /* [parts]: the first id that is wrong; SIZE_MAX: none */
+    size_t *fall; /* [parts]: the first id below the one before it, or of an element in no group */
     char *x, *y;
     uint64_t *position;
     size_t element;
@@ -93,7 +95,7 @@ static void scatter_task(void *context, size_t part, unsigned worker) {
     }
 }
 
-/* The first element that something is wrong with. */
+/* The first element that any part has found; SIZE_MAX: none. */
 static size_t first_of(const size_t *found, size_t parts) {
     for (size_t i = 0; i < parts; i++)
         if (found[i] != SIZE_MAX) return found[i];
@@ -104,7 +106,7 @@ static tally_status no_memory(void) {
     return fail(TALLY_ENOMEM, "no memory to bring elements into the order of their groups");
 }
 
-/* Where each group begins, and where each part's elements of it go. */
+/* From the counts sets start[], where each group begins; and turns them into where each part's elements of it go. */
 static void place_groups(struct sort_job *job, int64_t *start) {
     const size_t groups = job->s->results;
     int64_t at = 0;
@@ -130,7 +132,7 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     if (bad != SIZE_MAX) return shape_bad_id(s, bad);
     if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
     place_groups(job, out->start);
-    if (fall == SIZE_MAX) { /* they come so */
+    if (fall == SIZE_MAX) { /* they come in this order */
         out->x = s->x;
         out->y = s->y;
         return TALLY_OK;
@@ -166,25 +168,26 @@ tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorte
 
 /* ---- Few groups, of sums -------------------------------------------------------------------- */
 
-/* The sum of a group as in columns.h: s + e +- b. */
+/* The sum of a group of n elements, as in columns.h: s + e +- b. */
 struct group_sum {
     double s, e, b;
     uint64_t n;
 };
 
-/* Up to so many sums are added up where they are, in the caches. */
+/* Sums of no more groups than these stay in the caches: they are added to as the elements come. */
 #define FEW_GROUPS ((size_t)1 << 18)
 #define CHUNK      1024
 /* Elements a task, at most: nobody who wants to stop waits for more. */
 #define TASK_MAX ((size_t)1 << 24)
 
-/* What has been added to a group in integers: high 2^(E - 40) + low 2^(E - 80). */
+/* What one thread has added to a group in integers: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
 struct group_window {
     int64_t high, low;
     uint64_t n, seen; /* elements; how many of them are in the group's sum already */
 };
 
-/* A thread's window. 2^22 elements leave its integers below 2^61. */
+/* A thread's window, of the exponent E: its elements are less than 2^(E - 1) in magnitude, so an element adds no more
+ * than 2^39 to an integer, and 2^22 elements no more than 2^61. */
 struct window {
     int open, exponent;
     unsigned failed, pause; /* chunks that did not fit, in a row; chunks not to be tried */
@@ -199,8 +202,8 @@ struct sums_job {
     struct window *window;        /* [threads] */
     size_t part, element;
     struct group_sum *sums; /* [threads][room] */
-    size_t room;            /* groups, and one for elements that are not there */
-    size_t bad;             /* the first id outside; SIZE_MAX */
+    size_t room;            /* groups, and one for elements in no group */
+    size_t bad;             /* the first id outside; SIZE_MAX: none */
 };
 
 #define WIDEN_ALL(type, from, to)                                                                  \
@@ -232,7 +235,8 @@ static void widen_elements(tally_type type, const char *x, size_t n, double *out
     }
 }
 
-/* Negative ids become ones of 2^31 and more, and so do all that are as large. */
+/* n ids, from number `first` on, as 32-bit ones: negative ones, and those of 2^31 and more, become some of 2^31 and
+ * more. */
 #define NARROW_ALL(type)                                                                           \
     do {                                                                                           \
         const type *from = (const type *)s->ids + first;                                           \
@@ -263,6 +267,7 @@ static void narrow_ids(const struct shaped *s, const struct column_kernels *k, s
     }
 }
 
+/* Adds each x[i] to the sum of group id[i]. */
 static void add_sums(struct group_sum *sums, const uint32_t *id, const double *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         struct group_sum *g = &sums[id[i]];
@@ -275,13 +280,14 @@ static void add_sums(struct group_sum *sums, const uint32_t *id, const double *x
     }
 }
 
-/* Adds a number to a sum that counts it already. */
+/* Adds a number to a sum whose n counts it already. */
 static void add_number(struct group_sum *g, double x) {
     const uint32_t only = 0;
     g->n--;
     add_sums(g, &only, &x, 1);
 }
 
+/* Moves what a thread has added in integers to its sums. */
 static void empty_windows(const struct window *w, struct group_window *windows,
                           struct group_sum *sums, size_t groups) {
     const double unit = __builtin_ldexp(1, w->exponent - 40),
@@ -300,7 +306,7 @@ static void empty_windows(const struct window *w, struct group_window *windows,
     }
 }
 
-/* Opens a window with some room above the largest of the elements. */
+/* Opens a window with some room above the largest of the elements, unless that is too large or too small. */
 static void open_window(struct window *w, const double *x, size_t n) {
     double most = 0;
     for (size_t i = 0; i < n; i++) {
@@ -314,7 +320,7 @@ static void open_window(struct window *w, const double *x, size_t n) {
     w->left = WINDOW_ELEMENTS;
 }
 
-/* Adds a chunk in integers where that is exact; else in doubles. */
+/* Adds a chunk to the groups: in integers where that is exact, else in doubles. */
 static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id, const double *x,
                       size_t n) {
     struct group_sum *sums = job->sums + worker * job->room;
@@ -397,6 +403,7 @@ static int look_sorted(const struct shaped *s) {
     return 1;
 }
 
+/* Whether nothing but sums, means and counts is asked, of a type that few_sums() takes. */
 static int are_sums(const struct problem *p) {
     if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
         p->type == TALLY_BF16)
@@ -408,6 +415,7 @@ static int are_sums(const struct problem *p) {
     return 1;
 }
 
+/* Adds the sums b[i] to the sums a[i]. */
 static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const double t = a[i].s + b[i].s, z = t - a[i].s, error = (a[i].s - (t - z)) + (b[i].s - z);
@@ -420,7 +428,8 @@ static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t co
     }
 }
 
-/* Lowers the sums; marks in left[] those that are not certain, and says whether there are any. */
+/* Lowers the sums; marks in left[] groups whose rounding is not certain, or that have no elements, and returns whether
+ * there are any. */
 static int lower_sums(const struct shaped *s, const struct column_kernels *k,
                       const struct group_sum *sums, unsigned char *left) {
     const int floating = type_is_float(s->p->type);
@@ -465,8 +474,9 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
     return any;
 }
 
-/* Sums of few groups, whose ids come in any order, and says so; or returns 0 where there is no memory or that is
- * better done in another way. */
+/* Sums few groups, whose ids come in any order, and returns 1: *status says how that went, *any whether left[] marks
+ * groups that are to be done as segments. Or does nothing and returns 0, where there is no memory or that way is the
+ * better one. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
     struct sums_job job = {.k = cpu_columns_named(d->kernels->isa),
@@ -529,7 +539,7 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
         return status;
     }
     segments.cut = TALLY_SEGMENTS;
-    segments.mask = NULL; /* the others are gone */
+    segments.mask = NULL; /* what it leaves out is not among the sorted elements */
     segments.offsets = sorted.start;
     segments.offsets_type = TALLY_I64;
     const struct rows rows = {.s = &segments,

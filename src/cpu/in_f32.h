@@ -1,5 +1,6 @@
 /*
- * in_f32.h - makes one exact sum kernel whose terms are floats. As in_f64.h.
+ * in_f32.h - makes one exact sum kernel whose terms are floats, from the templates extract.h, bins.h (levels.h where
+ * a vector has 64 bytes), few.h and exact_sum.h. The includer defines what in_f64.h asks for.
  */
 #define REAL     float
 #define INT      int32_t

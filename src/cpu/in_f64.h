@@ -2,8 +2,8 @@
  * in_f64.h - makes one exact sum kernel whose terms are doubles, from the templates extract.h, bins.h, few.h
  * and exact_sum.h.
  *
- * A template: the includer defines NAME, ELEMENT, PAIRED, TERM, TERM_ONE, LEVELS and MAX_LEVELS (extract.h), which are
- * undefined again here.
+ * A template: the includer defines NAME, ELEMENT, PAIRED, TERM, TERM_ONE, LEVELS and MAX_LEVELS, and PLAIN
+ * where it holds (extract.h), which are undefined again here.
  */
 #define REAL     double
 #define INT      int64_t

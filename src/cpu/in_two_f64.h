@@ -5,8 +5,8 @@
  * A template: the includer defines NAME. TAIL is multiply_error().
  *
  * When the tail is exact. The product of x and y is a multiple of the product of their last bits, and so is
- * its error, which is at most half of h's last bit. So the error is a double where that last bit's product is
- * at least 2^-1074: where |x y| >= 2^-968, as both have 53 bits. And h must not overflow.
+ * its error, which is at most half of h's last bit. So the error is a double where the product of the last bits is
+ * at least 2^-1074: where |x y| >= 2^-968, as both have at most 53 bits. And h must not overflow.
  *   - Overflow. h is infinite, and check (a) of extract.h fails.
  *   - Underflow to h other than 0. No unit of a window lies below 2^LOWEST = 2^-968; so an h that leaves nothing
  *     after the last level is a multiple of 2^-968: it is 0, or its error is exact.

@@ -5,8 +5,8 @@
  * (0 or 1), INT and WORD, the signed and the unsigned type of BITS bits.
  *
  * 8 and 16 bits. A vector is read as lanes twice as wide, whose two halves are two elements; products of
- * these fit such a lane, and their sums lanes of twice that again. Signed products are first moved up by half
- * the lane's range, which makes them unsigned; that is taken off at the end.
+ * these fit such a lane, and their sums lanes of twice that again. Products that may be negative are first moved up by
+ * half the lane's range, which makes them unsigned; that is taken off at the end.
  *
  * 32 and 64 bits. What is multiplied are unsigned halves of 64-bit lanes. A signed element is moved up by
  * B = 2^(BITS-1) first, x' = x + B, and x y = x' y' - B (x' + y') + B^2: so the sum of all x' and y' is kept
@@ -33,8 +33,8 @@ _Static_assert((UINT64_C(1) << 13) * 4 * 65535 < UINT64_C(1) << 32, "a lane does
 #define ALL_OF_LANE UINT64_C(0xffffffff)
 #endif
 
-/* What has been added up: low + high * 2^64. Neither leaves 128 bits: a fold adds 2^30 numbers below 2^65 to
- * either, a hundred at a time to high. */
+/* What has been added up: low + high * 2^64. Neither leaves 128 bits: what a fold's 2^30 products add to either is
+ * less than 2^100. */
 struct PART(wide) {
     __int128 low, high;
 };
@@ -51,7 +51,7 @@ static void PART(finish)(const struct PART(wide) * w, struct exact_sum *s) {
     }
 }
 
-/* One product, or square where x is y. */
+/* Adds one product, or a square where x is y. */
 static inline void PART(add_one)(struct PART(wide) * w, WORD x, WORD y) {
 #if SIGNED
     const __int128 product = (__int128)(INT)x * (INT)y;
@@ -70,7 +70,8 @@ static __int128 PART(lanes)(vu64 v) {
 }
 
 #if BITS <= 16
-/* The vectors at x and y; `paired`, a constant at each call, is 0 where they are one. */
+/* Adds the products of `vectors` vectors at x and at y to w, and returns how many elements these have. `paired`, a
+ * constant at each call, is 0 where x is y. */
 ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors, int paired,
                                    struct PART(wide) * w) {
     const int biased = SIGNED && paired; /* squares are not negative */
@@ -108,7 +109,7 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
     return elements;
 }
 #else
-/* Bounds: a lane gets at most 3 * 2^32 a vector to each of its sums, and a fold has at most 2^29 vectors. */
+/* The same. Bounds: a lane gets at most 3 * 2^32 a vector to each of its sums, and a fold has at most 2^29 vectors. */
 ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors, int paired,
                                    struct PART(wide) * w) {
     const uint64_t half = 0xffffffff;

@@ -36,7 +36,7 @@
 #define VWIDE vu64
 #endif
 
-/* Adds neighbouring lanes until they are 64 bits wide. */
+/* Adds lanes two by two until they are 64 bits wide. */
 ALWAYS_INLINE vu64 PART(widened)(VWIDE v) {
     vu32 words = (vu32)v;
     if (BITS == 8) words = (words & 0xffff) + (words >> 16);
@@ -62,7 +62,8 @@ ALWAYS_INLINE vu64 PART(absolute)(vu64 v) {
 }
 #endif
 
-/* Adds a vector of elements, or of their magnitudes, to lanes: of 64 bits the halves to a and b. */
+/* Adds a vector of elements, or of their magnitudes, to the lanes of a; of 64-bit elements the lower halves to a, the
+ * upper ones to b. */
 ALWAYS_INLINE void PART(add_vector)(const char *p, vu64 bias, int magnitudes, VWIDE *a, VWIDE *b) {
     vu64 v = VECTOR_LOAD(vu64, p) ^ bias;
     (void)magnitudes;
@@ -78,7 +79,7 @@ ALWAYS_INLINE void PART(add_vector)(const char *p, vu64 bias, int magnitudes, VW
     }
 }
 
-/* Adds the elements to the sum, or their magnitudes: `magnitudes` is a constant at each call. */
+/* Adds x[0..n), or their magnitudes, to a sum: `magnitudes` is a constant at each call. */
 ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
                                 struct exact_sum *into) {
     const uint64_t every =

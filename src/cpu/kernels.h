@@ -14,7 +14,7 @@
 /* The most elements of one fold: lets kernels count in 32 bits and bound what their lanes hold. */
 #define FOLD_MAX ((size_t)1 << 30)
 
-/* Where to add elements, and where their squares. */
+/* Where a kernel that makes both sums adds elements, and where their squares. */
 struct exact_sum;
 struct moments {
     struct exact_sum *sum, *squares;
@@ -29,7 +29,7 @@ typedef size_t find_kernel(const void *x, size_t n, uint64_t bits);
 
 struct cpu_kernels {
     const char *isa;
-    /* To a struct exact_sum: leave n, and of floats whether all terms were -0, to the caller. */
+    /* To a struct exact_sum, but for `mixed`, whether some term was not -0: that is left to the caller. */
     fold_kernel *sum[TYPES], *squares[TYPES], *magnitudes[TYPES];
     pair_kernel *products[TYPES];
     /* To a struct moments, in one pass; NULL for types where two are as fast. */
@@ -40,14 +40,14 @@ struct cpu_kernels {
     fold_kernel *least[TYPES], *greatest[TYPES], *extremes[TYPES];
     find_kernel *find[TYPES], *find_nan[TYPES];
     fold_kernel *bits[3][TYPES]; /* and, or, xor, to a uint64_t */
-    fold_kernel *nonzero[TYPES]; /* to a uint64_t */
+    fold_kernel *nonzero[TYPES]; /* adds their number to a uint64_t */
     /* Products of the leaves of x[0..n), to out[] as f32, or f64 for f64 (see tree.h). */
     void (*product_leaves[TYPES])(const void *x, size_t n, void *out);
     /* Reads size bytes as fast as can be and returns something that depends on all of them. */
     uint64_t (*read[3])(const void *bytes, size_t size);
 };
 
-/* The best set this machine can run. */
+/* The best set that this machine can run; never NULL. */
 const struct cpu_kernels *cpu_kernels_best(void);
 /* The set of that name, or NULL where this machine or this build lacks it. */
 const struct cpu_kernels *cpu_kernels_named(const char *isa);

@@ -1,19 +1,19 @@
 /*
- * levels.h - exact sums of wild floats: five numbers of eight by extraction, as in extract.h, in doubles and with as many
- * levels as all exponents of a float take; three by words (exponents.h).
+ * levels.h - exact sums of wild floats: of every eight numbers, five by extraction, as in extract.h, in doubles and
+ * with as many levels as all exponents of a float take, and three by words (exponents.h).
  *
  * A template with the parameters of extract.h, of which REAL is float. It takes the place of bins.h where a vector
  * has eight doubles. Levels keep a core's vector units busy, and words its integer units: side by side they
  * take little more time than the levels alone.
  *
- * Level k is a running sum a in every lane, at first sigma = 1.5 * 2^E with E = TOP - k DROP. Taking x, it becomes
+ * Level k is a running sum a in every lane, at first sigma = 1.5 * 2^E with E = TOP - k DROP. Taking x, a becomes
  * t = a + x rounded; q = t - a is what it took, and r = x - q, what is left, goes to the next level. As long as a and
  * t lie in [2^E, 2^(E+1)) both are multiples of u = 2^(E-52), both subtractions are exact, and |r| <= u / 2. What
  * a has gained is read off its bits, as an integer in units of u.
  *
- * Bounds. |x| < 2^128, and |r| <= 2^(TOP - 53 - k DROP) after level k. A lane takes at most LEVEL_LOAD = 2^4 numbers, which
- * together are at most 2^(E-2) at level 0 and 2^(E-2) further down, so a stays within 2^(E-1) of sigma. The last
- * level's unit is 2^(TOP - 5 DROP - 52) = 2^-153; every float is a multiple of 2^-149: there nothing is left.
+ * Bounds. |x| < 2^128, and |r| <= 2^(TOP - 53 - k DROP) after level k. A lane takes at most LEVEL_LOAD = 2^4
+ * numbers, which together are at most 2^(E-2) at every level, so a stays within 2^(E-1) of sigma. The last level's unit
+ * is 2^(TOP - 5 DROP - 52) = 2^-153; every float is a multiple of 2^-149: there nothing is left.
  * What is not finite makes the first level infinite or NaN.
  */
 #ifndef LEVELS_ALL
@@ -47,7 +47,7 @@ ALWAYS_INLINE vf64 level_start(int k) {
     return (vf64)((vi64){0} + bits);
 }
 
-/* a - b by the multipliers, which have nothing else to do here: some of the subtractions. */
+/* a - b by the multipliers, which have nothing else to do here: some of the subtractions go this way. */
 ALWAYS_INLINE vf64 level_minus(vf64 a, vf64 b) {
     return (vf64)_mm512_fnmadd_pd((__m512d)b, _mm512_set1_pd(1), (__m512d)a);
 }
@@ -75,7 +75,7 @@ static void PART(empty)(struct BINS *b, struct exact_sum *s) {
     b->used = 0;
 }
 
-/* Makes room for one more block. */
+/* Makes room for one more block: empties the bins into s if they are full, and clears them if they are empty. */
 ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
     if (b->used && b->blocks == BLOCKS_MAX) PART(empty)(b, s);
     if (!b->used) {
@@ -90,12 +90,12 @@ ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
 /* What a block has been found to hold. */
 enum PART(found) {
     PART(finite) = 0,
-    PART(special) = 1, /* numbers that are not finite, where words have passed over them */
-    PART(unlevelled) =
-        2 /* some where they made levels useless: what goes to these is yet to be added */
+    PART(special) = 1,   /* some that went to words are not finite: they are yet to be counted */
+    PART(unlevelled) = 2 /* some that went to levels: none of these has been added */
 };
 
-/* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call. */
+/* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call. Returns what it
+ * found, or'ed. */
 ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                        const float *ready) {
     vf64 level[LEVELS_ALL][2];

@@ -1,6 +1,6 @@
 /*
  * moments.c - the exact sums of x and of x^2 at once, of one instruction set: what mean and variance are made of.
- * All floats are widened to doubles, exactly.
+ * f32 and bf16 are widened to doubles, exactly. (For f16 and integers two passes are as fast.)
  */
 #include "cpu/kernels.h"
 #include "cpu/multiply.h"

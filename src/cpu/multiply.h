@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #endif
 
-/* x * y + z, where x * y is a double. */
+/* x * y + z rounded once, where x * y is a double. */
 ALWAYS_INLINE vf64 multiply_add(vf64 x, vf64 y, vf64 z) {
 #if TALLY_VECTOR == 64
     return (vf64)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)z);
@@ -48,7 +48,7 @@ ALWAYS_INLINE vu64 multiply_low(vu64 a, vu64 b) {
 
 #if TALLY_VECTOR == 16 && !defined(__aarch64__)
 #define NO_FMA 1
-/* v to its upper 26 bits, rounded; what is left has 26 bits and a sign. Infinite where that overflows. */
+/* v rounded to its upper 26 bits; what is left of v has 26 bits and a sign. Infinite where rounding overflows. */
 ALWAYS_INLINE vf64 upper_half(vf64 v) {
     return (vf64)(((vi64)v + ((int64_t)1 << 26)) & -((int64_t)1 << 27));
 }
@@ -70,8 +70,8 @@ ALWAYS_INLINE vf64 multiply_error(vf64 x, vf64 y, vf64 h) {
 #endif
 }
 
-/* Remembers, in the lanes of `lost`, products of numbers other than 0 that have been rounded to h = 0; and where
- * there is no FMA, tails that are not finite because a half of a finite number was not. */
+/* Returns `lost` with bits set, too, in the lanes whose product of numbers other than 0 has been rounded to h = 0; and
+ * where there is no FMA, in those whose tail is not finite because a half of a finite number was not. */
 ALWAYS_INLINE vu64 note_lost(vu64 lost, vf64 x, vf64 y, vf64 h, vf64 tail) {
     const vf64 zero = {0};
 #if TALLY_VECTOR == 64

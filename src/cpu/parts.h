@@ -1,5 +1,5 @@
 /*
- * parts.h - the names of what the exact sum templates make for the kernel NAME, and its vectors.
+ * parts.h - the names of what the exact sum templates make for the kernel NAME, and how its elements are widened.
  */
 #ifndef TALLY_CPU_PARTS_H
 #define TALLY_CPU_PARTS_H
@@ -14,7 +14,7 @@
 #define BINS              PART(bins)
 #define PROGRESS          PART(progress)
 
-/* As many floats as a vector has doubles, widened exactly; and as many 16-bit floats. */
+/* As many floats as a vector has doubles. Below, these, or as many 16-bit floats, are widened exactly. */
 typedef float vf32half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
 
 /* (GCC 12 converts half vectors piece by piece where it is not told the instruction.) */
@@ -56,7 +56,7 @@ ALWAYS_INLINE vf32 f32s_from_bf16(const loose_u16 *p) {
 #endif
 }
 
-/* One element of a 16-bit float as a float. */
+/* One 16-bit float as a float, exactly. */
 ALWAYS_INLINE float f32_from_f16(const loose_u16 *p) {
     return widen_f16((vu16half){0} + *p)[0];
 }

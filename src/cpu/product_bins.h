@@ -1,12 +1,12 @@
 /*
  * product_bins.h - exact sums of products of any two doubles: integers in one bin for every four exponents.
  *
- * A template with the parameters of extract.h; the place of bins.h for products of doubles. Where SUMS is 1 the
- * elements themselves are summed too, in bins of their own. A finite double is a
- * signed integer mantissa below 2^53 times a power of two. The product of two mantissas is an integer below
- * 2^106, which nothing can round, overflow or lose; it goes to the bin of its exponent, a signed 128-bit
- * integer. A bin takes four exponents, which makes the product at most 2^3 times as large and all bins
- * together small enough for the first-level cache.
+ * A template with the parameters of extract.h, which takes the place of bins.h for products of doubles. Where SUMS is 1
+ * the elements themselves are summed too, in bins of their own. FACTOR(p) and FACTOR_ONE(p) are what is multiplied, a
+ * vector and one double. A finite double is a signed integer mantissa below 2^53 times a power of two. The product of
+ * two mantissas is an integer below 2^106, which nothing can round, overflow or lose; it goes to the bin of its
+ * exponent, a signed 128-bit integer. A bin takes four exponents, which makes the product at most 2^3 times as large
+ * and all bins together small enough for the first-level cache.
  *
  * Bounds: a bin holds at most PRODUCTS_MAX = 2^17 integers below 2^109 before it is emptied: below 2^126.
  */
@@ -20,7 +20,7 @@ _Static_assert(53 + 53 + 3 + 17 < 127, "a bin does not overflow");
 #endif
 
 struct BINS {
-    size_t used; /* products since they were emptied */
+    size_t used; /* products that have been added since the bins were last emptied */
     __int128
         product[PRODUCT_BINS]; /* by the sum of the exponent fields over 4; a subnormal's is 1 */
 #if SUMS
@@ -41,7 +41,7 @@ static void PART(empty)(struct BINS *b, STATE *s) {
     b->used = 0;
 }
 
-/* Splits doubles into exponent fields and signed mantissas; says which are not finite. */
+/* Splits doubles into exponent fields, a subnormal's being 1, and signed mantissas; returns which are not finite. */
 ALWAYS_INLINE vu64 PART(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
     const vu64 bits = (vu64)v, field = bits >> 52 & 2047, subnormal = (vu64)(field == 0);
     const vu64 minus = 0 - (bits >> 63);
@@ -51,8 +51,8 @@ ALWAYS_INLINE vu64 PART(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
     return (vu64)(field == 2047);
 }
 
-/* A block of products: bin by bin, and two integers whose product goes there. Of squares, the bins of the
- * elements and what goes there. */
+/* A block of products: the bin of each, and two integers whose product goes there. Where elements are summed too, the
+ * bin of each and the integer that goes there. */
 struct PART(block) {
     uint64_t bin[BIN_BLOCK];
     int64_t a[BIN_BLOCK], b[BIN_BLOCK];
@@ -62,7 +62,7 @@ struct PART(block) {
 #endif
 };
 
-/* Splits a vector of products, which are number i and on; says which are of numbers that are not finite. */
+/* Splits a vector of products, the block's from number i on; returns which have a factor that is not finite. */
 ALWAYS_INLINE vu64 PART(split_product)(const ELEMENT *p, const ELEMENT *q, struct PART(block) * to,
                                        size_t i) {
     vu64 e, f;
@@ -100,7 +100,7 @@ static inline void PART(count)(double special, struct exact_sum *s) {
         s->minus++;
 }
 
-/* Counts what is infinite or NaN among n products, and elements, and makes it add nothing. */
+/* Counts in s what is infinite or NaN among a block's n products, and elements, and makes the block add 0 for it. */
 static void PART(take_out_specials)(const ELEMENT *x, const ELEMENT *y, struct PART(block) * block,
                                     size_t n, STATE *s) {
     for (size_t i = 0; i < n; i++) {

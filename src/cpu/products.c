@@ -3,7 +3,8 @@
  *
  * A product of two f32 has at most 24 + 24 = 48 bits, the lowest at 2^-298 or above, and lies below 2^256: it is
  * a double. So is one of two bf16. One of two f16 has at most 22 bits, the lowest at 2^-48 or above, and
- * lies below 2^32: it is a float. One of two f64 is two doubles (in_two_f64.h), or an integer.
+ * lies below 2^32: it is a float. One of two f64 is two doubles (in_two_f64.h), or an integer in
+ * bins (product_bins.h).
  */
 #include "cpu/multiply.h"
 #include "cpu/parts.h"

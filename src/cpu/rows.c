@@ -16,12 +16,13 @@
 #define ROW_WEIGHT 64
 /* Below this many bytes one core is done before another has woken up. */
 #define ALONE_BYTES ((size_t)1 << 19)
-/* A run of fewer bytes is gathered with its neighbours rather than folded where it lies. */
+/* A run of fewer bytes is gathered with others rather than folded where it lies. */
 #define DIRECT_BYTES 2048
-/* Of a longer one so many bytes at a time: nobody who wants to stop waits for more. */
+/* Of a longer run so many bytes are folded at a time: nobody who wants to stop waits for more. */
 #define DIRECT_BYTES_MAX ((size_t)64 << 20)
-#define TASKS_MAX        512
-#define TASK_WEIGHT      ((size_t)1 << 15)
+/* Tasks, at most, and the weight of one (row_weight()), at least. */
+#define TASKS_MAX   512
+#define TASK_WEIGHT ((size_t)1 << 15)
 
 tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
                        void (*body)(void *context, size_t task, unsigned worker), void *context) {
@@ -44,7 +45,7 @@ struct worker {
     struct state state, piece;
     struct tree tree;
     size_t filled;         /* elements that have been gathered */
-    uint64_t index[PIECE]; /* where they stand: where there is a mask and an index is wanted */
+    uint64_t index[PIECE]; /* of these elements in the part being folded, where there is a mask */
     _Alignas(64) char x[PIECE * 8];
     _Alignas(64) char y[PIECE * 8];
 };
@@ -61,7 +62,7 @@ struct job {
     const struct problem *p;
     size_t element, count;
     int tree, whole;     /* `whole`: rows cannot be cut */
-    size_t weight, task; /* of all, and of one */
+    size_t weight, task; /* of all rows, and of one task: see row_weight() */
     struct worker *workers;
     struct share *shares; /* two a task: of the row it begins in, of the row it ends in */
     tally_status failed;
@@ -70,7 +71,7 @@ struct job {
 
 /* ---- Gathering ------------------------------------------------------------------------------ */
 
-/* Elements at even distances. */
+/* n elements at even distances, in elements, from x on. */
 struct run {
     const char *x, *y;
     const unsigned char *mask;
@@ -104,6 +105,7 @@ static void copy_strided(char *to, const char *from, ptrdiff_t step, size_t n, s
     }
 }
 
+/* Makes w ready for a part of a row, from element `from` on. */
 static tally_status begin_part(const struct job *job, struct worker *w, size_t from) {
     state_clear(job->p, &w->state);
     if (job->tree) tree_clear(&w->tree, from / TREE_LEAF);
@@ -111,12 +113,12 @@ static tally_status begin_part(const struct job *job, struct worker *w, size_t f
     return TALLY_OK;
 }
 
-/* Indices within a gathered piece, as they are in the part. */
+/* The index in the part being folded of the gathered element number `at`. */
 static uint64_t placed(const struct worker *w, uint64_t at) {
     return at == NO_INDEX ? NO_INDEX : w->index[at];
 }
 
-/* Folds what has been gathered. */
+/* Folds what has been gathered into w's state and tree. */
 static tally_status flush(const struct job *job, struct worker *w) {
     const struct problem *p = job->p;
     const struct slice in = {w->x, job->rows->s->y ? w->y : NULL, w->filled};
@@ -137,7 +139,7 @@ static tally_status flush(const struct job *job, struct worker *w) {
     return s;
 }
 
-/* Folds as much of a run as can be folded where it lies; how many elements that is. */
+/* Folds as much of a run as can be folded where it lies, and returns how many elements that is; *s says how it went. */
 static size_t fold_direct(const struct job *job, struct worker *w, const struct run *r,
                           tally_status *s) {
     size_t n = r->n;
@@ -161,7 +163,7 @@ static void skip(struct run *r, size_t n, size_t element) {
     r->n -= n;
 }
 
-/* Gathers those of the next n elements that are there. */
+/* Gathers those of a run's first n elements that the mask lets pass. */
 static void gather_masked(const struct job *job, struct worker *w, const struct run *r, size_t n) {
     const size_t element = job->element;
     for (size_t i = 0; i < n; i++) {
@@ -206,12 +208,12 @@ static size_t row_start(const struct job *job, size_t i) {
     return (size_t)offset_at(rows->start, rows->start_type, i);
 }
 
-/* Where row i begins in the order of the work. */
+/* What all rows before row i weigh: their elements, and ROW_WEIGHT for each. Work is cut by weight. */
 static size_t row_weight(const struct job *job, size_t i) {
     return row_start(job, i) - row_start(job, 0) + i * ROW_WEIGHT;
 }
 
-/* The row in which the work at `weight` lies. */
+/* The row in which a cut at `weight` lies. */
 static size_t find_row(const struct job *job, size_t weight) {
     size_t low = 0, high = job->count; /* row_weight(low) <= weight < row_weight(high) */
     while (high - low > 1) {
@@ -286,7 +288,7 @@ static tally_status fold_part_of(const struct job *job, struct worker *w, size_t
     return s == TALLY_OK ? flush(job, w) : s;
 }
 
-/* An index within a row whose first element is number `start`, in the caller's array. */
+/* What the index `at`, within a row whose first element is number `start`, is in the caller's array. */
 static uint64_t position_of(const struct rows *rows, size_t start, uint64_t at) {
     if (at == NO_INDEX) return at;
     return rows->position ? rows->position[start + at] : start + at;
@@ -321,12 +323,13 @@ static void lower_row(const struct job *job, size_t row, struct state *state, st
 
 /* ---- Tasks ---------------------------------------------------------------------------------- */
 
-/* Which part of a row of so many elements a cut at a distance of `weight` from its start leaves before it. */
+/* How many of a row's `length` elements lie before a cut at `weight` from the row's start. */
 static size_t cut_at(const struct job *job, size_t weight, size_t length) {
     if (weight >= length) return length;
     return job->tree ? weight / TREE_LEAF * TREE_LEAF : weight;
 }
 
+/* Folds what a task's weight has of rows: lowers whole rows, and leaves the states of the others' parts as shares. */
 static void rows_task(void *context, size_t task, unsigned worker) {
     struct job *job = context;
     struct worker *w = &job->workers[worker];
@@ -337,7 +340,7 @@ static void rows_task(void *context, size_t task, unsigned worker) {
     size_t row = find_row(job, begin);
     const size_t last = only ? find_row(job, end < job->weight ? end : job->weight - 1) : 0;
     for (; row < job->count && s == TALLY_OK; row++) {
-        if (only) { /* few of many, mostly */
+        if (only) { /* mostly few of many: the next one is searched for */
             const unsigned char *next = row <= last ? memchr(only + row, 1, last - row + 1) : NULL;
             if (!next) break;
             row = (size_t)(next - only);
@@ -369,7 +372,7 @@ static void rows_task(void *context, size_t task, unsigned worker) {
     if (s != TALLY_OK) __atomic_store_n(&job->failed, s, __ATOMIC_RELAXED);
 }
 
-/* Merges the parts of rows that were cut. */
+/* Merges the shares of rows that were cut, and lowers these rows. */
 static void merge_shares(struct job *job, size_t tasks, struct absence *absence) {
     struct worker *w = job->workers;
     for (size_t i = 0; i < 2 * tasks; i++) {

@@ -4,7 +4,7 @@
  * A row is what one result is reduced from: a segment, or the elements of an array with some indices held
  * fast. Any strides, a mask, any operator: what does not lie side by side is gathered in pieces. The work is
  * cut by elements, not by rows, so that neither a giant row nor a million empty ones hold anybody up; a row
- * that is cut is merged from the parts' states (over the canonical tree: cut where leaves end).
+ * that is cut is merged from the states of its pieces (over the canonical tree: cut where leaves end).
  */
 #ifndef TALLY_CPU_ROWS_H
 #define TALLY_CPU_ROWS_H
@@ -20,14 +20,14 @@ struct rows {
     const unsigned char *mask;
     int absolute;              /* indices count in the caller's array, not from the row's start */
     const uint64_t *position;  /* NULL, or where each of these elements stood there */
-    const unsigned char *only; /* NULL, or which rows are wanted */
+    const unsigned char *only; /* NULL, or a byte a row: 1 where it is wanted */
 };
 
-/* Folds and lowers all rows. */
+/* Folds and lowers all rows that are wanted; notes in *absence the first result that does not exist. */
 tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence);
 
-/* Tasks for all threads, or for the calling one alone where that is as well or the others are busy: body as for
- * pool_loop(), of which `threads` run at most. bytes: how many will be read.
+/* Runs tasks, `body` as for pool_loop(), on all threads of the device, or on the calling one alone where that is as
+ * fast or the others are busy. bytes: how many all tasks read.
  * TALLY_ESTOPPED: some tasks have not been run. */
 tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
                        void (*body)(void *context, size_t task, unsigned worker), void *context);

@@ -2,28 +2,28 @@
  * segments.c - exact sums of many short segments at once, however long each of them is, of one instruction set.
  *
  * A piece of some hundred elements is extracted into integers of one unit (extract.h says how), and these are added up
- * lane by lane as they come: running[k] is the sum of elements k, k - V, k - 2 V ..., where V is the lanes of a
- * vector. The V words before place j then add up to the sum of all elements before j, and a segment's sum is what they
- * add up to at its end less what they do at its begin. So elements cost the same in segments of every length, a
- * segment costs two loads, and nothing is decided by lengths.
+ * lane by lane as they come: running[V + k] is the sum of elements k, k - V, k - 2 V ..., where V is the lanes of a
+ * vector, and running[0..V) is 0. So the V words from running[j] on add up to the sum of all elements before j, and a
+ * segment's sum is what they add up to at its end less what they do where it begins. Elements cost the same in segments
+ * of every length, a segment costs two loads, and nothing is decided by lengths.
  *
  * Bounds. All |x| < 2^E and no segment has more than 2^g elements. The upper unit is 2^(E + g - 50), so that a sum
- * of upper integers, and what is carried into it, is less than 2^51 and is made a double exactly. The lower unit is 51 bits
- * below: what is left of an element is at most half the upper unit, 2^50 lower ones, and a sum of these less
- * than 2^61. What is left then is too much, and the piece is not done. Sums wrap around 2^64 on the way, and differences are
- * right nevertheless.
+ * of upper integers, and what is carried into it, is less than 2^51 and is made a double exactly. The lower unit is 51
+ * bits below: what is left of an element is at most half the upper unit, 2^50 lower ones, and a sum of these less than
+ * 2^61. If an element is still not used up, the piece is not done here. Sums wrap around 2^64 on the way, and
+ * differences are right nevertheless.
  */
 #include "cpu/column_loads.h"
 #include "cpu/columns.h"
 
 #define UPPER 50
 #define DROP  51
-/* sigma for a unit 2^u, and what its bits are. */
+/* The bits of sigma, 1.5 * 2^52 units of 2^u. */
 #define SIGMA_BITS(u) (((int64_t)((u) + 52 + 1023) << 52) | INT64_C(1) << 51)
 
 _Static_assert(SEGMENTS_PIECE <= 1 << 10, "2^50 * 2^10 and a carry fit");
 
-/* The V words that lie at each of V vectors, added up. */
+/* In lane i, the sum of the V words of d[i]. */
 ALWAYS_INLINE vu64 add_across(const vu64 *d) {
 #if TALLY_VECTOR == 64
     __m512i pair[4], four[2];
@@ -45,8 +45,9 @@ ALWAYS_INLINE vu64 add_across(const vu64 *d) {
 #endif
 }
 
-/* The differences of what running totals add up to at the ends of segments [i, i + V), or of those there are. `before` is
- * the vector at the end of the one before, and becomes that of the last one. */
+/* Of segments [i, i + V), or of those there are, a lane each: what the running totals add up to at its end less what
+ * they do at the end of the one before. That has sigma's bits in it, once for each element. *before is the vector at
+ * the end of segment i - 1, and becomes that of the last one. */
 ALWAYS_INLINE vu64 differences(const uint64_t *running, const size_t *start, size_t i, size_t count,
                                vu64 *before) {
     const size_t first = start[0];
@@ -67,7 +68,7 @@ ALWAYS_INLINE vu64 differences(const uint64_t *running, const size_t *start, siz
     return add_across(d);
 }
 
-/* Of magnitudes below 2^51, exactly. */
+/* Signed integers of magnitudes below 2^51 as doubles, exactly. */
 ALWAYS_INLINE vf64 double_of(vu64 v) {
     const vu64 magic = (vu64){0} + UINT64_C(0x4338000000000000);
     return (vf64)(v + magic) - (vf64)magic;
@@ -77,7 +78,7 @@ ALWAYS_INLINE double two_to(int exponent) {
     return __builtin_ldexp(1.0, exponent);
 }
 
-/* The segments' sums from running totals in units of 2^u, and where `levels` is 2, in units 51 bits below. */
+/* The segments' sums, s[i] + e[i], from running totals in units of 2^u and, where `levels` is 2, 51 bits below. */
 ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, size_t count, int u,
                                 int levels, double *s, double *e) {
     const double unit = two_to(u), unit2 = two_to(u - DROP);
@@ -100,7 +101,7 @@ ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, si
     }
 }
 
-/* One step of elements: to running totals, of one or of two levels. */
+/* Adds one step of elements, from number `at` on, to the running totals of one or of two levels. */
 #define TAKE(name, p, at)                                                                          \
     for (size_t k = 0; k < DOUBLES; k++) {                                                         \
         const vf64 v = DOUBLE_##name(p, k), t = v + sigma, taken = t - sigma;                      \
@@ -117,7 +118,8 @@ ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, si
         }                                                                                          \
     }
 
-/* -0 is taken for something that is left: +0 would come of it. */
+/* Makes the running totals of x[0..n), and returns whether nothing was left. -0 is taken for something that is left:
+ * +0 would come of it. */
 #define RUN(name, element)                                                                         \
     ALWAYS_INLINE int CONCAT(run_##name, TALLY_ISA)(const element *x, size_t n, int u, int levels, \
                                                     uint64_t *running) {                           \
@@ -140,7 +142,7 @@ ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, si
         return !any_set((vu64)wrong);                                                              \
     }
 
-/* The greatest magnitude; of floats by their bits, so that a NaN is above all. */
+/* The bits of the greatest magnitude of x[0..n), floats: a NaN's are above all others. */
 #define GREATEST_FLOAT(name, element, type, vector, all, HIGHER)                                   \
     ALWAYS_INLINE type CONCAT(most_##name, TALLY_ISA)(const element *x, size_t n) {                \
         vector most[STEP / LANES(type)] = {{0}};                                                   \
@@ -184,7 +186,7 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
 #define ABOVE_f16(x, n)  above(CONCAT(most_f16, TALLY_ISA)(x, n), 10, 15)
 #define ABOVE_i32(x, n)  33
 
-/* Of integers, -0 does not occur and 33 bits fit one level. */
+/* LEAST_LEVELS: how many are tried first; f64 seldom fits one. Integers always do, in 33 bits and without -0. */
 #define SEGMENTS_KERNEL(name, element, LEAST_LEVELS)                                               \
     RUN(name, element)                                                                             \
     int CONCAT(segments_##name, TALLY_ISA)(const char *bytes, const size_t *start, size_t count,   \

@@ -18,7 +18,7 @@
 struct offsets_job {
     const struct shaped *s;
     const struct column_kernels *k;
-    size_t bad; /* the first that falls or lies outside; SIZE_MAX: none */
+    size_t bad; /* the first offset that falls or lies outside; SIZE_MAX: none */
 };
 
 static void offsets_task(void *context, size_t task, unsigned worker) {
@@ -27,7 +27,7 @@ static void offsets_task(void *context, size_t task, unsigned worker) {
     size_t first = task * OFFSETS_TASK, last = first + OFFSETS_TASK;
     (void)worker;
     if (last > s->results + 1) last = s->results + 1;
-    /* Offsets that never fall are as good as the first and the last of them. */
+    /* Where no offset falls, all lie inside if the first and the last do. */
     const size_t size = type_size(s->offsets_type), before = first > 0 ? first - 1 : 0;
     const char *offsets = s->offsets;
     size_t i = first;

@@ -60,7 +60,7 @@ typedef uint64_t LOOSE loose_u64;
     })
 
 /* Asks for the lines `distance` bytes ahead of `bytes` bytes at p, into cache level `level`. A kernel with
- * much arithmetic a line fills the processor's window with it before the window reaches the next misses;
+ * much arithmetic a line fills the processor's reorder buffer with it before the next misses enter there;
  * asking ahead keeps as many lines under way as a plain read does (docs/performance.md). */
 #define PREFETCH(p, bytes, distance, level)                                                        \
     do {                                                                                           \
@@ -70,7 +70,7 @@ typedef uint64_t LOOSE loose_u64;
 /* What suits a kernel that reads one stream. */
 #define PREFETCH_AHEAD(p, bytes) PREFETCH(p, bytes, 16384, 2)
 
-/* a < b ? a : b and a > b ? a : b lane by lane; b where a is NaN. */
+/* a < b ? a : b and a > b ? a : b lane by lane: so b where either is a NaN. */
 ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
 #if TALLY_VECTOR == 64
     return (vf32)_mm512_min_ps((__m512)a, (__m512)b);
@@ -151,7 +151,7 @@ ALWAYS_INLINE int any_set(vu64 v) {
 #endif
 }
 
-/* The next vector's worth of 16-bit floats, widened exactly to f32. */
+/* Half a vector of 16-bit floats, widened exactly to a vector of f32. */
 ALWAYS_INLINE vf32 widen_bf16(vu16half h) {
     return (vf32)(__builtin_convertvector(h, vu32) << 16);
 }
@@ -171,7 +171,7 @@ ALWAYS_INLINE vf32 widen_f16(vu16half h) {
 #endif
 }
 
-/* The next vector of what is computed in, from elements of each floating type at p. */
+/* A vector of floats, or for f64 of doubles, from the elements of each floating type at p. */
 #define LOAD_F64(p)  VECTOR_LOAD(vf64, p)
 #define LOAD_F32(p)  VECTOR_LOAD(vf32, p)
 #define LOAD_F16(p)  widen_f16(VECTOR_LOAD(vu16half, p))
