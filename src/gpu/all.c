@@ -44,14 +44,14 @@ struct share {
     const struct problem *p;
     struct slice in;
     size_t element, each; /* bytes of an element, elements of a task */
-    unsigned level;       /* of the subtrees that out[] gets */
+    unsigned level;       /* of the subtrees whose values go to out[] */
     char *out;
     const struct slice *stretch; /* where the array lies on the devices: one on each */
     struct state *states;        /* for each device; of stretches, for each stretch */
     char **values;               /* of each stretch's leaves */
     int failed;                  /* some task has: no other is begun */
     tally_status status;
-    char why[512]; /* the line of the first that failed, which is its thread's to know */
+    char why[512]; /* the line of the first that failed, which only that thread can ask for */
 };
 
 /* Notes what a task came to. */
@@ -64,7 +64,8 @@ static void note(struct share *w, tally_status s) {
     snprintf(w->why, sizeof w->why, "%s", tally_error());
 }
 
-/* Runs body for every task; the calling thread's status and line are those of the first that failed. */
+/* Runs body for every task, on the devices' threads or, where another call has these, on the calling thread as worker
+ * 0. Returns the status of the first task that failed, with its line, or that of a call that was stopped. */
 static tally_status run(struct share *w, size_t tasks,
                         void (*body)(void *context, size_t task, unsigned worker)) {
     struct pool *pool = w->d->pool;
@@ -168,7 +169,8 @@ static void stretch_task(void *context, size_t task, unsigned worker) {
     note(w, gpu_fold_resident(w->d->member[task], w->p, in, &w->states[task], w->values[task]));
 }
 
-/* Room for the values of all leaves, of which a stretch has whole ones only, but for the last. */
+/* Makes room for the values of all leaves, which the caller frees. TALLY_EINVAL unless every stretch but the last has
+ * whole leaves only. */
 static tally_status room_for_leaves(const struct share *w, size_t count) {
     size_t last = 0;
     for (size_t i = 0; i < count; i++)
@@ -250,7 +252,10 @@ static tally_status all_sort(tally_device *device, const struct shaped *s, struc
     return first->kind->sort(first, s, out);
 }
 
-/* Each device reads its share of the bytes; the time is that of all of them at once, the slowest one's. */
+/* ---- The read roof ------------------------------------------------------------------------ */
+
+/* Each device reads its share of the bytes, one device after the other; *seconds is the slowest one's time, which is
+ * what they would take at once. */
 static tally_status all_read(tally_device *device, const void *bytes, size_t size,
                              double *seconds) {
     const struct all_device *d = all_of(device);

@@ -11,9 +11,9 @@
 struct columns_layout {
     unsigned fold;   /* which of folds[] */
     tally_type type; /* that the program is compiled for */
-    bool wide;       /* a thread has several columns */
+    bool wide;       /* a unit is several columns */
     unsigned width, strands, depth, tiles, chunks, chunk, groups; /* kernels/columns.h */
-    unsigned join_width, join_strands, join_tiles;
+    unsigned join_width, join_strands, join_tiles;                /* the same for `join` */
     uint64_t words; /* of the work: the states of chunks */
 };
 
@@ -21,11 +21,12 @@ struct columns_layout {
 
 enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
 
-/* How columns are folded: a define of kernels/columns.cu, for problems of exactly these parts. */
+/* How columns are folded: defines of kernels/columns.cu, for problems of exactly these parts. `extremes` is as
+ * problem_ends() has it. Types: BY_SIZE, of integers their size is all that counts; SHORT, not f64, as two doubles
+ * seldom hold the squares of doubles. */
 static const struct fold {
-    unsigned parts,
-        extremes; /* of the latter only whether both ends, and whether an index is wanted */
-    int types; /* BY_SIZE: of integers their size is all that counts; SHORT: not of f64, of whose squares two doubles hold few */
+    unsigned parts, extremes;
+    int types;
     unsigned words;  /* of a state */
     unsigned blocks; /* that a multiprocessor has at once */
     size_t count;
@@ -76,7 +77,7 @@ static const struct fold {
      {"FOLD_END", "INDEXED", "OP_MIN"}},
 };
 
-/* Whether the kernels lower to this value. */
+/* Whether the kernels can lower to the problem's value number v. */
 static bool gives_value(const struct problem *p, unsigned v) {
     switch (p->value[v].op) {
     case TALLY_SUM:
@@ -117,20 +118,22 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
 
 /* ---- Tiles --------------------------------------------------------------------------------- */
 
-#define ROWS_MOST   ((size_t)1 << 31)
-#define TASKS_MOST  ((uint64_t)1 << 31)
-#define ROUNDS_MOST 6 /* of as many tasks as a device has at once */
-#define UNEVEN                                                                                     \
-    0.08 /* of a round: what the last tasks are late, as multiprocessors do not keep step */
-#define WIDE_ROWS      4 /* kernels/columns.cu */
+#define ROWS_MOST  ((size_t)1 << 31)
+#define TASKS_MOST ((uint64_t)1 << 31)
+/* A task is a tile of one chunk. A round is as many tasks as the device runs at once. */
+#define ROUNDS_MOST 6
+/* The part of a round that the last tasks are late, as multiprocessors do not keep step. */
+#define UNEVEN 0.08
+/* Rows that a thread loads at a time (kernels/columns.cu). */
+#define WIDE_ROWS      4
 #define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
-#define WIDTH_LEAST                                                                                \
-    32 /* where there are more units: what neighbouring threads read is long enough then */
-#define CHUNK_TILES      2 /* of rows, at least */
-#define JOIN_CHUNKS      8 /* a thread is to join so many, ... */
-#define JOIN_WIDTH_LEAST 4 /* ... but has so many neighbours at least */
-#define MEETING                                                                                    \
-    2.5 /* what it costs that half of the strands tell the other half, in rows of a thread */
+/* Units of a tile, where there are as many: what neighbouring threads read is long enough then. */
+#define WIDTH_LEAST      32
+#define CHUNK_TILES      2 /* a chunk has so many times a tile's rows, at least */
+#define JOIN_CHUNKS      8 /* a thread of `join` is to have so many chunks, ... */
+#define JOIN_WIDTH_LEAST 4 /* ... but a tile of it is so many results wide at least */
+/* What it costs that half of the strands tell the other half their states, in rows that a thread adds. */
+#define MEETING 2.5
 
 static uint64_t parts_of(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
@@ -140,8 +143,9 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Tiles of `width` units by so many strands, whose rows are cut into as many chunks as make so many rounds. Returns how good they
- * are: the part of the threads that has work, less what chunks, meetings and the last round cost; 0 where it cannot be. */
+/* Lays out tiles of `width` units by so many strands, whose rows are cut into as many chunks as make so many rounds.
+ * Returns how good that is: the share of the device's threads that has work, less what the states of chunks, the
+ * meetings of strands and the last round cost; 0 where it cannot be done. */
 static double tile(const struct queue *queue, const struct shaped *s, unsigned width,
                    unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
@@ -182,7 +186,8 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
            (own + meetings) / (1 + 16 * (double)l->words / bytes);
 }
 
-/* Tiles of states: some chunks a thread, where that leaves it neighbours to read beside. */
+/* Lays out the tiles of `join`: some chunks for each thread, as long as enough neighbouring threads read side by
+ * side. */
 static void lay_out_join(const struct queue *queue, const struct shaped *s,
                          struct columns_layout *l) {
     unsigned width = queue->block;
@@ -194,14 +199,15 @@ static void lay_out_join(const struct queue *queue, const struct shaped *s,
     l->join_tiles = (unsigned)parts_of(s->results, width);
 }
 
-/* Whether it has columns: neighbouring results are of neighbouring elements. */
+/* Whether the shape has columns: neighbouring results are of neighbouring elements. */
 static bool has_columns(const struct shaped *s) {
     return s->cut == TALLY_AXES && !s->mask && !s->y && s->results > 0 && s->reduces == 1 &&
            (s->keeps == 1 || s->keeps == 2) && s->kept[s->keeps - 1].x == 1 && s->each > 0 &&
            s->each < ROWS_MOST;
 }
 
-/* Whether these kernels are for the problem and the shape, and how. It does not depend on where arrays lie. */
+/* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. Where arrays lie does
+ * not matter, so that the workspace is the same for all. */
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
     memset(l, 0, sizeof *l);
     if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
@@ -214,7 +220,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
     const size_t across = l->wide ? columns / (size_t)vector : columns;
     struct columns_layout best = *l;
     double most = 0;
-    /* All units, or as many as a block has threads for; and fewer, but no fewer than WIDTH_LEAST. */
+    /* Tries as many units as a block has threads for, or all, and then fewer: multiples of WIDTH_LEAST. */
     size_t width = across < queue->block ? across : queue->block;
     while (width > 0) {
         const uint64_t most_strands =

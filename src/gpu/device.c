@@ -7,11 +7,13 @@
  * memory. The host copies a chunk into pinned memory while the one before is still on its way (ring.h). A device
  * that reads host memory as fast as its own (a CPU behind OpenCL) is handed the array itself.
  *
- * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value.
+ * An array that lies on the device already is reduced by one launch, or a few for a tree, down to the value; where
+ * kernels do not give the values, by a launch for each recipe, and the host lowers the records.
  *
- * One call at a time uses the device; others wait. A device that fails is dropped and opened again by the
- * next call. tally_enqueue() has a queue and a lock of its own, which nobody holds while work is under way: it
- * waits for no reduction. After a failure it fails, too, until another call has opened that queue again.
+ * One call at a time uses the device; others wait. A device that is lost is closed, and opened again by the next
+ * call. The calls that put work on queues of the caller's, tally_enqueue() and the like, have a queue and a lock of
+ * their own, which nobody holds while work is under way: they wait for no reduction. After a loss they fail until a
+ * call that may wait has opened that queue again.
  */
 #include "gpu/all.h"
 #include "gpu/opened.h"
@@ -47,7 +49,7 @@ static tally_status open_queue(struct gpu_device *d, struct queue *queue) {
     return queue_open(queue, d->api, d->index, d->context, d->block);
 }
 
-/* Opens the queue for tally_enqueue() where it is closed; its lock is held. */
+/* Opens the queue for launches on the caller's queues where it is closed; its lock is held. */
 static tally_status open_theirs(struct gpu_device *d) {
     if (d->theirs.gpu) return TALLY_OK;
     tally_status s = queue_open_bare(&d->theirs, d->api, d->index, d->context, d->block);
@@ -55,7 +57,7 @@ static tally_status open_theirs(struct gpu_device *d) {
     return s;
 }
 
-/* The same after a failure: any call but tally_enqueue() does it. */
+/* The same where that queue was lost; every call that uses the device's own queue does it. */
 static tally_status reopen_theirs(struct gpu_device *d) {
     pthread_mutex_lock(&d->theirs_lock);
     tally_status s = d->theirs_lost ? open_theirs(d) : TALLY_OK;
@@ -76,7 +78,8 @@ static tally_status finish(struct gpu_device *d) {
     return d->queue.gpu ? d->api->finish(d->queue.gpu) : TALLY_OK;
 }
 
-/* The call came to `s`. After a failure what is under way is waited for: it may use the caller's memory. */
+/* After a failure, `s`, what is under way is waited for: it may use the caller's memory. The line of tally_error()
+ * stays that of `s`. */
 tally_status gpu_leave(struct gpu_device *d, tally_status s) {
     if (s != TALLY_OK && s != TALLY_ELOST) {
         char why[512];
@@ -107,7 +110,7 @@ static size_t at_most(uint64_t limit, size_t value) {
     return value < limit ? value : (size_t)limit;
 }
 
-/* Chunks are multiples of `grain` elements. */
+/* Begins a feed of a slice whose chunks, but for the last, are multiples of `grain` elements. */
 static tally_status feed_start(struct gpu_device *d, struct feed *f, const struct slice *in,
                                size_t element, size_t grain) {
     const unsigned arrays = in->y ? 2 : 1;
@@ -125,8 +128,8 @@ static tally_status feed_start(struct gpu_device *d, struct feed *f, const struc
     return TALLY_OK;
 }
 
-/* One array's part of a chunk, as a piece of the device's memory: the array itself, or a copy that is on its way to
- * the queue's staging piece number i. */
+/* Makes *piece one array's part of a chunk: the array itself, or the queue's staging piece number i, to which a copy is
+ * on its way. */
 static tally_status feed_piece(struct feed *f, struct queue *queue, const char *from, size_t bytes,
                                int i, struct gpu_memory **piece) {
     const size_t room = (bytes + STAGING_ALIGNED - 1) / STAGING_ALIGNED * STAGING_ALIGNED;
@@ -137,7 +140,7 @@ static tally_status feed_piece(struct feed *f, struct queue *queue, const char *
     return queue->api->write(queue->gpu, *piece, 0, from, bytes);
 }
 
-/* Gives back what a chunk was handed over by. */
+/* Releases the pieces that stand for a chunk of the caller's arrays; staging pieces stay. */
 static void feed_release(struct feed *f, struct inputs *in) {
     struct queue *queue = &f->d->queue;
     if (f->adopts) {
@@ -147,7 +150,7 @@ static void feed_release(struct feed *f, struct inputs *in) {
     in->x = in->y = NULL;
 }
 
-/* The next chunk, on its way to the device; in->n is 0 at the end. */
+/* Brings the next chunk on its way to the device; in->n is 0 at the end. */
 static tally_status feed_next(struct feed *f, struct inputs *in) {
     struct queue *queue = &f->d->queue;
     *in = (struct inputs){.first = f->first, .n = f->n < f->chunk ? f->n : f->chunk};
@@ -194,7 +197,7 @@ static tally_status gpu_fold(tally_device *device, const struct problem *p, cons
     return s == TALLY_OK ? gpu_leave(d, fold(d, p, in, into)) : s;
 }
 
-/* Values of nodes that are under way. */
+/* Values of nodes that a launch is working out: bytes of queue->values, from `at` on, that are to go to `out`. */
 struct owed {
     char *out;
     size_t at, bytes;
@@ -208,7 +211,8 @@ static tally_status collect(struct queue *queue, struct owed *owed) {
     return s;
 }
 
-/* Whole chunks to subtrees of one level. */
+/* Evaluates subtrees of 2^level leaves, chunk by chunk; their values go to `out`. The values of a chunk are read back
+ * when the next one has been brought on its way. */
 static tally_status whole_leaves(struct feed *f, const struct problem *p, unsigned level,
                                  char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(p);
@@ -227,8 +231,8 @@ static tally_status whole_leaves(struct feed *f, const struct problem *p, unsign
     return s == TALLY_OK ? collect(queue, &owed) : s;
 }
 
-/* The same where a chunk has no room for a subtree of that level: smaller ones, which the host joins. n is a
- * multiple of the larger subtree. */
+/* The same where a chunk has no room for a subtree of that level: the device evaluates subtrees of level `fitting`,
+ * which the host joins. n is a multiple of the elements of the larger subtree. */
 static tally_status joined_leaves(struct gpu_device *d, const struct problem *p, const char *x,
                                   size_t n, unsigned level, unsigned fitting, char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, parts = (size_t)1 << (level - fitting);
@@ -418,8 +422,8 @@ static tally_status gpu_resident(tally_device *device, const struct problem *p,
     return s;
 }
 
-/* The call for the queue that tally_enqueue() uses came to `s`. Nothing of ours is under way there, and the caller's
- * queue may be one that is being captured: nothing is waited for, as leave() would. */
+/* Nothing is under way on our own queue there, and the caller's may be one that is being captured: so, unlike
+ * gpu_leave(), this waits for nothing. */
 tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s) {
     if (s == TALLY_ELOST) {
         queue_close(&d->theirs);
@@ -429,7 +433,6 @@ tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s) {
     return s;
 }
 
-/* Takes that queue. `may_open`: it is opened again after a failure, too. */
 tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open) {
     pthread_mutex_lock(&d->theirs_lock);
     if (!d->theirs_lost || may_open) return open_theirs(d);
@@ -437,7 +440,7 @@ tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open) {
                 d->index);
 }
 
-/* Bytes of workspace; the kernels are ready afterwards. */
+/* *bytes is how much workspace tally_enqueue() needs; its kernels are compiled afterwards. */
 static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
@@ -447,8 +450,8 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     return gpu_leave_theirs(d, s);
 }
 
-/* The caller's memory as pieces of the device's. Each of them is looked at anew in every call: a kernel that is
- * handed memory which is no longer there would take the device's context with it. */
+/* The caller's memory as pieces. Every call asks the driver anew whether each of them is there: a kernel that is handed
+ * memory which the caller has freed would take the device's context with it. */
 struct their_memory {
     struct inputs in;
     struct gpu_memory *work, *results;
@@ -474,7 +477,8 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-/* Whether what would be launches for records, and one to lower them, is one launch of those in parts. */
+/* Whether a problem that needs launches for records, and one to lower them, has so few elements that one launch of the
+ * kernel for a few rows (parts.h) does better. */
 static bool is_for_parts(const struct problem *p, size_t n) {
     return !recipe_gives_value(p) && parts_are_few(p, 1, n);
 }
@@ -519,7 +523,6 @@ static tally_status gpu_enqueue(tally_device *device, const struct problem *p,
 
 /* ---- Times in the device's memory ---------------------------------------------------------- */
 
-/* Bytes of the host's in a piece of the device's memory; the host's memory itself where that will do. */
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
                        struct gpu_memory **piece) {
     struct gpu *gpu = d->queue.gpu;
@@ -569,7 +572,7 @@ static tally_status gpu_time(tally_device *device, const struct problem *p, cons
     return s == TALLY_OK ? gpu_leave(d, time_reduction(d, p, in, out, seconds)) : s;
 }
 
-/* The shortest of the plain reads, and of the reduction that does the least: an or of words. */
+/* *best is the shortest time of the plain reads, and of the reduction that does the least: an `or` of words. */
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
                                double *best) {
     static const tally_problem words = {.op = TALLY_OR, .type = TALLY_U32};
@@ -586,7 +589,7 @@ static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_
     return s;
 }
 
-/* As much of the bytes as fits the device; the time is scaled to all of them. */
+/* Times reads of as many of the bytes as fit the device; *seconds is scaled to all of them. */
 static tally_status read_roof(struct gpu_device *d, const void *bytes, size_t size,
                               double *seconds) {
     struct gpu_memory *piece = NULL;

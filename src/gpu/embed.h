@@ -2,8 +2,8 @@
  * embed.h - the kernels' texts, inside the library.
  *
  * The build turns files into tables of bytes (embed.cmake). One table holds the source texts under
- * src/kernels, so that a library without its source tree can hand them to a compiler at run time; the
- * CUDA host has one of its own, of compiled kernels.
+ * src/kernels and what they include, so that a library without its source tree can hand them to a
+ * compiler at run time; the CUDA host has one of its own, of compiled kernels.
  *
  * What a run-time compiler gets is one text. It grows out of a short one, the root: the defines, the
  * prelude and one #include. Replacing every #include by the file it names gives the whole; #line
@@ -20,7 +20,7 @@ struct embedded {
     size_t size;                /* without that 0 */
 };
 
-extern const struct embedded embedded_sources[]; /* src/kernels, named as under src/ */
+extern const struct embedded embedded_sources[]; /* named as under src/ */
 
 /* Returns the entry of that name; NULL where the table has none. */
 const struct embedded *embed_find(const struct embedded *table, const char *name);
@@ -34,8 +34,8 @@ char *embed_root(const char *file, const char *prelude, const char *const *defin
  * is not taken, or the compiler will complain of it. */
 char *embed_expand(const char *root);
 
-/* Writes a compiler's log to out as one line: from its first error on, its lines joined by "; ", cut to
- * `room` bytes. */
+/* Writes a compiler's log to out as one line: from its first line with an error on, or all of it, its lines
+ * joined by "; ", cut to `room` bytes. */
 void embed_log_line(char *out, size_t room, const char *log);
 
 #endif

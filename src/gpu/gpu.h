@@ -6,7 +6,7 @@
  * struct gpu_api; each opened device one struct gpu.
  *
  * Work is in order: launches, copies and fills of one struct gpu run one after another, as in one stream,
- * and may still be under way when a call returns, but for `read`, which waits. One thread uses a struct
+ * and may still be under way when a call returns; read, finish and elapsed wait. One thread uses a struct
  * gpu at a time; any number may be open. Failures are status codes with a line for tally_error():
  * TALLY_EDEVICE no driver or no such device, TALLY_ENOMEM no memory on the host or the device,
  * TALLY_ECOMPILE the compiler's own words, TALLY_ELOST a launch failed or the device is lost. After a
@@ -43,11 +43,12 @@ struct gpu_facts {
     bool is_simulated;       /* it counts what a kernel does, and has no time */
     bool is_cpu; /* its units are a CPU's cores: production kernels want blocks of one thread */
     bool reads_host_memory; /* as fast as its own: adopt() takes an array where it lies */
-    bool
-        has_addresses; /* what adopt() and wrap() take otherwise is an address, with an alignment */
-    bool is_precompiled; /* kernels are compiled before anybody asks, so for blocks of any size */
-    bool
-        has_uniform_branches; /* a branch that a whole block takes, or none of it, may hold a barrier */
+    /* A kernel's memory is an address, with an alignment: wrap() takes that, and so does adopt(). */
+    bool has_addresses;
+    /* Kernels were compiled with the library: the ladder's take blocks of any size up to block_max. */
+    bool is_precompiled;
+    /* A branch that all threads of a block take, or none of them, may hold a barrier. */
+    bool has_uniform_branches;
 };
 
 /* One argument of a kernel: a piece of memory, or `size` bytes at `value`. Memory of the caller's that has
@@ -65,8 +66,8 @@ struct gpu_api {
     size_t (*count)(void);
     /* What device i is, without opening it for work. */
     tally_status (*describe)(size_t i, struct gpu_facts *out);
-    /* In a context of the caller's: a CUcontext, a cl_context that has the device; or, for NULL, in the
-     * device's primary context, one of its own. The caller's outlives the struct gpu. */
+    /* Opens device i in a context of the caller's: a CUcontext, a cl_context that has the device; or, for
+     * NULL, in CUDA's primary context, an OpenCL context of its own. The caller's outlives the struct gpu. */
     tally_status (*open)(size_t i, void *context, struct gpu **out);
     void (*close)(struct gpu *gpu); /* frees all that is left of its memory and programs */
     const struct gpu_facts *(*facts)(const struct gpu *gpu);

@@ -8,17 +8,20 @@
 
 #include <string.h>
 
-#define ELEMENTS_MOST ((size_t)1 << 31) /* kernels/groups.cu: words have room for so many */
+#define ELEMENTS_MOST ((size_t)1 << 31) /* groups' words have room for so many: kernels/groups.cu */
 #define GROUPS_MOST   ((size_t)1 << 31)
-#define GROUPS_FREE   ((size_t)1 << 16) /* more groups than this are to have some elements each */
-#define MEAN_LEAST    8
-#define COPIES_MOST   32
-#define SLICES_MOST   4 /* blocks by which groups are shared out; each reads all elements */
-/* Digits that a copy is to have, if there is room: of numbers whose exponents are 56, or 75 apart. */
+/* More groups than this are taken only with MEAN_LEAST elements on average. */
+#define GROUPS_FREE ((size_t)1 << 16)
+#define MEAN_LEAST  8
+#define COPIES_MOST 32
+#define SLICES_MOST 4 /* blocks among which groups are shared out; each reads all elements */
+/* Digits of 16 bits that a copy of a float's sum is to have, if there is room: they hold floats whose exponents are
+ * up to 91 apart where these have 64 bits, and else 56. */
 #define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
-#define TILE_A_THREAD       8 /* kernels/groups.cu */
-#define FEW_A_UNIT          3 /* blocks that a multiprocessor has at once */
-#define MANY_A_UNIT         32
+#define TILE_A_THREAD       8 /* elements: kernels/groups.cu */
+/* Blocks for each multiprocessor, at most. */
+#define FEW_A_UNIT  3  /* of kernels with cells in shared memory: so many run at once */
+#define MANY_A_UNIT 32 /* of others */
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
@@ -26,10 +29,10 @@ enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
 
 #define GIVES(op) (1u << TALLY_##op)
 
-/* How groups are folded: a kernel file and its defines, for problems of exactly these parts and of these values. */
+/* How groups are folded: a kernel file and its defines, for problems of exactly these parts and of these values.
+ * `extremes` is as problem_ends() has it. */
 static const struct fold {
-    unsigned parts,
-        extremes;    /* of the latter only whether both ends, and whether an index is wanted */
+    unsigned parts, extremes;
     unsigned values; /* GIVES()s */
     int types; /* BY_SIZE: of integers their size is all that counts; SHORT: no more than 32 bits */
     const char *file;
@@ -116,7 +119,7 @@ static unsigned bits_of(const struct shaped *s) {
     return 8 * (unsigned)type_size(s->p->type);
 }
 
-/* Whether elements of sums are counted, too. */
+/* 1 where the kernels are to count a sum's elements, too, for a mean; else 0. */
 static unsigned is_counted(const struct shaped *s) {
     return (unsigned)problem_asks(s->p, TALLY_MEAN);
 }
@@ -125,12 +128,12 @@ static bool is_float_sum(const struct fold *f, const struct problem *p) {
     return f->words == 0 && type_is_float(p->type);
 }
 
-/* Digits of a copy of a group's cells, at least. */
+/* Digits of a sum in one copy of a group's cells, at least. */
 static unsigned digits_least(const struct fold *f, const struct shaped *s) {
     return GROUPS_DIGITS(is_float_sum(f, s->p), bits_of(s));
 }
 
-/* Bytes of such a copy. */
+/* Bytes of a copy with so few digits. */
 static unsigned cell_bytes(const struct fold *f, const struct shaped *s) {
     if (f->words == 0) return f->cell * (digits_least(f, s) + is_counted(s));
     return f->words * (f->cell ? f->cell : bits_of(s) == 64 ? 8 : 4);
@@ -205,7 +208,7 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->flip = problem_flip(s->p);
 }
 
-/* How groups lie in blocks' shared memory; returns whether they fit there. */
+/* Plans how groups' cells lie in blocks' shared memory; returns whether they fit there. */
 static bool share_out(const struct fold *f, const struct shaped *s, struct groups_plan *plan) {
     const uint64_t room = GROUPS_CELLS * 4, bytes = cell_bytes(f, s);
     const bool floats = is_float_sum(f, s->p);

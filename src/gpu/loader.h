@@ -8,7 +8,7 @@
  * statically: it has no dynamic loader of its own, and what it opened could not be called. */
 void *loader_open(const char *file);
 
-/* Where a library is missing, why: "was not found", or that the program is static. */
+/* Why loader_open() returned NULL, as the end of a sentence: "was not found", or that the program is static. */
 const char *loader_absence(void);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * opened.h - an open GPU device of the engine: what device.c keeps of one, for whoever writes more of its calls (shaped.c).
+ * opened.h - an open GPU device of the engine: what device.c keeps of one, and the calls of struct device_kind that
+ * other files define: shaped.c, words.c and terms.c.
  */
 #ifndef TALLY_GPU_OPENED_H
 #define TALLY_GPU_OPENED_H
@@ -21,46 +22,50 @@ struct gpu_device {
     struct gpu_facts facts;
 
     pthread_mutex_t lock; /* held by whoever uses what follows */
-    struct queue queue;   /* closed after a failure */
+    struct queue queue;   /* closed where the device was lost */
 
-    pthread_mutex_t
-        theirs_lock;     /* the same, for a moment; taken after `lock` by whoever takes both */
+    /* Held, never for long, by whoever uses what follows; taken after `lock` by whoever takes both. */
+    pthread_mutex_t theirs_lock;
     struct queue theirs; /* launches for queues of the caller's; closed until it is needed */
-    bool theirs_lost;    /* and closed, after a failure */
+    bool theirs_lost;    /* it is closed because the device was lost */
 };
 
 static inline struct gpu_device *own(const tally_device *device) {
     return (struct gpu_device *)device;
 }
 
-/* Takes the device, whose queue is then open; the call came to `s`, which is returned: after a failure what is
- * under way is waited for, as it may use the caller's memory. */
+/* Takes the device's lock, and opens its queue where it is closed. Where that fails, the lock is free again. */
 tally_status gpu_enter(struct gpu_device *d);
+/* Frees the lock at the end of a call whose status is `s`, and returns `s`. After a failure it first waits for what is
+ * under way; where the device was lost, it closes the queue. */
 tally_status gpu_leave(struct gpu_device *d, tally_status s);
 
-/* The same for the queue whose launches go to queues of the caller's. */
+/* The same for the queue whose launches go to queues of the caller's; but the lock is held also where
+ * gpu_enter_theirs() fails, so that gpu_leave_theirs() always follows, and that waits for nothing. `may_open`: the
+ * queue is opened also where it was lost; otherwise that is TALLY_ELOST. */
 tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open);
 tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s);
 
-/* Bytes of the host's in a piece of the device's memory; the host's memory itself where that will do. */
+/* Makes *piece, which is NULL before, one that holds `size` bytes of the host's, and waits for the copy; or one that
+ * stands for the host's memory itself, where the device reads that. The caller releases it, also after a failure. */
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
                        struct gpu_memory **piece);
 
-/* TALLY_EINVAL where memory of the caller's is not aligned. */
+/* Returns TALLY_EINVAL unless the address is a multiple of `alignment`. */
 tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory, size_t alignment);
 
-/* What makes a piece of the device's memory of the caller's: the api's wrap or adopt. */
+/* What makes a piece that stands for memory of the caller's: the api's wrap or adopt. */
 typedef tally_status gpu_taker(struct gpu *gpu, void *theirs, size_t bytes,
                                struct gpu_memory **out);
-/* Memory of the caller's as a piece; none for NULL and for no bytes. TALLY_EINVAL where the device has addresses and
- * this one is not aligned. */
+/* Makes *piece one that stands for memory of the caller's, or NULL where that is NULL or of no bytes. TALLY_EINVAL
+ * where the device has addresses and this one is not aligned. */
 tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
                       size_t bytes, size_t alignment, struct gpu_memory **piece);
-/* The same, wrapped, for the caller's queues. */
+/* The same by wrap, for the queue whose launches go to queues of the caller's. */
 tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
                       struct gpu_memory **piece);
 
-/* Those of words for ranks. */
+/* The calls of struct device_kind for words of ranks (words.c). */
 tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,
                                size_t count, tally_words *out);
 tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
@@ -68,11 +73,11 @@ tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
 tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
                                 const tally_values_call *call);
 
-/* That of arrays which are added up over ranks. */
+/* Its call for arrays that are added up over ranks (terms.c). */
 tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_plan *plan,
                        const tally_terms_call *call);
 
-/* The calls of struct device_kind for reductions in parts. */
+/* Its calls for reductions in parts (shaped.c). */
 tally_status gpu_shaped(tally_device *device, const struct shaped *s);
 tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);
 tally_status gpu_shaped_resident(tally_device *device, const struct shaped *s);

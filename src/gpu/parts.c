@@ -22,10 +22,12 @@
 #define PIECE_LEAST    ((uint64_t)1 << 14)
 #define PIECES_A_UNIT  8
 #define LOOKS_A_THREAD 16 /* kernels/parts.cu */
-#define LOOKS_A_BLOCK  4  /* blocks that look at ids, for one of those that do most else */
+#define LOOKS_A_BLOCK  4  /* blocks of `starts` that run where one of most other kernels does */
 
-/* Rows that are a thread's, where there are many, or a warp's; columns, which neighbouring threads read side by side,
- * are worth a thread each where there are some thousands. */
+/* The kernel `quick`. Where there are THREAD_ROWS rows, of no more than THREAD_MEAN elements on average, a thread takes
+ * each row of up to THREAD_MOST elements; else a warp takes each row of up to FEW_MOST elements, or of WARP_MOST where
+ * there are WARP_ROWS rows. Columns, which neighbouring threads read side by side, are a thread's up to QUICK_COLUMN
+ * elements where there are WARP_ROWS of them. */
 #define THREAD_ROWS  (1 << 16)
 #define THREAD_MEAN  512
 #define THREAD_MOST  1024
@@ -34,7 +36,7 @@
 #define FEW_MOST     4096
 #define QUICK_COLUMN (1 << 16)
 
-/* Few elements: a block a row. */
+/* The kernel `few`, a block for each row: elements in all, of a row, and rows, at most. */
 #define FEW_ELEMENTS 16384
 #define FEW_EACH     2048
 #define FEW_ROWS     256
@@ -49,21 +51,21 @@ _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int
 
 /* What a reduction takes, and where in the work everything is: in words, but for what says bytes. */
 struct parts_layout {
-    uint64_t n; /* elements in all rows, at most */
-    uint64_t piece, pieces;
-    bool is_cut; /* a row may begin in one piece and end in another */
-    unsigned grid, sums;
-    bool ordered;    /* elements are brought into an order first */
-    bool compacted;  /* ... which leaves out what a mask hides, for the tree alone */
-    bool starts_own; /* rows begin where our own offsets say */
-    bool gathered;   /* the tree's elements are copied */
-    unsigned passes;
-    uint64_t edges, order[2], counts, starts, gather, values;
-    uint64_t slots;                  /* of the tree's leaves */
+    uint64_t n;             /* elements in all rows, at most */
+    uint64_t piece, pieces; /* of `fold`: a piece's weight, and how many there are */
+    bool is_cut;            /* a row may begin in one piece and end in another */
+    unsigned grid, sums;    /* of `fold`; words of the records of a row's sums */
+    bool ordered;           /* elements are brought into an order first */
+    bool compacted;         /* ... which leaves out what a mask hides, for the tree alone */
+    bool starts_own;        /* the work has offsets that say where rows begin */
+    bool gathered;          /* the tree's elements are copied to the work, side by side */
+    unsigned passes;        /* of the sort, a digit each */
+    uint64_t edges, order[2], counts, starts, gather, values; /* where these begin in the work */
+    uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
-    bool alone;                      /* it does all, and wants no order */
-    uint64_t left, own;              /* a bit a row, and the strategy's own words */
-    size_t bytes;
+    bool alone;                      /* the strategy does all rows, and wants no order */
+    uint64_t left, own; /* where a bit for each row begins, and the strategy's own words */
+    size_t bytes;       /* of the work */
 };
 
 static unsigned blocks_at_once(const struct queue *queue) {
@@ -274,8 +276,8 @@ struct run {
     const struct parts_call *c;
     struct parts_layout l;
     struct parts_plan plan;
-    struct part_rows tree_rows;      /* of the tree's elements, ... */
-    struct gpu_memory *tree_offsets; /* ... whose offsets are here */
+    struct part_rows tree_rows;      /* where the rows of the tree's elements begin, ... */
+    struct gpu_memory *tree_offsets; /* ... by the offsets in this piece */
 };
 
 static tally_status launch(struct run *r, int kernel, unsigned grid,
@@ -284,20 +286,21 @@ static tally_status launch(struct run *r, int kernel, unsigned grid,
                                  arguments, count);
 }
 
-/* A grid for `n` things, one a thread at a time. */
+/* The grid for `n` things, of which a thread takes one at a time. */
 static unsigned threads_for(const struct run *r, uint64_t n) {
     const unsigned block = r->queue->block;
     return parts_grid(r->queue, (n + block - 1) / block);
 }
 
-/* Blocks that look at `n` ids once, as many as a device can have at once of such as do little else. */
+/* The grid of `starts` for n ids: no more blocks than the device runs at once of a kernel that does so little. */
 static unsigned looks_grid(const struct run *r, uint64_t n) {
     const unsigned most = blocks_at_once(r->queue) * LOOKS_A_BLOCK;
     const uint64_t blocks = n / (r->queue->block * LOOKS_A_THREAD) + 1;
     return blocks < most ? (unsigned)blocks : most;
 }
 
-/* Brings the elements into the order of their groups, or of what a mask leaves; *order is where that then is. */
+/* Puts a sort of the elements' indices by their groups under way, or of those that a mask leaves; *order is the word of
+ * the work where they then are. */
 static tally_status sort(struct run *r, const struct parts_plan *plan, uint64_t *order) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
@@ -322,7 +325,8 @@ static tally_status sort(struct run *r, const struct parts_plan *plan, uint64_t 
     return s;
 }
 
-/* Everything that says which element is where. */
+/* Puts the launches under way that say where rows begin and which elements they have: the check of offsets, the sort,
+ * the offsets in the work, the copy of the tree's elements in their order. Notes in the run where these are. */
 static tally_status find_rows(struct run *r) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
@@ -364,7 +368,7 @@ static tally_status find_rows(struct run *r) {
     return s;
 }
 
-/* Copies what does not lie side by side; without an order. */
+/* Copies the tree's elements side by side where they do not lie so, and find_rows() has not done it. */
 static tally_status gather(struct run *r) {
     const uint64_t bytes = 8 * r->l.gather;
     const struct gpu_argument gathering[] = {PIECE(r->c->x), PIECE(r->c->work), VALUE(bytes),
@@ -431,7 +435,8 @@ static bool is_quick_value(const struct problem *p, unsigned v) {
     }
 }
 
-/* Who takes short rows of which length at most; 0 where there are none. */
+/* Returns how many elements a row for `quick` may have; 0 where all rows have more. *team is the threads for a row:
+ * 1, or a warp. */
 static unsigned quick_most(const struct queue *queue, const struct shaped *s, unsigned *team) {
     const uint64_t n = s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
     const uint64_t mean = s->results ? n / s->results : 0;
@@ -471,12 +476,12 @@ static tally_status enqueue_quick(struct parts_run *run) {
 
 static const struct strategy quick = {takes_quick, NULL, NULL, enqueue_quick, false, NULL};
 
-/* The first that takes a problem and a shape does it. */
+/* The first that takes a problem and a shape is asked to do it. */
 static const struct strategy *const strategies[] = {
     &columns_strategy, /* results side by side */
     &rows_strategy,    /* elements side by side */
     &groups_strategy,  /* ids in any order */
-    &quick,            /* a thread or a warp a short row */
+    &quick,            /* a thread or a warp for each short row */
 };
 
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s) {
@@ -485,7 +490,7 @@ static const struct strategy *choose(const struct queue *queue, const struct sha
     return NULL;
 }
 
-/* Every row is the strategy's, until it says otherwise. */
+/* Clears the bits of rows that the strategy leaves, and has it put its launches under way. */
 static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;
     struct parts_run own = {

@@ -3,7 +3,8 @@
  * (kernels/parts.h).
  *
  * The launches, in order: whatever says where rows begin (a check of offsets, or the order of groups), the canonical
- * tree's leaves and nodes where the problem has it, the fold of all else, and the rows that were cut.
+ * tree's leaves and nodes where the problem has it, those of a strategy where there is one (strategy.h), the fold of
+ * what that leaves, and the join of rows that were cut. A few elements need one launch only.
  */
 #ifndef TALLY_GPU_PARTS_H
 #define TALLY_GPU_PARTS_H
@@ -17,18 +18,18 @@ struct parts_call {
     struct gpu_memory *x, *y, *mask, *offsets, *ids; /* NULL where there is none */
     int64_t first_x, first_y, first_mask;            /* the index of the first element in each */
     struct gpu_memory *work;                         /* parts_workspace() bytes, of any content */
-    struct gpu_memory *out;                          /* NULL: what follows are addresses */
+    struct gpu_memory *out;                          /* for results; NULL: at[] are addresses */
     uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
     unsigned only;                 /* the values that are wanted: from `only` on ... */
     unsigned values;               /* ... so many */
-    bool unasked;                  /* nobody will look at what became of it */
-    int keep_outcome; /* what is in the work is added to: another value of the same reduction */
+    bool unasked;                  /* nobody will look at the outcome */
+    int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
 };
 
-/* What the reduction left in the first words of its work. */
+/* The outcome, which the reduction leaves in the first words of its work. */
 struct parts_outcome {
-    uint64_t bad; /* the first offset or id that is wrong; UINT64_MAX: none */
-    struct absence absence;
+    uint64_t bad;           /* the first offset or id that is wrong; UINT64_MAX: none */
+    struct absence absence; /* the first result that does not exist */
 };
 #define PARTS_OUTCOME_BYTES 24
 
@@ -38,16 +39,17 @@ tally_status parts_prepare(struct queue *queue, const struct shaped *s);
 size_t parts_workspace(const struct queue *queue, const struct shaped *s);
 /* Puts the reduction under way. */
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call);
-/* A reduction of so few elements that one launch is best, which clears nothing and works in no memory: of whole arrays,
- * and of rows where nobody asks what became of them. */
+/* Whether a reduction has so few elements that one launch is best, which clears nothing and needs no work: of a whole
+ * array, or of rows where the outcome is unasked. */
 bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each);
-/* Puts that of a whole array under way; `result` is given a tally_result for each value. */
+/* Finds the kernels for few elements. */
 tally_status parts_prepare_few(struct queue *queue);
+/* Puts the reduction of a whole array of few elements under way; `results` gets a tally_result for each value. */
 tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
                                const struct inputs *in, struct gpu_memory *results);
-/* Puts what became of it, as a tally_outcome, under way to `to`. */
+/* Puts the outcome under way to `to`, as a tally_outcome. */
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to);
-/* Reads what became of it from the first bytes of its work. */
+/* The outcome, from the first PARTS_OUTCOME_BYTES of the work. */
 struct parts_outcome parts_outcome(const uint64_t *word);
 
 #endif

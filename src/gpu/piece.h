@@ -1,6 +1,6 @@
 /*
- * piece.h - the production reduction of an array that lies in a GPU's memory, for whoever has opened
- * the GPU himself: the ladder's top rung.
+ * piece.h - the production reduction of an array that lies in a GPU's memory, for code that has opened a
+ * struct gpu itself: the ladder's top rung.
  */
 #ifndef TALLY_GPU_PIECE_H
 #define TALLY_GPU_PIECE_H
@@ -8,7 +8,8 @@
 #include "gpu/gpu.h"
 #include "problem.h"
 
-/* Reduces the n > 0 elements at the start of x; *seconds is the device's time for the launches. Fails as tally_reduce() does. */
+/* Reduces the n > 0 elements at the start of x to the only value of a problem for which recipe_gives_value(), and
+ * waits for it; *seconds is the device's time for the launches. Fails as tally_reduce() does. */
 tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds);
 

@@ -98,7 +98,7 @@ static bool is_tree(const struct recipe *r) {
     return r->parts == PART_BIT(PART_TREE);
 }
 
-/* Whether exact sums of one tile have a kernel of their own there: sum.cu. */
+/* Whether the queue's device has a kernel for exact sums of one tile, `alone` (sum.cu). */
 static bool has_alone(const struct queue *queue) {
     return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
 }
@@ -186,7 +186,7 @@ static unsigned units(const struct queue *queue) {
     return queue->facts->units ? queue->facts->units : 1;
 }
 
-/* Blocks that the device has at once. */
+/* Blocks of the recipe's kernel that the device runs at once. */
 static unsigned blocks_at_once(const struct queue *queue, const struct problem *p,
                                const struct recipe *r) {
     unsigned each = GPU_BLOCKS_A_UNIT;
@@ -199,7 +199,7 @@ static unsigned blocks_at_once(const struct queue *queue, const struct problem *
     return units(queue) * each;
 }
 
-/* Elements of a block's tile; on a CPU, of as many as make a block worth while. */
+/* Elements of a block's tile; on a CPU, of as many tiles as make a block worth its start. */
 static size_t tile_elements(const struct queue *queue, size_t element) {
     return CPU_SHAPED(queue->block) ? CPU_TILES_A_BLOCK * CPU_TILE
                                     : queue->block * GPU_TILE * 16 / element;
@@ -209,7 +209,7 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
                          uint64_t n) {
     const uint64_t tiles = n / tile_elements(queue, type_size(p->type));
     uint64_t most = blocks_at_once(queue, p, r);
-    if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r)) /* so many rounds of them */
+    if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r)) /* a round for each GPU_TILES_A_BLOCK */
         most *= tiles / GPU_TILES_A_BLOCK / most + 1;
     if (recipe_has_limbs(r)) {
         const uint64_t limit = SUM_THREADS_MOST / queue->block;
@@ -235,19 +235,19 @@ static uint64_t leaf_count(uint64_t n) {
     return (n + TREE_LEAF - 1) / TREE_LEAF;
 }
 
-/* The nodes of all levels that launches leave: 32 make one, and so on. */
+/* Bytes of the leaves' values, and of the nodes that each launch of `nodes` makes of 32 or fewer. */
 static size_t values_bytes(const struct problem *p, uint64_t n) {
     return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(p);
 }
 
-/* Words that the launch's board needs for n elements or fewer. */
+/* Words of the board for n elements or fewer: a record for each block; exact sums of floats have none. */
 static uint64_t board_words(const struct queue *queue, const struct problem *p,
                             const struct recipe *r, uint64_t n, uint64_t record) {
     const unsigned least = blocks_at_once(queue, p, r), blocks = grid_for(queue, p, r, n);
     return recipe_has_limbs(r) ? 0 : record * (blocks > least ? blocks : least);
 }
 
-/* Lays out the work for n elements or fewer; the tree's values with it or, for 0, without. */
+/* Lays out the work for n elements or fewer, with the values of a tree of tree_n elements or, for 0, without. */
 static void lay_out(const struct queue *queue, const struct problem *p, uint64_t n, uint64_t tree_n,
                     struct layout *out) {
     uint64_t behind = WORK_HEAD;
@@ -295,8 +295,8 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                               queue->block, arguments, 9);
 }
 
-/* Leaves, and subtrees of 2^level of them, to `values`, from node number *at on; *at becomes the number of the
- * first one of that level. The last launch has the request. */
+/* Puts the values of leaves, and of subtrees of up to 2^level of them, under way to `values`, from node number *at on;
+ * *at becomes the number of the first node of that level. The last launch has the request, and so gives the value. */
 static tally_status launch_tree(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                                 uint64_t n, unsigned level, struct gpu_memory *values,
                                 uint32_t request, struct gpu_memory *result, uint64_t *at) {
@@ -329,7 +329,7 @@ static tally_status launch_tree(struct queue *queue, const struct problem *p, st
     return s;
 }
 
-/* The level at which all leaves of n elements are one tree. */
+/* The level of the node that all leaves of n elements are below. */
 static unsigned root_level(uint64_t n) {
     const uint64_t leaves = leaf_count(n);
     return leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
@@ -348,7 +348,7 @@ static tally_status zero_head(struct queue *queue, const struct layout *l,
     return l->head ? queue->api->fill(queue->gpu, work, 0, 0, 8 * (size_t)l->head) : TALLY_OK;
 }
 
-/* The queue's own work, with a head that is 0. */
+/* Makes queue->work large enough, with a head that is 0. */
 static tally_status clean_work(struct queue *queue, const struct layout *l) {
     if (queue->clean && queue->work_bytes >= l->bytes) return TALLY_OK;
     tally_status s = queue_reserve(queue, &queue->work, &queue->work_bytes, l->bytes);
@@ -365,7 +365,7 @@ tally_status queue_clear(struct queue *queue, const struct problem *p) {
     return s;
 }
 
-/* Folds all parts but the tree, with the head that begins at word `first` of `heads`. */
+/* Puts the folds of all parts but the tree under way, with the head that begins at word `first` of `heads`. */
 static tally_status fold_all(struct queue *queue, const struct problem *p, const struct layout *l,
                              const struct inputs *in, struct gpu_memory *heads, uint32_t first,
                              struct gpu_memory *work) {
@@ -412,8 +412,8 @@ static bool is_alone(const struct queue *queue, const struct problem *p, const s
     return has_alone(queue) && grid_for(queue, p, r, n) == 1;
 }
 
-/* Puts the launches for the only value of a problem under way. Its head, in `heads`, is 0, and is again afterwards; a
- * grid of one block needs none. */
+/* Puts the launches for the only value of a problem under way. Its head, in `heads`, is 0, and is 0 again afterwards; a
+ * block that is alone, and a tree, need none. */
 static tally_status start_value(struct queue *queue, const struct problem *p,
                                 const struct layout *l, const struct inputs *in,
                                 struct gpu_memory *heads, uint64_t place, struct gpu_memory *work,
@@ -428,7 +428,7 @@ static tally_status start_value(struct queue *queue, const struct problem *p,
     return launch_fold(queue, p, r, in, heads, work, place, request, result);
 }
 
-/* The result as soon as it is there, without asking the driver; or else with it. */
+/* Waits for the result. Where the host can see it, it looks there for a while before it asks the driver to wait. */
 static tally_status wait_for(struct queue *queue, uint64_t word[2]) {
     if (!queue->seen) return queue->api->read(queue->gpu, word, queue->result, 0, 16);
     tally_status s = TALLY_OK;
@@ -478,7 +478,7 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
 
 /* ---- Without the host ----------------------------------------------------------------------- */
 
-/* Memory for heads, all 0, before anything can use it. */
+/* Makes the memory for heads, unless it is there, and waits until all of it is 0. */
 static tally_status make_heads(struct queue *queue) {
     struct gpu_memory *heads = NULL;
     if (queue->heads) return TALLY_OK;
@@ -492,7 +492,7 @@ static tally_status make_heads(struct queue *queue) {
     return s;
 }
 
-/* The head of a workspace, which is given one if it has none; NULL where there are no more. */
+/* Returns the head of a workspace, which is given one if it has none; NULL where there are no more. */
 static struct known_head *find_head(struct queue *queue, const void *workspace) {
     const uint64_t mixed = (uint64_t)(uintptr_t)workspace * UINT64_C(0x9e3779b97f4a7c15);
     struct known_head **list = &queue->known_head[(mixed >> 32) % HEADS], *head = *list;
@@ -511,7 +511,7 @@ static struct known_head *find_head(struct queue *queue, const void *workspace) 
     return head;
 }
 
-/* The only value of a problem, with a head of the queue's or else one in the workspace. */
+/* Puts the only value of a problem under way, with a head of the queue's or else one in the workspace. */
 static tally_status enqueue_value(struct queue *queue, const struct problem *p,
                                   const struct layout *l, const struct inputs *in,
                                   struct gpu_memory *work, const void *workspace,
@@ -554,7 +554,7 @@ tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_
     return s;
 }
 
-/* ddof = mantissa * 2^exponent. */
+/* Splits ddof: it is plan->ddof * 2^plan->exponent. */
 static void split(double ddof, struct lower_plan *plan) {
     uint64_t bits;
     memcpy(&bits, &ddof, sizeof bits);
@@ -587,7 +587,8 @@ static struct lower_plan make_plan(const struct problem *p, const struct layout 
     return plan;
 }
 
-/* Works out the values of records in `heads`, from word `first` on. `clear`: how many words there are then made 0. */
+/* Puts the lowering of records in `heads`, from word `first` on, to values under way. The first `clear` words there are
+ * then made 0. */
 static tally_status lower_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               uint64_t n, uint64_t root, struct gpu_memory *heads, uint32_t first,
                               uint32_t clear, struct gpu_memory *results) {
@@ -598,7 +599,8 @@ static tally_status lower_all(struct queue *queue, const struct problem *p, cons
     return queue->api->launch(queue->gpu, queue->lower, p->values, queue->block, arguments, 5);
 }
 
-/* Records of all parts, and the values out of them: those of one value in a head of the queue's, which `lower` clears. */
+/* Puts records of all parts, and the values out of them, under way. The records of a problem of one value, but
+ * for a tree's, are in a head of the queue's, if there is one, which `lower` clears; else they are in the workspace. */
 static tally_status start_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               const struct inputs *in, struct gpu_memory *work,
                               const void *workspace, struct gpu_memory *results) {
@@ -645,7 +647,7 @@ tally_status queue_prepare_records(struct queue *queue, const struct problem *p,
     return s;
 }
 
-/* Whether there is nothing in the head but records of sums, and few enough for a head of the queue's. */
+/* Whether the head has counters and records of exact sums of floats only, and few enough for one of the queue's. */
 static bool has_only_sums(const struct layout *l) {
     for (unsigned i = 0; i < l->launches; i++)
         if (!recipe_has_limbs(l->recipe[i])) return false;

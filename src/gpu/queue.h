@@ -2,18 +2,20 @@
  * queue.h - one queue of a device, with all that a reduction on it needs: kernels, the memory that they work
  * in, pieces for data that has to be brought, and the place where results arrive.
  *
- * A device has a queue, and one whose launches go to queues of the caller's. A struct queue is one thread's at a time.
+ * A device has two (opened.h): one for its own work, and one whose launches go to queues of the caller's. A struct
+ * queue is one thread's at a time.
  *
  * Work. The launches of a reduction share one piece of memory, in words:
  *     [0, WORK_HEAD)   for each launch its counter and the records of the parts that it is for
- *     behind           a board for each launch, and the values of a tree's nodes
- * What the head holds must be 0 at first. struct layout says where everything is.
+ *     behind           a board for each launch that needs one, and the values of a tree's nodes
+ * The head must be 0 at first. struct layout says where everything is.
  *
- * Heads. A launch that gives a value leaves its head 0, and so does the one that lowers records to one value. So that nothing has to make a caller's workspace 0 before,
- * which would take as long as the launch, such a launch has its head in memory of the queue's own: each address of a
- * workspace has a head there from its first call on, for good. Calls with one workspace come one after another - that
- * is the caller's to see to -, and so do the uses of its head, in streams and in graphs alike. A call that fails gives
- * its head up, whatever that holds. When there are no more heads, a fill clears one in the workspace.
+ * Heads. A launch that gives a value leaves its head 0, and so does the one that lowers records to one value. To clear
+ * a caller's workspace before such a launch would take as long as the launch. So the launch has its head in memory of
+ * the queue's own, which was cleared once: each address of a workspace has a head there from its first call on, for
+ * good. Calls with one workspace come one after another - that is the caller's to see to -, and so do the uses of its
+ * head, in streams and in graphs alike. Where a call fails, the workspace loses its head, and nobody gets that head
+ * again: it may hold anything. When there are no more heads, a fill clears one in the workspace.
  */
 #ifndef TALLY_GPU_QUEUE_H
 #define TALLY_GPU_QUEUE_H
@@ -27,9 +29,9 @@
 /* Words of the head: more than one of each recipe's need (queue.c). */
 #define WORK_HEAD 512
 
-#define HEADS 1024 /* workspaces whose heads are the queue's */
-#define LAUNCH_HEAD                                                                                \
-    256 /* of each: those of one value's launches, or of sums whose records are wanted */
+#define HEADS 1024 /* that the queue has for callers' workspaces */
+/* Words of each: enough for the launches of one value, and for sums whose records are wanted. */
+#define LAUNCH_HEAD 256
 
 struct layout {
     unsigned launches;
@@ -37,7 +39,7 @@ struct layout {
     uint64_t place[PARTS];              /* of each launch, as kernels/request.h has it */
     uint32_t at[PARTS];                 /* where each part's record begins */
     uint32_t head;                      /* words of counters and records */
-    uint64_t tree;                      /* the byte where the tree's values begin */
+    uint64_t tree;                      /* the byte where the values of the tree's nodes begin */
     size_t bytes;                       /* of all */
 };
 
@@ -45,9 +47,11 @@ struct layout {
 #define COLUMNS_FOLDS 7  /* columns.c */
 #define GROUPS_FOLDS  7  /* groups.c */
 
-struct kernels { /* of a recipe: `reduce` and perhaps `alone`, or `leaves` and `nodes` */
+/* Of a recipe: `reduce` and, where there is one, `alone`; of the canonical tree's `leaves` and `nodes`, and the same
+ * two for the trees of many rows (parts.h). */
+struct kernels {
     struct gpu_kernel *first, *second;
-    struct gpu_kernel *part_leaves, *part_nodes; /* and those of rows (parts.h) */
+    struct gpu_kernel *part_leaves, *part_nodes;
 };
 
 struct lower_plan; /* kernels/plan.h */
@@ -88,9 +92,9 @@ struct queue {
     const struct gpu_facts *facts;
     unsigned block; /* threads of a block */
 
-    struct gpu_memory *heads;             /* HEADS of them, or NULL */
-    uint32_t heads_given;                 /* so many of them have had a workspace */
-    struct known_head *known_head[HEADS]; /* lists, by the workspace's address */
+    struct gpu_memory *heads;             /* HEADS of LAUNCH_HEAD words, or NULL */
+    uint32_t heads_given;                 /* so many of them have been given to workspaces */
+    struct known_head *known_head[HEADS]; /* lists, by a hash of the workspace's address */
 
     struct gpu_memory *work;
     size_t work_bytes;
@@ -116,15 +120,18 @@ struct queue {
     struct gpu_kernel *pack, *settle;                            /* words.c */
 };
 
-/* A queue of a device, opened in the caller's context (or NULL): struct gpu_api. */
+/* Opens a queue of device `index`, in the caller's context or NULL (struct gpu_api, open), for blocks of `block`
+ * threads. On failure it is closed. */
 tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t index, void *context,
                         unsigned block);
-/* The same of one that only queue_prepare() and queue_enqueue() are called for: it has no memory. */
+/* The same without the memory in which queue_reduce() finds its result: for launches that go to queues of the
+ * caller's. */
 tally_status queue_open_bare(struct queue *queue, const struct gpu_api *api, size_t index,
                              void *context, unsigned block);
 void queue_close(struct queue *queue); /* also one that was never opened */
 
-/* Makes *piece one of at least `bytes` bytes; what it held is lost. */
+/* Makes *piece, of *has bytes, one of at least `bytes` bytes; where it is made anew, what it held is lost. After a
+ * failure it is NULL. */
 tally_status queue_reserve(struct queue *queue, struct gpu_memory **piece, size_t *has,
                            size_t bytes);
 
@@ -137,13 +144,13 @@ uint64_t queue_launch_max(const struct queue *queue);
 tally_status queue_clear(struct queue *queue, const struct problem *p);
 /* Adds elements to them. */
 tally_status queue_fold(struct queue *queue, const struct problem *p, const struct inputs *in);
-/* Waits, and merges them into a state, whose indices count from where those of the inputs do. */
+/* Waits, and merges them into a state, whose indices count from where those of the inputs do, but for its n. */
 tally_status queue_take(struct queue *queue, const struct problem *p, struct state *into);
 
 /* ---- Trees ---- */
 
-/* The values of n > 0 elements' leaves, joined to subtrees of 2^level of them, to queue->values; *at is
- * where there. */
+/* Puts the values of n > 0 elements' subtrees of 2^level leaves under way to queue->values; *at is the byte at which
+ * they begin there. */
 tally_status queue_leaves(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                           uint64_t n, unsigned level, size_t *at);
 
@@ -156,42 +163,46 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
 
 /* ---- Without the host ---- */
 
-/* Finds all kernels that queue_enqueue() needs, and says how many bytes it works in for n elements or fewer. */
+/* Finds all kernels that queue_enqueue() needs and, once, makes the heads, for which it waits. *bytes is how much
+ * memory queue_enqueue() works in for n elements or fewer. */
 tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_t n, size_t *bytes);
-/* How many bytes these are. */
+/* Returns that number of bytes. */
 size_t queue_workspace(const struct queue *queue, const struct problem *p, uint64_t n);
-/* Puts the reduction of any problem under way, in memory `work` of any content, which is the caller's `workspace`; its
- * values go to `results`, a tally_result each. */
+/* Puts the reduction of any problem under way, in memory `work` of any content, a piece that stands for the caller's
+ * `workspace`; its values go to `results`, a tally_result each. */
 tally_status queue_enqueue(struct queue *queue, const struct problem *p, const struct inputs *in,
                            struct gpu_memory *work, const void *workspace,
                            struct gpu_memory *results);
 
 /* ---- For ranks (words.c) ---- */
 
-/* Where records of sums, or of all parts, have been left: from word `from` of `memory` on. Where `head` is not NULL, whoever
- * reads them makes them 0 again, or gives the head up (queue_give_up()). */
+/* Where the counters and records of all parts are left: from word `from` of `memory` on. Where `head` is not NULL, that
+ * is a head of the queue's: whoever reads the records makes them 0 again, or gives the head up (queue_give_up()). */
 struct records {
     struct gpu_memory *memory;
     uint32_t from;
     struct known_head *head;
 };
 
-/* Puts records of a problem without the canonical tree under way: in a head of the queue's, or in the first words of `work`,
- * which is the caller's `workspace`. Prepared by queue_prepare_records(), where need be with the heads. */
+/* Finds the kernels for records of a problem without the canonical tree and, where `heads`, makes the heads, for
+ * which it waits. Then queue_enqueue_records() puts the records under way: to a head of the queue's where there is
+ * nothing but sums, else to the first words of `work`, a piece that stands for the caller's `workspace`. */
 tally_status queue_prepare_records(struct queue *queue, const struct problem *p, bool heads);
 tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
                                    const struct inputs *in, struct gpu_memory *work,
                                    const void *workspace, struct records *out);
+/* Takes from a workspace its head, whatever that holds; nothing for NULL. */
 void queue_give_up(struct known_head *head);
-/* Where each part's are among them, and how many words. */
+/* Makes the plan that lowers such records of n elements, with each part's place counted from the first counter; returns
+ * how many words all of them are. */
 uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, uint64_t n,
                             struct lower_plan *plan);
 
 /* ---- For reductions in parts (parts.c) ---- */
 
-/* The kernels of the problem's canonical tree. */
+/* Finds the kernels of the problem's canonical tree. */
 tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out);
-/* What lowering has to know of a problem; n, places and values are left to the caller. */
+/* What lowering has to know of a problem, for all its values; n and the places of parts are left to the caller. */
 void queue_lower_plan(const struct problem *p, struct lower_plan *out);
 
 #endif

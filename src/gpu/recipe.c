@@ -63,7 +63,8 @@ static int fits(const struct recipe *r, const struct problem *p, unsigned parts,
                 const struct gpu_facts *facts, unsigned block) {
     const unsigned extremes = PART_BIT(PART_EXTREMES), bits = PART_BIT(PART_BITS);
     if ((r->parts & ~parts) != 0) return 0;
-    if (r->parts == (SUM | SQUARES) && type_is_float(p->type)) { /* by doubles, and lanes' sums */
+    if (r->parts == (SUM | SQUARES) && type_is_float(p->type)) {
+        /* They are computed with doubles; those of f64 also with lanes' sums, which a CPU's blocks lack. */
         if (!facts->doubles || (p->type == TALLY_F64 && CPU_SHAPED(block))) return 0;
     }
     if (r->parts & extremes && r->index != (p->extremes & WANT_INDEX)) return 0;
@@ -124,7 +125,7 @@ static void define_block(struct defines *d, unsigned block) {
     define(d, "BLOCK=%s", text);
 }
 
-/* The element type as the kernel is to know it: where only an integer's size counts, the unsigned one. */
+/* The element type as the kernel is to know it: where only its size counts, the unsigned integer of that size. */
 static const char *type_of(const struct problem *p, const struct recipe *r) {
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
     const unsigned by_size = PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
@@ -133,7 +134,7 @@ static const char *type_of(const struct problem *p, const struct recipe *r) {
     return tally_type_name(p->type);
 }
 
-/* What to compile with: in the order in which compiled kernels are listed, alphabetical. */
+/* What to compile with, in alphabetical order, in which kernels that were compiled with the library are listed. */
 static void find_defines(const struct problem *p, const struct recipe *r, unsigned block,
                          struct defines *d) {
     const int user = r->parts == PART_BIT(PART_TREE) && p->user;
@@ -222,7 +223,7 @@ int recipe_gives_value(const struct problem *p) {
     }
 }
 
-/* Mantissa and bias of a floating type; 0 for others. */
+/* The bits of a request that tell the value's type and, of a float, its mantissa's length and exponent's bias. */
 static uint32_t request_type(tally_type type) {
     switch (type) {
     case TALLY_F16:

@@ -1,5 +1,5 @@
 /*
- * recipe.h - which kernel, with which defines, makes the records of which parts of a problem; and what is asked of
+ * recipe.h - which kernel file, with which defines, makes the records of which parts of a problem; and what is asked of
  * its kernels.
  */
 #ifndef TALLY_GPU_RECIPE_H
@@ -21,11 +21,11 @@ struct recipe {
     const char *op;     /* OP_...; NULL: see recipe.c */
 };
 
-/* The launches, by blocks of `block` threads, that make the records of all parts of a problem: how many they are, and
- * out[]. */
+/* Finds the launches, by blocks of `block` threads, that make the records of all parts of a problem: puts their rows
+ * into out[], and returns how many they are. */
 unsigned recipe_choose(const struct problem *p, const struct gpu_facts *facts, unsigned block,
                        const struct recipe *out[PARTS]);
-/* The row's number. */
+/* The row's number, below RECIPES_MAX. */
 unsigned recipe_number(const struct recipe *r);
 /* Whether it is an exact sum of floats: its blocks meet limb by limb in one record, or in words that count
  * (kernels/sum.cu), and not on a board (kernels/records.h). */
@@ -36,14 +36,15 @@ int recipe_has_products(const struct recipe *r, const struct problem *p);
 /* Whether its program has a kernel `alone` beside `reduce`: kernels/sum.cu. */
 int recipe_has_alone(const struct recipe *r);
 
-/* Compiles it for blocks of `block` threads. TALLY_EUNSUPPORTED where the device cannot do it. */
+/* Compiles a recipe's program for the problem's type and blocks of `block` threads. TALLY_EUNSUPPORTED where the device
+ * lacks what it needs. How long *out lives, gpu.h says (build). */
 tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                           const struct problem *p, const struct recipe *r,
                           struct gpu_program **out);
-/* The same of a kernel file that is for all types and operators. */
+/* Compiles a kernel file that is for all types and operators. */
 tally_status recipe_build_plain(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                                 const char *file, struct gpu_program **out);
-/* The same of one that is told its elements' type, and a few words more. */
+/* Compiles a kernel file for elements of one type, with `count` more defines, `words`. */
 tally_status recipe_build_typed(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                                 const char *file, const char *const *words, size_t count,
                                 tally_type type, struct gpu_program **out);

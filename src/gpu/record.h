@@ -7,10 +7,10 @@
 
 #include "monoid.h"
 
-/* Words of a part's record; every part but PART_TREE. */
+/* Words of the record of a part; every part but PART_TREE has one. */
 size_t record_words(const struct problem *p, enum part part);
 
-/* Merges the record of a part, whose indices count from where those of *into do, into the state. */
+/* Merges the record of a part into the state; its indices count from where those of *into do. */
 void record_merge(const struct problem *p, enum part part, const uint64_t *word,
                   struct state *into);
 

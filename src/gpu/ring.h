@@ -20,7 +20,7 @@ enum { RING_PIECES = 4, RING_PIECE = 8 << 20, RING_LEAST = 64 << 10 };
 enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 
 struct gpu_ring {
-    char *at; /* the pieces, one after another; NULL before the first write, and where refused */
+    char *at;          /* the pieces, one after another; NULL until gpu_ring_ready(), or refused */
     struct pool *pool; /* threads that copy; NULL: the caller alone does */
     unsigned next;     /* the piece whose turn it is */
     bool refused;      /* there was no such memory: it is not asked for again */
@@ -41,8 +41,8 @@ struct gpu_ring_calls {
 /* Makes the ring unless it is there. Returns whether it is. */
 bool gpu_ring_ready(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls);
 
-/* Writes through a ring that is ready. On success `from` may be changed as soon as the call returns; the
- * device may then still be reading the ring. */
+/* Writes through a ring that is ready. Returns 0, or the driver's number of the first error. On success
+ * `from` may be changed as soon as the call returns; the device may then still be reading the ring. */
 int gpu_ring_write(struct gpu_ring *ring, struct gpu *gpu, const struct gpu_ring_calls *calls,
                    struct gpu_memory *to, size_t offset, const void *from, size_t bytes);
 

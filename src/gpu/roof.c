@@ -46,8 +46,8 @@ static tally_status read_once(void *context, double *seconds) {
     return status == TALLY_OK ? r->api->elapsed(r->gpu, seconds) : status;
 }
 
-/* Looks at the grids of kernel r->which; *best is the fastest look so far. A run before the first is for
- * what a driver does but once, such as compiling. */
+/* Runs kernel r->which once in each grid, and notes the times in look[]; *best is the shortest so far. A
+ * run before the first is for what a driver does only once, such as compiling. */
 static tally_status look(struct read *r, double look[GRIDS], double *best) {
     tally_status status = TALLY_OK;
     for (unsigned i = 0; i < GRIDS; i++)

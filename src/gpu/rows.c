@@ -8,14 +8,14 @@
 #define BLOCK_LEAST WARP
 #define PIECE_LEAST 1024 /* elements and ends of rows */
 #define PIECE_MOST  (1u << 30)
-#define SHORT_BYTES 512 /* of rows that a team has in registers */
-#define ROUNDS      2   /* pieces of a warp that runs all the time */
-#define WHOLE_ROWS                                                                                 \
-    14 /* what it may cost that rows are not cut: one in so many warps, at most, has nothing to do */
-#define EDGE_WORDS  11 /* of a piece, at most */
-#define VALUES_MOST 4  /* of sums and squares */
+#define SHORT_BYTES 512 /* of a row, on average: such rows are for the kernel `short_rows` */
+#define ROUNDS      2   /* pieces for each warp that the device runs at once */
+/* Rows are not cut where that takes at most one part in so many longer. */
+#define WHOLE_ROWS  14
+#define EDGE_WORDS  11 /* that a piece leaves for `join_rows`, at most */
+#define VALUES_MOST 4  /* of a problem of sums and squares */
 
-/* A program: the kernel file's defines, and which problems it is for. */
+/* A program of rows.cu: its defines, and which problems it is for. */
 struct rows_kind {
     const char *words[2];
     size_t count;
@@ -26,14 +26,14 @@ static bool only(const struct problem *p, unsigned parts, unsigned values) {
     return p->parts == parts && p->values >= 1 && p->values <= values;
 }
 
-/* A result takes the room of an element, or, of an integer's sum, eight bytes. */
+/* Sums and means of floats, as results of the elements' type: the kernels write no other. */
 static bool sums_floats(const struct problem *p) {
     return only(p, PART_BIT(PART_SUM), 1) && type_is_float(p->type) &&
            (p->value[0].op == TALLY_SUM || p->value[0].op == TALLY_MEAN) &&
            p->value[0].type == p->type;
 }
 
-/* Values of the same type as the elements, each by one of these operators. */
+/* Whether the elements are floats, and all values of their type and by these operators, a bit each. */
 static bool gives_only(const struct problem *p, unsigned ops) {
     if (!type_is_float(p->type)) return false;
     for (unsigned v = 0; v < p->values; v++)
@@ -117,7 +117,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
 }
 
-/* Whether a warp takes many rows at a time, and looks at their offsets. */
+/* Whether the rows are for `short_rows`, of which a warp takes many at a time and checks their offsets itself. */
 static bool are_short(const struct shaped *s) {
     return elements_of(s) / s->results * type_size(s->p->type) <= SHORT_BYTES;
 }
@@ -134,8 +134,8 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* The weight of a piece, as rows.cu counts it: such that all warps that run at once get ROUNDS pieces each. Rows of equal lengths
- * are not cut if that leaves few warps without a piece, for some number of rounds. */
+/* The weight of a piece, as rows.cu counts it - elements and ends of rows -, such that all warps that run at once get
+ * ROUNDS pieces each. Rows of equal lengths are not cut if, for some number of rounds, that takes little longer. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
@@ -196,7 +196,7 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find(queue, s->p, &found);
 }
 
-/* Blocks of so many threads. */
+/* How many blocks have so many threads. */
 static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
     return (unsigned)((threads + queue->block - 1) / queue->block);
 }

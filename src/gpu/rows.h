@@ -1,5 +1,5 @@
 /*
- * rows.h - the strategy for rows whose elements lie side by side (kernels/rows.cu): short, long and mixed ones, rows of an
+ * rows.h - the strategy for rows whose elements lie side by side (kernels/rows.cu), short, long and mixed: rows of an
  * array, segments, sorted groups.
  */
 #ifndef TALLY_GPU_ROWS_H

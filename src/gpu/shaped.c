@@ -5,7 +5,8 @@
  * Host arrays are brought to the device whole, as the bytes from their first element to their last. Where they do
  * not fit they are halved: along the outermost kept dimension, or between segments. One row that does not fit is
  * folded in chunks, as a whole array is, if it lies side by side; anything else that does not fit - rows with strides
- * or a mask, groups - is left to the calling thread, whose bits are the same.
+ * or a mask, groups - is reduced by the calling thread, to the same bits. That also brings elements into the order of
+ * their groups where the host wants it.
  */
 #include "fold.h"
 #include "gpu/opened.h"
@@ -20,7 +21,8 @@
 
 /* ---- What a shape reads ------------------------------------------------------------------------ */
 
-/* Bytes that a reduction reads of one array: its elements [low, low + count), counted from the first. */
+/* Which elements of one array a reduction reads, or writes: [low, low + count), counted from the one that the shape's
+ * pointer points at. */
 struct span {
     ptrdiff_t low;
     size_t count;
@@ -67,7 +69,7 @@ static size_t ids_bytes(const struct shaped *s) {
 
 /* ---- From host memory ---------------------------------------------------------------------------- */
 
-/* Where each value's results begin in a piece of the device's memory; how many bytes they are. */
+/* Sets at[v] to the byte at which value v's results begin in a piece for all of them; returns the bytes of that. */
 static size_t place_results(const struct shaped *s, uint64_t at[]) {
     size_t bytes = 0;
     for (unsigned v = 0; v < s->p->values; v++) {
@@ -97,7 +99,8 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
     return all <= d->memory;
 }
 
-/* The bytes of an array that are read, on the device; *first becomes the index of its first element there. */
+/* Brings the elements of an array that are read to the device; *first becomes the index in the piece of the element at
+ * `base`. */
 static tally_status bring_span(struct gpu_device *d, const char *base, struct span span,
                                size_t element, struct gpu_memory **piece, int64_t *first) {
     *first = -(int64_t)span.low;
@@ -105,7 +108,7 @@ static tally_status bring_span(struct gpu_device *d, const char *base, struct sp
     return gpu_bring(d, base + span.low * (ptrdiff_t)element, span.count * element, element, piece);
 }
 
-/* The i-th result's place, and its number. */
+/* Where the i-th result goes, in results from out[v] on. */
 static ptrdiff_t place_of(const struct shaped *s, size_t i) {
     ptrdiff_t place = s->out_first;
     if (s->cut != TALLY_AXES) return place + (ptrdiff_t)i;
@@ -148,7 +151,7 @@ static tally_status bad_input(const struct shaped *s, uint64_t at) {
     return s->cut == TALLY_GROUPS ? shape_bad_id(s, (size_t)at) : shape_bad_offset(s, (size_t)at);
 }
 
-/* What became of a reduction; where an input is wrong, what shape_bad_...() says of it. */
+/* Waits for the reduction in queue->parts_work, and reads its outcome. */
 static tally_status read_outcome(struct queue *queue, struct parts_outcome *out) {
     uint64_t word[PARTS_OUTCOME_BYTES / 8];
     tally_status s = queue->api->read(queue->gpu, word, queue->parts_work, 0, PARTS_OUTCOME_BYTES);
@@ -216,7 +219,7 @@ static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
 
 /* ---- What does not fit ------------------------------------------------------------------------------ */
 
-/* One row that lies side by side, in chunks. */
+/* Reduces one row that lies side by side, in chunks. */
 static tally_status run_row(tally_device *device, const struct shaped *s, struct absence *absence) {
     const struct problem *p = s->p;
     const struct slice in = {s->x, s->y, s->cut == TALLY_AXES ? s->each : s->n};
@@ -243,7 +246,7 @@ static int is_plain_row(const struct shaped *s) {
     return s->reduces == 1 && s->reduced[0].x == 1 && (!s->y || s->reduced[0].y == 1);
 }
 
-/* Segments [first, last) as a shape of their own; *owned are its offsets, which the caller frees. */
+/* Makes segments [first, last) a shape of their own; *owned are its offsets, which the caller frees. */
 static tally_status some_segments(const struct shaped *s, size_t first, size_t last,
                                   struct shaped *out, int64_t **owned) {
     const int64_t from = offset_at(s->offsets, s->offsets_type, first);
@@ -264,7 +267,7 @@ static tally_status some_segments(const struct shaped *s, size_t first, size_t l
     return TALLY_OK;
 }
 
-/* Rows with indices [first, last) along a kept dimension. */
+/* The shape of the rows with indices [first, last) along kept dimension k. */
 static struct shaped some_rows(const struct shaped *s, unsigned k, size_t first, size_t last) {
     struct shaped t = *s;
     const ptrdiff_t i = (ptrdiff_t)first, size = (ptrdiff_t)type_size(s->p->type);
@@ -314,14 +317,14 @@ static tally_status run(tally_device *device, const struct shaped *s, struct abs
     if (at_once || status != TALLY_OK) return status;
     if (s->results > 1) return run_halves(device, s, absence);
     if (is_plain_row(s)) return run_row(device, s, absence);
-    /* `s` is one row, or the whole of a call's groups: what it lacks is that row's. */
+    /* `s` is one row, so a status that means that a result does not exist is of that row's. */
     tally_status left = cpu_device_kind.shaped(cpu_calling_thread(), s);
     if (left == TALLY_OK || left == TALLY_ENOMEM) return left;
     absorb(absence, &(struct absence){s->number_first, left, 0});
     return TALLY_OK;
 }
 
-/* Whether the offsets are good, before there is a cut between them. */
+/* Returns TALLY_EINVAL for the first wrong offset: before the segments are halved, all of them must be right. */
 static tally_status check_offsets(const struct shaped *s) {
     int64_t before = 0;
     for (size_t i = 0; i <= s->results; i++) {
@@ -356,8 +359,9 @@ tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorte
 
 /* ---- On the device ------------------------------------------------------------------------------------ */
 
-/* Takes an array; `theirs` is what the caller gave, `first` where the plan begins. Where memory has addresses the piece
- * begins at the lowest element, else at what the caller gave. */
+/* Makes *piece one that stands for the caller's array; `theirs` is what the caller gave, `first` the element that the
+ * shape begins with, and *index becomes its index in the piece. Where the memory has addresses the piece begins at the
+ * lowest element that is read, else at what the caller gave. */
 static tally_status take_span(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
                               const char *theirs, const char *first, struct span span,
                               size_t element, bool addresses, struct gpu_memory **piece,
@@ -408,7 +412,7 @@ static void give_back(struct gpu_device *d, struct gpu *gpu, struct parts_call *
         d->api->release(gpu, all[i]);
 }
 
-/* Results at addresses of the caller's: looks whether the device can write there. */
+/* Puts the caller's addresses for results into c->at, and asks the driver whether the device can write there. */
 static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const struct shaped *s,
                                  struct parts_call *c) {
     const struct span span = span_of(s, OF_OUT);
@@ -474,7 +478,8 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
     return gpu_leave_theirs(d, status);
 }
 
-/* Each value by itself, as memory without addresses is handed to a kernel piece by piece. */
+/* Puts a reduction for each value under way: a kernel is handed memory without addresses as one piece, and each value's
+ * results are another. */
 static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
                                    struct parts_call *c) {
     const struct span span = span_of(s, OF_OUT);

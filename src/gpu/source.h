@@ -6,10 +6,11 @@
 
 #include "problem.h"
 
-/* Whether a GPU can do the reduction, if it is a user's: TALLY_EUNSUPPORTED with the reason. */
+/* Returns TALLY_EUNSUPPORTED, with the reason, where no GPU can apply the problem's user operator. */
 tally_status source_check(const struct problem *p);
 
-/* The text that goes before the kernel: the function user_combine(a, b). To be freed. */
+/* Makes the text that goes before the kernel, the function user_combine(a, b) of the problem's user operator, which
+ * has a source. The caller frees it. */
 tally_status source_prelude(const struct problem *p, char **out);
 
 #endif

@@ -2,9 +2,10 @@
  * strategy.h - the ways in which parts.c has a reduction in parts done: a table, of which the first row that takes a
  * problem and a shape is asked to do it.
  *
- * A strategy puts launches on the queue that write the results of all rows, or, of rows that it cannot do, set bits in
- * `left` (kernels/parts.h, leave_row()). The general kernels `fold` and `join` then do those. It finds offsets that
- * have been checked, and groups in their order, unless it says that it wants none.
+ * A strategy puts launches on the queue that write the results of rows. For a row that it cannot do it sets a bit in
+ * `left` (kernels/parts.h, leave_row()), and the general kernels `fold` and `join` then do that row. Before it,
+ * offsets have been checked, unless it checks them itself; and elements have been brought into the order of groups,
+ * unless it is `unordered`.
  */
 #ifndef TALLY_GPU_STRATEGY_H
 #define TALLY_GPU_STRATEGY_H
@@ -19,36 +20,37 @@
 struct parts_run {
     struct queue *queue;
     const struct parts_call *call;
-    struct gpu_memory *offsets; /* where rows begin, if the plan's rows have a kind */
+    struct gpu_memory *offsets; /* where rows begin, if plan.rows.kind is not 0 */
     struct parts_plan plan;
     uint64_t own; /* the first of its words in the work */
 };
 
 struct strategy {
-    /* Whether it does the problem, of rows of this shape, on this queue's device. */
+    /* Whether it does the problem, on rows of this shape, on this queue's device. */
     bool (*takes)(const struct queue *queue, const struct shaped *s);
     /* How many words of the work it wants; NULL: none. */
     uint64_t (*words)(const struct queue *queue, const struct shaped *s);
     /* Finds its kernels, so that nothing has to be compiled later; NULL: nothing to do. */
     tally_status (*prepare)(struct queue *queue, const struct shaped *s);
+    /* Puts its launches under way. The bits of `left` are 0 before. */
     tally_status (*enqueue)(struct parts_run *run);
-    bool
-        unordered; /* groups: it wants no order, and does all of them itself, in words that are 0 before it */
-    /* Segments: whether it finds the first wrong offset itself; NULL: it does not. */
+    /* Groups: it wants no order and does all of them itself; its words are 0 before it, too. */
+    bool unordered;
+    /* Segments: whether it finds the first wrong offset itself; NULL: it never does. */
     bool (*checks)(const struct shaped *s);
 };
 
-/* Blocks for `blocks` equal pieces of work, as many as the device has at once at most. */
+/* The grid for `blocks` equal pieces of work: no more blocks than the device runs at once. */
 unsigned parts_grid(const struct queue *queue, uint64_t blocks);
 /* Whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 
-/* How many ends of an order a problem wants, 1 or 2, and WANT_INDEX. */
+/* How many extremes a problem wants, 0, 1 or 2 for both ends, and WANT_INDEX where it wants an index. */
 unsigned problem_ends(const struct problem *p);
-/* What turns elements' bits into keys of which the greatest is wanted (kernels/end_keys.h). */
+/* The bits to flip in elements so that of their keys the greatest is wanted (kernels/end_keys.h). */
 uint64_t problem_flip(const struct problem *p);
 
-/* An argument of a launch, by value and as a piece of memory, which may be NULL. */
+/* An argument of a launch: by value; as a piece of memory, which may be NULL. */
 extern void *const parts_nothing;
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }

@@ -1,6 +1,6 @@
 /*
- * gpu/words.c - the state of a reduction as words in the device's memory, for other ranks, and values from the words of all
- * ranks (kernels/words.h), on queues of the caller's.
+ * gpu/words.c - the state of a reduction as words in the device's memory, for other ranks, and values from the words of
+ * all ranks (kernels/words.h), on queues of the caller's.
  */
 #include "exact/kernel_words.h"
 #include "gpu/opened.h"
@@ -25,7 +25,7 @@ static tally_status check(const struct problem *p) {
                 "may lie on two ranks: they have no words");
 }
 
-/* All but n, count and ranks. */
+/* Makes the plan for words of the problem's state, n elements here; count, ranks and clears are left to the caller. */
 static void plan_words(const struct queue *queue, const struct problem *p, uint64_t n,
                        struct words_plan *plan) {
     const unsigned floats = (unsigned)type_is_float(p->type);
@@ -47,7 +47,7 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
     if (added > 0 || !plan->gathered) plan->added = 1 + added;
 }
 
-/* With memory for heads only where the caller may wait: when it measures. */
+/* Finds the kernels and, where `heads`, makes the heads: only for a call that may wait, which measures. */
 static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
     struct gpu_kernel *pack = NULL, *settle = NULL;
@@ -101,7 +101,8 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "words of ranks: %s is NULL", what);
 }
 
-/* Puts the launches under way. Where the last one cannot be, the records stay as they are. */
+/* Puts the records, and the words out of them, under way. Where the last launch fails, nothing clears the records,
+ * and the workspace loses its head. */
 static tally_status launch_words(struct gpu_device *d, const struct problem *p,
                                  const struct inputs *in, struct words_plan *plan,
                                  struct gpu_memory *work, const void *workspace,
