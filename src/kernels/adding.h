@@ -1,11 +1,11 @@
 /*
  * adding.h - how the threads of a block add tiles of terms (lift.h) to an exact sum of floats.
  *
- * Each thread extracts its tiles into integer totals (window.h). All threads of a block begin with one
- * window, chosen from their first tiles, so that at the end their totals are simply added up. Larger numbers
- * give their thread a larger window. A tile whose exponents span too much for that goes to the sum of
- * the thread's lane (lane_sums.h), or, where there is none, to its superaccumulator (limbs.h), element by element.
- * A thread whose last tiles did not fit tries only now and then whether one does.
+ * Each thread extracts its tiles into integer totals (window.h). All threads of a block begin with one window, which
+ * the kernel file chooses from a sample of the array or from some of the block's tiles, so that at the end their totals
+ * are simply added up. Larger numbers give their thread a larger window. A tile whose exponents span too much for a
+ * window goes to the sum of the thread's lane (lane_sums.h), or, where there is none, to the block's superaccumulator
+ * (limbs.h), element by element. A thread whose last tiles fitted no window tries only now and then whether one does.
  */
 #ifndef TALLY_ADDING_H
 #define TALLY_ADDING_H
@@ -41,7 +41,7 @@ PURE void merge_at_once(u64 *record) {
 }
 #endif
 
-/* The totals go to the superaccumulator. */
+/* Adds a thread's totals, of a window with this exponent, to the superaccumulator and clears them. */
 INLINED void flush(u64 *record, i32 exponent, SHARED u64 *limbs) {
     for (u32 k = 0; k < TOTALS; k++) {
         add_limbs(limbs, (i64)record[k], total_exponent(exponent, k));
@@ -62,7 +62,7 @@ INLINED void add_special(u32 nan, u32 negative, SHARED u64 *limbs) {
 
 #if TWO_PARTS
 
-/* A finite element as an integer below 2^53 in magnitude, times 2^*exponent. */
+/* A finite x is the returned integer, below 2^53 in magnitude, times 2^*exponent. */
 PURE i64 split(double x, i32 *exponent) {
     const u64 bits = double_bits(x);
     const i32 field = (i32)(bits >> 52 & 2047);
@@ -75,7 +75,8 @@ PURE u32 is_finite(double x) {
     return (double_bits(x) >> 52 & 2047) != 2047;
 }
 
-/* The product of two elements to the superaccumulator: two mantissas' 106 bits, in halves of 53. */
+/* Adds the product of two elements to the superaccumulator: its 106 bits in halves of 53; an infinite or NaN product is
+ * counted. */
 INLINED void add_element(double x, double y, u64 *record, SHARED u64 *limbs) {
     record[SEEN] |= SEEN_LIMBS;
     if (!is_finite(x) || !is_finite(y)) {
@@ -94,7 +95,7 @@ INLINED void add_element(double x, double y, u64 *record, SHARED u64 *limbs) {
 
 #else
 
-/* One term, as mantissa and exponent, to the superaccumulator; an infinity or NaN is counted. */
+/* Adds one term to the superaccumulator, as mantissa and exponent; an infinity or NaN is counted. */
 INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs) {
     const term x = lift(first, second);
     const raw bits = REAL_BITS(x);
@@ -114,15 +115,15 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 /* What a thread adds with. Tiles that fit their window change none of it. */
 typedef struct adder {
     window
-        window; /* sigma is 0 while none is worth trying; the totals are of this exponent still */
-    u32 unfit;  /* how many tiles in a row did not fit a window ... */
-    u32 next;   /* ... and the number of the tile behind them */
-    u32 deep;   /* a tile needed all of a window's levels */
+        window; /* sigma is 0 while no window is worth trying; `exponent` is still that of the totals */
+    u32 unfit; /* how many tiles in a row did not fit a window ... */
+    u32 next;  /* ... and the number of the tile behind them */
+    u32 deep;  /* whether a tile has needed all of a window's levels */
 #if HAS_LANE_SUMS
-    u32 tiles; /* how many it added to its lane's sum since it emptied that */
+    u32 tiles; /* how many the thread has added to its lane's sum since it last emptied that */
 #endif
 #if defined(LIFT_MOMENTS)
-    u32 squares; /* it is for these: lift.h */
+    u32 squares; /* whether it adds squares, not elements: lift.h */
 #endif
 } adder;
 
@@ -139,7 +140,8 @@ PURE adder adder_with(window w) {
 }
 
 #if !defined(LIFT_MOMENTS)
-/* A window of a tile's own, where the thread's is too small or has not been tried; returns whether there is one. */
+/* Gives the thread the window that *t asks for, where its own is smaller or not tried (sigma is 0); its totals so
+ * far go to the superaccumulator. Returns whether it did; 0 too where there is no such window. */
 INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *limbs) {
     const window own = choose_window(largest(t));
     if (own.sigma == 0 || (a->window.sigma != 0 && own.exponent <= a->window.exponent)) return 0;
@@ -149,8 +151,8 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 }
 #endif
 
-/* A tile has so many elements of 16 bits that what is done with one that fits no window does not find registers for all at
- * once: there the tile lies in memory meanwhile, for an index to pick from. */
+/* Of 16-bit elements a tile has so many that registers do not do for adding all of them element by element at once:
+ * such a tile lies in local memory meanwhile, where an index picks elements, and the loop stays a loop. */
 #if defined(__CUDACC__) && CHAINED && !defined(TYPE_F32) && !defined(TYPE_F64)
 #define UNROLL_UNFITTING _Pragma("unroll 4")
 #else
@@ -160,12 +162,13 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 #if HAS_LANE_SUMS
 
 #if TWO_PARTS
-/* Whether a product has two parts that are numbers and add up to it. */
+/* Whether the product of x and y is the sum of two finite parts (lift.h). */
 PURE u32 has_parts(real x, real y) {
     return is_finite(x * y) && !is_vague(x * y, x, y);
 }
 #else
-/* Whether a tile has infinities or NaNs: one more in their exponent field, and the sign's bit is set. */
+/* Whether a tile has infinities or NaNs. Theirs is the largest exponent field: 1 more in it carries into the sign's
+ * bit. */
 PURE u32 has_specials(const tile *t) {
     u32 over = 0;
     UNROLL
@@ -183,7 +186,9 @@ PURE u32 has_specials(const tile *t) {
 }
 #endif
 
-/* A tile that no window fits: term by term to the sum of the thread's lane, but for specials and vague products. */
+/* Adds a tile that fits no window, term by term, to the sum of the thread's lane; vague products (lift.h),
+ * infinities and NaNs go to the superaccumulator, and so does the whole tile where terms have one part and some are
+ * not finite. */
 INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
                            SHARED u32 *lane_sums) {
     SHARED u32 *own = lane_sums + threadIdx.x % WARP;
@@ -223,7 +228,7 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
 
 #else
 
-/* A tile that no window fits: term by term to the superaccumulator. */
+/* Adds a tile that fits no window to the superaccumulator, term by term. */
 INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
                            SHARED u32 *lane_sums) {
     UNROLL_UNFITTING
@@ -234,7 +239,8 @@ INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *li
 #endif
 
 #if !defined(LIFT_MOMENTS)
-/* A tile that did not fit the thread's window, or was not tried: for another window now and then, or for none. */
+/* Adds a tile that did not fit the thread's window, or was not tried: now and then by a window chosen for it, else
+ * by none. */
 INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                        SHARED u32 *lane_sums) {
     input t;
@@ -258,8 +264,8 @@ INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SH
     add_unfitting(&t, a, record, limbs, lane_sums);
 }
 
-/* The thread's tile of this number, which rises by one. Where two levels of three are enough for most tiles, these are tried
- * first, until once they were not. */
+/* Adds the thread's tile of this number; numbers rise by one from tile to tile. Where two of three levels are enough
+ * for most tiles, these are tried first, until one tile has needed more. */
 INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                       SHARED u32 *lane_sums) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
@@ -274,8 +280,8 @@ INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED 
 }
 #endif
 
-/* What a thread's tile has to say on the window: its largest magnitude. Infinities and NaNs are for the
- * slow path, and count as nothing. */
+/* What a thread's tile wants the window to be for: the bits of its largest magnitude; 0 where that is an infinity's
+ * or a NaN's, which go to the superaccumulator. */
 PURE raw wanted(const input *t) {
 #if ONE_WINDOW
     return 0; /* there is but one window */
@@ -285,7 +291,7 @@ PURE raw wanted(const input *t) {
 #endif
 }
 
-/* The largest of what the block's threads say, for all of them. `warps`: half a word a warp. */
+/* Returns the largest `most` of the block's threads to all of them, who all call this. `warps`: half a word a warp. */
 INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
@@ -310,14 +316,16 @@ INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
 #endif
 }
 
-/* The block's window: for the largest of what its threads want, of which the upper 32 bits are enough. */
+/* The block's window: for the largest of what its threads want, of which the upper 32 bits are enough. All call
+ * this. */
 INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     const u32 below = 8 * (u32)sizeof(raw) - 32;
     return choose_window((raw)block_most((u32)(most >> below), warps, exchange) << below);
 }
 
-/* The largest of SAMPLE terms, at equal distances in the whole array: the upper 32 bits of its magnitude, for threads of the
- * block's first warp, of which each looks at some. Infinities and NaNs count as nothing. */
+/* SAMPLE terms at equal distances in the whole array, shared out to the threads of the block's first warp: returns
+ * to each the upper 32 bits of the largest magnitude among its own, and 0 to other threads. Infinities and NaNs
+ * count as nothing. */
 #define SAMPLE 32u
 INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
     u32 most = 0;
@@ -339,8 +347,8 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
     return most;
 }
 
-/* This thread's part of the block's i-th tile; of its loose elements, where it has no other. Those are filled up
- * with -0, or with pairs whose product is that. */
+/* Loads this thread's part of the block's i-th tile; from i = s.tiles on, of its loose elements, filled up with -0,
+ * or with pairs whose product is -0. */
 INLINED void load_any(input *t, const GLOBAL element *x, const GLOBAL element *y, share s, u32 i) {
     if (i < s.tiles) {
         load_tile(&t->x, s.packs + (u64)i * (BLOCK * IN_FLIGHT));

@@ -2,21 +2,22 @@
  * chains.h - sums of squares, and with LIFT_MOMENTS of the elements beside them, in chains of doubles.
  *
  * Extraction (window.h) takes every term apart by itself. Here a level is a chain: a double that begins as
- * sigma = 1.5 * 2^E and to which term after term is added. While it stays below 2^(E+1) its last bit is worth
- * 2^(E-52), so that what an addition t = a + p has taken of p is q = t - a, and what it has left is r = p - q, both exact.
- * The r go to the next level's chain. What chains have in the end is read from their bits, once for a tile.
+ * sigma = 1.5 * 2^E and to which term after term is added. While it stays below 2^(E+1) its last bit is worth 2^(E-52),
+ * so that what an addition t = a + p has taken of p is q = t - a, and what it has left is r = p - q, both exact. The r
+ * go to the next level's chain. What chains have in the end is read from their bits, once for a tile.
  *
- * First level. A square is a double, or, of f64, two (lift.h), of which the first goes here. Squares are not negative, so
- * this chain only grows: if it is below 2^(E+1) at the end, it has been all along, and no element was too large, infinite or
- * NaN. The squares of a chain, L of them, then add up to no more than 2^(E-1), and its elements, by Cauchy's inequality, to
- * no more than sqrt(L) 2^((E-1)/2), at most 2^(F-1) for L <= 16, where their chain has F = floor(E/2) + 3 for E.
+ * First level. A square is a double, or, of f64, two (lift.h), of which the first goes here. Squares are not negative,
+ * so this chain only grows: if it is below 2^(E+1) at the end, it has been all along, and no element was too large,
+ * infinite or NaN. The squares of a chain, L of them, then add up to no more than 2^(E-1), and its elements, by
+ * Cauchy's inequality, to no more than sqrt(L) 2^((E-1)/2), at most 2^(F-1) for L <= 16, where their chain has
+ * F = floor(E/2) + 3 for E.
  *
- * Further levels. |r| <= 2^(E-53), and a square's second part is at most half of that, so that those of L squares
- * stay below 2^(E - LEVELS_APART - 1), and this level's sigma is 2^LEVELS_APART smaller: 47 for L = 16 and one part, 49
- * for L = 4 and two. So it goes on to the last level, where nothing is left over if all bits of all squares, and of elements in
- * theirs, are worth its last bit or more. They are, if none but 0 has a magnitude below the one whose last bit is. This is
- * looked for in the elements' bits. (Of a square of two parts, r then goes to the second level without a rest: it is a multiple of
- * the square's last bit, and the square is above 2^(E - 2 LEVELS_APART + 52).)
+ * Further levels. |r| <= 2^(E-53), and a square's second part is at most half of that, so that those of L squares stay
+ * below 2^(E - LEVELS_APART - 1), and this level's sigma is 2^LEVELS_APART smaller: 47 for L = 16 and one part, 49 for
+ * L = 4 and two. So it goes on to the last level, where nothing is left over if all bits of all squares, and of
+ * elements in theirs, are worth its last bit or more. They are, if none but 0 has a magnitude below the one whose last
+ * bit is. This is looked for in the elements' bits. (Of a square of two parts, r then goes to the second level without
+ * a rest: it is a multiple of the square's last bit, and the square is above 2^(E - 2 LEVELS_APART + 52).)
  *
  * A tile that fails either check has changed nothing.
  */
@@ -51,14 +52,15 @@
 #define SQUARE_PLUS(x, c) ((x) * (x) + (c))
 #endif
 
-/* F. */
+/* F, for E = exponent. */
 PURE i32 elements_exponent(i32 exponent) {
     return (exponent >> 1) + 3;
 }
 
 /* The exponent field of the least magnitude that an element may have which is not 0. */
 PURE u32 least_field(i32 exponent) {
-    /* Half of the squares' last bit, rounded up, which is no less than the elements'; or theirs, where that is the greater. */
+    /* The exponent of an element's last bit: half that of the squares' last level, rounded up, where this is no less
+     * than the elements' last level's, else the latter. */
 #if DEEP || !defined(LIFT_MOMENTS)
     const i32 last = (level_exponent(exponent, LEVELS - 1) + 1) >> 1;
 #else
@@ -68,7 +70,8 @@ PURE u32 least_field(i32 exponent) {
     return field <= 1 ? 0 : (u32)(field < most ? field : most);
 }
 
-/* Whether an element is smaller than that, but not 0. Bits without the sign are below the sign's: no sum carries. */
+/* Whether an element is not 0 and has an exponent field below `field`. Bits without the sign are below the sign's
+ * bit, so no sum of them carries into the next element. */
 PURE u32 has_too_small(const tile *t, u32 field) {
 #if defined(TYPE_F64)
     u32 small = 0;
@@ -96,11 +99,11 @@ PURE u32 has_too_small(const tile *t, u32 field) {
     (rest) -= moved - (chain);                                                                     \
     (chain) = moved
 
-/* The units that the k-th chains have gathered. */
+/* The units that a chain has gathered since it was sigma. */
 #define UNITS_OF(chain, sigma) REAL_BITS(chain) - REAL_BITS(sigma)
 
-/* Adds a tile's squares, and its elements where there are totals for them, to the totals and returns 1; or returns 0 and
- * changes nothing. */
+/* Adds a tile's squares to their totals, and its elements to theirs unless `elements` is NULL, and returns 1; or
+ * returns 0 and changes nothing where w does not fit the tile. */
 PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements) {
     const i32 middle = elements_exponent(w.exponent);
     const term sigma0 = REAL_FROM(w.sigma);

@@ -3,7 +3,7 @@
  *
  * An array is slabs of rows of columns: one result for each slab and column. A block takes a tile: `width` units of
  * neighbouring columns - a unit is what a thread loads at a time, one column or several - by `strands` strands of rows
- * by `slabs` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
+ * by `depth` slabs, a thread each. Where there are too few tiles for the device, rows are cut into chunks, whose states
  * are left in the work and joined.
  *
  * Whoever includes this has defined u32, i32, u64 and i64.
@@ -16,7 +16,7 @@
 typedef struct columns_plan {
     u64 slabs, columns, rows; /* fewer than 2^31 rows */
     i64 x, slab_step,
-        row_step; /* of x, in elements: the first one's index, and strides; columns lie side by side */
+        row_step; /* x: the first element's index; the others are strides, in elements. Columns lie side by side */
     i64 out_first, out_slab, out_column;
     u64 out[COLUMNS_VALUES];   /* the byte where each value's results begin */
     u32 value[COLUMNS_VALUES]; /* each value's operator, and from bit 8 on its type */

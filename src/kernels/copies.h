@@ -1,15 +1,15 @@
 /*
- * copies.h - copies from global to shared memory that are on their way while a thread does something else.
+ * copies.h - copies from global to shared memory that are on their way while their thread does something else.
  *
  *     begin_copy(to, from, bytes)   bytes: 1, 2, 4, 8 or 16, known to the compiler; both lie at a multiple of that
  *     end_copies()                  those begun since the last end_copies() are a group, even if there are none
  *     wait_for_copies(n)            until all but the last n groups of this thread have arrived; n is a constant
  *     meet_warp()                   the lanes of a warp see what each of them had copied, and waited for; not in OpenCL
  *
- * What a thread has copied it may read after the wait; others may after a barrier, too. A tile in registers is on its way
- * only until the compiler moves it to other registers, which it does where it likes; a tile in shared memory is until
- * somebody waits for it. On machines without such copies begin_copy() copies at once, and STAGES, how many tiles a ring of
- * them has, is 1.
+ * What a thread has copied it may read after the wait; others may after a barrier, too. A tile in registers is on its
+ * way only until the compiler moves it to other registers, which it does where it likes; a tile in shared memory is
+ * until somebody waits for it. On machines without such copies begin_copy() copies at once, and STAGES, how many tiles
+ * a ring of them has, is 1.
  */
 #ifndef TALLY_COPIES_H
 #define TALLY_COPIES_H

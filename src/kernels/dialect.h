@@ -12,7 +12,7 @@
  *   __device__             itself       static inline          always inlined
  *   __shared__             itself       __local                memory that is known as shared
  *   threadIdx.x, ...       itself       get_local_id(0), ...   asks the machine
- *   __syncthreads()        itself       barrier()              a rendezvous of the block's lanes
+ *   __syncthreads()        itself       barrier()              a rendezvous of the block's threads
  *   __shfl_down_sync()     itself       through `exchange`     a rendezvous of the warp's lanes
  *   leading_zeros()        of a u32, on all three
  *   atomicAdd(), ...       themselves   atomic_add(), ...      one access that is no race
@@ -112,7 +112,7 @@ typedef ulong u64;
 
 #define OVERLOADED static inline __attribute__((overloadable))
 
-/* The value of the thread `delta` places on in the warp; the own value where there is none. Two
+/* Returns the value of the thread `delta` places on in the warp; the own value where there is none. Two
  * barriers: all values are there before one is taken, all are taken before the next exchange. */
 #define SHUFFLE_DOWN(T)                                                                            \
     OVERLOADED T shuffle_down(T value, u32 delta, __local T *exchange) {                           \

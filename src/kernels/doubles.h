@@ -1,11 +1,12 @@
 /*
  * doubles.h - values of sums in two doubles, high + low: sums, means, variances and roots.
  *
- * A sum that starts at high = -0, low = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. So it keeps
- * the sign of zeros by itself. How a sum and a mean are rounded is pair.h's.
+ * A sum that starts at high = -0, low = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. So it
+ * keeps the sign of zeros by itself. How a sum and a mean are rounded is pair.h's.
  *
- * A variance, and a root, is worked out as two doubles s + e, off by at most b. Where s + (e - b) and s + (e + b) round to
- * the same, that is the value, as rounding is monotonic; elsewhere the value is lost. b is 0 where no step has rounded.
+ * A variance, and a root, is worked out as two doubles s + e, off by at most b. Where s + (e - b) and s + (e + b) round
+ * to the same, that is the value, as rounding is monotonic; elsewhere the value is lost. b is 0 where no step has
+ * rounded.
  *
  * Whoever includes this has included kernel.h and lower.h.
  */
@@ -15,7 +16,7 @@
 #include "pair.h"
 
 /* The bits of the sum, or of the mean of n > 0 terms, whose exact sum is high + low; `zero` are those of a sum that is
- * 0. *lost where they cannot be had so. */
+ * 0. *lost becomes 1 where they cannot be had so. */
 PURE u64 doubles_value(double high, double low, u64 n, u32 mean, u32 to, u64 zero, u32 *lost) {
     double r;
     const double a = two_sum(high, low, &r);
@@ -34,8 +35,8 @@ PURE double magnitude_of(double x) {
     return double_from(double_bits(x) & ~((u64)1 << 63));
 }
 
-/* a / n, where a.s is 0 or at least 2^-900 in magnitude. The remainder of the division is a double: fused() has it without
- * an error. What is left may be so small that its quotient underflows; 2^-1000 covers that. */
+/* a / n, where a.s is 0 or at least 2^-900 in magnitude. The remainder of the division is a double: fused() has it
+ * without an error. What is left may be so small that its quotient underflows; 2^-1000 covers that. */
 PURE near near_quotient(near a, double n) {
     double t;
     const double s = two_sum(a.s, a.e, &t), q = s / n;
@@ -45,7 +46,7 @@ PURE near near_quotient(near a, double n) {
     return to;
 }
 
-/* The root of a positive number. */
+/* The root of a, which is positive. */
 PURE near near_root(near a) {
     const double s = a.s + a.e, first = square_root(s);
     double t;
@@ -55,14 +56,14 @@ PURE near near_root(near a) {
     return to;
 }
 
-/* The bits of s + e. */
+/* The bits of s + e, rounded to the type `to`. */
 PURE u64 near_bits(double s, double e, u32 to) {
     double r;
     const double a = two_sum(s, e, &r);
     return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);
 }
 
-/* The value of a positive number. */
+/* The bits of a, which is positive, rounded to the type `to`; *lost where its bound does not say which they are. */
 PURE u64 near_value(near a, u32 to, u32 *lost) {
     const double d = a.b == 0 ? 0 : 2 * a.b + magnitude_of(a.e) * 0x1p-51;
     const u64 bits = near_bits(a.s, a.e - d, to);
@@ -79,18 +80,18 @@ PURE u64 norm_value(double high, double low, u32 to, u32 *lost) {
     return near_value(near_root(sum), to, lost);
 }
 
-/* Adds x to *s. Returns what that has lost. */
+/* Adds x to *s. Returns the addition's error. */
 PURE double add_noting(double *s, double x) {
     double error;
     *s = two_sum(*s, x, &error);
     return error;
 }
 
-/* The bits of the variance of n > 0 elements, or of its root: (n Q - S^2) / (n (n - ddof)), where S = t + u and Q = v + w are
- * their sum and that of their squares.
+/* The bits of the variance of n > 0 elements, or of its root: (n Q - S^2) / (n (n - ddof)), where S = t + u and
+ * Q = v + w are their sum and that of their squares.
  *
- * Each product is taken with its error. Where u is 0, all that the numerator consists of is added without
- * an error, or it is said that there was one. Else what is left out is some 2^-105 of n Q and S^2; 2^-98 covers it. By
+ * Each product is taken with its error. Where u is 0, all that the numerator consists of is added without an error,
+ * or `wrong` says that there was one. Else what is left out is some 2^-105 of n Q and S^2; 2^-98 covers it. By
  * Cauchy and Schwarz the numerator is not negative. */
 PURE u64 variance_value(double high, double low, double squares_high, double squares_low, u64 n,
                         double ddof, u32 root, u32 to, u32 *lost) {

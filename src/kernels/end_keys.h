@@ -1,6 +1,6 @@
 /*
- * end_keys.h - extremes as the greatest of keys: unsigned integers of an element's size that sort as elements do, or, for the
- * least element, the other way round. A NaN has a key above all others.
+ * end_keys.h - extremes as the greatest of keys: unsigned integers of an element's size that sort as elements do, or,
+ * for the least element, the other way round. A NaN has a key above all others.
  *
  * No float has the key 0; an integer that has it is what an extreme of nothing is.
  *
@@ -44,7 +44,8 @@ PURE key key_of(element e, key flip) {
 #endif
 }
 
-/* The bits that have a key. `flip`: as key_of() took it, which for signed integers turns the sign over, too. */
+/* The bits of the element that has key k. `flip`: as key_of() got it; for signed integers it turns the sign's bit
+ * over, too, which makes their bits keys. */
 PURE u64 key_bits(key k, key flip) {
 #if defined(FLOATING)
     if (k == KEY_NAN) return float_nan_bits(format_of(ELEMENT_TYPE));

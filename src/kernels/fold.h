@@ -1,22 +1,23 @@
 /*
- * fold.h - the kernel of the simpler reductions: every tile is added to the thread's record, and records
- * meet (records.h).
+ * fold.h - the kernel `reduce` of the simpler reductions: every tile is added to the thread's record, and
+ * records meet (records.h).
  *
  * A kernel file defines WORDS, merge(), PAD - an element that changes nothing -, and
  *     add_tile(tile, record)
- *     value_of(total, n, request, status)   the value's bits, and RESULT_OK or another status
+ *     value_of(total, n, request, status)   returns the value's bits; *status, RESULT_OK at first, may become another
  * and includes this. Where it defines PAIRS, add_tile() has a second tile, of y; PAD_BESIDE is what that is filled
  * up with. Where it defines INDEXED, it has two functions more:
  *     add_tile_at(tile, record, start)      the thread's element k has the index start + INDEX_IN_TILE(k)
  *     add_at(element, record, index)        one element
  * and may define SEARCHES_KEPT, and then
- *     find_kept(x, first, request, record)     called once after the last tile, before loose elements
+ *     find_kept(x, first, request, record)     called once after the last tile, before loose elements: makes indices of
+ *                                              what add_tile_at() has kept in the record
  */
 #include "records.h"
 
 #if defined(PAIRS)
 
-/* Both tiles that begin at an index. */
+/* Loads the thread's parts of the block's tile number `at`, of x and of y. */
 #define LOAD_PAIR(at)                                                                              \
     load_tile(&next, s.packs + (u64)(at) * (BLOCK * IN_FLIGHT));                                   \
     load_anywhere(&beside, y + s.start + (u64)(at) * (BLOCK * TILE))
@@ -44,7 +45,7 @@ __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 fi
 #define ADD_TILE(t, i) add_tile(t, record)
 #endif
 
-/* On a GPU a thread has its next tile on the way while it adds one. */
+/* Adds the block's tiles. On a GPU a thread has its next tile on the way while it adds one. */
 __device__ void add_tiles(u64 first, share s, u64 *record) {
 #if BLOCK > 1
     const u64 step = BLOCK * IN_FLIGHT;

@@ -1,8 +1,8 @@
 /*
- * grid.h - what all production reductions have in common: which thread reads which elements.
+ * grid.h - what the kernels `reduce` have in common: which thread reads which elements.
  *
  * Thread. The array is cut into packs of 16 bytes, from its first multiple of 16 on. A thread's tile is
- * IN_FLIGHT packs, loaded before the first is looked at.
+ * IN_FLIGHT packs, all loaded before the first is looked at.
  *
  * Block. A block's tile is BLOCK thread tiles, interleaved so that neighbouring threads read neighbouring
  * packs. Each block has a run of these; the runs differ by at most one. The elements that belong to no
@@ -19,8 +19,8 @@
 
 #include "kernel.h"
 
-/* A thread's loose elements would need as many loads, with an address each, as a tile has elements. For elements
- * of one byte these do not fit into registers, and the loop stays a loop. */
+/* A thread loads loose elements one by one, as many as a tile has, with an address each. Of elements of one byte these
+ * addresses do not fit into registers, and the loop stays a loop. */
 #if defined(__CUDACC__) && (defined(TYPE_I8) || defined(TYPE_U8))
 #define UNROLL_LOOSE _Pragma("unroll 1")
 #else
@@ -43,7 +43,7 @@ typedef union tile {
 
 typedef struct share {
     const GLOBAL uint4 *packs; /* where this block's tiles begin ... */
-    u64 start;                 /* ... and the index of the element there */
+    u64 start;                 /* ... and the index of the first element there */
     u32 tiles;                 /* how many they are */
     u64 head, end;             /* loose are the elements [0, head) and [end, n) ... */
     u32 loose;                 /* ... so many of them, where they are this block's; else 0 */
@@ -54,7 +54,7 @@ __device__ share find_share(const GLOBAL element *x, u64 n) {
     u64 head = (16 - (u64)(size_t)x % 16) % 16 / sizeof(element);
     s.head = head < n ? head : n;
 
-    const u32 tiles = (u32)((n - s.head) / (BLOCK * TILE)); /* of a kilobyte or more: 2^32 do */
+    const u32 tiles = (u32)((n - s.head) / (BLOCK * TILE)); /* n <= 2^39: 32 bits do */
     const u32 each = tiles / gridDim.x, more = tiles % gridDim.x, b = blockIdx.x;
     const u64 before = (u64)(each * b + (b < more ? b : more));
     s.end = s.head + (u64)tiles * (BLOCK * TILE);
@@ -65,7 +65,7 @@ __device__ share find_share(const GLOBAL element *x, u64 n) {
     return s;
 }
 
-/* This thread's part of the block's tile that begins at `packs`. */
+/* Loads this thread's part of the block's tile that begins at `packs`. */
 __device__ void load_tile(tile *t, const GLOBAL uint4 *packs) {
     UNROLL
     for (u32 k = 0; k < IN_FLIGHT; k++)
@@ -75,7 +75,7 @@ __device__ void load_tile(tile *t, const GLOBAL uint4 *packs) {
 /* The index, within the block's tile, of the thread's element k; it rises with k. */
 #define INDEX_IN_TILE(k) (((k) / PACK * BLOCK + threadIdx.x) * PACK + (k) % PACK)
 
-/* This thread's part of the block's tile that begins at y, wherever that lies. */
+/* Loads this thread's part of the block's tile that begins at y, which need not be a multiple of 16 bytes. */
 __device__ void load_anywhere(tile *t, const GLOBAL element *y) {
     if ((size_t)y % 16 == 0) {
         load_tile(t, (const GLOBAL uint4 *)y);
@@ -91,7 +91,7 @@ PURE u64 loose_index(share s, u32 i) {
     return i < s.head ? i : s.end + (i - (u32)s.head);
 }
 
-/* This thread's part of the loose elements from number `first` on, filled up with `pad`. */
+/* Loads this thread's part of the loose elements from number `first` on, filled up with `pad`. */
 __device__ void load_loose(tile *t, const GLOBAL element *x, share s, u32 first, element pad) {
     UNROLL_LOOSE
     for (u32 k = 0; k < TILE; k++) {

@@ -1,6 +1,6 @@
 /*
- * groups.h - the argument of the kernels that reduce groups whose ids come in any order (groups.cu, group_ends.cu). Kernels
- * and the host read it alike.
+ * groups.h - the argument of the kernels that reduce groups whose ids come in any order (groups.cu, group_ends.cu).
+ * Kernels and the host read it alike.
  *
  * Whoever includes this has defined u32, u64 and i64, and included plan.h.
  */
@@ -10,30 +10,32 @@
 #define GROUPS_VALUES 4     /* at most */
 #define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
 
-/* Words of a group's record, but for two, and cells of one copy, but for one, at least and at most (groups.cu). */
+/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, before the two behind them. GROUPS_DIGITS
+ * and GROUPS_DIGITS_MOST: how few and how many digits a group has in a copy of its cells, which for means has a cell
+ * more. */
 #define GROUPS_RECORD(is_float, bits)                                                              \
     ((is_float) ? ((bits) == 64 ? 68u : 36u) : (bits) == 64 ? 3u : 1u)
 #define GROUPS_DIGITS(is_float, bits) ((bits) == 64 ? 4u : (is_float) ? 3u : 2u)
 #define GROUPS_DIGITS_MOST(bits)      ((bits) == 64 ? 132u : 18u)
 
 typedef struct groups_plan {
-    u64 n, count; /* elements, and groups: fewer than 2^31 */
-    i64 x, mask, out_first;
-    u64 number_first;         /* and how the first result is counted */
+    u64 n, count;           /* elements, and groups: fewer than 2^31 */
+    i64 x, mask, out_first; /* indices of the first element, of its mask, and of the first result */
+    u64 number_first; /* the number of the first result here among all that the caller asked for */
     u64 out[GROUPS_VALUES];   /* the byte where each value's results begin */
     u32 value[GROUPS_VALUES]; /* each value's operator, and from bit 8 on its type */
     u64 left; /* the word of the work where a bit for each group says whether it is for `zeros` */
     u64 records;             /* the word of the work where the groups' records begin */
     u32 values, first_value; /* how many; which of the problem's the first is */
-    u32 several;             /* of the caller's problem's values; here may be one of them */
+    u32 several;             /* the caller's problem has several values; here may be one of them */
     u32 ids;                 /* their type */
     u32 masked, skip_outside;
     u32 counted; /* elements are counted, too, for means */
-    u32 copies;  /* of a group's cells in shared memory, a power of two; lanes share them out */
-    u32 digits;  /* of such a copy */
-    u32 slices;  /* how many blocks share the groups out, ... */
-    u32 each;    /* ... so many to each */
-    u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
+    u32 copies; /* of a group's cells in shared memory, a power of two; each lane adds to one of them */
+    u32 digits; /* of such a copy */
+    u32 slices; /* how many blocks share the groups out, ... */
+    u32 each;   /* ... so many to each */
+    u64 flip;   /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
 } groups_plan;
 
 #endif

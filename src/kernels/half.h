@@ -19,8 +19,8 @@ PURE u32 half_bits_widened(u32 h) {
 }
 
 #if defined(float_bits)
-/* The same as a float, by a multiplication: 2^-112 times too small, and then not. For loops that compilers make
- * vectors of. A NaN may come out with other bits, as another NaN. */
+/* The same as a float, without a branch: the bits moved to their place are a float 2^112 times too small, which a
+ * multiplication mends. For loops that compilers make vectors of. A NaN may become another NaN. */
 PURE float half_widened(u32 h) {
     const u32 magnitude = h & 0x7fffu;
     const u32 bits = float_bits(float_from(magnitude << 13) * 0x1p112f);

@@ -1,6 +1,6 @@
 /*
- * ids.h - how the kernels of groups whose ids come in any order read elements and ids: in tiles, every BLOCK-th element to a
- * thread (groups.h).
+ * ids.h - how the kernels of groups whose ids come in any order read elements and ids: in tiles, every BLOCK-th element
+ * to a thread (groups.h).
  *
  * Whoever includes this has included lower.h, parts.h and groups.h.
  */
@@ -20,7 +20,7 @@ typedef struct tile {
     u32 group[TILE];
 } tile;
 
-/* An id of any type as the number of a group. */
+/* An id of 64 bits as the number of a group. */
 PURE u32 group_of(i64 id) {
     return (u64)id >> 32 ? NO_GROUP : (u32)id;
 }
@@ -49,12 +49,13 @@ __device__ u32 load_group(const GLOBAL u8 *ids, u32 type, u64 i) {
     }
 }
 
-/* Loads a tile of which the thread's first element is number `first`. In the work it says which id, if one is wrong. */
+/* Loads a tile, of which the thread's first element is number `first`. Where an id is no group's, and that is an
+ * error, the element's number is noted in the work, the least such number in PARTS_BAD. */
 INLINED void load_tile(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                        GLOBAL u64 *work, const groups_plan *p, u64 first, tile *t) {
     const GLOBAL element *from = x + (p->x + (i64)first);
     const u32 checks = !p->skip_outside;
-    u32 outside = NO_GROUP; /* which element of the thread's is, at least */
+    u32 outside = NO_GROUP; /* the first of the thread's elements whose id is no group's */
     if (first + (TILE - 1) * BLOCK < p->n && !p->masked) {
         UNROLL
         for (u32 k = 0; k < TILE; k++)

@@ -1,9 +1,15 @@
 /*
- * kernel.h - what the production kernels add to the dialect: how a kernel is declared, loops that are written out
- * or are not, helpers that are inlined however often they are called (what they point to then stays in registers), or, SELDOM,
- * never are (they take and return values only),
- * words that other blocks or the host write, a multiplication and addition in one, and what a launch has to do with
- * the one before it.
+ * kernel.h - what the production kernels add to the dialect:
+ *
+ *     KERNEL                       how a kernel is declared
+ *     UNROLL, UNROLL_NOT           a loop that is written out, or is not
+ *     INLINED                      a helper that is inlined however often it is called, so that what its arguments
+ *                                  point to stays in registers
+ *     SELDOM                       one that never is, where the machine knows such: it takes and returns values only
+ *     read_word(), write_word()    for words that other blocks or the host read or write meanwhile
+ *     fused(), square_root()       of doubles, rounded once
+ *     high_product()               the upper 64 bits of a product
+ *     wait_for_earlier()           what a launch has to do with the one before it
  *
  * BEGINS_EARLY stands in a file whose kernels all call wait_for_earlier() before anything else: their launches may
  * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
@@ -67,7 +73,7 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
 #define BEGINS_EARLY extern "C" __device__ const u32 begins_early = 1;
 INLINED void wait_for_earlier(void) {
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); /* the next one may come */
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); /* the next launch may begin */
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 #else
@@ -75,9 +81,9 @@ INLINED void wait_for_earlier(void) {
 INLINED void wait_for_earlier(void) {}
 #endif
 
-/* Adds 1 to a counter, and returns what it was. Whoever finds it counted sees what this thread had written, and what
- * other threads had written that it has met at a barrier since; and this thread sees the same of those that it finds
- * counted. */
+/* Adds 1 to a counter, and returns what it was. Whoever finds this thread counted sees all that it wrote before, and
+ * all that the threads wrote which it had met at a barrier after that; and this thread sees the same of those that
+ * it finds counted. */
 INLINED u64 count_one(GLOBAL u64 *counter) {
 #if defined(__CUDACC__)
     u64 before;
@@ -95,8 +101,8 @@ INLINED u64 count_one(GLOBAL u64 *counter) {
 }
 
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-/* A warp's sum, or, greatest value, for all its lanes at once. Of 64 bits the sum is made in pieces of which 32 fit
- * into 32 bits. */
+/* The sum, the OR, or the greatest of a warp's values, returned to all its lanes at once. A sum of 64 bits is made of
+ * pieces: 32 pieces of 27 bits add up to less than 2^32. */
 #define WARP_AT_ONCE 1
 PURE u64 warp_sum(u64 w) {
     const u32 piece = (1u << 27) - 1;
@@ -115,8 +121,8 @@ PURE u32 warp_most(u32 w) {
 #define WARP_AT_ONCE 0
 #endif
 
-/* Returns w, in a way that the compiler cannot see through: it then does not keep what it has worked out from w
- * before in registers that are needed for something else. */
+/* Returns w, in a way that the compiler cannot see through. So it works out again what it needs of w, and does not keep
+ * earlier results in registers that are needed for something else. */
 PURE u32 anew(u32 w) {
 #if defined(__CUDACC__)
     asm volatile("" : "+r"(w));

@@ -1,10 +1,10 @@
 /*
- * keys.h - unsigned integers that sort as elements do: for hosts (src/monoid.c) and kernels (order.cu) alike.
+ * keys.h - unsigned integers that sort as elements do: for hosts (src/monoid.c) and kernels (order.cu, lower.h) alike.
  *
  * The key of a float has the order of min and max: -0 just below +0, positive NaNs above +infinity and
  * negative ones below -infinity. A key has as many bits as its element.
  *
- * ORDER_KEYS(word) defines key_of_bits() and bits_of_key() on an unsigned type of at least that many bits. Whoever
+ * ORDER_KEYS(word) defines key_of_bits() and bits_of_key() on the unsigned type `word`. Whoever
  * includes this has defined u32 and PURE.
  */
 #ifndef TALLY_KEYS_H

@@ -1,28 +1,28 @@
 /*
  * lane_sums.h - exact sums of terms with any exponents, in a block's shared memory.
  *
- * What fits no window (window.h) goes here, at a cost that does not depend on the data. Each of a warp's lanes has a sum of
- * LANE_WORDS words of 32 bits, to which the threads that are this lane in all of the block's warps add by atomic
+ * What fits no window (window.h) goes here, at a cost that does not depend on the data. Each of a warp's lanes has a
+ * sum of LANE_WORDS words of 32 bits, to which the threads that are this lane in all of the block's warps add by atomic
  * additions. Words of the same weight lie side by side, one a lane: so a warp's lanes never meet in a word or in a bank
  * of the memory.
  *
  * Word j counts multiples of 2^(8 j + UNIT_LEAST - 1). A term x with the exponent field f begins at word j = f / 8:
- * x = v 2^(8 j + UNIT_LEAST - 1), where the integer v has the mantissa's bits and 7 more at most, so that |v| < 2^31 for
- * floats and 2^60 for doubles; a subnormal number has the exponent of field 1. A multiplication by a power of two
- * makes it y = v 2^(LANE_SIGMA - MANTISSA), which is 0 or a normal number: nothing is lost. Then y is cut as the levels of
- * a window cut:
+ * x = v 2^(8 j + UNIT_LEAST - 1), where the integer v has the mantissa's bits and 7 more at most, so that |v| < 2^31
+ * for floats and 2^60 for doubles; a subnormal number has the exponent of field 1. A multiplication by a power of two
+ * makes it y = v 2^(LANE_SIGMA - MANTISSA), which is 0 or a normal number: nothing is lost. Then y is cut as the levels
+ * of a window cut:
  *
  *   t = y + 1.5 * 2^(LANE_SIGMA + HIGH_PIECE) is y rounded to a multiple of 2^HIGH_PIECE of its units, and t's bits are
  *   those of the constant plus that, as an integer, which goes to the word of its weight, HIGH_PIECE / 8 further on;
- *   what is left of y is exact and at most 2^(HIGH_PIECE - 1) units. With 1.5 * 2^LANE_SIGMA added, its bits are those of
- *   the constant plus it, as an integer. Of doubles it has 48 bits, which go to three words in pieces of 16.
+ *   what is left of y is exact and at most 2^(HIGH_PIECE - 1) units. With 1.5 * 2^LANE_SIGMA added, its bits are those
+ *   of the constant plus it, as an integer. Of doubles it has 48 bits, which go to three words in pieces of 16.
  *
  * Terms with fewer bits than the mantissa has need fewer words: bf16's 8 bits need one, as v is a multiple of 2^16.
  *
  * Bounds. A piece is at most 2^16 - 1 in magnitude, and the pieces of a term go to different words: after 2^15 terms a
- * word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has added
- * LANE_TERMS terms since it did so last. WARPS threads share a sum, so what has come to a word since any of them took it
- * last are 2^15 terms at most. In the end the block's threads add up what is in all the lanes' sums.
+ * word is still below 2^31 in magnitude. A thread empties its lane's sum into the superaccumulator whenever it has
+ * added LANE_TERMS terms since it did so last. WARPS threads share a sum, so what has come to a word since any of them
+ * took it last are 2^15 terms at most. In the end the block's threads add up what is in all the lanes' sums.
  */
 #ifndef TALLY_LANE_SUMS_H
 #define TALLY_LANE_SUMS_H
@@ -31,7 +31,7 @@
 
 #include "limbs.h"
 
-/* A thread by itself has its superaccumulator for that; and finite f16 always fit their window. */
+/* A block of one thread adds what fits no window to its superaccumulator; and finite f16 always fit their window. */
 #define HAS_LANE_SUMS (BLOCK > 1 && !ONE_WINDOW)
 
 #if HAS_LANE_SUMS
@@ -52,7 +52,7 @@
 #endif
 
 #define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_PIECE / WORD_BITS + 1)
-#define USED       (LANE_WORDS * WARP) /* behind them all: whether they have been used */
+#define USED       (LANE_WORDS * WARP) /* the word behind them all: not 0 if they have been used */
 #define LANE_SUMS  (USED + 1)
 
 #define LANE_TERMS ((1u << 15) / WARPS)
@@ -67,8 +67,8 @@ __device__ void clear_lane_sums(SHARED u32 *lane_sums) {
         lane_sums[i] = 0;
 }
 
-/* A finite term of so many bits to the lane's sum that begins at `own`. Its integer v then ends in ZERO_BITS zeros
- * at least, and pieces of nothing else are left out. */
+/* Adds a finite term of `bits` bits to the lane's sum that begins at `own`. The term's integer v ends in ZERO_BITS
+ * zeros at least, and pieces that lie within these are left out. */
 #define ZERO_BITS (MANTISSA + 1 - bits)
 __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
     const raw known = REAL_BITS(x);
@@ -94,8 +94,8 @@ __device__ void add_to_lane(term x, i32 bits, SHARED u32 *own) {
     atomicAdd(&own[HIGH_PIECE / WORD_BITS * WARP], (u32)(REAL_BITS(t) - REAL_BITS(high)));
 }
 
-/* What is in the lane's sum goes to the superaccumulator; other warps may be adding to it. Each lane begins with another
- * word, so that lanes seldom meet in a limb. */
+/* Moves this lane's sum to the superaccumulator, while other warps may be adding to that sum. Each lane begins with
+ * another word, so that lanes seldom meet in a limb. */
 __device__ void empty_lane(SHARED u32 *lane_sums, SHARED u64 *limbs) {
     const u32 lane = threadIdx.x % WARP;
     u32 j = lane * LANE_WORDS / WARP;
@@ -107,7 +107,7 @@ __device__ void empty_lane(SHARED u32 *lane_sums, SHARED u64 *limbs) {
     }
 }
 
-/* What is in all lanes' sums goes to the superaccumulator, by all threads of the block, once they have come to a barrier. 32
+/* Adds all lanes' sums to the superaccumulator; all threads of the block call this, after a barrier. 32
  * words of less than 2^31 make less than 2^36. Each thread begins at another lane, and so in another bank. */
 __device__ void collect_lane_sums(const SHARED u32 *lane_sums, SHARED u64 *limbs) {
     if (lane_sums[USED] == 0) return;

@@ -6,11 +6,11 @@
  * A term is a float or a double and exact. Products of f16 have 22 bits between 2^-48 and 2^32, which are floats;
  * those of bf16 and f32 are doubles. A product of f64 is two doubles (TWO_PARTS), x y rounded and what that leaves,
  * x y - fl(x y), which is a double, too, where |x y| >= 2^VAGUE and x y does not overflow: the product of two
- * mantissas has 106 bits, so its lowest one then is 2^(VAGUE - 105) at least, above 2^-1074. Other products are
- * vague, and are for the slow path.
+ * mantissas has 106 bits, so its lowest one then is 2^(VAGUE - 105) at least, above 2^-1074. A product below that
+ * whose factors are not 0 is vague; it, and what overflows, goes to the superaccumulator (adding.h).
  *
- * With LIFT_MOMENTS there are two sums of one array's elements, which are told apart by a constant, `squares`, of
- * inputs: there terms are squares, and else the elements, as floats or doubles like those.
+ * With LIFT_MOMENTS there are two sums of one array, of its squares and of its elements. A constant of the input,
+ * `squares`, says of which sum its terms are; those of both are doubles.
  *
  * LEVELS is how many mantissas a window reaches down (window.h): the more bits a term has, the more; and
  * ONE_MORE where a thread is a block by itself, as what fits no window is dear there (lane_sums.h). CHAINED says that
@@ -29,7 +29,8 @@
 #define MULTIPLIES 0
 #endif
 
-/* Squares that go through chains: chains.h. Devices behind OpenCL may have no doubles, and f16 does without them there. */
+/* Squares that go through chains: chains.h. Devices behind OpenCL may have no doubles, and f16 does without them
+ * there. */
 #if defined(LIFT_MOMENTS) ||                                                                       \
     (defined(LIFT_SQUARE) &&                                                                       \
      (defined(TYPE_BF16) || (defined(TYPE_F16) && !defined(__OPENCL_VERSION__))))
@@ -90,7 +91,7 @@ typedef float term;
 
 #define VAGUE (-960)
 
-/* A thread's tile of the inputs. */
+/* A thread's tile of the inputs: FIRST() and SECOND() are the i-th term's factors. */
 #if defined(PAIRS)
 typedef struct input {
     tile x, y;
@@ -126,7 +127,7 @@ PURE term lift(real x, real y) {
 #define TERM(t, i) lift(FIRST(t, i), SECOND(t, i))
 
 #if TWO_PARTS
-/* What the product leaves. */
+/* The second part of the i-th product, whose first part is x: what rounding the product to x has left. */
 #define LOW_PART(t, i, x) fused(FIRST(t, i), SECOND(t, i), -(x))
 
 PURE u32 is_vague(double product, double x, double y) {

@@ -1,5 +1,5 @@
 /*
- * limbs.h - the superaccumulator on a GPU: the same limbs as on the host, in a block's shared memory.
+ * limbs.h - a block's superaccumulator, in its shared memory: the same limbs as on the host.
  *
  * Limb i weighs 2^(32 i + LIMB_LOWEST) and is worth 32 bits of a signed 64-bit integer, so additions do not
  * carry (src/exact/superacc.h). All threads of a block add to one accumulator by atomic additions, which
@@ -48,8 +48,8 @@ __device__ void add_limb(SHARED u64 *limbs, u32 i, i64 amount) {
 #endif
 }
 
-/* limbs += value * 2^exponent, whose bits lie within the accumulator's: digit by digit of the magnitude, as
- * two's complement would have one more. */
+/* limbs += value * 2^exponent, whose bits lie within the accumulator's. The magnitude's digits go to three limbs; in
+ * two's complement there would be a fourth. */
 __device__ void add_limbs(SHARED u64 *limbs, i64 value, i32 exponent) {
     const u32 offset = (u32)(exponent - LIMB_LOWEST), i = offset / 32, shift = offset % 32;
     const u64 magnitude = value < 0 ? 0 - (u64)value : (u64)value;
@@ -80,7 +80,7 @@ typedef struct digits {
     u64 top; /* < 2^32 */
 } digits;
 
-/* One thread's. Limbs are signed and below 2^62. */
+/* Makes digits of the limbs, which are signed and below 2^62 in magnitude. One thread calls this. */
 __device__ digits settle_limbs(SHARED u64 *limbs) {
     digits d = {LIMBS, 0, 0, 0};
     for (u32 i = 0; i < LIMBS; i++)
@@ -113,7 +113,8 @@ __device__ u64 digit(const SHARED u64 *limbs, digits d, i32 i) {
     return i >= (i32)d.low && i <= (i32)d.high ? limbs[i] : 0;
 }
 
-/* What the limbs add up to, as the nearest float; by one thread. The limbs are lost. */
+/* Returns the bits of the float of format f nearest to the limbs' sum, and destroys the limbs. One thread calls
+ * this. */
 __device__ u64 round_limbs(SHARED u64 *limbs, float_format f) {
     const digits d = settle_limbs(limbs);
     i32 i = (i32)d.high + 1;

@@ -3,8 +3,8 @@
  * bit for bit (but for fast means, which promise no bits).
  *
  * Numbers (number.h) are long; on CUDA they lie in shared memory, as thread-local memory would be reserved for every
- * thread that the device can have. Whoever includes this defines RECORD_SPACE: where the records lie, GLOBAL or SHARED; and
- * SETTLED, where a block's threads settle sums together (settle.h) before one of them lowers.
+ * thread that the device can have. Whoever includes this defines RECORD_SPACE: where the records lie, GLOBAL or SHARED;
+ * and SETTLED, where a block's threads settle sums together (settle.h) before one of them lowers.
  */
 #ifndef TALLY_KERNELS_LOWER_H
 #define TALLY_KERNELS_LOWER_H
@@ -19,7 +19,7 @@
 
 #include "plan.h"
 
-/* As in include/tally.h. */
+/* Types and operators, numbered as in include/tally.h. */
 enum { I8 = 1, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
 enum {
     SUM = 1,
@@ -89,8 +89,8 @@ PURE u32 kind_of(u32 type) {
 /* ---- Exact sums --------------------------------------------------------------------------------- */
 
 #if defined(SETTLED)
-/* The digits of a sum that say what it is: digit[0..count), the first of which weighs 2^exponent, and `above` them, 0 or
- * -1, all the rest. */
+/* The digits of a sum that say what it is: digit[0..count), the first of which weighs 2^exponent, and `above` them,
+ * 0 or -1, all the rest. */
 typedef struct span {
     const SHARED u64 *digit;
     u32 count;
@@ -125,7 +125,8 @@ PURE shape shape_of(u32 type, u32 part) {
     return s;
 }
 
-/* What is known of a sum but its finite part. */
+/* What is known of a sum of floats besides its finite part: how many NaNs and infinities, and whether a term is not
+ * -0. */
 typedef struct notes {
     u64 nans, plus, minus, mixed;
 } notes;
@@ -171,7 +172,7 @@ PURE u32 is_special(notes k, float_format f, u64 *bits) {
     return 1;
 }
 
-/* An integer's bits, where it fits the type. */
+/* An integer's bits; where it does not fit the type, 0, and *status is RESULT_RANGE. */
 PURE u64 integer_bits(const number *a, u32 type, u32 *status) {
     const u64 magnitude = (u64)number_digit(a, 32) << 32 | number_digit(a, 0);
     const u64 most = is_signed(type) ? (~(u64)0 >> 1) + a->negative : a->negative ? 0 : ~(u64)0;
@@ -194,7 +195,7 @@ __device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 
     return round_number(f, &r->sum);
 }
 
-/* The record of a fast sum: the bits of a float or double. */
+/* The bits of a fast sum or mean. Its record is the bits of a float, or of a double for f64. */
 __device__ u64 lower_fast(const RECORD_SPACE u64 *work, const lower_plan *p, u32 mean, u32 type,
                           room *r) {
     const u64 bits = work[p->at[PLAN_FAST]];
@@ -245,7 +246,7 @@ __device__ u64 lower_norm2(const RECORD_SPACE u64 *work, const lower_plan *p, u3
 
 /* ---- Extremes ----------------------------------------------------------------------------------- */
 
-/* The record of order.cu, with or without indices. */
+/* The extremes in a record of order.cu, with or without indices. */
 typedef struct ends {
     u64 least, greatest; /* keys */
     u64 at_least, at_greatest, at_nan;
@@ -269,7 +270,7 @@ __device__ ends ends_of(const RECORD_SPACE u64 *work, const lower_plan *p) {
     return e;
 }
 
-/* A key's bits; where there are no elements, the far end of the type. */
+/* The bits of the element that has a key; where there are no elements, the identity. */
 PURE u64 end_bits(const lower_plan *p, u64 key, u32 greatest) {
     if (p->n == 0 && is_float(p->type)) return float_infinity_bits(format_of(p->type), greatest);
     return bits_of_key(key, width_of(p->type), kind_of(p->type));
@@ -298,7 +299,7 @@ PURE u64 lower_index(const lower_plan *p, ends e, u64 index, u32 *status) {
     return p->n == 0 ? 0 : e.nan ? e.at_nan : index;
 }
 
-/* ---- Products, and all together ----------------------------------------------------------------- */
+/* ---- Products, and values of every operator ----------------------------------------------------- */
 
 __device__ u64 lower_factors(const RECORD_SPACE u64 *work, const lower_plan *p, u32 type,
                              u32 *status) {

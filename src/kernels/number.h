@@ -38,7 +38,7 @@ PURE void number_trim(number *a) {
         a->digit[i] = a->digit[i + zeros];
 }
 
-/* value * 2^exponent, for any exponent. */
+/* *out = value * 2^exponent, for any exponent. */
 PURE void number_of(u64 value, i32 exponent, number *out) {
     const i32 shift = exponent & 31; /* also of a negative one: the digit's exponent is the floor */
     out->exponent = exponent - shift;
@@ -50,8 +50,8 @@ PURE void number_of(u64 value, i32 exponent, number *out) {
     number_trim(out);
 }
 
-/* What signed limbs of 32 bits' worth each add up to, and `above` right above them, 0 or -1; limb i weighs 2^(lowest + 32 i).
- * |limb| < 2^62, limbs < NUMBER_DIGITS - 1. */
+/* *out = the sum of signed limbs, limb_at(i) weighing 2^(lowest + 32 i), and of `above`, 0 or -1, right above the
+ * last one. |limb| < 2^62, limbs < NUMBER_DIGITS - 1. */
 #define NUMBER_OF_LIMBS(limb_at, limbs, lowest, above, out)                                        \
     do {                                                                                           \
         i64 carry_ = 0;                                                                            \
@@ -64,7 +64,7 @@ PURE void number_of(u64 value, i32 exponent, number *out) {
         number_close((out), (i32)(limbs), carry_ + (above));                                       \
     } while (0)
 
-/* The digits of a two's complement number are there, but for what is above them. */
+/* Makes a number of *a, which has `count` digits in two's complement; what stands above these is `above`. */
 PURE void number_close(number *a, i32 count, i64 above) {
     a->negative = above < 0;
     a->digit[count] = (u32)above;
@@ -177,8 +177,8 @@ PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
     }
 }
 
-/* The root of q, of QUOTIENT_DIGITS digits, to r, of three, rounded down; whether something is left. Two
- * bits of q make one of r. The remainder stays below 2 r + 1: 98 bits, in two words. */
+/* r, of three digits, becomes the root of q, of QUOTIENT_DIGITS digits, rounded down; returns whether something is
+ * left. Two bits of q make one of r. The remainder stays below 2 r + 1: 98 bits, in two words. */
 PURE u32 root_digits(const u32 *q, u32 *r) {
     u64 high = 0, low = 0, root_high = 0, root_low = 0;
     for (i32 i = 16 * QUOTIENT_DIGITS - 1; i >= 0; i--) {
@@ -200,7 +200,8 @@ PURE u32 root_digits(const u32 *q, u32 *r) {
     return high != 0 || low != 0;
 }
 
-/* The float nearest to the digits times 2^exponent and, where `sticky`, a little more. */
+/* The bits of the float nearest to the digits times 2^exponent and, where `sticky`, a little more; +0 where digits
+ * are 0. */
 PURE u64 round_digits(float_format f, u32 negative, const u32 *digit, i32 count, i32 exponent,
                       u32 sticky) {
     while (count > 0 && digit[count - 1] == 0)
@@ -221,8 +222,8 @@ PURE u64 round_number(float_format f, const number *a) {
     return round_digits(f, a->negative, a->digit, a->count, a->exponent, 0);
 }
 
-/* a / b, b > 0, or where `root` the square root of that, a >= 0: the nearest float. b has at most
- * DIVISOR_DIGITS - 2 digits.
+/* The bits of the float nearest to a / b, b > 0, or where `root` to its square root, a >= 0; +0 where a is 0. b has at
+ * most DIVISOR_DIGITS - 2 digits.
  *
  * The numerator is cut, or filled up with zeros, to `digits` digits more than the divisor. The quotient
  * then has 65 bits at least (129 where a root is to be taken, and the root 65), rounded down; what was cut off

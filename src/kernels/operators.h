@@ -1,7 +1,7 @@
 /*
  * operators.h - what the kernels know of types and operators.
  *
- * Whoever compiles a kernel defines one TYPE_x and one OP_x from the table in table.h, such as
+ * Whoever compiles a kernel defines one TYPE_x and one OP_x, named as in src/table.h, such as
  * TYPE_F32 and OP_SUM. From these two words follow
  *
  *   element       what the array holds. f16 and bf16 are their 16 bits, and where an operator goes
@@ -294,8 +294,8 @@ __device__ accumulator fetch(const GLOBAL element *x, u64 i, u64 n) {
     return i < n ? load(x[i]) : neutral();
 }
 
-/* Combines v into *total, which other blocks do too. Where the hardware has no such operation: guess
- * what stands there, and write the combination if the guess was right; if not, one knows better.
+/* Combines v into *total, which other blocks do too. Where the hardware has no such operation: guess what stands there,
+ * and write the combination if the guess is right; if it is wrong, what was found is the next guess.
  * A machine that counts sees the atomics, and no application of the operator. */
 __device__ void combine_atomically(GLOBAL word *total, accumulator v) {
 #if defined(OP_SUM) && !defined(FLOATING)
@@ -317,7 +317,7 @@ __device__ void combine_atomically(GLOBAL word *total, accumulator v) {
 #endif
 }
 
-/* One thread hands on its block's result: into the one total where there is one, else as a partial
+/* One thread hands on its block's result: combined into *total, or, where total is NULL, as a partial
  * that the next launch, or the host, combines with the others. */
 __device__ void deliver(accumulator v, GLOBAL accumulator *partial, GLOBAL word *total) {
     if (total)

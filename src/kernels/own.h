@@ -1,8 +1,8 @@
 /*
  * own.h - the words of a student's CUDA C, for a device: it stands before their text (ladder/own_device.c).
  *
- * dialect.h gives the words that our kernels use; here are those that students use beside them. On CUDA nearly
- * all are there. What OpenCL C lacks - shuffles, whose lanes it does not know - is not run there.
+ * dialect.h gives the words that our kernels use; here are those that students use beside them. CUDA has
+ * nearly all of them. OpenCL C knows nothing of lanes and so has no shuffles: texts with these are not run there.
  */
 #ifndef TALLY_OWN_H
 #define TALLY_OWN_H

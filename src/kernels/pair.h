@@ -1,9 +1,10 @@
 /*
  * pair.h - an exact sum of floats as two doubles: how terms are added, and how the sum is rounded, once.
  *
- * The sum is s + e + nothing: TwoSum splits s + x into the nearest double and its error without any loss, the error
- * goes to e, and where that addition has an error of its own, the sum is `lost`. Neither s nor e is ever -0, so
- * that equal doubles have equal bits. NaNs and infinities are counted apart, and -0 is seen from the elements' bits.
+ * The sum is s + e, exactly: TwoSum splits s + x into the nearest double and its error without any loss, the error goes
+ * to e, and where that addition has an error of its own, the sum is `lost`. Neither an error nor e is ever -0, so that
+ * equal ones have equal bits. NaNs and infinities are noted in `seen`. Whether some term is not -0 is for the caller to
+ * note there, or to tell from s, which stays -0 where it began as that and all terms are.
  *
  * Whoever includes this has included lower.h.
  */
@@ -25,15 +26,15 @@ PURE i32 exponent_field(double x) {
 #define NOT_FINITE 2047
 #define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers add up to a double */
 
-/* a + b, and its error. An infinity or a NaN makes a NaN of that. */
+/* Returns a + b, rounded, and its error. An infinity or a NaN makes the error a NaN. */
 PURE double two_sum(double a, double b, double *error) {
     const double sum = a + b, t = sum - a;
     *error = (a - (sum - t)) + (b - t);
     return sum;
 }
 
-/* Adds a double. Returns something but 0 where the sum is lost; it then is, for good. Whatever overflows, an infinity or
- * a NaN makes a NaN of the error, which is lost, too. */
+/* Adds x to *s + *e. Returns not 0 where that loses something: the sum is then lost for good. So it is where x is
+ * infinite or a NaN, or where *s overflows, as the error is a NaN then. */
 PURE u64 pair_add(double x, double *s, double *e) {
     double error;
     const double t = two_sum(*s, x, &error);
@@ -45,7 +46,7 @@ PURE u64 pair_add(double x, double *s, double *e) {
     return wrong;
 }
 
-/* Adds any element, with all that there is to be said of it but PAIR_MIXED. */
+/* Adds any element, and notes what there is to be noted of it but PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {
     if (exponent_field(x) == NOT_FINITE)
         a->seen |= x != x ? PAIR_NAN : x > 0 ? PAIR_PLUS : PAIR_MINUS;
@@ -59,14 +60,15 @@ PURE void pair_merge(pair *a, const pair *b) {
     if (b->e != 0) pair_add_any(a, b->e); /* adding 0 would make +0 of -0 */
 }
 
-/* a + r, where r is less than half of a's last bit, or no more than that, rounded to odd: rounding that to a shorter
- * format rounds once. */
+/* a + r rounded to odd, where r is at most half of a's last bit: what is then rounded to a shorter format has been
+ * rounded once in all. */
 PURE double pair_to_odd(double a, double r) {
     const u64 bits = double_bits(a);
     if (r == 0 || bits & 1 || a == 0) return a;
     return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
 }
 
+/* The bits of a double, rounded to odd, as a float of the type `to`. */
 PURE u64 pair_shorter(double odd, u32 to) {
     const float_format wide = {52, 1023};
     if (to == F64) return double_bits(odd);
@@ -74,8 +76,8 @@ PURE u64 pair_shorter(double odd, u32 to) {
     return round_float(format_of(to), wide, double_bits(odd));
 }
 
-/* The double that is nearest to q + (rest + more) / n, where q is that or a neighbour of it, |more| is less than half of
- * rest's last bit, and n is a number below 2^50. */
+/* The bits of the double nearest to q + (rest + more) / n. q is that double or a neighbour of it, |more| is less
+ * than half of rest's last bit, and n is an integer below 2^50. */
 PURE u64 pair_nearest(double q, double rest, double more, double n) {
     const u64 sign = double_bits(q) & (u64)1 << 63, bits = double_bits(q) ^ sign;
     const double left = sign ? -rest : rest, next = sign ? -more : more;
@@ -88,10 +90,11 @@ PURE u64 pair_nearest(double q, double rest, double more, double n) {
     return sign | (left != 0 && (outwards || (beyond == 0 && bits & 1)) ? other : bits);
 }
 
-/* The quotient of a + r by n, |r| at most half of a's last bit, as bits of the type; *lost where they cannot be had so.
+/* The quotient of a + r by n, |r| at most half of a's last bit, as bits of the type; *lost becomes 1 where
+ * they cannot be had so.
  *
- * d makes of a / n a double q that is nearest to the quotient, or next to that. What q n leaves of the dividend,
- * a - q n + r, has at most 53 bits before r. */
+ * Corrected by d, a / n is a double q that is nearest to the quotient, or next to that. What q n leaves of the
+ * dividend, a - q n + r, has at most 53 bits before r. */
 PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
     const double count = (double)n;
     if ((n & (n - 1)) ==
@@ -110,7 +113,8 @@ PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
     return pair_shorter(pair_to_odd(q, rest), to);
 }
 
-/* The bits of the sum of n elements, or of their mean. */
+/* The bits of the sum of n elements, or of their mean, as a float of the type `to`; *lost becomes 1 where p
+ * does not determine them. */
 PURE u64 pair_value(const pair *p, u64 n, u32 mean, u32 to, u32 *lost) {
     const float_format f = format_of(to);
     if (p->seen == PAIR_MIXED && p->e == 0 && p->s != 0 && !mean && to >= F32 &&

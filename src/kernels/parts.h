@@ -1,12 +1,12 @@
 /*
- * parts.h - the arguments of the kernels that reduce in parts (parts.cu, sort.cu, tree.cu), and where a row begins.
+ * parts.h - the arguments of the kernels that reduce in parts (parts.cu, rows.cu, tree.cu), and where a row begins.
  * Kernels and the host read it alike.
  *
  * Rows. Every shape is rows of elements, one for each result: the rows of an array, segments, groups. The elements
  * of all rows, one row after the other, are numbered; element number j is that of row i where start(i) <= j <
  * start(i + 1). Starts are those of equal rows, or offsets of the caller's or of our own.
  *
- * Where an element lies. Its number, or what the order says of it (sort.cu), is its index in an array that lies side
+ * Where an element lies. Its number, or what the order says of it (parts.cu), is its index in an array that lies side
  * by side; of rows of an array, it is the row's number times `each` and the element's within the row, and strides say
  * where that is.
  *
@@ -22,7 +22,8 @@
 #define PARTS_ROW_END    2   /* the same for rows.cu */
 #define PARTS_LEAF       4096
 
-/* Words that a block's threads keep in registers, and words of a record but for its sums. */
+/* Words of a record without its sums: as threads have them in registers and leave them on edges, and as they are
+ * lowered. */
 #define PARTS_WORDS 13
 #define PARTS_REST  12
 /* Words of sums in a record: four of floats, two of them wide. */
@@ -36,6 +37,8 @@ typedef struct part_rows {
     u64 kind;    /* 4: they are i32; 8: i64 */
 } part_rows;
 
+/* An axis: its length, and what a step along it adds to an element's or a result's number and to the indices in x,
+ * y, the mask and the results. */
 typedef struct part_extent {
     u64 length, number;
     i64 x, y, mask, out;
@@ -59,19 +62,19 @@ typedef struct parts_plan {
     u64 pieces;     /* ... and how many they are */
     u64 edges;      /* word of the work where the records of rows that were cut begin */
     u64 left; /* the word of the work that says whether any row is for `fold`, before a bit for each; 0: all are */
-    u64 order;      /* the same of the order; 0: there is none */
-    u64 values;     /* the byte of the work where the tree's values begin */
-    i64 x, y, mask; /* the index of the first element */
-    i64 out_first;
-    u64 number_first;
-    u64 n; /* segments, groups: elements of x */
-    u32 cut, parts;
+    u64 order;        /* the word of the work where the order begins; 0: there is none */
+    u64 values;       /* the byte of the work where the tree's values begin */
+    i64 x, y, mask;   /* the index of the first element in each */
+    i64 out_first;    /* the index of the first result */
+    u64 number_first; /* its number among all that the caller asked for */
+    u64 n;            /* segments, groups: elements of x */
+    u32 cut, parts;   /* PARTS_AXES ...; a bit for each PLAN_... that there is */
     u32 sums;         /* words of the sums in a record */
-    u32 team;         /* threads for a row there: 1, or WARP */
+    u32 team;         /* threads for a row in `quick`: 1, or WARP */
     u32 quick_most;   /* elements of the longest row for `quick` */
     u32 masked;       /* there is a mask that has not been applied yet */
     u32 absolute;     /* an index is the element's number */
-    u32 several;      /* of the caller's problem's values; here may be one of them */
+    u32 several;      /* the caller's problem has several values; here may be one of them */
     u32 first_value;  /* which of these the first here is */
     u32 xored;        /* the part of bits is for xor */
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the work */
@@ -89,7 +92,7 @@ typedef struct part_leaves_plan {
     part_rows rows;
     u64 slots;  /* of leaves, at most */
     u64 first;  /* the index of element number 0 in x */
-    u64 values; /* that of the first slot's value */
+    u64 values; /* the index of the first slot's value in values */
     u64 stride; /* nodes: how many leaves a value is for */
 } part_leaves_plan;
 
@@ -100,7 +103,7 @@ typedef struct part_leaves_plan {
 #if defined(GLOBAL)
 #include "kernel.h"
 
-/* Leaves a row to `fold`; `left` as in parts_plan. */
+/* Notes that a row is left to `fold`; `left` as in parts_plan. */
 __device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
     atomicOr(&work[left + 1 + row / 64], (u64)1 << (row % 64));
     write_word(&work[left], (u64)1);
@@ -125,8 +128,8 @@ __device__ u64 row_start(const GLOBAL u8 *offsets, part_rows r, u64 i) {
                        : (u64)((const GLOBAL i64 *)offsets)[i];
 }
 
-/* The last row for which start + row * weight is at most `at`, a number that the first row's is not above; in units of
- * 1 / scale: PARTS_LEAF for slots. */
+/* Returns the last row for which start / scale + row * weight is at most `at`; the first row's is. `scale` is 1,
+ * with starts counted from the first row's, or PARTS_LEAF, for slots. */
 __device__ u64 row_of(const GLOBAL u8 *offsets, part_rows r, u64 scale, u64 weight, u64 at) {
     u64 low = 0, high = r.count;
     const u64 first = scale == 1 ? row_start(offsets, r, 0) : 0;

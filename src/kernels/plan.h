@@ -1,5 +1,5 @@
 /*
- * plan.h - the argument that tells the kernel `lower` (lower.cu) which values it is to work out of which records.
+ * plan.h - the argument that tells whoever lowers (lower.h) which values to work out of which records.
  * Kernels and the host read it alike. Types and operators are numbered as in include/tally.h.
  *
  * Whoever includes this has defined u32, i32 and u64.

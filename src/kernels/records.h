@@ -21,7 +21,7 @@
 
 #include "result.h"
 
-/* Makes a the record of what both know. The kernel file defines it. */
+/* *a becomes the record of what both know. The kernel file defines it. */
 PURE void merge(u64 *a, const u64 *b);
 
 #ifndef MERGES_AT_ONCE
@@ -36,7 +36,7 @@ PURE void merge_at_once(u64 *record);
 #define MERGE_WARP(lanes) merge_down(record, (lanes) / 2, exchange)
 #endif
 
-/* Lane l of each warp learns what lanes l ... l + 2 * delta - 1 know. */
+/* Lane l of each warp learns what lanes l ... l + 2 * delta - 1 know; delta is a power of two, or 0. */
 __device__ void merge_down(u64 *record, u32 delta, SHARED u64 *exchange) {
     for (; delta > 0; delta /= 2) {
         u64 other[WORDS];

@@ -17,7 +17,7 @@
  * as it found them, all zero. Then the word says what the value is to be:
  *
  *   bits 0-3    the tally_type of the result
- *   bit 4       LEAST: the least element, or its index, and not the greatest's, which are one kernel
+ *   bit 4       LEAST: the least element, or its index, and not the greatest's; one kernel finds both
  *   bit 5       ALONE: a grid of one block: neither heads nor boards are looked at
  *   bits 6-7    of a count of nonzero elements: the count itself, or ANY, or ALL
  *   bits 8-15   for floats, the bits of mantissa behind the implicit one ...

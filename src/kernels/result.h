@@ -1,5 +1,5 @@
 /*
- * result.h - from the last block's total to the caller's value.
+ * result.h - how the last block writes a value and its status to a launch's `result` (request.h).
  */
 #ifndef TALLY_RESULT_H
 #define TALLY_RESULT_H
@@ -15,7 +15,7 @@ PURE float_format requested_format(u32 request) {
     return f;
 }
 
-/* One thread's. */
+/* Writes the value's bits, then the status with the type above it. One thread calls this. */
 __device__ void put_result(GLOBAL u64 *result, u32 request, u64 bits, u32 status) {
     write_word(&result[0], bits);
     if (request & REQUEST_WATCHED) __threadfence_system();

@@ -1,6 +1,7 @@
 /*
- * rounding.h - from an exact number to the nearest float: the one place where anything is rounded, on the
- * host (src/exact/round.c) and on every device. Integer arithmetic only; results are bits.
+ * rounding.h - from an exact integer, times a power of two, to the nearest float: on the host (src/exact/round.c) and
+ * on every device. Integer arithmetic only; results are bits. (Kernels round what two doubles hold in pair.h and
+ * doubles.h, and sums of one word over ranks in terms.h.)
  *
  * Whoever includes this has defined u32, i32, u64 and PURE.
  */
@@ -27,8 +28,8 @@ PURE u64 float_nan_bits(float_format f) {
     return float_infinity_bits(f, 0) | (u64)1 << (f.mantissa - 1);
 }
 
-/* (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than 2^exponent
- * where `sticky`, rounded to nearest even. top is 0 (then sticky must be 0 and the result is +0) or has
+/* The bits of (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than 2^exponent
+ * where `sticky`, rounded to nearest, ties to even. top is 0 (then sticky must be 0 and the result is +0) or has
  * its highest bit set. Too large becomes infinity, too small a subnormal or zero. */
 PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sticky) {
     const u64 sign = negative ? float_sign(f) : 0;
@@ -41,9 +42,9 @@ PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sti
     if (e > f.bias) return float_infinity_bits(f, negative);
     if (e < smallest - 1) return sign;
 
-    /* top loses so many bits, 11 to 64, of which the highest weighs half of the last kept one. Half of that, less one
-     * unit or for an odd kept part just half, is added, and what then is above those bits is kept. What `sticky` stands for is less
-     * than a unit, and so is a unit that is not there already. */
+    /* top loses so many bits, 11 to 64, of which the highest weighs half of the last kept one. That half is
+     * added, less one unit where the kept part is even, and what then is above those bits is kept. `sticky` sets top's
+     * last bit, which is among those that go: what it stands for matters only as being there or not. */
     const i32 drop = last - exponent;
     const u64 whole = top | sticky, kept = whole >> (drop - 1) >> 1;
     const u64 more = whole + (((u64)1 << (drop - 1)) - 1) + (kept & 1);
@@ -55,8 +56,8 @@ PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sti
     return sign | bits;
 }
 
-/* The nearest float of format `to` to the one of format `from` with these bits; NaNs and infinities
- * included. */
+/* The bits of the float of format `to` that is nearest to the one of format `from` with these bits; an infinity
+ * stays one, a NaN becomes the canonical one. */
 PURE u64 round_float(float_format to, float_format from, u64 bits) {
     const u32 negative = (bits & float_sign(from)) != 0;
     const u64 magnitude = bits & (float_sign(from) - 1), infinity = float_infinity_bits(from, 0);

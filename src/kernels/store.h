@@ -6,6 +6,7 @@
 #ifndef TALLY_STORE_H
 #define TALLY_STORE_H
 
+/* Writes an element of `width` bits, 8, 16, 32 or 64, to `to`, which is a multiple of its size. */
 __device__ void store_bits(GLOBAL u8 *to, u32 width, u64 bits) {
     if (width == 64)
         *(GLOBAL u64 *)to = bits;

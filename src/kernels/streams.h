@@ -1,13 +1,14 @@
 /*
  * streams.h - the least and the greatest of elements of 8 or 16 bits, compared several at a time as they lie in a word.
  *
- * A word is compared as a whole, as one number of 32 bits or, on CUDA from sm_90 on, as two of 16: the highest element in
- * such a number decides, and what lies below it matters only between equal ones. The others get their turn when the
+ * A word is compared as a whole, as one number of 32 bits or, on CUDA from sm_90 on, as two of 16: the highest element
+ * in such a number decides, and what lies below it matters only between equal ones. The others get their turn when the
  * word has been shifted up by an element, and by two, and so on: as many streams as elements in a number.
  *
- * Integers are compared as such. Floats are signs and magnitudes, so three comparisons tell their extremes: of numbers with a
- * sign the greatest is the greatest float, if that has none; without one the greatest is the least float, if that has one;
- * and where no float, or each, has a sign, the least number without one is the least, or the greatest, float.
+ * Integers are compared as such. Floats are signs and magnitudes, so three comparisons tell their extremes: of numbers
+ * with a sign the greatest is the greatest float, if that has none; without one the greatest is the least float, if
+ * that has one; and where no float, or each, has a sign, the least number without one is the least, or the greatest,
+ * float.
  *
  * Whoever includes this has defined element, tile, TILE_WORDS and KEY_BITS (grid.h, order.cu).
  */
@@ -41,7 +42,7 @@ PURE u32 least_unsigned(u32 a, u32 b) {
 }
 #endif
 
-/* The extremes of all numbers in all streams; those of one kind may not be needed. */
+/* The extremes of all numbers in all streams. The compiler drops those that nobody asks for. */
 typedef struct stream_ends {
     u32 most_signed, least_signed, most_unsigned, least_unsigned;
 } stream_ends;
@@ -62,7 +63,7 @@ PURE stream_ends ends_of(const tile *t) {
     return e;
 }
 
-/* The bits of the highest element in the greatest or the least number of a word. */
+/* The bits of the highest element in a word's one number, or, of two, in the one that `end` picks. */
 #define TOP_ELEMENT(w)    ((w) >> (32 - KEY_BITS))
 #define END_OF(end, w)    TOP_ELEMENT(NUMBER_BITS == 32 ? (w) : end((w), (w) << 16))
 #define IS_NEGATIVE(bits) ((bits) >> (KEY_BITS - 1))

@@ -49,12 +49,12 @@ typedef struct terms_plan {
     u32 padding;
 } terms_plan;
 
-/* a / b. Numbers of 32 bits are divided in a tenth of the instructions, on GPUs. */
+/* a / b. GPUs divide numbers of 32 bits in a tenth of the instructions that 64 take. */
 PURE u64 terms_quotient(u64 a, u64 b) {
     return (a | b) >> 32 ? a / b : (u32)a / (u32)b;
 }
 
-/* A block's elements. */
+/* A block's elements: from start on, before end. */
 typedef struct terms_range {
     u64 start, end;
 } terms_range;
@@ -80,7 +80,7 @@ PURE u64 terms_block_of(const terms_plan *p, u64 element) {
     return p->sharded + (element - p->in_shards) / TERMS_BLOCK;
 }
 
-/* Where each block's rows begin, the device finds for so many blocks at a time. */
+/* The device finds where each block's rows of words begin for so many blocks at a time. */
 #define TERMS_CHUNK 1024u
 PURE u64 terms_chunks(const terms_plan *p) {
     return p->blocks / TERMS_CHUNK + 1;
@@ -88,7 +88,7 @@ PURE u64 terms_chunks(const terms_plan *p) {
 
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
-/* A finite float as an integer below 2^24, times 2^*exponent. */
+/* A finite float's magnitude is the returned integer, below 2^24, times 2^*exponent. */
 PURE u32 terms_split(const terms_plan *p, u32 bits, i32 *exponent) {
     const u32 field = bits >> p->mantissa & (2u * (u32)p->bias + 1);
     *exponent = (i32)(field ? field : 1) - p->bias - p->mantissa;
@@ -113,7 +113,7 @@ PURE void terms_no_bounds(i32 *bounds) {
     bounds[BOUND_NOTES] = NOTES_NONE;
 }
 
-/* Adds an element to the bounds. */
+/* Makes the bounds hold for an element more. */
 PURE void terms_bound(const terms_plan *p, u32 bits, i32 *bounds) {
     i32 exponent;
     const u32 m = terms_split(p, bits, &exponent);
@@ -151,7 +151,8 @@ PURE terms_layout terms_layout_of(const terms_plan *p, i32 top, i32 low, i32 not
     return l;
 }
 
-/* What became of arrays of which blocks need so many rows, as a tally_status; `failed` counts ranks. */
+/* Returns the tally_status of a reduction whose blocks need so many rows of words behind the first, and in which so
+ * many ranks have failed. */
 PURE u32 terms_status(const terms_plan *p, u64 needs, i64 failed) {
     return failed ? 1 /* TALLY_EINVAL */ : needs > p->spare ? 4 /* TALLY_ENOMEM */ : 0;
 }
@@ -191,10 +192,10 @@ PURE u32 terms_is_plain(const terms_plan *p, terms_layout l) {
     return l.digits == 1 && l.counters <= p->counter;
 }
 
-/* The only word of an element: terms_word() of such blocks. The element is an integer m below 2^(mantissa + 1), times 2^from
- * but for what the format leaves out; m begins at the top of U, of W bits, and comes down to where 2^lowest is the lowest
- * bit. That is one place or more, as the digit has W - 1 bits at most, and W - 1 or fewer, as no bit of m lies below; but
- * for m = 0. */
+/* The only word of an element of such a block, as terms_word() returns it. The element is an integer m below
+ * 2^(mantissa + 1), times 2^from but for what the format leaves out; m begins at the top of U, of W bits, and comes
+ * down to where 2^lowest is the lowest bit. That is one place or more, as the digit has W - 1 bits at most, and
+ * W - 1 or fewer, as no bit of m lies below; but for m = 0. */
 #define TERMS_PLAIN_WORD(NAME, U, W)                                                               \
     PURE U NAME(const terms_plan *p, terms_layout l, u32 bits) {                                   \
         const u32 magnitude = bits & ((1u << (p->element - 1)) - 1);                               \
@@ -216,8 +217,9 @@ PURE u32 terms_zeros_64(u64 w) {
     return w >> 32 ? leading_zeros((u32)(w >> 32)) : 32 + leading_zeros((u32)w);
 }
 
-/* The value of a sum of such words, by a divisor of 1: terms_value(). Below the normal numbers every sum is exact, since all
- * terms are multiples of the least number there is; so the bits that go, `drop`, are fewer than W - mantissa. */
+/* The bits of the value of a sum of such words, as terms_value() returns them, where the divisor is 1. Below the
+ * normal numbers every sum is exact, since all terms are multiples of the least number there is; so the bits that
+ * go, `drop`, are fewer than W - mantissa. */
 #define TERMS_PLAIN_VALUE(NAME, U, I, W, zeros)                                                    \
     PURE u32 NAME(const terms_plan *p, terms_layout l, I word) {                                   \
         const I sum = word >> l.counters; /* floor */                                              \
@@ -238,8 +240,8 @@ TERMS_PLAIN_VALUE(terms_plain_value_64, u64, i64, 64, terms_zeros_64)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-/* The sum's bits: the counters, and top * 2^exponent, whose highest bit is set unless it is 0, with something below it
- * where `sticky`. */
+/* The bits of a sum's value, divided by the divisor: of its counters and of top * 2^exponent, with its sign. The
+ * highest bit of top is set unless it is 0; where `sticky`, there is a little more below it. */
 PURE u64 terms_settle(const terms_plan *p, terms_layout l, u64 counts, u32 negative, u64 top,
                       i32 exponent, u32 sticky) {
     const float_format f = {p->mantissa, p->bias};
@@ -262,7 +264,7 @@ PURE u64 terms_settle(const terms_plan *p, terms_layout l, u64 counts, u32 negat
     return round_bits(f, negative, top, exponent, sticky);
 }
 
-/* The value of a sum of one digit. */
+/* The bits of the value of a sum of one digit. */
 PURE u64 terms_value(const terms_plan *p, terms_layout l, i64 word) {
     const u64 counts = (u64)word & (((u64)1 << l.counters) - 1);
     const i64 sum = word >> l.counters; /* floor */
@@ -272,7 +274,8 @@ PURE u64 terms_value(const terms_plan *p, terms_layout l, i64 word) {
     return terms_settle(p, l, counts, negative, top << up, l.lowest - (i32)up, 0);
 }
 
-/* Adds the j-th word of a sum to limbs of 32 bits' worth each. A limb gets less than 2^33 from each of at most 13 words. */
+/* Adds the j-th word of a sum to limbs of 32 bits' worth each. A limb gets less than 2^33 from each of at most 13
+ * words. */
 PURE void terms_add(const terms_plan *p, i64 word, u32 j, i64 *limb) {
     const u32 at = j * p->digit / 32, up = j * p->digit % 32;
     const u64 low = ((u64)word & 0xffffffffu) << up;
@@ -283,7 +286,7 @@ PURE void terms_add(const terms_plan *p, i64 word, u32 j, i64 *limb) {
     limb[at + 2] += high >> 32;
 }
 
-/* The value of a sum whose words are in TERMS_LIMBS limbs, which are changed. */
+/* The bits of the value of a sum whose words have been added to TERMS_LIMBS limbs, which are changed. */
 PURE u64 terms_value_of_limbs(const terms_plan *p, terms_layout l, i64 *limb) {
     i64 carry = 0;
     u32 sticky = 0;

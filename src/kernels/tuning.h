@@ -11,8 +11,8 @@
  *               first-level cache, and its loops are what the compiler makes vectors of.
  *
  * Little's law for an H200: 4.8 TB/s times 0.7 us of latency is 3.4 MB under way, 25 KB for each of 132
- * multiprocessors. 3 blocks of 256 threads with 4 packs of 16 bytes each ask for 48 KB, and each tile is
- * on its way while the one before it is worked on. docs/performance.md has what else was tried.
+ * multiprocessors. 3 blocks of 256 threads, as for exact sums, with 4 packs of 16 bytes each ask for 48 KB, and each
+ * tile is on its way while the one before it is worked on. docs/performance.md has what else was tried.
  */
 #ifndef TALLY_TUNING_H
 #define TALLY_TUNING_H
@@ -26,7 +26,7 @@
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
 /* The same for columns (columns.cu): 80 registers, and 48 KB of shared memory for tiles that are on their way. */
 #define GPU_COLUMN_BLOCKS_A_UNIT 3
-/* The same for what is done element by element. */
+/* The same for arrays that are added up over ranks, element by element (terms.cu). */
 #define GPU_TERMS_BLOCKS_A_UNIT 8
 #define GPU_TILE                4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
@@ -56,7 +56,7 @@
 
 #define ROOM 3 /* bits a window has above the largest number seen */
 
-/* After so many tiles in a row that no window fits, a thread tries a window for every so manieth only. */
+/* After UNFIT_TILES tiles in a row that fit no window, a thread tries one for every UNFIT_TRIES-th only. */
 #define UNFIT_TILES 3
 #define UNFIT_TRIES 16
 

@@ -98,7 +98,7 @@ PURE window choose_window(raw magnitude) {
     return w;
 }
 
-/* What a level's units are, and what the k-th total counts: multiples of 2 to this. */
+/* A level's unit, and that of the k-th total, are 2 to this. */
 PURE i32 level_exponent(i32 exponent, u32 level) {
     return exponent - MANTISSA - (i32)level * LEVELS_APART;
 }
@@ -116,7 +116,7 @@ PURE i32 total_exponent(i32 exponent, u32 k) {
     q = moved - sigma##k;                                                                          \
     sum##k += REAL_BITS(moved)
 
-/* A level's sum over so many terms, as a multiple of its unit. */
+/* What the k-th level has taken of so many terms, in its units. */
 #define UNITS(k, terms) ((signed_raw)(sum##k - (raw)(terms)*REAL_BITS(sigma##k)))
 
 /* Adds so many units to the k-th level's total. */
@@ -211,7 +211,7 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 
 #if BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)
 #define HAS_TOP_LEVELS 1
-/* The same with the first two of three levels. */
+/* The same with the first two of three levels only: returns 0 where these leave something of a term. */
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const term sigma0 = REAL_FROM(w.sigma);
     const term sigma1 = SIGMA(w, 1);
@@ -237,7 +237,8 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
 #endif
 
 #if BLOCK > 1 && !CHAINED
-/* The same with a tile's first packs, which are as many for all threads of a block. */
+/* The same as extract() with the tile's first `packs` packs only, a number that is the same for all of a block's
+ * threads. */
 INLINED u32 extract_packs(const input *t, u32 packs, window w, u64 *totals) {
     DECLARE_LEVELS(w);
     raw outside = 0;
@@ -259,7 +260,7 @@ PURE raw magnitude_bits(term x) {
     return REAL_BITS(x) & ~REAL_SIGN;
 }
 
-/* The bits of a tile's largest magnitude: they sort like it, infinities and NaNs on top. */
+/* The bits of a tile's largest magnitude. Bits of magnitudes sort as these do, infinities and NaNs on top. */
 PURE raw largest(const input *t) {
     raw most = 0;
     UNROLL
@@ -270,8 +271,8 @@ PURE raw largest(const input *t) {
     return most;
 }
 
-/* Whether some term is anything but -0. A square or magnitude always is. Elements by themselves are looked at word
- * by word, whatever their size. */
+/* Whether some term is anything but -0; squares and magnitudes never are -0, and are not asked about. Elements by
+ * themselves are looked at word by word, whatever their size. */
 PURE u32 any_not_minus_zero(const input *t) {
     u32 other = 0;
 #if defined(LIFT_PRODUCT)

@@ -2,9 +2,10 @@
  * words.h - the state of a reduction in words that other ranks can have: the argument of the kernels in words.cu.
  *
  * Added words are combined by plain addition, in the form of tally_state_to_words(): how many elements there are, then
- * for each sum four counts and its limbs, each below 2^32 but for the last; for bits, of each bit whether it is set; and
- * how many elements are not zero. Gathered words stand one rank behind another: how many elements there are, the product
- * of integers, the extremes with their indices. Whoever has those of all ranks merges them in the order of ranks.
+ * for each sum four counts and its limbs, each below 2^32 but for the last; for bits, of each bit whether it is set;
+ * and how many elements are not zero. Gathered words stand one rank behind another: how many elements there are, the
+ * product of integers, the extremes with their indices. Whoever has those of all ranks merges them in the order of
+ * ranks.
  *
  * Whoever includes this has included plan.h.
  */
@@ -22,7 +23,7 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 typedef struct words_plan {
     lower_plan lower; /* its n: of the elements here */
     u64 count;        /* how many states there are */
-    u64 ranks;        /* whose gathered words there are */
+    u64 ranks;        /* how many ranks' gathered words there are */
     u32 added;        /* words; 0: none */
     u32 gathered;     /* words of a rank; 0: none */
     u32 bits;         /* bits of an element */
@@ -31,7 +32,7 @@ typedef struct words_plan {
     u32 padding;
 } words_plan;
 
-/* Limbs of a sum in words, and the one at which the limbs of a record begin. */
+/* How many limbs a sum has in words, and at which of these the limbs of its record begin. */
 PURE u32 words_limbs(u32 of_floats, u32 two) {
     return of_floats ? (two ? WIDE_FLOAT_LIMBS : FLOAT_LIMBS) : two ? 6 : 4;
 }

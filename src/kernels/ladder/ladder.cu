@@ -1,8 +1,8 @@
 /*
  * ladder.cu - all rungs for one type and one operator, as one program.
  *
- * What a build compiles. A host that has no file system to include from pastes dialect.h, operators.h
- * and the files below in this order and drops their #include lines.
+ * What a build compiles. Where there is no file system to include from, gpu/embed.h puts each file's text
+ * in the place of the lines that include it.
  */
 #include "../operators.h"
 
