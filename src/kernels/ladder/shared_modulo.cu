@@ -3,7 +3,7 @@
  *
  * The rungs before read and write global memory in every step. Shared memory lies on the chip, next
  * to the block: each element comes from global memory once, the tree runs in shared memory, and
- * nothing but the block's result goes back - the array needs no working copy any more. The tree is
+ * nothing but the block's result goes back - the array needs no working copy. The tree is
  * interleaved-modulo's, faults and all, to show what the move alone is worth.
  */
 #include "../operators.h"

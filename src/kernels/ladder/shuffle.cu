@@ -9,7 +9,8 @@
 #define TALLY_LADDER_SHUFFLE
 #include "vectorized.cu"
 
-/* Combines the v of all the block's threads; thread 0 is told. `warps` holds a value a warp. */
+/* Combines the v of all the block's threads, who all call this, and returns the result to thread 0; to others something
+ * else. `warps` has room for a value a warp. */
 __device__ accumulator combine_block(accumulator v, SHARED accumulator *warps,
                                      SHARED word *exchange) {
     const u32 lane = threadIdx.x % WARP, count = (blockDim.x + WARP - 1) / WARP;

@@ -2,8 +2,8 @@
  * single-pass - the last block to finish does the rest.
  *
  * Every rung so far leaves a value a block, and somebody - another launch, the host, an atomic - has
- * to combine them. Here each block puts its value on a board and takes a number. Whoever draws the
- * last one knows that all the others have put theirs, and combines them: one launch in all.
+ * to combine them. Here each block puts its value on a board and takes a number. The block that draws
+ * the last one knows that all values are on the board, and combines them: one launch in all.
  *
  * board[0] counts the blocks that are done, and is 0 before and after; board[1 + b] is block b's
  * value. The fence keeps the order: the value is on the board before the number is drawn.

@@ -24,7 +24,7 @@ __device__ accumulator combine_pack(accumulator v, pack p) {
     return v;
 }
 
-/* What this thread's share of the array, strided over the grid, comes to. */
+/* Returns the combination of this thread's share of the array: packs, then single elements, a grid's width apart. */
 __device__ accumulator combine_share(const GLOBAL element *x, u64 n) {
     const GLOBAL uint4 *wide = (const GLOBAL uint4 *)x;
     const u64 packs = n / PACK;
