@@ -1,8 +1,8 @@
 /*
  * bits - and, or, xor by the bits of an element.
  *
- * All three go by whole words of 32 bits, whatever the element's size: its copies in a word are folded
- * together at the end. What and has left is kept complemented, so that the record of nothing is 0.
+ * All three go by whole words of 32 bits, whatever the element's size: the elements in a word are combined at the end.
+ * The result of `and` is kept complemented, so that the record of nothing is 0.
  */
 #include "tuning.h"
 

@@ -1,9 +1,9 @@
 /*
  * columns - arrays reduced along an outer dimension: many results side by side (columns.h).
  *
- * A thread reads its columns row by row, as neighbouring threads do theirs, and keeps a state for each in registers. The
- * states of a block's strands meet in shared memory. Where rows are cut into chunks, `join` does with their states what
- * the others do with elements. Which states these are, a define says:
+ * A thread reads its columns row by row, as neighbouring threads do theirs, and keeps a state for each in registers.
+ * The states of a block's strands meet in shared memory. Where rows are cut into chunks, `join` merges the chunks'
+ * states as the other kernels add elements. Which states these are, a define says:
  *
  *   FOLD_SUM    the exact sum: of floats as two doubles (pair.h), of integers as one of 64 bits, or of 128 for those
  *               of 64
@@ -16,13 +16,13 @@
  * wide: a thread has VECTOR neighbouring columns, which it loads at once. narrow: one.
  *
  * Floats shorter than f64 are first added up in one double a column, as if that lost nothing: three additions and two
- * comparisons an element. After BATCH tiles the thread looks whether something was lost; if so, it adds these once more, from
- * where it stood before, to two doubles, and looks for infinities and NaNs. What two doubles do not hold, and an integer that
- * does not fit, is left to parts.cu, marked.
+ * comparisons an element. After BATCH tiles the thread looks whether something was lost; if so, it adds these tiles
+ * once more, to the state before them, in two doubles, and looks for infinities and NaNs. A result whose sum two
+ * doubles do not hold, or whose integer does not fit, is marked, and left to parts.cu.
  *
- * A thread's columns are added up side by side and without branches: additions of doubles have a latency of 8 cycles and
- * more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what is
- * brought back from local memory is waited for together with the tile that is on its way.
+ * A thread's columns are added up side by side and without branches: additions of doubles have a latency of 8 cycles
+ * and more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what
+ * is brought back from local memory is waited for together with the tile that is on its way.
  */
 #if defined(FOLD_MOMENTS)
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
@@ -70,15 +70,16 @@
 #define NARROW_ROWS (LONG ? 8u : 16u)
 #endif
 #define BATCH     8u /* tiles, after which the thread looks whether sums are right */
-#define ROWS_MOST 4u /* that are added slowly at once */
-#define JOINED    4u /* states that are on their way at once */
+#define ROWS_MOST 4u /* rows that add_slowly() loads at once */
+#define JOINED    4u /* states of chunks that `join` loads at once */
 #define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
 
 /* ---- States ------------------------------------------------------------------------------------------- */
 
-/* clear_state, merge_states; add_tile adds elements e[k * columns + v] of rows `row` + k * strands to column v's state,
- * where rows that are not there are pad()s or, where PAD is 0, the thread's last row's again; state_word and state_of_words are
- * how states travel; state_value gives the bits of a value. */
+/* What each kind of state defines: clear_state(); merge_states(); add_tile(), which adds elements e[k * columns + v] of
+ * rows `row` + k * strands to column v's state - rows that are not there are pad()s or, where PAD is 0, the thread's
+ * last row again; state_word() and state_of_words(), which turn a state into STATE_WORDS words and back; state_value(),
+ * which returns the bits of a value and sets *lost where it cannot. */
 
 #if defined(FOLD_MOMENTS) || (defined(FOLD_SUM) && defined(FLOATING))
 
@@ -91,8 +92,8 @@
 #endif
 #define PAD 1
 
-/* The sum of elements, of which s is -0 as long as all of them are: doubles keep to that by themselves. `seen` lacks
- * PAIR_MIXED, then. And the sum of squares. */
+/* The sum of elements, and that of squares. sum.s is -0 as long as all elements are: additions of doubles see to that
+ * by themselves, and so `seen` has no PAIR_MIXED. */
 typedef struct state {
     pair sum;
 #if HAS_SQUARES
@@ -117,8 +118,8 @@ PURE element pad(void) {
 #endif
 }
 
-/* Adds the square of a finite number. Returns not 0 where it would lose something, as pair_add(); the square of an f64 is two
- * doubles, if it is not too small (lift.h). */
+/* Adds the square of a finite number. Returns not 0 where that loses something, as pair_add() does; the square of an
+ * f64 is two doubles, if it is not too small (lift.h). */
 PURE u64 add_square(double x, state *a) {
 #if HAS_SQUARES
     const double square = x * x;
@@ -133,13 +134,14 @@ PURE u64 add_square(double x, state *a) {
 #endif
 }
 
-/* Adds any element. */
+/* Adds any element, and notes in `seen` what is special, or lost. */
 PURE void add_any(state *a, double x) {
     pair_add_any(&a->sum, x);
     if (exponent_field(x) != NOT_FINITE && add_square(x, a) != 0) a->sum.seen |= PAIR_LOST;
 }
 
-/* Adds elements at[0], at[step], ..., to two doubles, or if that loses something, one by one. */
+/* Adds `count` elements, at[0], at[step], ..., to two doubles, ROWS_MOST at a time, and those of which something is
+ * lost once more by add_any(). */
 SELDOM void add_slowly(const GLOBAL element *at, i64 step, u32 count, state *a) {
     for (u32 first = 0; first < count; first += ROWS_MOST) {
         double x[ROWS_MOST];
@@ -160,7 +162,7 @@ SELDOM void add_slowly(const GLOBAL element *at, i64 step, u32 count, state *a) 
     }
 }
 
-/* What add_tile() works with; the rest lies in memory. */
+/* Copies what add_tile() works with; the rest of a state lies in memory. */
 PURE void give_sum(const state *from, state *to) {
     to->sum.s = from->sum.s;
 #if LONG
@@ -221,13 +223,13 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
-/* A value's bits, and whether they could not be had. */
+/* A value's bits, or that they could not be had: then `lost` is not 0. */
 typedef struct lowered {
     u64 bits;
     u32 lost;
 } lowered;
 
-/* The value of n > 0 elements. `correction` and `exponent` are the plan's: the variance's ddof. */
+/* The value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the plan. */
 SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 exponent) {
     lowered r = {0, 0};
 #if HAS_SQUARES
@@ -533,7 +535,8 @@ INLINED void read_unit(const SHARED u8 *from, u32 vector, element *to) {
         to[0] = *(const SHARED element *)from;
 }
 
-/* Loads rows r, r + strands, ... of the columns that stand at `at` in row r, where those are below `last`; `packed` as above. */
+/* Loads rows r, r + strands, ... of the columns that stand at `at` in row r, where those are below `last`; `packed` as
+ * above. */
 INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows, u32 r,
                        u32 last, u32 packed, element *e) {
     const i64 step = (i64)p->strands * p->row_step;
@@ -557,7 +560,8 @@ INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vect
 }
 
 #if SLOWLY
-/* Ends a batch of `count` rows from `at` on: `whole` is what was known before it, and what is known after it. */
+/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it. Where something is
+ * `wrong` with that, the batch is added to `whole` slowly instead. Both then know the same. */
 INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
                        state *a, state *whole) {
     UNROLL
@@ -572,8 +576,8 @@ INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector
 }
 #endif
 
-/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first` to clear states. In `ring` each thread has
- * room for STAGES tiles, of which all but one are on their way while that is added. */
+/* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first` to clear states.
+ * In `ring` each thread has room for STAGES tiles: one is added while the others are on their way. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
@@ -593,7 +597,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         return;
 #endif
     }
-    /* Tiles that go by the ring; of what is left each row is looked at. */
+    /* Tiles that go by the ring; of what is left load_rows() looks at each row. */
     u32 tiles = count > rows && (packed || vector == 1) ? count / rows : 0;
     u32 coming = tiles, to = 0, from = 0;
     const GLOBAL element *ahead = at;
@@ -715,7 +719,8 @@ INLINED void meet_strands(const columns_plan *p, seat s, u32 vector, state *a, S
     }
 }
 
-/* Neighbouring columns' bits of a value, as stores of 16 bytes where they lie in such a way. */
+/* Writes a value's bits of neighbouring columns, by stores of 16 bytes where they lie side by side from a multiple of
+ * that on. */
 INLINED void store_unit(GLOBAL u8 *to, u32 width, i64 step, u32 vector, const u64 *bits) {
     const u32 bytes = width / 8;
     if (vector > 1 && step == 1 && bytes * vector % 16 == 0 && (size_t)to % 16 == 0) {
@@ -739,7 +744,8 @@ INLINED void store_unit(GLOBAL u8 *to, u32 width, i64 step, u32 vector, const u6
         store_bits(to + (i64)v * step * bytes, width, bits[v]);
 }
 
-/* Writes the values of neighbouring columns, from `column` of `slab` on, or leaves them. */
+/* Writes the values of neighbouring columns, from `column` of `slab` on; a column of which a value is lost is left to
+ * parts.cu. */
 INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *p, u64 slab,
                           u64 column, u32 vector, const state *a) {
     const i64 place = p->out_first + (i64)slab * p->out_slab + (i64)column * p->out_column;
@@ -814,7 +820,7 @@ KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const c
     fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, space);
 }
 
-/* The states of chunks are added up, and lowered. A tile is results by strands of chunks. */
+/* Merges the chunks' states of each result, and lowers them. A tile is results by strands of chunks. */
 KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     __shared__ u64 told[STATE_WORDS * BLOCK];
     const u64 results = plan.slabs * plan.columns;

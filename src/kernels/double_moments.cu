@@ -1,11 +1,12 @@
 /*
  * double_moments - the exact sums of f64, and of their squares, in one reading of memory where they are tame.
  *
- * All tiles of a block go to chains with one window (chains.h): for the largest of its first and its last tile. Shared
- * memory has no room for lanes' sums (lane_sums.h) of elements and of squares at once. So a tile that does not fit is only noted.
- * Noted tiles are read again, twice, for the one and for the other; and where most of a block's threads find that their first
- * tile does not fit, nothing is tried, and all tiles count as noted. Whether a tile fits depends on nothing but the tile and the
- * window, so that each thread finds out again which of them are its own.
+ * All tiles of a block go to chains with one window (chains.h), which is chosen for the largest element of its first
+ * and its last tile. Shared memory has no room for lanes' sums (lane_sums.h) of elements and of squares at once. So a
+ * tile that does not fit the window is only noted. Noted tiles are read again, twice: for the sum of elements, and for
+ * that of squares. Where most of a block's threads find that their first tile does not fit, nothing is tried, and all
+ * tiles count as noted. Whether a tile fits depends on nothing but the tile and the window, so that each thread finds
+ * out again which of its tiles in a noted group did not fit.
  *
  * The launch's words: [0] is not used; then the record of the elements' sum as sum.cu leaves it, and behind it that of
  * the squares. No value is ever asked for.
@@ -16,7 +17,7 @@
 
 #include "adding.h"
 
-/* The elements' sum needs a part of the limbs only: those of a record that is not wide. */
+/* The elements' sum needs a part of the wide limbs only, and its record has no others. */
 #define ELEMENT_LIMBS 68
 #define FIRST_LIMB    ((LIMBS - ELEMENT_LIMBS) / 2)
 #define RECORD        (ELEMENT_LIMBS + 4) /* words of the elements' record */
@@ -24,7 +25,8 @@
 /* Tiles of a block are noted in groups, so many at most. */
 #define NOTES 512u
 
-/* A tile's elements to the sum of the thread's lane, but for infinities and NaNs. */
+/* Adds a tile's elements to the sum of the thread's lane, and counts infinities and NaNs. *tiles: how many the thread
+ * has added since it last emptied that sum. */
 INLINED void add_elements(const tile *t, u32 *tiles, SHARED u64 *limbs, SHARED u32 *lane_sums) {
     if (*tiles == 0) atomicAdd(&lane_sums[USED], 1u);
     UNROLL
@@ -41,7 +43,7 @@ INLINED void add_elements(const tile *t, u32 *tiles, SHARED u64 *limbs, SHARED u
     }
 }
 
-/* What a record of the elements' is in limbs that are wide: those outside it are 0, but the top one's carry. */
+/* Adds the block's limbs to the elements' record. Limbs outside it are 0; its top one gets nothing but a carry. */
 INLINED void deliver_elements(const SHARED u64 *limbs, GLOBAL u64 *total) {
     for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK) {
         const u64 w = i < LIMBS ? carried(limbs[i], i > 0 ? limbs[i - 1] : 0, i) : limbs[i];
@@ -50,7 +52,7 @@ INLINED void deliver_elements(const SHARED u64 *limbs, GLOBAL u64 *total) {
     }
 }
 
-/* What all threads' totals are goes to the block's limbs. */
+/* Adds up the totals of all threads, and adds that to the block's limbs. */
 INLINED void finish(u64 *record, i32 exponent, SHARED u64 *limbs, SHARED u64 *warps,
                     SHARED u64 *exchange) {
     merge_block(record, warps, exchange);
@@ -62,7 +64,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u64 square_limbs[LIMB_WORDS];
     __shared__ u32 lane_sums[LANE_SUMS];
-    __shared__ u32 notes[NOTES];
+    __shared__ u32 notes[NOTES];  /* 1: a tile of this group does not fit */
     __shared__ u32 noted[NOTES];  /* the numbers of those groups */
     __shared__ u32 unfit, groups; /* threads whose first tile does not fit; groups noted */
     __shared__ u64 warps[WARPS * WORDS];

@@ -2,8 +2,8 @@
  * fast_sum - the sum of floats with a rounding after each addition, in f64 for f64 and else in f32. It serves
  * problems with `fast` only: its result depends on the grid.
  *
- * A thread keeps WAYS sums side by side, so that one addition need not wait for another. The record is
- * the sum's bits.
+ * A thread adds up a tile in WAYS sums side by side, so that one addition need not wait for another. The record is the
+ * sum's bits.
  */
 #include "widen.h"
 

@@ -1,17 +1,18 @@
 /*
  * group_ends - extremes, and counts, by group, of elements whose ids come in any order (groups.h).
  *
- * A group's state is one word or two, in global memory: word k of all groups lies side by side. Which words, a define says:
+ * A group's state is one word or two, in global memory: word k of all groups lies side by side. A define says which:
  *
- *   FOLD_END    the greatest key (end_keys.h); where INDEXED is defined, with the complement of the element's index below
- *               it, so that the first of equals is the greatest
+ *   FOLD_END    the greatest key (end_keys.h); where INDEXED is defined, with the complement of the element's index
+ *               below it, so that the first of equals is the greatest
  *   FOLD_ENDS   the greatest key, and that of the complements of keys, which is the least
  *   FOLD_COUNT  how many elements are not zero, and how many there are
  *
- * A word of no elements is 0. An end is raised: who finds a lesser word there puts its own, and of random elements few find one;
- * a count is added to.
+ * A word of no elements is 0. A word of an extreme is raised: a thread that finds a lesser one there puts its own in
+ * its place, which of random elements few do. A count is added to.
  *
- * many: each element goes to the words in global memory. few: to words in the block's shared memory, which in the end go there.
+ * many: each element goes to the words in global memory. few: each goes to cells in the block's shared memory, and in
+ * the end these go to the words.
  * lower_groups: from words to values.
  */
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
@@ -65,7 +66,7 @@ OVERLOADED u64 atomicCAS(__local u64 *p, u64 expected, u64 v) {
 #define read_cell(p) atomicCAS(p, (cell)0, (cell)0)
 #endif
 
-/* *p = the greater of itself and v: of a word of a block's, and of one of the work. */
+/* *p becomes the greater of itself and v: a cell in the block's shared memory, and a word of the work. */
 #if defined(__CUDACC__)
 __device__ void raise_cell(SHARED cell *p, cell v) {
     atomicMax(p, v);
@@ -92,7 +93,7 @@ __device__ void raise_word(GLOBAL u64 *p, u64 v) {
 }
 #endif
 
-/* What an element is to a group's word k. */
+/* An element's contribution to word k of its group. */
 PURE cell lift(element e, u64 index, u32 k, key flip) {
 #if defined(FOLD_COUNT)
     if (k == 1) return 1;
@@ -111,8 +112,9 @@ PURE cell lift(element e, u64 index, u32 k, key flip) {
 #endif
 }
 
-/* Adds word w of a tile's elements to a copy of the groups' cells. The cells are all read before one is raised: only where
- * one has to be is there a branch. */
+/* Adds a tile's elements to a copy of the groups' cells for word w; `first` is the number of the thread's first
+ * element. All cells are read before any is raised, so that there is one branch, taken only where some cell has to be
+ * raised. */
 INLINED void join_cells(SHARED cell *own, const tile *t, const groups_plan *p, u64 first, u32 w) {
     cell v[TILE];
     u32 place[TILE];
@@ -196,7 +198,7 @@ KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
     }
 }
 
-/* A value's bits; where it does not exist, *absent is not 0. */
+/* The bits of a group's value; where it does not exist, *absent becomes 1. `state` is the group's word 0. */
 PURE u64 value_of(const GLOBAL u64 *state, const groups_plan *p, u32 op, u32 *absent) {
 #if defined(FOLD_COUNT)
     const u64 others = state[0], n = state[p->count];

@@ -1,31 +1,33 @@
 /*
  * groups - exact sums by group, of elements whose ids come in any order (groups.h).
  *
- * Record. Each group has words in global memory, to which plain 64-bit additions add whatever there is, in any order: a
- * term is an integer of so many bits at a position, and word k holds what stands from position k * APART on. A term
- * goes to one word where APART is less than its length, else digit by digit to several. So every finite element has
- * its place. Behind these words stand what is special about the group's elements and, for means, how many they are. Word k
- * of all groups lies side by side.
+ * Record. Each group has words in global memory, to which plain 64-bit additions add all terms, in any order: a term is
+ * an integer of LENGTH bits, or of an element's, at a position, and word k holds what stands from position k * APART
+ * on. Where APART is 32 (types of 64 bits) a term goes digit by digit to three words; else it goes to one word as a
+ * whole. So every finite element has its place. Behind these words stand what is special about the group's elements
+ * and, for means, how many they are. Word k of all groups lies side by side.
  *
- * many: each element goes there.
+ * many: each element goes to its group's record.
  *
- * few: a block adds in shared memory what fits its window: DIGITS digits of 16 bits, of which the highest begins at the
- * greatest position among the elements that it sees first. A cell of 32 bits holds a digit of a group; there are several
- * copies where there is room, so that lanes meet less often. Cells are signed. After CARRY elements a copy hands on
- * carries: before that, no digit has had more than CARRY additions of less than 2^16, on top of 2^16 or, of the highest, of HANDED:
- * less than 2^31. What the highest digit then has above HANDED goes to the record, where everything goes in the end. What does not fit
- * goes there directly.
+ * few: a block adds in shared memory what fits its window: DIGITS digits of 16 bits, whose end lies just above the
+ * greatest number in the block's first tile. A cell of 32 bits holds a digit of a group; there are several copies where
+ * there is room, so that lanes meet less often. Cells are signed. After CARRY elements a copy hands on carries: before
+ * that, no digit has had more than CARRY additions of less than 2^16, on top of 2^16 or, of the highest, of HANDED:
+ * less than 2^31. A highest digit that has reached HANDED goes to the record then, and everything does in the end. What
+ * does not fit the window goes to the record directly.
  *
- * fewer: where there is room for more digits a float has PIECES of them, from the one on in which its lowest bit lies. All floats of up
- * to 32 bits fit 18 digits, so that their spread is all one.
+ * fewer: where there is room for more digits a float has PIECES of them, from the one on in which its lowest bit lies.
+ * All floats of up to 32 bits fit 18 digits, however far apart their exponents are.
  *
- * slices: the groups are shared out over a few blocks, each of which looks at all elements and adds those of its own groups.
+ * slices: the groups are shared out over a few blocks, each of which looks at all elements and adds those of its own
+ * groups.
  *
- * lower_groups: from records to values. What needs more than two doubles is rounded right all the same; an integer that does
- * not fit is noted.
+ * lower_groups: from records to values. What needs more than two doubles is rounded right all the same; an integer that
+ * does not fit is noted.
  *
- * zeros: a sum of 0 with a -0 among its terms is -0 if all terms are. lower_groups writes that, and marks the group; zeros
- * looks whether there is another term, and makes the value +0. Where no group is marked it does nothing.
+ * zeros: a sum of 0 with a -0 among its terms is -0 if all terms are. lower_groups writes -0 for a sum of 0 with a -0
+ * among its terms, and marks the group; zeros looks whether a marked group has another term, and makes the value +0.
+ * Where no group is marked it does nothing.
  */
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
 #include "tuning.h"
@@ -52,7 +54,7 @@
 #include "ids.h"
 
 #define CARRY  32000u
-#define HANDED (1 << 24) /* what the highest digit has above this goes to the record */
+#define HANDED (1 << 24) /* a highest digit of this magnitude or more goes to the record */
 
 #if defined(TYPE_F64)
 #define APART         32u
@@ -76,7 +78,8 @@
 #endif
 #define RECORD GROUPS_RECORD(IS_FLOAT, 8 * sizeof(element))
 #define DIGITS GROUPS_DIGITS(IS_FLOAT, 8 * sizeof(element))
-/* Positions of a window of so many digits below its greatest number's; 63 bits do where no integer is longer. */
+/* How far below the position of its greatest numbers a window of so many digits begins. Of f64 in 4 digits one less: a
+ * number and its sign then fit 64 bits. */
 #define BELOW(digits) (16 * (digits)-LENGTH - (DIGITS == 4 && (digits) == DIGITS))
 #define PIECES        (DIGITS + (DIGITS == 4)) /* digits of a number in a longer window */
 #define SPECIAL       RECORD                   /* the word with PAIR_...s, */
@@ -85,7 +88,8 @@
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
-/* magnitude * 2^position, in units of the least there is; or, where `special`, none. */
+/* An element as magnitude * 2^position, in units of the least there is; where `special` is not 0 there is nothing to
+ * add. */
 typedef struct term {
     u64 magnitude;
     u32 position, negative, special;
@@ -124,7 +128,8 @@ PURE term term_of(element e) {
 
 /* ---- Records ------------------------------------------------------------------------------------------ */
 
-/* Adds magnitude * 2^position, or takes it away. A magnitude has 40 bits, or 64 where APART is 32 or more. */
+/* Adds magnitude * 2^position to a group's record, or takes it away where `negative`. A magnitude has at most 40 bits,
+ * or 64 where APART is 32 or more. */
 __device__ void add_record(GLOBAL u64 *work, const groups_plan *p, u32 group, u64 magnitude,
                            u32 position, u32 negative) {
     GLOBAL u64 *record = work + p->records + group;
@@ -142,7 +147,7 @@ __device__ void add_record(GLOBAL u64 *work, const groups_plan *p, u32 group, u6
 #endif
 }
 
-/* Notes what is special about an element, unless that is known. */
+/* Notes in a group's record what is special about an element, unless that is known. */
 __device__ void note_special(GLOBAL u64 *work, const groups_plan *p, u32 group, u32 special) {
     GLOBAL u64 *known = work + p->records + SPECIAL * p->count + group;
     if (!(read_word(known) & special)) atomicOr(known, (u64)special);
@@ -150,7 +155,7 @@ __device__ void note_special(GLOBAL u64 *work, const groups_plan *p, u32 group, 
 
 /* ---- Kernels ------------------------------------------------------------------------------------------ */
 
-/* Adds an element to its group's record; and counts it, unless somebody else does. */
+/* Adds an element to its group's record, and counts it there where `counted`. */
 __device__ void add_element(GLOBAL u64 *work, const groups_plan *p, u32 group, element e,
                             u32 counted) {
     const term t = term_of(e);
@@ -174,9 +179,10 @@ KERNEL many(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask
     }
 }
 
-/* The part of a block: groups [first, first + count), with so many copies of so many digits each, and where these lie. Copy c of
- * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane: where there are three, or more
- * than DIGITS, side by side, an odd number apart; others in planes of their own. Behind them stand counts. */
+/* A block's cells: those of groups [first, first + count), each with `copies` copies of `digits` digits. Copy c of
+ * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane. Where there are three
+ * digits, or more than DIGITS, those of a copy stand side by side, and copies an odd number of cells apart; else each
+ * digit has a plane of its own. Behind them all stand counts. */
 typedef struct cells {
     u32 first, count, copies, digits, step, plane;
     u32 window, below; /* the position where the lowest digit begins; and BELOW() */
@@ -204,7 +210,7 @@ PURE u32 counts_of(const cells *c) {
     return c->count * c->copies * (c->step > 1 ? c->step : c->digits);
 }
 
-/* Digit d of an integer: from 0 up to 2^16 - 1, and the highest as its sign is. */
+/* Digit d of an integer: from 0 up to 2^16 - 1; of a signed one the highest digit has the sign. */
 PURE u32 digit_of(u64 value, u32 d) {
 #if defined(TYPE_U64) || defined(TYPE_U32)
     return (u32)(value >> 16 * d) & 0xffffu;
@@ -213,8 +219,9 @@ PURE u32 digit_of(u64 value, u32 d) {
 #endif
 }
 
-/* Adds an element, if it is `wanted`, to a copy of a group's cells. Returns not 0 where it does not fit the window: -0, a subnormal
- * number, an infinity and a NaN never do, and +0 always does. `longer`: the window has more than DIGITS digits. */
+/* Adds an element, if it is `wanted`, to a copy of a group's cells. Returns not 0 where it does not fit the window: -0,
+ * a subnormal number, an infinity and a NaN never do, and +0 always does. `longer`: the window has more than DIGITS
+ * digits. */
 INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted, u32 longer) {
 #if IS_FLOAT
 #if defined(TYPE_F64)
@@ -239,7 +246,8 @@ INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted, u32
                                             : digit_of(low, d));
     } else {
         const u64 own = value << (shift & 31);
-        /* Of most elements the lowest digit is 0. Others are seldom, and a test costs more than an addition of nothing. */
+        /* The lowest digit is 0 for most elements, the others seldom are: for these a test costs more than an addition
+         * of 0. */
         if (digit_of(own, 0)) atomicAdd(at, digit_of(own, 0));
         UNROLL
         for (u32 d = 1; d < DIGITS; d++)
@@ -256,7 +264,7 @@ INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted, u32
 #endif
 }
 
-/* Whether an element does not fit. */
+/* Whether an element does not fit the window: what add_cells() returns. */
 PURE u32 is_outside(element e, const cells *c) {
 #if defined(TYPE_F64)
     return ((u32)(double_bits(e) >> 52) & 2047u) - 1 - c->window > c->below && double_bits(e) != 0;
@@ -268,7 +276,8 @@ PURE u32 is_outside(element e, const cells *c) {
 #endif
 }
 
-/* Each copy of a group's cells hands on its carries. */
+/* Each copy of a group's cells hands on its carries from digit to digit, and a highest digit that has reached HANDED to
+ * the record. By all threads of the block, between barriers. */
 __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_plan *p,
                             const cells *c) {
     for (u32 i = threadIdx.x; i < c->count * c->copies; i += BLOCK) {
@@ -290,7 +299,7 @@ __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_pla
     }
 }
 
-/* All that the cells hold goes to the records. */
+/* Adds all that the cells hold to the records; by all threads of the block, after a barrier. */
 __device__ void deliver_cells(const SHARED u32 *cell, GLOBAL u64 *work, const groups_plan *p,
                               const cells *c) {
     for (u32 i = threadIdx.x; i < (c->digits + p->counted) * c->count; i += BLOCK) {
@@ -309,8 +318,9 @@ __device__ void deliver_cells(const SHARED u32 *cell, GLOBAL u64 *work, const gr
     }
 }
 
-/* Where the block's window begins: so that the greatest number of its first tile is just below its end, or, of a longer window, a
- * quarter of that below it. */
+/* Returns the position at which the block's window begins: the greatest number of the block's first tile lies just
+ * below the window's end, or, in a longer window, further down by a quarter of c->below. All threads of the block call
+ * this; the cells are lost. */
 __device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
 #if defined(FLOATING)
     u32 most = 0;
@@ -339,8 +349,8 @@ __device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
 #endif
 }
 
-/* Adds what does not fit of the thread's tile from element `first` on to the records. It is read again, one by one, as the loop that
- * calls this is to keep its registers. */
+/* Adds what does not fit of the thread's tile from element `first` on to the records. It is read again, one by one, as
+ * the loop that calls this is to keep its registers. */
 INLINED void add_outside(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                          GLOBAL u64 *work, const groups_plan *p, const cells *c, u64 first) {
     UNROLL_NOT
@@ -386,7 +396,8 @@ INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
     }
 }
 
-/* The block's slice and share: every so manieth block has the same slice; `sliced`: there are others. */
+/* Folds the block's slice of the groups in its share of the tiles: blocks whose numbers are equal modulo p->slices have
+ * the same slice. `sliced`: there are several slices. */
 INLINED void fold_share(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                         GLOBAL u64 *work, const groups_plan *p, SHARED u32 *cell, u32 longer,
                         u32 sliced) {
@@ -439,8 +450,8 @@ PURE double scaled(u64 x, i32 k) {
            double_from((u64)(k - first + 1023) << 52);
 }
 
-/* The magnitude of a record's sum, as digits of 32 bits. Returns whether it is negative; *top is the highest that is not 0,
- * or -1. */
+/* The magnitude of a record's sum, as digits of 32 bits. Returns whether it is negative; *top is the highest that is
+ * not 0, or -1. */
 __device__ u32 load_digits(const GLOBAL u64 *record, u64 count, u32 *digit, i32 *top) {
     i64 carry = 0;
     for (u32 i = 0; i < RECORD * APART / 32; i++) {
@@ -471,7 +482,8 @@ __device__ u32 load_digits(const GLOBAL u64 *record, u64 count, u32 *digit, i32 
     return negative;
 }
 
-/* These digits as two doubles, of which the second is rounded to odd, and the return value then not 0. */
+/* These digits as two doubles. Returns not 0 where there is something below the second one, which is then rounded to
+ * odd. */
 PURE u32 digits_pair(const u32 *digit, i32 top, u32 negative, pair *out) {
     out->s = out->e = 0;
     if (top < 0) return 0;
@@ -494,8 +506,8 @@ PURE u32 digits_pair(const u32 *digit, i32 top, u32 negative, pair *out) {
     return rest;
 }
 
-/* The bits of the digits' quotient by n < 2^31. Below the digits there are QUOTIENT_WORDS more of the quotient, which then has
- * 65 bits at least; of the remainder only matters whether there is one. */
+/* The bits of the digits' quotient by n < 2^31, rounded once. Below the digits there are QUOTIENT_WORDS more of the
+ * quotient, which then has 65 bits at least; of the remainder only matters whether there is one. */
 #define QUOTIENT_WORDS 3
 PURE u64 digits_mean(const u32 *digit, i32 top, u32 negative, u64 n, u32 to) {
     u32 quotient[NUMBER_WORDS + QUOTIENT_WORDS];
@@ -561,7 +573,7 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
     }
 }
 
-/* See above. Who first finds a term that is not -0 writes the values. */
+/* The thread that first finds a term other than -0 in a marked group makes its values +0: see the head of this file. */
 KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
              GLOBAL u8 *out, const groups_plan plan) {
     if (read_word(&work[plan.left]) == 0 || read_word(&work[PARTS_BAD]) != ~(u64)0) return;

@@ -1,9 +1,9 @@
 /*
  * integer_moments - the exact sums of integers and of their squares, in one reading of memory.
  *
- * The record is that of the sum, and behind it that of the squares, each as integer_sum.cu leaves it: three words, and four
- * or, of 64 bits, six. Bounds are those told there. No value is ever asked for: what needs both sums is worked out from
- * records.
+ * The record is that of the sum, and behind it that of the squares, each as integer_sum.cu leaves it: three words, and
+ * four or, of 64 bits, six. The bounds are those of integer_sum.cu. No value is ever asked for: what needs both sums is
+ * worked out from records.
  */
 #include "tuning.h"
 

@@ -2,14 +2,14 @@
  * integer_sum - the exact sum of integers; or, where it is defined, with LIFT_MAGNITUDE of their magnitudes, with
  * LIFT_SQUARE of their squares, with LIFT_PRODUCT of the products of elements of two arrays.
  *
- * The record is a number, w0 + 2^32 w1 + 2^64 w2 ..., of signed words; all but the last lie in [0, 2^32) once
- * records have met. Three words hold 2^64 terms below 2^64, four hold as many below 2^64 in magnitude with all words
- * of 32 bits, six hold as many below 2^128. The terms of a tile of elements narrower than 32 bits are added up
- * first, in 32 bits where their sum is below 2^31. A term below 2^64 goes to w0 and w1 by its halves, one below
- * 2^128 to w0 ... w3 by its quarters, of which the highest has the sign.
+ * The record is a number, w0 + 2^32 w1 + 2^64 w2 ..., of signed words; all but the last lie in [0, 2^32) once records
+ * have met. Three words hold 2^64 terms below 2^64, four hold as many below 2^64 in magnitude with all words of 32
+ * bits, six hold as many below 2^128. Where a tile's terms have 32 bits or fewer they are added up first, in 32 bits
+ * where their sum is below 2^31, and their sum goes to w0. Any other term below 2^64 goes to w0 and w1 by its halves,
+ * one below 2^128 to w0 ... w3 by its quarters, of which the highest has the sign.
  *
- * Bounds: a tile has at most 2^8 elements, a thread is given fewer than 2^28, and each adds less than 2^32 to a word
- * (a tile of narrow elements less than 2^40): less than 2^60 in all.
+ * Bounds: a tile has at most 2^8 elements, a thread is given fewer than 2^28, and each adds less than 2^32 to a word (a
+ * tile whose terms are added up first less than 2^40): less than 2^60 in all.
  */
 #include "tuning.h"
 
@@ -43,7 +43,7 @@
 #define PAD_BESIDE 0
 #endif
 
-/* Makes all words but the last one lie in [0, 2^32): carries are floors. */
+/* Adds b to a, and makes all words but the last one lie in [0, 2^32): carries are floors. */
 PURE void merge(u64 *a, const u64 *b) {
     UNROLL
     for (u32 k = 0; k < WORDS; k++)
@@ -57,7 +57,7 @@ PURE void merge(u64 *a, const u64 *b) {
 
 #if WARP_AT_ONCE
 #define MERGES_AT_ONCE 1
-/* A block's words stay below 2^60: they add up as they are. */
+/* The words of all of a block's threads add up to less than 2^60 in magnitude: they can be added as they are. */
 PURE void merge_at_once(u64 *record) {
     const u64 nothing[WORDS] = {0};
     UNROLL
@@ -130,7 +130,7 @@ PURE void add_term(element x, element y, u64 *record) {
 
 #endif
 
-/* Terms of narrow elements add up to less than 2^(8 + 16), squares and products of bytes too. */
+/* A tile's terms of 8 or 16 bits, and its squares and products of bytes, add up to less than 2^(8 + 16). */
 #if BITS < 32 && (BITS == 8 || WORDS == 3)
 #if defined(SIGNED_TYPE)
 typedef i32 tile_sum;

@@ -1,7 +1,7 @@
 /*
  * lower - from the records of a problem's parts to its values (lower.h): a block a value. Its threads settle the sums
- * (settle.h); the first one lowers. Of one value the block then clears the words of `work` where the records were:
- * [first, first + clear).
+ * (settle.h); the first one lowers. Where there is one value, its block then clears the words of `work` in which the
+ * records were: [first, first + clear).
  */
 #define RECORD_SPACE GLOBAL
 #define SETTLED
@@ -11,7 +11,7 @@
 
 BEGINS_EARLY
 
-/* Digits of all sums, as of records. */
+/* Digits of all sums of a state, as many as records have limbs. */
 #define SETTLED_DIGITS (2 * FLOAT_LIMBS + 2 * WIDE_FLOAT_LIMBS)
 
 KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOBAL u64 *results) {

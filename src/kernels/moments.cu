@@ -1,9 +1,10 @@
 /*
  * moments - the exact sums of f16, bf16 or f32, and of their squares, in one reading of memory.
  *
- * A thread has one window, for the squares, which decides on that of the elements (chains.h); all threads of a block begin
- * with the same one. A tile that does not fit gets a larger window, or goes to the sums of the thread's lane, both of
- * which, and superaccumulators, there are for either (adding.h). Elements are terms of the same type as squares, doubles.
+ * A thread has one window, for the squares, from which that of the elements follows (chains.h); all threads of a block
+ * begin with the same one. A tile that does not fit gets a larger window, or goes to the sums of the thread's lane: of
+ * these, and of superaccumulators (adding.h), there are two each, for elements and for squares. Elements and squares
+ * are terms of one type, doubles.
  *
  * The launch's words: [0] is not used; then the record of the elements' sum as sum.cu leaves it, and behind it that of
  * the squares. No value is ever asked for: what needs both sums is worked out from records.
@@ -22,7 +23,7 @@ typedef struct moment {
 } moment;
 
 typedef struct both {
-    window window; /* as an adder's */
+    window window; /* of the squares; all three as an adder's */
     u32 unfit, next;
     moment elements, squares;
 } both;
@@ -36,13 +37,14 @@ INLINED void begin(moment *m, u32 squares) {
         m->record[k] = 0;
 }
 
-/* The totals go to the superaccumulators. */
+/* Adds the totals of both sums to their superaccumulators; `exponent` is that of the squares' window. */
 INLINED void flush_both(both *m, i32 exponent, SHARED u64 *limbs, SHARED u64 *square_limbs) {
     flush(m->elements.record, elements_exponent(exponent), limbs);
     flush(m->squares.record, exponent, square_limbs);
 }
 
-/* As add_again(), for a tile that did not fit the window, or was not tried. */
+/* Adds a tile that did not fit the window, or was not tried, as add_again() does: with a larger window, or to the
+ * lane's sums. */
 INLINED void add_both_again(const input *given, u32 number, both *m, SHARED u64 *limbs,
                             SHARED u64 *square_limbs, SHARED u32 *lane_sums,
                             SHARED u32 *square_lane_sums) {
@@ -70,6 +72,7 @@ INLINED void add_both_again(const input *given, u32 number, both *m, SHARED u64 
     add_unfitting(&t, &m->elements.a, m->elements.record, limbs, lane_sums);
 }
 
+/* Adds a tile to both sums; `number` as add_tile() takes it. */
 INLINED void add_both(const input *t, u32 number, both *m, SHARED u64 *limbs,
                       SHARED u64 *square_limbs, SHARED u32 *lane_sums,
                       SHARED u32 *square_lane_sums) {
@@ -80,7 +83,7 @@ INLINED void add_both(const input *t, u32 number, both *m, SHARED u64 *limbs,
         add_both_again(t, number, m, limbs, square_limbs, lane_sums, square_lane_sums);
 }
 
-/* What the block's threads have goes to its limbs. */
+/* Adds what the block's threads and lanes have of a sum to its limbs. */
 INLINED void finish(moment *m, i32 exponent, SHARED u64 *limbs, SHARED u32 *lane_sums,
                     SHARED u64 *warps, SHARED u64 *exchange) {
     merge_block(m->record, warps, exchange);

@@ -9,14 +9,14 @@
  * Elements of 8 or 16 bits are compared as they come, several to a word (streams.h), and only a tile's extremes become
  * keys.
  *
- * An index is kept complemented, too, so that the lower of two is the greater word, and 0 is none. Within a tile
- * only keys are compared; the tile is searched for the index where it has an extreme. A tile with a NaN
- * gives that one's index and no extremes, since none of them matters any more.
+ * An index is kept complemented, too, so that the lower of two is the greater word, and 0 is none. Within a tile only
+ * keys are compared; the tile is searched for the index where it has a new extreme. A tile with a NaN gives the NaN's
+ * index and no extremes, since extremes do not matter any more.
  *
- * A tile of 8 or 16 bits has many elements, and a thread only some tens of tiles: nearly each brings some lane of a warp
- * a new extreme, for which the others would wait. There the index kept is that of the tile's start; at the end
- * the tiles with extremes are loaded again, and searched: where a warp's threads know each other's at once only the first one of
- * those with the warp's extreme.
+ * A tile of 8 or 16 bits has many elements, and a thread only some tens of tiles: nearly each brings some lane of a
+ * warp a new extreme, for which the others would wait. There the index kept is that of the tile's start; at the end the
+ * tiles with extremes are loaded again, and searched; where a warp can merge its lanes' records at once (AT_ONCE), only
+ * the first of the tiles that have the warp's extreme.
  */
 #include "tuning.h"
 
@@ -93,7 +93,8 @@ PURE void find_extremes(const tile *t, key *most, key *least) {
 #define AT_ONCE (WARP_AT_ONCE && (KEY_NARROW || INDEXED_WORDS == 0))
 
 #if AT_ONCE
-/* The greatest of a warp's words of 64 bits: by their high halves, and then by the low ones of those that have the highest. */
+/* The greatest of a warp's words of 64 bits: by their high halves, and then by the low ones of those that have the
+ * highest. */
 PURE u64 warp_most_long(u64 w) {
     const u32 high = warp_most((u32)(w >> 32));
     const u32 low = warp_most((u32)(w >> 32) == high ? (u32)w : 0);
@@ -114,7 +115,7 @@ PURE u32 is_beyond(key most, key least) {
 
 #if defined(INDEXED)
 
-/* The better of two extremes, each with its index. */
+/* Makes a's extreme b's, with its index, where that is better: greater, or the same at a lower index. */
 PURE void merge_extreme(u64 *a, const u64 *b, u32 extreme, u32 at) {
     if (b[extreme] > a[extreme] || (b[extreme] == a[extreme] && b[at] > a[at])) {
         a[extreme] = b[extreme];
@@ -138,8 +139,8 @@ PURE void add_at(element e, u64 *record, u64 index) {
 
 #define SEARCHES_LATER (KEY_NARROW && BLOCK > 1)
 
-/* The number of the tile's first element of which something is so, which it has. Where tiles are searched at the end, all
- * of a warp's threads may have to: without branches. */
+/* Returns the number of the tile's first element of which `is_so` holds; there is one. Where tiles are searched at the
+ * end, all threads of a warp may do that at once: they do it without branches. */
 #if SEARCHES_LATER
 #define FIRST_WHERE(is_so)                                                                         \
     u32 at = 0;                                                                                    \
@@ -164,14 +165,16 @@ PURE u32 find_nan(const tile *t) {
     FIRST_WHERE(is_beyond(key_of(t->e[i]), key_of(t->e[i])));
 }
 
-/* What is kept of an element of a tile that begins at `start`: its index, or, where that is searched for later, the start. */
+/* What is kept of an element of a tile that begins at `start`: its index, or, where that is searched for later, the
+ * start. */
 #if SEARCHES_LATER
 #define KEPT(start, found) (~(start))
 #else
 #define KEPT(start, found) (~((start) + INDEX_IN_TILE(found)))
 #endif
 
-/* A thread's tiles come in the order of their indices, so an equal key of a later tile changes nothing. */
+/* Adds a tile that begins at the index `start`. A thread's tiles come in the order of their indices, so an equal key of
+ * a later tile changes nothing. */
 __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
     key most, least;
     find_extremes(t, &most, &least);
@@ -192,7 +195,7 @@ __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
 
 #if SEARCHES_LATER
 #define SEARCHES_KEPT 1
-/* Loads the tile whose start is kept, where one is; x[0] has the index `first`. */
+/* Loads the thread's part of the tile whose start is kept, where one is, else zeros; x[0] has the index `first`. */
 INLINED void load_kept(tile *t, const GLOBAL element *x, u64 first, u64 kept) {
     UNROLL
     for (u32 i = 0; i < TILE_WORDS; i++)
@@ -206,7 +209,7 @@ PURE u64 kept_index(u64 kept, u32 number) {
 }
 
 #if AT_ONCE
-/* Forgets an extreme unless it is the warp's, and in the first tile that has it. Extremes are of 16 bits. */
+/* A lane forgets its extreme unless that is the warp's, and in the first tile that has it. Extremes are of 16 bits. */
 INLINED void keep_first(u64 *record, u32 extreme, u32 at) {
     const u32 best = warp_most((u32)record[extreme]);
     const u64 first = warp_most_long(record[extreme] == best ? record[at] : 0);
@@ -214,7 +217,8 @@ INLINED void keep_first(u64 *record, u32 extreme, u32 at) {
 }
 #endif
 
-/* Where a value is asked for, the other extreme's index is not looked for. */
+/* Turns kept starts of tiles into kept indices, before loose elements are added (fold.h). Where a value is asked for,
+ * the other extreme's index is not looked for. */
 __device__ void find_kept(const GLOBAL element *x, u64 first, u32 request, u64 *record) {
     if (request && !(request & REQUEST_LEAST)) record[AT_LEAST] = 0;
     if (request & REQUEST_LEAST) record[AT_GREATEST] = 0;

@@ -3,22 +3,25 @@
  * every type.
  *
  * fold: each block takes pieces of equal work, however rows lie in it. A row that ends where it began is lowered at
- * once; of a row that is cut, each piece leaves its record on an edge, and `join` adds these up and lowers the row.
- * So neither a giant row nor a million empty ones hold anybody up, and nothing depends on who came first.
+ * once; of a row that is cut, each piece leaves its record on an edge, and `join` merges these and lowers the row. So
+ * neither a giant row nor a million empty ones hold up the other blocks, and nothing depends on which block came first.
  *
- * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum in two doubles that loses
- * nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread cannot do so - a long row,
- * a sum that needs more, an infinity, a value that does not exist - it leaves to the kernels below.
+ * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum
+ * in two doubles that loses nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread
+ * cannot do so - a long row, a sum that needs more, an infinity, a value that does not exist - it leaves to `fold` and
+ * `join`.
  *
- * few: of few elements a block folds a row, tries to lower two doubles, and only where these are not all has a superaccumulator.
+ * few: where all elements are few, a block folds a row and tries to lower its sums in two doubles; only where these are
+ * not the whole sums it adds them to superaccumulators, and lowers those.
  *
- * A block folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose nothing:
- * what the second one cannot hold goes, exactly, to the block's superaccumulator in shared memory (limbs.h).
+ * A block of `fold` folds one row at a time. Each thread keeps a sum of floats in two doubles, whose additions lose
+ * nothing: what the second one cannot hold goes, exactly, to the block's superaccumulator in shared memory (limbs.h).
  *
  * The type and the parts are read from the plan, so that this is one program for all problems.
  *
- * order: sort puts the elements' numbers into the order of their groups, four bits of the id at a time, each block
- * its own stretch, and leaves out what is not there. Within a group they stay as they stood.
+ * order: count, scan and scatter put the elements' numbers into the order of their groups, four bits of the id at a
+ * time, each block its own stretch of them, and leave out elements that are masked or of no group. Within a group
+ * numbers rise. `starts` finds where rows then begin.
  */
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
 #define OP_OR
@@ -71,7 +74,7 @@ PURE void multiply(u64 *known, u64 magnitude) {
         known[W_MAGNITUDE] = (mine * magnitude) ^ 1;
 }
 
-/* An extreme and its index, both so that the greater word wins. */
+/* Makes of *a and *at_a the better of two extremes, and its index: of both the greater word wins. */
 PURE void merge_extreme(u64 *a, u64 *at_a, u64 b, u64 at_b) {
     if (b > *a || (b == *a && at_b > *at_a)) {
         *a = b;
@@ -95,12 +98,12 @@ PURE void merge(u64 *a, const u64 *b) {
 
 /* ---- Where elements lie -------------------------------------------------------------------------- */
 
-/* An element's index in x, in y and in the mask. */
+/* Where an element lies: its index in x, in y and in the mask. */
 typedef struct spot {
     i64 x, y, mask;
 } spot;
 
-/* The first element of an array's row. */
+/* Where the first element of an array's row lies. */
 PURE spot row_spot(const parts_plan *p, u64 row) {
     spot at = {p->x, p->y, p->mask};
     for (u32 d = p->keeps; d-- > 0;) {
@@ -113,7 +116,7 @@ PURE spot row_spot(const parts_plan *p, u64 row) {
     return at;
 }
 
-/* The k-th of the row that begins at `at`. */
+/* Where the k-th element lies of the row that begins at `at`. */
 PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
     for (u32 d = p->reduces; d-- > 0;) {
         const i64 i = (i64)(d > 0 ? k % p->reduced[d].length : k);
@@ -125,7 +128,7 @@ PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
     return at;
 }
 
-/* The element of a number. */
+/* Where the element with number `nth` lies. */
 PURE spot numbered_spot(const parts_plan *p, u64 nth) {
     const spot plain = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
     if (p->cut != PARTS_AXES) return plain;
@@ -186,7 +189,7 @@ __device__ void add_exact(double x, i32 lowest, SHARED u64 *limbs) {
     add_limbs(limbs, m, exponent - lowest + LIMB_LOWEST);
 }
 
-/* A product of two finite doubles, as an integer of 106 bits. */
+/* Adds the product of two finite doubles to the superaccumulator, as an integer of 106 bits. */
 __device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *limbs) {
     i32 ex, ey;
     const i64 mx = split(x, &ex), my = split(y, &ey);
@@ -198,7 +201,8 @@ __device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *li
     add_limbs(limbs, sign * (i64)(high << 11 | low >> 53), e + 53);
 }
 
-/* Adds a finite double, without any error. */
+/* Adds a finite double to the thread's sum, and what two doubles cannot hold of that, or a huge one, to the
+ * superaccumulator. */
 INLINED void add_double(double x, cell *c, sum *s, i32 lowest, SHARED u64 *limbs) {
     if (exponent_field(x) >= HUGE_FIELD) {
         c->beyond = 1;
@@ -234,7 +238,8 @@ INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *
     }
 }
 
-/* The product of two f64: itself and what it leaves, if that is a double (lift.h). */
+/* Adds the product of two elements: the nearest double and what that leaves, where both are doubles (lift.h), else all
+ * of it to the superaccumulator. */
 INLINED void add_wide(double x, double y, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
     const double product = x * y;
     const i32 field = exponent_field(product);
@@ -258,7 +263,7 @@ PURE void add_digits(sum *to, u64 low, u64 high) {
     to->digit[3] += high >> 32;
 }
 
-/* A number of 64 bits, or of 64 and a sign. */
+/* Adds a number of 64 bits, the highest of them a sign where it may be negative (`is_negative`). */
 PURE void add_integer(sum *to, u64 w, u32 is_negative) {
     to->digit[0] += w & 0xffffffffu;
     to->digit[1] += is_negative ? (u64)((i64)w >> 32) : w >> 32;
@@ -317,7 +322,7 @@ PURE void add_whole(u64 bits, u64 beside, const parts_plan *p, cell *c) {
     }
 }
 
-/* What goes by an element's bits. */
+/* Adds an element to all that goes by its bits: counts, bits and extremes. */
 PURE void add_bits(u64 bits, u64 index, const parts_plan *p, cell *c) {
     const u32 type = p->lower.type, width = width_of(type);
     const u64 all = all_bits(width), rest = is_float(type) ? all >> 1 : all;
@@ -346,7 +351,7 @@ PURE void clear_cell(cell *c) {
     }
 }
 
-/* A thread's sums go to the block's. */
+/* Adds a thread's sums to the block's, in `rec`; they become 0. */
 INLINED void flush_sums(const parts_plan *p, cell *c, SHARED u64 *rec) {
     for (u32 k = 0; k < SUMS; k++) {
         if (!HAS(p, k)) continue;
@@ -372,7 +377,8 @@ INLINED void flush_sums(const parts_plan *p, cell *c, SHARED u64 *rec) {
 /* Elements that a thread adds before it flushes its sums. */
 #define FLUSH ((u64)1 << 20)
 
-/* Adds elements [from, to) of a row that begins with element number `start`, at `first`: no more than FLUSH a thread. */
+/* Adds elements [from, to) of a row to the threads' cells, no more than FLUSH a thread. The row's first element has the
+ * number `start` and lies at `first`. */
 INLINED void add_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
                        const GLOBAL u64 *work, const parts_plan *p, u64 start, spot first, u64 from,
                        u64 to, cell *c, SHARED u64 *rec) {
@@ -393,7 +399,7 @@ INLINED void add_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *
     }
 }
 
-/* Adds elements [from, to) of a row, all of them to the block's sums. */
+/* Adds elements [from, to) of a row; all sums then are in the block's, and all else in the threads' cells. */
 __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask,
                            const GLOBAL u8 *offsets, const GLOBAL u64 *work, const parts_plan *p,
                            u64 row, u64 from, u64 to, cell *c, SHARED u64 *rec) {
@@ -409,7 +415,7 @@ __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
 
 /* ---- From a record to values ---------------------------------------------------------------------- */
 
-/* Where a row's results go. */
+/* Where a row's results go: their index in each value's results. */
 PURE i64 row_place(const parts_plan *p, u64 row) {
     i64 at = p->out_first;
     if (p->cut != PARTS_AXES) return at + (i64)row;
@@ -431,7 +437,7 @@ __device__ void put_value(GLOBAL u8 *out, const parts_plan *p, u32 v, i64 place,
         store_bits(out, width_of(to), place, bits);
 }
 
-/* One thread's: writes all values of a row whose record is rec and known[]. */
+/* Writes all values of a row whose record is rec and known[], by one thread. */
 __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                           const parts_plan *p, u64 row, const u64 *known, SHARED u64 *rec,
                           room *r) {
@@ -480,7 +486,7 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
     }
 }
 
-/* ---- Short rows, a thread or a warp each -------------------------------------------------------------------------- */
+/* ---- Short rows, a thread or a warp each ------------------------------------------------------------ */
 
 /* What a thread knows of a row. */
 typedef struct brief {
@@ -490,7 +496,8 @@ typedef struct brief {
     u32 mixed;        /* some term is not -0 */
 } brief;
 
-/* Adds a double; `lost` where the two cannot hold it. An infinity or a NaN makes a NaN of the error, which is not 0. */
+/* Adds a double; `lost` is set where the two doubles cannot hold the sum. An infinity or a NaN makes a NaN of the
+ * error, which is not 0. */
 INLINED void add_brief(double x, brief *b) {
     double e, f;
     b->high = two_sum(b->high, x, &e);
@@ -521,7 +528,7 @@ __device__ void add_floats(const GLOBAL u8 *x, u32 type, i64 at, i64 step, u64 n
         ADD_ALL(u16, (double)float_from(half_bits_widened((u32)v_)));
 }
 
-/* One element, whatever it is added to. */
+/* Adds one element to all that `quick` keeps of a row. */
 INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c) {
     const u32 type = p->lower.type;
     if (HAS(p, PLAN_SUM) && is_float(type)) {
@@ -537,7 +544,7 @@ INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c
     add_bits(bits, index, p, c);
 }
 
-/* The sum's bits, or the mean's; *lost where they cannot be had so. */
+/* Returns the sum's bits, or the mean's; *lost is set where two doubles do not give them. */
 PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
     if (n == 0) *lost |= mean;
     if (n == 0) return 0;
@@ -545,7 +552,7 @@ PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
                          lost);
 }
 
-/* A value's bits. */
+/* Returns a value's bits; *lost is set where they cannot be had, or the value does not exist. */
 PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 op, u32 to,
                      u32 *lost) {
     const u32 type = p->lower.type, width = width_of(type), kind = kind_of(type);
@@ -583,7 +590,7 @@ PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 
     }
 }
 
-/* Whether a row goes by its elements' values alone, at even distances. */
+/* Whether only sums of floats are asked for, of elements at even distances, without a mask or an order. */
 PURE u32 is_plain(const parts_plan *p) {
     return p->parts == 1u << PLAN_SUM && is_float(p->lower.type) && !p->masked && !p->order &&
            (p->cut != PARTS_AXES || p->reduces <= 1);
@@ -641,7 +648,7 @@ __device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL 
     }
 }
 
-/* Writes a row's values; returns whether it could. */
+/* Writes a row's values; returns whether all could be had. */
 __device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const brief *b,
                        const u64 *known) {
     u32 lost = b->lost;
@@ -692,7 +699,7 @@ __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
     return p->left == 0 || read_word(&work[p->left]) != 0;
 }
 
-/* The first row from `row` on that is for `fold`. */
+/* Returns the first row from `row` on that is for `fold`; the number of rows, or more, if there is none. */
 __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
     const GLOBAL u64 *left = work + p->left + 1;
     while (p->left != 0 && row < p->rows.count) {
@@ -705,7 +712,7 @@ __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
 
 /* ---- Kernels ---------------------------------------------------------------------------------------- */
 
-/* The sums of a block's record go to an edge; limbs hand on their carries, so that edges can be added up. */
+/* Writes the sums of a block's record to an edge; limbs hand on their carries first, so that edges can be added up. */
 __device__ void leave_sums(const parts_plan *p, const SHARED u64 *rec, GLOBAL u64 *edge) {
     for (u32 k = 0; k < SUMS; k++) {
         if (!HAS(p, k)) continue;
@@ -784,7 +791,7 @@ PURE void add_pair(sum *s, double high, double low, u32 *lost) {
 }
 
 #if BLOCK > 1
-/* Lane 0 of each warp learns the sum of that of `lanes` lanes. */
+/* Lane 0 of each warp learns the sum of the sums that `lanes` lanes have. */
 INLINED void meet_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
     UNROLL_NOT
     for (u32 delta = lanes / 2; delta > 0; delta /= 2) {
@@ -820,7 +827,7 @@ INLINED void meet_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *exchange
 #endif
 }
 
-/* Writes all values of a row of floats from its sums; returns whether it could. */
+/* Writes all values of a row of floats from its sums in two doubles; returns whether all could be had. */
 __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 *known,
                         const sum *sums, u32 lost) {
     const u64 n = known[W_N], correction = p->lower.ddof;
@@ -855,7 +862,8 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
     return !lost;
 }
 
-/* The rows of few elements, of which nobody asks what became of them, and without a tree: all that there is to do. */
+/* Reduces all rows of an array of few elements, in the only launch: there is no canonical tree, and nobody asks what
+ * became of the reduction (`unasked`). */
 KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *out,
            const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
@@ -898,7 +906,8 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
     }
 }
 
-/* Rows that were cut: block b's are those that begin in piece b and end in a later one. */
+/* Merges the edges of each row that was cut, and lowers it: for piece p the row that begins in it and ends in a later
+ * one, if there is one. */
 KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
@@ -944,7 +953,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
     }
 }
 
-/* Finds the first offset that falls, or lies outside. */
+/* Notes in work[PARTS_BAD] the first offset that falls, or lies outside. */
 KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) {
     wait_for_earlier();
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
@@ -966,7 +975,8 @@ __device__ u64 id_of(const GLOBAL u8 *ids, const parts_plan *p, u64 nth) {
     return extended(load_bits(ids, width, (i64)nth), width, is_signed(p->ids));
 }
 
-/* Which digit the element in place j of the order before has; DIGITS: it is not there. */
+/* Returns the digit of this pass that the element in place j of the pass before has, DIGITS if it is masked or of no
+ * group; *nth is its number. */
 __device__ u32 digit_of(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
                         const parts_plan *p, u32 pass, u64 from, u64 j, u64 *nth) {
     *nth = pass == 0 ? j : work[from + j];
@@ -980,7 +990,7 @@ __device__ u32 digit_of(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 
     return (u32)(id >> (DIGIT_BITS * pass)) & (DIGITS - 1);
 }
 
-/* A thread's stretch of the places before. */
+/* A thread's stretch of some places. */
 typedef struct stretch {
     u64 from, to;
 } stretch;
@@ -1055,7 +1065,8 @@ KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
     }
 }
 
-/* Writes the order by one digit more. `n`: the places before, as scan() has replaced their number. */
+/* Writes the order by one digit more. `scan` has written work[PARTS_TOTAL] meanwhile; only the first pass leaves
+ * elements out, so that later ones find the same number there. */
 KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 to,
                u64 counts, u32 pass, const parts_plan plan) {
     __shared__ u32 tally[DIGITS * BLOCK];
@@ -1087,7 +1098,8 @@ KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u6
 #define LOOKS 4u  /* packs of 16 bytes of ids of a thread that are on their way at once */
 #define APART 64u /* every APART-th start is searched for */
 
-/* The first place in the order, or, without one, the first element, whose number or id is not below `wanted`. */
+/* Returns the first of n places in the order, or, without an order, the first element, whose id, or number where there
+ * are no ids, is not below `wanted`. */
 __device__ u64 place_of(const GLOBAL u8 *ids, const GLOBAL u64 *work, const parts_plan *p, u64 n,
                         u64 wanted) {
     u64 low = 0, high = n;
@@ -1103,8 +1115,9 @@ __device__ u64 place_of(const GLOBAL u8 *ids, const GLOBAL u64 *work, const part
     return low;
 }
 
-/* Ids a and b of elements i - 1 and i, where the first has none before it and one more than the last is the count: where rows a + 1 to b
- * begin, as far as the next multiple of APART; or which id falls, or is outside. */
+/* Ids a and b are those of elements i - 1 and i; behind the last element b is the number of rows. Rows a + 1 to b then
+ * begin at i, from 0 on for i = 0: writes that for those before the first multiple of APART among them. Where b falls,
+ * or is outside, notes i in work[PARTS_BAD]. */
 __device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u64 a, u64 b) {
     if (i < p->n && (b >= p->rows.count || (i > 0 && b < a)))
         note_least(&work[PARTS_BAD], i);
@@ -1113,7 +1126,7 @@ __device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u6
             write_word(&work[to + row], i); /* twice, where ids fall */
 }
 
-/* Looks at the ids of whole packs, each beside the one before it, and returns how many that are. */
+/* Looks at the ids of whole packs, each beside the one before it; sets `looked` to their number. */
 #define LOOK_AT_PACKS(type)                                                                        \
     if ((size_t)ids % 16 == 0) {                                                                   \
         typedef union pack_of_ids {                                                                \
@@ -1148,9 +1161,10 @@ __device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u6
         looked = packs * each;                                                                     \
     }
 
-/* Where rows begin if ids never fall; or it is said which of them does, or is outside. A thread that finds ids a < b beside each
- * other knows where rows a + 1 to b begin, and says it of those before the next multiple of APART; who has that multiple, of
- * those behind it. So no thread says more than APART, however many rows are empty. */
+/* Writes where rows begin if ids never fall; or notes which id does, or is outside. A thread that finds ids a < b
+ * beside each other knows where rows a + 1 to b begin, and writes that for those before the first multiple of APART;
+ * each multiple has a thread that searches for it, and writes what is known of those behind it. So no thread writes
+ * more than APART at a time, however many rows are empty. */
 __device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, const parts_plan *p) {
     const u64 n = p->n, count = p->rows.count, thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
     u64 looked = 0;
@@ -1168,7 +1182,7 @@ __device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, co
         look_at(work, to, p, i, i > 0 ? id_of(ids, p, i - 1) : 0, i < n ? id_of(ids, p, i) : count);
 }
 
-/* Where rows begin in the order: starts[i] is the first place that belongs to row i or a later one. */
+/* Writes where rows begin in the order: work[to + i] is the first place that belongs to row i or a later one. */
 KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
               const parts_plan plan) {
     wait_for_earlier();
@@ -1195,7 +1209,7 @@ KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan pla
     }
 }
 
-/* What became of a reduction: a tally_outcome. */
+/* Writes what became of a reduction, as a tally_outcome, to outcome[0] and [1]. */
 KERNEL report(const GLOBAL u64 *work, GLOBAL u64 *outcome) {
     wait_for_earlier();
     const u64 absent = work[PARTS_ABSENT], bad = work[PARTS_BAD];

@@ -1,10 +1,10 @@
 /*
  * read - nothing but reading: the roof that every reduction is held against.
  *
- * Each thread mixes what it reads by exclusive or, the cheapest way to make sure that every byte has
- * arrived, and hands one word back, so that no compiler can leave the reading out. Two ways, as
- * devices differ: a GPU likes its threads to walk the array together, 16 bytes each and four of them
- * under way; where a thread is a turn of a CPU's loop, it likes a piece of its own.
+ * Each thread mixes what it reads by exclusive or, the cheapest way to make sure that every byte has arrived, and
+ * writes one word, so that no compiler can leave the reading out. Two kernels, as devices differ: in read_all the
+ * threads walk the array together, 16 bytes each and four such packs under way, as suits a GPU; in read_pieces each has
+ * a piece of its own, as suits a CPU, where a thread is a turn of a loop.
  */
 #include "dialect.h"
 

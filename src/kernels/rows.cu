@@ -4,27 +4,31 @@
  * elements and of squares, of which norms and variances are made; the least and the greatest element, or with INDEXED
  * the index of one of them.
  *
- * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier. Of a row that pieces cut, each
- * leaves its state on an edge; `join` merges these. Offsets of short segments are checked by the warp that uses them: what it has not
- * found to lie inside, and not to fall, it does not go by; every offset is some warp's, whatever the others are.
+ * Pieces. A warp has a piece of the work: so many elements and ends of rows. Warps meet at no barrier. Of a row that
+ * pieces cut, each leaves its state on an edge; `join_rows` merges these. Offsets of short segments are checked by the
+ * warp that uses them: it uses no offset that it has not found to lie inside and not to fall; and every offset is
+ * checked by some warp, whatever the others are.
  *
- * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes has a row, as long as the piece's mean row asks for, and its
- * lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once. What lanes know they merge by shuffles, of as
- * many steps as the team is wide. The warp takes WARP rows a time, one after the other in each team, so that each lane has one
- * row's state in the end: all results are worked out, and written, at once. A row that is far longer than others is for the whole warp.
+ * Rows in a piece. A team of 1, 2, 4, 8 or 32 neighbouring lanes has a row, as long as the piece's mean row asks for,
+ * and its lanes take the row's packs of 16 bytes in turn, LOADS of them on their way at once. Lanes merge what they
+ * know by shuffles, in t steps for a team of 2^t. The warp takes WARP rows at a time, one after the other in each team,
+ * so that each lane has one row's state in the end: the results of WARP rows are worked out, and written, at once. A
+ * row that is far longer than others is for the whole warp.
  *
- * Short rows. Their elements, wherever they begin and end, come as whole packs by copies to the warp's stage in shared memory
- * (copies.h), as many rows as fit there, all on their way at once; what begins askew in memory costs nothing there. A lane then has a
- * row by itself, or two or four lanes have one, and rows of one pack are taken several at a time.
+ * Short rows. Their elements, wherever they begin and end, come as whole packs by copies to the warp's stage in shared
+ * memory (copies.h), as many rows as fit there, all on their way at once; a row that does not begin at a multiple of 16
+ * bytes costs no more there. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of
+ * one pack a lane takes several at a time.
  *
- * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the
- * smallest exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest
- * one's last bit, and below 2^53 of these: exact. Their squares are added with the errors kept, which are added plainly: they
- * are exact in the same case. If exponents are further apart, the elements are added again with the errors of all additions kept, as
- * doubles always are. What two doubles cannot hold is left to `fold`.
+ * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the smallest
+ * exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest one's last
+ * bit, and below 2^53 of these: exact. Their squares are added with the errors kept, which are added plainly: they are
+ * exact in the same case. If exponents are further apart, sums without squares are made again with the errors kept,
+ * which are added plainly: exact up to 70 apart. Beyond that, and of f64 always, a sum is two doubles, and what these
+ * lose is noted. What two doubles cannot hold is left to `fold` (parts.cu).
  *
- * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one. So
- * the first element of the highest rank is what is looked for.
+ * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one.
+ * So the first element of the highest rank is what is looked for.
  */
 #if defined(LIFT_MOMENTS) || defined(LIFT_SQUARE)
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
@@ -75,7 +79,8 @@ BEGINS_EARLY
 #define KEEPS_ERRORS 1 /* then with errors that are added plainly */
 #endif
 #endif
-/* How errors of additions are kept: not at all, plainly, or all of them. */
+/* How errors of additions are kept: not at all; added up in a double, plainly; or in two doubles, where what is lost is
+ * noted. */
 enum {
     WIDE_NOT,
 #if defined(KEEPS_ERRORS)
@@ -89,14 +94,14 @@ enum {
 #define PACK        (16 / (u32)sizeof(element)) /* elements of a load */
 #define LOADS       4u                          /* packs of a lane that are on their way at once */
 #define CHUNK       (LOADS * PACK)              /* elements of these */
-#define CHUNKS      (64 / CHUNK) /* so many a lane adds before it looks whether that was exact */
+#define CHUNKS      (64 / CHUNK) /* so many of these before a lane looks whether its sum is exact */
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
 #define TEAM_LOG    3            /* the largest team but for a whole warp ... */
 #define TEAM_MOST   (32 * CHUNK) /* ... and the mean length of its rows, at most */
 #define LATE_CHUNKS 8            /* a row of more chunks a lane than this is for the whole warp */
-#define JOINED      4u           /* edges that a thread of `join` loads at once */
-#define PART_MOST   (1u << 31)   /* elements of a piece (rows.c) */
+#define JOINED      4u           /* edges that a thread of join_rows() loads at once */
+#define PART_MOST   (1u << 31)   /* a piece has fewer elements (rows.c) */
 #define NOWHERE     (~0u)
 #define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
 #define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
@@ -186,12 +191,13 @@ ORDER_UNUSED PURE u64 ranked(rank_word r) {
 
 #endif
 
-/* `begin` begins with nothing, `add` adds an element if it is `inside` the row, `finish` makes a state of what has been added, and
- * `merge` one of two. `at` counts elements from a number on that `finish` is given; `begin` is told that of the first to come. */
+/* What each kind defines: begin() makes *k what is known of no elements, add() adds an element if it is `inside` the
+ * row, finish() makes a state of what has been added, and merge() makes one of two; neutral_state() is that of no
+ * elements. `at` counts elements from a number on that finish() is given; begin() is told that of the first to come. */
 
 #if defined(KIND_FLOATS)
 
-/* Adds a pair to another. An infinity or a NaN has no low. */
+/* Adds pair b to pair a, or notes that this has lost something. The low double of an infinity or a NaN is 0. */
 PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     double e, f, g;
     const double high = two_sum(double_from(a[0]), double_from(b[0]), &e);
@@ -239,7 +245,7 @@ PURE void add_to_pair(u64 *a, double x, u32 *tag) {
     if (!(f == 0)) *tag |= LOST;
 }
 
-/* Adds an element with all errors. The square of an f64 is two doubles, if it is not too small (lift.h). */
+/* Adds an element in two doubles. The square of an f64 is two doubles, if it is not too small (lift.h). */
 PURE void add_wide(double x, state *s) {
 #if defined(LIFT_MAGNITUDE)
     x = magnitude_of(x);
@@ -298,16 +304,17 @@ INLINED void add(known *k, element e, u32 at, u32 inside) {
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
-/* How many exponents lie between the largest and the smallest element that is not 0; infinities and NaNs count as none. */
+/* How many exponents lie between the largest and the smallest element that is not 0; 0 where there is an infinity or
+ * a NaN. */
 PURE u32 spread_of(const known *k) {
     const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
     return high <= low || high == 255 ? 0 : high - low;
 }
-/* Whether the sum of at most 64 elements is exact: |x| < 2^(24 + their largest field) units, 64 of them less than
- * 2^(30 + that), and all are multiples of 2^(the smallest field) of these. And so that of their squares: with fields
- * most and least, in units of 2^(2 least) of the square of the smallest unit, 64 squares are less than 2^(2 (most - least) + 54),
- * an error of their sum is at most half of that times 2^-52, 64 of them less than 2^(2 (most - least) + 7), and all are
- * integers. Infinities and NaNs give what they should. */
+/* Whether the sum of at most 64 elements is exact. With the largest and smallest exponent fields, most and least, and
+ * in units of half the least f32, an element is below 2^(most + 24), 64 of them are below 2^(most + 30), and all are
+ * multiples of 2^least. And so the sum of their squares: in units of 2^(2 least) squares of that unit, 64 squares are
+ * below 2^(2 (most - least) + 54), an error of their sum is at most half of that times 2^-52, 64 of them are below 2^(2
+ * (most - least) + 7), and all are integers. Infinities and NaNs give what they should. */
 PURE u32 is_sure(const known *k) {
     return spread_of(k) <= 23;
 }
@@ -326,8 +333,9 @@ INLINED void add_kept(known *k, element e, u32 inside) {
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
-/* Whether the sum of at most 64 elements, and of the errors, is exact. A sum is below 2^(most + 7) in magnitude, of which an error
- * is at most 2^(most - 47) and 64 of them 2^(most - 41); all are multiples of 2^(least - 23), of which 2^53 are 2^(least + 30). */
+/* Whether the sum of at most 64 elements, and of the errors, is exact. With the exponents most and least, a sum is
+ * below 2^(most + 7) in magnitude, of which an error is at most 2^(most - 47) and 64 of them 2^(most - 41); all are
+ * multiples of 2^(least - 23), of which 2^53 are 2^(least + 30). */
 PURE u32 is_kept(const known *k) {
     return spread_of(k) <= 70;
 }
@@ -466,7 +474,8 @@ PURE state neutral_state(void) {
 }
 
 #endif
-/* `start` is the number of the element that `at` was counted from. Sums of floats may have to be added again. */
+/* Returns the state of what has been added. `start` is the number of the element that `at` was counted from. Of floats
+ * of up to 32 bits it is right if is_sure() or is_kept(). */
 PURE state finish(const known *k, u64 start) {
 #if defined(KIND_SHORT)
     state s;
@@ -512,20 +521,20 @@ PURE state finish(const known *k, u64 start) {
 #define VALUE_WIDTH(p, v) (8 * (u32)sizeof(element))
 #endif
 
-/* The bits of a value, and whether they could not be had. */
+/* The bits of a value, or that they could not be had: then `lost` is not 0. */
 typedef struct lowered {
     u64 bits;
     u32 lost;
 } lowered;
 
 #if defined(KIND_FLOATS)
-/* The value of n > 0 elements. `correction` and `exponent` are the plan's: the variance's ddof. */
+/* The value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the plan. */
 SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent) {
     const u32 to = VALUE_TYPE(p, v);
     const double high = double_from(s.w[0]), low = double_from(s.w[1]);
     const float_format f = format_of(to);
     lowered r = {0, (s.tag & LOST) != 0};
-    if (high - high != 0) { /* an infinity, a NaN, or an f64 too many */
+    if (high - high != 0) { /* an infinity or a NaN; of f64 perhaps only on the way */
 #if defined(TYPE_F64)
         r.lost = 1;
 #else
@@ -554,7 +563,8 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
 }
 #endif
 
-/* The v-th value of n elements. An index is the element's number. */
+/* Returns the bits of the v-th value of n > 0 elements; of an index, the element's number. *lost is set where they
+ * cannot be had. */
 PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
 #if defined(KIND_FLOATS)
 #if defined(TYPE_F32) && !defined(HAS_SQUARES)
@@ -562,8 +572,8 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
     if (s.w[1] == 0 && !(s.tag & LOST)) {
         if (VALUE_OP(p, v) != MEAN)
             return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
-        /* The mean lies on the same side of a point half way between two floats as the double nearest to it, if that is not the
-         * point itself. */
+        /* The mean lies on the same side of a point half way between two floats as the double nearest to it, if that is
+         * not the point itself. */
         const double mean = sum / (double)n;
         const i32 field = exponent_field(mean);
         if (field > 1023 - 126 && field < 1023 + 127 && (u32)double_bits(mean) << 3 != 0x80000000u)
@@ -640,11 +650,11 @@ PURE u64 index_of(const parts_plan *p, u64 at, u64 start) {
 }
 #endif
 
-/* Writes the results of a row from its state. */
+/* Writes the results of a row of n > 0 elements from its state, or leaves the row to `fold`. */
 __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                           u64 n, state s) {
     u32 lost = 0;
-    /* What most are, without a loop. */
+    /* Most results, without a loop. */
 #if defined(TYPE_F32) && defined(KIND_FLOATS) && !defined(HAS_SQUARES)
     if (VALUE_OP(p, 0) != MEAN && s.w[1] == 0 && s.tag == 0) {
         put(out, p, 0, row, lower_state(p, s, n, 0, &lost));
@@ -676,14 +686,14 @@ typedef struct place {
     u32 skew;
 } place;
 
-/* Elements [from, to) of those that begin at a multiple of 16 bytes, `x`. Of the packs there only those in [low, high) lie in the
- * array as a whole. */
+/* Elements [from, to) of those that begin at a multiple of 16 bytes, `x`. Of the packs there only those in [low, high)
+ * lie in the array as a whole. */
 typedef struct span {
     const GLOBAL element *x;
     u32 from, to, low, high;
 } span;
 
-/* The n elements from position s on; a span of none is empty wherever it begins. */
+/* Returns the span of the n elements from position s on; one of none is empty wherever it begins. */
 PURE span span_of(place at, u64 s, u32 n) {
     const u32 from = n > 0 ? (u32)s % PACK : 0;
     const u64 left = at.end - (s - from);
@@ -692,7 +702,7 @@ PURE span span_of(place at, u64 s, u32 n) {
     return r;
 }
 
-/* Bit i: lane i says yes. */
+/* Returns, to all lanes, a word whose bit i says that lane i's `yes` is not 0. */
 INLINED u32 warp_votes(u32 yes) {
 #if defined(__CUDACC__)
     return __ballot_sync(FULL_WARP, yes);
@@ -713,8 +723,8 @@ SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
     return t;
 }
 
-/* Loads `count` packs, of which the first is that at c and the next are `step` on: those that begin in the span. All of the
- * warp call it. */
+/* Loads `count` packs, of which the first is that at c and the next are `step` on: those that begin in the span. All of
+ * the warp call it. */
 INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
     u32 sticks_out = 0;
     UNROLL
@@ -734,7 +744,7 @@ INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
     }
 }
 
-/* The same of packs that all lie in the span. */
+/* As load_some(), of packs that all lie in the span. */
 INLINED void load_packs(pack *t, u32 count, u32 step, const span *r, u32 c) {
     const GLOBAL uint4 *from = (const GLOBAL uint4 *)(r->x + c);
     UNROLL
@@ -742,7 +752,7 @@ INLINED void load_packs(pack *t, u32 count, u32 step, const span *r, u32 c) {
         t[i].all = from[i * (step / PACK)];
 }
 
-/* Adds packs that all lie in the span. */
+/* Adds packs, loaded from c on, that all lie in the span. */
 INLINED void add_packs(known *k, const pack *t, u32 count, u32 step, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
@@ -768,7 +778,7 @@ INLINED void begin_at(known *k, const span *r, u32 c) {
 }
 
 #if defined(KIND_SHORT)
-/* Adds what of packs lies in the span with errors kept. */
+/* Adds what of packs lies in the span, in two doubles. */
 INLINED void add_wide_packs(state *s, const pack *t, u32 count, u32 step, const span *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
@@ -791,7 +801,7 @@ INLINED void add_kept_packs(known *k, const pack *t, u32 count, u32 step, const 
     }
 }
 
-/* CHUNKS times LOADS packs of a lane, from that at c on, with errors kept plainly. */
+/* Adds CHUNKS times LOADS packs of a lane, from that at c on, with errors kept plainly; returns what is then known. */
 INLINED known add_kept_chunks(const span *r, u32 c, u32 step) {
     known k;
     begin(&k, 0);
@@ -805,7 +815,7 @@ INLINED known add_kept_chunks(const span *r, u32 c, u32 step) {
 }
 #endif
 
-/* The same with all errors kept. */
+/* As add_kept_chunks(), in two doubles; returns the state. */
 INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
     state mine = neutral_state();
     UNROLL_NOT
@@ -818,9 +828,9 @@ INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
 }
 #endif
 
-/* The lane's part of a span, of which lanes of a team of 2^t take packs in turn; all of the warp call it, each team with a
- * span of its own. `first` is the number of the element at the span's x. *wide says which errors are kept: that it has
- * to be tried with fewer is forgotten in a piece in which this has failed. */
+/* Returns the state of the lane's part of a span, of which lanes of a team of 2^t take packs in turn; all of the warp
+ * call it, each team with a span of its own. `first` is the number of the element at the span's x. *wide says which
+ * errors are kept. It only rises: in a piece in which fewer did not do they are not tried again. */
 INLINED state add_part(const span *r, u64 first, u32 t, u32 *wide) {
     const u32 step = (u32)PACK << t;
     state mine = neutral_state();
@@ -878,10 +888,10 @@ INLINED state shuffle_xor_state(state s, u32 lanes) {
     return t;
 }
 
-/* What all lanes of each team of 2^t know, for each of them. */
+/* Returns to every lane the merged states of all lanes of its team of 2^t. */
 INLINED state merge_team(state s, u32 t) {
 #if defined(KIND_FLOATS) && !defined(HAS_SQUARES)
-    if (warp_votes(s.w[1] != 0 || s.tag != 0) == 0) { /* one double each, and perhaps all */
+    if (warp_votes(s.w[1] != 0 || s.tag != 0) == 0) { /* one double each, perhaps their sum too */
         double sum = double_from(s.w[0]), error;
         u32 fits = 1;
         UNROLL_NOT
@@ -907,7 +917,8 @@ PURE u32 lowest_bit(u32 w) {
     return w == 0 ? 32 : 31 - leading_zeros(w & (0 - w));
 }
 
-/* Which of WARP rows is the lane's own in the end, if teams of 2^t take them: the k-th of each team those k (WARP >> t) on. */
+/* Which of WARP rows is the lane's own in the end, if teams of 2^t take them: WARP >> t rows at a time, a team each,
+ * and lane k of a team keeps that of turn k. */
 PURE u32 row_of_lane(u32 t) {
     const u32 lane = threadIdx.x % WARP;
     return ((lane & ((1u << t) - 1)) << (WARP_LOG - t)) + (lane >> t);
@@ -929,7 +940,8 @@ __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
     if (lost) leave_row(work, p->left, row);
 }
 
-/* Whether row `row` may be looked at: it begins at s and ends at e. If an offset is wrong, notes which is the first. */
+/* Whether row `row`, which begins at s and ends at e, may be looked at. If not, notes in work[PARTS_BAD] which offset
+ * is wrong. */
 __device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, u64 e) {
     if (s <= e && e <= p->n) return 1;
     note_least(&work[PARTS_BAD], s > p->n ? row : row + 1);
@@ -938,7 +950,7 @@ __device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, 
 
 /* ---- Short rows ------------------------------------------------------------------------------------------------- */
 
-/* How rows of so many elements are staged: so many at a time, by teams of 2^t lanes; none: not at all. */
+/* How short rows are staged: `rows` at a time, each taken by a team of 2^t lanes. No rows: they are not. */
 typedef struct staging {
     u32 rows, t;
 } staging;
@@ -956,8 +968,8 @@ PURE staging staging_for(u64 mean, u32 has_offsets) {
     return how;
 }
 
-/* Copies elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them lies. All
- * of the warp call it. */
+/* Copies elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them
+ * lies. All of the warp call it. */
 INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
     const u64 first = from - skew;
@@ -982,13 +994,14 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     wait_for_copies(0);
 }
 
-/* What is known of the lane's part of a row of n elements in the stage, from x on, of which it is the place `of_team` in a team of
- * 2^t; `start` is the number of the first element. All of the warp call it; `in_packs`: all their rows are made of whole packs.
- * *wide as in add_part(). */
+/* Returns the state of the lane's part of a row of n elements in the stage, from x on, which a team of 2^t lanes takes;
+ * `start` is the number of the first element. All of the warp call it; `in_packs`: all their rows are made of whole
+ * packs. *wide as in add_part(). */
 INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
                          u32 *wide) {
     const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
-    /* Neighbouring rows begin with other packs, which lie in other banks; not where the first of equals counts. */
+    /* Lanes of neighbouring rows begin with different packs of these, which lie in different banks; not where the first
+     * of equals counts. */
 #if defined(KIND_INDEX)
     const u32 turn = 0, round = ~0u;
 #else
@@ -1051,8 +1064,8 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     return got;
 }
 
-/* Rows [row, row + count), each of which is one pack of the stage: a lane has LOADS of them at once. Returns how many were done
- * before sums needed more errors than were kept. */
+/* Reduces rows [row, row + count), each of which is one pack of the stage: a lane takes LOADS of them at once. Returns
+ * how many were done before a sum was not exact without its errors; then *wide has risen. */
 INLINED u32 put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
                       const parts_plan *p, u64 row, u32 count, u64 base, u32 *wide) {
     const u32 lane = threadIdx.x % WARP;
@@ -1092,8 +1105,8 @@ INLINED u32 put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *ou
     return count;
 }
 
-/* Does rows of [row, end) by way of the warp's stage, as many as find room there, and returns how many these were. All of the warp call
- * it. *wide as in add_part(). */
+/* Reduces rows from `row` on, but not `end`, by way of the warp's stage, as many as find room there, and returns how
+ * many these were. All of the warp call it. *wide as in add_part(). */
 INLINED u32 put_staged_rows(SHARED uint4 *stage, staging how, place at, const GLOBAL u8 *offsets,
                             GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 end,
                             u32 *wide) {
@@ -1182,7 +1195,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging how, place at, const GL
     return count;
 }
 
-/* ---- Pieces --------------------------------------------------------------------------------------------------------- */
+/* ---- Pieces ------------------------------------------------------------------------------------------------- */
 
 /* Where a piece begins: at the element `at` of row `row`; `whole` where that row begins in it. */
 typedef struct bound {
@@ -1195,20 +1208,20 @@ typedef struct search {
     u64 u, low, high, step;
 } search;
 
-/* The lane's guess: whether such a row is `step` times so many rows on as its number says. */
+/* The lane's vote: whether there is a row `step` * (lane + 1) behind s->low, with at most s->u before it. */
 __device__ u32 probe(const search *s, const GLOBAL u8 *offsets, part_rows r, u64 origin) {
     const u64 row = s->low + s->step * (threadIdx.x % WARP + 1);
     return row < s->high && row_start(offsets, r, row) - origin + row * PARTS_ROW_END <= s->u;
 }
 
-/* `votes` are the lanes' guesses, of which the first ones are right. */
+/* Narrows the search by the lanes' votes: those of the first lanes, up to the first no, are bits that are set. */
 PURE void narrow(search *s, u32 votes) {
     s->low += s->step * lowest_bit(~votes);
     s->high = s->low + s->step < s->high ? s->low + s->step : s->high;
 }
 
-/* Finds the first row of the piece and that of the next one, at the same time; all lanes of the warp call it. Where offsets are
- * wrong it is some row, and the same for both who look for it. */
+/* Finds the first row of the piece and that of the next one, at the same time; all lanes of the warp call it. Where
+ * offsets are wrong it finds some row, the same for both warps that look for it. */
 __device__ void find_both(const GLOBAL u8 *offsets, part_rows r, search *a, search *b) {
     const u64 origin = row_start(offsets, r, 0);
     UNROLL_NOT
@@ -1229,7 +1242,7 @@ __device__ bound bound_of(const search *s, const GLOBAL u8 *offsets, part_rows r
     return b;
 }
 
-/* The bounds of a piece; `checks`: offsets may be wrong. */
+/* Finds where a piece begins, and where the next one does; `checks`: offsets may be wrong. */
 INLINED void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piece, u32 checks,
                          bound *from, bound *until) {
     const u64 rows = p->rows.count, weight = p->rows.each + PARTS_ROW_END;
@@ -1250,8 +1263,8 @@ INLINED void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piec
     }
 }
 
-/* The edges of a piece: the state of a row that began before it, and of one that ends behind it, with that row's number + 1,
- * or 0. */
+/* Words of a piece's edges: the state of a row that began before it, that of one that ends behind it, and the number of
+ * the latter, plus 1, or 0 if there is none. */
 #define EDGE (2 * EDGED + 1)
 
 __device__ u32 may_begin(const GLOBAL u64 *work, const parts_plan *p) {
@@ -1272,7 +1285,7 @@ __device__ state get_edge(const GLOBAL u64 *edge) {
     return s;
 }
 
-/* How many lanes a team has, as a power of two, that takes rows of so many elements. */
+/* Returns t where a team of 2^t lanes is to take rows of so many elements. */
 PURE u32 team_for(u64 mean) {
     u32 t = 0;
     if (mean > TEAM_MOST) return WARP_LOG;
@@ -1281,10 +1294,11 @@ PURE u32 team_for(u64 mean) {
     return t;
 }
 
-/* What a warp does next. */
+/* What a warp does next: the row that began before its piece; the one that ends behind it; the next short or WARP rows;
+ * one row for each team; one far longer row, all lanes together; nothing. */
 enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
 
-/* A warp's piece; `shorts`: its rows are mostly short. */
+/* Reduces a warp's piece; `shorts`: its rows are mostly short. */
 INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work,
                           GLOBAL u8 *out, const parts_plan *p, SHARED uint4 *stage, u32 shorts) {
     const u32 lane = threadIdx.x % WARP;
@@ -1411,7 +1425,7 @@ KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOB
     reduce_piece(x, offsets, work, out, &plan, 0, 0);
 }
 
-/* The same where rows are mostly short: what these need registers for would slow others down. */
+/* As rows(), where rows are mostly short: the registers that these need would slow down other rows. */
 KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                   const parts_plan plan) {
     __shared__ uint4 stage[WARPS * STAGE_PACKS];
@@ -1419,7 +1433,8 @@ KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
     reduce_piece(x, offsets, work, out, &plan, stage + threadIdx.x / WARP * STAGE_PACKS, 1);
 }
 
-/* The state of row `row`, which piece `piece` begins and piece `last` ends: a part of it, of every `step`th piece from `at` on. */
+/* Returns a part of the state of the row that begins in piece `piece` and ends in piece `last`: that of every `step`th
+ * piece from `at` on. */
 __device__ state join_part(const GLOBAL u64 *work, const parts_plan *p, u64 piece, u64 last, u64 at,
                            u32 step) {
     state s = neutral_state();
@@ -1445,7 +1460,7 @@ typedef struct cut_row {
     u64 piece, last, row, start, n;
 } cut_row;
 
-/* The one that begins in a piece; there is none where n is 0. */
+/* Returns the row that begins in a piece and is cut; there is none where n is 0. */
 __device__ cut_row get_cut_row(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
                                const parts_plan *p, u64 piece) {
     cut_row r = {piece, 0, 0, 0, 0};
@@ -1460,8 +1475,8 @@ __device__ cut_row get_cut_row(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
     return r;
 }
 
-/* A thread looks at a piece, and merges what there is of a row that begins in it and ends in a later one. A row of more than ALONE
- * pieces is left to a warp, and one of more than a warp's to all threads of the block. */
+/* A thread looks at a piece, and merges the states of a row that begins in it and ends in a later one. A row of more
+ * than ALONE pieces is left to a warp, and one of more than a warp's to all threads of the block. */
 #define ALONE     (2 * JOINED)
 #define OF_A_WARP (2 * JOINED * WARP)
 KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,

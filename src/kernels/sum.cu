@@ -2,12 +2,13 @@
  * sum - the exact sum of f16, bf16, f32 or f64: of elements, or with a LIFT_... of lift.h of their magnitudes or
  * squares, or of products of elements of two arrays.
  *
- * Each thread adds its tiles to totals, or to its lane's sum (adding.h). All blocks have the same window, found from a sample
- * of the whole array, so that their totals are simply added up, by atomic additions to a few words. Each of these words
- * counts the additions as well: the one that finds all others counted knows the word's total at once, and nothing has to be
- * written, waited for and read again. The last block rounds. A block whose first tiles do not fit that window has
- * one of its own, and its totals go to its superaccumulator. An array of one tile has a kernel of its own, `alone`. What has gone to superaccumulators meets limb by limb in the
- * launch's head; so does everything where no value is asked for (request.h).
+ * Each thread adds its tiles to totals, or to its lane's sum (adding.h). All blocks have the same window, found from a
+ * sample of the whole array, so that their totals are simply added up, by atomic additions to a few words. Each of
+ * these words counts the additions as well: the block that finds all others counted knows the word's total at once, and
+ * nothing has to be written, waited for and read again. The last block rounds. A block whose first tiles do not fit
+ * that window has one of its own, and its totals go to its superaccumulator. An array of one tile has a kernel of its
+ * own, `alone`. What has gone to superaccumulators meets limb by limb in the launch's head; so does everything where no
+ * value is asked for (request.h).
  *
  * The head: [0] is not used; [1 + i] limb i of the total; behind the limbs how many terms were NaN, +infinity and
  * -infinity; then whether some term was not -0; and then the words that count.
@@ -28,12 +29,13 @@
 
 /* ---- A block's total in pieces ------------------------------------------------------------------ */
 
-/* A level's total is cut into pieces of PIECE_BITS bits, of which the highest has all that is above, with the sign. Behind the
- * pieces of all levels there is a word more: how many warps have seen a term that is not -0, and, from bit WARPS_LIMBED on,
- * how many have seen something go to the superaccumulator. As numbers that blocks add up these are 1, and 2^MANY.
+/* A level's total is cut into pieces of PIECE_BITS bits, of which the highest has all that is above, with the sign.
+ * Behind the pieces of all levels there is a word more: how many warps have seen a term that is not -0, and, from bit
+ * WARPS_LIMBED on, how many have seen something go to the superaccumulator. As numbers that blocks add up these are 1,
+ * and 2^MANY.
  *
- * Bounds. The lower pieces of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most 2^22
- * units each, or 2^51 of doubles: the highest piece is below 2^31 in magnitude. */
+ * Bounds. The lower pieces of a block's threads make less than 2^32. A block has fewer than 2^28 elements of at most
+ * 2^22 units each, or 2^51 of doubles: the highest piece is below 2^31 in magnitude. */
 #define PIECE_BITS   (BLOCK > 256 ? 22u : 24u)
 #define CUTS         ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
 #define PIECES       (CUTS * LEVELS)
@@ -61,22 +63,23 @@ PURE u32 piece_of(const u64 *totals, u32 i) {
     return IS_HIGHEST(i) ? bits : bits & ((1u << PIECE_BITS) - 1);
 }
 
-/* What a piece counts: multiples of 2 to this. */
+/* The exponent of a piece's unit: piece i counts multiples of 2 to this. */
 PURE i32 piece_exponent(i32 exponent, u32 i) {
     return level_exponent(exponent, i / CUTS) + (i32)(i % CUTS) * PIECE_BITS;
 }
 
-/* What a thread has to say, as words that are added up: its pieces, and what it has seen. */
+/* Word i of a thread's words, which blocks add up: its pieces, and then what it has seen. */
 PURE u32 word_of(const u64 *record, u32 i) {
     if (i < PIECES) return piece_of(record, i);
     return (u32)(record[SEEN] & SEEN_MIXED) | (record[SEEN] & SEEN_LIMBS ? 1u << WARPS_LIMBED : 0);
 }
 
-/* A block's words: one for each warp where a warp's lanes can be added up at once, else one for all threads. */
+/* A block's words in shared memory: a row of them for each warp where a warp's lanes can be added up at once, else one
+ * row for all threads. */
 #define BY_WARPS (WARP_AT_ONCE && BLOCK >= 32)
 #define ROWS     (BY_WARPS ? WARPS : 1)
 
-/* Adds a thread's words to the block's, which are 0 at first. */
+/* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */
 INLINED void add_words(const u64 *record, SHARED u32 *words) {
 #if BY_WARPS
     u32 sum[MEETING];
@@ -94,7 +97,7 @@ INLINED void add_words(const u64 *record, SHARED u32 *words) {
 #endif
 }
 
-/* A block's word. */
+/* Word i of the block: the sum of its rows. */
 INLINED u32 block_word(const SHARED u32 *words, u32 i) {
     u32 sum = 0;
     UNROLL
@@ -103,7 +106,8 @@ INLINED u32 block_word(const SHARED u32 *words, u32 i) {
     return sum;
 }
 
-/* A word of the block's as a number: that of a highest piece has a sign. */
+/* Word i of the block as a number: that of a highest piece has a sign; the last word becomes 1 where some term is not
+ * -0, and 2^MANY more where something went to the superaccumulator. */
 PURE i64 number_of_word(u32 w, u32 i) {
     if (i == PIECES)
         return (i64)((w & ((1u << WARPS_LIMBED) - 1)) != 0) +
@@ -115,8 +119,9 @@ PURE i64 number_of_word(u32 w, u32 i) {
 
 /* The total of all elements as an integer of TOTAL_WORDS words, in units of the last level.
  *
- * Bounds. Each piece holds less than 2^47 in magnitude: grids are such that threads and 2^24 for each make no more (queue.c), and
- * highest pieces of fewer than 2^TERMS_MOST elements are below 2^(TERMS_MOST + 3), and one more for each thread. A level of floats
+ * Bounds. Each piece's total is below 2^47 in magnitude, so that it fits beside a count (COUNT_BITS): a lower piece of
+ * a thread is below 2^24, and a grid has at most SUM_THREADS_MOST = 2^23 threads (request.h); highest pieces of fewer
+ * than 2^TERMS_MOST elements add up to less than 2^(TERMS_MOST + 3), and one more for each thread. A level of floats
  * has a total below 2^62, and with what the level below it carries below 2^63. */
 #define TOTAL_BITS (LEVELS * LEVELS_APART) /* a level's digit has LEVELS_APART bits */
 #define MANY_BITS                                                                                  \
@@ -126,7 +131,8 @@ PURE i64 number_of_word(u32 w, u32 i) {
 #define PIECE_MASK  (((u64)1 << PIECE_BITS) - 1)
 #define LEVEL_MASK  (((u64)1 << LEVELS_APART) - 1)
 
-/* The total of level k and what has been carried there. Returns its lowest LEVELS_APART bits; *carry is what is above them. */
+/* The total of level k and what has been carried there. Returns its lowest LEVELS_APART bits; *carry is what is above
+ * them. */
 INLINED u64 level_digit(const SHARED u64 *total, u32 k, i64 *carry) {
     const SHARED u64 *piece = total + k * CUTS;
 #if TERM_F64
@@ -150,7 +156,8 @@ INLINED u64 level_digit(const SHARED u64 *total, u32 k, i64 *carry) {
 #endif
 }
 
-/* The pieces' total for a window as the nearest float, where it has so many bits above the first level's, with the sign. */
+/* Returns the bits of the float nearest to the pieces' total. `bits_above`: how many bits, with the sign, the total may
+ * have above the first level's. */
 INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_above,
                          float_format f) {
     const u32 words = (TOTAL_BITS + bits_above + 63) / 64;
@@ -201,14 +208,15 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
                       exponent + 64 * ((i32)words - 1) - (i32)shift, sticky);
 }
 
-/* The pieces go to the superaccumulator; by one thread. */
+/* Adds the pieces' totals to the superaccumulator; by one thread. */
 INLINED void flush_pieces(const SHARED u64 *total, i32 exponent, SHARED u64 *limbs) {
     UNROLL_NOT
     for (u32 i = 0; i < PIECES; i++)
         if (total[i] != 0) add_limbs(limbs, (i64)total[i], piece_exponent(exponent, i));
 }
 
-/* The sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces, and then what has been seen. */
+/* Returns the sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces' totals, and then what
+ * has been seen. */
 INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHARED u64 *limbs,
                      u64 n, float_format f) {
     const u64 seen = total[PIECES];
@@ -228,9 +236,9 @@ INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHAR
 #define COUNT_BITS 16
 #define COUNT_MASK (((u64)1 << COUNT_BITS) - 1)
 
-/* Where the block `joins` the others, adds its words to those that count, by as many threads; the pieces as 0 where they are
- * `elsewhere`. Returns whether this is the last block, all threads of which call this: then the sums are in `total`, and
- * the words that count are 0 again. */
+/* Where the block `joins` the others, adds its words to those that count, a thread a word; its pieces as 0 where they
+ * have gone `elsewhere`. All threads of the block call this. Returns whether this is the last block: then, after a
+ * barrier, the sums are in `total`, and the words that count are 0 again. */
 INLINED u32 meet(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *meeting,
                  SHARED u64 *total, SHARED u32 *last) {
     if (!joins && threadIdx.x == 0) *last = 0;
@@ -252,8 +260,9 @@ INLINED u32 meet(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *
     return *last;
 }
 
-/* Whether a block tries its first tiles with the common window before it decides on its own. For bf16 and in chains, where tiles
- * have the most elements, the registers do not suffice: there each thread changes its window by itself, as it does for later tiles. */
+/* Whether a block tries its first tiles with the common window, and takes a window of its own where these do not fit.
+ * For bf16 and in chains, where tiles have the most elements, the registers do not suffice: there each thread changes
+ * its window by itself, as it does for later tiles. */
 #if defined(TYPE_BF16) || CHAINED
 #define TRIES_FIRST 0
 #else
@@ -399,7 +408,8 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__)
 
-/* The thread's tile of n <= BLOCK * TILE elements, as packs, of which the array is `packed`, or one element a load. */
+/* Loads the thread's tile of n <= BLOCK * TILE elements: by packs, where the array is `packed` (whole packs at a
+ * multiple of 16 bytes), else one element a load. What lies behind the array is `pad`. */
 INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 packed, element pad) {
     if (packed) {
         UNROLL
@@ -417,9 +427,10 @@ INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 packed, ele
     }
 }
 
-/* The sum of n <= BLOCK * TILE elements, by a block that meets no other. Most of what a launch of one block takes is latency, that of
- * fetching code included: so there is no code here but what tame data need, and a loop for all others. The window is that of the
- * greatest term. Where it does not fit all tiles, all terms go to the superaccumulator one by one. */
+/* The sum of n <= BLOCK * TILE elements, by a block that meets no other. Most of what a launch of one block takes is
+ * latency, that of fetching code included: so there is no code here but what tame data need, and one loop for all other
+ * data. The window is that of the greatest term. Where it does not fit all tiles, all terms go to the superaccumulator
+ * one by one. */
 KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];

@@ -2,9 +2,9 @@
  * terms - arrays that are added up over ranks, element by element (terms.h), on a device: from elements to bounds of
  * blocks, to words, and from words that have been added up to values.
  *
- * bounds, words, values: a team of threads - a warp, or all of a smaller block - takes a block of elements at a time.
- * rows, offsets: a block of threads finds for TERMS_CHUNK blocks how many rows they need, and then, from what the chunks
- * before need, where each one's begin.
+ * bounds, words, values: a team of threads - a warp, or all of a smaller block - takes a block of elements (terms.h) at
+ * a time. rows, offsets: a block of threads finds how many spare rows a chunk of TERMS_CHUNK blocks of elements needs,
+ * and then, from what the chunks before it need, where each block's begin.
  */
 #include "tuning.h"
 
@@ -43,8 +43,8 @@ __device__ terms_layout layout_at(const terms_plan *p, const GLOBAL i32 *bounds,
 #define MY_FIRST      ((u64)blockIdx.x * TEAMS + threadIdx.x / TEAM)
 #define BLOCKS_A_TURN ((u64)gridDim.x * TEAMS)
 
-/* Whether a block's elements may be taken two at a time, the first ones' place being a multiple of 4 bytes, and that of its
- * words of 32 bits a multiple of 8. */
+/* Whether a block's elements may be taken two at a time: they have 16 bits, the block is whole, `elements`, the address
+ * of the first, is a multiple of 4, and `words`, that of its words of 32 bits, one of 8. */
 PURE u32 goes_in_pairs(const terms_plan *p, terms_range r, u64 elements, u64 words) {
     return p->element == 16 && r.end - r.start == TERMS_BLOCK && elements % 4 == 0 &&
            words % 8 == 0;
@@ -52,7 +52,8 @@ PURE u32 goes_in_pairs(const terms_plan *p, terms_range r, u64 elements, u64 wor
 
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
-/* What a thread knows of its elements: the greatest finite magnitude's bits, and the others as the bounds have them. */
+/* Adds an element to what a thread has seen: seen[BOUND_TOP] is the bits of the greatest finite magnitude, the others
+ * are as in bounds. */
 __device__ void see(const terms_plan *p, u32 bits, i32 *seen) {
     const u32 infinity = (2 * (u32)p->bias + 1) << p->mantissa;
     const u32 all = bits & ((1u << (p->element - 1)) - 1), magnitude = all < infinity ? all : 0;
@@ -66,7 +67,7 @@ __device__ void see(const terms_plan *p, u32 bits, i32 *seen) {
     terms_raise(&seen[BOUND_NOTES], notes);
 }
 
-/* What a team's first thread has seen becomes what all have. */
+/* Makes what a team's first thread has seen what all its threads have. */
 __device__ void meet(i32 *seen, SHARED u32 *exchange) {
     (void)exchange;
 #if WARP_AT_ONCE && BLOCK >= 32
@@ -79,7 +80,7 @@ __device__ void meet(i32 *seen, SHARED u32 *exchange) {
 #endif
 }
 
-/* The exponent above all bits of numbers of which this is the greatest magnitude. */
+/* Returns the exponent above all bits of numbers whose greatest magnitude has these bits. */
 PURE i32 top_of(const terms_plan *p, u32 magnitude) {
     i32 exponent;
     const u32 m = terms_split(p, magnitude, &exponent);
@@ -120,7 +121,7 @@ KERNEL bounds(const GLOBAL u8 *x, const terms_plan plan, GLOBAL i32 *out) {
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
-/* known[0..BLOCK) becomes its running sums. */
+/* Makes known[0..BLOCK) its running sums; by all threads of the block. */
 __device__ void running_sums(SHARED u64 *known) {
     for (u32 apart = 1; apart < BLOCK; apart *= 2) {
         __syncthreads();
@@ -136,10 +137,11 @@ PURE u64 chunk_end(const terms_plan *p, u64 chunk) {
     return end < p->blocks ? end : p->blocks;
 }
 
-/* The workspace: where each block's rows begin, how many there are, and then how many each chunk needs. */
+/* The workspace, `out` of rows() and offsets(): where each block's spare rows begin, how many all blocks need, and then
+ * how many each chunk needs. */
 #define CHUNKS_AT(plan) ((plan).blocks + 1)
 
-/* The chunks' part of the workspace. */
+/* Writes how many spare rows each chunk needs. */
 KERNEL rows(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out) {
     __shared__ u64 known[BLOCK];
     const u64 chunk = blockIdx.x, end = chunk_end(&plan, chunk);
@@ -151,7 +153,7 @@ KERNEL rows(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out) {
     if (threadIdx.x == BLOCK - 1) out[CHUNKS_AT(plan) + chunk] = known[threadIdx.x];
 }
 
-/* The rest of it. */
+/* Writes where each block's spare rows begin, and how many all need. */
 KERNEL offsets(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out) {
     __shared__ u64 known[BLOCK];
     const u64 chunk = blockIdx.x, end = chunk_end(&plan, chunk);
@@ -180,7 +182,7 @@ KERNEL offsets(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out)
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
-/* The words of a plain block. */
+/* Writes the words of a plain block (terms_is_plain()). */
 __device__ void plain_words(const GLOBAL u8 *x, const terms_plan *p, terms_layout l, terms_range r,
                             GLOBAL u8 *out) {
     if (p->word == 32 && goes_in_pairs(p, r, (u64)x + 2 * r.start, (u64)out + 4 * r.start)) {
@@ -247,7 +249,8 @@ __device__ void put_bits(GLOBAL u8 *out, u32 width, u64 i, u32 bits) {
         ((GLOBAL u16 *)out)[i] = (u16)bits;
 }
 
-/* The values of what is in `in` and `out` of a plain block: elements [begin, end). */
+/* Writes the values of elements [begin, end) of a plain block from their words. `in` and `out` begin with element
+ * p->first. */
 __device__ void plain_values(const GLOBAL u8 *in, const terms_plan *p, terms_layout l, u64 begin,
                              u64 end, GLOBAL u8 *out) {
     const terms_range r = {begin - p->first, end - p->first};
@@ -278,7 +281,8 @@ __device__ void plain_values(const GLOBAL u8 *in, const terms_plan *p, terms_lay
     }
 }
 
-/* The value of an element whose sum has several words. */
+/* Returns the value of an element whose sum has several words: `word`, and those in its block's spare rows, from `row`
+ * on. */
 __device__ u64 value_of_words(const terms_plan *p, terms_layout l, i64 word, const GLOBAL u8 *spare,
                               u64 row, u64 in_block) {
     i64 limb[TERMS_LIMBS];
@@ -290,14 +294,14 @@ __device__ u64 value_of_words(const terms_plan *p, terms_layout l, i64 word, con
     return terms_value_of_limbs(p, l, limb);
 }
 
-/* `in` begins with the first word of element plan.first, `out` with its value. The outcome is a tally_outcome; `failed`
- * a word, or NULL. */
+/* `in` begins with the first word of element plan.first, `out` with its value. The outcome is a tally_outcome, or NULL;
+ * `failed` a word, how many ranks have failed, or NULL. */
 KERNEL values(const GLOBAL u8 *in, const GLOBAL u8 *spare, const GLOBAL u8 *failed,
               const GLOBAL i32 *bounds, const GLOBAL u64 *offsets, const terms_plan plan,
               GLOBAL u8 *out, GLOBAL u64 *outcome) {
     const i64 failures = failed ? word_at(failed, plan.word, 0) : 0;
     const u64 needs =
-        failures ? 0 : offsets[plan.blocks]; /* a rank that has failed may have none */
+        failures ? 0 : offsets[plan.blocks]; /* where a rank has failed there may be no offsets */
     const u64 past = plan.first + plan.count;
     const u32 status = terms_status(&plan, needs, failures);
     if (blockIdx.x == 0 && threadIdx.x == 0 && outcome) {

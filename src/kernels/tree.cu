@@ -1,9 +1,10 @@
 /*
  * tree - the canonical tree (src/tree.h): products of floats, and operators of the user's.
  *
- * leaves: a warp a leaf, the warp's lanes being the tree's. nodes: a warp takes 32 neighbours of one
- * level to one of the fifth level above, or however many levels are asked for. What is absent is
- * skipped: a lane says whether it has a value by its number, since all that have one come first.
+ * leaves: a warp a leaf, the warp's lanes being the tree's. nodes: a warp takes 32 neighbours of one level to one of
+ * the fifth level above, or however many levels are asked for. part_leaves and part_nodes do the same for each row of a
+ * reduction in parts. What is absent is skipped: a lane says whether it has a value by its number, since all that have
+ * one come first.
  *
  * A thread plays MINE lanes: one, or, where a block is a single thread, all 32, side by side.
  *
@@ -76,8 +77,7 @@ __device__ void meet_neighbours(accumulator *v, u32 lanes, u32 levels, SHARED wo
         LANES_MEET(lane % (2 * s) == 0 && lane + s < lanes, s);
 }
 
-/* v[j] = the elements of lane LANE0 + j, `stride` apart from x[start] on, in order; a lane without any
- * is left alone. */
+/* Returns the value of elements x[start], x[start + stride], ... below `end`, combined in order; start < end. */
 __device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride, u32 end) {
     accumulator v = VALUE(x[start]);
     u32 i = start + stride;
@@ -95,7 +95,7 @@ __device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride
     return v;
 }
 
-/* The leaf x[0..n), n <= LEAF, to lane 0. For n = 0 nothing, but the lanes still meet. */
+/* Gives lane 0 the value of the leaf x[0..n), n <= LEAF. For n = 0 there is none, but the lanes still meet. */
 __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word *exchange) {
 #if defined(ORDERED)
     for (u32 j = 0; j < MINE; j++) {
@@ -120,7 +120,7 @@ __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word
 #endif
 }
 
-/* The value of the whole, from its last node; `identity` where there is none. NaNs become canonical. */
+/* Returns the value's bits, from the tree's root. NaNs become canonical. */
 PURE u64 value_of(word node, u32 request) {
     const float_format f = requested_format(request);
 #if defined(USER_OPERATOR)
@@ -133,7 +133,7 @@ PURE u64 value_of(word node, u32 request) {
 #endif
 }
 
-/* values[to + i] = leaf i. Where there is but one leaf, or none, the value is asked for. */
+/* values[to + i] = leaf i. A value is asked for only where there is one leaf, or none: then it is `identity`. */
 KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to, u64 identity,
               u32 request, GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];
@@ -155,8 +155,8 @@ KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to
     }
 }
 
-/* values[to + i] = the subtree over values[from + i * 2^levels ...), of `count` nodes in all; levels <= 5.
- * The value is asked for where there is but one. */
+/* values[to + i] = the subtree over values[from + i * 2^levels ...), of `count` nodes in all; levels <= 5. A value is
+ * asked for only where there is one such subtree: all. */
 KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to, u32 request,
              GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];
@@ -179,7 +179,7 @@ KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to
 
 /* ---- Of rows (parts.h) ------------------------------------------------------------------------------ */
 
-/* A leaf's row. */
+/* Where a leaf lies. */
 typedef struct place {
     u64 start, length; /* its row's elements */
     u64 leaf;          /* which of the row's leaves; may be behind the last */
@@ -194,7 +194,7 @@ __device__ place place_of(const GLOBAL u8 *offsets, part_rows rows, u64 slot) {
     return p;
 }
 
-/* The value of each row's each leaf, to the leaf's slot. */
+/* Writes the value of each leaf of each row to the leaf's slot. */
 KERNEL part_leaves(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL accumulator *values,
                    const GLOBAL u64 *work, const part_leaves_plan plan) {
     __shared__ word exchange[EXCHANGE];
@@ -213,7 +213,7 @@ KERNEL part_leaves(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL acc
     }
 }
 
-/* Joins 32 neighbours' values, each for `stride` leaves of one row, in the first one's slot. */
+/* Combines the values of 32 neighbours, each for `stride` leaves of one row, in the first one's slot. */
 KERNEL part_nodes(const GLOBAL u8 *offsets, GLOBAL accumulator *values, const GLOBAL u64 *work,
                   const part_leaves_plan plan) {
     __shared__ word exchange[EXCHANGE];

@@ -3,8 +3,8 @@
  * ranks, added up and gathered, to values.
  *
  * pack: a block of threads for each sum, and one for all else.
- * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle sums;
- * one of them lowers.
+ * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle
+ * sums; one of them lowers.
  */
 #define RECORD_SPACE SHARED
 #define SETTLED
@@ -16,14 +16,15 @@
 
 BEGINS_EARLY
 
-/* The counts of a sum. */
+/* Writes the four counts of a sum, of floats from `count`; of integers only the last can be 1, where there are
+ * elements. */
 __device__ void pack_counts(const GLOBAL u64 *count, u32 floats, u64 n, GLOBAL u64 *out) {
     for (u32 k = 0; k < 3; k++)
         out[k] = floats ? count[k] : 0;
     out[3] = (floats ? count[0] | count[1] | count[2] | count[3] : n) != 0;
 }
 
-/* The gathered words of one rank. */
+/* Writes the gathered words of this rank. */
 __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBAL u64 *out) {
     for (u32 k = 0; k < WORDS_GATHERED; k++)
         out[k] = 0;
@@ -36,8 +37,8 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
             out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
 }
 
-/* A block for each part: n and what is gathered, the sums, bits and a count. Two words that count failures become 0; so do
- * the records, where the next launch wants them so. */
+/* Block k < SUMS writes the words of sum k, and makes its record 0 where plan.clears. Block SUMS writes all else: n,
+ * bits, the count of elements that are not zero, and what is gathered; and it makes failed[0] and failed[1] 0. */
 KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u64 *gathered,
             GLOBAL u64 *failed) {
     __shared__ u64 digit[WIDE_FLOAT_LIMBS];
@@ -84,15 +85,16 @@ KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u
 
 /* ---- From words to values ------------------------------------------------------------------- */
 
+/* Merges into *key and *at another rank's extreme and the complement of its index, which counts from `shift`. */
 __device__ void merge_end(SHARED u64 *key, SHARED u64 *at, u64 other, u64 other_at, u64 shift) {
-    if (other_at != 0) other_at -= shift; /* the complement of an index that is so much greater */
+    if (other_at != 0) other_at -= shift; /* a complement: the index rises by `shift` */
     if (other > *key || (other == *key && other_at > *at)) {
         *key = other;
         *at = other_at;
     }
 }
 
-/* Merges what a rank has gathered, whose elements come behind `before` others. */
+/* Merges what a rank has gathered into the records in `work`; its elements come behind `before` others. */
 __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 before,
                                SHARED u64 *work) {
     enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 }; /* integer_product.cu */
@@ -120,6 +122,8 @@ __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 
     }
 }
 
+/* Merges what all ranks have gathered of a state into the records in `work`, in the order of ranks; returns how many
+ * elements there are. */
 __device__ u64 merge_all(const GLOBAL u64 *gathered, const words_plan *plan, u64 state,
                          SHARED u64 *work) {
     const lower_plan *p = &plan->lower;
@@ -136,7 +140,8 @@ __device__ u64 merge_all(const GLOBAL u64 *gathered, const words_plan *plan, u64
     return n;
 }
 
-/* The status that all ranks get where some have failed: that of one, if all failed alike. */
+/* Returns the status that all ranks get where some have failed: that of one, if all failed alike. failed[0] is how many
+ * have failed, failed[1] the sum of their statuses. */
 __device__ u32 failure_of(const GLOBAL i64 *failed) {
     if (!failed || failed[0] == 0) return RESULT_OK;
     return failed[1] % failed[0] == 0 ? (u32)(failed[1] / failed[0]) : RESULT_NONE;
