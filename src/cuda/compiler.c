@@ -49,7 +49,7 @@ static const struct entry entries[] = {
 
 /* ---- Finding it ----------------------------------------------------------------------------- */
 
-/* The newest first, but none newer than the driver: it could not load what that compiles. */
+/* The newest comes first. find() takes none newer than the driver, which could not load what that compiles. */
 static const struct {
     int major;
     const char *file;
@@ -115,7 +115,7 @@ static tally_status complain(nvrtcProgram program, nvrtcResult result, const cha
     return fail(TALLY_ECOMPILE, "%s: %s", file, line);
 }
 
-/* Copies what the compiler has made, machine code or PTX, to memory that the caller frees. */
+/* Copies what the compiler has made, machine code or PTX, to *image, which the caller frees. */
 static nvrtcResult take(nvrtcProgram program, int machine_code, char **image) {
     size_t size = 0;
     nvrtcResult result = machine_code ? nvrtc.nvrtcGetCUBINSize(program, &size)

@@ -11,8 +11,8 @@
 
 /* Compiles `text` for devices of compute capability major.minor and drivers for CUDA `driver` (as in
  * driver_version()). *image is machine code where the compiler knows that device, else PTX; the caller
- * frees it. `file` is for the message. Returns TALLY_ECOMPILE where the text does not compile or no
- * compiler is found, TALLY_ENOMEM. */
+ * frees it. `file` is what messages call the text. Returns TALLY_ECOMPILE where the text does not compile or
+ * no compiler is found, TALLY_ENOMEM without memory. */
 tally_status compiler_run(const char *text, const char *file, int major, int minor, int driver,
                           char **image);
 

@@ -39,7 +39,7 @@ struct gpu {
     CUcontext context;
     bool given;          /* the context is the caller's */
     bool primary;        /* it is the device's primary one */
-    unsigned generation; /* of that */
+    unsigned generation; /* of the primary context, as of open() */
     bool entered;        /* a call is between begin() and end() */
     bool pushed;         /* and it has made the context current */
     CUstream stream;     /* ours */
@@ -139,7 +139,7 @@ static void note_loss(const struct gpu *gpu, CUresult error) {
 }
 
 /* Begins a call: on success the context is current for this thread, and stays alive until end(), which
- * every success needs. Where the caller has made it current already there is nothing to push. */
+ * every success needs. A context that is current already is not pushed. */
 static CUresult begin(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     CUcontext current = NULL;
@@ -157,7 +157,8 @@ static CUresult begin(struct gpu *gpu) {
     return error;
 }
 
-/* Ends a call that came to `error`, and puts back the caller's context. Returns the first error of both. */
+/* Ends a call that came to `error`, and puts back the caller's context. Returns `error`, or else what putting
+ * back came to. */
 static CUresult end(struct gpu *gpu, CUresult error) {
     struct device *d = &devices[gpu->index];
     CUcontext ours;
@@ -170,8 +171,8 @@ static CUresult end(struct gpu *gpu, CUresult error) {
     return error;
 }
 
-/* The same two, with a status and a line for tally_error(). What frees uses those above, so that it leaves
- * the line of the failure before it. */
+/* begin() and end() with a status and a line for tally_error(). What frees memory or programs calls begin()
+ * and end() themselves, so that the line of an earlier failure stays. */
 static tally_status enter(struct gpu *gpu) {
     return outcome(gpu->index, begin(gpu), "entering the device's context");
 }
@@ -229,8 +230,8 @@ static tally_status cuda_describe(size_t i, struct gpu_facts *out) {
     return status ? status : get_facts(i, device, out);
 }
 
-/* Resets the primary context of a device that is lost, once no call is in it, and begins a new
- * generation. */
+/* Waits until no call is under way on the device, then resets its primary context and begins a new
+ * generation, unless another thread has done so. */
 static CUresult begin_anew(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     CUresult error = CUDA_SUCCESS;
@@ -362,13 +363,15 @@ static CUresult free_memory(const struct gpu_memory *memory) {
     return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(address_of(memory));
 }
 
-/* The same from outside the context. A failure leaves the memory to the end of the context. */
+/* Makes the context current and frees what a piece stands for, if we have allocated it. Memory that cannot
+ * be freed ends with the context. */
 static void give_back(struct gpu *gpu, const struct gpu_memory *memory) {
     if (memory->ours && begin(gpu) == CUDA_SUCCESS) end(gpu, free_memory(memory));
 }
 
-/* Puts memory that a call has allocated on the list. `status` is what that call came to; where it, or this,
- * is a failure, the memory is freed: leaving the context may fail after the allocation has worked. */
+/* Puts memory that a call has allocated on the list: *out is its struct. `status` is what that call came to.
+ * Where it, or the list, fails, the memory is freed: leaving the context may fail after the allocation has
+ * worked. */
 static tally_status keep(struct gpu *gpu, tally_status status, const struct gpu_memory *made,
                          struct gpu_memory **out) {
     if (status == TALLY_OK) status = gpu_memory_keep(&gpu->memory, gpu->name, *made, out);
@@ -388,7 +391,8 @@ static tally_status cuda_allocate(struct gpu *gpu, size_t bytes, struct gpu_memo
     return keep(gpu, status, &made, out);
 }
 
-/* Allocates host memory that kernels see. After an error nothing is left of it. */
+/* Allocates made->bytes of host memory that kernels see: made->host, which is made->native for kernels. After
+ * an error nothing is allocated, and made->native is NULL. */
 static CUresult allocate_mapped(struct gpu_memory *made) {
     CUdeviceptr address = 0;
     CUresult error = cu.cuMemHostAlloc(&made->host, made->bytes ? made->bytes : 1,
@@ -412,9 +416,10 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     return status;
 }
 
-/* Finds whether kernels of this device can read `bytes` bytes at an address: whether CUDA knows both ends,
- * and they are not another device's. A kernel that read elsewhere would be the end of the context. The last
- * byte is asked for where it is not in the first one's piece of memory. */
+/* Finds whether kernels of this device can read `bytes` bytes at an address: whether CUDA knows the first and
+ * the last byte, and the first is not in another device's memory. A kernel that read elsewhere would be the
+ * end of the context. CUDA is asked for the last byte only where that is not in the first one's piece of
+ * memory. */
 static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
     struct pointer_facts first, last = {.type = 1};
     CUresult error = driver_pointer(address, &first);
@@ -447,8 +452,8 @@ static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Begins a call, as enter() does, that reads or writes a range of a piece; TALLY_EINVAL where the range
- * leaves it. */
+/* Begins a call that reads or writes a range of a piece, as enter() does; TALLY_EINVAL where the range
+ * leaves the piece. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
                                 size_t bytes) {
     const tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
@@ -490,8 +495,8 @@ static bool is_known(const void *at) {
     return driver_pointer((CUdeviceptr)(uintptr_t)at, &facts) == CUDA_SUCCESS && facts.type != 0;
 }
 
-/* Copies to the device; needs the context to be current. Small writes go without the ring, and so does
- * memory that the device can read by itself: the call waits until it has been read. */
+/* Copies to the device; needs the context to be current. Large arrays go through the ring. Small ones, and
+ * memory that the device can read by itself, go without: then the call waits until they have been read. */
 static CUresult write_bytes(struct gpu *gpu, struct gpu_memory *to, size_t offset, const char *from,
                             size_t bytes) {
     CUresult error;
@@ -499,7 +504,7 @@ static CUresult write_bytes(struct gpu *gpu, struct gpu_memory *to, size_t offse
     if (bytes > RING_LEAST && !(is_known(from) && is_known(from + bytes - 1)) &&
         gpu_ring_ready(&gpu->ring, gpu, &ring_calls)) {
         error = gpu_ring_write(&gpu->ring, gpu, &ring_calls, to, offset, from, bytes);
-        /* A piece may be under way without an event that says so. */
+        /* The device may still be reading a piece whose event was not recorded. */
         if (error) cu.cuStreamSynchronize(gpu->stream);
         return error;
     }
@@ -548,14 +553,15 @@ static tally_status cuda_copy(struct gpu *gpu, struct gpu_memory *to, size_t to_
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
-/* Returns whether an image failed because it does not suit this driver or device; another may then. */
+/* Returns whether an image failed because it does not suit this driver or device, as another may. */
 static bool image_unsuited(CUresult error) {
     return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
            error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 }
 
-/* Loads an image into the context: *out is its module. *error is what the driver said of the image. Where
- * the image is loaded but leaving the context fails, unloads it again. */
+/* Loads an image into the context: *out is its module. *error is what the driver said of the image, and stays
+ * as it was where the context cannot be entered. Where the image is loaded but leaving the context fails,
+ * unloads it again. */
 static tally_status load_image(struct gpu *gpu, const void *image, const char *file,
                                CUresult *error, void **out) {
     CUmodule module = NULL;
@@ -570,7 +576,7 @@ static tally_status load_image(struct gpu *gpu, const void *image, const char *f
     return status;
 }
 
-/* Compiles a text with NVRTC and loads what that makes. */
+/* Compiles a text with NVRTC and loads the image: *out is its module. */
 static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, void **out) {
     CUresult error = CUDA_SUCCESS;
     char *image = NULL, *text = embed_expand(of->root);
@@ -634,7 +640,7 @@ static const struct gpu_cache_calls cache_calls = {
 #define EARLY_IN_GRAPHS 12030
 
 /* Notes whether a program's kernels wait by themselves for what was put under way before them, so that their launches
- * may begin early: they then have a constant that says so (kernels/kernel.h). */
+ * may begin early: such a program has a constant begins_early (kernels/kernel.h). */
 static void note_early(struct gpu *gpu, struct gpu_program *program) {
     CUdeviceptr address;
     size_t bytes;

@@ -14,7 +14,7 @@
 struct cuda_driver cu;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *library; /* once its entry points are in cu */
+static void *library; /* NULL until its entry points are in cu */
 static bool tried, ready;
 static int version;
 

@@ -51,35 +51,35 @@ enum {
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_SYSTEM_NOT_READY = 802,
     CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900, /* and what else is not done in a capture: */
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900, /* 900 to 908: what a capture does not allow */
     CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
     CUDA_ERROR_CAPTURED_EVENT = 907,
     CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
     CUDA_ERROR_UNKNOWN = 999,
 
-    /* Attributes of a device ... */
+    /* Attributes of a device. */
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-    /* ... and of a pointer, */
+    /* Attributes of a pointer, and the kinds of memory it may point into. */
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
     CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
     CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
     CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,
-    /* of a stream: that it does not wait for the default stream; of an event, */
+    /* Flags of a stream, which then does not wait for the default stream, and of an event. */
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DISABLE_TIMING = 2,
-    /* and of host memory: for all contexts, and for kernels. */
+    /* Flags of host memory: it is for all contexts; kernels see it. */
     CU_MEMHOSTALLOC_PORTABLE = 1,
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 };
 
-/* How a kernel is launched, with an attribute: that it may begin while what is before it in the stream is still at
- * work, for the end of which the kernel waits by itself. */
+/* How cuLaunchKernelEx() launches. With this attribute a kernel may begin while what is before it in the stream is
+ * still at work; the kernel waits for the end of that by itself. */
 enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 typedef struct CUlaunchAttribute {
     int id;
@@ -147,7 +147,7 @@ typedef struct CUlaunchConfig {
        unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **parameters,    \
        void **extra))
 
-/* Those that only later drivers have. */
+/* Entry points that only later drivers have. */
 #define CUDA_LATER_CALLS(X)                                                                        \
     X(cuLaunchKernelEx, ,                                                                          \
       (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
@@ -162,24 +162,26 @@ struct cuda_driver {
 };
 extern struct cuda_driver cu;
 
-/* Loads the driver and starts it. Returns TALLY_OK where it works, else TALLY_EDEVICE. Where it did not the
- * last time: tries `again`; or returns TALLY_EDEVICE at once, without a line for tally_error(). */
+/* Loads the driver and starts it, once for all threads. Returns TALLY_OK where it works, else TALLY_EDEVICE.
+ * After a call that failed the next one tries anew if `again` is true; if not, it returns TALLY_EDEVICE at
+ * once, without a line for tally_error(). */
 tally_status driver_ready(bool again);
 
 /* Return the driver's name for an error, and its description; neither is ever NULL. */
 const char *driver_error_name(CUresult error);
 const char *driver_error_text(CUresult error);
 
-/* What CUDA knows of an address. `type` is one of CU_MEMORYTYPE_..., or 0 where CUDA does not know it. */
+/* What CUDA knows of an address. */
 struct pointer_facts {
-    unsigned type;
-    int ordinal;       /* of the device */
-    CUdeviceptr start; /* of the piece of memory that it lies in */
+    unsigned type;     /* CU_MEMORYTYPE_..., or another kind; 0: CUDA does not know the address */
+    int ordinal;       /* of the device; -1 where CUDA does not say */
+    CUdeviceptr start; /* of the piece of memory that the address lies in */
     size_t bytes;      /* of that piece; 0 where CUDA does not say */
 };
 CUresult driver_pointer(CUdeviceptr address, struct pointer_facts *out);
 
-/* Returns the version of CUDA that the driver is made for: 1000 * major + 10 * minor. */
+/* Returns the version of CUDA that the driver is made for: 1000 * major + 10 * minor. 0 before
+ * driver_ready(). */
 int driver_version(void);
 
 #endif

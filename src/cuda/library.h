@@ -12,7 +12,7 @@ struct entry {
 };
 
 /* Fills the function pointers of the struct at `calls` from an open library. Returns NULL, or the first
- * symbol that the library lacks. */
+ * symbol that the library lacks; what comes before it has been filled. */
 const char *library_fill(void *library, const struct entry *entries, size_t count, void *calls);
 
 #endif

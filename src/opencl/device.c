@@ -2,9 +2,9 @@
  * device.c - an OpenCL device as a machine that runs kernels: opencl_api.
  *
  * Each struct gpu has a context and an in-order queue of its own, so that threads with a gpu each
- * share nothing; or a context of the caller's, and a queue of its own there. Copies run by that queue,
- * launches and fills by it or one of the caller's: nothing here waits for that, or has it wait. A kernel
- * of G blocks of B threads is an NDRange of G * B work items in groups of B.
+ * share nothing; or a context of the caller's, and a queue of its own there. Copies run in that queue,
+ * launches and fills there or in a queue of the caller's: nothing here waits for the caller's, or has it wait.
+ * A grid of G blocks of B threads is an NDRange of G * B work items in groups of B.
  * Floating arithmetic is done as written: nothing fast-math, no contraction.
  */
 #include "gpu/cache.h"
@@ -183,7 +183,8 @@ static void opencl_use(struct gpu *gpu, bool theirs, void *queue) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Puts a cl_mem on the list of memory and becomes an owner of it; where that fails, gives it up. */
+/* Puts a cl_mem on the list of memory, with one reference that the caller has to it: release() gives that up,
+ * and so does a failure here. */
 static tally_status keep(struct gpu *gpu, cl_mem object, size_t bytes, struct gpu_memory **out) {
     const struct gpu_memory made = {.native = object, .bytes = bytes};
     const tally_status status = gpu_memory_keep(&gpu->memory, gpu->name, made, out);
@@ -223,8 +224,8 @@ static tally_status opencl_wrap(struct gpu *gpu, void *native, size_t bytes,
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, native, bytes, out);
 }
 
-/* On a device that reads host memory, `theirs` is an array there, which may be read-only: the buffer in it is
- * one that kernels only read. On any other it is a cl_mem of this struct gpu's context. */
+/* On a device that reads host memory, `theirs` is an array in host memory, which may be read-only: the buffer
+ * made of it is one that kernels only read. On any other it is a cl_mem of this struct gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
                                  struct gpu_memory **out) {
     if (!gpu->facts.reads_host_memory) return opencl_wrap(gpu, theirs, bytes, out);
@@ -240,8 +241,8 @@ static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Makes the ring's memory. A buffer that is mapped once and for all is what OpenCL has for pinned memory:
- * drivers read it without a copy in between. */
+/* Makes the ring's memory. A buffer that stays mapped is what OpenCL has for pinned memory: drivers read it
+ * without a copy in between. */
 static char *ring_open(struct gpu *gpu) {
     const size_t bytes = (size_t)RING_PIECES * RING_PIECE;
     cl_int error = CL_SUCCESS;
@@ -271,10 +272,10 @@ static int ring_send(struct gpu *gpu, unsigned piece, const char *at, struct gpu
                      size_t offset, size_t bytes) {
     const cl_int error = cl.clEnqueueWriteBuffer(gpu->queue, to->native, 0, offset, bytes, at, 0,
                                                  NULL, &gpu->read[piece]);
-    return error ? error : cl.clFlush(gpu->queue); /* or it might wait for the next command */
+    return error ? error : cl.clFlush(gpu->queue); /* the driver may begin only at a flush */
 }
 
-/* Frees the ring. A command that reads it may still be under way: OpenCL keeps the memory until then. */
+/* Frees the ring. A command that reads it may still be under way: OpenCL keeps the memory until that ends. */
 static void ring_close(struct gpu *gpu) {
     for (int i = 0; i < RING_PIECES; i++)
         if (gpu->read[i]) cl.clReleaseEvent(gpu->read[i]);
@@ -334,7 +335,7 @@ static tally_status opencl_copy(struct gpu *gpu, struct gpu_memory *to, size_t t
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
-/* Puts the compiler's own words on why `object` did not build into tally_error(). */
+/* Returns TALLY_ECOMPILE, with the compiler's own words on why `object` did not build for tally_error(). */
 static tally_status complain(struct gpu *gpu, cl_program object, const char *file) {
     char line[400] = "the compiler said nothing";
     size_t size = 0;

@@ -154,7 +154,7 @@ enum {
       (cl_event event, cl_uint what, size_t room, void *out, size_t *size))                        \
     X(clReleaseEvent, cl_int, (cl_event event))
 
-/* The entry points as loaded; all of them are set once a device has been found. */
+/* The entry points as loaded; all of them are set once opencl_device() has returned a device. */
 struct opencl {
 #define MEMBER(name, result, parameters) result(*name) parameters;
     OPENCL_CALLS(MEMBER)
@@ -162,10 +162,11 @@ struct opencl {
 };
 extern struct opencl cl;
 
-/* The devices of all platforms, which the first call finds: how many there are, and device i or NULL. */
+/* The devices of all platforms, which the first call of any thread finds: how many there are, and device i;
+ * NULL where there is no such. */
 size_t opencl_count(void);
 cl_device_id opencl_device(size_t i);
-/* Returns one line on why there is no device, or no such device. */
+/* Returns one line on why the last two found no device, or not that one; to be called after them. */
 const char *opencl_absence(void);
 
 #endif
