@@ -1,10 +1,11 @@
-# library.cmake - how a library over ranks is built and installed: libtally_mpi and libtally_nccl, each beside libtally and
-# knowing tally.h only.
+# library.cmake - how a library over ranks is built and installed: libtally_mpi and libtally_nccl, each beside
+# libtally and knowing tally.h only.
 find_package(Threads REQUIRED)
 include(GNUInstallDirs)
 
-# tally_ranks_library(NAME SOURCES FILE... PUBLIC LIBRARY... PRIVATE LIBRARY...): tally_NAME_static, tally_NAME_shared and
-# tally::tally_NAME, out of one object whose only global names are the public ones, as in src.
+# tally_ranks_library(NAME SOURCES FILE... PUBLIC LIBRARY... PRIVATE LIBRARY...): makes the targets tally_NAME_static,
+# tally_NAME_shared and tally::tally_NAME out of one object whose only global names are the public ones, as in src.
+# PUBLIC libraries are also those of whoever links it.
 function(tally_ranks_library name)
   cmake_parse_arguments(PARSE_ARGV 1 own "" "" "SOURCES;PUBLIC;PRIVATE")
   set(objects tally_${name}_objects)
@@ -41,8 +42,8 @@ function(tally_ranks_library name)
   endif()
 endfunction()
 
-# tally_install_ranks_library(NAME HEADER...): both libraries, headers, what find_package(tally COMPONENTS NAME) and pkg-config
-# need. MPI_NAME says which MPI it was built for, for people to read.
+# tally_install_ranks_library(NAME HEADER...): installs both libraries, the headers, and what find_package(tally
+# COMPONENTS NAME) and pkg-config need. MPI_NAME, if set, tells readers of the .pc file which MPI it was built for.
 function(tally_install_ranks_library name)
   install(TARGETS tally_${name}_static tally_${name}_shared EXPORT tally-${name}-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name}

@@ -1,6 +1,6 @@
 /*
- * arithmetic.c - see arithmetic.h. The loops are compiled without vectorisation, so that they are what
- * they say.
+ * arithmetic.c - see arithmetic.h. The loops are compiled without vectorisation, so that they do take one
+ * element after another.
  */
 #include "ladder/arithmetic.h"
 
@@ -38,7 +38,8 @@ double ladder_magnitude(tally_type type, const void *x, uint64_t n) {
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
-/* A float, by its bits, as the nearest number with so many bits of exponent and fraction. */
+/* Returns the bits of the 16-bit float nearest to `value`, ties to even, in the format with this bias and so many
+ * bits of fraction. */
 static uint16_t narrow(float value, unsigned fraction, int bias) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

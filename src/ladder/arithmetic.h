@@ -16,14 +16,14 @@
 typedef struct ladder_arithmetic {
     tally_type type;
     tally_op op;
-    tally_type accumulator_type; /* the kernels for this type go on with partial results */
+    tally_type accumulator_type; /* of partial results, the elements of a further launch */
     unsigned element_size, accumulator_size, word_size;
     void (*neutral)(void *accumulator);
     void (*fetch)(void *accumulator, const void *element);
     void (*combine)(void *accumulator, const void *more); /* accumulator = accumulator op more */
     void (*to_word)(void *word, const void *accumulator);
     void (*from_word)(void *accumulator, const void *word);
-    /* The loop that combines x[0..n) one after another. */
+    /* Combines x[0..n) one after another, in a loop. */
     void (*reduce)(const void *x, uint64_t n, void *accumulator);
 } ladder_arithmetic;
 

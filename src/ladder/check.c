@@ -31,7 +31,7 @@ tally_status reference_make(const tally_ladder_options *o, struct reference *out
     return status;
 }
 
-/* The value's place among all floats of its type, in order; both zeros are one place. */
+/* Returns a float's place among all floats of its type, in order; both zeros have place 0. */
 static int64_t place(const tally_value *value) {
     const unsigned bits = 8 * (unsigned)tally_type_size(value->type);
     const uint64_t sign = UINT64_C(1) << (bits - 1), b = tally_value_bits(value);
@@ -45,7 +45,7 @@ static double ulps_between(const tally_value *a, const tally_value *b) {
     return distance > 0 ? distance : 1; /* -0 is not +0 */
 }
 
-/* The distance from a number to the next one away from zero. */
+/* Returns at least the distance from a number to the next one away from zero, and at most twice that. */
 static double ulp_of(const tally_value *value) {
     switch (value->type) {
     case TALLY_F16:
@@ -59,7 +59,7 @@ static double ulp_of(const tally_value *value) {
     }
 }
 
-/* How far from the reference the roundings may have taken it. */
+/* Returns how far from the reference its roundings may have taken a right result. */
 static double allowance(const struct reference *r, uint64_t depth) {
     const double u = r->type == TALLY_F64 ? 0x1p-53 : 0x1p-24; /* of the accumulator */
     if (r->op == TALLY_SUM) return 1.01 * (double)depth * u * r->magnitude + ulp_of(&r->value);

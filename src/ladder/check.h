@@ -16,10 +16,11 @@ struct reference {
     size_t n;
 };
 
-/* Reduces the array on the CPU. */
+/* Reduces the array on the CPU and remembers what comes out. */
 tally_status reference_make(const tally_ladder_options *options, struct reference *out);
 
-/* Sets the row's value, correct and ulp_error. No element went through more than `depth` roundings. */
+/* Sets the row's value, correct and ulp_error. No element went through more than `depth` roundings; 0: nothing but
+ * the reference's own bits is correct. */
 void reference_check(const struct reference *r, const tally_value *value, uint64_t depth,
                      tally_ladder_row *row);
 

@@ -24,7 +24,7 @@ const char *tally_ladder_device(void) {
     return apis[i]->name; /* the last is the model, which is always here */
 }
 
-/* The number after the colon; 0 where there is none. */
+/* Sets *number to what stands after the colon; to 0 where `colon` is NULL. */
 static tally_status parse_number(const char *device, const char *colon, size_t *number) {
     char *end;
     *number = 0;

@@ -7,7 +7,7 @@
 #include "ladder/rungs.h"
 #include "tally.h"
 
-/* The i-th of tally_ladder_rung(): the kernels lie between the two that are none. */
+/* The numbers that tally_ladder_rung() takes. The kernels stand between the two rungs that are no kernels. */
 enum { RUNG_SEQUENTIAL = 0, RUNG_KERNELS = 1, RUNG_TALLY = RUNG_KERNELS + LADDER_RUNG_COUNT };
 
 /* Finds a rung's number. TALLY_EINVAL, with a list of all rungs, where there is none of this name. */

@@ -3,7 +3,7 @@
  *
  * The object is one of own_lane.hpp. Before it is loaded its file is looked at: whatever would run during
  * loading - constructors, resolvers, other libraries - is refused or left out, and the names and places of
- * its shared arrays are noted, so that a fault can say input_s[3]. A launch then is the model's.
+ * its shared arrays are noted, so that a fault can say input_s[3]. Launches are then those of model.h.
  */
 #include "fpenv.h"
 #include "gpu/embed.h"
@@ -31,7 +31,7 @@ struct tally_own {
     size_t count;
     model_device *device;
     char *initial;                 /* what the variables in global memory held at first */
-    char names[3][NAME_MAX_BYTES]; /* of the last kernel that was described */
+    char names[3][NAME_MAX_BYTES]; /* input, output, length of the kernel described last */
 };
 
 extern const struct embedded embedded_own[];
@@ -40,8 +40,9 @@ const char *tally_own_prelude(void) {
     return (const char *)embedded_own[0].bytes;
 }
 
-/* As tally_model_kernels() in model/CMakeLists.txt, for C++ and a loaded object. Jumps are not threaded: that
- * makes two barriers of one in the text. An access to address 0 is seen as any other. */
+/* The flags of tally_model_kernels() in model/CMakeLists.txt, and those that C++ and a loaded object need. Without
+ * -fno-thread-jumps two barriers may come of one in the text. -fno-delete-null-pointer-checks has accesses to address
+ * 0 stay as they are, so that the model sees them. */
 const char *tally_own_flags(void) {
     return "-std=gnu++20 -fPIC -fvisibility=hidden -fsanitize=thread,bounds "
            "-fsanitize-coverage=trace-pc --param=tsan-distinguish-volatile=1 -Og -g1 "
@@ -120,12 +121,12 @@ void tally_own_close(tally_own *own) {
 
 /* ---- What a kernel takes ---- */
 
-/* Which parameter is what; -1: there is none. */
+/* The numbers of the parameters that are the input, the output and the length; -1: there is none. */
 struct roles {
     int input, output, length;
 };
 
-/* The i-th of names with commas between them. */
+/* Writes the i-th parameter's name to out; "" where it has none. */
 static void parameter_name(const struct own_kernel *k, unsigned i, char out[NAME_MAX_BYTES]) {
     const char *from = k->parameter_names;
     for (; i > 0 && from; i--)
@@ -142,8 +143,8 @@ static bool names_an_output(const struct own_kernel *k, int i) {
     return false;
 }
 
-/* Of two arrays the first is the input, unless only the second is const, or only the first is called what an
- * output is. */
+/* Returns whether the second of two arrays is the input. The first is, unless only the second is const, or, where
+ * both or neither are const, only the first has the name of an output. */
 static bool swapped(const struct own_kernel *k, int first, int second) {
     const bool is_const = k->parameters[first].is_const;
     if (is_const != (bool)k->parameters[second].is_const) return !is_const;
@@ -238,14 +239,15 @@ __attribute__((format(printf, 2, 3))) static void say(struct teller *t, const ch
     if (more > 0) t->length += (size_t)more < room ? (size_t)more : room - 1;
 }
 
-/* How far an address lies outside of an array. */
+/* Returns how many bytes an address lies outside of an array; 0: inside. */
 static uintptr_t how_far(uintptr_t address, uintptr_t base, size_t bytes) {
     return address < base           ? base - address
            : address - base < bytes ? 0
                                     : address - base - bytes + 1;
 }
 
-/* The array that an address lies in or nearest to: its role, its base and its elements. -1 where it is far from both. */
+/* Returns the parameter whose array, input or output, an address lies in or nearest to, with its base and its number
+ * of elements; -1 where the address is far from both. */
 static int nearest_array(const struct teller *t, uintptr_t address, uintptr_t *base, size_t *n) {
     const bool has_output = t->roles.output >= 0;
     const uintptr_t far = (uintptr_t)1 << 30;
@@ -316,7 +318,8 @@ static void tell_race(struct teller *t, const model_fault *f) {
         deed[f->here.writes]);
 }
 
-/* The model's sentence without the kernel's name, which the reader knows, and with "line 7" for "at mine.cu:7". */
+/* Says the model's sentence without the kernel's name, which the reader knows, and with "on line 7" for
+ * "at mine.cu:7". */
 static void tell_in_its_words(struct teller *t, const model_fault *f) {
     const char *from = strstr(f->text, ", ");
     for (from = from ? from + 2 : f->text; *from;) {
@@ -423,9 +426,10 @@ static void note_touched(struct teller *t, model_device *d) {
             model_touched(d, (const void *)t->output, b, false, &from, &to) && to - from > t->size;
 }
 
-/* The kernel leaves the host as many values as it writes, or its atomics as many as they take: of these a warp
- * leaves one, as more may be counters. One that combines them itself leaves one. What it needs is no more than it did: also where it ends early, or starts
- * each sum from no element. */
+/* Sets the counts. What the kernel leaves to be combined is as many values as it writes; one where its blocks combine
+ * the output themselves. With atomics it is as many as they take, but at most one for each warp, as further atomics
+ * may be counters. The useful operations are no more than those it did: it may end early, or start each sum from no
+ * element. */
 static void take_counts(struct teller *t, const model_counts *counts) {
     const uint64_t warps = (uint64_t)t->how->grid * ((t->how->block + MODEL_WARP - 1) / MODEL_WARP);
     tally_ladder_counts *out = &t->out->counts;

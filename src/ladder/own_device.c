@@ -1,9 +1,9 @@
 /*
- * own_device.c - a student's kernel on a device that has a time.
+ * own_device.c - a kernel of one's own on a device that has a time.
  *
  * The device's compiler gets kernels/own.h and the text, with the text's own line numbers. Each array has a
- * guard behind it, bytes that nobody is to write; a kernel that does is told of. More than that only the
- * device can find: an address that is nobody's ends the launch.
+ * guard behind it, bytes that nobody is to write: if a kernel has, the result says so. Any other wrong address
+ * only the device can find: one that is in nobody's memory ends the launch.
  */
 #include "fpenv.h"
 #include "gpu/gpu.h"
@@ -81,7 +81,8 @@ void tally_own_drop(tally_own_program *p) {
 
 /* ---- Running ---- */
 
-/* An array of the kernel's: as it is before a launch, and as the kernel has it, with a guard behind it. */
+/* An array of the kernel's: `before` is what each launch starts with, `now` what the kernel works on, with a guard
+ * behind it. */
 struct array {
     struct gpu_memory *before, *now;
     size_t bytes;

@@ -38,7 +38,7 @@ typedef Elf32_Rela elf_relocation;
 #define IS_RESOLVER(type) 0
 #endif
 
-enum { FAR_PAST = 1 << 16 };
+enum { FAR_PAST = 1 << 16 }; /* bytes behind shared arrays that are still told as theirs */
 
 struct image {
     char *bytes;
@@ -52,7 +52,7 @@ static const void *at(const struct image *m, uint64_t offset, uint64_t size) {
     return offset <= m->size && size <= m->size - offset ? m->bytes + offset : NULL;
 }
 
-/* The file's section of that kind; NULL where it has none. */
+/* Returns the file's first section of that type; NULL where it has none. */
 static const elf_section *section_of_type(const struct image *m, uint32_t type) {
     for (unsigned i = 0; i < m->header->e_shnum; i++)
         if (m->sections[i].sh_type == type) return &m->sections[i];
@@ -76,7 +76,7 @@ static bool read_header(struct image *m) {
     return true;
 }
 
-/* Leaves constructors and destructors out. */
+/* Leaves constructors and destructors out. Returns false where the object needs others, or cannot be loaded. */
 static bool disarm(const struct image *m) {
     const elf_section *s = section_of_type(m, SHT_DYNAMIC);
     elf_dynamic *d = s ? (elf_dynamic *)at(m, s->sh_offset, s->sh_size) : NULL;
@@ -115,7 +115,8 @@ static bool has_resolvers(const struct image *m) {
     return false;
 }
 
-/* "sdata" of "_ZZL3sumPfS_iE5sdata_0"; a name that is not such stays. */
+/* Writes the plain name of a C++ symbol to out: "sdata" of "_ZZL3sumPfS_iE5sdata_0". Any other name stays as it
+ * is. */
 static void plain_name(const char *symbol, char out[64]) {
     const char *from = symbol;
     size_t length = strlen(symbol);

@@ -21,26 +21,30 @@ struct own_array {
 
 struct own_object {
     struct own_span shared, dynamic, global; /* its sections of these kinds; 0 bytes: none */
-    size_t shared_used;                      /* of `shared`: without what lies between arrays */
+    size_t shared_used;                      /* bytes of `shared` that its arrays take */
     char dynamic_name[64];    /* of the array whose size the launch gives; "" where none */
-    struct own_array *arrays; /* shared ones */
+    struct own_array *arrays; /* those in `shared` */
     size_t array_count;
-    uintptr_t anchor; /* of the exported symbol tally_hook_names */
+    uintptr_t anchor; /* where the exported symbol tally_hook_names lies */
 };
 
-/* Reads the file and makes it one that runs nothing when it is loaded: its constructors are left out.
- * TALLY_EFORMAT for an object that needs others, or has resolvers. Addresses are as in the file. */
+/* Reads the file into *out, with addresses as in the file, and changes the file so that nothing runs when it is
+ * loaded: constructors and destructors are left out. TALLY_EFORMAT for an object that needs others or has
+ * resolvers, or that cannot be changed; TALLY_ENOMEM. */
 tally_status own_object_read(const char *path, struct own_object *out);
-/* Makes them addresses of the loaded object: `anchor` is where its tally_hook_names lies. */
+/* Turns the addresses into those of the loaded object, in which tally_hook_names lies at `anchor`. */
 void own_object_settle(struct own_object *o, uintptr_t anchor);
+/* Frees what own_object_read() has allocated, also where it failed. */
 void own_object_forget(struct own_object *o);
 
-/* Fills an array with the operator's identity: what the host puts into an output (ladder/own.c). */
+/* Fills an array of `count` elements with the operator's identity, or with zeros where the type has none: what the
+ * host puts into an output before a launch. It is in ladder/own.c. */
 void own_fill_identity(tally_op op, tally_type type, void *out, size_t count);
 
-/* Whether an address lies in its shared arrays, or not far past them. */
+/* Returns whether an address lies in the object's shared arrays, or not far past them. */
 bool own_object_is_near(const struct own_object *o, uintptr_t address);
-/* Finds the shared array that an address lies in, or not far past: its name, where it begins and its bytes. */
+/* Finds the shared array that an address lies in, or not far past: its name and its span. False where there is
+ * none. */
 bool own_object_array(const struct own_object *o, uintptr_t address, const char **name,
                       struct own_span *span);
 /* Writes "input_s[3]" to text[0..room) for an address in, or not far past, a shared array; false for any other. */

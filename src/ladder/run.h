@@ -7,8 +7,8 @@
 #include "model/model.h"
 #include "tally.h"
 
-/* Copies what the model has counted of a reduction that takes n values to `left`, where left - 1 more are done
- * by the CPU, or `left` by atomics. */
+/* Sets *out from what the model has counted of a reduction whose kernels make `left` values of n elements. So
+ * n - left of their operations are useful; the CPU then applies left - 1 more, or atomics `left`. */
 void counts_take(tally_ladder_counts *out, const model_counts *counts, uint64_t n, uint64_t left);
 
 #endif

@@ -8,7 +8,7 @@
 #include "model/model.h"
 #include "tally.h"
 
-/* What the elements of an array are: numbers, words that an accumulator is kept in, or counts. */
+/* What an array holds: numbers, words that an accumulator is kept in, or counts. */
 enum step_content { STEP_ELEMENTS, STEP_WORDS, STEP_COUNTS };
 
 /* An array as the kernel's text calls it. */
@@ -16,11 +16,12 @@ struct step_array {
     const char *name;
     enum step_content content;
     tally_type type;
-    uintptr_t base; /* where it begins, if the access does not know; else 0 */
+    uintptr_t base; /* where the array begins, if not at the access's `array`; else 0 */
 };
 
 /* Whose kernel runs: a rung's climb, or a kernel that was loaded at run time. */
 struct step_owner {
+    /* Returns the array that an access is to. */
     struct step_array (*array_of)(const void *owner, const model_access *access);
     void (*from_word)(void *accumulator, const void *word); /* for STEP_WORDS */
     unsigned word_size;
@@ -31,7 +32,7 @@ struct step_owner {
 struct step_listener {
     void (*on_step)(void *context, const tally_ladder_step *step);
     void *context;
-    struct fp_env caller; /* the floating environment in which it is called: its own */
+    struct fp_env caller; /* the caller's floating environment, in which on_step() is called */
     unsigned threads;     /* of a block */
     struct step_owner by;
     tally_ladder_access *accesses; /* of the step, in the public header's words */
@@ -39,7 +40,8 @@ struct step_listener {
     bool out_of_memory;
 };
 
-/* Tells the listener, a struct step_listener, of a step. */
+/* Translates a step and calls on_step() of the listener, a struct step_listener. Without memory the step goes
+ * without its accesses, and out_of_memory is set. */
 void step_tell(void *listener, unsigned launch, const model_step *step);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * count.c - from what the lanes of a warp did to what the hardware would have to do.
+ * count.c - from what the lanes of a warp did to what the hardware would have to do, and from steps to counts.
  */
 #include "model/machine.h"
 
@@ -45,7 +45,7 @@ static void count_global(model_warp_step *warp, const warp_access *a) {
 }
 
 static void count_shared(model_warp_step *warp, const warp_access *a) {
-    /* 4 bytes of each lane of a warp pass at a time, or 8 of a half, or 16 of a quarter. */
+    /* A pass serves 4 bytes of each lane of a warp, or 8 of half the lanes, or 16 of a quarter. */
     const unsigned words = a->size > 4 ? a->size / 4 : 1, together = MODEL_WARP / words;
     if ((a->kind & ACCESS_ATOMIC) == ACCESS_ATOMIC)
         warp->atomics += (unsigned)__builtin_popcount(a->shared);

@@ -117,7 +117,7 @@ bool model_touched(const model_device *d, const void *memory, unsigned block, bo
                    size_t *from, size_t *to) {
     const region *r = d->buffers;
     bool any = false;
-    if (block >= d->counts.blocks) return false; /* it did not come to that one */
+    if (block >= d->counts.blocks) return false; /* the launch did not come to that block */
     const uint32_t first = d->block_epochs[block];
     const uint32_t last = block + 1 < d->counts.blocks ? d->block_epochs[block + 1] : UINT32_MAX;
     while (r < d->buffers + d->buffer_count && r->base != (uintptr_t)memory)
@@ -138,8 +138,8 @@ bool model_touched(const model_device *d, const void *memory, unsigned block, bo
 
 /* ---- Launch --------------------------------------------------------------------------------- */
 
-/* Called, under the lock, by who is about to run a kernel: the shared arrays of the launches that are
- * suspended are put aside, as this one may overwrite them. False: no memory for that. */
+/* Called under the lock by the thread that is about to run a kernel: puts aside the shared arrays of the launches
+ * that are suspended, as the kernel may overwrite them. False: no memory for that. */
 static bool put_aside_shared(void) {
     for (struct model_device *s = suspended; s; s = s->next_suspended)
         if (!s->put_aside) {

@@ -2,7 +2,7 @@
  * fault.c - from a fault to a sentence that names kernel, block, lanes and source line.
  *
  * Lines come from the program's debugging information, read by libbacktrace (which comes with gcc)
- * when the first fault is described. Without either the sentence says less, but is still right.
+ * when the first line is asked for. Without either the sentence says less, but is still right.
  */
 #include "model/machine.h"
 
@@ -30,7 +30,7 @@ void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigne
 
 bool fault_forgive(struct model_device *d) {
     if (!d->launch->forgives) return false;
-    /* What was read too early is better told by who writes it, once that is known. */
+    /* A read of what nothing had written is better told as the race with the write, once that comes. */
     const bool explains = d->noted.kind == MODEL_FAULT_UNWRITTEN &&
                           d->fault.kind == MODEL_FAULT_RACE && d->noted.address == d->fault.address;
     if (!d->noted.kind || explains) d->noted = d->fault;
@@ -162,7 +162,7 @@ static const char *memory_name(const struct model_device *d, uintptr_t address) 
     return memory_is_shared(d, address) ? "shared" : "global";
 }
 
-/* Where an address that is in no buffer lies from the nearest one. */
+/* Says how far from the nearest buffer an address lies that is in none, or that it runs across a buffer's end. */
 static void say_nearest(sentence *s, const struct model_device *d, uintptr_t address) {
     const region *before = NULL, *after = NULL;
     for (size_t i = 0; i < d->buffer_count; i++)

@@ -1,7 +1,7 @@
 /*
  * fiber.h - stacks that take turns on one thread.
  *
- * fiber_switch() leaves one fiber where it is and goes on with another where that was left. It saves
+ * fiber_switch() stops one fiber and goes on with another where that one was stopped. It saves
  * what a function call must preserve and nothing else, so that a switch costs some nanoseconds.
  */
 #ifndef TALLY_MODEL_FIBER_H

@@ -31,7 +31,7 @@ static const struct gpu_facts model_facts = {
     .units = MODEL_PROCESSORS,
     .block_max = MODEL_BLOCK_MAX,
     .shared_max = 48 << 10,
-    .memory = UINT64_C(1) << 40, /* as far as the host's goes */
+    .memory = UINT64_C(1) << 40, /* more than there is: the host's memory is the limit */
     .allocation_max = UINT64_C(1) << 40,
     .block_only = 256, /* which kernels/tuning.h has as GPU_BLOCK */
     .doubles = 1,
@@ -70,7 +70,7 @@ static tally_status open_model(size_t i, void *context, struct gpu **out) {
 
 static void close_model(struct gpu *gpu) {
     if (!gpu) return;
-    gpu_cache_close(&gpu->cache, gpu, NULL); /* what it holds is the program's own */
+    gpu_cache_close(&gpu->cache, gpu, NULL); /* the kernels are part of this program */
     while (!LIST_EMPTY(&gpu->memory))
         gpu_memory_drop(LIST_FIRST(&gpu->memory));
     model_close(gpu->device);
@@ -88,7 +88,7 @@ void model_gpu_watch(struct gpu *gpu, struct model_probe *probe) {
 
 /* ---- Memory ---- */
 
-/* Turns the model's status into ours; the model's line becomes that of tally_error(). */
+/* Returns the tally_status for one of the model's; the model's line becomes that of tally_error(). */
 static tally_status told(const struct gpu *gpu, model_status status) {
     switch (status) {
     case MODEL_OK:

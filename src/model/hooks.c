@@ -3,8 +3,8 @@
  *
  * All of this runs on a lane's own small stack, millions of times: it notes what happens, stops where
  * lanes of a warp are to stay together, and leaves the rest to the scheduler. A hook's return address
- * is the site of what it reports. Without a launch - the compiler also has the sanitizer's start-up
- * calls made - a hook does nothing.
+ * is the site of what it reports. What is called without a launch - the sanitizer's start-up calls, the
+ * arithmetic of a kernel on the host - does nothing.
  */
 #include "model/lane.h"
 
@@ -41,14 +41,15 @@ void model_on_block(void) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Before something is noted: a very long block stops here as if a new one began. */
+/* Called before something is noted: a basic block with ACCESSES_MAX things noted stops here as if a new one
+ * began. */
 static void make_room(struct model_device *d, uintptr_t site) {
     if (d->lane->accesses < ACCESSES_MAX) return;
     d->lane->site = site;
     schedule_yield(d);
 }
 
-/* Where the lane's next access, or application of the operator, is noted. */
+/* Returns where the lane's next access, or application of the operator, is to be noted. */
 static warp_access *next_access(struct model_device *d) {
     model_lane *me = d->lane;
     if (me->accesses == d->access_count) d->access_count++;
@@ -118,7 +119,7 @@ void model_on_write_range(uintptr_t address, size_t size) {
 
 void model_on_index(const void *array, uint64_t index);
 
-/* An index outside an array of known size; in the middle of shared memory nothing else would tell. */
+/* An index lies outside an array of known size. In the middle of shared memory no other check would find it. */
 void model_on_index(const void *array, uint64_t index) {
     struct model_device *d = model_now;
     (void)array; /* the compiler's description of its type */
@@ -146,7 +147,7 @@ unsigned model_blocks(void) {
 
 /* ---- The operator --------------------------------------------------------------------------- */
 
-/* Whether two addresses that the kernel has read lie in one memory: both shared, or in one buffer. */
+/* Returns whether two addresses that the kernel has read lie in one memory: both shared, or in one buffer. */
 static bool is_one_array(struct model_device *d, uintptr_t a, uintptr_t b) {
     const bool shared = memory_is_shared(d, a);
     if (shared || memory_is_shared(d, b)) return shared && memory_is_shared(d, b);
@@ -255,12 +256,12 @@ static void on_atomic(void *p, unsigned size, unsigned swap, uintptr_t site) {
 void model_on_atomic(void *p, unsigned size, uintptr_t site);
 void model_on_swap(void *p, unsigned size, uintptr_t site);
 
-/* For atomics that are written elsewhere: they follow the call, and nothing comes between. */
+/* For atomics whose code is elsewhere (own_lane.hpp): they follow the call, and no other lane runs in between. */
 void model_on_atomic(void *p, unsigned size, uintptr_t site) {
     on_atomic(p, size, 0, site);
 }
 
-/* The same of a compare and swap. */
+/* model_on_atomic() for a compare and swap. */
 void model_on_swap(void *p, unsigned size, uintptr_t site) {
     on_atomic(p, size, ACCESS_SWAP, site);
 }

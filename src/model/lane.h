@@ -74,7 +74,7 @@ BIND(__ubsan_handle_out_of_bounds_abort, model_on_index);
 BIND(__tsan_read_range, model_on_read_range);
 BIND(__tsan_write_range, model_on_write_range);
 
-/* Code of ours that is to stay out of the record. */
+/* Marks code of ours that the compiler is to leave without calls, so that the model does not see it. */
 #define MODEL_UNSEEN __attribute__((unused, noinline, no_sanitize("thread"), no_sanitize_coverage))
 
 /* ---- The words ------------------------------------------------------------------------------ */
@@ -99,7 +99,7 @@ BIND(__tsan_write_range, model_on_write_range);
 #define __shared__ __attribute__((section("model_shared,\"aw\",%nobits#"))) static
 #endif
 
-/* These never change while a lane lives, hence `const`: the compiler may ask once and remember. */
+/* What these return never changes while a lane lives, hence `const`: the compiler may call once and remember. */
 __attribute__((const)) unsigned model_thread(void);
 __attribute__((const)) unsigned model_block(void);
 __attribute__((const)) unsigned model_threads(void);

@@ -5,8 +5,9 @@
  *   hooks.c     what the compiled kernels call: accesses, blocks, atomics
  *   memory.c    buffers, and a shadow of every byte that knows who touched it last
  *   count.c     from the accesses of a warp to lines, passes and bytes
- *   trace.c     which lane accessed what, for those who ask
- *   fault.c     from an address in the program to a sentence
+ *   trace.c     which lane accessed what, for launches that ask for it
+ *   fault.c     from a fault to a sentence that tells of it
+ *   fiber.c     the switch from one lane's stack to another
  *   device.c    opening, closing, copying, launching
  */
 #ifndef TALLY_MODEL_MACHINE_H
@@ -23,8 +24,8 @@ typedef enum access_kind {
     ACCESS_READ = 1,
     ACCESS_WRITE = 2,
     ACCESS_ATOMIC = ACCESS_READ | ACCESS_WRITE,
-    ACCESS_RELAXED = 4, /* and volatile: as an atomic, it is no race with another such */
-    ACCESS_SWAP = 8     /* an atomic compare and swap */
+    ACCESS_RELAXED = 4, /* added to an atomic or volatile access: two such are no race */
+    ACCESS_SWAP = 8     /* added to a compare and swap by a kernel of one's own */
 } access_kind;
 
 /*
@@ -45,7 +46,7 @@ typedef struct cell {
 #define CELL_MANY    0x4000u /* reader: not the only lane that read since the barrier */
 #define CELL_WARPS   0x2000u /* reader: nor the only warp */
 
-/* A stretch of memory with its shadow. A cell covers 2^shift bytes: the smallest access so far. */
+/* A stretch of memory with its shadow. A cell covers 2^shift bytes: 16, or as few as the smallest access so far. */
 typedef struct region {
     uintptr_t base;
     size_t size;
@@ -54,21 +55,23 @@ typedef struct region {
     void *allocation; /* what to free; NULL for shared memory */
 } region;
 
-/* Shared memory is shadowed where it is used, in windows of this size. */
+/* Shared memory is shadowed where it is used, in windows of so many bytes. Up to WINDOWS_KEPT of them stay from
+ * launch to launch. */
 #define WINDOW       ((size_t)1 << 13)
 #define WINDOWS_KEPT 64
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-#define STACK   ((size_t)1 << 16)
-#define STAGGER 512 /* stacks that began at the same place would fight for the same cache lines */
+#define STACK   ((size_t)1 << 16) /* bytes of a lane's stack */
+#define STAGGER 512 /* bytes: stacks that began alike would fight for the same cache lines */
 
-/* LANE_SHUFFLE: at a shuffle, or where the lanes of a warp merely meet. */
+/* LANE_BARRIER: waits at __syncthreads(). LANE_SHUFFLE: waits at a shuffle or at __syncwarp(). */
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
 
 /*
- * A plain read beside another lane's atomic is a race, unless what was read is only a guess: the lane hands it to a
- * compare and swap at that place, which sees whether it still holds. So such a race is kept until the step ends.
+ * A race that may yet turn out to be none. A plain read beside another lane's atomic is a race, unless what was read
+ * is only a guess: the lane hands it to a compare and swap at that place, which sees whether it still holds. So a
+ * launch that forgives keeps such a race until the lane does that, or the step ends.
  */
 typedef struct model_guess {
     uintptr_t address; /* 0: none */
@@ -93,7 +96,7 @@ typedef struct model_lane {
     unsigned shuffle_mask, shuffle_source;
     bool meets; /* it waits at a __syncwarp(), which orders memory, and not at a shuffle */
     uint64_t shuffle_value;
-    model_guess guess; /* that it has read */
+    model_guess guess; /* what it has read and not yet tried by a compare and swap */
 } model_lane;
 
 /* The k-th access since the warp's lanes went on together: one instruction, up to 32 addresses. */
@@ -116,10 +119,10 @@ typedef struct origin {
     struct origin *next;
 } origin;
 
-#define ACCESSES_MAX 64u /* a warp stops after so many and goes on: see hooks.c */
+#define ACCESSES_MAX 64u /* a lane stops after so many and goes on: see hooks.c */
 
-/* `block` was the last to release or acquire what lies at `location`: an atomic after, or before, a
- * fence by `lane` in `epoch`. */
+/* A release or an acquire at `location` by a lane of a block, in `epoch`: its atomic there after a fence, or before
+ * one. */
 typedef struct handshake {
     uintptr_t location;
     unsigned block;
@@ -160,8 +163,8 @@ struct model_device {
     model_warp_step *warp; /* the one that runs */
     uint64_t stride;       /* see model_step */
     bool strides_differ;
-    uint64_t patience, spent;
-    handshake *releases; /* by all blocks of the launch, in their order */
+    uint64_t patience, spent; /* basic blocks that a warp may run between two barriers, and has */
+    handshake *releases;      /* by all blocks of the launch, in their order */
     size_t release_count, release_capacity;
     handshake acquired[8]; /* by the block that runs */
     unsigned acquired_count;
@@ -181,7 +184,7 @@ struct model_device {
     char *saved;                         /* WINDOW bytes for each window, or NULL */
     size_t saved_size;
 
-    unsigned unsettled; /* lanes that have a guess */
+    unsigned unsettled; /* lanes whose model_guess has an address */
 
     bool out_of_memory;
     model_fault fault;
@@ -189,44 +192,49 @@ struct model_device {
     char error[640];
 };
 
-/* The device whose launch this thread is running, or NULL. Launches take turns nevertheless: the
- * shared arrays are the program's. */
+/* The device whose launch this thread is running, or NULL. Only one thread runs a launch at a time, as all
+ * launches use the same shared arrays, which are the program's. */
 extern _Thread_local struct model_device *model_now
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* ---- memory.c ------------------------------------------------------------------------------- */
 
-/* Has d->shared say where the launch's shared arrays lie. */
+/* Sets d->shared to where the launch's shared arrays lie. */
 void memory_find_shared(struct model_device *d);
 bool memory_is_shared(const struct model_device *d, uintptr_t address);
-region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size); /* or NULL */
+/* Returns the buffer that holds all `size` bytes at an address; NULL where none does. */
+region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size);
+/* Allocates a buffer, of which nothing counts as written. */
 model_status memory_add(struct model_device *d, size_t bytes, void **out);
-/* The same of memory that is there already: all of it is written, and stays its owner's. */
+/* Makes memory that is there already a buffer: all of it counts as written, and it stays its owner's. */
 model_status memory_adopt(struct model_device *d, void *memory, size_t bytes);
 model_status memory_remove(struct model_device *d, void *memory);
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
 void memory_forget_epochs(struct model_device *d);
 void memory_trim_windows(struct model_device *d); /* between launches */
 void memory_release(struct model_device *d);
-/* Copies the shared arrays that the launch has touched to d->saved; false without memory. And back. */
+/* Copies the shared arrays that the launch has touched to d->saved; false without memory. The second copies them
+ * back. */
 bool memory_save_shared(struct model_device *d);
 void memory_restore_shared(struct model_device *d);
-/* Checks one lane's access and remembers it. False: it is a fault, and d->fault says so. */
+/* Checks an access of the running lane and remembers it. False: it is a fault, as d->fault says, or there is no
+ * memory, as d->out_of_memory says; the lane is to stop. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
-/* A step ends: guesses that nobody has tried are races. */
+/* To be called as a step ends: guesses that their lanes have not tried are races. */
 void memory_settle_guesses(struct model_device *d);
 
 /* ---- device.c, count.c, schedule.c, fault.c ------------------------------------------------- */
 
-/* Has the running launch's callback told of a step. Meanwhile the launch is suspended: the callback, and
+/* Tells the running launch's callback of a step. Meanwhile the launch is suspended: the callback, and
  * other threads, may run kernels on other devices. */
 void device_tell(struct model_device *d, const model_step *step);
 
 /* Adds the accesses that a group of lanes made to its warp's counts, and clears them. */
 void count_accesses(struct model_device *d);
-/* For a launch that asks for accesses. A group's access, with the counts it came to (shared: in shared
- * memory); an exchange among the group's lanes; the end of a step, which fills in what was written. */
+/* For a launch that asks for accesses. These note a group's access to shared or to global memory, with what it has
+ * added to the warp's counts, which were `before`; an application of the operator; and a shuffle, in which the i-th
+ * lane of the group got got[i]. trace_finish() is for the end of a step: it fills in what was written. */
 void trace_access(struct model_device *d, const warp_access *a, bool shared,
                   const model_warp_step *before);
 void trace_apply(struct model_device *d, const warp_access *a);
@@ -234,16 +242,19 @@ void trace_exchange(struct model_device *d, const uint64_t got[MODEL_WARP]);
 void trace_finish(struct model_device *d);
 void trace_release(struct model_device *d);
 
-/* Closes a step of the running block. */
+/* Closes a step of the running block: `barrier` says whether it ended with one. Adds the step's counts to the
+ * launch's, and tells the callback. */
 void count_step(struct model_device *d, bool barrier);
 
+/* Runs block d->block to its end or to a fault. */
 void schedule_block(struct model_device *d);
 /* The running lane gives way: to the next of its group, or to the scheduler. */
 void schedule_yield(struct model_device *d);
 /* The running lane is never to run again. */
 _Noreturn void schedule_leave(struct model_device *d);
 
-/* The first fault stays. The sentence is put together later, off the lane's small stack. */
+/* Notes a fault unless there is one already; fault_other() then says who else is part of it. fault_describe() puts
+ * the sentence together later, off the lane's small stack. */
 void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, unsigned size,
               uintptr_t site, unsigned lane);
 void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane);
@@ -251,8 +262,8 @@ void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigne
 bool fault_forgive(struct model_device *d);
 void fault_describe(struct model_device *d, model_fault *f);
 
-/* The shared array around an address: its start, its size and its name of at most size - 1 bytes. False
- * where the program has no symbols. */
+/* Finds the shared array around an address: its start, its bytes, and its name, cut to size - 1 bytes. False
+ * where no symbol tells. */
 bool place_array(uintptr_t address, uintptr_t *start, size_t *bytes, char *name, size_t size);
 
 #endif

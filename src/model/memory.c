@@ -8,11 +8,12 @@
  *   alignment   its address is a multiple of its size
  *   unwritten   what it reads has been written: in shared memory, by this block
  *   race        whoever touched the place before is ordered before this access, unless both read or
- *               both are atomic, or the one that is not is a guess (machine.h)
+ *               both are atomic or volatile, or the one that is not is a guess (machine.h)
  *
- * Ordered before are: the same lane; any lane of the block before the last barrier; earlier launches.
- * And another block, if it wrote, fenced, and then did an atomic at some location at which this block
- * then did an atomic, and fenced: the message passing of CUDA's memory model, seen per location.
+ * Ordered before an access are: what the same lane did before; what any lane of the block did before the last
+ * barrier, or a lane of the same warp before the warp's last __syncwarp(); earlier launches. And what another
+ * block did, if it then fenced and did an atomic at some location, and this block then did an atomic there and
+ * fenced: the message passing of CUDA's memory model, seen per location.
  *
  * A cell keeps one reader and one writer. The last writer is enough, because a second one is either
  * ordered after it or a race by itself. Of several readers it keeps the first of the launch that is
@@ -24,10 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PADDING 256 /* before and after a buffer: nobody's; and its alignment */
+#define PADDING 256 /* bytes before and after a buffer, nobody's; and its alignment */
 #define GAP                                                                                        \
     ((size_t)48                                                                                    \
-     << 10) /* to the next buffer, so that what goes too far is still told as this one's */
+     << 10) /* more of them behind it, so that what goes too far is still told as this one's */
 
 /* The linker's names for the ends of the kernels' __shared__ arrays. */
 extern char __start_model_shared[] __attribute__((weak, visibility("hidden")));
@@ -143,7 +144,7 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out) {
         return MODEL_ENOMEM;
     }
     r.base = ((uintptr_t)r.allocation + 2 * PADDING - 1) & ~(uintptr_t)(PADDING - 1);
-    memset((void *)r.base, 0xa5, bytes); /* what nobody wrote is no useful number */
+    memset((void *)r.base, 0xa5, bytes); /* what is not written is no useful number */
 
     insert(d, r);
     *out = (void *)r.base;
@@ -264,7 +265,8 @@ static unsigned block_of(const struct model_device *d, uint32_t epoch) {
     return low;
 }
 
-/* Returns whether what lane `lane` of another block did in `epoch` was passed on to the running lane. */
+/* Returns whether what lane `lane` of another block did in `epoch` was passed on to the running lane: by a
+ * release of that block and an acquire of this one at the same location. */
 static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
     if (d->acquired_count == 0) return false;
     unsigned block = block_of(d, epoch);
@@ -326,7 +328,7 @@ static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, u
     return true;
 }
 
-/* The running lane tries what it has guessed. */
+/* The running lane does a compare and swap at an address: what it has read there was a guess, and no race. */
 static void try_guess(struct model_device *d, cell *c, uintptr_t address) {
     model_guess *g = &d->lane->guess;
     if (g->address == address) {
@@ -403,7 +405,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
             c->write_site = near;
             c->known = 1;
         } else if (c->read >= d->barrier_epoch && !met(d, c->read, c->reader)) {
-            /* Read before in this step. A plain reader stays before an atomic one. */
+            /* It was read before in this step. A plain reader stays noted where an atomic one follows. */
             const unsigned by = c->reader & CELL_LANE;
             unsigned more = c->reader & (CELL_MANY | CELL_WARPS);
             if (by != me) more |= CELL_MANY;

@@ -55,20 +55,21 @@ const char *model_error(const model_device *device);
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Global memory of the device: `bytes` of it, 256-byte aligned. The pointer is the kernels'; the host
- * goes through the three calls below, which keep track of what has been written. A range must lie
- * within one allocation. */
+/* Allocates `bytes` of the device's global memory, 256-byte aligned. The pointer is for kernels; the host
+ * uses model_write(), model_read() and model_fill(), which keep track of what has been written. A range must
+ * lie within one allocation. */
 model_status model_allocate(model_device *device, size_t bytes, void **out);
 model_status model_free(model_device *device, void *memory); /* NULL is allowed */
 model_status model_write(model_device *device, void *to, const void *from, size_t bytes);
 model_status model_read(model_device *device, void *to, const void *from, size_t bytes);
 model_status model_fill(model_device *device, void *to, unsigned char byte, size_t bytes);
-/* Makes memory of the caller's, which lies aligned to 16, global memory of the device until it is closed. */
+/* Makes memory of the caller's, which lies aligned to 16, global memory of the device until the device is
+ * closed. All of it counts as written. */
 model_status model_adopt(model_device *device, void *memory, size_t bytes);
 
-/* What block `block` of the device's last launch touched of an allocation: the offset of its first byte, and
- * that past its last. False where it touched nothing. Of several blocks that read one place the first counts,
- * of several that wrote there the last. */
+/* Finds what block `block` of the device's last launch wrote or, unless `written`, read or wrote of an
+ * allocation: the offset of the first byte, and that past the last. False where there is none. Of several blocks
+ * that read one place the first counts, of several that wrote there the last. */
 bool model_touched(const model_device *device, const void *memory, unsigned block, bool written,
                    size_t *from, size_t *to);
 
@@ -84,7 +85,7 @@ bool model_touched(const model_device *device, const void *memory, unsigned bloc
  * time and 16 bytes a quarter, as on real devices. A bank conflict is a pass more than one (in each
  * half or quarter). Atomics count as accesses; their bytes are both read and written.
  *
- * A divergent branch is one after which lanes of a warp that came to it together part.
+ * A divergent branch is one after which the lanes of a warp that came to it together go different ways.
  */
 typedef struct model_counts {
     uint64_t launches;
@@ -94,7 +95,7 @@ typedef struct model_counts {
     uint64_t barriers;  /* executed: the most of any block, added up over launches */
     uint64_t rounds;    /* applications one after another: within a step the most of any lane's
                            warp, added up as steps are. What a coarsened block's formula counts. */
-    uint64_t all_steps; /* the same three, added up over blocks */
+    uint64_t all_steps; /* steps, barriers and rounds, added up over all blocks */
     uint64_t all_barriers;
     uint64_t all_rounds;
     uint64_t operations; /* applications of the operator, by lane; atomics are counted apart */
@@ -198,7 +199,8 @@ void *model_hook(const char *name);
  * was asked for; place->line is 0 where it is not known. */
 void model_find_line(model_place *place);
 
-/* A warp may execute this many basic blocks between two barriers; 2^26 unless set. */
+/* A warp may execute this many basic blocks between two barriers, and a block this many steps; 2^26 unless
+ * set. */
 void model_set_patience(model_device *device, uint64_t blocks);
 
 /* ---- What is wrong with a kernel -------------------------------------------------------------- */
@@ -211,8 +213,8 @@ typedef enum model_fault_kind {
     MODEL_FAULT_ALIGNMENT, /* an address that is no multiple of the size of the access */
     MODEL_FAULT_UNWRITTEN, /* a read of memory that nothing has written */
     MODEL_FAULT_RACE,      /* two lanes at one place, one of them writing, and nothing between */
-    MODEL_FAULT_STACK,     /* more variables of its own than a lane's stack holds */
-    MODEL_FAULT_ENDLESS    /* out of patience */
+    MODEL_FAULT_STACK,     /* a kernel of one's own has more variables than a lane's stack holds */
+    MODEL_FAULT_ENDLESS    /* a warp or block goes on for longer than model_set_patience() allows */
 } model_fault_kind;
 
 /* Where something happened. The line is the source's if the program has debugging information. */

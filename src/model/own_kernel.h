@@ -7,8 +7,8 @@ enum { OWN_OTHER, OWN_POINTER, OWN_INTEGER, OWN_PARAMETERS_MAX = 8 };
 struct own_parameter {
     unsigned kind; /* OWN_POINTER to elements, OWN_INTEGER, OWN_OTHER */
     unsigned is_const;
-    unsigned bytes; /* of the parameter */
-    char type[8];   /* "f32": of an element, or of the integer */
+    unsigned bytes; /* of the parameter itself */
+    char type[8];   /* "f32": of a pointer's elements, or of the integer */
 };
 struct own_kernel {
     const char *name, *parameter_names; /* with commas between them */

@@ -5,14 +5,15 @@
  * as C++, behind this text, with the instrumentation that lane.h describes and no library:
  *
  *   - The compiler's calls and ours go through a table, tally_hooks, that whoever loads the object fills. A
- *     trampoline jumps, so that a hook sees the return address of the kernel's own line.
+ *     trampoline jumps to the entry, so that a hook's return address is that of the kernel's own line.
  *   - The elements are classes: real<T> in place of float and double, whole<T> for an integer that a pointer
  *     or a shared array holds. Their operators tell the model when the operator of the reduction is applied;
  *     `input[i] += input[i + stride]` needs no mark. Between two plain int variables `+` is arithmetic
  *     on indices and is not counted.
- *   - OWN_KERNEL() after the kernel's text describes it in tally_own_kernels.
+ *   - own::kernel<>::describe() says what the kernel takes. Whoever compiles the text (cli/own.c) puts that
+ *     behind it, as tally_own_kernels and tally_own_kernel_count.
  *
- * The host defines OWN_OP_SUM or the like, and OWN_T, the type that is asked for.
+ * Before this text OWN_OP_SUM or the like is to be defined, for the operator of the reduction.
  */
 #pragma GCC system_header
 #define OWN_INLINE __attribute__((always_inline)) inline
@@ -150,7 +151,7 @@ template <class A, class V> OWN_INLINE void put(A &&a, V v) {
         a = v;
 }
 
-/* In place of float and double. It is made from any number silently and made one by a cast, so that
+/* In place of float and double. Any number becomes one silently; it becomes a number by a cast only, so that
  * `i < n ? x[i] : 0.0f` has one meaning. */
 template <class T> struct real {
     T v;
@@ -168,7 +169,7 @@ template <class T> struct real {
     template <class U> requires plain<U> explicit OWN_INLINE operator U() const volatile { return (U)v; }
 };
 
-/* An integer in an array. It is made a number silently. */
+/* An integer in an array. It becomes a number silently. */
 template <class T> struct whole {
     T v;
     constexpr whole() : v() {}
@@ -349,7 +350,7 @@ template <class V> union word {
     own_u64 bits;
     V v;
 };
-/* A value of a shuffle counts as one that comes from an array. */
+/* What a shuffle returns counts as an element of an array, so that operators on it are seen. */
 template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source) {
     word<V> w{0};
     w.v = v;
@@ -360,7 +361,8 @@ template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source)
         return whole<V>(w.v);
 }
 } // namespace own
-/* A lane that would reach outside its part of `width` lanes keeps its own value. */
+/* A lane keeps its own value where a shuffle up or down would leave its part of `width` lanes, or an xor would reach a
+ * later part. __shfl_sync() takes the lane's number within the part, modulo width. */
 #define OWN_LANE (own_thread() % 32)
 template <class A> requires own::operand<A> OWN_INLINE auto __shfl_sync(unsigned mask, A &&a, int lane, int width = 32) {
     return own::shuffled(mask, own::get(a), (OWN_LANE & ~(width - 1u)) | ((unsigned)lane & (width - 1u)));
@@ -452,7 +454,7 @@ OWN_VECTOR(int2, own::whole<int>, 8, x, y)
 OWN_VECTOR(int4, own::whole<int>, 16, x, y, z, w)
 OWN_VECTOR(uint4, own::whole<unsigned>, 16, x, y, z, w)
 
-/* What a compiler may call where it copies or clears. */
+/* Functions that the compiler may call where the kernel copies or clears. */
 extern "C" {
 __attribute__((used, noinline)) inline void *memset(void *to, int byte, size_t size) {
     for (size_t i = 0; i < size; i++)

@@ -11,9 +11,9 @@
  * A branch is seen by its outcome: lanes that ran a block together and now stand at different places
  * have diverged.
  *
- * Lanes at a barrier or a shuffle wait. When none of a warp can run, shuffles whose lanes have all
- * come are done; when no warp can run, a barrier that all the block's lanes stand at is over.
- * Anything else is a fault.
+ * Lanes at a barrier or a shuffle wait. When no lane of a warp can run, shuffles whose lanes have all
+ * come are done; when no warp can run, a barrier that all the block's lanes stand at is over. If lanes
+ * still wait then, it is a fault.
  */
 #include "invariant.h"
 #include "model/machine.h"
@@ -84,9 +84,9 @@ static void run_group(struct model_device *d) {
     }
 }
 
-/* Does a shuffle whose lanes have all come; returns whether there was one. Lanes that are done, or that the block does not have, are
- * not waited for; what a lane gets that takes from one of them is undefined on hardware, and here
- * its own value with all bits turned. */
+/* Does a shuffle, or a __syncwarp(), whose lanes have all come; returns whether there was one. Lanes that are done,
+ * or that the block does not have, are not waited for. What a lane gets from one of them is undefined on hardware,
+ * and here its own value with all bits inverted. */
 static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes) {
     for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
         gather(d, warp, lanes, LANE_SHUFFLE, from);
@@ -140,7 +140,7 @@ static void run_warp(struct model_device *d, unsigned w) {
 
 /* ---- A block -------------------------------------------------------------------------------- */
 
-/* Reports the fault of a block whose lanes do not all stand at one barrier, and of which none can run. */
+/* Reports the fault of a block of which no lane can run, and whose lanes do not all stand at one barrier. */
 static void stuck(struct model_device *d) {
     const model_lane *waiting = NULL;
     for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */

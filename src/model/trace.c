@@ -1,5 +1,5 @@
 /*
- * trace.c - which lane accessed what: a step told instruction by instruction, for those who ask.
+ * trace.c - which lane accessed what: a step told instruction by instruction, for launches that ask for it.
  *
  * What the lanes of a warp did together becomes a model_access: the array, each lane's place in it and the
  * value there, what it cost, and the line of the kernel's text. Lines and shared arrays are looked up once.
@@ -42,8 +42,8 @@ static void set_line(struct model_device *d, model_access *m, uintptr_t site) {
     m->line = o ? o->line : 0;
 }
 
-/* Without symbols a shared array seems to start at the first address that the launch accesses, and another one
- * at the first that lies below all that are known. */
+/* Returns which of d->guesses a shared address belongs to. Without symbols a shared array seems to start at the
+ * first address that the launch accesses, and another one at the first that lies below all that are known. */
 static unsigned guess_array(struct model_device *d, uintptr_t address) {
     const unsigned most = sizeof d->guesses / sizeof *d->guesses;
     unsigned best = d->guess_count;
@@ -58,7 +58,7 @@ static unsigned guess_array(struct model_device *d, uintptr_t address) {
     return best;
 }
 
-/* Sets the shared array around an address. */
+/* Sets the access's array and name: those of the shared array around an address. */
 static void set_shared(struct model_device *d, model_access *m, uintptr_t address) {
     origin *o = find_origin(d, address, true);
     if (!o) {
@@ -128,7 +128,7 @@ void trace_access(struct model_device *d, const warp_access *a, bool shared,
             const void *array = m->array;
             const char *name = m->name;
             (shared ? set_shared : set_global)(d, m, a->address[l]);
-            if (array && m->array != array) { /* a later turn's */
+            if (array && m->array != array) { /* in another array: a later access's */
                 m->array = array;
                 m->name = name;
                 continue;
@@ -149,7 +149,6 @@ void trace_apply(struct model_device *d, const warp_access *a) {
     m->lanes = a->applied;
 }
 
-/* got[i] is what the i-th lane of the group got. */
 void trace_exchange(struct model_device *d, const uint64_t got[MODEL_WARP]) {
     model_access *m = add(d, d->group[0]->site);
     if (!m) return;

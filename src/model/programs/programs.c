@@ -15,7 +15,7 @@ static const struct model_program *const programs[] = {
 #undef PROGRAM
 };
 
-/* How many words the text has; they stand one blank apart. */
+/* Returns how many words the text has; they stand one blank apart. */
 static size_t word_count(const char *text) {
     size_t count = 1;
     for (; *text; text++)
@@ -23,7 +23,7 @@ static size_t word_count(const char *text) {
     return count;
 }
 
-/* Whether `word` is one of the text's words. */
+/* Returns whether `word` is one of the text's words. */
 static bool has_word(const char *text, const char *word) {
     const size_t length = strlen(word);
     while (text) {

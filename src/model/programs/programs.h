@@ -2,7 +2,7 @@
  * programs.h - the kernels of src/kernels, compiled for the model.
  *
  * The model compiles nothing at run time. The build makes one translation unit for each kernel file with
- * each set of defines (CMakeLists.txt here), and this is how one is found.
+ * each set of defines (CMakeLists.txt here): a program. Here one is found by the file and the defines.
  */
 #ifndef TALLY_MODEL_PROGRAMS_H
 #define TALLY_MODEL_PROGRAMS_H
