@@ -17,11 +17,7 @@ BEGINS_EARLY
 KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOBAL u64 *results) {
     __shared__ u64 digits[SETTLED_DIGITS];
     __shared__ u32 masks[SUMS * MASKS];
-#if defined(__CUDACC__)
-    __shared__ room numbers;
-#else
-    room numbers;
-#endif
+    SHARED_ROOM numbers;
     wait_for_earlier();
     for (u32 i = threadIdx.x; i < SUMS * MASKS; i += BLOCK)
         masks[i] = 0;

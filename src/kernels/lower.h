@@ -106,6 +106,14 @@ typedef struct room {
 #endif
 } room;
 
+/* The type of a kernel's variable for a room. One thread of a block uses it, so it may be the block's: on CUDA it lies in
+ * shared memory, which is nearer than the local memory that arrays of a thread lie in. */
+#if defined(__CUDACC__)
+#define SHARED_ROOM __shared__ room
+#else
+#define SHARED_ROOM room
+#endif
+
 /* How a part's sum is recorded: so many limbs, limb i weighing 2^(32 i + lowest). */
 typedef struct shape {
     u32 limbs;

@@ -733,11 +733,7 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
-#if defined(__CUDACC__)
-    __shared__ room numbers;
-#else
-    room numbers;
-#endif
+    SHARED_ROOM numbers;
     wait_for_earlier();
     const u32 works = has_work(work, &plan);
     const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0;
@@ -870,11 +866,7 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 is_left;
-#if defined(__CUDACC__)
-    __shared__ room numbers;
-#else
-    room numbers;
-#endif
+    SHARED_ROOM numbers;
     wait_for_earlier();
     const GLOBAL u8 *nowhere = x; /* what of the functions below is not looked at */
     const u32 of_floats = is_float(plan.lower.type) && (plan.parts & ((1u << SUMS) - 1)) != 0;
@@ -912,11 +904,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
-#if defined(__CUDACC__)
-    __shared__ room numbers;
-#else
-    room numbers;
-#endif
+    SHARED_ROOM numbers;
     wait_for_earlier();
     const u32 works = has_work(work, &plan);
     const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0, size = WORDS + plan.sums;

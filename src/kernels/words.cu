@@ -155,11 +155,7 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
     __shared__ u64 work[WORDS_RECORDS]; /* but for the sums' limbs */
     __shared__ u64 digits[SETTLED_DIGITS];
     __shared__ u32 masks[SUMS * MASKS];
-#if defined(__CUDACC__)
-    __shared__ room numbers;
-#else
-    room numbers;
-#endif
+    SHARED_ROOM numbers;
     wait_for_earlier();
     const u64 state = blockIdx.x;
     const u32 type = plan.lower.type, floats = is_float(type);
