@@ -345,7 +345,7 @@ TALLY_API tally_status tally_groups_create(const tally_problem *problem, size_t 
                                            tally_groups **out);
 TALLY_API void tally_groups_destroy(tally_groups *groups); /* NULL is allowed */
 /* Adds x[0..shape->n) behind the elements that are there. `shape` is a TALLY_GROUPS one, of the same count.
- * On an error nothing has been fed. */
+ * On an error nothing has been fed: needs memory for copies of the states of groups that get elements. */
 TALLY_API tally_status tally_groups_feed(tally_groups *groups, tally_device *device,
                                          const tally_shape *shape, const void *x, const void *y);
 /* Adds all that `right` knows, as if its elements came behind those of `left`. The two are of the same

@@ -11,6 +11,7 @@
 #include "stop.h"
 #include "types.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,14 +70,31 @@ static tally_status no_memory(size_t count) {
     return fail(TALLY_ENOMEM, "no memory for the states of %zu groups", count);
 }
 
+/* Makes g->n, g->parts and, where the problem has it, g->tree, for g->count groups. leave_room() frees what there is of
+ * them. */
+static tally_status make_room(tally_groups *g) {
+    const bool has_tree = problem_has(&g->plan, PART_TREE);
+    g->room = 0;
+    for_parts(part, &g->plan) g->room += (part_size(part) + 15) / 16 * 16;
+    g->n = calloc(g->count + 1, sizeof *g->n);
+    if (has_tree) g->tree = calloc(g->count + 1, sizeof(tally_state *));
+    if (g->room > 0 && g->count > (SIZE_MAX - 64) / g->room) return no_memory(g->count);
+    g->parts = aligned_alloc(64, (g->count * g->room + 127) / 64 * 64);
+    return g->n && g->parts && (g->tree || !has_tree) ? TALLY_OK : no_memory(g->count);
+}
+
+static void leave_room(tally_groups *g) {
+    for (size_t i = 0; g->tree && i < g->count; i++)
+        tally_state_destroy(g->tree[i]);
+    free(g->tree);
+    free(g->parts);
+    free(g->n);
+}
+
 void tally_groups_destroy(tally_groups *groups) {
     if (!groups) return;
-    for (size_t i = 0; groups->tree && i < groups->count; i++)
-        tally_state_destroy(groups->tree[i]);
+    leave_room(groups);
     if (groups->asked.user == &groups->user) free((void *)(uintptr_t)groups->user.source);
-    free(groups->tree);
-    free(groups->parts);
-    free(groups->n);
     free(groups);
 }
 
@@ -92,18 +110,12 @@ static tally_status make(tally_groups *g) {
         g->user.identity = &g->identity;
         g->asked.user = g->plan.user = &g->user;
     }
-    for_parts(part, &g->plan) g->room += (part_size(part) + 15) / 16 * 16;
-    g->n = calloc(g->count + 1, sizeof *g->n);
-    if (g->room > 0 && g->count > (SIZE_MAX - 64) / g->room) return no_memory(g->count);
-    g->parts = aligned_alloc(64, (g->count * g->room + 127) / 64 * 64);
-    if (problem_has(&g->plan, PART_TREE)) g->tree = calloc(g->count + 1, sizeof(tally_state *));
-    if (!g->n || !g->parts || (problem_has(&g->plan, PART_TREE) && !g->tree))
-        return no_memory(g->count);
+    const tally_status s = make_room(g);
     struct state nothing;
     state_clear(&g->plan, &nothing);
-    for (size_t i = 0; i < g->count; i++)
+    for (size_t i = 0; i < g->count && s == TALLY_OK; i++)
         put_state(g, i, &nothing);
-    return TALLY_OK;
+    return s;
 }
 
 tally_status tally_groups_create(const tally_problem *problem, size_t count, tally_groups **out) {
@@ -134,8 +146,42 @@ static uint64_t moved(const struct sorted *s, size_t start, uint64_t at) {
     return s->position ? s->position[start + at] : start + at;
 }
 
-/* Feeds group i with its sorted elements. */
-static tally_status feed_group(tally_groups *g, tally_device *device, size_t i,
+/* Copies the states of all groups that get elements to `next`, one behind another; of the others there is none. */
+static tally_status copy_states(const tally_groups *g, const struct sorted *sorted,
+                                tally_groups *next) {
+    *next = (tally_groups){.asked = g->asked, .plan = g->plan, .fed = g->fed};
+    for (size_t i = 0; i < g->count; i++)
+        next->count += sorted->start[i] < sorted->start[i + 1];
+    tally_status s = make_room(next);
+    for (size_t i = 0, k = 0; i < g->count && s == TALLY_OK; i++) {
+        if (sorted->start[i] == sorted->start[i + 1]) continue;
+        next->n[k] = g->n[i];
+        memcpy(next->parts + k * g->room, g->parts + i * g->room, g->room);
+        if (g->tree)
+            s = g->tree[i] ? tally_state_copy(g->tree[i], &next->tree[k])
+                           : tally_state_create(&g->asked, &next->tree[k]);
+        k++;
+    }
+    return s;
+}
+
+/* Copies them back, to groups that are now fed. */
+static void keep_states(tally_groups *g, const struct sorted *sorted, tally_groups *next) {
+    for (size_t i = 0, k = 0; i < g->count; i++) {
+        if (sorted->start[i] == sorted->start[i + 1]) continue;
+        g->n[i] = next->n[k];
+        memcpy(g->parts + i * g->room, next->parts + k * g->room, g->room);
+        if (g->tree) {
+            tally_state *before = g->tree[i];
+            g->tree[i] = next->tree[k];
+            next->tree[k] = before;
+        }
+        k++;
+    }
+}
+
+/* Feeds state k of `g` with the sorted elements of group i, of which there are some. */
+static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, size_t i,
                                const struct sorted *sorted) {
     const struct problem *p = &g->plan;
     const size_t start = (size_t)sorted->start[i], n = (size_t)sorted->start[i + 1] - start,
@@ -143,10 +189,9 @@ static tally_status feed_group(tally_groups *g, tally_device *device, size_t i,
     const struct slice in = {sorted->x + start * element,
                              sorted->y ? sorted->y + start * element : NULL, n};
     struct state before, more;
-    if (n == 0) return TALLY_OK;
     state_clear(p, &more);
     tally_status s = fold_slice(device, p, &in, &more);
-    if (s == TALLY_OK && g->tree) s = tally_state_feed(g->tree[i], device, in.x, in.y, n);
+    if (s == TALLY_OK && g->tree) s = tally_state_feed(g->tree[k], device, in.x, in.y, n);
     if (s != TALLY_OK) return s;
     if (p->extremes & WANT_INDEX) {
         struct extremes *e = &more.extremes;
@@ -154,19 +199,24 @@ static tally_status feed_group(tally_groups *g, tally_device *device, size_t i,
         e->at_greatest = moved(sorted, start, e->at_greatest);
         e->at_nan = moved(sorted, start, e->at_nan);
     }
-    get_state(g, i, &before);
+    get_state(g, k, &before);
     state_merge(p, &before, &more, g->fed);
     state_settle(p, &before);
-    put_state(g, i, &before);
+    put_state(g, k, &before);
     return TALLY_OK;
 }
 
-/* Creates the trees' states of groups that are about to have their first elements. */
-static tally_status make_trees(tally_groups *g, const struct sorted *sorted) {
-    tally_status s = TALLY_OK;
-    for (size_t i = 0; g->tree && i < g->count && s == TALLY_OK; i++)
-        if (!g->tree[i] && sorted->start[i] < sorted->start[i + 1])
-            s = tally_state_create(&g->asked, &g->tree[i]);
+/* Feeds copies of the states of groups that get elements, and keeps these where all could be fed: when memory runs out
+ * half way, or the caller stops the call, nothing has been fed. */
+static tally_status feed_sorted(tally_groups *g, tally_device *device,
+                                const struct sorted *sorted) {
+    tally_groups next;
+    tally_status s = copy_states(g, sorted, &next);
+    for (size_t i = 0, k = 0; i < g->count && s == TALLY_OK; i++)
+        if (sorted->start[i] < sorted->start[i + 1])
+            s = stop_asked() ? stop_status() : feed_group(&next, k++, device, i, sorted);
+    if (s == TALLY_OK) keep_states(g, sorted, &next);
+    leave_room(&next);
     return s;
 }
 
@@ -184,11 +234,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
     struct fp_env caller = fp_env_enter();
     status = device->kind->sort(device, &s, &sorted);
     if (status == TALLY_OK) {
-        const struct stop stop = stop_pause(); /* groups that are fed cannot be put back */
-        status = make_trees(groups, &sorted);
-        for (size_t i = 0; i < groups->count && status == TALLY_OK; i++)
-            status = feed_group(groups, device, i, &sorted);
-        stop_resume(stop);
+        status = feed_sorted(groups, device, &sorted);
         sorted_free(&sorted);
     }
     if (status == TALLY_OK) groups->fed += s.n;
@@ -286,13 +332,19 @@ static size_t group_bytes(const struct problem *p) {
     return 8 * words;
 }
 
-size_t tally_groups_size(const tally_groups *groups) {
-    tally_state *none;
-    if (!groups || tally_state_create(&groups->asked, &none) != TALLY_OK) return 0;
+/* The saved bytes of the groups; `none` is a state of the problem without elements. */
+static size_t saved_bytes(const tally_groups *g, const tally_state *none) {
     size_t size = AT_PROBLEM + 8 + tally_state_size(none) + 8;
-    size += groups->count * group_bytes(&groups->plan);
-    for (size_t i = 0; groups->tree && i < groups->count; i++)
-        if (groups->tree[i]) size += 8 + tally_state_size(groups->tree[i]);
+    size += g->count * group_bytes(&g->plan);
+    for (size_t i = 0; g->tree && i < g->count; i++)
+        if (g->tree[i]) size += 8 + tally_state_size(g->tree[i]);
+    return size;
+}
+
+size_t tally_groups_size(const tally_groups *groups) {
+    tally_state *none = NULL;
+    if (!groups || tally_state_create(&groups->asked, &none) != TALLY_OK) return 0;
+    const size_t size = saved_bytes(groups, none);
     tally_state_destroy(none);
     return size;
 }
@@ -308,14 +360,16 @@ static tally_status put_saved(const tally_state *s, unsigned char **at) {
 
 tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size) {
     unsigned char *at = bytes;
-    tally_state *none;
+    tally_state *none = NULL;
     if (!groups || !bytes) return fail(TALLY_EINVAL, "tally_groups_save: an argument is NULL");
-    const size_t needs = tally_groups_size(groups);
-    if (needs == 0 || size < needs)
-        return fail(TALLY_EINVAL, "the saved groups have %zu bytes, and there is room for %zu",
-                    needs, size);
     tally_status status = tally_state_create(&groups->asked, &none);
     if (status != TALLY_OK) return status;
+    const size_t needs = saved_bytes(groups, none);
+    if (size < needs) {
+        tally_state_destroy(none);
+        return fail(TALLY_EINVAL, "the saved groups have %zu bytes, and there is room for %zu",
+                    needs, size);
+    }
     memcpy(at, magic, sizeof magic);
     put(at + AT_VERSION, 1);
     put(at + AT_COUNT, groups->count);

@@ -8,7 +8,6 @@
 #include "invariant.h"
 #include "lower.h"
 #include "status.h"
-#include "stop.h"
 #include "types.h"
 
 #include <stdlib.h>
@@ -201,11 +200,7 @@ tally_status tally_state_feed(tally_state *state, tally_device *device, const vo
     struct fp_env caller = fp_env_enter();
     if (state->stretch)
         s = feed_all(state, device, &in);
-    else if (stop_possible()) {
-        struct state after = state->state;
-        s = fold_slice(device, &state->plan, &in, &after);
-        if (s == TALLY_OK) state->state = after;
-    } else
+    else
         s = fold_slice(device, &state->plan, &in, &state->state);
     fp_env_leave(caller);
     TALLY_ASSERT(is_valid(state));

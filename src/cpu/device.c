@@ -311,11 +311,15 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
     } else {
         /* Not all at once: kernels read several places in turn, and these should lie near. */
         const size_t most = ALONE_TASK_BYTES / job.element;
+        const int on_copy = in->n > most && stop_possible(); /* a stop leaves `into` as it was */
+        struct state copy;
+        if (on_copy) copy = *into;
         for (size_t m, from = 0; from < in->n && !stopped; from += m) {
             m = at_most(in->n - from, most);
-            fold_range(&job, from, m, into);
+            fold_range(&job, from, m, on_copy ? &copy : into);
             stopped = from + m < in->n && stop_asked();
         }
+        if (on_copy && !stopped) *into = copy;
     }
     if (stopped) return stop_status();
     into->n = before + in->n;

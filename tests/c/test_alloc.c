@@ -264,6 +264,53 @@ static void saved_on(tally_device *device) {
     save_on(device, ASK(TALLY_USER, TALLY_F64, .user = &adding_in_order), total);
 }
 
+/* Saves groups without any request that counts, and returns how many bytes they have. */
+static size_t save_unrefused(const tally_groups *g, unsigned char *bytes, size_t room) {
+    const long at = atomic_exchange(&refuse_at, -1), made = atomic_load(&requests);
+    const size_t size = tally_groups_size(g);
+    assert_true(size > 0 && size <= room);
+    assert_ok(tally_groups_save(g, bytes, size));
+    atomic_store(&requests, made);
+    atomic_store(&refuse_at, at);
+    return size;
+}
+
+/* Groups, one of which stays empty: fed twice or as they were, and saved or not for want of memory alone. */
+static void groups_on(tally_device *device, const tally_problem *problem) {
+    enum { COUNT = 4, MANY = 30000 };
+    static int32_t ids[MANY];
+    static unsigned char before[2000000], after[2000000];
+    const tally_shape shape = {
+        .cut = TALLY_GROUPS, .n = MANY, .count = COUNT, .ids = ids, .ids_type = TALLY_I32};
+    tally_groups *g = NULL, *again = NULL;
+    for (int i = 0; i < MANY; i++)
+        ids[i] = i % (COUNT - 1);
+    if (!WENT(tally_groups_create(problem, COUNT, &g))) {
+        assert_null(g);
+        return;
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        size_t size = save_unrefused(g, before, sizeof before);
+        if (!WENT(tally_groups_feed(g, device, &shape, numbers, NULL))) {
+            assert_true(save_unrefused(g, after, sizeof after) == size);
+            assert_memory_equal(before, after, size);
+        }
+        size = save_unrefused(g, after, sizeof after);
+        WENT(tally_groups_save(g, after, size));
+        again = NULL;
+        if (WENT(tally_groups_load(after, size, problem, &again)))
+            tally_groups_destroy(again);
+        else
+            assert_null(again);
+    }
+    tally_groups_destroy(g);
+}
+
+static void all_groups(tally_device *device) {
+    groups_on(device, ASK(TALLY_SUM, TALLY_F64));
+    groups_on(device, ASK(TALLY_USER, TALLY_F64, .user = &adding_in_order, .also = {TALLY_MAX}));
+}
+
 /* Every statistic: a device may need memory of its own for any of them. */
 static void statistics_on(tally_device *device) {
     for (int op = TALLY_MEAN; op <= TALLY_DESCRIBE; op++)
@@ -315,6 +362,12 @@ static void saved_with_threads(void) {
 }
 static void saved_alone(void) {
     saved_on(NULL);
+}
+static void groups_with_threads(void) {
+    with_device("cpu:threads=3", all_groups);
+}
+static void groups_alone(void) {
+    all_groups(NULL);
 }
 static void statistics_with_threads(void) {
     with_device("cpu:threads=3", statistics_on);
@@ -373,6 +426,8 @@ SCENARIO(states_with_threads)
 SCENARIO(states_alone)
 SCENARIO(saved_with_threads)
 SCENARIO(saved_alone)
+SCENARIO(groups_with_threads)
+SCENARIO(groups_alone)
 SCENARIO(statistics_with_threads)
 SCENARIO(list)
 SCENARIO(read_roof)
@@ -432,6 +487,8 @@ int main(void) {
         cmocka_unit_test(test_states_alone),
         cmocka_unit_test(test_saved_with_threads),
         cmocka_unit_test(test_saved_alone),
+        cmocka_unit_test(test_groups_with_threads),
+        cmocka_unit_test(test_groups_alone),
         cmocka_unit_test(test_statistics_with_threads),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_read_roof),
