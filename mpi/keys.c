@@ -16,8 +16,6 @@ static int64_t turn_negative(int64_t word) {
     return word < 0 ? word ^ INT64_MAX : word;
 }
 
-#define NAN_KEY INT64_MIN /* below the key of any float: that of -inf has more bits set */
-
 int64_t order_key(const tally_value *value, int greatest) {
     const int unused = 64 - 8 * (int)tally_type_size(value->type);
     uint64_t bits = tally_value_bits(value) << unused; /* the sign is the highest bit */

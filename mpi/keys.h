@@ -8,6 +8,8 @@
 
 #include "tally.h"
 
+#define NAN_KEY INT64_MIN /* below the key of any float: that of -inf has more bits set */
+
 int64_t order_key(const tally_value *value, int greatest);
 /* The reverse: sets the number of a value whose type is known. */
 void from_order_key(tally_value *value, int64_t key, int greatest);

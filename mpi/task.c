@@ -173,6 +173,7 @@ static enum route route_of_values(const tally_problem *p) {
         default:
             break;
         }
+    if (is_third(p)) return ROUTE_THIRD;
     return has_tree(p) ? ROUTE_TREE : ROUTE_WORDS;
 }
 
@@ -223,6 +224,18 @@ static void unpack_keys(struct task *t) {
         if (i < t->values || key[i] < t->key[i % t->values]) t->key[i % t->values] = key[i];
 }
 
+/* Those of few ranks have words of the frame of their own. */
+static int has_room_for_thirds(const struct task *t) {
+    return THIRD_WORDS * (size_t)t->ranks <= (size_t)(FRAME_WORDS - t->payload);
+}
+
+static void unpack_thirds(struct task *t) {
+    const int64_t *word = payload(t);
+    t->third = (struct third){word[0], word[1], word[2]};
+    for (size_t i = THIRD_WORDS; i < THIRD_WORDS * (size_t)t->ranks; i += THIRD_WORDS)
+        third_merge(t->problem, &t->third, &(struct third){word[i], word[i + 1], word[i + 2]});
+}
+
 static tally_status reduce_here(const struct task *t, tally_value *out) {
     return t->is_resident ? tally_reduce_resident(t->device, t->problem, (void *)(uintptr_t)t->x,
                                                   (void *)(uintptr_t)t->y, t->n, out)
@@ -233,6 +246,20 @@ static tally_status feed_own(const struct task *t) {
     return t->is_resident ? tally_state_feed_resident(t->own, t->device, (void *)(uintptr_t)t->x,
                                                       (void *)(uintptr_t)t->y, t->n)
                           : tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+}
+
+static void begin_third(struct task *t) {
+    tally_status s = spare_take(t->problem, &t->own);
+    if (s == TALLY_OK) s = feed_own(t);
+    if (s == TALLY_OK) s = third_of(t->problem, t->own, &t->third);
+    int error = MPI_SUCCESS;
+    if (s != TALLY_OK)
+        give_up(t, s, NULL);
+    else if (has_room_for_thirds(t))
+        memcpy(payload(t) + THIRD_WORDS * t->rank, &t->third, sizeof t->third);
+    else
+        error = third_mpi(t->problem, &t->third_type, &t->op);
+    if (error != MPI_SUCCESS) give_up(t, TALLY_ELOST, "MPI takes no operator of ours");
 }
 
 static void begin_values(struct task *t) {
@@ -252,6 +279,10 @@ static void begin_values(struct task *t) {
         } else {
             pack_keys(t);
         }
+        return;
+    }
+    if (s == TALLY_OK && t->route == ROUTE_THIRD) {
+        begin_third(t);
         return;
     }
     const int tree = t->route == ROUTE_TREE;
@@ -398,6 +429,14 @@ static void give_values(struct task *t) {
 static void take_keys(struct task *t) {
     for (size_t i = 0; i < t->values; i++)
         from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
+    give_values(t);
+}
+
+/* What all ranks know is known. */
+static void take_thirds(struct task *t) {
+    const tally_status s = third_value(t->problem, &t->third, t->given.value);
+    outcome(t, s);
+    if (s == TALLY_ERANGE) snprintf(t->line, sizeof t->line, "%s", tally_status_text(s));
     give_values(t);
 }
 
@@ -562,6 +601,14 @@ static void take_frame(struct task *t) {
             t->step = STEP_ORDER;
         }
         break;
+    case ROUTE_THIRD:
+        if (has_room_for_thirds(t)) {
+            unpack_thirds(t);
+            take_thirds(t);
+        } else {
+            t->step = STEP_THIRD;
+        }
+        break;
     case ROUTE_BLOCKS:
         t->step = STEP_MERGE;
         break;
@@ -590,6 +637,9 @@ void task_take(struct task *t) {
         break;
     case STEP_ORDER:
         take_keys(t);
+        break;
+    case STEP_THIRD:
+        take_thirds(t);
         break;
     case STEP_PLACE:
         take_place(t);
@@ -639,6 +689,9 @@ int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
         return all_words(t->word, t->all_words, MPI_SUM, comm, r);
     case STEP_ORDER:
         return all_words(t->key, 2, MPI_MIN, comm, r);
+    case STEP_THIRD:
+        return r ? MPI_Iallreduce(MPI_IN_PLACE, &t->third, 1, t->third_type, t->op, comm, r)
+                 : MPI_Allreduce(MPI_IN_PLACE, &t->third, 1, t->third_type, t->op, comm);
     case STEP_PLACE:
         return r ? MPI_Iexscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm, r)
                  : MPI_Exscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm);

@@ -8,6 +8,8 @@
  *            for a window (window.h), in the frame if all ranks' numbers fit that
  *   bits     and, or, xor of one array: on how many ranks each bit is set, in the frame
  *   order    min, max, minmax, norminf of one array: the keys of each rank in the frame, or keys under MPI_MIN
+ *   third    argmin, argmax, integer prod of one array: three words of each rank in the frame, or three words merged by an
+ *            operator of ours that needs no memory
  *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
  *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
  *            once more whether all of them had the memory to read them
@@ -21,14 +23,16 @@
 
 #include "blocks.h"
 #include "frame.h"
+#include "thirds.h"
 #include "window.h"
 
-enum route { ROUTE_WORDS, ROUTE_BITS, ROUTE_ORDER, ROUTE_BLOCKS, ROUTE_TREE };
+enum route { ROUTE_WORDS, ROUTE_BITS, ROUTE_ORDER, ROUTE_THIRD, ROUTE_BLOCKS, ROUTE_TREE };
 
 enum step {
     STEP_FRAME,
     STEP_WORDS,
     STEP_ORDER,
+    STEP_THIRD,
     STEP_PLACE,
     STEP_MERGE,
     STEP_VALUES,
@@ -65,9 +69,10 @@ struct task {
     size_t words, all_words; /* of a state, or of the groups; and of all of them */
     int64_t *word;           /* [all_words]: in the frame, in few_words or in own_words */
     int64_t *own_words;
-    int is_wide; /* this rank's number has digits outside */
-    int payload; /* where the frame's begins */
-    MPI_Datatype type;
+    int is_wide;             /* this rank's number has digits outside */
+    int payload;             /* where the frame's begins */
+    MPI_Datatype type;       /* of blocks; to be freed */
+    MPI_Datatype third_type; /* not to be freed */
     MPI_Op op;
     struct block *block, *merged; /* [blocks] */
     size_t blocks;                /* one for each state, or one for the groups */
@@ -80,6 +85,7 @@ struct task {
     struct window window; /* whose words are in the frame, if it has pieces */
     struct block_kind kind;
     int64_t key[2];
+    struct third third;
     uint64_t here, before; /* elements of this rank, and of those below it */
     char line[256];        /* why this rank has failed */
     struct {

@@ -234,6 +234,22 @@ static void check_all(tally_type type, int kind, size_t n) {
         check(&(tally_problem){.op = TALLY_USER, .type = type, .user = &line_u}, n);
 }
 
+/* Products of what one rank alone could not say: of 2^63, which -1 brings into the type, and of what is too long, but for a
+ * zero elsewhere. */
+static void check_products(void) {
+    static const int64_t factors[][4] = {
+        {INT64_MIN, -1, -1, 1},       {INT64_C(1) << 62, 2, 1, -1},
+        {INT64_C(1) << 62, 4, -1, 1}, {INT64_MAX, INT64_MAX, INT64_MIN, 0},
+        {0, -1, INT64_MAX, 3},        {-1, INT64_C(1) << 62, 1, 2}};
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
+        for (size_t n = 0; n <= 4; n++) {
+            memcpy(x_room, factors[i], sizeof factors[i]);
+            check(&(tally_problem){.op = TALLY_PROD, .type = TALLY_I64}, n);
+            check(&(tally_problem){.op = TALLY_PROD, .type = TALLY_U64}, n);
+            check(&(tally_problem){.op = TALLY_PROD, .type = TALLY_I8}, 8 * n);
+        }
+}
+
 int main(int argc, char **argv) {
     static const size_t lengths[] = {0, 1, 40, 5000, MOST};
     MPI_Init(&argc, &argv);
@@ -247,6 +263,7 @@ int main(int argc, char **argv) {
     for (edge = 0; edge < 4; edge++)
         for (sides = 0; sides < 3; sides++)
             check_all(TALLY_F64, EDGES, 40);
+    check_products();
     int all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     uint64_t least, greatest;
