@@ -8,7 +8,8 @@
  *            array of some dozens of columns, which are merged at the end.
  *   TURNED   as FOLDED, but rows are short: blocks of them are transposed in the cache.
  *   COPIED   any strides: the same, element by element.
- * A block with many elements is cut into parts for several threads.
+ * A block with many elements is cut into parts for several threads. Results of a few elements each are mostly done
+ * without states (few_rows.c), block by block; a block where that is not certain is done again with them.
  */
 #include "cpu/across.h"
 
@@ -36,6 +37,14 @@
 /* A task has no more bytes than these, so that nobody who wants to stop waits for long. */
 #define TASK_BYTES_MAX ((size_t)256 << 20)
 
+/* Results of a few elements: columns of a block; those that are turned at a time, and how far apart their rows lie,
+ * which is no power of two. */
+#define FEW_WIDTH   512
+#define FEW_COLUMNS 128
+#define FEW_PITCH   (FEW_COLUMNS + COLUMN_STEP)
+/* Blocks in a row that were not certain, at most, after each of which as many are not tried without states. */
+#define FEW_WAIT 64
+
 #define FORM_BIT(form) (1u << (form))
 
 enum way { DIRECT, FOLDED, TURNED, COPIED };
@@ -52,14 +61,15 @@ struct across {
     struct extent inner_kept, inner; /* the innermost of both kinds; length 1 where there is none */
     unsigned outer_kept, outer;      /* how many are outside of them */
     size_t width;                    /* columns of a block */
-    size_t fold;         /* FOLDED: rows side by side, of `unit` columns: a power of two */
-    size_t unit;         /* results that lie side by side and are folded together */
-    size_t blocks;       /* of the innermost kept dimension */
-    size_t total;        /* blocks in all */
-    size_t parts, each;  /* of the outermost reduced dimension; its elements a part */
-    size_t group;        /* blocks of a task, where they have one part; of segments, these */
-    int divides;         /* values are divided by the number of elements */
-    uint64_t *kept;      /* the planes of all parts, where there are several */
+    size_t fold;        /* FOLDED: rows side by side, of `unit` columns: a power of two */
+    size_t unit;        /* results that lie side by side and are folded together */
+    size_t blocks;      /* of the innermost kept dimension */
+    size_t total;       /* blocks in all */
+    size_t parts, each; /* of the outermost reduced dimension; its elements a part */
+    size_t group;       /* blocks of a task, where they have one part; of segments, these */
+    few_kernel *few; /* for results of a few elements; NULL: none does these, or they have more */
+    int divides;     /* values are divided by the number of elements */
+    uint64_t *kept;  /* the planes of all parts, where there are several */
     unsigned char *todo; /* results that are left, if any */
     struct hand *hands;
     int failed; /* there was no memory to mark a result */
@@ -78,7 +88,9 @@ struct hand {
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
     uint64_t *running; /* segments: room for their running totals */
-    int certain;       /* all results of the block are; else ok[] says which */
+    unsigned failed,
+        wait; /* blocks in a row that were not certain without states; that are not to be tried so */
+    int certain; /* all results of the block are; else ok[] says which */
     const unsigned char
         *order; /* segments: which one a column is, where they are sorted; else NULL */
 };
@@ -195,6 +207,18 @@ static int plan_way(struct across *a) {
             if (e->x != e->y) return 0;
         }
     return 1;
+}
+
+/* The kernel for results of `each` elements, of which all are wanted at once; or NULL. */
+static few_kernel *plan_few(const struct across *a, size_t each) {
+    const struct problem *p = a->p;
+    const tally_op op = p->value[0].op;
+    const int index = op == TALLY_ARGMIN || op == TALLY_ARGMAX;
+    const int divides = op == TALLY_VAR || op == TALLY_STD;
+    if (p->values != 1 || op > TALLY_ARGMAX || each < 2 || each > FEW_ROWS) return NULL;
+    if (index ? type_size(p->value[0].type) != 8 : p->value[0].type != p->type) return NULL;
+    if (divides && p->ddof >= (double)each) return NULL;
+    return a->k->few[op][p->type];
 }
 
 /* ---- Adding --------------------------------------------------------------------------------- */
@@ -635,6 +659,39 @@ static int lower_block(struct across *a, struct hand *h, const uint64_t *planes,
     return 1;
 }
 
+/* ---- Results of a few elements -------------------------------------------------------------- */
+
+/* Writes `width` results of `each` elements to `out`, and returns 1; or returns 0, and they are to be done with states:
+ * `few` may be NULL. They are `column` bytes apart, and their elements `row`; if results do not lie side by side, elements do. */
+static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, const char *x,
+                      ptrdiff_t row, ptrdiff_t column, size_t each, size_t width, char *out) {
+    const size_t size = type_size(a->p->value[0].type);
+    char *bits = (char *)h->bits;
+    struct few_rows in = {.x = x, .row = row, .rows = each, .ahead = 4096, .ddof = a->p->ddof};
+    if (!few || width < COLUMN_STEP) return 0;
+    if (h->wait > 0) {
+        h->wait--;
+        return 0;
+    }
+    int certain = 1;
+    if (a->way == DIRECT)
+        certain = few(&in, width, bits);
+    else {
+        in = (struct few_rows){h->tile, FEW_PITCH * (ptrdiff_t)a->element, each, 0, a->p->ddof};
+        const size_t most = width < FEW_COLUMNS ? width : FEW_COLUMNS;
+        for (size_t c = 0, done = 0; certain && done < width; done = c + most, c = done) {
+            if (c > width - most) c = width - most;
+            a->k->transpose[a->element](x + (ptrdiff_t)c * column, column, most, each, FEW_PITCH,
+                                        h->tile);
+            certain = few(&in, most, bits + c * size);
+        }
+    }
+    if (certain) a->k->copy(out, bits, width * size, a->s->results * size >= STREAM_BYTES);
+    h->wait = certain ? 0 : h->failed;
+    h->failed = certain ? 0 : h->failed < FEW_WAIT ? h->failed + 1 : FEW_WAIT;
+    return certain;
+}
+
 /* ---- Tasks ---------------------------------------------------------------------------------- */
 
 static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
@@ -679,6 +736,11 @@ static void across_task(void *context, size_t task, unsigned worker) {
     const size_t end = (task + 1) * a->group < a->total ? (task + 1) * a->group : a->total;
     for (size_t block = task * a->group; block < end; block++) {
         const struct place at = place_of(a, block);
+        const ptrdiff_t element = (ptrdiff_t)a->element;
+        if (reduce_few(a, h, a->few, at.x, a->inner.x * element, a->inner_kept.x * element, length,
+                       at.width,
+                       (char *)a->s->out[0] + at.out * (ptrdiff_t)type_size(a->p->value[0].type)))
+            continue;
         for (struct across *way = a; way; way = way->exact) {
             add_block(way, h, h->planes, &at, 0, length);
             if (lower_block(way, h, h->planes, a->width + COLUMN_STEP, &at)) break;
@@ -792,6 +854,9 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     a.inner_kept = s->keeps ? s->kept[a.outer_kept] : one;
     a.inner = s->reduces ? s->reduced[a.outer] : one;
     if (!plan_way(&a) || !plan_forms(&a)) return 0;
+    if ((a.way == DIRECT || a.way == TURNED) && a.outer == 0 && a.inner_kept.out == 1 && !s->y)
+        a.few = plan_few(&a, s->each);
+    if (a.few && a.way == TURNED) a.width = FEW_WIDTH;
     if (a.width > a.inner_kept.length) /* a multiple of what is added at once */
         a.width = (a.inner_kept.length + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
     a.blocks = (a.inner_kept.length + a.width - 1) / a.width;
@@ -976,7 +1041,7 @@ static void read_offsets(const struct shaped *s, size_t first, size_t count, siz
 static void fold_sorted(struct across *a, struct hand *h, const size_t *start, size_t count,
                         struct place *place) {
     const struct shaped *s = a->s;
-    size_t length[SEGMENTS_BLOCK], least = SIZE_MAX, most = 0;
+    size_t length[SEGMENTS_BLOCK] = {0}, least = SIZE_MAX, most = 0;
     unsigned char order[SEGMENTS_BLOCK];
     for (size_t i = 0; i < count; i++) {
         const size_t n = length[i] = start[i + 1] - start[i];
@@ -1015,6 +1080,10 @@ static int fold_even(struct across *a, struct hand *h, const struct place *place
     if (each == 0 || each > TURNED_BEST || n != each * count ||
         !a->k->even[size]((const char *)s->offsets + place->row * size, count, each))
         return 0;
+    if (reduce_few(a, h, plan_few(a, each), s->x + first * a->element, (ptrdiff_t)a->element,
+                   (ptrdiff_t)(each * a->element), each, count,
+                   (char *)s->out[0] + place->row * type_size(a->p->value[0].type)))
+        return 1;
     add_equal(a, h, s->x + first * a->element, each, count);
     for (size_t i = 0; i < count && a->divides; i++)
         h->value[3][i] = (double)each;

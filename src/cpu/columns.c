@@ -1,11 +1,8 @@
 /* columns.c - the kernels of columns.h, of one instruction set. */
 #include "cpu/columns.h"
-#include "cpu/column_loads.h"
-#include "cpu/vector.h"
+#include "cpu/column_arithmetic.h"
 #include "exact/round.h"
 
-/* Rows that are taken together: a column's planes are loaded and stored once for them. */
-#define ROWS_AT_ONCE 8
 /* A step's planes, vector by vector so that they stay in registers; of the last step only the columns that
  * are there are stored. */
 #define FETCH(into, from, type)                                                                    \
@@ -68,39 +65,6 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
         s[c] = -0.0; /* adds nothing, not even a sign */
         s[stride + c] = s[2 * stride + c] = 0;
     }
-}
-
-/* a + b and a - b by the multipliers, which have little else to do here: processors that start two additions a cycle
- * start two multiplications beside them. */
-#if TALLY_VECTOR == 64
-#define PLUS(a, b)  (vf64) _mm512_fmadd_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
-#define MINUS(a, b) (vf64) _mm512_fmsub_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
-#elif TALLY_VECTOR == 32 && defined(__FMA__)
-#define PLUS(a, b)  (vf64) _mm256_fmadd_pd((__m256d)(a), _mm256_set1_pd(1), (__m256d)(b))
-#define MINUS(a, b) (vf64) _mm256_fmsub_pd((__m256d)(a), _mm256_set1_pd(1), (__m256d)(b))
-#else
-#define PLUS(a, b)  ((a) + (b))
-#define MINUS(a, b) ((a) - (b))
-#endif
-
-/* a + b = *sum + the result. */
-ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
-    const vf64 t = a + b, z = t - a, error = PLUS(a - (t - z), MINUS(b, z));
-    *sum = t;
-    return error;
-}
-
-/* a * b - p, rounded once. */
-ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
-#if TALLY_VECTOR == 64
-    return (vf64)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)p);
-#elif TALLY_VECTOR == 32 && defined(__FMA__)
-    return (vf64)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)p);
-#else
-    for (size_t i = 0; i < LANES(double); i++)
-        p[i] = __builtin_fma(a[i], b[i], -p[i]);
-    return p;
-#endif
 }
 
 /* Below this the error of a product may have been rounded. */
@@ -269,39 +233,6 @@ SUM_KERNELS(f32, loose_f32, short)
 SUM_KERNELS(f64, loose_f64, long)
 
 /* ---- Moments -------------------------------------------------------------------------------- */
-
-/* Sums and sums of squares for variances, which need not be exact, only near: rows that are taken together are added up
- * in doubles, or in pairs of them, and only these sums are added as above. Let u be 2^-53 and m = ROWS_AT_ONCE. Of what
- * widens to a double with room for its square, a sum of m is off by less than m u times the sum of magnitudes, one of
- * squares by m u times itself. Of doubles, a pair's lower parts are at most m u, or (m + 1) u with the products' own,
- * and adding up 2 m of them makes the pair off by less than 2 m (m + 1) u^2; where products underflow, by 2^-1074 each.
- * The sum's bound is left to variance(), by way of the squares. */
-#define MOMENTS_NEAR_short 0x1p-49
-#define MOMENTS_NEAR_long  0x1p-97
-_Static_assert(ROWS_AT_ONCE <= 8, "8 u < 2^-49, 144 u^2 < 2^-97");
-
-/* a * a + b */
-ALWAYS_INLINE vf64 square_plus(vf64 a, vf64 b) {
-#if TALLY_VECTOR == 64
-    return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)a, (__m512d)b);
-#elif TALLY_VECTOR == 32 && defined(__FMA__)
-    return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)a, (__m256d)b);
-#else
-    return a * a + b;
-#endif
-}
-
-#define MOMENTS_short(v)                                                                           \
-    do {                                                                                           \
-        sum[k] += (v);                                                                             \
-        square[k] = square_plus(v, square[k]);                                                     \
-    } while (0)
-#define MOMENTS_long(v)                                                                            \
-    do {                                                                                           \
-        const vf64 product = (v) * (v), own = fused(v, v, product);                                \
-        low[k] += two_sum(sum[k], v, &sum[k]);                                                     \
-        low2[k] += two_sum(square[k], product, &square[k]) + own;                                  \
-    } while (0)
 
 /* Adds a pair and a bound to a vector of columns' planes from `at` on; or stores them where they are the first. */
 ALWAYS_INLINE void add_pair(double *at, size_t stride, vf64 high, vf64 low, vf64 bound, int first) {
@@ -870,31 +801,6 @@ EVEN(8, uint64_t)
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
-/* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
- * a type whose mantissa is at least two bits shorter, it gives what s + e does. */
-ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
-    vf64 t;
-    const vf64 rest = two_sum(s, e, &t);
-    const vi64 inexact = (vi64)(rest != 0) & (((vi64)t & 1) - 1);
-    const vi64 away = ((vi64)(rest > 0) ^ (vi64)(t > 0)) | 1;
-    const vi64 odd = (vi64)t + (inexact & away), exact = (vi64)(e == 0);
-    return (vf64)PICK(exact, (vi64)s, odd);
-}
-
-/* How far s + e may be off: b, with room for the rounding when that is added to e; 0 where b is. */
-ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
-    return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
-}
-
-/* Where two vectors of floats are the same, in lanes of doubles. */
-#if TALLY_VECTOR == 64
-#define CERTAIN(f, g)                                                                              \
-    (vi64) _mm512_cvtepi32_epi64(                                                                  \
-        _mm256_castps_si256(_mm256_cmp_ps((__m256)(f), (__m256)(g), _CMP_EQ_OQ)))
-#else
-#define CERTAIN(f, g) __builtin_convertvector((vi32half)((f) == (g)), vi64)
-#endif
-
 /* Whole vectors are read and written: there is room for them. */
 static int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
                            tally_type type, uint64_t *bits, unsigned char *ok) {
@@ -918,19 +824,11 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
             continue;
         }
         if (type == TALLY_F64) {
-            const vf64 x = high + (low - d), y = high + (low + d);
-            const vi64 exact = (vi64)(low == 0) & (vi64)(d == 0);
-            const vi64 value = PICK(exact, (vi64)high, (vi64)x);
-            certain = (vi64)(x == y);
+            const vi64 value = round_to_f64(high, low, d, &certain);
             memcpy(bits + i, &value, sizeof value);
-        } else if (type == TALLY_F32) { /* reaching as far as the two roundings to doubles, too */
-            const vf64 more = d + absolute(high) * 0x1p-51;
-            const vi64 exact = (vi64)(low == 0) & (vi64)(d == 0);
-            const vf64 x = (vf64)PICK(exact, (vi64)high, (vi64)(high + (low - more))),
-                       y = (vf64)PICK(exact, (vi64)high, (vi64)(high + (low + more)));
-            const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
+        } else if (type == TALLY_F32) {
+            const vf32half f = round_to_f32(high, low, d, &certain);
             const vu64 value = WIDE_OF_WORDS((vu32half)f);
-            certain = CERTAIN(f, g);
             memcpy(bits + i, &value, sizeof value);
         } else {
             const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
@@ -960,23 +858,6 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
     return !any_set((vu64)~all);
 }
 
-/* s + e +- b divided by n, in place. b is infinite where some step may have underflowed. */
-ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
-    const vi64 plain = (vi64)(*e == 0);
-    vf64 t;
-    vf64 rest = two_sum(*s, *e, &t);
-    t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
-    rest = (vf64)((vi64)rest & ~plain);
-    const vf64 inverse = 1 / n, q = t / n, r = rest - fused(q, n, t), more = r * inverse;
-    const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
-    /* The remainder r may be so small that its quotient underflows. */
-    const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
-    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b * inverse);
-    *s = q;
-    *e = more;
-    *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));
-}
-
 static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const double *n) {
     for (size_t i = 0; i < count; i += LANES(double)) {
         vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i),
@@ -998,77 +879,14 @@ static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const 
     }
 }
 
-ALWAYS_INLINE vf64 root_of(vf64 v) {
-#if TALLY_VECTOR == 64
-    return (vf64)_mm512_sqrt_pd((__m512d)v);
-#elif TALLY_VECTOR == 32
-    return (vf64)_mm256_sqrt_pd((__m256d)v);
-#else
-    for (size_t i = 0; i < LANES(double); i++)
-        v[i] = __builtin_sqrt(v[i]);
-    return v;
-#endif
-}
-
-/* A variance where the sums are so rough that doubles do for it: four roundings of its own, each at most 2^-53 of nv
- * and t2, come on top of 3 `near`, for which see variance(). */
-ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
-                                  vf64 by, double ddof, double near) {
-    const vf64 t2 = t * t, nv = by * v, inverse = 1 / (by * (by - ddof));
-    const vf64 reach = (0x1p-50 + 3 * near) * (nv + t2) + 2 * by * off2 + 4 * absolute(t) * off;
-    const vi64 fits =
-        (vi64)(nv > 0x1p-600) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
-    *high = (nv - t2) * inverse;
-    *bound = 2 * (reach * inverse) + absolute(*high) * 0x1p-51;
-    *bound = (vf64)((vi64)*bound | (~fits & INT64_C(0x7ff0000000000000)));
-}
-
-/* A sum of elements is off by at most `near` times the sum of their magnitudes, which is at most sqrt(n v), v being the
- * sum of squares. So the square of the sum is off by 2 near sqrt(t2) sqrt(nv), which is at most near (t2 + nv), and by
- * near^2 nv; 3 near (t2 + nv) covers both. (How far the squares' sum is off is in qb.)
- * The other bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
- * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
 static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,
                                const double *qb, size_t count, const double *n, double ddof,
                                int root, double near) {
     for (size_t i = 0; i < count; i += LANES(double)) {
-        const vf64 by = VECTOR_LOAD(vf64, n + i);
-        vf64 t, v; /* t + u is the sum, v + w that of the squares */
-        const vf64 u = two_sum(VECTOR_LOAD(vf64, s + i), VECTOR_LOAD(vf64, e + i), &t);
-        const vf64 w = two_sum(VECTOR_LOAD(vf64, q + i), VECTOR_LOAD(vf64, qe + i), &v);
-        const vf64 off = VECTOR_LOAD(vf64, b + i);
-        vf64 high, bound;
-        if (near > 0x1p-60) {
-            rough_variance(&high, &bound, t, v, off, VECTOR_LOAD(vf64, qb + i), by, ddof, near);
-            if (root) {
-                const vf64 first = root_of(high);
-                bound = bound / first + first * 0x1p-51;
-                high = first;
-            }
-            bound = (vf64)((vi64)bound | (~(vi64)(high > 0) & INT64_C(0x7ff0000000000000)));
-            const vf64 none = {0};
-            memcpy(s + i, &high, sizeof high);
-            memcpy(e + i, &none, sizeof none);
-            memcpy(b + i, &bound, sizeof bound);
-            continue;
-        }
-        const vf64 t2 = t * t, low2 = fused(t, t, t2) + 2 * (t * u);
-        const vf64 nv = by * v, low = fused(by, v, nv) + by * w;
-        vf64 rest = two_sum(nv, -t2, &high) + (low - low2);
-        bound = (0x1p-98 + 3 * near) * (nv + t2) + 2 * by * VECTOR_LOAD(vf64, qb + i) +
-                4 * absolute(t) * off + 2 * off * off;
-        const vi64 fits =
-            (vi64)(t2 > 0x1p-700) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
-        divide(&high, &rest, &bound, by * (by - ddof));
-        if (root) {
-            const vf64 first = root_of(high + rest);
-            const vf64 left = rest - fused(first, first, high);
-            bound = bound / first + first * 0x1p-98;
-            rest = left / (2 * first);
-            high = first;
-        }
-        const vi64 good = fits & (vi64)(high > 0);
-        bound = (vf64)((vi64)bound | (~good & INT64_C(0x7ff0000000000000)));
+        vf64 high, rest, bound;
+        variance_of(VECTOR_LOAD(vf64, s + i), VECTOR_LOAD(vf64, e + i), VECTOR_LOAD(vf64, b + i),
+                    VECTOR_LOAD(vf64, q + i), VECTOR_LOAD(vf64, qe + i), VECTOR_LOAD(vf64, qb + i),
+                    VECTOR_LOAD(vf64, n + i), ddof, root, near, &high, &rest, &bound);
         memcpy(s + i, &high, sizeof high);
         memcpy(e + i, &rest, sizeof rest);
         memcpy(b + i, &bound, sizeof bound);
@@ -1076,16 +894,6 @@ static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q,
 }
 
 /* ---- Writing -------------------------------------------------------------------------------- */
-
-#if TALLY_VECTOR == 64
-#define WRITE_PAST(to, v) _mm512_stream_si512((void *)(to), (__m512i)(v))
-#elif TALLY_VECTOR == 32
-#define WRITE_PAST(to, v) _mm256_stream_si256((__m256i *)(void *)(to), (__m256i)(v))
-#elif defined(__SSE2__)
-#define WRITE_PAST(to, v) _mm_stream_si128((__m128i *)(void *)(to), (__m128i)(v))
-#else
-#define WRITE_PAST(to, v) memcpy(to, &(v), sizeof(v))
-#endif
 
 /* A vector of elements of each size from words. */
 ALWAYS_INLINE vu64 words_8(const uint64_t *bits) {
@@ -1126,6 +934,21 @@ static void ISA_NAME(put_1)(char *to, const uint64_t *restrict bits, size_t coun
     (void)past;
     for (size_t i = 0; i < count; i++)
         to[i] = (char)bits[i];
+}
+
+static void ISA_NAME(copy)(char *to, const char *from, size_t bytes, int past) {
+    const size_t head = (0 - (uintptr_t)to) % TALLY_VECTOR, first = head < bytes ? head : bytes;
+    if (!past) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    memcpy(to, from, first);
+    size_t i = first;
+    for (; i + TALLY_VECTOR <= bytes; i += TALLY_VECTOR) {
+        const vu64 v = VECTOR_LOAD(vu64, from + i);
+        WRITE_PAST(to + i, v);
+    }
+    memcpy(to + i, from + i, bytes - i);
 }
 
 /* ---- Windows of integers -------------------------------------------------------------------- */
@@ -1193,10 +1016,34 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
                                            double *, double *);
 FLOATS(DECLARE_SEGMENTS)
 
+#define DECLARE_FEW(op, name) few_kernel CONCAT(few_##op##_##name, TALLY_ISA);
+#define DECLARE_FEW_REAL(NAME, name)                                                               \
+    DECLARE_FEW(sum, name)                                                                         \
+    DECLARE_FEW(mean, name)                                                                        \
+    DECLARE_FEW(var, name)                                                                         \
+    DECLARE_FEW(std, name)
+#define DECLARE_FEW_KEYS(NAME, name)                                                               \
+    DECLARE_FEW(min, name)                                                                         \
+    DECLARE_FEW(max, name)                                                                         \
+    DECLARE_FEW(argmin, name)                                                                      \
+    DECLARE_FEW(argmax, name)
+#define REAL(X)  X(F32, f32) X(F64, f64)
+#define KEYED(X) REAL(X) X(I32, i32) X(U32, u32) X(I64, i64) X(U64, u64)
+REAL(DECLARE_FEW_REAL)
+KEYED(DECLARE_FEW_KEYS)
+
 #define ONE(NAME, name)                                                                            \
     [TALLY_##NAME] = {                                                                             \
         3, 8, 1, ISA_NAME(clear_sum), CONCAT(one_##name, TALLY_ISA), ISA_NAME(merge_one)},
 #define SEGMENTS(NAME, name)   [TALLY_##NAME] = CONCAT(segments_##name, TALLY_ISA),
+#define FEW_SUM(NAME, name)    [TALLY_##NAME] = CONCAT(few_sum_##name, TALLY_ISA),
+#define FEW_MEAN(NAME, name)   [TALLY_##NAME] = CONCAT(few_mean_##name, TALLY_ISA),
+#define FEW_VAR(NAME, name)    [TALLY_##NAME] = CONCAT(few_var_##name, TALLY_ISA),
+#define FEW_STD(NAME, name)    [TALLY_##NAME] = CONCAT(few_std_##name, TALLY_ISA),
+#define FEW_MIN(NAME, name)    [TALLY_##NAME] = CONCAT(few_min_##name, TALLY_ISA),
+#define FEW_MAX(NAME, name)    [TALLY_##NAME] = CONCAT(few_max_##name, TALLY_ISA),
+#define FEW_ARGMIN(NAME, name) [TALLY_##NAME] = CONCAT(few_argmin_##name, TALLY_ISA),
+#define FEW_ARGMAX(NAME, name) [TALLY_##NAME] = CONCAT(few_argmax_##name, TALLY_ISA),
 #define TWO(NAME, name)        [TALLY_##NAME] = SUM_FORM(two, name),
 #define MAGNITUDES(NAME, name) [TALLY_##NAME] = SUM_FORM(magnitudes, name),
 #define SQUARES(NAME, name)    [TALLY_##NAME] = SUM_FORM(squares, name),
@@ -1249,6 +1096,15 @@ const struct column_kernels ISA_NAME(column_kernels) = {
                [4] = ISA_NAME(gather_4),
                [8] = ISA_NAME(gather_8)},
     .segments = {FLOATS(SEGMENTS)},
+    .few = {[TALLY_SUM] = {REAL(FEW_SUM)},
+            [TALLY_MEAN] = {REAL(FEW_MEAN)},
+            [TALLY_VAR] = {REAL(FEW_VAR)},
+            [TALLY_STD] = {REAL(FEW_STD)},
+            [TALLY_MIN] = {KEYED(FEW_MIN)},
+            [TALLY_MAX] = {KEYED(FEW_MAX)},
+            [TALLY_ARGMIN] = {KEYED(FEW_ARGMIN)},
+            [TALLY_ARGMAX] = {KEYED(FEW_ARGMAX)}},
+    .copy = ISA_NAME(copy),
     .unkey = ISA_NAME(unkey),
     .falls = {[4] = ISA_NAME(falls_4), [8] = ISA_NAME(falls_8)},
     .even = {[4] = ISA_NAME(even_4), [8] = ISA_NAME(even_8)},

@@ -63,6 +63,22 @@ struct column_form {
                   size_t width);
 };
 
+/* At most so many rows are reduced at once, without planes. */
+#define FEW_ROWS 8
+
+/* Two to FEW_ROWS rows of columns that are all there is of them. */
+struct few_rows {
+    const char *x;
+    ptrdiff_t row; /* bytes */
+    size_t rows;
+    ptrdiff_t ahead; /* how many bytes ahead of each row are asked for; 0: it is in the caches */
+    double ddof;     /* of variances: less than `rows` */
+};
+
+/* Reduces `width` columns, COLUMN_STEP or more, to values of the elements' type, or indices of 64 bits, which it writes to
+ * `out`; and returns whether these are the right ones. If not, nothing is known. */
+typedef int few_kernel(const struct few_rows *in, size_t width, char *out);
+
 /* How keys become bits again. */
 struct key_bits {
     int greatest;       /* 1: the greatest keys are wanted, 0: the least */
@@ -99,6 +115,9 @@ struct column_kernels {
      * room for SEGMENTS_ROOM words. Whole vectors are read from start, and written to s and e, also behind `count`. */
     int (*segments[COLUMN_TYPES])(const char *x, const size_t *start, size_t count,
                                   uint64_t *running, double *s, double *e);
+    few_kernel *few[TALLY_ARGMAX + 1][COLUMN_TYPES]; /* by operator; NULL: there is none */
+    /* Copies; where `past`, past the caches: see put(). */
+    void (*copy)(char *to, const char *from, size_t bytes, int past);
     /* Ids of 8 bytes as ones of 4; those of 2^31 and more, and negative ones, become 2^32 - 1. */
     void (*narrow)(const void *ids, size_t n, uint32_t *out);
     /* Splits x[0..n) into integers, x[i] = high[i] 2^(E - 40) + low[i] 2^(E - 80), for a window of the

@@ -239,6 +239,41 @@ def test_variances_of_all_bits(type, shape, axes, device):
         axes_case(problem, x, axes, device)
 
 
+@pytest.mark.parametrize("rows,columns", [(2, 16), (3, 530), (4, 130), (5, 17), (7, 97), (8, 530)])
+@pytest.mark.parametrize("type", ["f64", "f32", "i32", "u64"])
+def test_few_rows(type, rows, columns, device):
+    """Results of a few elements, whose columns are done without states if those of a block are certain so; and with
+    some that are not, one kind an array."""
+    rng = np.random.default_rng(SEED)
+    tame = elements(type, (rows, columns), rng)
+    arrays = [tame]
+    for kind in ("zeros", "special", "wild", "ties", "tails", "nans") if type in t.FLOATS else ():
+        x = tame.copy()
+        at = rng.random(columns) < 0.02
+        at[3] = True
+        half = 2.0 ** (-53 if type == "f64" else -24)
+        if kind == "ties":  # a mean half-way between two floats
+            x[:, at] = 0
+            x[:2, at] = [[rows], [rows * half]]
+        elif kind == "tails":  # a sum that is, but for its last part, whichever that is
+            x[:, at] = 0
+            x[:3, at] = np.array([1, half, 2.0**-120])[rng.permutation(3)][:rows, None]
+        elif kind == "nans":  # not the usual one
+            x[:, at] = np.array([-1], f"i{t.SIZE[type]}").view(t.DTYPE[type])
+        else:
+            x[:, at] = elements(type, (rows, columns), rng, kind)[:, at]
+        arrays.append(x)
+    for x in arrays:
+        for op in ("sum", "mean", "max", "min", "argmax", "argmin", "var", "std"):
+            problem = t.Problem(op, type, ddof=rng.integers(0, 3)) if op in ("var", "std") else t.Problem(op, type)
+            axes_case(problem, x, [0], device)
+            turned = np.ascontiguousarray(x.T)
+            axes_case(problem, turned, [1], device)
+            if rows in (4, 8):
+                offsets = np.arange(0, x.size + 1, rows)
+                compare(problem, t.reduce_segments(problem, turned.ravel(), offsets, device=device), list(turned))
+
+
 def test_numpy_semantics(device):
     """The same numbers as NumPy's, where those are exact."""
     rng = np.random.default_rng(SEED)
@@ -439,10 +474,10 @@ def test_groups(type, device):
         compare(problem, results, parts, other, where)
 
 
-@pytest.mark.parametrize("groups", [2, 1000, 50000])
-def test_larger_groups(groups, device):
+@pytest.mark.parametrize("groups,n", [(2, 300000), (1000, 300000), (50000, 300000), (2, 50000), (1000, 20000)])
+def test_larger_groups(groups, n, device):
+    """The shorter ones have between 16 and 32 chunks of 1024 ids a thread: tasks of two chunks each."""
     rng = np.random.default_rng(SEED)
-    n = 300000
     ids = rng.integers(0, groups, n).astype(np.int32)
     order = np.argsort(ids, kind="stable")
     ends = np.searchsorted(ids[order], np.arange(groups + 1))

@@ -1,0 +1,218 @@
+/*
+ * column_arithmetic.h - what the kernels of columns do with vectors of doubles: error-free sums, sums and squares that
+ * are near, quotients, variances and rounding, each with a bound on its error.
+ */
+#ifndef TALLY_CPU_COLUMN_ARITHMETIC_H
+#define TALLY_CPU_COLUMN_ARITHMETIC_H
+
+#include "cpu/column_loads.h"
+
+/* Rows that are taken together: a column's planes are loaded and stored once for them. */
+#define ROWS_AT_ONCE 8
+
+/* a + b and a - b by the multipliers, which have little else to do here: processors that start two additions a cycle
+ * start two multiplications beside them. */
+#if TALLY_VECTOR == 64
+#define PLUS(a, b)  (vf64) _mm512_fmadd_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
+#define MINUS(a, b) (vf64) _mm512_fmsub_pd((__m512d)(a), _mm512_set1_pd(1), (__m512d)(b))
+#elif TALLY_VECTOR == 32 && defined(__FMA__)
+#define PLUS(a, b)  (vf64) _mm256_fmadd_pd((__m256d)(a), _mm256_set1_pd(1), (__m256d)(b))
+#define MINUS(a, b) (vf64) _mm256_fmsub_pd((__m256d)(a), _mm256_set1_pd(1), (__m256d)(b))
+#else
+#define PLUS(a, b)  ((a) + (b))
+#define MINUS(a, b) ((a) - (b))
+#endif
+
+/* a + b = *sum + the result. */
+ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
+    const vf64 t = a + b, z = t - a, error = PLUS(a - (t - z), MINUS(b, z));
+    *sum = t;
+    return error;
+}
+
+/* a * b - p, rounded once. */
+ALWAYS_INLINE vf64 fused(vf64 a, vf64 b, vf64 p) {
+#if TALLY_VECTOR == 64
+    return (vf64)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)p);
+#elif TALLY_VECTOR == 32 && defined(__FMA__)
+    return (vf64)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)p);
+#else
+    for (size_t i = 0; i < LANES(double); i++)
+        p[i] = __builtin_fma(a[i], b[i], -p[i]);
+    return p;
+#endif
+}
+
+/* Sums and sums of squares for variances, which need not be exact, only near: rows that are taken together are added up
+ * in doubles, or in pairs of them, and only these sums are added as above. Let u be 2^-53 and m = ROWS_AT_ONCE. Of what
+ * widens to a double with room for its square, a sum of m is off by less than m u times the sum of magnitudes, one of
+ * squares by m u times itself. Of doubles, a pair's lower parts are at most m u, or (m + 1) u with the products' own,
+ * and adding up 2 m of them makes the pair off by less than 2 m (m + 1) u^2; where products underflow, by 2^-1074 each.
+ * The sum's bound is left to variance(), by way of the squares. */
+#define MOMENTS_NEAR_short 0x1p-49
+#define MOMENTS_NEAR_long  0x1p-97
+_Static_assert(ROWS_AT_ONCE <= 8, "8 u < 2^-49, 144 u^2 < 2^-97");
+
+/* a * a + b */
+ALWAYS_INLINE vf64 square_plus(vf64 a, vf64 b) {
+#if TALLY_VECTOR == 64
+    return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)a, (__m512d)b);
+#elif TALLY_VECTOR == 32 && defined(__FMA__)
+    return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)a, (__m256d)b);
+#else
+    return a * a + b;
+#endif
+}
+
+#define MOMENTS_short(v)                                                                           \
+    do {                                                                                           \
+        sum[k] += (v);                                                                             \
+        square[k] = square_plus(v, square[k]);                                                     \
+    } while (0)
+#define MOMENTS_long(v)                                                                            \
+    do {                                                                                           \
+        const vf64 product = (v) * (v), own = fused(v, v, product);                                \
+        low[k] += two_sum(sum[k], v, &sum[k]);                                                     \
+        low2[k] += two_sum(square[k], product, &square[k]) + own;                                  \
+    } while (0)
+
+/* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
+ * a type whose mantissa is at least two bits shorter, it gives what s + e does. */
+ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
+    vf64 t;
+    const vf64 rest = two_sum(s, e, &t);
+    const vi64 inexact = (vi64)(rest != 0) & (((vi64)t & 1) - 1);
+    const vi64 away = ((vi64)(rest > 0) ^ (vi64)(t > 0)) | 1;
+    const vi64 odd = (vi64)t + (inexact & away), exact = (vi64)(e == 0);
+    return (vf64)PICK(exact, (vi64)s, odd);
+}
+
+/* How far s + e may be off: b, with room for the rounding when that is added to e; 0 where b is. */
+ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
+    return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
+}
+
+/* Where two vectors of floats are the same, in lanes of doubles. */
+#if TALLY_VECTOR == 64
+#define CERTAIN(f, g)                                                                              \
+    (vi64) _mm512_cvtepi32_epi64(                                                                  \
+        _mm256_castps_si256(_mm256_cmp_ps((__m256)(f), (__m256)(g), _CMP_EQ_OQ)))
+#else
+#define CERTAIN(f, g) __builtin_convertvector((vi32half)((f) == (g)), vi64)
+#endif
+
+/* s + e +- b divided by n, in place. b is infinite where some step may have underflowed. The first quotient may be off
+ * by two units of its last place; n has less than 2^50 of them, so that the remainder is exact nevertheless. */
+ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
+    const vi64 plain = (vi64)(*e == 0);
+    vf64 t;
+    vf64 rest = two_sum(*s, *e, &t);
+    t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
+    rest = (vf64)((vi64)rest & ~plain);
+    const vf64 inverse = 1 / n, q = t * inverse, r = rest - fused(q, n, t), more = r * inverse;
+    const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
+    /* The remainder r may be so small that its quotient underflows. */
+    const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
+    const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b * inverse);
+    *s = q;
+    *e = more;
+    *b = (vf64)((vi64)bound | (small & INT64_C(0x7ff0000000000000)));
+}
+
+ALWAYS_INLINE vf64 root_of(vf64 v) {
+#if TALLY_VECTOR == 64
+    return (vf64)_mm512_sqrt_pd((__m512d)v);
+#elif TALLY_VECTOR == 32
+    return (vf64)_mm256_sqrt_pd((__m256d)v);
+#else
+    for (size_t i = 0; i < LANES(double); i++)
+        v[i] = __builtin_sqrt(v[i]);
+    return v;
+#endif
+}
+
+/* A variance where the sums are so rough that doubles do for it: four roundings of its own, each at most 2^-53 of nv
+ * and t2, come on top of 3 `near`, for which see variance(). */
+ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
+                                  vf64 by, double ddof, double near) {
+    const vf64 t2 = t * t, nv = by * v, inverse = 1 / (by * (by - ddof));
+    const vf64 reach = (0x1p-50 + 3 * near) * (nv + t2) + 2 * by * off2 + 4 * absolute(t) * off;
+    const vi64 fits =
+        (vi64)(nv > 0x1p-600) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
+    *high = (nv - t2) * inverse;
+    *bound = 2 * (reach * inverse) + absolute(*high) * 0x1p-51;
+    *bound = (vf64)((vi64)*bound | (~fits & INT64_C(0x7ff0000000000000)));
+}
+
+/* The variance, or where `root` its square root, of `by` elements whose sum is s + e +- off and whose squares' sum is
+ * q + qe +- off2: *high + *rest +- *bound, which is infinite where nothing is known.
+ * A sum of elements is off by at most `near` times the sum of their magnitudes, which is at most sqrt(n v), v being the
+ * sum of squares. So the square of the sum is off by 2 near sqrt(t2) sqrt(nv), which is at most near (t2 + nv), and by
+ * near^2 nv; 3 near (t2 + nv) covers both. (How far the squares' sum is off is in off2.)
+ * The other bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
+ * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
+ALWAYS_INLINE void variance_of(vf64 s, vf64 e, vf64 off, vf64 q, vf64 qe, vf64 off2, vf64 by,
+                               double ddof, int root, double near, vf64 *high, vf64 *rest,
+                               vf64 *bound) {
+    const vi64 infinite = (vi64){0} + INT64_C(0x7ff0000000000000);
+    vf64 t, v; /* t + u is the sum, v + w that of the squares */
+    const vf64 u = two_sum(s, e, &t), w = two_sum(q, qe, &v);
+    if (near > 0x1p-60) {
+        rough_variance(high, bound, t, v, off, off2, by, ddof, near);
+        if (root) {
+            const vf64 first = root_of(*high);
+            *bound = *bound / first + first * 0x1p-51;
+            *high = first;
+        }
+        *rest = (vf64){0};
+        *bound = (vf64)((vi64)*bound | (~(vi64)(*high > 0) & infinite));
+        return;
+    }
+    const vf64 t2 = t * t, low2 = fused(t, t, t2) + 2 * (t * u);
+    const vf64 nv = by * v, low = fused(by, v, nv) + by * w;
+    *rest = two_sum(nv, -t2, high) + (low - low2);
+    *bound =
+        (0x1p-98 + 3 * near) * (nv + t2) + 2 * by * off2 + 4 * absolute(t) * off + 2 * off * off;
+    const vi64 fits =
+        (vi64)(t2 > 0x1p-700) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
+    divide(high, rest, bound, by * (by - ddof));
+    if (root) {
+        const vf64 first = root_of(*high + *rest);
+        const vf64 left = *rest - fused(first, first, *high);
+        *bound = *bound / first + first * 0x1p-98;
+        *rest = left / (2 * first);
+        *high = first;
+    }
+    *bound = (vf64)((vi64)*bound | (~(fits & (vi64)(*high > 0)) & infinite));
+}
+
+/* s + e +- d rounded to doubles, and in *certain where that is the right value whatever the error; d is as reach() says. */
+ALWAYS_INLINE vi64 round_to_f64(vf64 s, vf64 e, vf64 d, vi64 *certain) {
+    const vf64 x = s + (e - d), y = s + (e + d);
+    const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
+    *certain = (vi64)(x == y);
+    return PICK(exact, (vi64)s, (vi64)x);
+}
+
+/* The same for floats, reaching as far as the two roundings to doubles, too. */
+ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
+    const vf64 more = d + absolute(s) * 0x1p-51;
+    const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
+    const vf64 x = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e - more))),
+               y = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e + more)));
+    const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
+    *certain = CERTAIN(f, g);
+    return f;
+}
+
+#if TALLY_VECTOR == 64
+#define WRITE_PAST(to, v) _mm512_stream_si512((void *)(to), (__m512i)(v))
+#elif TALLY_VECTOR == 32
+#define WRITE_PAST(to, v) _mm256_stream_si256((__m256i *)(void *)(to), (__m256i)(v))
+#elif defined(__SSE2__)
+#define WRITE_PAST(to, v) _mm_stream_si128((__m128i *)(void *)(to), (__m128i)(v))
+#else
+#define WRITE_PAST(to, v) memcpy(to, &(v), sizeof(v))
+#endif
+
+#endif
