@@ -17,6 +17,13 @@ static const struct device_kind *const kinds[] = {&cpu_device_kind,
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
+tally_status device_refuses(const tally_device *device, const char *what) {
+    tally_device_info info;
+    memset(&info, 0, sizeof info);
+    if (device) device->kind->describe(device, &info);
+    return fail(TALLY_EUNSUPPORTED, "%s %s", device ? info.spec : "the calling thread", what);
+}
+
 static tally_status open_spec(const char *spec, void *context, tally_device **out) {
     const char *colon = strchr(spec, ':');
     size_t length = colon ? (size_t)(colon - spec) : strlen(spec);

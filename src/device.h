@@ -100,4 +100,8 @@ extern const struct device_kind cpu_device_kind, cuda_device_kind, opencl_device
 /* The device that a NULL stands for: the calling thread. */
 tally_device *cpu_calling_thread(void);
 
+/* Returns TALLY_EUNSUPPORTED with the line "<device> <what>", where the device is named as tally_open() knows it. NULL
+ * stands for the calling thread. */
+tally_status device_refuses(const tally_device *device, const char *what);
+
 #endif

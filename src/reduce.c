@@ -105,8 +105,7 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
     tally_status s = problem_plan(problem, &p);
     if (s == TALLY_OK) s = fold_check(&p, x, y, n);
     if (s != TALLY_OK) return s;
-    if (!device->kind->time)
-        return fail(TALLY_EUNSUPPORTED, "%s has no memory of its own", device->kind->name);
+    if (!device->kind->time) return device_refuses(device, "has no memory of its own");
     const struct slice in = {x, y, n};
     struct fp_env caller = fp_env_enter();
     s = n == 0 ? reduce(NULL, &p, &in, value) : device->kind->time(device, &p, &in, value, &took);
@@ -124,8 +123,7 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
 
 static tally_status check_queues(const tally_device *device) {
     if (device && device->kind->enqueue) return TALLY_OK;
-    return fail(TALLY_EUNSUPPORTED, "%s has no queues to put a reduction on",
-                device ? device->kind->name : "the calling thread");
+    return device_refuses(device, "has no queues to put a reduction on");
 }
 
 tally_status tally_workspace(tally_device *device, const tally_problem *problem, size_t n,

@@ -392,8 +392,7 @@ tally_status tally_reduce_shaped_resident(tally_device *device, const tally_prob
 
 static tally_status check_queues(const tally_device *device) {
     if (device && device->kind->shaped_enqueue) return TALLY_OK;
-    return fail(TALLY_EUNSUPPORTED, "%s has no queues to put a reduction on",
-                device ? device->kind->name : "the calling thread");
+    return device_refuses(device, "has no queues to put a reduction on");
 }
 
 /* Stands for arrays that are not NULL and not looked at. */

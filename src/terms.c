@@ -21,7 +21,7 @@ static int is_host(const tally_device *device) {
 
 static tally_status check_device(const tally_device *device) {
     if (is_host(device) || device->kind->terms) return TALLY_OK;
-    return fail(TALLY_EUNSUPPORTED, "%s does not add up arrays", device->kind->name);
+    return device_refuses(device, "does not add up arrays");
 }
 
 tally_status tally_terms_prepare(tally_device *device) {

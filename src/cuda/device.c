@@ -416,18 +416,24 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     return status;
 }
 
-/* Finds whether kernels of this device can read `bytes` bytes at an address: whether CUDA knows the first and
- * the last byte, and the first is not in another device's memory. A kernel that read elsewhere would be the
- * end of the context. CUDA is asked for the last byte only where that is not in the first one's piece of
- * memory. */
+/* Whether a kernel of this device can read an address of which CUDA says this: CUDA knows it, and it is not in another
+ * device's memory. */
+static bool is_readable(const struct gpu *gpu, struct pointer_facts facts) {
+    return facts.type != 0 &&
+           (facts.type != CU_MEMORYTYPE_DEVICE || facts.ordinal == (int)gpu->index);
+}
+
+/* Finds whether kernels of this device can read `bytes` bytes at an address: the first and the last of them. A kernel
+ * that read elsewhere would be the end of the context. CUDA is asked for the last byte only where that is not in the
+ * first one's piece of memory. */
 static CUresult check_range(const struct gpu *gpu, CUdeviceptr address, size_t bytes, bool *ours) {
-    struct pointer_facts first, last = {.type = 1};
+    struct pointer_facts first = {0}, last;
     CUresult error = driver_pointer(address, &first);
+    last = first;
     if (error == CUDA_SUCCESS && first.type != 0 && bytes > 1 &&
         (address - first.start >= first.bytes || bytes > first.bytes - (address - first.start)))
         error = driver_pointer(address + bytes - 1, &last);
-    *ours = first.type != 0 && last.type != 0 &&
-            (first.type != CU_MEMORYTYPE_DEVICE || first.ordinal == (int)gpu->index);
+    *ours = is_readable(gpu, first) && is_readable(gpu, last);
     return error;
 }
 

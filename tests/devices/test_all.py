@@ -126,6 +126,30 @@ def test_stretches_that_cannot_be(everybody, places):
     assert tally.STATUS[status] == "EUNSUPPORTED"
 
 
+def test_a_range_that_ends_on_another_device(places):
+    """An array that begins in one device's memory and ends in another's is neither's."""
+    if len(places) > 1:
+        at = []
+        for i, (place, _) in enumerate(places[:2]):
+            place.enter()
+            at.append((place.memory(64), i))
+            place.leave()
+        (low, first), (high, _) = sorted(at)
+        device = open_device(f"cuda:{first}")
+        status = tally.reduce_resident(device.handle, byref(tally.problem("sum", "f64")), c_void_p(low), None,
+                                       (high - low) // 8 + 1, tally.fresh_values(1))
+        device.close()
+        assert tally.STATUS[status] == "EUNSUPPORTED" and "not this device's" in tally.error().decode()
+
+
+def test_no_queues(everybody):
+    """What cannot be done names the device as it was opened."""
+    size = c_size_t()
+    status = tally.lib.tally_workspace(c_void_p(everybody.handle), byref(tally.problem("sum", "f64")), c_size_t(9), byref(size))
+    assert tally.STATUS[status] == "EUNSUPPORTED"
+    assert tally.error().decode() == everybody.spec + " has no queues to put a reduction on"
+
+
 def test_one_device_is_a_stretch():
     """What is one device, or none at all, takes one stretch."""
     raw = data.make(data.rng("one stretch"), "normal", "f64", 1000)
