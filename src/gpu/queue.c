@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WARP_THREADS 32u       /* of a warp */
 #define NODES_LEVELS 5         /* that one launch of `nodes` combines */
 #define PATIENCE     (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
 
@@ -98,7 +99,7 @@ static bool is_tree(const struct recipe *r) {
     return r->parts == PART_BIT(PART_TREE);
 }
 
-/* Whether the queue's device has a kernel for exact sums of one tile, `alone` (sum.cu). */
+/* Whether the queue's device has kernels for arrays of one tile, `alone` (sum.cu, fold.h). */
 static bool has_alone(const struct queue *queue) {
     return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
 }
@@ -219,6 +220,31 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
     return tiles == 0 ? 1 : tiles < most ? (unsigned)tiles : (unsigned)most;
 }
 
+/* The elements that a thread of `alone` has, at most: packs of two arrays share the registers that those of one have. */
+static unsigned alone_each(const struct problem *p, const struct recipe *r) {
+    const unsigned arrays = r->parts == PART_BIT(PART_PRODUCTS) ? 2 : 1;
+    return GPU_TILE / arrays * 16 / (unsigned)type_size(p->type);
+}
+
+/* Whether a kernel `alone` reduces n elements. A whole tile of what is no exact sum `reduce` loads without asking for
+ * each pack whether it is there. */
+static bool fits_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
+                       uint64_t n) {
+    const uint64_t most = (uint64_t)queue->block * alone_each(p, r);
+    return has_alone(queue) && recipe_has_alone(r) &&
+           (n < most || (n == most && recipe_has_limbs(r)));
+}
+
+/* The threads of a launch of `alone`: a warp where that is enough; else a whole block for an exact sum, whose warps have
+ * much to do, and as few warps as n elements want for others. */
+static unsigned alone_threads(const struct queue *queue, const struct problem *p,
+                              const struct recipe *r, uint64_t n) {
+    const uint64_t each = (uint64_t)WARP_THREADS * alone_each(p, r), warps = (n + each - 1) / each;
+    if (warps <= 1 && queue->block >= WARP_THREADS) return WARP_THREADS;
+    if (recipe_has_limbs(r) || warps * WARP_THREADS >= queue->block) return queue->block;
+    return (unsigned)warps * WARP_THREADS;
+}
+
 static unsigned tree_grid(const struct queue *queue, uint64_t blocks) {
     const unsigned most =
         units(queue) * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT);
@@ -290,9 +316,11 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                                              VALUE(place), VALUE(request), PIECE(result)};
     tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
-    const bool alone = (request & REQUEST_ALONE) && recipe_has_alone(r);
-    return queue->api->launch(queue->gpu, alone ? k.second : k.first, grid_for(queue, p, r, n),
-                              queue->block, arguments, 9);
+    if (request & REQUEST_ALONE && fits_alone(queue, p, r, n))
+        return queue->api->launch(queue->gpu, k.second, 1, alone_threads(queue, p, r, n), arguments,
+                                  9);
+    return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, r, n), queue->block,
+                              arguments, 9);
 }
 
 /* Puts the values of leaves, and of subtrees of up to 2^level of them, under way to `values`, from node number *at on;
@@ -408,7 +436,7 @@ tally_status queue_leaves(struct queue *queue, const struct problem *p, struct g
 /* Whether one block reduces n elements and meets no other. */
 static bool is_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
                      uint64_t n) {
-    if (recipe_has_limbs(r) && n > tile_elements(queue, type_size(p->type))) return false;
+    if (recipe_has_limbs(r)) return fits_alone(queue, p, r, n);
     return has_alone(queue) && grid_for(queue, p, r, n) == 1;
 }
 

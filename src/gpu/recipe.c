@@ -92,7 +92,8 @@ int recipe_has_limbs(const struct recipe *r) {
 }
 
 int recipe_has_alone(const struct recipe *r) {
-    return recipe_has_limbs(r) && r->parts != (SUM | SQUARES);
+    if (r->parts == PART_BIT(PART_TREE) || r->parts == (SUM | SQUARES) || r->index) return 0;
+    return recipe_has_limbs(r) || r->parts != PRODUCTS;
 }
 
 int recipe_has_products(const struct recipe *r, const struct problem *p) {

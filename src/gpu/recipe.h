@@ -33,7 +33,7 @@ int recipe_has_limbs(const struct recipe *r);
 /* The same, and its threads need the registers of GPU_PRODUCT_BLOCKS_A_UNIT (kernels/tuning.h): its terms are products
  * that are computed with as doubles (kernels/lift.h), or it is two sums at once. */
 int recipe_has_products(const struct recipe *r, const struct problem *p);
-/* Whether its program has a kernel `alone` beside `reduce`: kernels/sum.cu. */
+/* Whether its program has a kernel `alone` beside `reduce`: kernels/sum.cu, kernels/fold.h. */
 int recipe_has_alone(const struct recipe *r);
 
 /* Compiles a recipe's program for the problem's type and blocks of `block` threads. TALLY_EUNSUPPORTED where the device

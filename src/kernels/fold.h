@@ -113,3 +113,48 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
         put_result(result, request, bits, status);
     }
 }
+
+#if BLOCK > 1 && !defined(__OPENCL_VERSION__) && !defined(PAIRS) && !defined(INDEXED)
+#define HAS_ALONE 1
+
+/* Thread 0 learns what all threads know, of a block of as many as the launch has. */
+INLINED void merge_alone(u64 *record, SHARED u64 *warps, SHARED u64 *exchange) {
+    const u32 lane = threadIdx.x % WARP, there = blockDim.x / WARP;
+    MERGE_WARP(BLOCK < WARP ? BLOCK : WARP);
+    if (!UNIFORM(there > 1)) return;
+    if (lane == 0)
+        for (u32 k = 0; k < WORDS; k++)
+            warps[threadIdx.x / WARP * WORDS + k] = record[k];
+    __syncthreads();
+    if (!UNIFORM(threadIdx.x < WARP)) return;
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        record[k] = lane < there ? warps[lane * WORDS + k] : 0;
+    MERGE_WARP(WARPS); /* the other lanes' are those of nothing */
+}
+
+/* The same of n <= blockDim.x * TILE elements by one block, of as few warps as that takes. What is less than a tile is
+ * loaded as packs, too, and no other block is looked for. */
+KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first, GLOBAL u64 *heads,
+             GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
+    __shared__ u64 warps[WARPS * WORDS];
+    __shared__ u64 exchange[EXCHANGE];
+    const u32 count = (u32)n;
+    u64 record[WORDS];
+    wait_for_earlier();
+    UNROLL
+    for (u32 k = 0; k < WORDS; k++)
+        record[k] = 0;
+    if (UNIFORM(count > 0)) {
+        tile t;
+        load_alone(&t, x, count, count % PACK == 0 && (size_t)x % 16 == 0, PAD);
+        add_tile(&t, record);
+    }
+    merge_alone(record, warps, exchange);
+    if (threadIdx.x == 0) {
+        u32 status = RESULT_OK;
+        const u64 bits = value_of(record, n, request, &status);
+        put_result(result, request, bits, status);
+    }
+}
+#endif

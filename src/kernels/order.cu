@@ -77,7 +77,12 @@ PURE void find_extremes(const tile *t, key *most, key *least) {
     *least = key_of((element)least_bits(e));
 }
 #else
-PURE void find_extremes(const tile *t, key *most, key *least) {
+#if defined(TYPE_F64) && BLOCK > 1 &&                                                              \
+    !defined(__OPENCL_VERSION__) /* where there may be no doubles */
+#define KEY_DOUBLES 1
+#endif
+
+PURE void find_keys(const tile *t, key *most, key *least) {
     *most = 0;
     *least = KEY_MASK;
     UNROLL
@@ -86,6 +91,30 @@ PURE void find_extremes(const tile *t, key *most, key *least) {
         *most = k > *most ? k : *most;
         *least = k < *least ? k : *least;
     }
+}
+
+/* On a GPU doubles are compared as they are, which takes half the instructions. Their comparisons tell nothing of NaNs,
+ * nor of zeros' signs: a tile that has a NaN, or of which an extreme is a zero, is looked at by keys. */
+PURE void find_extremes(const tile *t, key *most, key *least) {
+#if defined(KEY_DOUBLES)
+    u32 nan = 0;
+    double greatest = double_from(t->e[0]), smallest = greatest;
+    UNROLL
+    for (u32 i = 0; i < TILE; i += 2) {
+        const double a = double_from(t->e[i]), b = double_from(t->e[i + 1]);
+        nan |= !(a <= b) && !(a > b);
+    }
+    UNROLL
+    for (u32 i = 1; i < TILE; i++) {
+        const double d = double_from(t->e[i]);
+        greatest = d > greatest ? d : greatest;
+        smallest = d < smallest ? d : smallest;
+    }
+    *most = key_of(double_bits(greatest));
+    *least = key_of(double_bits(smallest));
+    if (!nan && greatest != 0 && smallest != 0) return;
+#endif
+    find_keys(t, most, least);
 }
 #endif
 

@@ -67,8 +67,9 @@ PURE u64 round_float(float_format to, float_format from, u64 bits) {
     const i32 field = (i32)(magnitude >> from.mantissa);
     u64 top = magnitude & (((u64)1 << from.mantissa) - 1);
     if (field != 0) top |= (u64)1 << from.mantissa;
-    i32 exponent = (field ? field : 1) - from.bias - from.mantissa;
-    for (; top >> 63 == 0; top <<= 1) /* a dozen times; once a reduction */
+    i32 exponent = (field ? field : 1) - from.bias - 63;
+    top <<= 63 - from.mantissa;
+    for (; top >> 63 == 0; top <<= 1) /* a subnormal */
         exponent--;
     return round_bits(to, negative, top, exponent, 0);
 }

@@ -79,18 +79,30 @@ PURE u32 word_of(const u64 *record, u32 i) {
 #define BY_WARPS (WARP_AT_ONCE && BLOCK >= 32)
 #define ROWS     (BY_WARPS ? WARPS : 1)
 
-/* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */
-INLINED void add_words(const u64 *record, SHARED u32 *words) {
 #if BY_WARPS
-    u32 sum[MEETING];
+/* The sums of the words of a warp's threads, to all of them. */
+INLINED void sum_words(const u64 *record, u32 *sum) {
     UNROLL
     for (u32 i = 0; i < MEETING; i++)
         sum[i] = __reduce_add_sync(FULL_WARP, word_of(record, i));
+}
+
+/* Writes a warp's sums to its row of the block's words. */
+INLINED void put_row(const u32 *sum, SHARED u32 *words) {
     if (threadIdx.x % WARP == 0) {
         UNROLL
         for (u32 i = 0; i < MEETING; i++)
             words[threadIdx.x / WARP * MEETING + i] = sum[i];
     }
+}
+#endif
+
+/* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */
+INLINED void add_words(const u64 *record, SHARED u32 *words) {
+#if BY_WARPS
+    u32 sum[MEETING];
+    sum_words(record, sum);
+    put_row(sum, words);
 #else
     for (u32 i = 0; i < MEETING; i++)
         atomicAdd(&words[i], word_of(record, i));
@@ -319,7 +331,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __syncthreads();
     most = (u32)warps[0];
 #else
-    most = block_most(most, warps, exchange);
+    most = block_most(most, WARPS, warps, exchange);
 #endif
     const window common = choose_window((raw)most << below); /* of all blocks */
     window mine = common;                                    /* of this block */
@@ -408,29 +420,10 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__)
 
-/* Loads the thread's tile of n <= BLOCK * TILE elements: by packs, where the array is `packed` (whole packs at a
- * multiple of 16 bytes), else one element a load. What lies behind the array is `pad`. */
-INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 packed, element pad) {
-    if (packed) {
-        UNROLL
-        for (u32 k = 0; k < IN_FLIGHT; k++) {
-            UNROLL
-            for (u32 j = 0; j < PACK; j++)
-                t->e[k * PACK + j] = pad;
-            if (k * BLOCK + threadIdx.x < n / PACK)
-                t->pack[k] = ((const GLOBAL uint4 *)x)[k * BLOCK + threadIdx.x];
-        }
-    } else {
-        UNROLL
-        for (u32 k = 0; k < TILE; k++)
-            t->e[k] = k * BLOCK + threadIdx.x < n ? x[k * BLOCK + threadIdx.x] : pad;
-    }
-}
-
-/* The sum of n <= BLOCK * TILE elements, by a block that meets no other. Most of what a launch of one block takes is
- * latency, that of fetching code included: so there is no code here but what tame data need, and one loop for all other
- * data. The window is that of the greatest term. Where it does not fit all tiles, all terms go to the superaccumulator
- * one by one. */
+/* The sum of n <= blockDim.x * TILE elements, by a block that meets no other: BLOCK threads, or a single warp, which
+ * meets no other warp. Most of what a launch of one block takes is latency, that of fetching code included: so there is
+ * no code here but what tame data need, and one loop for all other data. The window is that of the greatest term. Where
+ * it does not fit all tiles, all terms go to the superaccumulator one by one. */
 KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
@@ -439,6 +432,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     __shared__ u32 words[ROWS * MEETING];
     __shared__ u64 exchange[EXCHANGE];
     const u32 count = (u32)n, below = 8 * (u32)sizeof(raw) - 32;
+    const u32 one_warp = blockDim.x == WARP;
     u64 record[WORDS];
     input t;
     wait_for_earlier();
@@ -449,9 +443,9 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     const u32 packed = count % PACK == 0 && (size_t)x % 16 == 0;
 #endif
     load_alone(&t.x, x, count, packed, MINUS_ZERO);
-    const u32 packs = packed ? (count / PACK + BLOCK - 1) / BLOCK : IN_FLIGHT; /* a thread has */
+    const u32 packs = packed ? (count / PACK + blockDim.x - 1) / blockDim.x : IN_FLIGHT;
 #if !BY_WARPS
-    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+    for (u32 i = threadIdx.x; i < MEETING; i += blockDim.x)
         words[i] = 0;
 #endif
     raw most = 0;
@@ -464,7 +458,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
                 most = m > most ? m : most;
             }
         }
-    const u32 highest = block_most((u32)(most >> below), warps, exchange);
+    const u32 highest = block_most((u32)(most >> below), blockDim.x / WARP, warps, exchange);
     /* A chain adds up a tile's terms before its level is read: twice the room. */
     const window w = choose_window((raw)(highest + (CHAINED << (MANTISSA - below) % 32)) << below);
     UNROLL
@@ -480,20 +474,34 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
 #else
     if (w.sigma == 0 || !extract_packs(&t, packs, w, record)) record[SEEN] |= SEEN_LIMBS;
 #endif
+#if BY_WARPS
+    u32 sum[MEETING];
+    sum_words(record, sum);
+    if (one_warp && threadIdx.x == 0) {
+        UNROLL
+        for (u32 i = 0; i < MEETING; i++)
+            total[i] = (u64)number_of_word(sum[i], i);
+    }
+    if (!one_warp) put_row(sum, words);
+#else
     add_words(record, words);
-    __syncthreads();
-    UNROLL_NOT
-    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
-        total[i] = (u64)number_of_word(block_word(words, i), i);
+#endif
+    if (UNIFORM(!BY_WARPS || !one_warp)) {
+        __syncthreads();
+        UNROLL_NOT
+        for (u32 i = threadIdx.x; i < MEETING; i += blockDim.x)
+            total[i] = (u64)number_of_word(block_word(words, i), i);
+    }
     __syncthreads();
     const u32 unfit = total[PIECES] >> MANY != 0;
     if (UNIFORM(unfit)) {
-        clear_limbs(limbs);
-        for (u32 i = threadIdx.x; i < PIECES; i += BLOCK)
+        for (u32 i = threadIdx.x; i < LIMB_WORDS; i += blockDim.x)
+            limbs[i] = 0;
+        for (u32 i = threadIdx.x; i < PIECES; i += blockDim.x)
             total[i] = 0;
         __syncthreads();
         UNROLL_NOT
-        for (u32 i = threadIdx.x; i < count; i += BLOCK)
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x)
 #if defined(PAIRS)
             add_element(widen(x[i]), widen(y[i]), record, limbs);
 #else

@@ -129,6 +129,18 @@ def test_like_the_cpu(place, op, type_):
             assert place.reduce(op, type_, raw) == want, f"{op} of {n} {type_} ({kind})"
 
 
+@pytest.mark.parametrize("type_", TYPES)
+def test_one_block(place, type_):
+    """Lengths at which a block gets a warp more, and at which the grid gets a second block; whole packs and not."""
+    g = data.rng("queues one block " + type_)
+    warp = 2048 // SIZE[type_]
+    for n in (warp, warp + 1, 3 * warp + 16, 4 * warp + 1, 8 * warp):
+        x, y = (data.make(g, str(g.choice(data.kinds("sum", type_))), type_, n) for _ in range(2))
+        for op in ("sum", "dot", "norm1", "max", "nonzero"):
+            second = y if op == "dot" else None
+            assert place.reduce(op, type_, x, second) == tally.reduce_array(NOBODY, op, type_, x, second), f"{op} of {n}"
+
+
 @pytest.mark.parametrize("type_", FLOATS)
 def test_rounding_on_the_device(place, type_):
     """Ties to even, subnormal results, overflow, signed zeros, to every result type."""

@@ -1,11 +1,19 @@
 /*
- * fold.h - after a kernel file with `reduce`: its program for the model. PROGRAM and PROGRAM_NAME are
+ * fold.h - after a kernel file with `reduce`, and perhaps `alone`: its program for the model. PROGRAM and PROGRAM_NAME are
  * the build's.
  */
 #include "model/programs/programs.h"
 
 MODEL_KERNEL9(reduce, const element *, const element *, u64, u64, u64 *, u64 *, u64, u32, u64 *);
 
-static const model_kernel *const kernels[] = {&reduce_kernel, NULL};
+#if defined(HAS_ALONE)
+MODEL_KERNEL9(alone, const element *, const element *, u64, u64, u64 *, u64 *, u64, u32, u64 *);
+#endif
+
+static const model_kernel *const kernels[] = {&reduce_kernel,
+#if defined(HAS_ALONE)
+                                              &alone_kernel,
+#endif
+                                              NULL};
 extern const struct model_program PROGRAM;
 const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
