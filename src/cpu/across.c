@@ -21,6 +21,7 @@
 #include "status.h"
 #include "types.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -961,21 +962,49 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
     return all;
 }
 
-/* Sums `count` segments by running totals, piece by piece, and returns whether all could be; 0, too, where more than
- * such sums is asked. */
+/* Folds segments that are too long for running totals: numbers which[0..count) of a block, up to COLUMN_STEP of them,
+ * whose columns they become. */
+static void add_long(const struct across *a, struct hand *h, const size_t *start,
+                     const unsigned char *which, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = start[which[i]], n = start[which[i] + 1] - at;
+        add_folded(a, h->fold, i * a->fold, a->s->x + at * a->element, NULL, n, 0, 1);
+    }
+    merge_batch(a, h, count);
+    for (size_t i = 0; i < count; i++)
+        copy_columns(a, h->planes, a->width + COLUMN_STEP, which[i], h->turned, FOLD_STRIDE, i, 1);
+}
+
+/* Sums `count` segments by running totals, piece by piece, and those that are longer than a piece one by one; of such
+ * that are too long for a column nothing is known. Returns whether all could be; 0, too, where more than such sums is
+ * asked. */
 static int add_running(const struct across *a, struct hand *h, const size_t *start, size_t count) {
     const size_t stride = a->width + COLUMN_STEP;
     double *s = (double *)h->planes, *e = s + stride, *b = e + stride;
+    unsigned char which[COLUMN_STEP] = {0};
+    size_t longer = 0;
     if (a->forms != FORM_BIT(FORM_SUM1) && a->forms != FORM_BIT(FORM_SUM2)) return 0;
     for (size_t m, i = 0; i < count; i += m) {
         for (m = 0; i + m + 16 <= count && start[i + m + 16] - start[i] <= SEGMENTS_PIECE;)
             m += 16;
         while (i + m < count && start[i + m + 1] - start[i] <= SEGMENTS_PIECE)
             m++;
-        if (m == 0 || !a->k->segments[a->p->type](a->s->x, start + i, m, h->running, s + i, e + i))
+        if (m > 0 && !a->k->segments[a->p->type](a->s->x, start + i, m, h->running, s + i, e + i))
             return 0;
+        memset(b + i, 0, m * sizeof *b);
+        if (m > 0) continue;
+        m = 1;
+        if ((start[i + 1] - start[i]) * a->element >= LONG_BYTES) {
+            s[i] = e[i] = 0;
+            b[i] = (double)INFINITY;
+            continue;
+        }
+        which[longer++] = (unsigned char)i;
+        if (longer < COLUMN_STEP) continue;
+        add_long(a, h, start, which, longer);
+        longer = 0;
     }
-    memset(b, 0, count * sizeof *b);
+    if (longer > 0) add_long(a, h, start, which, longer);
     return 1;
 }
 
@@ -1022,6 +1051,20 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
             char *out = a->s->out[v];
             memcpy(out + (first + i) * size, out + known * size, size);
         }
+    }
+}
+
+/* Writes the results of segments that are all empty. */
+static void lower_none(const struct across *a, struct hand *h, const struct place *place) {
+    struct state nothing;
+    const tally_value root = {.type = 0};
+    state_clear(a->p, &nothing);
+    shaped_lower(a->s, &nothing, &root, (ptrdiff_t)place->row, place->row, &h->absence);
+    for (unsigned v = 0; v < a->p->values; v++) {
+        const size_t size = type_size(a->p->value[v].type), all = place->width * size;
+        char *out = (char *)a->s->out[v] + place->row * size;
+        for (size_t done = size; done < all; done *= 2)
+            memcpy(out + done, out, done < all - done ? done : all - done);
     }
 }
 
@@ -1095,6 +1138,11 @@ static int fold_even(struct across *a, struct hand *h, const struct place *place
 static void fold_segments(struct across *a, struct hand *h, struct place *place) {
     size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1];
     const size_t count = place->width;
+    if (offset_at(a->s->offsets, a->s->offsets_type, place->row) ==
+        offset_at(a->s->offsets, a->s->offsets_type, place->row + count)) {
+        lower_none(a, h, place);
+        return;
+    }
     if (fold_even(a, h, place)) return;
     memset(start + count + 1, 0, COLUMN_STEP * sizeof *start);
     read_offsets(a->s, place->row, count + 1, start);

@@ -324,6 +324,8 @@ def skews(rng, n):
     yield "zipf", np.minimum(np.concatenate([[0], np.cumsum(rng.zipf(1.5, 400))]), n)
     giant = np.concatenate([np.arange(0, 60), [n - 30], np.arange(n - 29, n + 1)])
     yield "giant", giant
+    lengths = rng.choice([0, 0, 1, 5, 17, 1024, 1025, 3000, 9000], 300)  # of pieces of 1024, and of what is no column
+    yield "mixed", np.minimum(np.concatenate([[0], np.cumsum(lengths)]), n)
     yield "inner", np.array([5, 9, 9, 9, 40, n - 7])
 
 
@@ -332,10 +334,10 @@ def skews(rng, n):
 def test_segments(type, n, device):
     rng = np.random.default_rng(SEED)
     x, y = elements(type, n, rng, "wild"), elements(type, n, rng, "small")
-    ops = [("sum", {}), ("argmin", {}), ("prod", {}), ("var", dict(ddof=1)), ("dot", {}), ("describe", {}),
+    ops = [("sum", {}), ("mean", {}), ("argmin", {}), ("prod", {}), ("var", dict(ddof=1)), ("dot", {}), ("describe", {}),
            ("minmax", {}), ("any", {})]
     if n > 10000:
-        ops = ops[:4]
+        ops = ops[:5]
     for op, options in ops:
         problem = t.Problem(op, type, **options)
         for name, offsets in skews(rng, n):
