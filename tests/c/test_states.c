@@ -1313,6 +1313,7 @@ static void test_impossible(void **state) {
         {"2^1087 of one element", sum, 1, LIMBS + 67, UINT64_C(1) << 31, 0, 0},
         {"2^1024 of one element", sum, 1, LIMBS + 66, 1, 0, 0},
         {"3 * 2^1024 of three elements", sum, 3, LIMBS + 66, 3, 0, 0},
+        {"2^1056 of 2^32 elements", sum, 9, HEAD_N, UINT64_C(1) << 32, LIMBS + 67, 1},
         {"-2^1025 of one element", sum, 1, LIMBS + 66, ALL_32 - 1, LIMBS + 67, UINT64_MAX},
         {"less than 2^-1074", sum, 9, LIMBS, 1u << 13, 0, 0},
         {"something, of nothing", sum, 9, HEAD_N, 0, 0, 0},

@@ -494,6 +494,18 @@ def test_larger_groups(groups, n, device):
                 compare(problem, results, [x[w] for w in where], None, where)
 
 
+@pytest.mark.parametrize("run", [256, 512, 1024, 2048, 4096])
+def test_groups_of_minus_zeros(run, device):
+    """Runs of ones, and of -0 that belong to other groups: as many as are looked at together, or more, or fewer."""
+    rng = np.random.default_rng(SEED)
+    second = np.arange(100 * run) // run % 2
+    x = np.where(second, -0.0, 1.0)
+    ids = (rng.integers(0, 2, len(x)) + 2 * second).astype(np.int32)
+    got = t.reduce_groups(t.Problem("sum", "f64"), x, ids, 4, device=device)[0].view(np.float64)
+    assert list(got[:2]) == [np.sum(ids == 0), np.sum(ids == 1)]
+    assert list(got[2:]) == [0, 0] and np.signbit(got[2:]).all()
+
+
 def test_hostile_ids(device):
     x = np.ones(100000)
     ids = np.zeros(100000, np.int64)
