@@ -242,7 +242,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
         if (is_far && correction != 0) r.lost = 1;
         r.bits = special ? float_nan_bits(format_of(to))
                          : variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD,
-                                          to, &r.lost);
+                                          to, 0, &r.lost);
         return r;
     }
     if (op == SUMSQ || op == NORM2) {
@@ -252,7 +252,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
         else if (op == SUMSQ)
             r.bits = doubles_value(a.square, a.rest, n, 0, to, 0, &r.lost);
         else
-            r.bits = norm_value(a.square, a.rest, to, &r.lost);
+            r.bits = norm_value(a.square, a.rest, to, 0, &r.lost);
         return r;
     }
 #endif

@@ -35,13 +35,15 @@ PURE double magnitude_of(double x) {
     return double_from(double_bits(x) & ~((u64)1 << 63));
 }
 
-/* a / n, where a.s is 0 or at least 2^-900 in magnitude. The remainder of the division is a double: fused() has it
- * without an error. What is left may be so small that its quotient underflows; 2^-1000 covers that. */
+/* a / n, where a.s is 0 or at least 2^-900 in magnitude. Of `first` some last bits may be wrong; q, corrected by what
+ * that leaves of s, is the quotient's double or as near to it as a neighbour's half. So what q leaves of s is a double,
+ * which fused() has without an error. Its quotient may be so small that it underflows; 2^-1000 covers that. */
 PURE near near_quotient(near a, double n) {
     double t;
-    const double s = two_sum(a.s, a.e, &t), q = s / n;
-    const double rest = fused(-q, n, s) + t, more = rest / n;
-    near to = {q, more, 2 * (a.b / n)};
+    const double inverse = 1 / n, s = two_sum(a.s, a.e, &t), first = s * inverse;
+    const double q = fused(fused(-first, n, s), inverse, first);
+    const double rest = fused(-q, n, s) + t, more = rest * inverse;
+    near to = {q, more, 4 * (a.b * inverse)};
     if (rest != 0) to.b += magnitude_of(more) * 0x1p-50 + 0x1p-1000;
     return to;
 }
@@ -51,7 +53,8 @@ PURE near near_root(near a) {
     const double s = a.s + a.e, first = square_root(s);
     double t;
     const double sum = two_sum(a.s, a.e, &t), left = fused(-first, first, sum) + t;
-    near to = {first, left / (2 * first), a.b / first};
+    const double inverse = 1 / first;
+    near to = {first, left * (0.5 * inverse), 2 * (a.b * inverse)};
     if (left != 0) to.b += first * 0x1p-98;
     return to;
 }
@@ -72,9 +75,28 @@ PURE u64 near_value(near a, u32 to, u32 *lost) {
     return bits;
 }
 
-/* The bits of the root of the sum of squares, high + low, which is not negative. */
-PURE u64 norm_value(double high, double low, u32 to, u32 *lost) {
-    const near sum = {high, low, 0};
+/* Whether all numbers that are off from x > 0 by at most 2^-40 of it are rounded to the same f32: *bits are its bits. */
+PURE u32 quick_float(double x, u64 *bits) {
+    const float low = (float)(x - x * 0x1p-40), high = (float)(x + x * 0x1p-40);
+    *bits = float_bits(low);
+    return low == high && x > 0x1p-600;
+}
+
+/* Whether the variance, or its root, is certain as an f32 by plain arithmetic: then *bits are its bits. t and v are the
+ * doubles nearest to the sum of `count` elements and to that of their squares, or off by 2^-52 of themselves; `scale`
+ * is 1 / (n (n - ddof)), off by 2^-50 of itself at most. The numerator is then off by at most 2^-50 of what it is the
+ * difference of. */
+PURE u32 quick_variance(double t, double v, double count, double scale, u32 root, u64 *bits) {
+    const double nv = count * v, tt = t * t, a = nv - tt, x = a * scale;
+    return 512 * a >= nv + tt && quick_float(root ? square_root(x) : x, bits);
+}
+
+/* The bits of the root of the sum of squares, high + low, which is off by at most `off`, and not negative. */
+PURE u64 norm_value(double high, double low, u32 to, double off, u32 *lost) {
+    const near sum = {high, low, off};
+    u64 bits;
+    if (to == F32 && off <= high * 0x1p-60 && quick_float(square_root(high + low), &bits))
+        return bits;
     if (high == 0) return 0;
     if (!(high > 0x1p-700 && high < 0x1p900)) *lost = 1;
     return near_value(near_root(sum), to, lost);
@@ -88,15 +110,21 @@ PURE double add_noting(double *s, double x) {
 }
 
 /* The bits of the variance of n > 0 elements, or of its root: (n Q - S^2) / (n (n - ddof)), where S = t + u and
- * Q = v + w are their sum and that of their squares.
+ * Q = v + w are their sum and that of their squares. Q is off by at most `rough` of itself, and S by at most `rough` of
+ * the root of n Q. As S^2 <= n Q by Cauchy and Schwarz, the numerator is then off by little more than 3 `rough` of n Q.
  *
  * Each product is taken with its error. Where u is 0, all that the numerator consists of is added without an error,
  * or `wrong` says that there was one. Else what is left out is some 2^-105 of n Q and S^2; 2^-98 covers it. By
  * Cauchy and Schwarz the numerator is not negative. */
 PURE u64 variance_value(double high, double low, double squares_high, double squares_low, u64 n,
-                        double ddof, u32 root, u32 to, u32 *lost) {
+                        double ddof, u32 root, u32 to, double rough, u32 *lost) {
     const double count = (double)n;
     double u, w, off, e;
+    u64 bits;
+    if (to == F32 && rough < 0x1p-60 && ddof < count && n >> 53 == 0 &&
+        quick_variance(high + low, squares_high + squares_low, count, 1 / (count * (count - ddof)),
+                       root, &bits))
+        return bits;
     const double t = two_sum(high, low, &u), v = two_sum(squares_high, squares_low, &w);
     const double left = two_sum(count, -ddof, &off), by = count * left;
     if (ddof >= count) return float_nan_bits(format_of(to));
@@ -112,6 +140,8 @@ PURE u64 variance_value(double high, double low, double squares_high, double squ
     if (t != 0 && !(tt > 0x1p-900)) wrong = 1; /* its error might be no double */
     a.e = e - 2 * tu;
     a.b = wrong != 0 || u != 0 ? 0x1p-98 * (nv + tt) : 0;
+    a.b += 4 * rough * nv;
+    if (rough != 0 && v == 0) *lost = 1;
     if (a.b == 0 && a.s + a.e == 0) return 0;
     if (fused(count, left, -by) == 0) {
         a = near_quotient(a, by);

@@ -844,10 +844,10 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
         u64 bits = 0;
         if (op == VAR || op == STD) {
             lost |= is_far && correction != 0;
-            bits =
-                variance_value(total.high, total.low, s.high, s.low, n, ddof, op == STD, to, &lost);
+            bits = variance_value(total.high, total.low, s.high, s.low, n, ddof, op == STD, to, 0,
+                                  &lost);
         } else if (op == NORM2) {
-            bits = norm_value(s.high, s.low, to, &lost);
+            bits = norm_value(s.high, s.low, to, 0, &lost);
         } else if (op == SUM || op == MEAN || op == NORM1 || op == DOT || op == SUMSQ) {
             bits = doubles_value(s.high, s.low, n, op == MEAN, to, zero, &lost);
         } else {

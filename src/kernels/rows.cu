@@ -548,13 +548,13 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     if (op == SUMSQ) {
         r.bits = doubles_value(square, rest, n, 0, to, 0, &r.lost);
     } else if (op == NORM2) {
-        r.bits = norm_value(square, rest, to, &r.lost);
+        r.bits = norm_value(square, rest, to, 0, &r.lost);
     } else if (op == VAR || op == STD) {
         const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
         const double ddof =
             (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
         if (is_far && correction != 0) r.lost = 1;
-        r.bits = variance_value(high, low, square, rest, n, ddof, op == STD, to, &r.lost);
+        r.bits = variance_value(high, low, square, rest, n, ddof, op == STD, to, 0, &r.lost);
     } else
 #endif
         r.bits = doubles_value(high, low, n, op == MEAN, to,
