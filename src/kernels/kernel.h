@@ -9,9 +9,10 @@
  *     read_word(), write_word()    for words that other blocks or the host read or write meanwhile
  *     fused(), square_root()       of doubles, rounded once
  *     high_product()               the upper 64 bits of a product
- *     wait_for_earlier()           what a launch has to do with the one before it
+ *     wait_for_earlier()           what a launch has to do with the one before it, and the one after it; its two
+ *                                  halves are let_next_begin() and wait_for_end_of_earlier()
  *
- * BEGINS_EARLY stands in a file whose kernels all call wait_for_earlier() before anything else: their launches may
+ * BEGINS_EARLY stands in a file whose kernels all wait so before anything else: their launches may
  * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
  * CUDA from sm_90 on that hides a launch's latency; elsewhere launches begin one after another anyway.
  *
@@ -72,14 +73,22 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
 #define BEGINS_EARLY extern "C" __device__ const u32 begins_early = 1;
-INLINED void wait_for_earlier(void) {
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); /* the next launch may begin */
+INLINED void let_next_begin(void) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+INLINED void wait_for_end_of_earlier(void) {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 #else
 #define BEGINS_EARLY
-INLINED void wait_for_earlier(void) {}
+INLINED void let_next_begin(void) {}
+INLINED void wait_for_end_of_earlier(void) {}
 #endif
+
+INLINED void wait_for_earlier(void) {
+    let_next_begin();
+    wait_for_end_of_earlier();
+}
 
 /* Adds 1 to a counter, and returns what it was. Whoever finds this thread counted sees all that it wrote before, and
  * all that the threads wrote which it had met at a barrier after that; and this thread sees the same of those that
