@@ -329,7 +329,11 @@ INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
 
 /* SAMPLE terms at equal distances in the whole array, shared out to the threads of the block's first warp: returns
  * to each the upper 32 bits of the largest magnitude among its own, and 0 to other threads. Infinities and NaNs
- * count as nothing. */
+ * count as nothing.
+ *
+ * Where terms go to chains it is chains that are sampled, of neighbouring terms. One term of each would not do: of 32
+ * normal numbers none is beyond 2 in a fifth of all cases, and a window for these would be too small for one chain in a
+ * hundred, in some lane or other of each warp, again and again. */
 #define SAMPLE 32u
 INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
     u32 most = 0;
@@ -340,7 +344,16 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
     for (u32 i = threadIdx.x; i < SAMPLE; i += lanes) {
         const u64 at = apart ? i * apart : i;
         if (at >= n) break;
-#if defined(PAIRS)
+#if CHAINED
+        term sum = 0;
+        UNROLL
+        for (u32 k = 0; k < CHAIN_LENGTH; k++) {
+            const real e = at + k < n ? widen(x[at + k]) : 0;
+            const term square = lift(e, e);
+            if (magnitude_bits(square) >> MANTISSA != FIELD_MAX) sum += square;
+        }
+        const raw m = wanted_for(sum);
+#elif defined(PAIRS)
         const raw m = magnitude_bits(lift(widen(x[at]), widen(y[at])));
 #else
         const raw m = magnitude_bits(lift(widen(x[at]), widen(x[at])));

@@ -12,29 +12,29 @@
  * Cauchy's inequality, to no more than sqrt(L) 2^((E-1)/2), at most 2^(F-1) for L <= 16, where their chain has
  * F = floor(E/2) + 3 for E.
  *
- * Further levels. |r| <= 2^(E-53), and a square's second part is at most half of that, so that those of L squares stay
- * below 2^(E - LEVELS_APART - 1), and this level's sigma is 2^LEVELS_APART smaller: 47 for L = 16 and one part, 49 for
+ * Further levels. |r| <= 2^(E-53), and a square's second part is at most half of that. A level is handed what the one
+ * before has left of each part of L squares: at most 2^(E - LEVELS_APART - 1) in all. So its sigma is 2^LEVELS_APART
+ * smaller: 47 for L = 16 and one part, 49 for
  * L = 4 and two. So it goes on to the last level, where nothing is left over if all bits of all squares, and of
  * elements in theirs, are worth its last bit or more. They are, if none but 0 has a magnitude below the one whose last
- * bit is. This is looked for in the elements' bits. (Of a square of two parts, r then goes to the second level without
- * a rest: it is a multiple of the square's last bit, and the square is above 2^(E - 2 LEVELS_APART + 52).)
+ * bit is. This is looked for in the elements' bits. (Of a square of two parts, r of the first one is a multiple of that
+ * part's last bit, and the square is above 2^(E + 52 - (levels - 1) LEVELS_APART), if it is not 0: so the level before
+ * the last one takes r without a rest.)
  *
  * A tile that fails either check has changed nothing.
+ *
+ * f16 has but one window, with E = 37: 16 of its squares stay below 2^36, and their last bits are worth 2^-48 or more,
+ * where the second level's is worth 2^-62; its elements' chain has F = 21, and a last bit worth 2^-31.
  */
 #ifndef TALLY_CHAINS_H
 #define TALLY_CHAINS_H
 
-#if BLOCK > 1
-#define CHAINS 2u /* side by side */
-#else
-#define CHAINS 16u
-#endif
+/* What the bounds above allow. */
+typedef char chains_are_short_enough[CHAIN_LENGTH <= (TWO_PARTS ? 4 : 16) ? 1 : -1];
 
-#if LEVELS == 3 /* of squares; elements have one less */
-#define DEEP 1
-#else
-#define DEEP 0
-#endif
+/* Levels that squares go to: where `deep` all there are, else of f64 one less. Elements go to ELEMENT_LEVELS. */
+#define SQUARE_LEVELS(deep) (LEVELS - (TWO_PARTS && !(deep)))
+#define ELEMENT_LEVELS      (LEVELS >= 3 ? 2u : 1u)
 
 #if defined(TYPE_F16)
 #define ELEMENT_BIAS 15
@@ -58,13 +58,13 @@ PURE i32 elements_exponent(i32 exponent) {
 }
 
 /* The exponent field of the least magnitude that an element may have which is not 0. */
-PURE u32 least_field(i32 exponent) {
-    /* The exponent of an element's last bit: half that of the squares' last level, rounded up, where this is no less
-     * than the elements' last level's, else the latter. */
-#if DEEP || !defined(LIFT_MOMENTS)
-    const i32 last = (level_exponent(exponent, LEVELS - 1) + 1) >> 1;
-#else
-    const i32 last = level_exponent(elements_exponent(exponent), 0);
+PURE u32 least_field(i32 exponent, u32 deep) {
+    /* The exponent of an element's last bit: half that of the squares' last level, rounded up, or that of the elements'
+     * last level, whichever is greater. */
+    i32 last = (level_exponent(exponent, SQUARE_LEVELS(deep) - 1) + 1) >> 1;
+#if defined(LIFT_MOMENTS)
+    const i32 other = level_exponent(elements_exponent(exponent), ELEMENT_LEVELS - 1);
+    if (other > last) last = other;
 #endif
     const i32 field = last + ELEMENT_BIAS + ELEMENT_MANTISSA, most = 2 * ELEMENT_BIAS + 1;
     return field <= 1 ? 0 : (u32)(field < most ? field : most);
@@ -73,7 +73,9 @@ PURE u32 least_field(i32 exponent) {
 /* Whether an element is not 0 and has an exponent field below `field`. Bits without the sign are below the sign's
  * bit, so no sum of them carries into the next element. */
 PURE u32 has_too_small(const tile *t, u32 field) {
-#if defined(TYPE_F64)
+#if ONE_WINDOW
+    return 0;
+#elif defined(TYPE_F64)
     u32 small = 0;
     UNROLL
     for (u32 i = 0; i < TILE; i++)
@@ -104,15 +106,17 @@ PURE u32 has_too_small(const tile *t, u32 field) {
 
 /* Adds a tile's squares to their totals, and its elements to theirs unless `elements` is NULL, and returns 1; or
  * returns 0 and changes nothing where w does not fit the tile. */
-PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements) {
+PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements, u32 deep) {
     const i32 middle = elements_exponent(w.exponent);
     const term sigma0 = REAL_FROM(w.sigma);
     const term sigma1 = REAL_FROM(sigma_bits(w.exponent - LEVELS_APART));
     const term sigma2 = REAL_FROM(sigma_bits(w.exponent - 2 * LEVELS_APART));
-    const term sigma3 = REAL_FROM(sigma_bits(middle));
-    const term sigma4 = REAL_FROM(sigma_bits(middle - LEVELS_APART));
-    term a[CHAINS], b[CHAINS], c[CHAINS], d[CHAINS], e[CHAINS], moved;
-    raw outside = 0, sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0, sum4 = 0;
+    const term sigma3 = REAL_FROM(sigma_bits(w.exponent - 3 * LEVELS_APART));
+    const term sigma4 = REAL_FROM(sigma_bits(middle));
+    const term sigma5 = REAL_FROM(sigma_bits(middle - LEVELS_APART));
+    const u32 levels = SQUARE_LEVELS(deep);
+    term a[CHAINS], b[CHAINS], c[CHAINS], d[CHAINS], e[CHAINS], f[CHAINS], moved;
+    raw outside = 0, sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0, sum4 = 0, sum5 = 0;
     UNROLL
     for (u32 k = 0; k < CHAINS; k++) {
         a[k] = sigma0;
@@ -120,6 +124,7 @@ PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements) {
         c[k] = sigma2;
         d[k] = sigma3;
         e[k] = sigma4;
+        f[k] = sigma5;
     }
     UNROLL
     for (u32 i = 0; i < TILE; i += CHAINS) {
@@ -129,22 +134,32 @@ PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements) {
 #if TWO_PARTS
             term first = x * x, rest = fused(x, x, -first);
             TAKE(a[k], first);
-            b[k] += first;
+            if (levels > 3) {
+                TAKE(b[k], first);
+                c[k] += first;
+            } else {
+                b[k] += first;
+            }
 #else
             moved = SQUARE_PLUS(x, a[k]);
             term rest = SQUARE_PLUS(x, a[k] - moved);
             a[k] = moved;
 #endif
-#if DEEP
-            TAKE(b[k], rest);
-            c[k] += rest;
-#else
-            b[k] += rest;
-#endif
+            if (levels > 2) {
+                TAKE(b[k], rest);
+            } else {
+                b[k] += rest;
+            }
+            if (levels > 3) {
+                TAKE(c[k], rest);
+                d[k] += rest;
+            } else if (levels > 2) {
+                c[k] += rest;
+            }
             if (elements) {
                 rest = x;
-                TAKE(d[k], rest);
-                if (DEEP) e[k] += rest;
+                TAKE(e[k], rest);
+                if (ELEMENT_LEVELS > 1) f[k] += rest;
             }
         }
     }
@@ -156,21 +171,61 @@ PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements) {
         sum2 += UNITS_OF(c[k], sigma2);
         sum3 += UNITS_OF(d[k], sigma3);
         sum4 += UNITS_OF(e[k], sigma4);
+        sum5 += UNITS_OF(f[k], sigma5);
     }
-    if (outside >> MANTISSA != 0 || has_too_small(t, least_field(w.exponent))) return 0;
+    if (outside >> MANTISSA != 0 || has_too_small(t, least_field(w.exponent, deep))) return 0;
     add_units(squares, 0, (signed_raw)sum0);
     add_units(squares, 1, (signed_raw)sum1);
-    if (elements) add_units(elements, 0, (signed_raw)sum3);
-#if DEEP
-    add_units(squares, 2, (signed_raw)sum2);
-    if (elements) add_units(elements, 1, (signed_raw)sum4);
-#endif
+    if (levels > 2) add_units(squares, 2, (signed_raw)sum2);
+    if (levels > 3) add_units(squares, 3, (signed_raw)sum3);
+    if (elements) add_units(elements, 0, (signed_raw)sum4);
+    if (elements && ELEMENT_LEVELS > 1) add_units(elements, 1, (signed_raw)sum5);
     return 1;
+}
+
+/* Whether extract_chains() can add a tile. */
+PURE u32 fits_chains(const tile *t, window w, u32 deep) {
+    raw outside = 0;
+    UNROLL
+    for (u32 k = 0; k < CHAINS; k++) {
+        term a = REAL_FROM(w.sigma);
+        UNROLL
+        for (u32 i = k; i < TILE; i += CHAINS)
+#if TWO_PARTS
+            a += widen(t->e[i]) * widen(t->e[i]);
+#else
+            a = SQUARE_PLUS(widen(t->e[i]), a);
+#endif
+        outside |= REAL_BITS(a) ^ w.sigma;
+    }
+    return outside >> MANTISSA == 0 && !has_too_small(t, least_field(w.exponent, deep));
+}
+
+/* What a window is to be chosen for, where a chain has this sum: choose_window() gives one that has room for twice
+ * such a sum, at least. It is the sums that must not outgrow the window, and for what they are the largest square says
+ * little: a window with room for 16 of these would have no bits left for small elements. */
+PURE raw wanted_for(term sum) {
+    return magnitude_bits((term)0.25 * sum);
+}
+
+/* The same for the chain of a tile with the largest sum; infinities and NaNs are on top. */
+PURE raw largest(const input *t) {
+    raw most = 0;
+    UNROLL
+    for (u32 k = 0; k < CHAINS; k++) {
+        term sum = 0;
+        UNROLL
+        for (u32 i = k; i < TILE; i += CHAINS)
+            sum += (term)widen(t->x.e[i]) * (term)widen(t->x.e[i]);
+        const raw m = wanted_for(sum);
+        most = m > most ? m : most;
+    }
+    return most;
 }
 
 #if !defined(LIFT_MOMENTS)
 PURE u32 extract(const input *t, window w, u64 *totals) {
-    return extract_chains(&t->x, w, totals, 0);
+    return extract_chains(&t->x, w, totals, 0, 1);
 }
 #endif
 

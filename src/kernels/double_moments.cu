@@ -1,8 +1,9 @@
 /*
  * double_moments - the exact sums of f64, and of their squares, in one reading of memory where they are tame.
  *
- * All tiles of a block go to chains with one window (chains.h), which is chosen for the largest element of its first
- * and its last tile. Shared memory has no room for lanes' sums (lane_sums.h) of elements and of squares at once. So a
+ * All tiles of a block go to chains with one window (chains.h), which is chosen for its first and its last tile; and
+ * with one level of squares less than there are, unless more than an eighth of its threads find that their first tile
+ * does not fit these. Shared memory has no room for lanes' sums (lane_sums.h) of elements and of squares at once. So a
  * tile that does not fit the window is only noted. Noted tiles are read again, twice: for the sum of elements, and for
  * that of squares. Where most of a block's threads find that their first tile does not fit, nothing is tried, and all
  * tiles count as noted. Whether a tile fits depends on nothing but the tile and the window, so that each thread finds
@@ -59,14 +60,27 @@ INLINED void finish(u64 *record, i32 exponent, SHARED u64 *limbs, SHARED u64 *wa
     if (threadIdx.x == 0) flush(record, exponent, limbs);
 }
 
+/* Adds all tiles of the block, of which the first one is in `next`, to chains; notes the group of each that does not fit.
+ * A loop for each number of levels has its registers to itself. */
+#define ADD_ALL_CHAINS(deep)                                                                       \
+    UNROLL_NOT                                                                                     \
+    for (u32 i = 0; i < tiles; i++) {                                                              \
+        t = next;                                                                                  \
+        if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);                                        \
+        if (!mixed) mixed = any_not_minus_zero(&t);                                                \
+        if (!extract_chains(&t.x, w, squares, elements, deep)) atomicExch(&notes[i / each], 1u);   \
+    }
+
 KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
               GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u64 square_limbs[LIMB_WORDS];
     __shared__ u32 lane_sums[LANE_SUMS];
-    __shared__ u32 notes[NOTES];  /* 1: a tile of this group does not fit */
-    __shared__ u32 noted[NOTES];  /* the numbers of those groups */
-    __shared__ u32 unfit, groups; /* threads whose first tile does not fit; groups noted */
+    __shared__ u32 notes[NOTES]; /* 1: a tile of this group does not fit */
+    __shared__ u32 noted[NOTES]; /* the numbers of those groups */
+    __shared__ u32 unfit,
+        unfit_deep;        /* threads whose first tile does not fit; nor with all levels */
+    __shared__ u32 groups; /* groups noted */
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
 
@@ -83,7 +97,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     clear_lane_sums(lane_sums);
     for (u32 i = threadIdx.x; i < NOTES; i += BLOCK)
         notes[i] = 0;
-    if (threadIdx.x == 0) unfit = groups = 0;
+    if (threadIdx.x == 0) unfit = unfit_deep = groups = 0;
 
     input t, next; /* the next one is on its way while another is added */
     t.squares = next.squares = 1;
@@ -92,22 +106,18 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     const raw first = wanted(&next), last = wanted(&t);
     const window w = block_window(first > last ? first : last, warps, exchange);
 
-    if (tiles > 0 && !(w.sigma != 0 && extract_chains(&next.x, w, squares, elements)))
+    if (tiles > 0 && !(w.sigma != 0 && fits_chains(&next.x, w, 0))) {
         atomicAdd(&unfit, 1u);
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        elements[k] = squares[k] = 0;
+        if (!(w.sigma != 0 && fits_chains(&next.x, w, 1))) atomicAdd(&unfit_deep, 1u);
+    }
     __syncthreads();
-    const u32 tries = unfit <= BLOCK / 2;
+    const u32 deep = unfit > BLOCK / 8;
+    const u32 tries = (deep ? unfit_deep : unfit) <= BLOCK / 2;
     u32 mixed = 0;
-    if (tries) {
-        UNROLL_NOT
-        for (u32 i = 0; i < tiles; i++) {
-            t = next;
-            if (i + 1 < tiles) load_any(&next, x, y, s, i + 1);
-            if (!mixed) mixed = any_not_minus_zero(&t);
-            if (!extract_chains(&t.x, w, squares, elements)) atomicExch(&notes[i / each], 1u);
-        }
+    if (tries && !deep) {
+        ADD_ALL_CHAINS(0);
+    } else if (tries) {
+        ADD_ALL_CHAINS(1);
     }
     finish(elements, elements_exponent(w.exponent), limbs, warps, exchange);
     finish(squares, w.exponent, square_limbs, warps, exchange);
@@ -127,7 +137,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
             if (i >= tiles) continue;
             load_any(&t, x, y, s, i);
             if (!mixed) mixed = any_not_minus_zero(&t);
-            if (tries && extract_chains(&t.x, w, nothing, nothing)) continue;
+            if (tries && fits_chains(&t.x, w, deep)) continue;
             add_elements(&t.x, &added, limbs, lane_sums);
         }
         __syncthreads();
@@ -140,7 +150,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
             const u32 i = noted[k / each] * each + k % each;
             if (i >= tiles) continue;
             load_any(&t, x, y, s, i);
-            if (tries && extract_chains(&t.x, w, nothing, nothing)) continue;
+            if (tries && fits_chains(&t.x, w, deep)) continue;
             add_unfitting(&t, &a, nothing, square_limbs, lane_sums);
         }
         __syncthreads();

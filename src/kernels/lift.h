@@ -50,7 +50,7 @@ typedef float term;
 #define ONE_MORE (BLOCK == 1)
 #if defined(TYPE_F64) && MULTIPLIES
 #define TWO_PARTS 1
-#define LEVELS    3
+#define LEVELS    (3 + CHAINED)
 #elif defined(TYPE_F64)
 #define TWO_PARTS 0
 #define LEVELS    2

@@ -53,6 +53,7 @@ INLINED void add_both_again(const input *given, u32 number, both *m, SHARED u64 
     for (u32 i = 0; i < TILE_WORDS; i++)
         t.x.word[i] = anew(given->x.word[i]);
     t.squares = 1;
+#if !ONE_WINDOW
     m->unfit = number == m->next ? m->unfit + 1 : 1;
     m->next = number + 1;
     if (m->unfit <= UNFIT_TILES || m->unfit % UNFIT_TRIES == 0) {
@@ -60,13 +61,14 @@ INLINED void add_both_again(const input *given, u32 number, both *m, SHARED u64 
         if (own.sigma != 0 && (m->window.sigma == 0 || own.exponent > m->window.exponent)) {
             flush_both(m, m->window.exponent, limbs, square_limbs);
             m->window = own;
-            if (extract_chains(&t.x, own, m->squares.record, m->elements.record)) {
+            if (extract_chains(&t.x, own, m->squares.record, m->elements.record, 1)) {
                 m->unfit = 0;
                 return;
             }
         }
     }
     if (m->unfit >= UNFIT_TILES) m->window.sigma = 0;
+#endif
     add_unfitting(&t, &m->squares.a, m->squares.record, square_limbs, square_lane_sums);
     t.squares = 0;
     add_unfitting(&t, &m->elements.a, m->elements.record, limbs, lane_sums);
@@ -79,7 +81,7 @@ INLINED void add_both(const input *t, u32 number, both *m, SHARED u64 *limbs,
     u64 *seen = &m->elements.record[SEEN];
     if (!(*seen & SEEN_MIXED) && any_not_minus_zero(t)) *seen |= SEEN_MIXED;
     if (m->window.sigma == 0 ||
-        !extract_chains(&t->x, m->window, m->squares.record, m->elements.record))
+        !extract_chains(&t->x, m->window, m->squares.record, m->elements.record, 1))
         add_both_again(t, number, m, limbs, square_limbs, lane_sums, square_lane_sums);
 }
 

@@ -21,7 +21,7 @@
  * elements than that in all, and so the same bounds.
  *
  * f16 and bf16 are widened to f32, exactly. What f16 holds spans 40 bits and always fits a window of two
- * levels (ONE_WINDOW).
+ * levels, and so do its squares, which are doubles, in chains (ONE_WINDOW).
  */
 #ifndef TALLY_WINDOW_H
 #define TALLY_WINDOW_H
@@ -51,17 +51,22 @@ typedef i32 signed_raw;
 #define REAL_FROM(u) float_from(u)
 #endif
 
-#if defined(TYPE_F16) && !MULTIPLIES
+#if defined(TYPE_F16) && (!MULTIPLIES || CHAINED)
 #define ONE_WINDOW 1
 #else
 #define ONE_WINDOW 0
 #endif
 
-/* From a level's sigma to the next one's. */
+/* From a level's sigma to the next one's; and the exponent of the only window of f16. That goes from 2^-24 up to beyond
+ * 2^16; for squares as chains.h has it. */
 #if CHAINED
-#define LEVELS_APART (TWO_PARTS ? 49 : 47) /* chains.h */
+#define LEVELS_APART  (TWO_PARTS ? 49 : 47)
+#define ONLY_EXPONENT 37
+#define CHAINS        (BLOCK > 1 ? 2u : 16u) /* side by side */
+#define CHAIN_LENGTH  (TILE / CHAINS)
 #else
-#define LEVELS_APART MANTISSA
+#define LEVELS_APART  MANTISSA
+#define ONLY_EXPONENT (2 * MANTISSA - 24)
 #endif
 
 #define REAL_SIGN  (((raw)1) << (8 * sizeof(raw) - 1))
@@ -89,7 +94,7 @@ PURE window choose_window(raw magnitude) {
     i32 exponent = (i32)(magnitude >> MANTISSA) - HIGHEST + 2; /* |x| < 2^(field - HIGHEST + 1) */
     if (exponent > HIGHEST) return w;
 #if ONE_WINDOW
-    w.exponent = 2 * MANTISSA - 24; /* from 2^-24 up to beyond 2^16: all there is */
+    w.exponent = ONLY_EXPONENT;
 #else
     exponent = exponent + ROOM < HIGHEST ? exponent + ROOM : HIGHEST;
     w.exponent = exponent < E_LEAST ? E_LEAST : exponent;
@@ -191,6 +196,10 @@ PURE void add_units(u64 *totals, u32 k, signed_raw units) {
         EXTRACT_LOW(i, given);                                                                     \
     } while (0)
 
+PURE raw magnitude_bits(term x) {
+    return REAL_BITS(x) & ~REAL_SIGN;
+}
+
 #if CHAINED
 #include "chains.h"
 #else
@@ -256,10 +265,7 @@ INLINED u32 extract_packs(const input *t, u32 packs, window w, u64 *totals) {
 }
 #endif
 
-PURE raw magnitude_bits(term x) {
-    return REAL_BITS(x) & ~REAL_SIGN;
-}
-
+#if !CHAINED
 /* The bits of a tile's largest magnitude. Bits of magnitudes sort as these do, infinities and NaNs on top. */
 PURE raw largest(const input *t) {
     raw most = 0;
@@ -270,6 +276,7 @@ PURE raw largest(const input *t) {
     }
     return most;
 }
+#endif
 
 /* Whether some term is anything but -0; squares and magnitudes never are -0, and are not asked about. Elements by
  * themselves are looked at word by word, whatever their size. */
