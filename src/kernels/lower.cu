@@ -1,13 +1,23 @@
 /*
  * lower - from the records of a problem's parts to its values (lower.h): a block a value. Its threads settle the sums
- * (settle.h); the first one lowers. Where there is one value, its block then clears the words of `work` in which the
- * records were: [first, first + clear).
+ * (settle.h); the first one lowers, by doubles where these tell the value (quick.h). Where there is one value, its
+ * block then clears the words of `work` in which the records were: [first, first + clear).
  */
 #define RECORD_SPACE GLOBAL
 #define SETTLED
 #include "lower.h"
 
 #include "settle.h"
+
+/* Devices behind OpenCL may have no doubles. */
+#if defined(__OPENCL_VERSION__)
+#define HAS_QUICK 0
+#else
+#define HAS_QUICK 1
+#include "doubles.h"
+
+#include "quick.h"
+#endif
 
 BEGINS_EARLY
 
@@ -39,8 +49,12 @@ KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOB
     const u32 i = blockIdx.x;
     if (threadIdx.x == 0 && i < plan.values) {
         const u32 type = plan.value[i] >> 8;
-        u32 status = RESULT_OK;
-        const u64 bits = lower_value(work, &plan, plan.value[i] & 255, type, &status, &numbers);
+        u32 status = RESULT_OK, lost = !HAS_QUICK;
+        u64 bits = 0;
+#if HAS_QUICK
+        bits = quick_value(work, &plan, plan.value[i] & 255, type, &numbers, &lost);
+#endif
+        if (lost) bits = lower_value(work, &plan, plan.value[i] & 255, type, &status, &numbers);
         put_result(results + 2 * i, type, bits, status);
     }
     __syncthreads();

@@ -324,6 +324,42 @@ def test_what_cancels(place, type_):
                 assert place.reduce(op, type_, raw) == tally.reduce_array(NOBODY, op, type_, raw), f"{op} of {n}"
 
 
+def near_decisions(type_):
+    """A few elements, among zeros, whose means, variances and norms are ties between two floats, or next to ties, exact
+    powers of two, or 0, or lie at an end of what the type holds."""
+    if type_ not in FLOATS:
+        top = np.iinfo(DTYPE[type_]).max // 4
+        yield from ([7], [-7], [-1], [1 << 12], [-(1 << 12)], [top, top], [-top, -top], [-(1 << 20), 3], [5001, -5001])
+        return
+    tiny = 2.0 ** (-300 if type_ == "f64" else -60)
+    for digits in (9, 12, 13, 25, 26, 54):  # of a number that is half way between two floats with one bit less
+        low, high = 1.0, 2.0 ** (digits - 1)
+        for more in ([], [tiny], [-tiny]):
+            yield [high, low, *more]
+            yield [-high, -low, *more]
+    for x in (2.0 ** 31, 2.0 ** 32, 2.0 ** -32, 2.0 ** 64, 2.0 ** -64, 2.0 ** 96):
+        yield from ([-x], [x], [-x, tiny], [x, -x], [x, -x, tiny], [x, -x, -tiny])
+    for x in (5001.0, 181.0, 94906267.0):  # squares of p + 1 bits
+        yield from ([x, -x], [x, -x, tiny], [x], [x, tiny])
+    for x in (2.0 ** 120, 2.0 ** 1000, 2.0 ** -120, 2.0 ** -1000, 2.0 ** -1074, 2.0 ** -149):
+        yield from ([x], [-x, x / 2], [1.0, x], [x, x, x])
+
+
+@pytest.mark.parametrize("type_", ["f64", "f32", "bf16", "i16", "u64", "u8"])
+def test_near_decisions(place, type_):
+    """More elements than one block takes, so that a launch of its own lowers: by doubles, where these are enough."""
+    if not place.machine.spec.startswith("cuda"):
+        return  # OpenCL's launch lowers without doubles
+    n = 4096 if type_ == "f64" else 2500
+    cases = [[*few] + [0] * (n - len(few)) for few in near_decisions(type_)]
+    for case in cases + [[3] * n, [-3] * n if type_ != "u8" else [255] * n]:
+        raw = data.floats(type_, case) if type_ in FLOATS else np.array(case).astype(DTYPE[type_])
+        for op in ("mean", "var", "std", "norm2"):
+            for out in {None, "f32" if type_ in FLOATS else None}:
+                assert place.reduce(op, type_, raw, out=out) == \
+                    tally.reduce_array(NOBODY, op, type_, raw, out=out), f"{op} of {case[:5]}, to {out}"
+
+
 def test_several_results(place):
     """A result for each value, in the problem's order, and not one byte behind them."""
     g = data.rng("queues several")
