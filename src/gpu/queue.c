@@ -190,14 +190,8 @@ static unsigned units(const struct queue *queue) {
 /* Blocks of the recipe's kernel that the device runs at once. */
 static unsigned blocks_at_once(const struct queue *queue, const struct problem *p,
                                const struct recipe *r) {
-    unsigned each = GPU_BLOCKS_A_UNIT;
-    if (CPU_SHAPED(queue->block))
-        each = CPU_BLOCKS_A_UNIT;
-    else if (recipe_has_products(r, p))
-        each = GPU_PRODUCT_BLOCKS_A_UNIT;
-    else if (recipe_has_limbs(r))
-        each = GPU_SUM_BLOCKS_A_UNIT;
-    return units(queue) * each;
+    return units(queue) *
+           (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : recipe_blocks_a_unit(r, p));
 }
 
 /* Elements of a block's tile; on a CPU, of as many tiles as make a block worth its start. */

@@ -96,9 +96,14 @@ int recipe_has_alone(const struct recipe *r) {
     return recipe_has_limbs(r) || r->parts != PRODUCTS;
 }
 
-int recipe_has_products(const struct recipe *r, const struct problem *p) {
-    return recipe_has_limbs(r) && (p->type != TALLY_F16 || r->parts & SQUARES) &&
-           (r->parts & (SQUARES | PRODUCTS)) != 0;
+unsigned recipe_blocks_a_unit(const struct recipe *r, const struct problem *p) {
+    if (!recipe_has_limbs(r)) {
+        const bool both = r->parts == (SUM | SQUARES);
+        return both && type_size(p->type) == 1 ? GPU_SUM_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT;
+    }
+    /* Products are computed with as doubles (kernels/lift.h), but for those of two f16. */
+    const bool products = (r->parts & SQUARES) || ((r->parts & PRODUCTS) && p->type != TALLY_F16);
+    return products ? GPU_PRODUCT_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT;
 }
 
 /* ---- Compiling ---------------------------------------------------------------------------- */

@@ -30,9 +30,9 @@ unsigned recipe_number(const struct recipe *r);
 /* Whether it is an exact sum of floats: its blocks meet limb by limb in one record, or in words that count
  * (kernels/sum.cu), and not on a board (kernels/records.h). */
 int recipe_has_limbs(const struct recipe *r);
-/* The same, and its threads need the registers of GPU_PRODUCT_BLOCKS_A_UNIT (kernels/tuning.h): its terms are products
- * that are computed with as doubles (kernels/lift.h), or it is two sums at once. */
-int recipe_has_products(const struct recipe *r, const struct problem *p);
+/* Blocks of GPU_BLOCK threads of its kernel that a GPU's multiprocessor has at once, as the kernel file says, too
+ * (kernels/tuning.h). */
+unsigned recipe_blocks_a_unit(const struct recipe *r, const struct problem *p);
 /* Whether its program has a kernel `alone` beside `reduce`: kernels/sum.cu, kernels/fold.h. */
 int recipe_has_alone(const struct recipe *r);
 

@@ -5,6 +5,10 @@
  * four or, of 64 bits, six. The bounds are those of integer_sum.cu. No value is ever asked for: what needs both sums is
  * worked out from records.
  */
+#if defined(TYPE_I8) || defined(TYPE_U8)
+#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
+#endif
+
 #include "tuning.h"
 
 #include "operators.h"
@@ -22,33 +26,12 @@
 
 #define PAD 0
 
-/* Makes all words of a number but the last one lie in [0, 2^32): carries are floors. */
-PURE void carry(u64 *number, u32 words) {
-    UNROLL
-    for (u32 k = 0; k + 1 < words; k++) {
-        number[k + 1] += (u64)((i64)number[k] >> 32);
-        number[k] &= 0xffffffffu;
-    }
-}
-
-PURE void merge(u64 *a, const u64 *b) {
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        a[k] += b[k];
-    carry(a, SUM_WORDS);
-    carry(a + SUM_WORDS, WORDS - SUM_WORDS);
-}
-
-#if WARP_AT_ONCE
-#define MERGES_AT_ONCE 1
-PURE void merge_at_once(u64 *record) {
-    const u64 nothing[WORDS] = {0};
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        record[k] = warp_sum(record[k]);
-    merge(record, nothing);
-}
-#endif
+#define CARRY_ALL(record)                                                                          \
+    do {                                                                                           \
+        carry(record, SUM_WORDS);                                                                  \
+        carry((record) + SUM_WORDS, WORDS - SUM_WORDS);                                            \
+    } while (0)
+#include "carries.h"
 
 /* What is above an element's low 32 bits, with its sign; and its magnitude. */
 #if defined(SIGNED_TYPE)

@@ -43,29 +43,8 @@
 #define PAD_BESIDE 0
 #endif
 
-/* Adds b to a, and makes all words but the last one lie in [0, 2^32): carries are floors. */
-PURE void merge(u64 *a, const u64 *b) {
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        a[k] += b[k];
-    UNROLL
-    for (u32 k = 0; k + 1 < WORDS; k++) {
-        a[k + 1] += (u64)((i64)a[k] >> 32);
-        a[k] &= 0xffffffffu;
-    }
-}
-
-#if WARP_AT_ONCE
-#define MERGES_AT_ONCE 1
-/* The words of all of a block's threads add up to less than 2^60 in magnitude: they can be added as they are. */
-PURE void merge_at_once(u64 *record) {
-    const u64 nothing[WORDS] = {0};
-    UNROLL
-    for (u32 k = 0; k < WORDS; k++)
-        record[k] = warp_sum(record[k]);
-    merge(record, nothing);
-}
-#endif
+#define CARRY_ALL(record) carry(record, WORDS)
+#include "carries.h"
 
 #if BITS >= 32 && (defined(LIFT_MAGNITUDE) || defined(LIFT_SQUARE))
 PURE u64 magnitude(element e) {

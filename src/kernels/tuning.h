@@ -19,7 +19,7 @@
 
 #define GPU_BLOCK         256 /* threads */
 #define GPU_BLOCKS_A_UNIT 4   /* blocks that a multiprocessor has at once, and so the grid's size */
-/* The same for exact sums, and for rows (rows.cu), which need 80 registers a thread. */
+/* The same for exact sums, for both sums of 8-bit integers, and for rows (rows.cu), which need 80 registers a thread. */
 #define GPU_SUM_BLOCKS_A_UNIT 3
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
