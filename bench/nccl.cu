@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -164,6 +165,48 @@ static __global__ void touch(int64_t *word) {
     word[0] = 0;
 }
 
+/* A post that all GPUs can write (tally.h, tally_enqueue_shared()). */
+static void *make_post(const Rank &r) {
+    static void *posts[64];
+    posts[r.number] = memory(TALLY_POST_BYTES(r.count));
+    r.all->arrive_and_wait();
+    for (int peer = 0; peer < r.count; peer++)
+        if (peer != r.number) {
+            const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+            if (error != cudaErrorPeerAccessAlreadyEnabled) CHECK(error);
+            (void)cudaGetLastError();
+        }
+    CHECK(cudaMemcpy((uint64_t *)posts[r.number] + TALLY_POST_ADDRESSES, posts, 8 * r.count,
+                     cudaMemcpyHostToDevice));
+    r.all->arrive_and_wait();
+    return posts[r.number];
+}
+
+/* The same sum without NCCL's message. */
+static void shared_latency(const Rank &r, const Sum *s, double beside) {
+    tally_words sizes;
+    uint64_t by_nccl[2] = {0}, value[2] = {1};
+    CHECK(tally_words_measure(r.device, &s->problem, 1024, 1, &sizes));
+    tally_shared_call call = {};
+    call.x = s->part.x, call.n = s->part.n;
+    call.workspace = memory(sizes.workspace_bytes), call.workspace_bytes = sizes.workspace_bytes;
+    call.queue = r.stream;
+    call.words = memory(8 * (2 + sizes.added + sizes.gathered * r.count));
+    call.post = make_post(r);
+    call.ranks = (size_t)r.count, call.mine = (size_t)r.number;
+    call.results = memory(64);
+    auto work = [&] { CHECK(tally_enqueue_shared(r.device, &s->problem, &call)); };
+    const double graph = slowest(r, seconds(r, 200, graph_of(r, work))),
+                 calls = slowest(r, seconds(r, 200, work));
+    CHECK(tally_nccl_allreduce(r.device, &s->problem, r.comm, &s->call));
+    CHECK(cudaStreamSynchronize(r.stream));
+    CHECK(cudaMemcpy(by_nccl, s->call.results, 16, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(value, call.results, 16, cudaMemcpyDeviceToHost));
+    say(r, "exact sum, peers' memory", graph, beside);
+    say(r, "exact sum, peers' memory, no graph", calls, beside);
+    if (memcmp(by_nccl, value, 16) != 0) printf("rank %d: NOT THE SAME BITS\n", r.number);
+}
+
 static void latency(const Rank &r) {
     int64_t *sent = (int64_t *)memory(600);
     float *x = (float *)memory(4096);
@@ -199,6 +242,7 @@ static void latency(const Rank &r) {
     say(r, "exact sum of 2^10 floats, one GPU", alone, frame);
     say(r, "exact sum of 2^10 floats a GPU", exact, frame);
     steps(r, s, frame);
+    shared_latency(r, s, frame);
     const double calls = slowest(r, seconds(r, 200,
                                             [&] {
                                                 CHECK(ncclAllReduce(sent, sent, 68, ncclInt64,

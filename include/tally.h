@@ -642,6 +642,37 @@ typedef struct tally_values_call {
 TALLY_API tally_status tally_enqueue_values(tally_device *device, const tally_problem *problem,
                                             const tally_values_call *call);
 
+/* The same without a network, between GPUs that can write into each other's memory, as those of one machine can: a rank
+ * puts its words straight into the memory of the others, and waits for theirs on its GPU. One state at a time; two
+ * launches in all. Each rank has a post: memory of its GPU of TALLY_POST_BYTES(ranks) bytes, 0 at first but for the words of
+ * 64 bits from number TALLY_POST_ADDRESSES on, which are the addresses of all ranks' posts, as this rank's GPU knows
+ * them, in the order of ranks.
+ *
+ * The ranks' calls with one set of posts come in one order, one after another on each rank, each rank on a GPU of its
+ * own: as with NCCL, a rank that makes no call leaves the others waiting. It ends where the word of number TALLY_POST_STOP
+ * of a rank's own post is made other than 0: that rank's result is TALLY_ELOST then, and its post of no more use. */
+#define TALLY_POST_STOP         1
+#define TALLY_POST_ADDRESSES    2
+#define TALLY_POST_RANKS        16 /* at most */
+#define TALLY_POST_BYTES(ranks) (256 + 16384 * (size_t)(ranks))
+
+typedef struct tally_shared_call {
+    const void *x, *y; /* as tally_call */
+    size_t n;
+    void *workspace; /* what tally_words_measure() said, of any content */
+    size_t workspace_bytes;
+    void *queue;
+    void *words; /* room for 2 words, those added, and those gathered of each rank; aligned to 8 */
+    void *post;
+    size_t ranks, mine; /* how many there are, and which this one is */
+    tally_status
+        failure; /* other than TALLY_OK: there are no elements, and this is what all ranks' results become */
+    void *results; /* a tally_result for each of the problem's values */
+} tally_shared_call;
+
+TALLY_API tally_status tally_enqueue_shared(tally_device *device, const tally_problem *problem,
+                                            const tally_shared_call *call);
+
 /* ---- Arrays that are added up over ranks ---------------------------------------------------- */
 
 /* Each of several ranks (processes, GPUs) has an array of n elements, such as gradients; wanted are the sums element by

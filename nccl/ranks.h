@@ -25,6 +25,9 @@ uint64_t question_add(uint64_t hash, const void *bytes, size_t size);
 tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine, void *memory,
                          tally_nccl_stream stream);
 
+/* The post of this rank, in its GPU's memory. */
+void *peers_post(const tally_nccl_peers *peers);
+
 /* The place of the next `bytes` of a piece of memory, of which *used are given away; a multiple of 256. */
 size_t next_place(size_t *used, size_t bytes);
 

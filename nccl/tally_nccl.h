@@ -43,6 +43,25 @@ TALLY_API const char *tally_nccl_error(void);
 /* Whether there is an NCCL, and a CUDA driver: TALLY_OK, and its version as ncclGetVersion() says it; or TALLY_EDEVICE. */
 TALLY_API tally_status tally_nccl_version(int *version);
 
+/* ---- GPUs of one machine -------------------------------------------------------------------- */
+
+/* Ranks whose GPUs can write into each other's memory, as those of one machine mostly can. With it a reduction to one
+ * result takes two launches and no message of NCCL's: the GPUs exchange their words by themselves, in half the time
+ * (docs/cluster.md). The bits are the same. */
+typedef struct tally_nccl_peers tally_nccl_peers;
+
+/* Collective; waits. All ranks return the same: TALLY_OK; TALLY_EUNSUPPORTED where a rank is on another machine, cannot
+ * have another's memory, or there are more than TALLY_POST_RANKS; or what one of them has failed with. A rank that has no
+ * memory returns at once, and leaves the others waiting, as in ncclCommInitRank(). */
+TALLY_API tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream stream,
+                                             tally_nccl_peers **out);
+/* Ends this rank's wait for others, whose calls never come; its results are TALLY_ELOST then, and *peers is of no more use
+ * but to be closed. For another thread than that which waits. */
+TALLY_API tally_status tally_nccl_peers_abort(tally_nccl_peers *peers);
+/* When this rank's calls with it are complete, and no rank will make another: a call writes into the memory of all. NULL:
+ * nothing. */
+TALLY_API void tally_nccl_peers_close(tally_nccl_peers *peers);
+
 /* ---- Values ------------------------------------------------------------------------------- */
 
 typedef struct tally_nccl_call {
@@ -54,6 +73,8 @@ typedef struct tally_nccl_call {
     tally_nccl_stream stream;
     void *
         results; /* of each result a tally_result for each of the problem's values, in the GPU's memory */
+    tally_nccl_peers *
+        peers; /* on all ranks or on none; where count is 1 the exchange goes by them. NULL: by NCCL */
 } tally_nccl_call;
 
 /* How many bytes of the GPU's memory a reduction to `count` results works in, of each of which this rank has n elements or
@@ -71,7 +92,7 @@ TALLY_API tally_status tally_nccl_agree(tally_device *device, const tally_proble
                                         size_t n, tally_nccl_comm comm,
                                         const tally_nccl_call *call);
 
-/* Puts the reduction on the stream. Two launches for each result and one more, and one message: an ncclAllReduce of
+/* Puts the reduction on the stream. Two launches for each result and one more, and one message, unless there are peers: an ncclAllReduce of
  * integers - of 600 bytes for a sum - or an ncclAllGather, or both at once; docs/cluster.md has their lengths. */
 TALLY_API tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *problem,
                                             tally_nccl_comm comm, const tally_nccl_call *call);

@@ -43,9 +43,9 @@ static tally_status too_small(size_t given, size_t needs) {
     return explain(TALLY_EINVAL, "a workspace of %zu bytes, where %zu are needed", given, needs);
 }
 
-/* A hash of a problem and the number of results. */
-static uint64_t question(const tally_problem *p, size_t count) {
-    const int asked[] = {p->op, p->type, p->out};
+/* A hash of a problem, the number of results, and whether there are peers. */
+static uint64_t question(const tally_problem *p, size_t count, int by_peers) {
+    const int asked[] = {p->op, p->type, p->out, by_peers};
     uint64_t hash = question_add(QUESTION_START, asked, sizeof asked);
     hash = question_add(hash, p->also, sizeof p->also);
     hash = question_add(hash, &p->ddof, sizeof p->ddof);
@@ -62,8 +62,8 @@ tally_status tally_nccl_agree(tally_device *device, const tally_problem *problem
     s = problem ? lay_out(device, problem, n, call->count, comm, &p)
                 : explain(TALLY_EINVAL, "the problem is NULL");
     if (s == TALLY_OK) s = too_small(call->workspace_bytes, p.bytes);
-    return ranks_agree(comm, problem ? question(problem, call->count) : 0, s, call->workspace,
-                       call->stream);
+    return ranks_agree(comm, problem ? question(problem, call->count, call->peers != NULL) : 0, s,
+                       call->workspace, call->stream);
 }
 
 /* Puts this rank's words under way. */
@@ -127,6 +127,36 @@ static tally_status send(tally_nccl_comm comm, const tally_nccl_call *call,
     return s == TALLY_OK ? nccl_status(end, "ncclGroupEnd") : s;
 }
 
+/* One result, by the peers. The words of all ranks stand where the message would. A rank whose own part fails calls once
+ * more, and says so to the others. */
+static tally_status by_peers(tally_device *device, const tally_problem *problem,
+                             const tally_nccl_call *call, const struct places *p) {
+    char *base = call->workspace;
+    tally_shared_call one = {.n = 0,
+                             .workspace = base + p->work,
+                             .workspace_bytes = p->words.workspace_bytes,
+                             .queue = call->stream,
+                             .words = base,
+                             .post = peers_post(call->peers),
+                             .ranks = p->ranks.count,
+                             .mine = p->ranks.mine,
+                             .results = call->results ? call->results : base + p->work};
+    tally_status s = TALLY_OK;
+    if (!call->parts) s = explain(TALLY_EINVAL, "the parts are NULL");
+    if (!call->results) s = explain(TALLY_EINVAL, "results is NULL");
+    if (s == TALLY_OK && call->parts) {
+        one.x = call->parts->x;
+        one.y = call->parts->y;
+        one.n = call->parts->n;
+        s = explained(tally_enqueue_shared(device, problem, &one));
+    }
+    if (s == TALLY_OK) return s;
+    one.x = one.y = NULL;
+    one.failure = s;
+    tally_enqueue_shared(device, problem, &one);
+    return s;
+}
+
 tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *problem,
                                   tally_nccl_comm comm, const tally_nccl_call *call) {
     struct places p;
@@ -137,6 +167,7 @@ tally_status tally_nccl_allreduce(tally_device *device, const tally_problem *pro
     tally_status s = lay_out(device, problem, n, call->count, comm, &p);
     if (s == TALLY_OK) s = too_small(call->workspace_bytes, p.bytes);
     if (s != TALLY_OK || call->count == 0) return s;
+    if (call->peers && call->count == 1) return by_peers(device, problem, call, &p);
     char *base = call->workspace;
     const tally_status mine = enqueue_words(device, problem, call, &p);
     if (mine != TALLY_OK) s = enqueue_failure(call, &p, mine);

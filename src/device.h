@@ -72,13 +72,16 @@ struct device_kind {
     tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
                               size_t *bytes);
     tally_status (*enqueue)(tally_device *device, const struct problem *p, const tally_call *call);
-    /* The calls behind tally_words_measure(), tally_enqueue_words() and tally_enqueue_values(). Go with enqueue(). */
+    /* The calls behind tally_words_measure(), tally_enqueue_words(), tally_enqueue_values() and tally_enqueue_shared(). Go
+     * with enqueue(). */
     tally_status (*words_measure)(tally_device *device, const struct problem *p, size_t n,
                                   size_t count, tally_words *out);
     tally_status (*enqueue_words)(tally_device *device, const struct problem *p,
                                   const tally_words_call *call);
     tally_status (*enqueue_values)(tally_device *device, const struct problem *p,
                                    const tally_values_call *call);
+    tally_status (*enqueue_shared)(tally_device *device, const struct problem *p,
+                                   const tally_shared_call *call);
     /* The steps of arrays that are added up over ranks, on a queue of the caller's. With a plan of NULL it
      * only compiles the kernels, so that no step has to. NULL where a device has no queues. */
     tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,

@@ -75,7 +75,7 @@ tally_status tally_reduce_distributed(tally_device *device, const tally_problem 
     }
     tally_status s = problem_plan(problem, &p);
     if (s != TALLY_OK) return s;
-    struct slice *in = malloc((count + 1) * sizeof *in);
+    struct slice *in = count < SIZE_MAX / sizeof *in ? malloc((count + 1) * sizeof *in) : NULL;
     if (!in) return fail(TALLY_ENOMEM, "no memory for %zu stretches", count);
     for (size_t i = 0; i < count && s == TALLY_OK; i++) {
         in[i] = (struct slice){stretches[i].x, stretches[i].y, stretches[i].n};
@@ -203,6 +203,23 @@ tally_status tally_enqueue_words(tally_device *device, const tally_problem *prob
     if (s != TALLY_OK) return s;
     struct fp_env caller = fp_env_enter();
     s = device->kind->enqueue_words(device, &p, call);
+    fp_env_leave(caller);
+    return s;
+}
+
+tally_status tally_enqueue_shared(tally_device *device, const tally_problem *problem,
+                                  const tally_shared_call *call) {
+    struct problem p;
+    if (!call) return fail(TALLY_EINVAL, "tally_enqueue_shared: the call is NULL");
+    tally_status s = plan_words(device, problem, &p);
+    if (s == TALLY_OK && call->failure == TALLY_OK) s = fold_check(&p, call->x, call->y, call->n);
+    if (s == TALLY_OK && (!call->workspace || !call->words || !call->post || !call->results))
+        s = fail(TALLY_EINVAL, "tally_enqueue_shared: memory is NULL");
+    if (s == TALLY_OK && (call->ranks > TALLY_POST_RANKS || call->mine >= call->ranks))
+        s = fail(TALLY_EINVAL, "tally_enqueue_shared: rank %zu of %zu", call->mine, call->ranks);
+    if (s != TALLY_OK) return s;
+    struct fp_env caller = fp_env_enter();
+    s = device->kind->enqueue_shared(device, &p, call);
     fp_env_leave(caller);
     return s;
 }

@@ -758,6 +758,7 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .words_measure = gpu_words_measure,                                                        \
         .enqueue_words = gpu_enqueue_words,                                                        \
         .enqueue_values = gpu_enqueue_values,                                                      \
+        .enqueue_shared = gpu_enqueue_shared,                                                      \
         .terms = gpu_terms,                                                                        \
         .time = gpu_time,                                                                          \
         .read = gpu_read,                                                                          \

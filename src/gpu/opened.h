@@ -72,6 +72,8 @@ tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,
                                const tally_words_call *call);
 tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
                                 const tally_values_call *call);
+tally_status gpu_enqueue_shared(tally_device *device, const struct problem *p,
+                                const tally_shared_call *call);
 
 /* Its call for arrays that are added up over ranks (terms.c). */
 tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_plan *plan,

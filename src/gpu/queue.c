@@ -22,7 +22,8 @@
 #define NODES_LEVELS 5         /* that one launch of `nodes` combines */
 #define PATIENCE     (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
 
-_Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL && RESULT_RANGE == TALLY_ERANGE,
+_Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
+                   RESULT_RANGE == TALLY_ERANGE && RESULT_LOST == TALLY_ELOST,
                "request.h");
 _Static_assert(TALLY_F64 == 12 && TALLY_SUM == 1 && TALLY_MEAN == 8 && TALLY_ARGMIN == 16 &&
                    TALLY_USER == 25,

@@ -1,6 +1,6 @@
 /*
  * gpu/words.c - the state of a reduction as words in the device's memory, for other ranks, and values from the words of
- * all ranks (kernels/words.h), on queues of the caller's.
+ * all ranks (kernels/words.h), on queues of the caller's; and both at once, where ranks write into each other's memory.
  */
 #include "exact/kernel_words.h"
 #include "gpu/opened.h"
@@ -15,6 +15,9 @@
 #include <string.h>
 
 _Static_assert(FLOAT_COUNTS == WORDS_COUNTS, "words.cu");
+_Static_assert((int)POST_STOP == TALLY_POST_STOP && (int)POST_ADDRESSES == TALLY_POST_ADDRESSES &&
+                   POST_RANKS == TALLY_POST_RANKS && POST_BYTES(3) == TALLY_POST_BYTES(3),
+               "words.h");
 
 #define PACK_BLOCKS 5 /* one for each part that is a sum, and one for all else */
 
@@ -50,15 +53,17 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
 /* Finds the kernels and, where `heads`, makes the heads: only for a call that may wait, which measures. */
 static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
-    struct gpu_kernel *pack = NULL, *settle = NULL;
+    struct gpu_kernel *pack = NULL, *settle = NULL, *share = NULL;
     tally_status s = queue_prepare_records(queue, p, heads);
     if (s != TALLY_OK || queue->pack) return s;
     s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "settle", &settle);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "share", &share);
     if (s != TALLY_OK) return s;
     queue->pack = pack;
     queue->settle = settle;
+    queue->share = share;
     return s;
 }
 
@@ -101,8 +106,20 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "words of ranks: %s is NULL", what);
 }
 
-/* Puts the records, and the words out of them, under way. Where the last launch fails, nothing clears the records,
- * and the workspace loses its head. */
+/* Puts the records under way, and says in the plan where they are. Where the launch that reads them fails, nothing clears
+ * them, and the workspace loses its head: queue_give_up(). */
+static tally_status launch_records(struct gpu_device *d, const struct problem *p,
+                                   const struct inputs *in, struct words_plan *plan,
+                                   struct gpu_memory *work, const void *workspace,
+                                   struct records *records) {
+    tally_status s = queue_enqueue_records(&d->theirs, p, in, work, workspace, records);
+    if (s != TALLY_OK) return s;
+    plan->clears = records->head != NULL;
+    plan->from = records->from;
+    return s;
+}
+
+/* Puts the records, and the words out of them, under way. */
 static tally_status launch_words(struct gpu_device *d, const struct problem *p,
                                  const struct inputs *in, struct words_plan *plan,
                                  struct gpu_memory *work, const void *workspace,
@@ -110,11 +127,8 @@ static tally_status launch_words(struct gpu_device *d, const struct problem *p,
                                  struct gpu_memory *failed) {
     struct queue *queue = &d->theirs;
     struct records records;
-    tally_status s = queue_enqueue_records(queue, p, in, work, workspace, &records);
+    tally_status s = launch_records(d, p, in, plan, work, workspace, &records);
     if (s != TALLY_OK) return s;
-    plan->clears = records.head != NULL;
-    for (unsigned part = 0; part < PLAN_PARTS; part++)
-        if (plan->lower.at[part] != PLAN_NONE) plan->lower.at[part] += records.from;
     const struct gpu_argument arguments[] = {PIECE(records.memory), VALUE(*plan), PIECE(added),
                                              PIECE(gathered), PIECE(failed)};
     s = d->api->launch(queue->gpu, queue->pack, PACK_BLOCKS, queue->block, arguments, 5);
@@ -201,5 +215,70 @@ tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
     s = gpu_enter_theirs(d, false);
     if (s == TALLY_OK) s = prepare(&d->theirs, p, false);
     if (s == TALLY_OK) s = run_values(d, p, call);
+    return gpu_leave_theirs(d, s);
+}
+
+/* ---- Ranks that write into each other's memory ---------------------------------------------- */
+
+/* Fills what a rank that has failed sends: two words, and nothing for all others. */
+static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words, size_t count,
+                                 tally_status failure) {
+    const struct gpu_api *api = d->api;
+    struct gpu *gpu = d->theirs.gpu;
+    tally_status s = api->fill(gpu, words, 0, 0, 8 * count);
+    if (s == TALLY_OK) s = api->fill(gpu, words, 0, 1, 1);
+    if (s == TALLY_OK) s = api->fill(gpu, words, 8, (unsigned char)failure, 1);
+    return s;
+}
+
+static tally_status run_shared(struct gpu_device *d, const struct problem *p,
+                               const tally_shared_call *call) {
+    struct queue *queue = &d->theirs;
+    struct words_plan plan;
+    struct records records = {.head = NULL};
+    enum { X, Y, WORK, WORDS, POST, RESULTS, PIECES };
+    struct gpu_memory *m[PIECES] = {0};
+    const size_t element = type_size(p->type), n = call->failure == TALLY_OK ? call->n : 0;
+    plan_words(queue, p, n, &plan);
+    plan.count = 1;
+    plan.ranks = call->ranks;
+    plan.mine = (uint32_t)call->mine;
+    plan.packs = call->failure == TALLY_OK;
+    const size_t own = FAILED_WORDS + plan.added, gathered = plan.gathered * call->ranks;
+    assert(own + plan.gathered <= POST_WORDS);
+    tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, n));
+    if (s == TALLY_OK) s = gpu_wrap(d, call->x, n * element, element, &m[X]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->y, n * element, element, &m[Y]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->words, 8 * (own + gathered), 8, &m[WORDS]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->post, POST_BYTES(call->ranks), 8, &m[POST]);
+    if (s == TALLY_OK)
+        s = gpu_wrap(d, call->results, sizeof(tally_result) * p->values, 8, &m[RESULTS]);
+    d->api->use(queue->gpu, true, call->queue);
+    const struct inputs in = {.x = m[X], .y = m[Y], .n = n};
+    if (s == TALLY_OK && plan.packs)
+        s = launch_records(d, p, &in, &plan, m[WORK], call->workspace, &records);
+    else if (s == TALLY_OK)
+        s = fill_failure(d, m[WORDS], own + gathered, call->failure);
+    const struct gpu_argument arguments[] = {
+        PIECE(plan.packs && s == TALLY_OK ? records.memory : NULL), VALUE(plan), PIECE(m[WORDS]),
+        PIECE(m[POST]), PIECE(m[RESULTS])};
+    if (s == TALLY_OK) {
+        s = d->api->launch(queue->gpu, queue->share, 1, queue->block, arguments, 5);
+        if (s != TALLY_OK) queue_give_up(records.head);
+    }
+    d->api->use(queue->gpu, false, NULL);
+    give_back(d, m, PIECES);
+    return s;
+}
+
+tally_status gpu_enqueue_shared(tally_device *device, const struct problem *p,
+                                const tally_shared_call *call) {
+    struct gpu_device *d = own(device);
+    tally_status s = check(p);
+    if (s != TALLY_OK) return s;
+    s = gpu_enter_theirs(d, false);
+    if (s == TALLY_OK) s = prepare(&d->theirs, p, false);
+    if (s == TALLY_OK) s = run_shared(d, p, call);
     return gpu_leave_theirs(d, s);
 }

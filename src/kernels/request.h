@@ -50,6 +50,7 @@
 #define RESULT_OK      0u /* TALLY_OK */
 #define RESULT_NONE    1u /* TALLY_EINVAL: the index of an extreme of no elements */
 #define RESULT_RANGE   5u /* TALLY_ERANGE: an exact integer does not fit its type */
+#define RESULT_LOST    9u /* TALLY_ELOST: another rank's words did not come */
 #define RESULT_PENDING (~0u)
 
 #endif

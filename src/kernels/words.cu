@@ -5,6 +5,7 @@
  * pack: a block of threads for each sum, and one for all else.
  * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle
  * sums; one of them lowers.
+ * share: both in one block, and between them an exchange of the words through memory that all ranks can write (words.h).
  */
 #define RECORD_SPACE SHARED
 #define SETTLED
@@ -37,17 +38,16 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
             out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
 }
 
-/* Block k < SUMS writes the words of sum k, and makes its record 0 where plan.clears. Block SUMS writes all else: n,
- * bits, the count of elements that are not zero, and what is gathered; and it makes failed[0] and failed[1] 0. */
-KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u64 *gathered,
-            GLOBAL u64 *failed) {
-    __shared__ u64 digit[WIDE_FLOAT_LIMBS];
-    __shared__ u32 masks[MASKS];
-    wait_for_earlier();
-    const lower_plan *p = &plan.lower;
-    const u32 mine = blockIdx.x, floats = is_float(p->type);
-    u32 at = 1, to = 0, limbs = 0, first = 0, known = 0; /* of this block's sum */
-    for (u32 part = 0; part < SUMS && plan.added; part++) {
+/* Part k < SUMS of the work: writes the words of sum k, and makes its record 0 where plan.clears. Part SUMS: writes all
+ * else: n, bits, the count of elements that are not zero, and what is gathered; and it makes failed[0] and failed[1] 0.
+ * By all threads of a block; digit[] and masks[] are its own. */
+__device__ void pack_part(u32 mine, GLOBAL u64 *work, const words_plan *plan, GLOBAL u64 *added,
+                          GLOBAL u64 *gathered, GLOBAL u64 *failed, SHARED u64 *digit,
+                          SHARED u32 *masks) {
+    const lower_plan *p = &plan->lower;
+    const u32 floats = is_float(p->type);
+    u32 at = 1, to = 0, limbs = 0, first = 0, known = 0; /* of this part's sum */
+    for (u32 part = 0; part < SUMS && plan->added; part++) {
         if (p->at[part] == PLAN_NONE) continue;
         const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
         if (part == mine) {
@@ -58,6 +58,7 @@ KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u
         }
         at += WORDS_COUNTS + words_limbs(floats, two);
     }
+    work += plan->from;
     GLOBAL u64 *record = work + (limbs ? p->at[mine] : 0);
     for (u32 i = threadIdx.x; i < MASKS; i += BLOCK)
         masks[i] = 0;
@@ -66,21 +67,29 @@ KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u
     settle_sum(record, first, known, limbs, digit, masks);
     for (u32 i = threadIdx.x; i < limbs; i += BLOCK)
         added[to + WORDS_COUNTS + i] = digit[i];
-    for (u32 i = threadIdx.x; i < known && plan.clears; i += BLOCK)
+    for (u32 i = threadIdx.x; i < known && plan->clears; i += BLOCK)
         record[i] = 0;
-    if (threadIdx.x == 0 && limbs && floats && plan.clears)
+    if (threadIdx.x == 0 && limbs && floats && plan->clears)
         for (u32 k = 0; k < WORDS_COUNTS; k++)
             record[known + k] = 0;
     if (mine != SUMS || threadIdx.x != 0) return;
     for (u32 k = 0; k < 2 && failed; k++)
         failed[k] = 0;
-    if (plan.gathered) pack_gathered(work, p, gathered);
-    if (!plan.added) return;
+    if (plan->gathered) pack_gathered(work, p, gathered);
+    if (!plan->added) return;
     added[0] = p->n;
     if (p->at[PLAN_BITS] != PLAN_NONE)
-        for (u32 k = 0; k < plan.bits; k++)
+        for (u32 k = 0; k < plan->bits; k++)
             added[at++] = work[p->at[PLAN_BITS]] >> k & 1;
     if (p->at[PLAN_NONZERO] != PLAN_NONE) added[at] = work[p->at[PLAN_NONZERO]];
+}
+
+KERNEL pack(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *added, GLOBAL u64 *gathered,
+            GLOBAL u64 *failed) {
+    __shared__ u64 digit[WIDE_FLOAT_LIMBS];
+    __shared__ u32 masks[MASKS];
+    wait_for_earlier();
+    pack_part(blockIdx.x, work, &plan, added, gathered, failed, digit, masks);
 }
 
 /* ---- From words to values ------------------------------------------------------------------- */
@@ -150,22 +159,19 @@ __device__ u32 failure_of(const GLOBAL i64 *failed) {
 /* Digits of all sums of a state. */
 #define SETTLED_DIGITS (2 * FLOAT_LIMBS + 2 * WIDE_FLOAT_LIMBS)
 
-KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL i64 *failed,
-              const words_plan plan, GLOBAL u64 *results) {
-    __shared__ u64 work[WORDS_RECORDS]; /* but for the sums' limbs */
-    __shared__ u64 digits[SETTLED_DIGITS];
-    __shared__ u32 masks[SUMS * MASKS];
-    SHARED_ROOM numbers;
-    wait_for_earlier();
-    const u64 state = blockIdx.x;
-    const u32 type = plan.lower.type, floats = is_float(type);
-    const GLOBAL u64 *word = added + state * plan.added;
+/* Writes the results of a state from the words of all ranks. By all threads of a block; work[] (but for the sums' limbs),
+ * digits[], masks[] and *numbers are its own. */
+INLINED void settle_state(u64 state, const GLOBAL u64 *added, const GLOBAL u64 *gathered,
+                          const GLOBAL i64 *failed, const words_plan *plan, GLOBAL u64 *results,
+                          SHARED u64 *work, SHARED u64 *digits, SHARED u32 *masks, room *numbers) {
+    const u32 type = plan->lower.type, floats = is_float(type);
+    const GLOBAL u64 *word = added + state * plan->added;
     for (u32 i = threadIdx.x; i < SUMS * MASKS; i += BLOCK)
         masks[i] = 0;
     __syncthreads();
     u32 at = 1, known = 0;
     for (u32 part = 0; part < SUMS; part++) {
-        const u32 there = plan.lower.at[part] != PLAN_NONE;
+        const u32 there = plan->lower.at[part] != PLAN_NONE;
         const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
         const u32 limbs = there ? words_limbs(floats, two) : 0;
         const shape s = shape_of(type, part);
@@ -173,32 +179,131 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
             settle_sum(word + at + WORDS_COUNTS, 0, limbs, limbs, digits + known,
                        masks + part * MASKS);
             if (there && threadIdx.x == 0) {
-                numbers.spans[part] = span_of(
+                numbers->spans[part] = span_of(
                     digits + known, limbs, s.lowest - 32 * (i32)words_first(floats, two, s.limbs),
                     masks + part * MASKS);
                 for (u32 k = 0; k < WORDS_COUNTS && floats; k++)
-                    work[plan.lower.at[part] + s.limbs + k] = word[at + k];
+                    work[plan->lower.at[part] + s.limbs + k] = word[at + k];
             }
             at += there ? WORDS_COUNTS + limbs : 0;
             known += limbs;
         }
     }
     if (threadIdx.x != 0) return;
-    lower_plan p = plan.lower;
+    lower_plan p = plan->lower;
     if (p.at[PLAN_BITS] != PLAN_NONE) {
         u64 bits = 0;
-        for (u32 k = 0; k < plan.bits; k++, at++)
-            bits |= (u64)(plan.is_xor ? word[at] & 1 : word[at] != 0) << k;
+        for (u32 k = 0; k < plan->bits; k++, at++)
+            bits |= (u64)(plan->is_xor ? word[at] & 1 : word[at] != 0) << k;
         work[p.at[PLAN_BITS]] = bits;
     }
     if (p.at[PLAN_NONZERO] != PLAN_NONE) work[p.at[PLAN_NONZERO]] = word[at];
-    p.n = plan.gathered ? merge_all(gathered, &plan, state, work) : word[0];
+    p.n = plan->gathered ? merge_all(gathered, plan, state, work) : word[0];
     const u32 failure = failure_of(failed);
     for (u32 v = 0; v < p.values; v++) {
         const u32 out = p.value[v] >> 8;
         u32 status = failure;
         const u64 bits =
-            failure ? 0 : lower_value(work, &p, p.value[v] & 255, out, &status, &numbers);
+            failure ? 0 : lower_value(work, &p, p.value[v] & 255, out, &status, numbers);
         put_result(results + 2 * (state * p.values + v), out, bits, status);
     }
+}
+
+KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL i64 *failed,
+              const words_plan plan, GLOBAL u64 *results) {
+    __shared__ u64 work[WORDS_RECORDS];
+    __shared__ u64 digits[SETTLED_DIGITS];
+    __shared__ u32 masks[SUMS * MASKS];
+    SHARED_ROOM numbers;
+    wait_for_earlier();
+    settle_state(blockIdx.x, added, gathered, failed, &plan, results, work, digits, masks,
+                 &numbers);
+}
+
+/* ---- Ranks that write into each other's memory ---------------------------------------------- */
+
+/* The place where rank `from` puts word i of the message of a turn, in the post of another rank. */
+__device__ GLOBAL u64 *post_slot(GLOBAL u64 *post, const words_plan *p, u64 turn, u64 from, u32 i) {
+    return post + POST_SLOTS + 2 * (((turn & 1) * p->ranks + from) * POST_WORDS + i);
+}
+
+/* Returns a word of another rank's once it is there, and makes its place empty again; *lost is set where the wait was
+ * stopped. */
+__device__ u64 take_word(GLOBAL u64 *slot, GLOBAL u64 *post, u64 flag, u32 *lost) {
+    for (;;) {
+        const u64 low = read_word(slot), high = read_word(slot + 1);
+        if (low >> 32 == flag && high >> 32 == flag) {
+            write_word(slot, (u64)0);
+            write_word(slot + 1, (u64)0);
+            return (low & 0xffffffffu) | high << 32;
+        }
+        if (*lost || read_word(post + POST_STOP)) {
+            *lost = 1;
+            return 0;
+        }
+    }
+}
+
+/* Sends this rank's message to all others, whose posts stand at address[0..ranks), and makes of theirs the sums of what is
+ * added, in `message`, and the words of all in `gathered`. By all threads of a block, each for every BLOCK-th word. */
+__device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL u64 *gathered,
+                               GLOBAL u64 *post, const SHARED u64 *address, u64 turn,
+                               SHARED u32 *lost) {
+    const u32 added = FAILED_WORDS + p->added, all = added + p->gathered;
+    const u64 flag = (turn & 0x7fffffffu) + 1;
+    u32 stopped = 0;
+    for (u32 i = threadIdx.x; i < all; i += BLOCK) {
+        GLOBAL u64 *own = i < added ? message + i : gathered + (i - added);
+        u64 sum = own[i < added ? 0 : (u64)p->mine * p->gathered];
+        for (u64 rank = 0; rank < p->ranks; rank++) {
+            if (rank == p->mine) continue;
+            GLOBAL u64 *slot = post_slot((GLOBAL u64 *)(size_t)address[rank], p, turn, p->mine, i);
+            write_word(slot, flag << 32 | (sum & 0xffffffffu));
+            write_word(slot + 1, flag << 32 | sum >> 32);
+        }
+        for (u64 rank = 0; rank < p->ranks; rank++) {
+            if (rank == p->mine) continue;
+            const u64 word = take_word(post_slot(post, p, turn, rank, i), post, flag, &stopped);
+            if (i < added)
+                sum += word;
+            else
+                own[rank * p->gathered] = word;
+        }
+        if (i < added) *own = sum;
+    }
+    if (stopped) atomicAdd(lost, 1u);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    post[POST_TURN] = turn + 1;
+    if (*lost) {
+        message[0] = 1;
+        message[1] = RESULT_LOST;
+    }
+}
+
+/* All that a rank does of one state after its records are there: packs its words (where plan.packs), exchanges them, and
+ * settles. `message` has two words for failures, those added, and those gathered of all ranks. One block. */
+KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBAL u64 *post,
+             GLOBAL u64 *results) {
+    __shared__ u64 known[WORDS_RECORDS];
+    __shared__ u64 digits[SETTLED_DIGITS];
+    __shared__ u32 masks[SUMS * MASKS];
+    __shared__ u64 address[POST_RANKS];
+    __shared__ u32 lost[1];
+    SHARED_ROOM numbers;
+    wait_for_earlier();
+    GLOBAL u64 *gathered = message + FAILED_WORDS + plan.added;
+    const u64 turn = post[POST_TURN];
+    for (u32 i = threadIdx.x; i < plan.ranks; i += BLOCK)
+        address[i] = post[POST_ADDRESSES + i];
+    if (threadIdx.x == 0) lost[0] = 0;
+    for (u32 part = 0; part <= SUMS; part++)
+        if (UNIFORM(plan.packs && (part == SUMS || plan.lower.at[part] != PLAN_NONE)))
+            pack_part(plan.packs ? part : SUMS + 1, work, &plan, message + FAILED_WORDS,
+                      gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
+    __syncthreads();
+    exchange_words(&plan, message, gathered, post, address, turn, lost);
+    __syncthreads();
+    settle_state(0, message + FAILED_WORDS, gathered, (const GLOBAL i64 *)message, &plan, results,
+                 known, digits, masks, &numbers);
 }

@@ -17,6 +17,24 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 #define WORDS_COUNTS                                                                               \
     4 /* before the limbs of a sum: NaNs, +infinities, -infinities, and whether mixed */
 
+/* Before the words that are added stand two: how many ranks have failed, and the sum of their statuses. */
+#define FAILED_WORDS 2
+
+/* A rank's post: memory of the rank's device that the devices of all ranks can write. Its words are
+ *     [POST_TURN]              how many exchanges there have been
+ *     [POST_STOP]              not 0: whoever waits for words gives up
+ *     [POST_ADDRESSES + r]     where this device finds the post of rank r
+ *     [POST_SLOTS, ...)        for every second exchange, of each rank a message of POST_WORDS places of two words
+ * A place holds one word of a message in two halves of 32 bits, each with a flag above it that says for which exchange it
+ * is: a word of 64 bits is written at once, so that whoever finds the flag has the half, and no fence is needed. A place
+ * is 0 unless a word is on its way; the reader empties it. Two sets of places do: a rank writes into the third
+ * exchange's, which are the first one's again, when it has all messages of the second, which nobody sends before it
+ * has read those of the first. */
+#define POST_RANKS 16  /* at most */
+#define POST_WORDS 512 /* of a message, at most */
+enum { POST_TURN, POST_STOP, POST_ADDRESSES, POST_SLOTS = 32 };
+#define POST_BYTES(ranks) (8 * (POST_SLOTS + 4 * (size_t)POST_WORDS * (ranks)))
+
 /* Words of a state's records, at most: of four sums, two of them of squares or products, and of what else there is. */
 #define WORDS_RECORDS (2 * (FLOAT_LIMBS + 4) + 2 * (WIDE_FLOAT_LIMBS + 4) + 32)
 
@@ -29,7 +47,9 @@ typedef struct words_plan {
     u32 bits;         /* bits of an element */
     u32 is_xor;       /* of bits, the count's lowest bit is wanted, and not whether it is 0 */
     u32 clears;       /* the records of sums become 0 */
-    u32 padding;
+    u32 packs;        /* the words are yet to be made of records */
+    u32 mine;         /* which rank this is */
+    u32 from;         /* where the records begin: lower.at[] count from there */
 } words_plan;
 
 /* How many limbs a sum has in words, and at which of these the limbs of its record begin. */

@@ -31,8 +31,15 @@ class Values(Structure):
                 ("failed", c_void_p), ("queue", c_void_p), ("results", c_void_p)]
 
 
+class Shared(Structure):
+    _fields_ = [("x", c_void_p), ("y", c_void_p), ("n", c_size_t), ("workspace", c_void_p),
+                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("words", c_void_p), ("post", c_void_p),
+                ("ranks", c_size_t), ("mine", c_size_t), ("failure", c_int), ("results", c_void_p)]
+
+
 measure = tally._declare("words_measure", c_int, c_void_p, PROBLEM, c_size_t, c_size_t, POINTER(Words))
 enqueue_words = tally._declare("enqueue_words", c_int, c_void_p, PROBLEM, POINTER(Call))
+enqueue_shared = tally._declare("enqueue_shared", c_int, c_void_p, PROBLEM, POINTER(Shared))
 enqueue_values = tally._declare("enqueue_values", c_int, c_void_p, PROBLEM, POINTER(Values))
 open_in = tally._declare("open_in", c_int, ctypes.c_char_p, c_void_p, POINTER(c_void_p))
 
@@ -241,3 +248,154 @@ def test_what_has_no_words(place):
     assert enqueue_words(place.device, byref(problem), byref(call)) == tally.EINVAL
     fast = tally.problem("sum", "f32", fast=True)
     assert place.over_ranks(fast, [data.floats("f32", [1e30, 1, -1e30])]) == [("f32", 0x3f800000)]
+
+
+# ---- Ranks that write into each other's memory ------------------------------------------------------
+
+STOP, ADDRESSES, SLOTS, MOST_WORDS = 1, 2, 32, 512  # of a post: include/tally.h, src/kernels/words.h
+
+
+class Posts:
+    """The posts of some ranks. Here one rank runs after another, so that each finds what the others would have sent: words
+    that were made beforehand, by tally_enqueue_words(), and put into its post by the test."""
+
+    def __init__(self, place, ranks):
+        self.place, self.ranks, self.turn = place, ranks, 0
+        self.memory = [place.machine.memory(256 + 16384 * ranks) for _ in range(ranks)]
+        first = np.zeros(32 + 2048 * ranks, np.uint64)
+        if ranks > 1:
+            first[ADDRESSES:ADDRESSES + ranks] = self.memory
+        for memory in self.memory:
+            place.write(memory, first)
+
+    def slots(self, words, sender):
+        """(number of the first word of a sender's message in a post, the message as it stands there)"""
+        flag = np.uint64((self.turn + 1) << 32)
+        halves = np.stack([words & np.uint64(0xffffffff), words >> np.uint64(32)], axis=1).ravel()
+        return SLOTS + 2 * MOST_WORDS * ((self.turn % 2) * self.ranks + sender), halves | flag
+
+    def content(self, rank):
+        return self.place.read(self.memory[rank], np.uint64, 32 + 2048 * self.ranks)
+
+    def exchange(self, problem, parts, ys=None, failures=None, stop=()):
+        """What each rank has of it."""
+        place, sizes, made = self.place, Words(), []
+        for i, x in enumerate(parts):
+            added, gathered = place.words(problem, x, None if ys is None else ys[i])
+            head = np.zeros(2, np.uint64)
+            if failures and failures[i]:
+                head[:], added[:], gathered[:] = [1, failures[i]], 0, 0
+            made.append(np.concatenate([head, added.view(np.uint64), gathered]))
+        assert measure(place.device, byref(problem), max(map(len, parts)), 1, byref(sizes)) == tally.OK
+        results, values = [], tally.value_count(problem)
+        for rank, x in enumerate(parts):
+            post, sent = self.content(rank), []
+            for sender, words in enumerate(made):
+                if sender != rank and rank not in stop:
+                    at, message = self.slots(words, sender)
+                    post[at:at + len(message)] = message
+            post[STOP] = rank in stop
+            place.write(self.memory[rank], post)
+            place.write(place.added, np.full(2 + sizes.added + sizes.gathered * self.ranks + 1, 0x5A5A, np.uint64))
+            place.write(place.results, np.full(2 * values + 1, 0x5A5A, np.uint64))
+            place.write(place.x, x)
+            if ys is not None:
+                place.write(place.y, ys[rank])
+            call = Shared(place.x, None if ys is None else place.y, len(x), place.work, sizes.workspace, place.queue,
+                          place.added, self.memory[rank], self.ranks, rank, failures[rank] if failures else 0, place.results)
+            assert enqueue_shared(place.device, byref(problem), byref(call)) == tally.OK, tally.error()
+            got = place.read(place.results, np.uint64, 2 * values + 1)
+            assert got[-1] == 0x5A5A, "wrote past its results"
+            results.append(outcomes(got[:-1]))
+            used = 2 + sizes.added + sizes.gathered * self.ranks
+            assert place.read(place.added, np.uint64, used + 1)[-1] == 0x5A5A, "wrote past its words"
+            after = self.content(rank)
+            assert after[0] == self.turn + 1
+            if rank not in stop:  # whatever it has read it has made empty again
+                at = [self.slots(words, sender)[0] for sender, words in enumerate(made) if sender != rank]
+                assert all((after[a:a + 2 * MOST_WORDS] == 0).all() for a in at)
+            for other in range(self.ranks):
+                if other != rank:
+                    at, message = self.slots(made[rank], rank)
+                    there = self.content(other)
+                    assert (there[at:at + len(message)] == message).all() and (there[at + len(message):at + 2 * MOST_WORDS] == 0).all()
+                    there[at:at + 2 * MOST_WORDS] = 0  # the test sends it again, from what it knows
+                    place.write(self.memory[other], there)
+        self.turn += 1
+        return results
+
+    def close(self):
+        for memory in self.memory:
+            self.place.machine.free(memory)
+
+
+def reach(place, ranks):
+    """So many ranks, or one where posts have no addresses."""
+    return ranks if isinstance(place.machine, MACHINES["cuda"]) else 1
+
+
+@pytest.mark.parametrize("op", [*OPS, "prod"])
+def test_by_posts(place, op):
+    """Three exchanges in a row, so that places are used again."""
+    rng = data.rng(f"posts {op}")
+    type_ = "i32" if op == "prod" else str(rng.choice(TYPES))
+    posts = Posts(place, reach(place, 3))
+    for n in (0, 5, 200):
+        x = array(rng, type_, n) if op != "prod" else rng.choice([1, 2, -1], n % 50).astype(np.int32)
+        parts, y = cut(rng, x, posts.ranks), array(rng, type_, n) if op == "dot" else None
+        want = oracle.statistic(op, type_, x, y)
+        want = want if isinstance(want, list) else [want]
+        assert posts.exchange(tally.problem(op, type_), parts, None if y is None else cut_alike(parts, y)) == [want] * posts.ranks
+    posts.close()
+
+
+def test_posts_of_ranks_that_fail(place):
+    problem, posts = tally.problem("sum", "f64"), Posts(place, reach(place, 3))
+    parts = [np.ones(3, np.uint64)] * posts.ranks
+    failures = [0] * (posts.ranks - 1) + [tally.ENOMEM]
+    assert posts.exchange(problem, parts, failures=failures) == [[["ENOMEM"][0]]] * posts.ranks
+    if posts.ranks > 1:
+        ones = [[("f64", 3 * posts.ranks)]] * posts.ranks
+        assert posts.exchange(problem, parts) == ones
+        assert posts.exchange(problem, parts, stop=[1]) == [ones[0], ["ELOST"], ones[0]]
+    posts.close()
+
+
+def test_posts_at_once():
+    """Ranks whose kernels are at work at the same time, on one GPU, a stream each: a hundred exchanges without a wait between
+    them, whose messages differ in length. The double runs one kernel at a time, so there it is one rank."""
+    rng = data.rng("posts at once")
+    ranks = 1 if hasattr(ctypes.CDLL("libcuda.so.1"), "tally_cuda_double_objects") else 4
+    places = [Place("cuda", 1 << 18) for _ in range(ranks)]
+    posts = [p.machine.memory(256 + 16384 * ranks) for p in places]
+    for p, post in zip(places, posts):
+        first = np.zeros(32 + 2048 * ranks, np.uint64)
+        first[ADDRESSES:ADDRESSES + ranks] = posts
+        p.write(post, first)
+    for op, type_ in (("sum", "f32"), ("var", "f64"), ("describe", "bf16"), ("minmax", "i32"), ("sum", "f32")):
+        problem, sizes = tally.problem(op, type_), Words()
+        parts = [array(rng, type_, 100 + r) for r in range(ranks)]
+        for p, x in zip(places, parts):
+            assert measure(p.device, byref(problem), len(x), 1, byref(sizes)) == tally.OK
+            p.write(p.x, x)
+            p.write(p.results, np.full(40, 0x5A5A, np.uint64))
+        for _ in range(20):
+            for r, p in enumerate(places):
+                call = Shared(p.x, None, len(parts[r]), p.work, sizes.workspace, p.queue, p.added, posts[r], ranks, r, 0, p.results)
+                assert enqueue_shared(p.device, byref(problem), byref(call)) == tally.OK, tally.error()
+        want = oracle.statistic(op, type_, np.concatenate(parts))
+        want = want if isinstance(want, list) else [want]
+        for p in places:
+            assert outcomes(p.read(p.results, np.uint64, 2 * len(want))) == want
+    for p, post in zip(places, posts):
+        p.machine.free(post)
+        p.close()
+
+
+def test_posts_that_are_none(place):
+    problem, call = tally.problem("sum", "f64"), Shared(None, None, 0, place.work, 1 << 16, place.queue, place.added, None, 1)
+    assert enqueue_shared(place.device, byref(problem), byref(call)) == tally.EINVAL
+    for ranks, mine in ((17, 0), (2, 2), (0, 0)):
+        call = Shared(None, None, 0, place.work, 1 << 16, place.queue, place.added, place.x, ranks, mine, 0, place.results)
+        assert enqueue_shared(place.device, byref(problem), byref(call)) == tally.EINVAL
+    assert enqueue_shared(place.device, byref(tally.problem("prod", "f32")), byref(call)) != tally.OK

@@ -43,7 +43,7 @@ class Stretch(Structure):
 
 class Call(Structure):
     _fields_ = [("parts", POINTER(Stretch)), ("count", c_size_t), ("workspace", c_void_p),
-                ("workspace_bytes", c_size_t), ("stream", c_void_p), ("results", c_void_p)]
+                ("workspace_bytes", c_size_t), ("stream", c_void_p), ("results", c_void_p), ("peers", c_void_p)]
 
 
 class Array(Structure):
@@ -67,6 +67,9 @@ version = _declare("version", POINTER(c_int))
 measure = _declare("measure", P, PROBLEM, c_size_t, c_size_t, P, SIZE_T)
 agree = _declare("agree", P, PROBLEM, c_size_t, P, POINTER(Call))
 allreduce = _declare("allreduce", P, PROBLEM, P, POINTER(Call))
+peers_open = _declare("peers_open", P, P, POINTER(P))
+peers_abort = _declare("peers_abort", P)
+lib.tally_nccl_peers_close.argtypes = [P]
 measure_array = _declare("measure_array", P, POINTER(Array), P, SIZE_T)
 agree_array = _declare("agree_array", P, POINTER(Array), P, POINTER(ArrayCall))
 allreduce_array = _declare("allreduce_array", P, POINTER(Array), P, POINTER(ArrayCall))
@@ -167,7 +170,8 @@ class Rank:
         self.number, self.count, self.world, self.comm = number, count, world, world.comms[number]
         self.machine = Cuda(number % DEVICES)
         self.device, self.stream, self.taken = world.open_device(number), self.machine.queue(), []
-        self.captures = self.aborts = False
+        self.captures = self.aborts = self.shares = False
+        self.peers = c_void_p()
 
     def room(self, size):
         self.taken.append(self.machine.memory(max(size, 8)))
@@ -206,7 +210,10 @@ class Rank:
         stretches = (Stretch * max(len(parts), 1))()
         for i, (x, y) in enumerate(parts):
             stretches[i] = Stretch(self.put(x), None if y is None else self.put(y), len(x))
-        call = Call(stretches, len(parts), work, size.value, self.stream, results)
+        if self.shares and not self.peers:
+            opened = peers_open(self.comm, self.stream, byref(self.peers))
+            assert opened == (tally.OK if self.count == 1 or not IS_DOUBLE else tally.EUNSUPPORTED), error()
+        call = Call(stretches, len(parts), work, size.value, self.stream, results, self.peers)
         if agrees:
             status = agree(self.device, byref(problem), longest, self.comm, byref(call))
             if status:
@@ -240,6 +247,7 @@ class Rank:
         return status, (outcome[1] & 0xffffffff, outcome[0]), made[:n]
 
     def close(self):
+        lib.tally_nccl_peers_close(self.peers)
         for memory in self.taken:
             self.machine.free(memory)
         self.world.close_device(self.device)

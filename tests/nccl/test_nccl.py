@@ -14,7 +14,7 @@ from ranks import IS_DOUBLE, MOST, Ranks, few, needs_double
 from tally import DTYPE, INTS, SIZE, TYPES
 from test_terms import BLOCK, KINDS, Host, expected, gradients, over_ranks, wild
 from test_terms import TYPES as ARRAYS
-from test_words import OPS, array, cut, cut_alike
+from test_words import OPS, array, cut, cut_alike, outcomes
 import oracle
 
 
@@ -49,6 +49,41 @@ def test_any_number_of_ranks(count):
         check(op, "f32", parts, cut_alike(parts, y) if op == "dot" else None, captures=True)
     check("prod", "i32", np.split(np.array([3, -1, 5] * 5, np.int32), np.arange(1, count)))
     check("describe", "f64", [np.zeros(0, np.uint64)] * count)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_by_peers(op):
+    """GPUs that exchange their words by themselves; on the double, of which one kernel runs at a time, a rank by itself, and
+    ranks that learn that they cannot."""
+    rng = data.rng(f"nccl peers {op}")
+    for type_ in ("f64", "i32", "bf16"):
+        for count in range(1, min(MOST, 4) + 1):
+            x = array(rng, type_, 250)
+            parts = np.split(x, np.sort(rng.integers(0, 251, count - 1)))
+            ys = cut_alike(parts, array(rng, type_, 250)) if op == "dot" else None
+            for captures in (False, True):
+                check(op, type_, parts, ys, shares=True, captures=captures)
+
+
+def test_a_peer_that_fails():
+    """All have its status, and then go on."""
+    def values(r):
+        x, problem = np.zeros(8, np.uint32), tally.problem("sum", "f32")
+        first = r.values(problem, [(x, None)])
+        call = ranks.Call(None, 1, r.room(1 << 16), 1 << 16, r.stream, r.room(64), r.peers)
+        if r.number == 0:
+            status = ranks.allreduce(r.device, ranks.byref(problem), r.comm, ranks.byref(call))
+        else:
+            call.parts = (ranks.Stretch * 1)(ranks.Stretch(r.put(x), None, 8))
+            status = ranks.allreduce(r.device, ranks.byref(problem), r.comm, ranks.byref(call))
+        told = outcomes(r.get(call.results, np.uint64, 2))
+        return first, status, told, r.values(problem, [(x, None)])
+
+    count = 1 if IS_DOUBLE else few(4)
+    made = Ranks(count, values, shares=True).made
+    good = (tally.OK, [[("f32", 0)]])
+    assert [m[1] for m in made] == [tally.EINVAL] + [tally.OK] * (count - 1)
+    assert all(m[0] == good and m[2] == ["EINVAL"] and m[3] == good for m in made), made
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "i32"])
