@@ -6,6 +6,8 @@
 
 #include "kernels/columns.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct columns_layout {
@@ -19,11 +21,10 @@ struct columns_layout {
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
-enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
+enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
 
 /* How columns are folded: defines of kernels/columns.cu, for problems of exactly these parts. `extremes` is as
- * problem_ends() has it. Types: BY_SIZE, of integers their size is all that counts; SHORT, not f64, as two doubles
- * seldom hold the squares of doubles. */
+ * problem_ends() has it. Types: BY_SIZE, of integers their size is all that counts. */
 static const struct fold {
     unsigned parts, extremes;
     int types;
@@ -41,14 +42,14 @@ static const struct fold {
      {"FOLD_SUM", "OP_SUM"}},
     {PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES),
      0,
-     FLOATS | SHORT,
+     FLOATS,
      5,
      GPU_PRODUCT_BLOCKS_A_UNIT,
      2,
      {"FOLD_MOMENTS", "OP_SUM"}},
     {PART_BIT(PART_SQUARES),
      0,
-     FLOATS | SHORT,
+     FLOATS,
      5,
      GPU_PRODUCT_BLOCKS_A_UNIT,
      2,
@@ -83,6 +84,7 @@ static bool gives_value(const struct problem *p, unsigned v) {
     case TALLY_SUM:
         return type_is_float(p->type) == type_is_float(p->value[v].type);
     case TALLY_MEAN:
+        return type_is_float(p->value[v].type);
     case TALLY_VAR:
     case TALLY_STD:
     case TALLY_SUMSQ:
@@ -109,7 +111,6 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
         const struct fold *f = &folds[l->fold];
         if (f->parts != p->parts || f->extremes != problem_ends(p)) continue;
         if (!(f->types & (floats ? FLOATS : INTEGERS))) continue;
-        if (f->types & SHORT && p->type == TALLY_F64) continue;
         l->type = !floats && f->types & BY_SIZE ? by_size[type_size(p->type)] : p->type;
         return true;
     }
@@ -242,6 +243,13 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
     return most > 0;
 }
 
+/* 1 / (n (n - ddof)), or 0 where n or ddof is far from what is usual. */
+static double variance_scale(uint64_t n, const struct lower_plan *lower) {
+    const double count = (double)n, ddof = ldexp((double)lower->ddof, lower->exponent);
+    if (lower->ddof >> 53 != 0 || abs(lower->exponent) > 64 || !(ddof < count)) return 0;
+    return 1 / (count * (count - ddof));
+}
+
 /* ---- Launches ------------------------------------------------------------------------------ */
 
 enum { WIDE, NARROW, JOIN, KERNELS };
@@ -289,6 +297,8 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     plan->groups = l->groups;
     plan->ddof = run->plan.lower.ddof;
     plan->exponent = run->plan.lower.exponent;
+    const double scale = variance_scale(s->each, &run->plan.lower);
+    memcpy(&plan->scale, &scale, sizeof scale);
     plan->flip = problem_flip(s->p);
 }
 

@@ -15,10 +15,18 @@
  *
  * wide: a thread has VECTOR neighbouring columns, which it loads at once. narrow: one.
  *
- * Floats shorter than f64 are first added up in one double a column, as if that lost nothing: three additions and two
- * comparisons an element. After BATCH tiles the thread looks whether something was lost; if so, it adds these tiles
- * once more, to the state before them, in two doubles, and looks for infinities and NaNs. A result whose sum two
- * doubles do not hold, or whose integer does not fit, is marked, and left to parts.cu.
+ * Sums of f64 are two doubles. After BATCH tiles the thread looks whether something was lost; if so, it adds these tiles
+ * once more, to the state before them, element by element, and looks for infinities and NaNs.
+ *
+ * Sums of shorter floats, and all sums with squares, are made in batches of tiles, each of which is looked at before it
+ * is added. Sums without squares: while a batch's exponents are few enough apart, plain additions are exact; while they
+ * are not too far apart for that, so are additions whose errors are added up plainly. Squares: a batch's sum begins at a
+ * power of two that its squares do not double, so that one subtraction tells what an addition has lost; with f64 the
+ * sum of elements begins so, too. Of shorter floats nothing is lost then; of f64 so little that most variances and
+ * norms are certain all the same (doubles.h).
+ *
+ * A result whose sum two doubles do not hold, that is not certain, or whose integer does not fit is marked, and left to
+ * parts.cu.
  *
  * A thread's columns are added up side by side and without branches: additions of doubles have a latency of 8 cycles
  * and more, and each waits for the one before it in its column. Nothing that the loop needs may leave registers: what
@@ -62,16 +70,15 @@
 #define VECTOR 4u
 #endif
 /* Rows that are on their way before one is added. */
+#define WIDE_ROWS 4u
 #if defined(FOLD_MOMENTS)
-#define WIDE_ROWS   2u
 #define NARROW_ROWS 8u
 #else
-#define WIDE_ROWS   4u
 #define NARROW_ROWS (LONG ? 8u : 16u)
 #endif
-#define BATCH     8u /* tiles, after which the thread looks whether sums are right */
-#define ROWS_MOST 4u /* rows that add_slowly() loads at once */
-#define JOINED    4u /* states of chunks that `join` loads at once */
+#define BATCH     32u /* tiles, after which the thread looks whether sums are right */
+#define ROWS_MOST 4u  /* rows that add_slowly() loads at once */
+#define JOINED    4u  /* states of chunks that `join` loads at once */
 #define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
 
 /* ---- States ------------------------------------------------------------------------------------------- */
@@ -80,6 +87,12 @@
  * rows `row` + k * strands to column v's state - rows that are not there are pad()s or, where PAD is 0, the thread's
  * last row again; state_word() and state_of_words(), which turn a state into STATE_WORDS words and back; state_value(),
  * which returns the bits of a value and sets *lost where it cannot. */
+
+/* A value's bits, or that they could not be had: then `lost` is not 0. */
+typedef struct lowered {
+    u64 bits;
+    u32 lost;
+} lowered;
 
 #if defined(FOLD_MOMENTS) || (defined(FOLD_SUM) && defined(FLOATING))
 
@@ -90,7 +103,20 @@
 #define HAS_SQUARES 0
 #define STATE_WORDS 3
 #endif
-#define PAD 1
+#define PAD   1
+#define SPANS (HAS_SQUARES || !LONG) /* tiles are looked at before they are added */
+#if !HAS_SQUARES
+#define BATCH_ROWS 256u
+#elif LONG
+#define BATCH_ROWS 32u
+#else
+#define BATCH_ROWS 64u
+#endif
+/* Without squares: how many exponents apart a batch's elements may be. All are below 2^e and multiples of the smallest
+ * one's last bit, 2^(e - 24 - apart). PLAIN: sums are below 2^(e + 8), which is 53 bits above 2^(e - 45). KEPT: an
+ * addition's error is at most 2^(e + 8 - 53), and 256 of them are below 2^(e - 37), 53 bits above 2^(e - 90). */
+#define PLAIN 21
+#define KEPT  66
 
 /* The sum of elements, and that of squares. sum.s is -0 as long as all elements are: additions of doubles see to that
  * by themselves, and so `seen` has no PAIR_MIXED. */
@@ -100,6 +126,19 @@ typedef struct state {
     double square, rest;
 #endif
 } state;
+
+/* Besides PAIR_...s: with squares, the sums may be off. That of squares, Q, is by at most 2^-82 + n 2^-102 of itself,
+ * and that of n elements by as much of the root of n Q, which is at least as large as any part of it (Cauchy, Schwarz).
+ *
+ * In a batch of 32 f64 the largest element is at least an eighth of its column's window, 2^w. Sums lie below 2^(w + 7)
+ * and 2^(2 w + 6), so that what an addition loses is at most 2^(w - 47) and 2^(2 w - 48); 32 of these, added up plainly
+ * with errors of half a last bit, are off by less than 2^(w - 89) and 2^(2 w - 90), or 2^-84 of the largest element
+ * and of its square. Over all batches the former adds up to less than 2^-84 of the root of n Q. Batches of 64 shorter
+ * floats that are too far apart to be exact begin at 0, and are off by less. Each time two pairs are added up, two
+ * additions to a second double have an error of 2^-105 of the sum; there are fewer than 4 n of them. */
+#define ROUGH    32u
+#define SIGNLESS 64u /* a batch's zeros may all have been -0 */
+/* How far the sums may be off then, relatively: 2^-83 + n 2^-102. */
 
 PURE void clear_state(state *a) {
     a->sum.s = -0.0;
@@ -136,8 +175,24 @@ PURE u64 add_square(double x, state *a) {
 
 /* Adds any element, and notes in `seen` what is special, or lost. */
 PURE void add_any(state *a, double x) {
+#if HAS_SQUARES
+    if (exponent_field(x) == NOT_FINITE)
+        pair_add_any(&a->sum, x);
+    else if (exponent_field(x) >= 1023 + 450)
+        a->sum.seen |= PAIR_LOST; /* its square might be infinite */
+    else if ((pair_add(x, &a->sum.s, &a->sum.e) | add_square(x, a)) != 0)
+        a->sum.seen |= ROUGH;
+#else
     pair_add_any(&a->sum, x);
-    if (exponent_field(x) != NOT_FINITE && add_square(x, a) != 0) a->sum.seen |= PAIR_LOST;
+#endif
+}
+
+/* Makes the second doubles less than half of the first ones' last bits. */
+PURE void settle_pairs(state *a) {
+#if HAS_SQUARES
+    a->square = two_sum(a->square, a->rest, &a->rest);
+    if (a->sum.seen & ROUGH) a->sum.s = two_sum(a->sum.s, a->sum.e, &a->sum.e);
+#endif
 }
 
 /* Adds `count` elements, at[0], at[step], ..., to two doubles, ROWS_MOST at a time, and those of which something is
@@ -160,7 +215,334 @@ SELDOM void add_slowly(const GLOBAL element *at, i64 step, u32 count, state *a) 
         for (u32 k = 0; k < ROWS_MOST; k++)
             add_any(a, x[k]);
     }
+    settle_pairs(a);
 }
+
+PURE void merge_states(state *a, const state *b) {
+#if HAS_SQUARES
+    a->sum.seen |= b->sum.seen;
+    u64 rough = pair_add(b->sum.s, &a->sum.s, &a->sum.e);
+    if (b->sum.e != 0) rough |= pair_add(b->sum.e, &a->sum.s, &a->sum.e); /* 0 would make 0 of -0 */
+    rough |= pair_add(b->square, &a->square, &a->rest) | pair_add(b->rest, &a->square, &a->rest);
+    if (rough != 0) a->sum.seen |= ROUGH;
+    settle_pairs(a);
+#else
+    pair_merge(&a->sum, &b->sum);
+#endif
+}
+
+#if SPANS
+/* ---- Tiles that are looked at before they are added ---- */
+
+/* What a thread has added plainly since that was handed over to the whole. */
+typedef struct batch {
+    double sum[VECTOR], error[VECTOR]; /* of elements; `error`: what their additions have lost */
+#if HAS_SQUARES
+    double square[VECTOR], rest[VECTOR]; /* the same of squares */
+#endif
+#if HAS_SQUARES && LONG
+    u32 high
+        [VECTOR]; /* each column's window: the exponent field that its elements are at most in, and not 0; or 0 */
+#elif HAS_SQUARES
+    double base; /* where `square` began */
+#endif
+    u32 most, least; /* the bounds of |x|, and of 2 |x| - 1 of what is not 0, as bits */
+    u32 room;        /* rows that it has room for */
+    u32 rough;       /* not 0: something may have been lost */
+    u32 used;        /* there is something in it */
+    u32 before;      /* the whole has been begun: it is in memory, as it is seldom needed */
+} batch;
+
+INLINED void begin_batch(batch *b, u32 columns) {
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        b->sum[v] = -0.0;
+        b->error[v] = 0;
+#if HAS_SQUARES
+        b->square[v] = b->rest[v] = 0;
+#endif
+    }
+#if HAS_SQUARES && LONG
+    UNROLL
+    for (u32 v = 0; v < columns; v++)
+        b->high[v] = 0;
+#elif HAS_SQUARES
+    b->base = 0;
+#endif
+    b->most = b->rough = b->used = 0;
+    b->least = ~0u;
+    b->room = HAS_SQUARES && LONG ? 0 : BATCH_ROWS;
+}
+
+#if HAS_SQUARES
+PURE double power_of_two(i32 exponent) {
+    return double_from((u64)(1023 + exponent) << 52);
+}
+
+/* Where a batch's sum and its squares began. */
+#if LONG
+PURE double first_of(const batch *b, u32 v) {
+    return b->high[v] ? 1.5 * power_of_two((i32)b->high[v] - 1023 + 7) : -0.0;
+}
+#endif
+PURE double base_of(const batch *b, u32 v) {
+#if LONG
+    return b->high[v] ? power_of_two(2 * ((i32)b->high[v] - 1022) + 5) : 0;
+#else
+    return b->base;
+#endif
+}
+#endif
+
+/* What a batch alone says of a column. */
+INLINED void give_batch(const batch *b, u32 v, state *to) {
+    clear_state(to);
+    to->sum.s = b->sum[v];
+    to->sum.e = b->error[v];
+#if HAS_SQUARES
+    to->square = b->square[v] - base_of(b, v);
+    to->rest = b->rest[v];
+#if LONG
+    if (b->high[v]) {
+        to->sum.s -= first_of(b, v);
+        if (to->sum.s == 0 && to->square == 0) to->sum.seen |= SIGNLESS;
+    }
+#endif
+    if (b->rough != 0) to->sum.seen |= ROUGH;
+    settle_pairs(to);
+#endif
+}
+
+/* Brings what the batch says of all columns to the whole, and clears it. */
+INLINED void hand_over(batch *b, u32 columns, state *whole) {
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        state more;
+        give_batch(b, v, &more);
+        if (b->before)
+            merge_states(&whole[v], &more);
+        else
+            whole[v] = more;
+    }
+    b->before = 1;
+    begin_batch(b, columns);
+}
+
+/* What is known in the end. */
+INLINED void end_batch(batch *b, u32 columns, state *whole, state *a) {
+    if (b->before && b->used) hand_over(b, columns, whole);
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        if (b->before)
+            a[v] = whole[v];
+        else
+            give_batch(b, v, &a[v]);
+    }
+}
+
+#if !HAS_SQUARES
+/* How many exponents lie between the largest and the smallest element that is not 0; 255 where there is an infinity or
+ * a NaN. */
+PURE u32 spread_of(u32 most, u32 least) {
+    const u32 high = most >> 23, low = (least + 1) >> 24;
+    return high == 255 ? 255 : high < low ? 0 : high - low;
+}
+#endif
+
+#if !LONG
+INLINED void look(const element *e, u32 count, u32 *most, u32 *least) {
+    UNROLL
+    for (u32 k = 0; k < count; k++) {
+        const u32 bits = float_bits(widen(e[k])), twice = 2 * bits - 1;
+        const u32 magnitude = bits & 0x7fffffffu;
+        *most = magnitude > *most ? magnitude : *most;
+        *least = twice < *least ? twice : *least;
+    }
+}
+#endif
+
+#if HAS_SQUARES
+/* Adds the square of x to one that is at least as large, and what is lost to `rest`. Returns that. */
+PURE double add_below(double x, double *square, double *rest) {
+    const double before = *square;
+    *square = fused(x, x, before);
+    const double lost = fused(x, x, before - *square);
+    *rest += lost;
+    return lost;
+}
+#endif
+
+#if HAS_SQUARES && LONG
+#define FAR 450 /* exponents of elements are at most so far from 0 */
+/* Opens each column's window for elements up to four times as large as its largest one here. Returns 0 where that is too
+ * large, or too small. */
+INLINED u32 open_window(batch *b, u32 columns, const element *e, u32 count, const u32 *most) {
+    u32 fits = 1;
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        u64 bits = 0;
+        UNROLL
+        for (u32 k = v; k < count; k += columns)
+            bits |= double_bits(e[k]);
+        const u32 field = bits << 1 == 0 ? 0 : (most[v] >> 20) + 2;
+        fits &= field == 0 || (field >= 1023 - FAR && field <= 1023 + FAR);
+        b->high[v] = field;
+    }
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        if (!fits) b->high[v] = 0;
+        b->sum[v] = first_of(b, v);
+        b->square[v] = base_of(b, v);
+    }
+    b->room = BATCH_ROWS;
+    return fits;
+}
+#elif HAS_SQUARES
+#define EXPONENTS 23
+INLINED u32 open_window(batch *b, u32 columns, u32 most, u32 least) {
+    const u32 field = (most >> 23) + 2, high = field < 254 ? field : 254;
+    const u32 lowest = high > EXPONENTS ? high - EXPONENTS : 0;
+    if (most >= 0x7f800000u) return 0;
+    b->most = high << 23 | 0x7fffffu;
+    b->least = lowest > 0 ? (lowest << 24) - 1 : 0;
+    if (least < b->least) { /* any finite ones */
+        b->most = 0x7f7fffffu;
+        b->least = 0;
+        b->rough = 1;
+        return 1;
+    }
+    b->base = power_of_two(2 * ((i32)high - 126) + 6);
+    UNROLL
+    for (u32 v = 0; v < columns; v++)
+        b->square[v] = b->base;
+    return 1;
+}
+#endif
+
+/* Adds a tile that fits no batch to the whole. */
+INLINED void add_all_slowly(batch *b, state *whole, u32 columns, u32 count,
+                            const GLOBAL element *at, i64 step) {
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        if (!b->before) clear_state(&whole[v]);
+        add_slowly(at + v, step, count, &whole[v]);
+    }
+    b->before = 1;
+    begin_batch(b, columns);
+}
+
+/* Adds a tile to the batch, or what does not fit any batch to the whole. `at`: where the tile's first element is;
+ * `count`: how many rows there are. */
+INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
+                      const GLOBAL element *at, i64 step) {
+#if HAS_SQUARES
+#if LONG
+    u32 most[VECTOR], outside = b->room < rows;
+    UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        most[v] = 0;
+        UNROLL
+        for (u32 k = 0; k < rows; k++) {
+            const u32 magnitude = (u32)(double_bits(e[k * columns + v]) >> 32) & 0x7fffffffu;
+            most[v] = magnitude > most[v] ? magnitude : most[v];
+        }
+        outside |= most[v] >> 20 > b->high[v];
+    }
+    if (outside) {
+        if (b->used) hand_over(b, columns, whole);
+        if (!open_window(b, columns, e, rows * columns, most)) {
+#else
+    u32 most = 0, least = ~0u;
+    look(e, rows * columns, &most, &least);
+    if (most > b->most || least < b->least || b->room < rows) {
+        if (b->used) hand_over(b, columns, whole);
+        if (!open_window(b, columns, most, least)) {
+#endif
+            add_all_slowly(b, whole, columns, count, at, step);
+            return;
+        }
+    }
+    b->room -= rows;
+    b->used = 1;
+#if LONG
+    u64 lost = 0;
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
+        UNROLL
+    for (u32 v = 0; v < columns; v++) {
+        const double x = e[k * columns + v], before = b->sum[v];
+        b->sum[v] += x;
+        const double error = x + (before - b->sum[v]);
+        b->error[v] += error;
+        lost |= double_bits(error);
+        lost |= double_bits(add_below(x, &b->square[v], &b->rest[v]));
+    }
+    UNROLL
+    for (u32 v = 0; v < columns; v++)
+        if (b->high[v] == 0) /* it takes zeros; squares of subnormal numbers are lost */
+            UNROLL
+    for (u32 k = 0; k < rows; k++)
+        lost |= double_bits(e[k * columns + v]) << 1;
+    b->rough |= (u32)(lost | lost >> 32);
+#else
+    if (b->base != 0) {
+        UNROLL
+        for (u32 k = 0; k < rows; k++)
+            UNROLL
+        for (u32 v = 0; v < columns; v++) {
+            const double x = (double)widen(e[k * columns + v]);
+            b->sum[v] += x;
+            add_below(x, &b->square[v], &b->rest[v]);
+        }
+    } else {
+        UNROLL
+        for (u32 k = 0; k < rows; k++)
+            UNROLL
+        for (u32 v = 0; v < columns; v++) {
+            const double x = (double)widen(e[k * columns + v]);
+            double error;
+            b->sum[v] = two_sum(b->sum[v], x, &error);
+            b->error[v] += error;
+            b->square[v] = two_sum(b->square[v], x * x, &error);
+            b->rest[v] += error;
+        }
+    }
+#endif
+#else
+    u32 most = b->most, least = b->least;
+    look(e, rows * columns, &most, &least);
+    const u32 spread = spread_of(most, least);
+    if (b->room < rows || spread > KEPT) {
+        if (b->used) hand_over(b, columns, whole);
+        if (spread > KEPT) {
+            add_all_slowly(b, whole, columns, count, at, step);
+            return;
+        }
+    }
+    b->room -= rows;
+    b->used = 1;
+    b->most = most;
+    b->least = least;
+    if (spread <= PLAIN) {
+        UNROLL
+        for (u32 k = 0; k < rows; k++)
+            UNROLL
+        for (u32 v = 0; v < columns; v++)
+            b->sum[v] += (double)widen(e[k * columns + v]);
+    } else {
+        UNROLL
+        for (u32 k = 0; k < rows; k++)
+            UNROLL
+        for (u32 v = 0; v < columns; v++) {
+            double error;
+            b->sum[v] = two_sum(b->sum[v], (double)widen(e[k * columns + v]), &error);
+            b->error[v] += error;
+        }
+    }
+#endif
+}
+
+#else
 
 /* Copies what add_tile() works with; the rest of a state lies in memory. */
 PURE void give_sum(const state *from, state *to) {
@@ -196,13 +578,7 @@ INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row,
     return wrong;
 }
 
-PURE void merge_states(state *a, const state *b) {
-    pair_merge(&a->sum, &b->sum);
-#if HAS_SQUARES
-    if (pair_add(b->square, &a->square, &a->rest) | pair_add(b->rest, &a->square, &a->rest))
-        a->sum.seen |= PAIR_LOST;
 #endif
-}
 
 PURE u64 state_word(const state *a, u32 k) {
 #if HAS_SQUARES
@@ -223,18 +599,14 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
-/* A value's bits, or that they could not be had: then `lost` is not 0. */
-typedef struct lowered {
-    u64 bits;
-    u32 lost;
-} lowered;
-
 /* The value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the plan. */
 SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 exponent) {
     lowered r = {0, 0};
 #if HAS_SQUARES
     const u32 special = a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
-    r.lost = (a.sum.seen & PAIR_LOST) != 0;
+    if (a.sum.seen & ROUGH && a.square == 0) r.lost = 1;
+    const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0;
+    r.lost |= (a.sum.seen & PAIR_LOST) != 0;
     if (op == VAR || op == STD) {
         const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
         const double ddof =
@@ -242,19 +614,25 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
         if (is_far && correction != 0) r.lost = 1;
         r.bits = special ? float_nan_bits(format_of(to))
                          : variance_value(a.sum.s, a.sum.e, a.square, a.rest, n, ddof, op == STD,
-                                          to, 0, &r.lost);
+                                          to, rough, &r.lost);
         return r;
     }
     if (op == SUMSQ || op == NORM2) {
         if (special)
             r.bits = special & PAIR_NAN ? float_nan_bits(format_of(to))
                                         : float_infinity_bits(format_of(to), 0);
-        else if (op == SUMSQ)
+        else if (op == SUMSQ && rough == 0)
             r.bits = doubles_value(a.square, a.rest, n, 0, to, 0, &r.lost);
-        else
-            r.bits = norm_value(a.square, a.rest, to, 0, &r.lost);
+        else if (op == SUMSQ) {
+            const near sum = {a.square, a.rest, rough * a.square};
+            r.bits = near_value(sum, to, &r.lost);
+        } else
+            r.bits = norm_value(a.square, a.rest, to, rough * a.square, &r.lost);
         return r;
     }
+    if (rough != 0) r.lost = 1;
+    if (a.sum.seen & SIGNLESS && a.square == 0) r.lost = 1;
+    a.sum.seen &= ~(ROUGH | SIGNLESS);
 #endif
     if (double_bits(a.sum.s) << 1 != 0 || double_bits(a.sum.s) == 0 || a.sum.e != 0)
         a.sum.seen |= PAIR_MIXED;
@@ -270,6 +648,17 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 #elif defined(TYPE_F32)
     if (a->sum.seen == 0 && a->sum.e == 0 && op == SUM && to == F32)
         return float_bits((float)a->sum.s);
+#if HAS_SQUARES
+    u64 bits;
+    if ((op == VAR || op == STD) && a->sum.seen <= ROUGH && (a->sum.seen & PAIR_LOST) == 0 &&
+        to == F32 && p->scale != 0 &&
+        quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)p->rows,
+                       double_from(p->scale), op == STD, &bits))
+        return bits;
+    if (op == NORM2 && a->sum.seen == 0 && to == F32 &&
+        quick_float(square_root(a->square + a->rest), &bits))
+        return bits;
+#endif
 #endif
     const lowered r = lower_floats(*a, p->rows, op, to, p->ddof, p->exponent);
     *lost |= r.lost;
@@ -322,6 +711,20 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
+/* The bits of the mean of n integers whose sum is w, or w + 2^64 where that is negative. Its halves are doubles. */
+SELDOM lowered lower_integers(u64 w, u64 n, u32 to) {
+    lowered r = {0, 0};
+    double low;
+#if defined(SIGNED_TYPE)
+    const double upper = (double)(i32)(w >> 32);
+#else
+    const double upper = (double)(u32)(w >> 32);
+#endif
+    const double high = two_sum(upper * 0x1p32, (double)(u32)w, &low);
+    if (w != 0) r.bits = pair_quotient(high, low, n, to, &r.lost);
+    return r;
+}
+
 /* Fewer than 2^31 integers of 32 bits fit 64 in any case. */
 PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
 #if defined(TYPE_I64)
@@ -329,6 +732,11 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 #elif defined(TYPE_U64)
     *lost |= a->high != 0;
 #endif
+    if (op == MEAN) {
+        const lowered r = lower_integers(a->low, p->rows, to);
+        *lost |= r.lost;
+        return r.bits;
+    }
     return a->low;
 }
 
@@ -480,8 +888,11 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 #else
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands, (key)p->flip)
 #endif
-#if defined(FOLD_MOMENTS) || (defined(FOLD_SUM) && defined(FLOATING))
-#define SLOWLY 1
+#ifndef SPANS
+#define SPANS 0
+#endif
+#if !SPANS && defined(FOLD_SUM) && defined(FLOATING)
+#define SLOWLY 1 /* batches are looked at when they have been added */
 #define WRONG  wrong |=
 #else
 #define SLOWLY 0
@@ -562,8 +973,8 @@ INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vect
 #if SLOWLY
 /* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it. Where something is
  * `wrong` with that, the batch is added to `whole` slowly instead. Both then know the same. */
-INLINED void end_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
-                       state *a, state *whole) {
+INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
+                         state *a, state *whole) {
     UNROLL
     for (u32 v = 0; v < vector; v++) {
         if (wrong == 0) {
@@ -585,9 +996,19 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     const i64 step = (i64)p->strands * p->row_step, tile = (i64)rows * step;
     element e[ELEMENTS];
     u32 r = first;
+#if SPANS
+    batch b;
+    state whole[VECTOR];
+    b.before = 0;
+    begin_batch(&b, vector);
+#endif
     if (count <= rows) { /* nothing comes after */
         load_rows(at, p, vector, rows, r, last, packed, e);
-#if SLOWLY
+#if SPANS
+        add_tile(&b, whole, e, vector, rows, count, at, step);
+        end_batch(&b, vector, whole, a);
+        return;
+#elif SLOWLY
         if (ADD_TILE(e, r) == 0) return;
         UNROLL
         for (u32 v = 0; v < vector; v++)
@@ -620,7 +1041,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     }
     UNROLL_NOT
     while (tiles > 0) {
-        const u32 batch = tiles < BATCH ? tiles : BATCH, end = tiles - batch;
+        const u32 turn = !SPANS && tiles > BATCH ? BATCH : tiles, end = tiles - turn;
 #if SLOWLY
         u64 wrong = 0;
 #endif
@@ -638,32 +1059,44 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
             for (u32 k = 0; k < rows; k++)
                 read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);
             from = from + rows < STAGES * rows ? from + rows : 0;
+#if SPANS
+            add_tile(&b, whole, e, vector, rows, rows, at, step);
+            at += tile;
+#else
             WRONG ADD_TILE(e, r);
+#endif
 #if defined(INDEXED)
             r += rows * p->strands;
 #endif
         }
 #if SLOWLY
-        end_batch(at, step, batch * rows, vector, wrong, a, whole);
+        check_batch(at, step, turn * rows, vector, wrong, a, whole);
 #endif
-        at += (i64)batch * tile;
+#if !SPANS
+        at += (i64)turn * tile;
+#endif
 #if !defined(INDEXED)
-        r += batch * rows * p->strands;
+        r += turn * rows * p->strands;
 #endif
     }
     UNROLL_NOT
     for (; r < last; r += rows * p->strands) {
         load_rows(at, p, vector, rows, r, last, packed, e);
-#if SLOWLY
+#if SPANS
+        const u32 left = (last - r + p->strands - 1) / p->strands;
+        add_tile(&b, whole, e, vector, rows, left < rows ? left : rows, at, step);
+#elif SLOWLY
         const u32 left = (last - r + p->strands - 1) / p->strands;
         const u64 wrong = ADD_TILE(e, r);
-        end_batch(at, step, left < rows ? left : rows, vector, wrong, a, whole);
+        check_batch(at, step, left < rows ? left : rows, vector, wrong, a, whole);
 #else
         ADD_TILE(e, r);
 #endif
         at += tile;
     }
-#if SLOWLY
+#if SPANS
+    end_batch(&b, vector, whole, a);
+#elif SLOWLY
     UNROLL
     for (u32 v = 0; v < vector; v++)
         a[v] = whole[v];
