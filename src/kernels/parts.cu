@@ -699,13 +699,20 @@ __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
     return p->left == 0 || read_word(&work[p->left]) != 0;
 }
 
-/* Returns the first row from `row` on that is for `fold`; the number of rows, or more, if there is none. */
-__device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row) {
+#define LEFT_WORDS 8u /* that next_left() has on their way at once */
+
+/* Returns the first row from `row` on that is for `fold`; `end` or more, if there is none before it. */
+__device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row, u64 end) {
     const GLOBAL u64 *left = work + p->left + 1;
-    while (p->left != 0 && row < p->rows.count) {
+    while (p->left != 0 && row < end) {
         const u64 rest = left[row / 64] >> (row % 64);
         if (rest & 1) break;
         row = rest ? row + 1 : (row / 64 + 1) * 64;
+        for (u64 any = rest; any == 0 && row + 64 * LEFT_WORDS <= end;) {
+            for (u32 k = 0; k < LEFT_WORDS; k++)
+                any |= left[row / 64 + k];
+            if (any == 0) row += 64 * LEFT_WORDS;
+        }
     }
     return row;
 }
@@ -740,9 +747,10 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
     for (u64 piece = blockIdx.x; piece < plan.pieces && works; piece += gridDim.x) {
         const u64 begin = piece * plan.piece, end = begin + plan.piece;
         u64 row = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, begin);
-        for (; row < plan.rows.count; row++) {
-            row = next_left(work, &plan, row);
-            if (row >= plan.rows.count) break;
+        const u64 last = row_of(offsets, plan.rows, 1, PARTS_ROW_WEIGHT, end - 1) + 1;
+        for (; row < last; row++) {
+            row = next_left(work, &plan, row, last);
+            if (row >= last) break;
             const u64 start = row_start(offsets, plan.rows, row);
             const u64 at = start - origin + row * PARTS_ROW_WEIGHT;
             const u64 length = row_start(offsets, plan.rows, row + 1) - start;
@@ -915,7 +923,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
         const u64 at = start - origin + row * PARTS_ROW_WEIGHT;
         const u64 length = row_start(offsets, plan.rows, row + 1) - start;
         if (at >= cut || cut - at >= length || at / plan.piece != piece) continue;
-        if (next_left(work, &plan, row) != row) continue;
+        if (next_left(work, &plan, row, row + 1) != row) continue;
         const u64 parts = (at + length - 1) / plan.piece - piece + 1;
         const GLOBAL u64 *edges = work + plan.edges + 2 * piece * size;
         u64 known[WORDS];
