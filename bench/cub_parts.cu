@@ -3,8 +3,9 @@
  *
  * `make bench-gpu-parts` builds it against libtally and runs it, for f32 and f64, 2^28 elements in rows of 4 ... 2^27, as
  * segments of the same lengths and of skewed ones, columns, and by random and sorted ids: exact sums and greatest
- * elements; of rows also fast sums, means, both ends, indices, variances and 2-norms, sums of i32, and sums of odd lengths; and
- * exact sums of segments of uniform and log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
+ * elements; of rows and columns also fast sums, means, both ends, indices, variances and 2-norms; of rows sums of i32,
+ * and sums of odd lengths; and exact sums of segments, and sums and variances of columns, of uniform and log-uniform
+ * data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
  * DeviceReduce::ReduceByKey; it has nothing for columns and random ids. All is in the device's memory. Times are medians
  * of 5 between two events, of what takes long one, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
  * written: elements, offsets or ids, and results. `read` is a plain read of the elements, and `of roof` our rate by that.
@@ -240,6 +241,15 @@ static void all_rows(const std::string &what, tally_op op, item *x, int power, b
              (size_t)1 << length, 1, fast);
 }
 
+/* Columns of 4, 64, 1024 ... elements. */
+template <typename item>
+static void all_columns(const std::string &what, tally_op op, item *x, int power, int step = 4,
+                        bool fast = false) {
+    for (int length = 2; length < power; length += step)
+        axis(what + ", columns of 2^" + std::to_string(length), op, x, (size_t)1 << length,
+             (size_t)1 << (power - length), 0, fast);
+}
+
 template <typename item>
 static void groups(item *x, size_t n, size_t count, bool sorted, tally_op op = TALLY_SUM) {
     int *at = room<int>(n), *keys = room<int>(count), *runs = room<int>(1);
@@ -298,9 +308,7 @@ template <typename item> static void all(int power, const char *type) {
             even_segments(what, op, x, n, length, true);
         even_segments(what, op, x, n, power - 1, true);
         all_rows(what, op, x, power);
-        for (int length = 2; length < power; length += 4)
-            axis(what + ", columns of 2^" + std::to_string(length), op, x, (size_t)1 << length,
-                 n >> length, 0);
+        all_columns(what, op, x, power);
     }
     all_rows("fast sum", TALLY_SUM, x, power, true);
     all_rows("mean", TALLY_MEAN, x, power);
@@ -309,9 +317,12 @@ template <typename item> static void all(int power, const char *type) {
     other_rows(x, n, power);
     all_rows("variance", TALLY_VAR, x, power);
     all_rows("2-norm", TALLY_NORM2, x, power);
-    for (int length = 2; length < power; length += 8)
-        axis("variance, columns of 2^" + std::to_string(length), TALLY_VAR, x, (size_t)1 << length,
-             n >> length, 0);
+    all_columns("variance", TALLY_VAR, x, power);
+    all_columns("2-norm", TALLY_NORM2, x, power, 8);
+    all_columns("mean", TALLY_MEAN, x, power, 8);
+    all_columns("min and max", TALLY_MINMAX, x, power, 8);
+    all_columns("argmax", TALLY_ARGMAX, x, power, 8);
+    all_columns("fast sum", TALLY_SUM, x, power, 8, true);
     for (int length = 2; length < power; length += 8)
         even_segments("variance", TALLY_VAR, x, n, length, false);
     std::vector<long long> giant = even(n / 1024, 4), empty, mixed = {0};
@@ -339,6 +350,9 @@ template <typename item> static void all(int power, const char *type) {
         for (int length = 2; length < power; length += 4)
             even_segments(kind == UNIFORM ? "sum, uniform" : "sum, log-uniform", TALLY_SUM, x, n,
                           length, false);
+        all_columns(kind == UNIFORM ? "sum, uniform" : "sum, log-uniform", TALLY_SUM, x, power);
+        all_columns(kind == UNIFORM ? "variance, uniform" : "variance, log-uniform", TALLY_VAR, x,
+                    power, 8);
     }
     cudaFree(x);
 }

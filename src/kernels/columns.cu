@@ -84,8 +84,8 @@
 /* ---- States ------------------------------------------------------------------------------------------- */
 
 /* What each kind of state defines: clear_state(); merge_states(); add_tile(), which adds elements e[k * columns + v] of
- * rows `row` + k * strands to column v's state - rows that are not there are pad()s or, where PAD is 0, the thread's
- * last row again; state_word() and state_of_words(), which turn a state into STATE_WORDS words and back; state_value(),
+ * rows `row` + k * strands to column v's state - rows that are not there are pad()s or, where PAD is 0, the first of
+ * these again; state_word() and state_of_words(), which turn a state into STATE_WORDS words and back; state_value(),
  * which returns the bits of a value and sets *lost where it cannot. */
 
 /* A value's bits, or that they could not be had: then `lost` is not 0. */
@@ -833,8 +833,8 @@ INLINED void add_tile(state *states, const element *e, u32 columns, u32 rows, u3
         state *a = states + k % columns;
         const key own = key_of(e[k], flip);
 #if defined(INDEXED)
-        /* A thread's rows rise, so that the first of equals stays, whatever is loaded again after the last. The first
-         * of all comes in the place of none. */
+        /* A thread's rows rise, so that the first of equals stays, whatever row is loaded again after the last. The
+         * first of all comes in the place of none. */
         const u32 at = row + k / columns * strands;
         if (own > a->most || (k < columns && a->at == ~0u)) {
             a->most = own;
@@ -947,36 +947,38 @@ INLINED void read_unit(const SHARED u8 *from, u32 vector, element *to) {
 }
 
 /* Loads rows r, r + strands, ... of the columns that stand at `at` in row r, where those are below `last`; `packed` as
- * above. */
+ * above. In the place of one that is not there the row at `at` is loaded, so that all are on their way at once. */
 INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows, u32 r,
                        u32 last, u32 packed, element *e) {
     const i64 step = (i64)p->strands * p->row_step;
-#if !PAD
-    const GLOBAL element *end = at + (i64)((last - 1 - r) / p->strands) * step;
-#endif
-    UNROLL
-    for (u32 k = 0; k < rows; k++) {
-        const u32 is_there = r + k * p->strands < last;
-#if PAD
-        if (is_there)
-            load_unit(at + (i64)k * step, vector, packed, e + k * vector);
-        else
-            UNROLL
-        for (u32 v = 0; v < vector; v++)
-            e[k * vector + v] = pad();
-#else
-        load_unit(is_there ? at + (i64)k * step : end, vector, packed, e + k * vector);
-#endif
+    if (packed) {
+        UNROLL
+        for (u32 k = 0; k < rows; k++)
+            load_unit(r + k * p->strands < last ? at + (i64)k * step : at, vector, 1,
+                      e + k * vector);
+    } else {
+        UNROLL
+        for (u32 k = 0; k < rows; k++)
+            load_unit(r + k * p->strands < last ? at + (i64)k * step : at, vector, 0,
+                      e + k * vector);
     }
+#if PAD
+    UNROLL
+    for (u32 k = 1; k < rows; k++)
+        UNROLL
+    for (u32 v = 0; v < vector; v++)
+        if (r + k * p->strands >= last) e[k * vector + v] = pad();
+#endif
 }
 
 #if SLOWLY
-/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it. Where something is
- * `wrong` with that, the batch is added to `whole` slowly instead. Both then know the same. */
+/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it, if there was one.
+ * Where something is `wrong` with that, the batch is added to `whole` slowly instead. Both then know the same. */
 INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
-                         state *a, state *whole) {
+                         u32 before, state *a, state *whole) {
     UNROLL
     for (u32 v = 0; v < vector; v++) {
+        if (!before) clear_state(&whole[v]);
         if (wrong == 0) {
             give_sum(&a[v], &whole[v]);
         } else {
@@ -1024,9 +1026,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     const GLOBAL element *ahead = at;
 #if SLOWLY
     state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
-    UNROLL
-    for (u32 v = 0; v < vector; v++)
-        whole[v] = a[v];
+    u32 before = 0;      /* it has been begun */
 #endif
     ring += threadIdx.x * bytes;
     UNROLL
@@ -1070,7 +1070,10 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #endif
         }
 #if SLOWLY
-        check_batch(at, step, turn * rows, vector, wrong, a, whole);
+        if (wrong != 0 || before || r + turn * rows * p->strands < last) {
+            check_batch(at, step, turn * rows, vector, wrong, before, a, whole);
+            before = 1;
+        }
 #endif
 #if !SPANS
         at += (i64)turn * tile;
@@ -1088,7 +1091,8 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #elif SLOWLY
         const u32 left = (last - r + p->strands - 1) / p->strands;
         const u64 wrong = ADD_TILE(e, r);
-        check_batch(at, step, left < rows ? left : rows, vector, wrong, a, whole);
+        check_batch(at, step, left < rows ? left : rows, vector, wrong, before, a, whole);
+        before = 1;
 #else
         ADD_TILE(e, r);
 #endif
@@ -1099,7 +1103,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #elif SLOWLY
     UNROLL
     for (u32 v = 0; v < vector; v++)
-        a[v] = whole[v];
+        if (before) a[v] = whole[v];
 #endif
 }
 
