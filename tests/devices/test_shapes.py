@@ -140,6 +140,7 @@ def test_many_columns(device):
 COLUMN_PROBLEMS = [t.Problem("sum", type) for type in t.TYPES] + [
     t.Problem("mean", "f32", also=["sum"]), t.Problem("mean", "f64"), t.Problem("mean", "bf16", out="f64"),
     t.Problem("sum", "f64", out="f16"), t.Problem("minmax", "f32"), t.Problem("minmax", "i8")] + [
+    t.Problem("mean", type) for type in ("i8", "u32", "i64", "u64")] + [
     t.Problem(op, type) for op in ("min", "max", "argmin", "argmax") for type in ("f16", "f32", "f64", "i16", "u32", "i64")] + [
     t.Problem(op, type, ddof=1) for op in ("var", "std", "sumsq", "norm2") for type in ("f16", "bf16", "f32", "f64")] + [
     t.Problem("var", "f32", also=["mean", "sum"], ddof=0.5), t.Problem("std", "f64", also=["norm2"]), t.Problem("var", "f32", out="f64")]
