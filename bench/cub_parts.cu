@@ -255,7 +255,7 @@ static void groups(item *x, size_t n, size_t count, bool sorted, tally_op op = T
     int *at = room<int>(n), *keys = room<int>(count), *runs = room<int>(1);
     fill_ids<<<4096, 256>>>(at, n, count, sorted);
     check(cudaDeviceSynchronize(), "filling");
-    item *ours = room<item>(count), *theirs = room<item>(count);
+    item *ours = room<item>(8 / sizeof(item) * count), *theirs = room<item>(count);
     tally_shape shape = {};
     shape.cut = TALLY_GROUPS;
     shape.n = n;
@@ -271,7 +271,8 @@ static void groups(item *x, size_t n, size_t count, bool sorted, tally_op op = T
                                                  ::cuda::std::plus<item>{}, (int)n, stream),
                   "CUB");
         };
-    const std::string what = op == TALLY_SUM ? "" : op == TALLY_VAR ? "variance " : "max ";
+    const std::string what =
+        op == TALLY_SUM ? "" : op == TALLY_VAR ? "variance " : std::string(tally_op_name(op)) + " ";
     line<item>(what + "by " + std::to_string(count) + (sorted ? " sorted ids" : " random ids"), op,
                shape, x, count, (double)n * (sizeof(item) + 4) + (double)count * sizeof(item), ours,
                theirs, cub);
@@ -343,8 +344,9 @@ template <typename item> static void all(int power, const char *type) {
     for (size_t count : {1000, 1000000})
         groups(x, n, count, true);
     groups(x, n, 1000, true, TALLY_VAR);
-    for (size_t count : {10, 1000, 1000000})
-        groups(x, n, count, false, TALLY_MAX);
+    for (tally_op op : {TALLY_MAX, TALLY_ARGMAX, TALLY_COUNT, TALLY_MEAN, TALLY_VAR, TALLY_PROD})
+        for (size_t count : {10, 1000, 1000000})
+            groups(x, n, count, false, op);
     for (data kind : {UNIFORM, LOG_UNIFORM}) {
         fill<<<4096, 256, 0, stream>>>(x, n, kind);
         for (int length = 2; length < power; length += 4)
