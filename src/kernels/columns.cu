@@ -650,8 +650,7 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
         return float_bits((float)a->sum.s);
 #if HAS_SQUARES
     u64 bits;
-    if ((op == VAR || op == STD) && a->sum.seen <= ROUGH && (a->sum.seen & PAIR_LOST) == 0 &&
-        to == F32 && p->scale != 0 &&
+    if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && p->scale != 0 &&
         quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)p->rows,
                        double_from(p->scale), op == STD, &bits))
         return bits;

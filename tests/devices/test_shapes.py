@@ -181,6 +181,18 @@ def test_columns_of_negative_zeros(device, type):
         same(lambda d: t.reduce_axes(t.Problem("sum", type), x, [0], device=d), device, f"-0, {rows} x {columns}")
 
 
+@pytest.mark.parametrize("type", ["f64", "f32"])
+def test_columns_with_an_infinity(device, type):
+    """A NaN or an infinity decides of its column's variance and norm, and of no other's; the rest are zeros and small."""
+    rng = np.random.default_rng(SEED)
+    for rows, columns in [(3, 8), (4, 5), (70, 12)]:
+        x = elements(type, (rows, columns), rng, "small")
+        x[rows // 2, 0], x[0, 1], x[:, 2], x[rows - 1, 3] = np.inf, np.nan, 0, -np.inf
+        for op in ("var", "std", "norm2", "sumsq"):
+            for ddof in (0, 1):
+                same(lambda d: t.reduce_axes(t.Problem(op, type, ddof=ddof), x, [0], device=d), device, f"{op}, {ddof}, {rows} x {columns}")
+
+
 def random_view(type, rng, py):
     dims = py.randint(1, 6)
     shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]
