@@ -271,8 +271,9 @@ static void groups(item *x, size_t n, size_t count, bool sorted, tally_op op = T
                                                  ::cuda::std::plus<item>{}, (int)n, stream),
                   "CUB");
         };
-    const std::string what =
-        op == TALLY_SUM ? "" : op == TALLY_VAR ? "variance " : std::string(tally_op_name(op)) + " ";
+    const std::string what = op == TALLY_SUM   ? ""
+                             : op == TALLY_VAR ? "variance "
+                                               : std::string(tally_op_name(op)) + " ";
     line<item>(what + "by " + std::to_string(count) + (sorted ? " sorted ids" : " random ids"), op,
                shape, x, count, (double)n * (sizeof(item) + 4) + (double)count * sizeof(item), ours,
                theirs, cub);
