@@ -494,6 +494,19 @@ def test_larger_groups(groups, n, device):
                 compare(problem, results, [x[w] for w in where], None, where)
 
 
+def test_indices_in_runs_that_are_cut(device):
+    """Two results of runs of 1009 elements: a thread begins in the middle of a run, and finds the greatest there."""
+    rng = np.random.default_rng(SEED)
+    x = rng.random((199, 2, 1009), np.float32)
+    mask = (rng.random(x.shape) < 0.9).astype(np.uint8)
+    mask[:, :, 1008] = 1
+    for run in range(199):
+        x[run, :, 1008] = 9
+        got = t.reduce_axes(t.Problem("argmax", "f32"), x, (0, 2), mask=mask, device=device)[0]
+        assert list(got) == [run * 1009 + 1008] * 2
+        x[run, :, 1008] = 0
+
+
 @pytest.mark.parametrize("run", [256, 512, 1024, 2048, 4096])
 def test_groups_of_minus_zeros(run, device):
     """Runs of ones, and of -0 that belong to other groups: as many as are looked at together, or more, or fewer."""
