@@ -46,7 +46,7 @@ TALLY_API tally_status tally_nccl_version(int *version);
 /* ---- GPUs of one machine -------------------------------------------------------------------- */
 
 /* Ranks whose GPUs can write into each other's memory, as those of one machine mostly can. With it a reduction to one
- * result takes two launches and no message of NCCL's: the GPUs exchange their words by themselves, in half the time
+ * result takes two launches and no message of NCCL's: the GPUs exchange their words by themselves, in two thirds of the time
  * (docs/cluster.md). The bits are the same. */
 typedef struct tally_nccl_peers tally_nccl_peers;
 
