@@ -1,6 +1,6 @@
 """Arrays on a GPU: the package beside PyTorch and CuPy, by the device's clock, on 2^28 elements.
 
-    python bench/torch_gpu.py [-n LOG2] [--rounds ROUNDS] [--types f32,f64,bf16] [--calls]
+    python bench/torch_gpu.py [-n LOG2] [--rounds ROUNDS] [--types f32,f64,bf16] [--calls | --whole]
 
 GB/s of the elements that are read; `roof` is the share of the fastest plain read of the same bytes. Calls take turns,
 round by round; what is shown are medians. Then how long a call of 16 elements takes to return.
@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--types", default="f32,f64,bf16")
     parser.add_argument("--calls", action="store_true", help="only the last part: how long calls take to return")
+    parser.add_argument("--whole", action="store_true", help="only whole arrays")
     a = parser.parse_args()
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "" if cupy is None else f"cupy {cupy.__version__}")
     torch.manual_seed(1)
@@ -133,6 +134,8 @@ def main():
             if cupys and len(arrays) == 4:
                 calls["cupy"] = lambda: getattr(cupy, cupys)(*arrays[2:3 + two])
             show(op, (1 + two) * x.numel() * x.element_size(), turns(calls, a.rounds), roof)
+        if a.whole:
+            continue
         head("along an axis, GB/s")
         for rows, columns in SHAPES if name == "f32" else SHAPES[:1]:
             rows += a.n - 28
@@ -146,6 +149,8 @@ def main():
                     show(f"{op} axis {axis}, 2^{rows} x 2^{columns}", x.numel() * x.element_size(), turns(calls, a.rounds),
                          roof)
         del x, y, arrays
+    if a.whole:
+        return
     x, z, wide = torch.ones(16, device="cuda"), torch.ones(4, 4, device="cuda"), torch.ones(1024, 1024, device="cuda")
     there, f64 = z > 0, torch.float64
     print(f"\n{'until a call returns, us':30}{'tally':>10}{'torch':>10}{'ratio':>10}")
