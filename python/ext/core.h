@@ -14,6 +14,29 @@
 
 #include "tally.h"
 
+/* The buffer protocol came into the limited interface with 3.11. CPython 3.10 has the same functions, and the same struct
+ * and slot, of which its headers tell only extensions that are for 3.10 alone. */
+#if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030B0000
+typedef struct {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+PyAPI_FUNC(int) PyObject_GetBuffer(PyObject *, Py_buffer *, int);
+PyAPI_FUNC(int) PyBuffer_IsContiguous(const Py_buffer *, char);
+PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *);
+#if !defined(PyBUF_WRITABLE)
+enum { PyBUF_WRITABLE = 1, PyBUF_FORMAT = 4, PyBUF_STRIDES = 16 | 8 };
+#endif
+#if !defined(Py_bf_getbuffer)
+enum { Py_bf_getbuffer = 1 };
+#endif
+#endif
+
 /* A type beyond those of tally.h: bool, whose bytes 0 and 1 are reduced as an i8's. */
 enum { CORE_BOOL = TALLY_F64 + 1, CORE_TYPES };
 
@@ -63,6 +86,8 @@ struct core {
     PyObject *pair;               /* makes minmax's result of two values */
     PyTypeObject *elsewhere;      /* the type of arrays of which calls go to ... */
     PyObject *common; /* ... common(the function in Python, arguments' names, arguments) instead */
+    struct agains *agains; /* again.c; or NULL */
+    long watched;          /* so many want to hear what becomes of each of these calls */
     PyTypeObject *problem, *state, *groups, *tensor;
 };
 
@@ -107,6 +132,11 @@ PyObject *core_number(const tally_value *value);
 
 /* The types of problem.c, state.c and tensor.c; -1 with an exception. */
 PyObject *core_enqueue(PyObject *module, PyObject *arguments);
+/* The same: `prepared` is what Problem.prepare() has made. -1 with an exception. */
+struct addresses {
+    uint64_t x, y, mask, workspace, queue, out;
+};
+int core_enqueue_at(PyObject *prepared, const struct addresses *at);
 int core_add_problem(PyObject *module, struct core *core);
 int core_add_states(PyObject *module, struct core *core);
 int core_add_tensor(PyObject *module, struct core *core);
@@ -114,6 +144,17 @@ int core_add_functions(PyObject *module, struct core *core);
 PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments);
+
+/* Calls that are made again (again.c): for arrays of a type; the result of one, or NULL, without an exception where it
+ * has to go another way. */
+int core_open_agains(struct core *core, PyTypeObject *type);
+int core_visit_agains(struct core *core, visitproc visit, void *arg);
+void core_close_agains(struct core *core);
+PyObject *core_again(struct core *core, enum core_function f, PyObject *const *arguments,
+                     Py_ssize_t count, PyObject *names);
+PyObject *core_remember(PyObject *module, PyObject *arguments);
+PyObject *core_forget(PyObject *module, PyObject *unused);
+PyObject *core_watch(PyObject *module, PyObject *more);
 
 /* A problem as an object: what is asked, and all that it points to. */
 struct problem_object {

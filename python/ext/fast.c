@@ -80,6 +80,8 @@ done:
 /* A call whose first argument is another library's array. */
 static PyObject *elsewhere(struct core *core, enum core_function f, PyObject *const *arguments,
                            Py_ssize_t count, PyObject *names) {
+    PyObject *again = core_again(core, f, arguments, count, names);
+    if (again || PyErr_Occurred()) return again;
     const Py_ssize_t all = count + (names ? PyTuple_Size(names) : 0);
     PyObject *passed = PyTuple_New(2 + all);
     if (!passed) return NULL;

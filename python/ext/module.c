@@ -304,6 +304,7 @@ static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
     core->common = Py_NewRef(common);
     Py_XDECREF(old[0]);
     Py_XDECREF(old[1]);
+    if (core_open_agains(core, core->elsewhere) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -311,6 +312,9 @@ static PyMethodDef methods[] = {
     {"enqueue", core_enqueue, METH_VARARGS,
      "enqueue(prepared, x, y, mask, workspace, queue, out): addresses."},
     {"_elsewhere", set_elsewhere, METH_VARARGS, "The short way of arrays of another library."},
+    {"_again", core_remember, METH_VARARGS, "How a call is made again."},
+    {"_forget", core_forget, METH_NOARGS, "Forgets how calls are made again."},
+    {"_watch", core_watch, METH_O, "So many more want to hear what becomes of calls."},
     {"_numpy", set_numpy, METH_VARARGS, "The fast calls' part of NumPy."},
     {"_bind", core_bind, METH_VARARGS,
      "_bind(name, function, doc): the fast call in front of a function."},
@@ -336,6 +340,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     }
     Py_VISIT(core->elsewhere);
     Py_VISIT(core->common);
+    if (core_visit_agains(core, visit, arg)) return 1;
     for (int i = 0; i < CORE_TYPES; i++) {
         Py_VISIT(core->scalar[i]);
         Py_VISIT(core->box[i]);
@@ -360,6 +365,7 @@ static int clear(PyObject *module) {
     }
     Py_CLEAR(core->elsewhere);
     Py_CLEAR(core->common);
+    core_close_agains(core);
     for (int i = 0; i < CORE_TYPES; i++) {
         Py_CLEAR(core->scalar[i]);
         Py_CLEAR(core->box[i]);
@@ -428,9 +434,9 @@ PyMODINIT_FUNC PyInit__core(void) {
         return NULL;
     }
 #endif
-#if PY_VERSION_HEX >= 0x030B0000 /* (headers of 3.10 build for 3.10 alone) */
-    if (Py_Version >= 0x030C0000) slots[1] = (PyModuleDef_Slot){SLOT_INTERPRETERS, (void *)2};
-#endif
+    PyObject *version = PySys_GetObject("hexversion"); /* borrowed */
+    if (version && PyLong_AsLong(version) >= 0x030C0000)
+        slots[1] = (PyModuleDef_Slot){SLOT_INTERPRETERS, (void *)2};
 #ifdef Py_GIL_DISABLED
     slots[2] = (PyModuleDef_Slot){SLOT_GIL, (void *)1};
 #endif

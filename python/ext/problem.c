@@ -247,7 +247,14 @@ static int results_suit(const struct problem_object *p, const struct parts *a, u
     return 1;
 }
 
-static PyObject *parts_end(const struct problem_object *p, struct parts *a, tally_status s) {
+/* Reduces them in a shape, which reads so many bytes, and gives them back. */
+static PyObject *parts_reduce(const struct problem_object *p, tally_device *device, struct parts *a,
+                              const tally_shape *shape, size_t bytes) {
+    struct work work;
+    work_begin(&work, bytes);
+    tally_status s =
+        tally_reduce_shaped(device, &p->problem, shape, a->x.buffer.buf, a->y.buffer.buf, a->place);
+    s = work_end(&work, s);
     parts_release(p, a);
     if (s != TALLY_OK) return core_raise(s);
     Py_RETURN_NONE;
@@ -259,7 +266,6 @@ static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *out, *spec;
     unsigned long axes;
-    struct work work;
     if (!PyArg_ParseTuple(arguments, "OOOkOO", &x, &y, &mask, &axes, &out, &spec)) return NULL;
     tally_device *device = core_device(spec);
     struct parts *a = device ? parts_get(self, x, y, mask, NULL, out) : NULL;
@@ -279,11 +285,7 @@ static PyObject *problem_axes(PyObject *object, PyObject *arguments) {
                                .out_stride = a->out[0].stride,
                                .mask = a->mask.buffer.buf,
                                .mask_stride = a->mask.held ? a->mask.stride : NULL};
-    work_begin(&work, a->x.n * a->x.itemsize);
-    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
-                                         a->y.buffer.buf, a->place);
-    s = work_end(&work, s);
-    return parts_end(self, a, s);
+    return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize);
 }
 
 /* Runs of one dimension: x, y, mask and results side by side. */
@@ -301,7 +303,6 @@ static int are_rows(const struct problem_object *p, const struct parts *a, size_
 static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *x, *y, *mask, *offsets, *out, *spec;
-    struct work work;
     if (!PyArg_ParseTuple(arguments, "OOOOOO", &x, &y, &mask, &offsets, &out, &spec)) return NULL;
     const int equal = PyLong_Check(offsets);
     const size_t equals = equal ? PyLong_AsSize_t(offsets) : 0;
@@ -320,11 +321,7 @@ static PyObject *problem_segments(PyObject *object, PyObject *arguments) {
                                .offsets = a->more.buffer.buf,
                                .offsets_type = a->more.itemsize == 4 ? TALLY_I32 : TALLY_I64,
                                .mask = a->mask.buffer.buf};
-    work_begin(&work, a->x.n * a->x.itemsize + count * 8);
-    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
-                                         a->y.buffer.buf, a->place);
-    s = work_end(&work, s);
-    return parts_end(self, a, s);
+    return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize + count * 8);
 }
 
 /* groups(x, y, mask, ids, ids_type, count, skip, sorted, out, device) */
@@ -335,7 +332,6 @@ static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
     Py_ssize_t count;
     int skip, sorted;
     tally_type type;
-    struct work work;
     if (!PyArg_ParseTuple(arguments, "OOOOsnppOO", &x, &y, &mask, &ids, &type_name, &count, &skip,
                           &sorted, &out, &spec))
         return NULL;
@@ -357,11 +353,7 @@ static PyObject *problem_groups(PyObject *object, PyObject *arguments) {
                                .skip_outside = skip,
                                .sorted = sorted,
                                .mask = a->mask.buffer.buf};
-    work_begin(&work, a->x.n * a->x.itemsize + (size_t)count * 8);
-    tally_status s = tally_reduce_shaped(device, &self->problem, &shape, a->x.buffer.buf,
-                                         a->y.buffer.buf, a->place);
-    s = work_end(&work, s);
-    return parts_end(self, a, s);
+    return parts_reduce(self, device, a, &shape, a->x.n * a->x.itemsize + (size_t)count * 8);
 }
 
 /* ---- On a queue ------------------------------------------------------------------------------ */
@@ -584,40 +576,49 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     return Py_BuildValue("Nn", capsule, (Py_ssize_t)a->bytes);
 }
 
+int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
+    const struct prepared *a = PyCapsule_GetPointer(prepared, "prepared");
+    if (!a) return -1;
+    const tally_problem *problem = &((const struct problem_object *)a->problem)->problem;
+    void *x = (void *)(uintptr_t)at->x, *y = (void *)(uintptr_t)at->y;
+    void *workspace = (void *)(uintptr_t)at->workspace, *queue = (void *)(uintptr_t)at->queue;
+    void *out = (void *)(uintptr_t)at->out;
+    tally_status s;
+    if (a->is_along) {
+        tally_shape shape = a->s.shape;
+        shape.mask = (const unsigned char *)(uintptr_t)at->mask;
+        const tally_shaped_call call = {.shape = &shape,
+                                        .x = x,
+                                        .y = y,
+                                        .workspace = workspace,
+                                        .workspace_bytes = a->bytes,
+                                        .queue = queue,
+                                        .out = &out};
+        s = tally_enqueue_shaped(a->device, problem, &call);
+    } else {
+        const tally_call call = {.x = x,
+                                 .y = y,
+                                 .n = a->n,
+                                 .workspace = workspace,
+                                 .workspace_bytes = a->bytes,
+                                 .queue = queue,
+                                 .results = out};
+        s = tally_enqueue(a->device, problem, &call);
+    }
+    if (s == TALLY_OK) return 0;
+    core_raise(s);
+    return -1;
+}
+
 /* enqueue(prepared, x, y, mask, workspace, queue, out): all but the first are addresses. */
 PyObject *core_enqueue(PyObject *module, PyObject *arguments) {
     unsigned long long x, y, mask, workspace, queue, out;
-    PyObject *capsule;
+    PyObject *prepared;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OKKKKKK", &capsule, &x, &y, &mask, &workspace, &queue, &out))
+    if (!PyArg_ParseTuple(arguments, "OKKKKKK", &prepared, &x, &y, &mask, &workspace, &queue, &out))
         return NULL;
-    const struct prepared *a = PyCapsule_GetPointer(capsule, "prepared");
-    if (!a) return NULL;
-    const tally_problem *problem = &((const struct problem_object *)a->problem)->problem;
-    tally_status s;
-    if (a->is_along) {
-        void *place[] = {(void *)(uintptr_t)out};
-        tally_shape shape = a->s.shape;
-        shape.mask = (const unsigned char *)(uintptr_t)mask;
-        const tally_shaped_call call = {.shape = &shape,
-                                        .x = (void *)(uintptr_t)x,
-                                        .y = (void *)(uintptr_t)y,
-                                        .workspace = (void *)(uintptr_t)workspace,
-                                        .workspace_bytes = a->bytes,
-                                        .queue = (void *)(uintptr_t)queue,
-                                        .out = place};
-        s = tally_enqueue_shaped(a->device, problem, &call);
-    } else {
-        const tally_call call = {.x = (void *)(uintptr_t)x,
-                                 .y = (void *)(uintptr_t)y,
-                                 .n = a->n,
-                                 .workspace = (void *)(uintptr_t)workspace,
-                                 .workspace_bytes = a->bytes,
-                                 .queue = (void *)(uintptr_t)queue,
-                                 .results = (void *)(uintptr_t)out};
-        s = tally_enqueue(a->device, problem, &call);
-    }
-    if (s != TALLY_OK) return core_raise(s);
+    const struct addresses at = {x, y, mask, workspace, queue, out};
+    if (core_enqueue_at(prepared, &at) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -1,45 +1,12 @@
 /*
  * tensor.c - Tensor: an array of another library, taken by DLPack and laid open as a buffer without copying.
  *
- * The structs are those of DLPack 1 and of the form before it, which are a public and stable ABI. Memory of the
- * host exports the buffer protocol; bfloat16, which that does not know, as 'H', with `code` to tell.
+ * Memory of the host exports the buffer protocol; bfloat16, which that does not know, as 'H', with `code` to tell.
  */
 #include "core.h"
+#include "dlpack.h"
 
 #include <string.h>
-
-struct dl_tensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-};
-
-struct dl_managed {
-    struct dl_tensor tensor;
-    void *context;
-    void (*release)(struct dl_managed *);
-};
-
-struct dl_versioned {
-    struct {
-        uint32_t major, minor;
-    } version;
-    void *context;
-    void (*release)(struct dl_versioned *);
-    uint64_t flags; /* bit 0: read-only */
-    struct dl_tensor tensor;
-};
-
-enum { DL_INT, DL_UINT, DL_FLOAT, DL_OPAQUE, DL_BFLOAT, DL_COMPLEX, DL_BOOL };
-enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
 struct tensor_object {
     PyObject_HEAD struct dl_managed *managed;

@@ -411,9 +411,11 @@ def checked() -> Iterator[None]:
     """
     watched: list[_Watched | _Fitted] = []
     token = _watch.set(watched)
+    _core._watch(1)
     try:
         yield
     finally:
+        _core._watch(-1)
         _watch.reset(token)
     for w in watched:
         w.check()
@@ -467,9 +469,17 @@ _MOST_PREPARED = 1024
 #: (device, stream, bytes to work in, result's dtype, shape and room) -> the memory to work in, which calls on one stream
 #: use one after the other, its address, and results that wait to be used, with theirs.
 _kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
-_MOST_KEPT = 1 << 20  # bytes
-_AT_ONCE = 64  # results that are made together; the last of them that is alive keeps them all, ...
-_MOST_ROOM = 256  # ... which are so many bytes each at most
+_MOST_KEPT = 32
+_MOST_WORK = 1 << 22  # bytes, of each
+_AT_ONCE = 64  # results that are made together, or fewer: the last of them that is alive keeps them all, ...
+_MOST_ROOM = 1 << 18  # ... which are so many bytes together at most
+
+
+def forget() -> None:
+    """Forgets all calls that have been made, and gives up what was kept for them."""
+    _prepared.clear()
+    _kept.clear()
+    _core._forget()
 
 
 class _Call:
@@ -514,17 +524,18 @@ def _common(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any,
     library, number, prepared, size, name, shape, room, y, mask = found
     stream = library.stream(number)
     kept = _kept.get((number, stream, size, name, shape, room)) or _keep(found, stream)
-    if room > _MOST_ROOM:
-        result = library.empty(shape, name, number)
-        address = result.data_ptr()
+    is_kept = room <= _MOST_ROOM and size <= _MOST_WORK
+    if is_kept:
+        if not kept[2]:
+            kept[2].extend(library.results(min(_AT_ONCE, _MOST_ROOM // room), shape, room, name, number))
+        result, address = kept[2].pop()
     else:
-        try:
-            result, address = kept[2].pop()
-        except IndexError:
-            kept[2].extend(library.results(_AT_ONCE, shape, room, name, number))
-            result, address = kept[2].pop()
+        result = library.results(1, shape, room, name, number)[0][0]
+        address = result.data_ptr()
     _core.enqueue(prepared, x.data_ptr(), 0 if y is None else more[y].data_ptr(), 0 if mask is None else more[mask].data_ptr(),
                   kept[1], stream, address)
+    if is_kept and (y is None or mask is None):
+        _core._again(function, names, (x, *more), prepared, library.is_capturing, kept, stream, mask is not None)
     return result
 
 
@@ -544,7 +555,7 @@ def _first(key: tuple[Any, ...], function: Callable[..., Any], names: tuple[str,
         _call.reset(token)
     if call.prepared is not None and value is call.value:
         if len(_prepared) >= _MOST_PREPARED:
-            _prepared.clear()
+            forget()
         _prepared[key] = call.prepared
     return value
 
@@ -575,9 +586,10 @@ def _prepare(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None,
 def _keep(p: _Prepared, stream: int) -> tuple[Any, int, list[tuple[Any, int]]]:
     work = p.library.empty((p.size,), "uint8", p.number)
     kept: tuple[Any, int, list[tuple[Any, int]]] = work, work.data_ptr(), []
-    if p.size <= _MOST_KEPT:
-        if len(_kept) >= 64:
+    if p.size <= _MOST_WORK:
+        if len(_kept) >= _MOST_KEPT:
             _kept.clear()
+            _core._forget()
         _kept[p.number, stream, p.size, p.name, p.shape, p.room] = kept
     return kept
 

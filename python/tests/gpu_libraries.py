@@ -208,6 +208,50 @@ class TorchDevice:
     type, index = "cuda", 0
 
 
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("device", c_int), ("id", c_int), ("ndim", c_int), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", c_uint64)]
+
+
+LOOK = ctypes.PYFUNCTYPE(c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+STREAM = ctypes.PYFUNCTYPE(c_int, c_int, c_int, ctypes.POINTER(c_void_p))
+
+
+class Exchange(ctypes.Structure):
+    """DLPack's table of functions, of which tally calls two."""
+    _fields_ = [("major", c_uint), ("minor", c_uint), ("before", c_void_p), ("allocate", c_void_p), ("take", c_void_p),
+                ("give", c_void_p), ("look", LOOK), ("stream", STREAM)]
+
+
+def exchange_table(stream):
+    """A capsule of a table whose library works on that stream."""
+
+    def look(tensor, out):
+        layout, t = tensor.layout, out[0]
+        numbers = ctypes.c_int64 * max(1, layout.ndim)
+        tensor.looked = numbers(*layout.shape), numbers(*(s // layout.itemsize for s in layout.strides))
+        t.shape, t.strides = tensor.looked
+        t.device, t.id, t.ndim, t.lanes, t.bits = 2, 0, layout.ndim, 1, 8 * layout.itemsize
+        t.code = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}[layout.dtype.kind]
+        t.data, t.byte_offset = tensor.memory.address, tensor.pointer - tensor.memory.address
+        return 0
+
+    def on(device, number, out):
+        out[0] = stream.cuda_stream
+        return 0
+
+    table = Exchange(1, 2, None, None, None, None, LOOK(look), STREAM(on))
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (c_void_p, c_void_p, c_void_p)
+    name = ctypes.create_string_buffer(b"dlpack_exchange_api")
+    KEEP.append((table, name))
+    return make(ctypes.addressof(table), ctypes.addressof(name), None)
+
+
+KEEP = []  # what capsules point to
+
+
 class TorchTensor(Array):
     is_cuda = True
     device = TorchDevice()
@@ -229,10 +273,14 @@ class TorchTensor(Array):
     def is_contiguous(self):
         return self.layout.flags.c_contiguous
 
+    negated = False
+
     def is_neg(self):
+        return self.negated
+
+    def is_conj(self):
         return False
 
-    is_conj = is_neg
     conj = _by_host(np.conj)
 
     def resolve_conj(self):
@@ -286,6 +334,7 @@ def make_cupy(driver):
 def make_torch(driver):
     stream = types.SimpleNamespace(cuda_stream=driver.stream.value,
                                    synchronize=lambda: driver.call("cuStreamSynchronize", driver.stream))
+    TorchTensor.__dlpack_c_exchange_api__ = exchange_table(stream)
     return types.SimpleNamespace(
         **functions(TorchTensor, driver), **TYPES, Tensor=TorchTensor, _C=types.SimpleNamespace(),
         empty=lambda shape, dtype, device: TorchTensor.make(driver, shape, dtype.numpy),

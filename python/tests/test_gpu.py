@@ -22,7 +22,7 @@ def gpu(request, monkeypatch):
     library = find(request.param, monkeypatch)
     if library is None:
         pytest.skip("no CUDA device, nor its double")
-    caches = (_gpu._library.cache_clear, _gpu._prepared.clear, _gpu._kept.clear)
+    caches = (_gpu._library.cache_clear, _gpu.forget)
     for clear in caches:
         clear()
     yield library
@@ -135,6 +135,63 @@ def test_calls_that_are_asked_again(gpu, rng):
             tally.var(gpu.there(x[0, 0, :1]), ddof=1)
     if gpu.name == "torch":
         assert 0 < len(_gpu._prepared) <= _gpu._MOST_PREPARED and len(_gpu._kept) <= 64
+
+
+@pytest.fixture
+def by_python(gpu):
+    """A list that grows by one with each call that goes the way by Python."""
+    calls, common = [], _gpu._common
+    if gpu.name == "torch":
+        _gpu._core._elsewhere(gpu.module.Tensor, lambda *arguments: calls.append(1) or common(*arguments))
+    yield calls
+    if gpu.name == "torch":
+        _gpu._core._elsewhere(gpu.module.Tensor, common)
+
+
+def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
+    if gpu.name != "torch" or not hasattr(gpu.module.Tensor, "__dlpack_c_exchange_api__"):
+        return
+    x, y, mask = numbers(rng, (40, 30), "f4"), numbers(rng, (40, 30), "f4"), rng.random((40, 30)) < 0.5
+    f8, f8_there = np.float64, getattr(gpu.module, "float64", np.float64)
+    calls = [lambda x, y, mask, f8: tally.sum(x), lambda x, y, mask, f8: tally.sum(x, axis=0),
+             lambda x, y, mask, f8: tally.var(x, axis=(0, 1), ddof=1), lambda x, y, mask, f8: tally.mean(x, 1, keepdims=True),
+             lambda x, y, mask, f8: tally.sum(x, dtype=f8), lambda x, y, mask, f8: tally.max(x, 1, where=mask, initial=9),
+             lambda x, y, mask, f8: tally.sum(x, where=mask), lambda x, y, mask, f8: tally.vecdot(x, y),
+             lambda x, y, mask, f8: tally.argmax(x, axis=1), lambda x, y, mask, f8: tally.all(x, axis=0)]
+    for call in calls:
+        for _ in range(4):  # other elements of the same layout
+            x, y, mask = rng.permutation(x), rng.permutation(y), rng.permutation(mask)
+            there = gpu.there(x), gpu.there(y), gpu.there(mask), f8_there
+            before = len(by_python)
+            same(gpu, call(*there), call(x, y, mask, f8))
+        assert (len(by_python) > before) == (call is calls[5])  # (another element, initial=, is another launch)
+    wide = gpu.there(x)
+    columns = gpu.transpose(wide, (1, 0))
+    for _ in range(3):
+        same(gpu, tally.sum(columns, axis=0), tally.sum(x.T, axis=0))
+        same(gpu, tally.sum(wide, axis=0), tally.sum(x, axis=0))
+    before = len(by_python)
+    with tally.checked():
+        same(gpu, tally.sum(wide, axis=0), tally.sum(x, axis=0))
+    assert len(by_python) == before + 1
+    if not gpu.is_real:
+        wide.negated = True
+        with pytest.raises(TypeError, match="negated"):
+            tally.sum(wide, axis=0)
+
+
+def test_rows_that_are_left_in_memory_that_is_used_again(gpu, rng):
+    """Rows whose sums two doubles do not hold, here and there, between calls without any: nothing is cleared between."""
+    tame = numbers(rng, (70, 60), "f4")
+    for axis in (0, 1):
+        for i in range(8):
+            x = tame.copy()
+            for k in rng.integers(60, size=i % 3):
+                x[k] *= np.exp2(rng.integers(-90, 90, 60)).astype("f4")
+                x[:, k] *= np.exp2(rng.integers(-30, 30, 70)).astype("f4")
+            there = gpu.there(x)
+            for op in ("sum", "mean", "var"):
+                same(gpu, getattr(tally, op)(there, axis=axis), getattr(tally, op)(x, axis=axis))
 
 
 def test_calls_that_are_remembered_are_few(gpu, rng, monkeypatch):

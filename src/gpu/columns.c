@@ -207,13 +207,9 @@ static bool has_columns(const struct shaped *s) {
            s->each < ROWS_MOST;
 }
 
-/* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. Where arrays lie does
- * not matter, so that the workspace is the same for all. */
-static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
-    memset(l, 0, sizeof *l);
-    if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
-        !find_fold(s->p, l))
-        return false;
+/* Lays out the best tiles; returns whether there are any. */
+static bool find_tiles(const struct queue *queue, const struct shaped *s,
+                       struct columns_layout *l) {
     const ptrdiff_t vector = type_size(l->type) == 8 ? 2 : 4;
     const size_t columns = s->kept[s->keeps - 1].length;
     l->wide = columns % (size_t)vector == 0 && s->reduced[0].x % vector == 0 &&
@@ -241,6 +237,62 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
     *l = best;
     if (l->chunks > 1) lay_out_join(queue, s, l);
     return most > 0;
+}
+
+/* All that find_tiles() goes by: the fold, the type, and these numbers of a shape that has_columns(). */
+struct columns_key {
+    uint64_t fold, type, results, each;
+    uint64_t keeps, slabs, columns; /* dimensions; their lengths, 0 where there is no other */
+    ptrdiff_t slab_step, row_step;
+};
+
+/* Tiles that have been laid out before: `found` is what find_tiles() returned. */
+#define KNOWN_COLUMNS 64
+struct known_columns {
+    struct columns_key key;
+    struct columns_layout layout;
+    bool known, found;
+};
+
+/* Returns the place where the tiles for a key are remembered, in memory that the queue frees; NULL: nowhere. */
+static struct known_columns *place_of(const struct queue *queue, const struct columns_key *key) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof *key / sizeof hash; i++) {
+        uint64_t word;
+        memcpy(&word, (const char *)key + i * sizeof word, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return queue->known_columns ? &queue->known_columns[hash % KNOWN_COLUMNS] : NULL;
+}
+
+/* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. Where arrays lie does
+ * not matter, so that the workspace is the same for all. To try all tiles takes longer than to launch them, so the last
+ * ones are remembered. */
+static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
+    memset(l, 0, sizeof *l);
+    if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
+        !find_fold(s->p, l))
+        return false;
+    const bool has_slabs = s->keeps > 1;
+    const struct columns_key key = {.fold = l->fold,
+                                    .type = (uint64_t)l->type,
+                                    .results = s->results,
+                                    .each = s->each,
+                                    .keeps = s->keeps,
+                                    .slabs = has_slabs ? s->kept[0].length : 0,
+                                    .columns = s->kept[s->keeps - 1].length,
+                                    .slab_step = has_slabs ? s->kept[0].x : 0,
+                                    .row_step = s->reduced[0].x};
+    struct known_columns *place = place_of(queue, &key);
+    if (place && place->known && memcmp(&place->key, &key, sizeof key) == 0) {
+        *l = place->layout;
+        return place->found;
+    }
+    const bool found = find_tiles(queue, s, l);
+    if (place)
+        *place = (struct known_columns){.key = key, .layout = *l, .known = true, .found = found};
+    return found;
 }
 
 /* 1 / (n (n - ddof)), or 0 where n or ddof is far from what is usual. */
@@ -348,6 +400,8 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct columns_layout l;
+    if (!queue->known_columns) /* (without it, all is laid out again each time) */
+        queue->known_columns = calloc(KNOWN_COLUMNS, sizeof *queue->known_columns);
     lay_out(queue, s, &l);
     return find_kernels(queue, &l);
 }

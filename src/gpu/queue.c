@@ -80,6 +80,7 @@ void queue_close(struct queue *queue) {
     if (queue->gpu) queue->api->close(queue->gpu); /* and with it its memory and programs */
     forget_users(queue);
     forget_heads(queue);
+    free(queue->known_columns);
     *queue = (struct queue){0};
 }
 

@@ -54,7 +54,8 @@ struct kernels {
     struct gpu_kernel *part_leaves, *part_nodes;
 };
 
-struct lower_plan; /* kernels/plan.h */
+struct lower_plan;    /* kernels/plan.h */
+struct known_columns; /* columns.c */
 
 /* Of a program of kernels/rows.cu. */
 struct rows_kernels {
@@ -114,6 +115,7 @@ struct queue {
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
+    struct known_columns *known_columns;                         /* columns.c; or NULL */
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */
     struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
     struct gpu_kernel *terms[TERMS_KERNELS];                     /* terms.c */
