@@ -8,8 +8,11 @@
 #define BLOCK_LEAST WARP
 #define PIECE_LEAST 1024 /* elements and ends of rows */
 #define PIECE_MOST  (1u << 30)
-#define SHORT_BYTES 512 /* of a row, on average: such rows are for the kernel `short_rows` */
-#define ROUNDS      2   /* pieces for each warp that the device runs at once */
+/* Bytes of a row, on average: such rows are for the kernel `short_rows`; and of rows that do not all begin at a multiple
+ * of 16 bytes. */
+#define SHORT_BYTES 512
+#define ASKEW_BYTES 1100
+#define ROUNDS      2 /* pieces for each warp that the device runs at once */
 /* Rows are not cut where that takes at most one part in so many longer. */
 #define WHOLE_ROWS  14
 #define EDGE_WORDS  11 /* that a piece leaves for `join_rows`, at most */
@@ -119,14 +122,16 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
 
 /* Whether the rows are for `short_rows`, of which a warp takes many at a time and checks their offsets itself. */
 static bool are_short(const struct shaped *s) {
-    return elements_of(s) / s->results * type_size(s->p->type) <= SHORT_BYTES;
+    const uint64_t bytes = elements_of(s) / s->results * type_size(s->p->type);
+    return bytes <= (s->cut == TALLY_AXES && bytes % 16 != 0 ? ASKEW_BYTES : SHORT_BYTES);
 }
 
 /* Warps that a device runs at once. */
 static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t blocks =
-        s->p->parts & PART_BIT(PART_SQUARES) ? GPU_PRODUCT_BLOCKS_A_UNIT : GPU_SUM_BLOCKS_A_UNIT;
+    const uint64_t blocks = s->p->parts == (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES))
+                                ? GPU_PRODUCT_BLOCKS_A_UNIT
+                                : GPU_SUM_BLOCKS_A_UNIT;
     return units * blocks * (queue->block / WARP);
 }
 

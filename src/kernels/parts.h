@@ -19,7 +19,7 @@
 
 #define PARTS_DIMS       16
 #define PARTS_ROW_WEIGHT 256 /* what a row costs besides its elements, in elements */
-#define PARTS_ROW_END    2   /* the same for rows.cu */
+#define PARTS_ROW_END    32  /* the same for rows.cu */
 #define PARTS_LEAF       4096
 
 /* Words of a record without its sums: as threads have them in registers and leave them on edges, and as they are

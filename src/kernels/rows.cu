@@ -17,20 +17,26 @@
  *
  * Short rows. Their elements, wherever they begin and end, come as whole packs by copies to the warp's stage in shared
  * memory (copies.h), as many rows as fit there, all on their way at once; a row that does not begin at a multiple of 16
- * bytes costs no more there. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of
- * one pack a lane takes several at a time.
+ * bytes costs no more there. Offsets come there, too: those of the next rows while the elements of these are on their
+ * way. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of one pack a lane takes
+ * several at a time.
  *
  * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the smallest
  * exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest one's last
- * bit, and below 2^53 of these: exact. Their squares are added with the errors kept, which are added plainly: they are
- * exact in the same case. If exponents are further apart, sums without squares are made again with the errors kept,
- * which are added plainly: exact up to 70 apart. Beyond that, and of f64 always, a sum is two doubles, and what these
- * lose is noted. What two doubles cannot hold is left to `fold` (parts.cu).
+ * bit, and below 2^53 of these: exact. If exponents are further apart, the sum is near, and off by no more than the
+ * largest exponent says: if all that it may be gives the same value, that is the value. Rows for which it does not are
+ * added again, with the errors kept, which are added plainly: exact up to 70 apart. Beyond that a sum is two doubles, and
+ * what these lose is noted. What two doubles cannot hold is left to `fold` (parts.cu).
+ *
+ * Sums of f64, and those for norms and variances. They are near first: of f64 two doubles, with all errors added up
+ * plainly in the second one, else one double, and a bound decides as above. Where it does not, and of rows that are cut,
+ * errors are kept: of squares of floats of up to 32 bits plainly, which is exact if exponents are at most 23 apart; else
+ * in two doubles. Sums of f64 that two doubles cannot hold are merged from their pieces in four.
  *
  * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one.
  * So the first element of the highest rank is what is looked for.
  */
-#if defined(LIFT_MOMENTS) || defined(LIFT_SQUARE)
+#if defined(LIFT_MOMENTS)
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
 #else
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
@@ -73,15 +79,25 @@ BEGINS_EARLY
 #if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
 #define LONG_RANKS 1
 #endif
+#if defined(KIND_FLOATS) && defined(TYPE_F64) && !defined(HAS_SQUARES)
+#define JOINS_LONGER 1 /* what two doubles cannot hold of a row that was cut, four may */
+#endif
 #if defined(KIND_FLOATS) && !defined(TYPE_F64)
 #define KIND_SHORT 1 /* floats that are added plainly first */
 #if !defined(HAS_SQUARES)
 #define KEEPS_ERRORS 1 /* then with errors that are added plainly */
 #endif
 #endif
-/* How errors of additions are kept: not at all; added up in a double, plainly; or in two doubles, where what is lost is
+#if defined(HAS_SQUARES) || defined(KEEPS_ERRORS)
+#define NEARS 1 /* a state may be of sums that are only near */
+#endif
+/* How errors of additions are kept: not at all, or of f64 plainly, where a bound says which results that gives; not at
+ * all, where exponents say that it is exact; added up in a double, plainly; or in two doubles, where what is lost is
  * noted. */
 enum {
+#if defined(HAS_SQUARES)
+    WIDE_NEAR,
+#endif
     WIDE_NOT,
 #if defined(KEEPS_ERRORS)
     WIDE_PLAINLY,
@@ -107,6 +123,7 @@ enum {
 #define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
 #define STAGE_PACKS (STAGES * LOADS * WARP) /* of the warp's stage */
 #define STAGE_BYTES (16 * STAGE_PACKS)
+#define OFFSETS     12 /* bytes of it for a row's offset, as it comes and as it is used */
 
 typedef union pack {
     uint4 all;
@@ -130,13 +147,16 @@ typedef union pack {
 #define STATE 1 /* both in one word; a sum */
 #endif
 
-/* Of sums but fast ones the tag says whether something was lost. */
+/* Of sums but fast ones the tag says whether something was lost. Where KEEPS_ERRORS it also says whether the sum is only
+ * near, and of which magnitude the greatest element is, rounded up: bits of an f32, but for the lowest two. */
 typedef struct state {
     u64 w[STATE];
     u32 tag;
 } state;
 
 #define LOST  1u
+#define NEAR  2u
+#define FLAGS (LOST | NEAR)
 #define EDGED (STATE + 1) /* words of a state on an edge */
 #if defined(KIND_FLOATS) || defined(KIND_INTEGERS)
 #define TAGGED 1
@@ -219,7 +239,17 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
 }
 
 PURE state merge(state a, state b) {
+#if defined(KEEPS_ERRORS)
+    a.tag = ((a.tag > b.tag ? a.tag : b.tag) & ~FLAGS) | ((a.tag | b.tag) & FLAGS);
+    if (a.tag & NEAR) {
+        const double sum = double_from(a.w[0]) + double_from(b.w[0]);
+        a.w[0] = double_bits(sum + (double_from(a.w[1]) + double_from(b.w[1])));
+        a.w[1] = 0;
+        return a;
+    }
+#else
     a.tag |= b.tag;
+#endif
     for (u32 k = 0; k < STATE; k += 2)
         merge_pair(a.w + k, b.w + k, &a.tag);
     return a;
@@ -310,13 +340,17 @@ PURE u32 spread_of(const known *k) {
     const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
     return high <= low || high == 255 ? 0 : high - low;
 }
-/* Whether the sum of at most 64 elements is exact. With the largest and smallest exponent fields, most and least, and
- * in units of half the least f32, an element is below 2^(most + 24), 64 of them are below 2^(most + 30), and all are
- * multiples of 2^least. And so the sum of their squares: in units of 2^(2 least) squares of that unit, 64 squares are
- * below 2^(2 (most - least) + 54), an error of their sum is at most half of that times 2^-52, 64 of them are below 2^(2
- * (most - least) + 7), and all are integers. Infinities and NaNs give what they should. */
-PURE u32 is_sure(const known *k) {
-    return spread_of(k) <= 23;
+/* Returns the least power of two, as its exponent, that n is no more than; 6 for fewer than 64. */
+PURE u32 power_for(u32 n) {
+    return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
+}
+/* Whether the sum of at most 2^power elements is exact. With the largest and smallest exponent fields, most and least, and
+ * in units of half the least f32, an element is below 2^(most + 24), all together are below 2^(most + 24 + power), and
+ * are multiples of 2^least. And so the sum of their squares: in units of 2^(2 least) squares of that unit, all together
+ * are below 2^(2 (most - least) + 48 + power), an error of their sum is at most half of that times 2^-52, all errors are
+ * below 2^(2 (most - least) + 2 power - 5), and are integers. Infinities and NaNs give what they should. */
+PURE u32 is_sure(const known *k, u32 power) {
+    return spread_of(k) + power <= 29;
 }
 #if defined(KEEPS_ERRORS)
 /* Adds an element, and the error of that to the other errors, plainly. */
@@ -333,11 +367,11 @@ INLINED void add_kept(known *k, element e, u32 inside) {
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
-/* Whether the sum of at most 64 elements, and of the errors, is exact. With the exponents most and least, a sum is
- * below 2^(most + 7) in magnitude, of which an error is at most 2^(most - 47) and 64 of them 2^(most - 41); all are
- * multiples of 2^(least - 23), of which 2^53 are 2^(least + 30). */
-PURE u32 is_kept(const known *k) {
-    return spread_of(k) <= 70;
+/* Whether the sum of at most 2^power elements, and of the errors, is exact. With the exponents most and least, a sum is
+ * below 2^(most + 1 + power) in magnitude, of which an error is at most 2^(most - 53 + power) and all errors 2^(most - 53
+ * + 2 power); all are multiples of 2^(least - 23), of which 2^53 are 2^(least + 30). */
+PURE u32 is_kept(const known *k, u32 power) {
+    return spread_of(k) + 2 * power <= 82;
 }
 #endif
 #endif
@@ -474,6 +508,153 @@ PURE state neutral_state(void) {
 }
 
 #endif
+
+/* ---- Sums that are near ------------------------------------------------------------------------------------ */
+
+#define NEAR_MOST (1u << 20) /* fewer elements than this */
+
+#if defined(KIND_SHORT)
+/* Whether all numbers from x - off to x + off are the same if they are rounded to the type `to`, and the bits of that. */
+PURE u32 near_rounded(double x, double off, u32 to, u64 *bits) {
+    *bits = pair_shorter(x - off, to);
+    return pair_shorter(x + off, to) == *bits;
+}
+#endif
+
+#if defined(KEEPS_ERRORS)
+/* Returns whether a sum that is near, of n elements, determines it or the mean, and its bits. Each element is one of
+ * 4 n + 16 additions' at most, all of which round a number of at most n times the greatest element. */
+PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
+    const double count = (double)n, most = (double)float_from(tag & ~FLAGS);
+    double v = double_from(sum), off = (4 * count + 16) * count * 0x1p-53 * most;
+    if (op == MEAN) {
+        const double r = 1 / count;
+        v *= r;
+        off = off * r + magnitude_of(v) * 0x1p-50;
+    }
+    off += magnitude_of(v) * 0x1p-52;
+    return n < NEAR_MOST && near_rounded(v, off, to, bits);
+}
+#endif
+
+#if defined(HAS_SQUARES)
+/* Adds an element to sums that are near. Of floats of up to 32 bits they are one double each, of which every addition
+ * rounds: with n elements that of squares is off by at most n 2^-53 of itself, that of elements by n 2^-53 of the sum of
+ * magnitudes. Of f64 they are two doubles each, the second of which has all errors, added up plainly: by 2 n (n + 1)
+ * 2^-106 and n^2 2^-106 of these. */
+INLINED void add_near(state *s, element e, u32 inside) {
+    const double x = (double)widen(inside ? e : PADDING);
+#if defined(TYPE_F64)
+    double error;
+#if defined(HAS_SUM)
+    s->w[0] = double_bits(two_sum(double_from(s->w[0]), x, &error));
+    s->w[1] = double_bits(double_from(s->w[1]) + error);
+#endif
+    const double square = x * x, rest = fused(x, x, -square);
+    s->w[SQUARES] = double_bits(two_sum(double_from(s->w[SQUARES]), square, &error));
+    s->w[SQUARES + 1] = double_bits(double_from(s->w[SQUARES + 1]) + (error + rest));
+#else
+#if defined(HAS_SUM)
+    s->w[0] = double_bits(double_from(s->w[0]) + x);
+#endif
+    s->w[SQUARES] = double_bits(fused(x, x, double_from(s->w[SQUARES])));
+#endif
+}
+
+/* Returns to every lane the merged sums of all lanes of its team of 2^t. */
+INLINED state merge_near(state s, u32 t) {
+    UNROLL_NOT
+    for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
+        UNROLL
+        for (u32 k = 0; k < STATE; k += 2) {
+            const u64 other = __shfl_xor_sync(FULL_WARP, s.w[k], lanes);
+#if defined(TYPE_F64)
+            const u64 low = __shfl_xor_sync(FULL_WARP, s.w[k + 1], lanes);
+            double error;
+            const double high = two_sum(double_from(s.w[k]), double_from(other), &error);
+            s.w[k] = double_bits(high);
+            s.w[k + 1] = double_bits((double_from(s.w[k + 1]) + double_from(low)) + error);
+#else
+            s.w[k] = double_bits(double_from(s.w[k]) + double_from(other));
+#endif
+        }
+    }
+    return s;
+}
+
+/* Whether sums that are near can give the values that are asked for. */
+PURE u32 may_be_near(const parts_plan *p) {
+    const u32 op = p->lower.value[0] & 255;
+    const u32 is_far =
+        p->lower.exponent > 64 || p->lower.exponent < -64 || p->lower.ddof >> 53 != 0;
+    return p->lower.values == 1 && op != SUM && op != MEAN && !(is_far && p->lower.ddof != 0);
+}
+
+/* Returns whether sums that are near determine the value, and its bits.
+ *
+ * The variance is (n Q - S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
+ * So the numerator is off by fewer than 4 n + 16 times n Q 2^-53: n + 5 for n Q, twice that for S^2, as an element goes
+ * through n additions in a lane and 5 merges at most, and 2 as it is worked out. Of f64 it is fewer than (6 n + 128) (n +
+ * 32) times n Q 2^-106, the square of S's second double, which is left out, among them.
+ */
+PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u64 *bits) {
+    const u32 op = p->lower.value[0] & 255;
+    const double count = (double)n, square = double_from(s->w[SQUARES]);
+#if defined(TYPE_F64)
+    const double rest = double_from(s->w[SQUARES + 1]);
+    near a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
+    if (n >= NEAR_MOST || !(square > 0x1p-800 && square < 0x1p800)) return 0;
+#else
+    double v = square, off = square * ((count + 8) * 0x1p-53);
+    if (n >= NEAR_MOST || !(square - square == 0)) return 0;
+    if (square == 0) {
+        *bits = 0;
+        return op == SUMSQ || op == NORM2;
+    }
+#endif
+#if defined(HAS_SUM)
+    if (op == VAR || op == STD) {
+        const u32 power = p->lower.ddof == 0 ? 1023 : (u32)(1023 + p->lower.exponent);
+        const double ddof = (double)p->lower.ddof * double_from((u64)power << 52);
+        const double left = count - ddof, by = count * left, sum = double_from(s->w[0]);
+        if (!(left > 0)) return 0;
+        const double r = 1 / by;
+#if defined(TYPE_F64)
+        double e;
+        const double nq = count * square, ss = sum * sum, low = double_from(s->w[1]);
+        const double r2 = fused(-by, r, 1.0) * r;
+        if (left + ddof != count || count - left != ddof || fused(count, left, -by) != 0) return 0;
+        const double top = two_sum(nq, -ss, &e);
+        const double more = e + ((fused(count, square, -nq) + count * rest) -
+                                 (fused(sum, sum, -ss) + 2 * (sum * low)));
+        a.s = top * r;
+        a.e = fused(top, r, -a.s) + (top * r2 + more * r);
+        a.b =
+            (nq * ((6 * count + 128) * (count + 32) * 0x1p-106)) * r + magnitude_of(a.s) * 0x1p-100;
+#else
+        v = fused(count, square, -(sum * sum)) * r;
+        off = (count * square) * ((4 * count + 16) * 0x1p-53) * r;
+#endif
+    }
+#endif
+#if defined(TYPE_F64)
+    u32 lost = 0;
+    if (!(a.s > 4 * (a.b + magnitude_of(a.e)))) return 0;
+    if (op == STD || op == NORM2) a = near_root(a);
+    *bits = near_value(a, to, &lost);
+    return !lost;
+#else
+    if (!(v > 4 * off)) return 0;
+    if (op == STD || op == NORM2) {
+        v = square_root(v);
+        off = off / v;
+    }
+    off += v * 0x1p-50;
+    return near_rounded(v, off, to, bits);
+#endif
+}
+#endif
+
 /* Returns the state of what has been added. `start` is the number of the element that `at` was counted from. Of floats
  * of up to 32 bits it is right if is_sure() or is_kept(). */
 PURE state finish(const known *k, u64 start) {
@@ -487,7 +668,11 @@ PURE state finish(const known *k, u64 start) {
     s.w[SQUARES] = double_bits(k->square);
     s.w[SQUARES + 1] = double_bits(k->rest);
 #endif
+#if defined(KEEPS_ERRORS)
+    s.tag = (k->most + FLAGS) & ~FLAGS;
+#else
     s.tag = 0;
+#endif
 #elif TAGGED
     const state s = *k;
 #elif defined(KIND_FAST)
@@ -526,6 +711,15 @@ typedef struct lowered {
     u64 bits;
     u32 lost;
 } lowered;
+
+#if defined(KEEPS_ERRORS)
+/* The value from a sum that is near. */
+SELDOM lowered lower_near(u64 sum, u32 tag, u32 n, u32 op, u32 to) {
+    lowered r;
+    r.lost = !sum_found(sum, tag, n, op, to, &r.bits);
+    return r;
+}
+#endif
 
 #if defined(KIND_FLOATS)
 /* The value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the plan. */
@@ -654,25 +848,23 @@ PURE u64 index_of(const parts_plan *p, u64 at, u64 start) {
 __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                           u64 n, state s) {
     u32 lost = 0;
-    /* Most results, without a loop. */
-#if defined(TYPE_F32) && defined(KIND_FLOATS) && !defined(HAS_SQUARES)
-    if (VALUE_OP(p, 0) != MEAN && s.w[1] == 0 && s.tag == 0) {
-        put(out, p, 0, row, lower_state(p, s, n, 0, &lost));
-        return;
-    }
-#elif defined(KIND_ENDS)
-    if (p->lower.values == 1) {
-        put(out, p, 0, row, lower_state(p, s, n, 0, &lost));
-        return;
-    }
+#if defined(KIND_ENDS) || defined(HAS_SQUARES)
+    const u32 values = p->lower.values;
+#else
+    const u32 values = 1;
 #endif
-    UNROLL_NOT
-    for (u32 v = 0; v < p->lower.values; v++) {
-        u64 bits = lower_state(p, s, n, v, &lost);
+    if (values == 1) { /* without a loop */
+        u64 bits = lower_state(p, s, n, 0, &lost);
 #if defined(KIND_INDEX)
         bits = index_of(p, bits, start);
 #endif
-        if (!lost) put(out, p, v, row, bits);
+        if (!lost) put(out, p, 0, row, bits);
+    } else {
+        UNROLL_NOT
+        for (u32 v = 0; v < values; v++) {
+            const u64 bits = lower_state(p, s, n, v, &lost);
+            if (!lost) put(out, p, v, row, bits);
+        }
     }
     if (lost) leave_row(work, p->left, row);
 }
@@ -828,10 +1020,42 @@ INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
 }
 #endif
 
+#if defined(HAS_SQUARES)
+/* Returns sums that are near of the lane's part of a span, as add_part(). */
+INLINED state add_near_part(const span *r, u32 t) {
+    const u32 step = (u32)PACK << t;
+    state s = neutral_state();
+    u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
+    UNROLL_NOT
+    for (; warp_votes(c < r->to); c += LOADS * step) {
+        pack p[LOADS];
+        if (warp_votes(c >= r->from && c + ((LOADS - 1) * step + PACK) <= r->to) == FULL_WARP) {
+            load_packs(p, LOADS, step, r, c);
+            UNROLL
+            for (u32 i = 0; i < LOADS; i++)
+                UNROLL
+            for (u32 j = 0; j < PACK; j++)
+                add_near(&s, p[i].e[j], 1);
+        } else {
+            load_some(p, LOADS, step, r, c);
+            UNROLL
+            for (u32 i = 0; i < LOADS; i++)
+                UNROLL
+            for (u32 j = 0; j < PACK; j++) {
+                const u32 o = c + i * step + j;
+                add_near(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from));
+            }
+        }
+    }
+    return s;
+}
+#endif
+
 /* Returns the state of the lane's part of a span, of which lanes of a team of 2^t take packs in turn; all of the warp
  * call it, each team with a span of its own. `first` is the number of the element at the span's x. *wide says which
- * errors are kept. It only rises: in a piece in which fewer did not do they are not tried again. */
-INLINED state add_part(const span *r, u64 first, u32 t, u32 *wide) {
+ * errors are kept. It only rises: in a piece in which fewer did not do they are not tried again. `nears`: a sum may be
+ * near. */
+INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide) {
     const u32 step = (u32)PACK << t;
     state mine = neutral_state();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
@@ -857,8 +1081,11 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 *wide) {
                 }
             }
             got = finish(&k, first);
-#if defined(KIND_SHORT)
-            if (warp_votes(!is_sure(&k)) != 0) *wide = WIDE_NOT + 1;
+#if defined(KEEPS_ERRORS)
+            if (!is_sure(&k, 6)) got.tag |= NEAR;
+            if (!nears && warp_votes(got.tag & NEAR) != 0) *wide = WIDE_NOT + 1;
+#elif defined(KIND_SHORT)
+            if (warp_votes(!is_sure(&k, 6)) != 0) *wide = WIDE_NOT + 1;
 #endif
         } else
             c += CHUNKS * LOADS * step;
@@ -866,7 +1093,7 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 *wide) {
         if (*wide == WIDE_PLAINLY) {
             const known k = add_kept_chunks(r, base, step);
             got = finish(&k, first);
-            if (warp_votes(!is_kept(&k)) != 0) *wide = WIDE_ALL;
+            if (warp_votes(!is_kept(&k, 6)) != 0) *wide = WIDE_ALL;
         }
 #endif
 #if defined(KIND_SHORT)
@@ -891,7 +1118,23 @@ INLINED state shuffle_xor_state(state s, u32 lanes) {
 /* Returns to every lane the merged states of all lanes of its team of 2^t. */
 INLINED state merge_team(state s, u32 t) {
 #if defined(KIND_FLOATS) && !defined(HAS_SQUARES)
-    if (warp_votes(s.w[1] != 0 || s.tag != 0) == 0) { /* one double each, perhaps their sum too */
+#if defined(KEEPS_ERRORS)
+    if (warp_votes(s.tag & NEAR) != 0) {
+        double sum = double_from(s.w[0]) + double_from(s.w[1]);
+        s.tag |= NEAR;
+        UNROLL_NOT
+        for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
+            const u32 tag = __shfl_xor_sync(FULL_WARP, s.tag, lanes);
+            sum += double_from(__shfl_xor_sync(FULL_WARP, double_bits(sum), lanes));
+            s.tag = (s.tag > tag ? s.tag : tag) | ((s.tag | tag) & FLAGS);
+        }
+        s.w[0] = double_bits(sum);
+        s.w[1] = 0;
+        return s;
+    }
+#endif
+    if (warp_votes(s.w[1] != 0 || s.tag & FLAGS) ==
+        0) { /* one double each, perhaps their sum too */
         double sum = double_from(s.w[0]), error;
         u32 fits = 1;
         UNROLL_NOT
@@ -940,6 +1183,66 @@ __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
     if (lost) leave_row(work, p->left, row);
 }
 
+/* Returns which lanes' results are not put(): none, which the compiler knows, where no state is near. */
+INLINED u32 votes_of(u32 failed) {
+#if defined(NEARS)
+    return warp_votes(failed);
+#else
+    return 0;
+#endif
+}
+
+#if defined(NEARS)
+/* How many bits are set. */
+PURE u32 count_bits(u32 w) {
+    u32 count = 0;
+    for (; w != 0; w &= w - 1)
+        count++;
+    return count;
+}
+
+/* Has rows that failed taken again, with more errors kept; the next ones as before, if only few of `rows` have failed.
+ * *back is how these are to be taken; WIDE_ALL: no rows are taken again. */
+INLINED void retry(u32 failed, u32 rows, u32 *wide, u32 *back) {
+    if (failed != 0) {
+        *back = 8 * count_bits(failed) > rows ? WIDE_ALL : *wide;
+        *wide += 1;
+    } else if (*back != WIDE_ALL) {
+        *wide = *back;
+        *back = WIDE_ALL;
+    }
+}
+#else
+#define retry(failed, rows, wide, back) ((void)(back))
+#endif
+
+/* As put_row(), from a state that may be near, as `wide` and the state say; returns whether it says what the result is.
+ */
+__device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
+                        u32 n, state s, u32 wide) {
+#if defined(NEARS)
+#if defined(HAS_SQUARES)
+    const u32 is_near = n > 0 && wide == WIDE_NEAR;
+#else
+    const u32 is_near = n > 0 && s.tag & NEAR;
+#endif
+    if (is_near) {
+        u64 bits;
+#if defined(HAS_SQUARES)
+        if (!near_found(p, VALUE_TYPE(p, 0), &s, n, &bits)) return 0;
+#else
+        const lowered r = lower_near(s.w[0], s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
+        if (r.lost) return 0;
+        bits = r.bits;
+#endif
+        put(out, p, 0, row, bits);
+        return 1;
+    }
+#endif
+    put_row(work, out, p, row, start, n, s);
+    return 1;
+}
+
 /* Whether row `row`, which begins at s and ends at e, may be looked at. If not, notes in work[PARTS_BAD] which offset
  * is wrong. */
 __device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, u64 e) {
@@ -950,25 +1253,42 @@ __device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, 
 
 /* ---- Short rows ------------------------------------------------------------------------------------------------- */
 
-/* How short rows are staged: `rows` at a time, each taken by a team of 2^t lanes. No rows: they are not. */
+/* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. No
+ * rows: they are not. The offsets of those from row `ahead` on are under way, or there. */
 typedef struct staging {
-    u32 rows, t;
+    u32 rows, t, most;
+    u64 ahead;
 } staging;
 
 PURE staging staging_for(u64 mean, u32 has_offsets) {
-    staging how = {0, 0};
-    const u32 width = sizeof(element), row = (u32)mean * width + (has_offsets ? 4 : 0);
+    staging how = {0, 0, 0, ~(u64)0};
+    const u32 width = sizeof(element), row = (u32)mean * width;
     if (mean * width * 2 > STAGE_BYTES) return how;
-    const u32 fit = (STAGE_BYTES - 64) / (row > 0 ? row : 1);
+    const u32 fit = (STAGE_BYTES - 64) / (has_offsets ? row + OFFSETS : row > 0 ? row : 1);
     while (how.t < WARP_LOG && (WARP >> how.t > fit + fit / 2 || mean > ADDED << how.t))
         how.t++;
     const u32 team = WARP >> how.t, most = (STAGE_STEPS - 1) * WARP;
     how.rows = fit < team ? fit : fit / team * team;
     if (how.rows > most) how.rows = most;
+    how.most = 4 * (u32)mean > ADDED << how.t ? 4 * (u32)mean : ADDED << how.t;
     return how;
 }
 
-/* Copies elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them
+/* Begins to copy the offsets of rows [row, row + count] to the stage, 8 bytes for each. */
+INLINED void stage_offsets(SHARED u64 *raw, const GLOBAL u8 *offsets, const parts_plan *p, u64 row,
+                           u32 count) {
+    const u32 width = (u32)p->rows.kind;
+    const GLOBAL u8 *from = offsets + p->rows.offsets + row * width;
+    for (u32 i = threadIdx.x % WARP; i <= count; i += WARP) {
+        if (width == 8)
+            begin_copy((SHARED u8 *)(raw + i), from + i * 8, 8);
+        else
+            begin_copy((SHARED u8 *)(raw + i), from + i * 4, 4);
+    }
+    end_copies();
+}
+
+/* Begins to copy elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them
  * lies. All of the warp call it. */
 INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
@@ -991,7 +1311,6 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
         }
     }
     end_copies();
-    wait_for_copies(0);
 }
 
 /* Returns the state of the lane's part of a row of n elements in the stage, from x on, which a team of 2^t lanes takes;
@@ -1000,6 +1319,9 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
 INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
                          u32 *wide) {
     const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
+#if defined(KIND_SHORT)
+    const u32 power = power_for(t > 0 ? (n >> t) + PACK : n);
+#endif
     /* Lanes of neighbouring rows begin with different packs of these, which lie in different banks; not where the first
      * of equals counts. */
 #if defined(KIND_INDEX)
@@ -1011,6 +1333,24 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     const u32 round = is_round ? packs - 1 : ~0u;
 #endif
     state got = neutral_state();
+#if defined(HAS_SQUARES)
+    if (*wide == WIDE_NEAR) {
+        if (in_packs) {
+            UNROLL_NOT
+            for (u32 i = of_team; i < packs; i += 1u << t) {
+                pack w;
+                w.all = ((const SHARED uint4 *)x)[(i + turn) & round];
+                UNROLL
+                for (u32 j = 0; j < PACK; j++)
+                    add_near(&got, w.e[j], 1);
+            }
+        } else {
+            for (u32 i = of_team; i < n; i += 1u << t)
+                add_near(&got, x[i], 1);
+        }
+        return got;
+    }
+#endif
     if (*wide == WIDE_NOT) {
         known k;
         if (in_packs) {
@@ -1029,8 +1369,10 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
                 add(&k, x[i], i, 1);
         }
         got = finish(&k, start);
-#if defined(KIND_SHORT)
-        if (warp_votes(!is_sure(&k)) != 0) *wide = WIDE_NOT + 1;
+#if defined(KEEPS_ERRORS)
+        if (!is_sure(&k, power)) got.tag |= NEAR;
+#elif defined(KIND_SHORT)
+        if (warp_votes(!is_sure(&k, power)) != 0) *wide = WIDE_NOT + 1;
 #endif
     }
 #if defined(KEEPS_ERRORS)
@@ -1050,7 +1392,7 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
                 add_kept(&k, x[i], 1);
         }
         got = finish(&k, start);
-        if (warp_votes(!is_kept(&k)) != 0) *wide = WIDE_ALL;
+        if (warp_votes(!is_kept(&k, power)) != 0) *wide = WIDE_ALL;
     }
 #endif
 #if defined(KIND_SHORT)
@@ -1064,17 +1406,31 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     return got;
 }
 
-/* Reduces rows [row, row + count), each of which is one pack of the stage: a lane takes LOADS of them at once. Returns
- * how many were done before a sum was not exact without its errors; then *wide has risen. */
-INLINED u32 put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
-                      const parts_plan *p, u64 row, u32 count, u64 base, u32 *wide) {
+#if defined(KEEPS_ERRORS)
+/* Returns the state of a pack's elements, in two doubles. */
+SELDOM state wide_pack(uint4 all) {
+    pack w;
+    w.all = all;
+    state s = neutral_state();
+    for (u32 j = 0; j < PACK; j++)
+        add_wide((double)widen(w.e[j]), &s);
+    return s;
+}
+#endif
+
+/* Reduces rows [row, row + count), each of which is one pack of the stage: a lane takes LOADS of them at once. Not where
+ * sums have squares: HAS_ONE_WAY. */
+#if defined(HAS_SQUARES)
+#define HAS_ONE_WAY 0
+#else
+#define HAS_ONE_WAY 1
+#endif
+INLINED void put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
+                       const parts_plan *p, u64 row, u32 count, u64 base) {
     const u32 lane = threadIdx.x % WARP;
     UNROLL_NOT
     for (u32 from = 0; from < count; from += LOADS * WARP) {
         state now[LOADS];
-#if defined(KIND_SHORT)
-        u32 fits = 1;
-#endif
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane, o = r < count ? r : 0;
@@ -1086,86 +1442,117 @@ INLINED u32 put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *ou
             for (u32 j = 0; j < PACK; j++)
                 add(&k, w.e[j], j, 1);
             now[i] = finish(&k, base + o * PACK);
-#if defined(KIND_SHORT)
-            fits &= is_sure(&k);
+#if defined(KEEPS_ERRORS)
+            if (!is_sure(&k, 6)) { /* the value is all that is kept */
+                u64 bits;
+                if (sum_found(now[i].w[0], now[i].tag, PACK, VALUE_OP(p, 0), VALUE_TYPE(p, 0),
+                              &bits)) {
+                    now[i].w[0] = bits;
+                    now[i].tag = NEAR;
+                } else
+                    now[i] = wide_pack(w.all);
+            }
 #endif
         }
-#if defined(KIND_SHORT)
-        if (warp_votes(!fits) != 0) {
-            *wide = WIDE_NOT + 1;
-            return from;
-        }
-#endif
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane;
-            if (r < count) put_state(work, out, p, row + r, base + r * PACK, PACK, now[i]);
+            if (r >= count) continue;
+#if defined(KEEPS_ERRORS)
+            if (now[i].tag == NEAR) {
+                put(out, p, 0, row + r, now[i].w[0]);
+                continue;
+            }
+#endif
+            put_state(work, out, p, row + r, base + r * PACK, PACK, now[i]);
         }
     }
-    return count;
 }
 
 /* Reduces rows from `row` on, but not `end`, by way of the warp's stage, as many as find room there, and returns how
  * many these were. All of the warp call it. *wide as in add_part(). */
-INLINED u32 put_staged_rows(SHARED uint4 *stage, staging how, place at, const GLOBAL u8 *offsets,
+INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const GLOBAL u8 *offsets,
                             GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 end,
                             u32 *wide) {
-    const u32 lane = threadIdx.x % WARP, t = how.t, team = WARP >> t;
+    const u32 lane = threadIdx.x % WARP, t = how->t, team = WARP >> t;
     const u32 of_team = lane & ((1u << t) - 1);
     const u32 each = p->rows.kind == 0 ? (u32)p->rows.each : 0;
     SHARED u32 *starts = (SHARED u32 *)stage;
-    u32 count = end - row < how.rows ? (u32)(end - row) : how.rows, n = 0, are_packs = each == PACK;
+    u32 count = end - row < how->rows ? (u32)(end - row) : how->rows, n = 0,
+        are_packs = each == PACK;
     u64 base;
     if (p->rows.kind == 0) {
         base = row * p->rows.each;
         n = count * each;
     } else {
-        u64 o[STAGE_STEPS];
-        const u32 packs = (count + 1 + 3) / 4, all = count;
-        const u32 most = (STAGE_PACKS - packs - 1) * PACK;
-        UNROLL
-        for (u32 j = 0; j < STAGE_STEPS; j++) {
-            const u32 i = j * WARP + lane;
-            o[j] = row_start(offsets, p->rows, row + (i <= all ? i : all));
-        }
-        base = __shfl_sync(FULL_WARP, o[0], 0);
-        if (base > p->n) return 0;
-        UNROLL
-        for (u32 j = 0; j < STAGE_STEPS; j++) {
-            const u32 i = j * WARP + lane;
-            const u64 into = o[j] - base;
-            if (i <= all) starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
+        /* Numbers of elements from `base` on; the offsets as they come; the elements. */
+        const u32 packs = (how->rows + 1 + 3) / 4, raws = (how->rows + 1 + 1) / 2, all = count;
+        const u32 most = (STAGE_PACKS - packs - raws - 1) * PACK, width = (u32)p->rows.kind;
+        SHARED u64 *raw = (SHARED u64 *)(stage + packs);
+        wait_for_copies(0);
+        if (how->ahead != row) {
+            stage_offsets(raw, offsets, p, row, count);
+            wait_for_copies(0);
         }
         meet_warp();
-        are_packs = 1;
-        UNROLL_NOT
-        for (u32 i = 0; i < all && count == all; i += WARP) {
-            const u32 own = i + lane < all ? i + lane : all - 1;
-            const u32 from = starts[own], to = starts[own + 1];
-            const u32 votes = warp_votes(to > most || to - from > ADDED << t || to > p->n - base);
-            if (votes != 0) count = i + lowest_bit(votes);
-            are_packs &= warp_votes(to - from != PACK) == 0;
+        base = width == 8 ? raw[0] : (u64)(i64) * (const SHARED i32 *)raw;
+        if (base > p->n) {
+            meet_warp();
+            return 0;
+        }
+        for (u32 i = lane; i <= all; i += WARP) {
+            const u64 into =
+                (width == 8 ? raw[i] : (u64)(i64) * (const SHARED i32 *)(raw + i)) - base;
+            starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
+        }
+        meet_warp();
+        const u32 last = p->n - base < most ? (u32)(p->n - base) : most;
+        u32 is_wrong = 0, is_other = 0;
+        for (u32 i = lane; i < all; i += WARP) {
+            const u32 to = starts[i + 1], length = to - starts[i];
+            is_wrong |= to > last || length > how->most;
+            is_other |= length != PACK;
+        }
+        are_packs = warp_votes(is_other) == 0;
+        if (warp_votes(is_wrong) != 0) {
+            UNROLL_NOT
+            for (u32 i = 0; i < all && count == all; i += WARP) {
+                const u32 own = i + lane < all ? i + lane : all - 1;
+                const u32 to = starts[own + 1];
+                const u32 votes = warp_votes(to > last || to - starts[own] > how->most);
+                if (votes != 0) count = i + lowest_bit(votes);
+            }
         }
         if (count == 0) {
             meet_warp();
             return 0;
         }
         n = starts[count];
-        stage += packs;
+        stage_elements(stage + packs + raws, at, base + at.skew, n);
+        const u64 next = row + count;
+        if (next < end) {
+            stage_offsets(raw, offsets, p, next,
+                          end - next < how->rows ? (u32)(end - next) : how->rows);
+            how->ahead = next;
+            wait_for_copies(1);
+        } else
+            wait_for_copies(0);
+        stage += packs + raws;
     }
-    stage_elements(stage, at, base + at.skew, n);
+    if (p->rows.kind == 0) {
+        stage_elements(stage, at, base + at.skew, n);
+        wait_for_copies(0);
+    }
     meet_warp();
     const u32 skew = (u32)((base + at.skew) % PACK);
     const SHARED element *x = (const SHARED element *)stage + skew;
-    if (are_packs && skew == 0 && *wide == WIDE_NOT) {
-        const u32 done = put_packs(stage, work, out, p, row, count, base, wide);
-        if (done > 0) {
-            meet_warp();
-            return done;
-        }
+    if (HAS_ONE_WAY && are_packs && skew == 0) {
+        put_packs(stage, work, out, p, row, count, base);
+        meet_warp();
+        return count;
     }
     state kept = neutral_state();
-    u32 kept_at = 0, kept_n = 0;
+    u32 kept_at = 0, kept_n = 0, failed = 0, back = WIDE_ALL;
     UNROLL_NOT
     for (u32 g = 0; g * team < count; g++) {
         const u32 r = g * team + (lane >> t), is_there = r < count;
@@ -1177,10 +1564,19 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging how, place at, const GL
         if (each == 0) in_packs = warp_votes(((skew + s) | length) % PACK) == 0;
         if (t == 0) { /* known to the compiler here */
             const state now = add_staged(x + s, length, 0, in_packs, base + s, wide);
-            if (is_there) put_row(work, out, p, row + r, base + s, length, now);
+            failed = votes_of(is_there &&
+                              !put_near(work, out, p, row + r, base + s, length, now, *wide));
+            retry(failed, team, wide, &back);
+            if (failed != 0) g--; /* the same rows again */
             continue;
         }
-        const state now = merge_team(add_staged(x + s, length, t, in_packs, base + s, wide), t);
+        state now = add_staged(x + s, length, t, in_packs, base + s, wide);
+#if defined(HAS_SQUARES)
+        if (*wide == WIDE_NEAR)
+            now = merge_near(now, t);
+        else
+#endif
+            now = merge_team(now, t);
         if (of_team == (g & ((1u << t) - 1))) {
             kept = now;
             kept_at = s;
@@ -1188,8 +1584,11 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging how, place at, const GL
         }
         if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < count) continue;
         const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
-        if (own < count && of_team <= (g & ((1u << t) - 1)))
-            put_row(work, out, p, row + own, base + kept_at, kept_n, kept);
+        const u32 has_own = own < count && of_team <= (g & ((1u << t) - 1));
+        failed = votes_of(has_own &&
+                          !put_near(work, out, p, row + own, base + kept_at, kept_n, kept, *wide));
+        retry(failed, WARP, wide, &back);
+        if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
     }
     meet_warp();
     return count;
@@ -1337,7 +1736,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     }
     if (lane == 0) OWN_EDGE[2 * EDGED] = is_cut ? until.row + 1 : 0;
     u32 mean_team = 0;
-    staging how = {0, 0};
+    staging how = {0, 0, 0, 0};
     if (row < end) {
         const u64 mean = (row_start(offsets, p->rows, end) - next + (end - row) - 1) / (end - row);
         mean_team = team_for(mean);
@@ -1345,7 +1744,14 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     }
 
     u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
-    u32 wide = WIDE_NOT, g = 0, late = 0, late_lane = 0;
+    u32 wide = WIDE_NOT, back = WIDE_ALL, g = 0, late = 0, late_lane = 0;
+#if defined(HAS_SQUARES)
+    if (may_be_near(p)) wide = WIDE_NEAR;
+#endif
+    u64 stop = 0; /* the row that the next ones begin with */
+#if defined(HAS_SQUARES)
+    u32 is_first = 1; /* fewer rows first, to see whether they can be near */
+#endif
     u64 mine =
         0; /* where the lane's own row begins, of `length` elements, and what is known of it */
     u32 length = 0;
@@ -1357,13 +1763,18 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         if (job == SHORT) {
             u32 count = 0;
             if (shorts && how.rows > 0)
-                count = put_staged_rows(stage, how, at, offsets, work, out, p, row, end, &wide);
+                count = put_staged_rows(stage, &how, at, offsets, work, out, p, row, end, &wide);
             if (count > 0) {
                 row += count;
                 job = row < end ? SHORT : NOTHING;
                 continue;
             }
             const u64 own = row + row_of_lane(mean_team);
+            stop = end - row < WARP ? end : row + WARP;
+#if defined(HAS_SQUARES)
+            if (is_first && stop - row > WARP >> mean_team) stop = row + (WARP >> mean_team);
+            is_first = 0;
+#endif
             mine = row_start(offsets, p->rows, own < end ? own : end);
             const u64 behind = row_start(offsets, p->rows, own < end ? own + 1 : end);
             length = (u32)(behind - mine);
@@ -1398,7 +1809,22 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             n = (u32)(until.at - s);
         }
         const span part = span_of(at, s + at.skew, n);
-        const state all = merge_team(add_part(&part, s - part.from, t, &wide), t);
+        const u32 is_edge = job == HEAD || job == TAIL;
+        state all;
+#if defined(NEARS)
+        /* What is left on an edge is not near. */
+        u32 level = wide;
+#if defined(HAS_SQUARES)
+        if (is_edge && wide == WIDE_NEAR) level = WIDE_NOT;
+        if (level == WIDE_NEAR)
+            all = merge_near(add_near_part(&part, t), t);
+        else
+#endif
+            all = merge_team(add_part(&part, s - part.from, t, !is_edge, &level), t);
+        if (!is_edge) wide = level;
+#else
+        all = merge_team(add_part(&part, s - part.from, t, !is_edge, &wide), t);
+#endif
         if (job == HEAD || job == TAIL) {
             if (lane == 0) put_edge(OWN_EDGE + (job == HEAD ? 0 : EDGED), all);
             job = job == HEAD && is_cut ? TAIL : row < end ? SHORT : NOTHING;
@@ -1411,10 +1837,17 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         }
         job = GROUP;
         g++;
-        if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < end) continue;
+        if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < stop) continue;
         const u64 own = row + row_of_lane(mean_team);
-        if (own < end) put_row(work, out, p, own, mine, length, kept);
-        row += WARP;
+        const u32 failed =
+            votes_of(own < stop && !put_near(work, out, p, own, mine, length, kept, wide));
+        retry(failed, (u32)(stop - row), &wide, &back);
+        if (failed != 0) { /* the same rows again */
+            kept = neutral_state();
+            g = 0;
+            continue;
+        }
+        row = stop;
         job = row < end ? SHORT : NOTHING;
     }
 }
@@ -1455,6 +1888,65 @@ __device__ state join_part(const GLOBAL u64 *work, const parts_plan *p, u64 piec
     return s;
 }
 
+#if defined(JOINS_LONGER)
+/* A sum in four doubles; what these cannot hold is `lost`. */
+typedef struct longer {
+    double d[4];
+    u32 lost;
+} longer;
+
+PURE void add_longer(longer *a, double x) {
+    for (u32 i = 0; i < 4; i++)
+        a->d[i] = two_sum(a->d[i], x, &x);
+    a->lost |= !(x == 0);
+}
+
+/* Merges the states of the row that begins in piece `piece` and ends in piece `last`, all lanes of the warp together.
+ * The sum is in lane 0's four doubles. */
+__device__ longer join_longer(const GLOBAL u64 *work, const parts_plan *p, u64 piece, u64 last) {
+    longer a = {{0, 0, 0, 0}, 0};
+    UNROLL_NOT
+    for (u64 at = piece + threadIdx.x % WARP; at <= last; at += WARP) {
+        const state s = get_edge(work + p->edges + at * EDGE + (at == piece ? EDGED : 0));
+        a.lost |= s.tag & LOST;
+        add_longer(&a, double_from(s.w[0]));
+        add_longer(&a, double_from(s.w[1]));
+    }
+    UNROLL_NOT
+    for (u32 lanes = WARP / 2; lanes > 0; lanes /= 2) {
+        u64 other[4];
+        UNROLL
+        for (u32 i = 0; i < 4; i++)
+            other[i] = __shfl_down_sync(FULL_WARP, double_bits(a.d[i]), lanes);
+        a.lost |= __shfl_down_sync(FULL_WARP, a.lost, lanes);
+        UNROLL
+        for (u32 i = 0; i < 4; i++)
+            add_longer(&a, double_from(other[i]));
+    }
+    return a;
+}
+
+/* Writes the result of a row from four doubles, or leaves it to `fold`. All but the first two are at most `off`: if the
+ * value is the same that much above and below, that is it. */
+__device__ void put_longer(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 n,
+                           longer a) {
+    for (u32 turn = 0; turn < 3; turn++)
+        for (u32 i = 3; i-- > 0;)
+            a.d[i] = two_sum(a.d[i], a.d[i + 1], &a.d[i + 1]);
+    double off = magnitude_of(a.d[2]) + magnitude_of(a.d[3]);
+    if (off != 0) off = 2 * off + magnitude_of(a.d[1]) * 0x1p-51;
+    u32 lost = a.lost;
+    state s = {{double_bits(a.d[0]), double_bits(a.d[1] - off)}, 0};
+    const u64 bits = lower_state(p, s, n, 0, &lost);
+    s.w[1] = double_bits(a.d[1] + off);
+    if (lower_state(p, s, n, 0, &lost) != bits) lost = 1;
+    if (lost)
+        leave_row(work, p->left, row);
+    else
+        put(out, p, 0, row, bits);
+}
+#endif
+
 /* A row that was cut: it begins in piece `piece` and ends in piece `last`. */
 typedef struct cut_row {
     u64 piece, last, row, start, n;
@@ -1479,21 +1971,39 @@ __device__ cut_row get_cut_row(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
  * than ALONE pieces is left to a warp, and one of more than a warp's to all threads of the block. */
 #define ALONE     (2 * JOINED)
 #define OF_A_WARP (2 * JOINED * WARP)
+#if defined(JOINS_LONGER)
+#define JOINED_STATE(r, s)                                                                         \
+    do {                                                                                           \
+        const state joined = s;                                                                    \
+        if (joined.tag & LOST)                                                                     \
+            lossy[atomicAdd(&lossy_count, 1u)] = (r).piece;                                        \
+        else                                                                                       \
+            put_state(work, out, &plan, (r).row, (r).start, (r).n, joined);                        \
+    } while (0)
+#else
+#define JOINED_STATE(r, s) put_state(work, out, &plan, (r).row, (r).start, (r).n, s)
+#endif
 KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                  const parts_plan plan) {
     __shared__ state of_warp[WARPS];
     __shared__ u64 left[BLOCK];
     __shared__ u32 count;
+#if defined(JOINS_LONGER)
+    __shared__ u64 lossy[BLOCK];
+    __shared__ u32 lossy_count;
+#endif
     wait_for_earlier();
     if (!may_begin(work, &plan)) return;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     if (threadIdx.x == 0) count = 0;
+#if defined(JOINS_LONGER)
+    if (threadIdx.x == 0) lossy_count = 0;
+#endif
     __syncthreads();
     const cut_row own = get_cut_row(offsets, work, &plan, (u64)blockIdx.x * BLOCK + threadIdx.x);
     if (own.n > 0) {
         if (own.last - own.piece < ALONE)
-            put_state(work, out, &plan, own.row, own.start, own.n,
-                      join_part(work, &plan, own.piece, own.last, own.piece, 1));
+            JOINED_STATE(own, join_part(work, &plan, own.piece, own.last, own.piece, 1));
         else
             left[atomicAdd(&count, 1u)] = own.piece;
     }
@@ -1503,7 +2013,7 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
         if (r.last - r.piece >= OF_A_WARP) continue;
         const state s =
             merge_team(join_part(work, &plan, r.piece, r.last, r.piece + lane, WARP), WARP_LOG);
-        if (lane == 0) put_state(work, out, &plan, r.row, r.start, r.n, s);
+        if (lane == 0) JOINED_STATE(r, s);
     }
     for (u32 i = 0; i < count; i++) {
         const cut_row r = get_cut_row(offsets, work, &plan, left[i]);
@@ -1514,7 +2024,15 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
         __syncthreads();
         for (u32 w = 1; w < WARPS && threadIdx.x == 0; w++)
             s = merge(s, of_warp[w]);
-        if (threadIdx.x == 0) put_state(work, out, &plan, r.row, r.start, r.n, s);
+        if (threadIdx.x == 0) JOINED_STATE(r, s);
         __syncthreads();
     }
+#if defined(JOINS_LONGER)
+    __syncthreads();
+    for (u32 i = warp; i < lossy_count; i += WARPS) {
+        const cut_row r = get_cut_row(offsets, work, &plan, lossy[i]);
+        const longer a = join_longer(work, &plan, r.piece, r.last);
+        if (lane == 0) put_longer(work, out, &plan, r.row, r.n, a);
+    }
+#endif
 }

@@ -55,9 +55,14 @@ def elements(type, shape, rng, kind="tame"):
         x[rng.random(n) < 0.02] = np.inf
         x[rng.random(n) < 0.2] = -0.0
     with np.errstate(over="ignore"):
-        if type == "bf16":
-            return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).reshape(shape)
-        return x.astype(t.DTYPE[type]).reshape(shape)
+        return elements_of(type, x).reshape(shape)
+
+
+def elements_of(type, x):
+    """The same numbers as elements of a type of floats."""
+    if type == "bf16":
+        return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return x.astype(t.DTYPE[type])
 
 
 KINDS = ["tame", "small", "special", "zeros", "wild", "huge"]
@@ -321,6 +326,41 @@ def test_side_by_side(type, device):
         else:
             offsets = side_by_side(n, py, rng)
             same(lambda d: t.reduce_segments(problem, x, offsets, device=d), device, f"{what}, {n} at {offsets[:5]} ...")
+
+
+@pytest.mark.parametrize("type", ["f32", "f64", "f16", "bf16"])
+def test_rows_near_ties(type, device):
+    """Results half way between two floats, and a trace beside that: sums that are only near must not decide which it is."""
+    py, bits = random.Random(SEED), {"f32": 24, "f64": 53, "f16": 11, "bf16": 8}[type]
+    for length in some([2, 3, 4, 5, 31, 64, 130, 400], device, 3):
+        x = np.zeros((70, length))
+        for row in x:
+            trace = py.choice([0, 1, -1]) * 2.0 ** -py.choice([bits, 14] if type == "f16" else [bits, 30, 60])
+            odd = 2 * py.randrange(2 ** (bits // 2 - 2), int(2 ** (bits // 2 - 1.4))) + 1
+            values = py.choice([[1, 2.0**-bits, trace],  # a sum: 1 and half of its last bit
+                                [odd * 2.0 ** -(bits // 2), trace],  # a sum of squares, with a 0 a variance: some bits more
+                                [2.0 ** (bits // 2), 1, -1, trace]])
+            row[:min(length, len(values))] = values[:length]
+            py.shuffle(row)
+        x = elements_of(type, x)
+        for op in some(["sum", "mean", "norm1", "sumsq", "norm2", "var", "std"], device, 3):
+            problem = t.Problem(op, type, ddof=py.choice([0, 1]))
+            same(lambda d: t.reduce_axes(problem, x, [1], device=d), device, f"{op} of {type}, rows of {length}")
+            offsets = np.arange(0, x.size + 1, length)
+            same(lambda d: t.reduce_segments(problem, x.ravel(), offsets, device=d), device, f"{op} of {type}, segments of {length}")
+
+
+def test_long_rows_of_wide_sums(device):
+    """Sums of f64 that two doubles cannot hold, but the pieces of which they can."""
+    rng = np.random.default_rng(SEED)
+    for n in some([5000, 20000, 9000], device, 1):
+        for gap in (40, 60, 100):
+            x = np.ldexp(rng.standard_normal(n), -gap * (np.arange(n) // 700 % 3))
+            x[::2] -= x[1::2]
+            for op in ("sum", "mean", "norm1"):
+                same(lambda d: t.reduce_axes(t.Problem(op, "f64"), x.reshape(1, -1), [1], device=d), device, f"{op} of {n}, {gap}")
+                offsets = np.array([1, 3, n // 2, n - 1])
+                same(lambda d: t.reduce_segments(t.Problem(op, "f64"), x, offsets, device=d), device, f"{op} of {n}, {gap}")
 
 
 def test_fast_rows(device):
