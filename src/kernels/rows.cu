@@ -593,11 +593,11 @@ PURE u32 may_be_near(const parts_plan *p) {
 /* Returns whether sums that are near determine the value, and its bits.
  *
  * The variance is (n Q - S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
- * So the numerator is off by fewer than 4 n + 16 times n Q 2^-53: n + 5 for n Q, twice that for S^2, as an element goes
- * through n additions in a lane and 5 merges at most, and 2 as it is worked out. Of f64 it is fewer than (6 n + 128) (n +
- * 32) times n Q 2^-106, the square of S's second double, which is left out, among them.
+ * So the numerator is off by fewer than 4 d + 16 times n Q 2^-53, where an element goes through d additions in a lane
+ * of the team of 2^t, and 5 merges at most: d + 5 for n Q, twice that for S^2, and 2 as it is worked out. Of f64 it is
+ * fewer than (6 n + 128) (n + 32) times n Q 2^-106, the square of S's second double, which is left out, among them.
  */
-PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u64 *bits) {
+PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 t, u64 *bits) {
     const u32 op = p->lower.value[0] & 255;
     const double count = (double)n, square = double_from(s->w[SQUARES]);
 #if defined(TYPE_F64)
@@ -605,7 +605,8 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u64 *bit
     near a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
     if (n >= NEAR_MOST || !(square > 0x1p-800 && square < 0x1p800)) return 0;
 #else
-    double v = square, off = square * ((count + 8) * 0x1p-53);
+    const double depth = (double)((n >> t) + 2 * PACK);
+    double v = square, off = square * ((depth + 8) * 0x1p-53);
     if (n >= NEAR_MOST || !(square - square == 0)) return 0;
     if (square == 0) {
         *bits = 0;
@@ -633,7 +634,7 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u64 *bit
             (nq * ((6 * count + 128) * (count + 32) * 0x1p-106)) * r + magnitude_of(a.s) * 0x1p-100;
 #else
         v = fused(count, square, -(sum * sum)) * r;
-        off = (count * square) * ((4 * count + 16) * 0x1p-53) * r;
+        off = (count * square) * ((4 * depth + 16) * 0x1p-53) * r;
 #endif
     }
 #endif
@@ -1082,8 +1083,10 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide) {
             }
             got = finish(&k, first);
 #if defined(KEEPS_ERRORS)
-            if (!is_sure(&k, 6)) got.tag |= NEAR;
-            if (!nears && warp_votes(got.tag & NEAR) != 0) *wide = WIDE_NOT + 1;
+            if (nears)
+                got.tag |= is_sure(&k, 6) ? 0 : NEAR;
+            else if (warp_votes(!is_sure(&k, 6)) != 0)
+                *wide = WIDE_NOT + 1;
 #elif defined(KIND_SHORT)
             if (warp_votes(!is_sure(&k, 6)) != 0) *wide = WIDE_NOT + 1;
 #endif
@@ -1216,10 +1219,10 @@ INLINED void retry(u32 failed, u32 rows, u32 *wide, u32 *back) {
 #define retry(failed, rows, wide, back) ((void)(back))
 #endif
 
-/* As put_row(), from a state that may be near, as `wide` and the state say; returns whether it says what the result is.
- */
+/* As put_row(), from a state that may be near, as `wide` and the state say, and that a team of 2^t has made; returns
+ * whether it says what the result is. */
 __device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
-                        u32 n, state s, u32 wide) {
+                        u32 n, u32 t, state s, u32 wide) {
 #if defined(NEARS)
 #if defined(HAS_SQUARES)
     const u32 is_near = n > 0 && wide == WIDE_NEAR;
@@ -1229,7 +1232,7 @@ __device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
     if (is_near) {
         u64 bits;
 #if defined(HAS_SQUARES)
-        if (!near_found(p, VALUE_TYPE(p, 0), &s, n, &bits)) return 0;
+        if (!near_found(p, VALUE_TYPE(p, 0), &s, n, t, &bits)) return 0;
 #else
         const lowered r = lower_near(s.w[0], s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
         if (r.lost) return 0;
@@ -1565,7 +1568,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
         if (t == 0) { /* known to the compiler here */
             const state now = add_staged(x + s, length, 0, in_packs, base + s, wide);
             failed = votes_of(is_there &&
-                              !put_near(work, out, p, row + r, base + s, length, now, *wide));
+                              !put_near(work, out, p, row + r, base + s, length, t, now, *wide));
             retry(failed, team, wide, &back);
             if (failed != 0) g--; /* the same rows again */
             continue;
@@ -1585,8 +1588,8 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
         if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < count) continue;
         const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
         const u32 has_own = own < count && of_team <= (g & ((1u << t) - 1));
-        failed = votes_of(has_own &&
-                          !put_near(work, out, p, row + own, base + kept_at, kept_n, kept, *wide));
+        failed = votes_of(
+            has_own && !put_near(work, out, p, row + own, base + kept_at, kept_n, t, kept, *wide));
         retry(failed, WARP, wide, &back);
         if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
     }
@@ -1748,9 +1751,11 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
 #if defined(HAS_SQUARES)
     if (may_be_near(p)) wide = WIDE_NEAR;
 #endif
-    u64 stop = 0; /* the row that the next ones begin with */
 #if defined(HAS_SQUARES)
+    u64 stop = 0;     /* the row that the next ones begin with */
     u32 is_first = 1; /* fewer rows first, to see whether they can be near */
+#else
+    const u64 stop = end;
 #endif
     u64 mine =
         0; /* where the lane's own row begins, of `length` elements, and what is known of it */
@@ -1770,8 +1775,8 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
                 continue;
             }
             const u64 own = row + row_of_lane(mean_team);
-            stop = end - row < WARP ? end : row + WARP;
 #if defined(HAS_SQUARES)
+            stop = end - row < WARP ? end : row + WARP;
             if (is_first && stop - row > WARP >> mean_team) stop = row + (WARP >> mean_team);
             is_first = 0;
 #endif
@@ -1811,19 +1816,18 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         const span part = span_of(at, s + at.skew, n);
         const u32 is_edge = job == HEAD || job == TAIL;
         state all;
-#if defined(NEARS)
         /* What is left on an edge is not near. */
-        u32 level = wide;
 #if defined(HAS_SQUARES)
-        if (is_edge && wide == WIDE_NEAR) level = WIDE_NOT;
+        u32 level = is_edge && wide == WIDE_NEAR ? WIDE_NOT : wide;
         if (level == WIDE_NEAR)
             all = merge_near(add_near_part(&part, t), t);
         else
-#endif
-            all = merge_team(add_part(&part, s - part.from, t, !is_edge, &level), t);
+            all = merge_team(add_part(&part, s - part.from, t, 0, &level), t);
         if (!is_edge) wide = level;
 #else
-        all = merge_team(add_part(&part, s - part.from, t, !is_edge, &wide), t);
+        u32 level = wide;
+        all = merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level), t);
+        if (!shorts || !is_edge) wide = level;
 #endif
         if (job == HEAD || job == TAIL) {
             if (lane == 0) put_edge(OWN_EDGE + (job == HEAD ? 0 : EDGED), all);
@@ -1839,15 +1843,29 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         g++;
         if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < stop) continue;
         const u64 own = row + row_of_lane(mean_team);
-        const u32 failed =
-            votes_of(own < stop && !put_near(work, out, p, own, mine, length, kept, wide));
-        retry(failed, (u32)(stop - row), &wide, &back);
+        /* Long rows' sums without squares are never near: what that takes slows down all others. */
+#if defined(HAS_SQUARES)
+        const u32 failed = votes_of(
+            own < stop && !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
+#else
+        u32 failed = 0;
+        if (shorts)
+            failed = votes_of(own < stop &&
+                              !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
+        else if (own < stop)
+            put_row(work, out, p, own, mine, length, kept);
+#endif
+        retry(failed, WARP, &wide, &back);
         if (failed != 0) { /* the same rows again */
             kept = neutral_state();
             g = 0;
             continue;
         }
+#if defined(HAS_SQUARES)
         row = stop;
+#else
+        row += WARP;
+#endif
         job = row < end ? SHORT : NOTHING;
     }
 }
