@@ -599,7 +599,10 @@ PURE u32 may_be_near(const parts_plan *p) {
  */
 PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 t, u64 *bits) {
     const u32 op = p->lower.value[0] & 255;
-    const double count = (double)n, square = double_from(s->w[SQUARES]);
+    const double square = double_from(s->w[SQUARES]);
+#if defined(TYPE_F64) || defined(HAS_SUM)
+    const double count = (double)n;
+#endif
 #if defined(TYPE_F64)
     const double rest = double_from(s->w[SQUARES + 1]);
     near a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
