@@ -231,14 +231,13 @@ static bool fits_alone(const struct queue *queue, const struct problem *p, const
            (n < most || (n == most && recipe_has_limbs(r)));
 }
 
-/* The threads of a launch of `alone`: a warp where that is enough; else a whole block for an exact sum, whose warps have
- * much to do, and as few warps as n elements want for others. */
+/* The threads of a launch of `alone`: a whole block for an exact sum, which has much to do; for others as few warps as n
+ * elements want. */
 static unsigned alone_threads(const struct queue *queue, const struct problem *p,
                               const struct recipe *r, uint64_t n) {
     const uint64_t each = (uint64_t)WARP_THREADS * alone_each(p, r), warps = (n + each - 1) / each;
-    if (warps <= 1 && queue->block >= WARP_THREADS) return WARP_THREADS;
     if (recipe_has_limbs(r) || warps * WARP_THREADS >= queue->block) return queue->block;
-    return (unsigned)warps * WARP_THREADS;
+    return warps == 0 ? WARP_THREADS : (unsigned)warps * WARP_THREADS;
 }
 
 static unsigned tree_grid(const struct queue *queue, uint64_t blocks) {

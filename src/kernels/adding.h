@@ -291,9 +291,8 @@ PURE raw wanted(const input *t) {
 #endif
 }
 
-/* Returns the largest `most` of the block's threads to all of them, who all call this; `there`: how many warps they are,
- * WARPS or fewer. `warps`: half a word a warp. */
-INLINED u32 block_most(u32 most, u32 there, SHARED u64 *warps, SHARED u64 *exchange) {
+/* Returns the largest `most` of the block's threads to all of them, who all call this. `warps`: half a word a warp. */
+INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
     u64 seen = most;
 #if BLOCK > 1
 #if WARP_AT_ONCE
@@ -304,16 +303,13 @@ INLINED u32 block_most(u32 most, u32 there, SHARED u64 *warps, SHARED u64 *excha
         seen = other > seen ? other : seen;
     }
 #endif
-#if WARP_AT_ONCE
-    if (there == 1) return (u32)seen;
-#endif
     SHARED u32 *known = (SHARED u32 *)warps;
     if (threadIdx.x % WARP == 0) known[threadIdx.x / WARP] = (u32)seen;
     __syncthreads();
     most = known[0];
     UNROLL
     for (u32 k = 1; k < WARPS; k++)
-        if (k < there) most = known[k] > most ? known[k] : most;
+        most = known[k] > most ? known[k] : most;
     return most;
 #else
     return (u32)seen;
@@ -324,7 +320,7 @@ INLINED u32 block_most(u32 most, u32 there, SHARED u64 *warps, SHARED u64 *excha
  * this. */
 INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     const u32 below = 8 * (u32)sizeof(raw) - 32;
-    return choose_window((raw)block_most((u32)(most >> below), WARPS, warps, exchange) << below);
+    return choose_window((raw)block_most((u32)(most >> below), warps, exchange) << below);
 }
 
 /* SAMPLE terms at equal distances in the whole array, shared out to the threads of the block's first warp: returns

@@ -150,7 +150,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first,
         record[k] = 0;
     if (UNIFORM(count > 0)) {
         tile t;
-        load_alone(&t, x, count, count % PACK == 0 && (size_t)x % 16 == 0, PAD);
+        load_alone(&t, x, count, blockDim.x, count % PACK == 0 && (size_t)x % 16 == 0, PAD);
         add_tile(&t, record);
     }
     merge_alone(record, warps, exchange);

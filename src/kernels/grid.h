@@ -87,22 +87,23 @@ __device__ void load_anywhere(tile *t, const GLOBAL element *y) {
 }
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__)
-/* Loads the thread's part of an array of n <= blockDim.x * TILE elements: by packs, where the array is `packed` (whole
+/* Loads the thread's part of an array of n <= threads * TILE elements: by packs, where the array is `packed` (whole
  * packs at a multiple of 16 bytes), else one element a load. What lies behind the array is `pad`. */
-INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 packed, element pad) {
+INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 threads, u32 packed,
+                        element pad) {
     if (packed) {
         UNROLL
         for (u32 k = 0; k < IN_FLIGHT; k++) {
             UNROLL
             for (u32 j = 0; j < PACK; j++)
                 t->e[k * PACK + j] = pad;
-            if (k * blockDim.x + threadIdx.x < n / PACK)
-                t->pack[k] = ((const GLOBAL uint4 *)x)[k * blockDim.x + threadIdx.x];
+            if (k * threads + threadIdx.x < n / PACK)
+                t->pack[k] = ((const GLOBAL uint4 *)x)[k * threads + threadIdx.x];
         }
     } else {
         UNROLL_LOOSE
         for (u32 k = 0; k < TILE; k++)
-            t->e[k] = k * blockDim.x + threadIdx.x < n ? x[k * blockDim.x + threadIdx.x] : pad;
+            t->e[k] = k * threads + threadIdx.x < n ? x[k * threads + threadIdx.x] : pad;
     }
 }
 #endif

@@ -79,30 +79,18 @@ PURE u32 word_of(const u64 *record, u32 i) {
 #define BY_WARPS (WARP_AT_ONCE && BLOCK >= 32)
 #define ROWS     (BY_WARPS ? WARPS : 1)
 
+/* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */
+INLINED void add_words(const u64 *record, SHARED u32 *words) {
 #if BY_WARPS
-/* The sums of the words of a warp's threads, to all of them. */
-INLINED void sum_words(const u64 *record, u32 *sum) {
+    u32 sum[MEETING];
     UNROLL
     for (u32 i = 0; i < MEETING; i++)
         sum[i] = __reduce_add_sync(FULL_WARP, word_of(record, i));
-}
-
-/* Writes a warp's sums to its row of the block's words. */
-INLINED void put_row(const u32 *sum, SHARED u32 *words) {
     if (threadIdx.x % WARP == 0) {
         UNROLL
         for (u32 i = 0; i < MEETING; i++)
             words[threadIdx.x / WARP * MEETING + i] = sum[i];
     }
-}
-#endif
-
-/* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */
-INLINED void add_words(const u64 *record, SHARED u32 *words) {
-#if BY_WARPS
-    u32 sum[MEETING];
-    sum_words(record, sum);
-    put_row(sum, words);
 #else
     for (u32 i = 0; i < MEETING; i++)
         atomicAdd(&words[i], word_of(record, i));
@@ -176,6 +164,24 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
     i32 exponent = level_exponent(window_exponent, LEVELS - 1);
     u64 part[TOTAL_WORDS];
     i64 carry = 0;
+#if !TERM_F64 && !CHAINED && LEVELS > 1 && BLOCK <= 256
+    /* Where the total is an integer of 63 bits in units of the second level, and the result a normal f32, the hardware
+     * rounds it. */
+    const i64 first = (i64)(total[0] + (total[1] << PIECE_BITS));
+    u32 below = 0;
+    UNROLL
+    for (u32 i = 2 * CUTS; i < PIECES; i++)
+        below |= total[i] != 0;
+    if (f.mantissa == 23 && !below && (first + ((i64)1 << 38)) >> 39 == 0) {
+        const i64 units =
+            (i64)((u64)first << MANTISSA) + (i64)(total[CUTS] + (total[CUTS + 1] << PIECE_BITS));
+        const i32 unit = level_exponent(window_exponent, 1);
+        const u32 rounded = float_bits((float)units);
+        const i32 field = (i32)(rounded >> 23 & 255) + unit;
+        if (units == 0) return 0;
+        if (field > 0 && field < 255) return rounded + ((u32)unit << 23);
+    }
+#endif
     UNROLL
     for (u32 w = 0; w < words; w++)
         part[w] = 0;
@@ -331,7 +337,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __syncthreads();
     most = (u32)warps[0];
 #else
-    most = block_most(most, WARPS, warps, exchange);
+    most = block_most(most, warps, exchange);
 #endif
     const window common = choose_window((raw)most << below); /* of all blocks */
     window mine = common;                                    /* of this block */
@@ -420,10 +426,10 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__)
 
-/* The sum of n <= blockDim.x * TILE elements, by a block that meets no other: BLOCK threads, or a single warp, which
- * meets no other warp. Most of what a launch of one block takes is latency, that of fetching code included: so there is
- * no code here but what tame data need, and one loop for all other data. The window is that of the greatest term. Where
- * it does not fit all tiles, all terms go to the superaccumulator one by one. */
+/* The sum of n <= BLOCK * TILE elements, by a block that meets no other. Most of what a launch of one block takes is
+ * latency, that of fetching code included: so there is no code here but what tame data need, and one loop for all other
+ * data. The window is that of the greatest term. Where it does not fit all tiles, all terms go to the superaccumulator
+ * one by one. */
 KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
@@ -432,20 +438,19 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     __shared__ u32 words[ROWS * MEETING];
     __shared__ u64 exchange[EXCHANGE];
     const u32 count = (u32)n, below = 8 * (u32)sizeof(raw) - 32;
-    const u32 one_warp = blockDim.x == WARP;
     u64 record[WORDS];
     input t;
     wait_for_earlier();
 #if defined(PAIRS)
     const u32 packed = count % PACK == 0 && ((size_t)x | (size_t)y) % 16 == 0;
-    load_alone(&t.y, y, count, packed, (element)0);
+    load_alone(&t.y, y, count, BLOCK, packed, (element)0);
 #else
     const u32 packed = count % PACK == 0 && (size_t)x % 16 == 0;
 #endif
-    load_alone(&t.x, x, count, packed, MINUS_ZERO);
-    const u32 packs = packed ? (count / PACK + blockDim.x - 1) / blockDim.x : IN_FLIGHT;
+    load_alone(&t.x, x, count, BLOCK, packed, MINUS_ZERO);
+    const u32 packs = packed ? (count / PACK + BLOCK - 1) / BLOCK : IN_FLIGHT;
 #if !BY_WARPS
-    for (u32 i = threadIdx.x; i < MEETING; i += blockDim.x)
+    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
         words[i] = 0;
 #endif
     raw most = 0;
@@ -458,7 +463,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
                 most = m > most ? m : most;
             }
         }
-    const u32 highest = block_most((u32)(most >> below), blockDim.x / WARP, warps, exchange);
+    const u32 highest = block_most((u32)(most >> below), warps, exchange);
     /* A chain adds up a tile's terms before its level is read: twice the room. */
     const window w = choose_window((raw)(highest + (CHAINED << (MANTISSA - below) % 32)) << below);
     UNROLL
@@ -472,36 +477,26 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
 #if CHAINED
     if (w.sigma == 0 || !extract(&t, w, record)) record[SEEN] |= SEEN_LIMBS;
 #else
-    if (w.sigma == 0 || !extract_packs(&t, packs, w, record)) record[SEEN] |= SEEN_LIMBS;
+    u32 fits = 0;
+#if CAN_TOP_LEVELS
+    if (w.sigma != 0 && packs == IN_FLIGHT) fits = extract_top(&t, w, record);
 #endif
-#if BY_WARPS
-    u32 sum[MEETING];
-    sum_words(record, sum);
-    if (one_warp && threadIdx.x == 0) {
-        UNROLL
-        for (u32 i = 0; i < MEETING; i++)
-            total[i] = (u64)number_of_word(sum[i], i);
-    }
-    if (!one_warp) put_row(sum, words);
-#else
+    if (!fits && (w.sigma == 0 || !extract_packs(&t, packs, w, record))) record[SEEN] |= SEEN_LIMBS;
+#endif
     add_words(record, words);
-#endif
-    if (UNIFORM(!BY_WARPS || !one_warp)) {
-        __syncthreads();
-        UNROLL_NOT
-        for (u32 i = threadIdx.x; i < MEETING; i += blockDim.x)
-            total[i] = (u64)number_of_word(block_word(words, i), i);
-    }
+    __syncthreads();
+    UNROLL_NOT
+    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+        total[i] = (u64)number_of_word(block_word(words, i), i);
     __syncthreads();
     const u32 unfit = total[PIECES] >> MANY != 0;
     if (UNIFORM(unfit)) {
-        for (u32 i = threadIdx.x; i < LIMB_WORDS; i += blockDim.x)
-            limbs[i] = 0;
-        for (u32 i = threadIdx.x; i < PIECES; i += blockDim.x)
+        clear_limbs(limbs);
+        for (u32 i = threadIdx.x; i < PIECES; i += BLOCK)
             total[i] = 0;
         __syncthreads();
         UNROLL_NOT
-        for (u32 i = threadIdx.x; i < count; i += blockDim.x)
+        for (u32 i = threadIdx.x; i < count; i += BLOCK)
 #if defined(PAIRS)
             add_element(widen(x[i]), widen(y[i]), record, limbs);
 #else

@@ -31,7 +31,7 @@
 #define GPU_TILE                4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
  * are further rounds of smaller blocks, so that those which are first have something left to do. */
-#define GPU_TILES_A_BLOCK 512
+#define GPU_TILES_A_BLOCK 64
 
 #define CPU_BLOCKS_A_UNIT 128 /* PoCL hands them to its threads by 32 and more */
 #define CPU_TILES_A_BLOCK 8   /* at least */

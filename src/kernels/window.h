@@ -218,8 +218,20 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 }
 #endif
 
+/* Whether a kernel may try two of three levels first (HAS_TOP_LEVELS: whether the adder of adding.h does, for which
+ * doubles leave no registers). */
 #if BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)
 #define HAS_TOP_LEVELS 1
+#define CAN_TOP_LEVELS 1
+#elif BLOCK > 1 && defined(TYPE_F64) && LEVELS == 3 && !MULTIPLIES && !defined(LIFT_MAGNITUDE)
+#define HAS_TOP_LEVELS 0
+#define CAN_TOP_LEVELS 1
+#else
+#define HAS_TOP_LEVELS 0
+#define CAN_TOP_LEVELS 0
+#endif
+
+#if CAN_TOP_LEVELS
 /* The same with the first two of three levels only: returns 0 where these leave something of a term. */
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const term sigma0 = REAL_FROM(w.sigma);
@@ -241,8 +253,6 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
     add_units(totals, 1, UNITS(1, TILE));
     return 1;
 }
-#else
-#define HAS_TOP_LEVELS 0
 #endif
 
 #if BLOCK > 1 && !CHAINED
