@@ -43,8 +43,8 @@ struct driver {
 /* What a rank tells the others. */
 struct card {
     unsigned char machine[40]; /* the text that the kernel made when it started */
-    uint64_t process[2];       /* the process's number, and of which space of such numbers it is */
-    uint64_t at;               /* its post, in its own process */
+    uint64_t process[2]; /* the space of process numbers that it is in, and its number there */
+    uint64_t at;         /* its post, in its own process */
     int64_t has_handle;
     struct handle handle;
 };

@@ -24,10 +24,10 @@ struct layout {
 
 /* What tells calls apart. An argument is known by being the same object, which is held and never changes. */
 struct key {
-    uint64_t function, count,
-        names; /* how many arguments; how many of them, the last, have names */
-    PyObject *name[MORE],
-        *more[MORE]; /* these; the arguments behind the first, NULL for a tensor */
+    uint64_t function;
+    uint64_t count, names; /* arguments; how many of them, the last ones, have names */
+    PyObject *name[MORE];  /* these names */
+    PyObject *more[MORE];  /* the arguments behind the first; NULL stands for a tensor */
     struct layout tensor[TENSORS];
 };
 
