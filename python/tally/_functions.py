@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
-from ._reduce import (AxisError, Results, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, problem,
+from ._reduce import (BLOCK, AxisError, Results, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, problem,
                       reduce, rows_of, with_initial)
 from ._results import Description, MinMax
 from ._variance import variances
@@ -244,9 +244,8 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
         return _finish(array, "complex", t, axes, keepdims, out)
     if op in ("norm2", "sumsq") and not more["where"] and more["initial"] is None:
         # |z|^2 is the sum of both parts' squares: one more axis, which is reduced, too.
-        pair = np.stack if not t.array.dtype.isnative or t.array.size == 0 else None
         base = t.array
-        both = (np.stack([base.real, base.imag], -1) if pair or base.ndim == 0 else
+        both = (np.stack([base.real, base.imag], -1) if base.size == 0 or base.ndim == 0 else
                 np.lib.stride_tricks.as_strided(base.real, (*base.shape, 2), (*base.strides, base.itemsize // 2)))
         inner = from_numpy(both, t.give)
         rounded, _ = _rounded(op, inner, dtype)
@@ -343,16 +342,33 @@ def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | N
     return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, out)
 
 
-def _truths(t: Taken) -> Taken:
-    """What is not zero, of complex numbers."""
-    return t if t.type not in _COMPLEX_PART else from_numpy(t.array != 0, t.give)
+def _complex_truth(op: str, x: np.ndarray[Any, Any], axes: tuple[int, ...], mask: np.ndarray[Any, Any] | None,
+                   device: str | None) -> np.ndarray[Any, Any]:
+    """How many complex numbers are not zero, or whether any or all are, with axes of length 1 kept; by blocks, of which
+    it is written down what is not zero."""
+    shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    if x.size <= BLOCK:
+        r = reduce(problem((op,), "bool"), from_numpy(np.asarray(x != 0)), axes, where=mask, device=device)
+        return r.arrays[0].view(np.int64 if op == "nonzero" else np.bool_)
+    d = max(range(x.ndim), key=lambda d: x.shape[d])
+    step = max(1, BLOCK // (x.size // x.shape[d]))
+    out = np.full(shape, op == "all", np.int64 if op == "nonzero" else np.bool_)
+    join = {"nonzero": np.add, "any": np.logical_or, "all": np.logical_and}[op]
+    for at in range(0, x.shape[d], step):
+        cut = (slice(None),) * d + (slice(at, at + step),)
+        here = out if d in axes else out[cut]
+        join(here, _complex_truth(op, x[cut], axes, None if mask is None else mask[cut], device), out=here)
+    return out
 
 
 def _truth(op: str, x: Any, axis: Any, out: Any, keepdims: bool, where: Any, device: str | None) -> Any:
     if _gpu.lies_there(x):
         return _gpu.reduce(op, x, axis, None, out, keepdims, None, where, 0.0, False, device)
-    t = _truths(take(x))
+    t = take(x)
     axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        value = _complex_truth(op, t.array, axes, mask_of(where, t.array.shape), device)
+        return _finish(value, "bool", t, axes, keepdims, out)
     r = reduce(problem((op,), t.type), t, axes, where=where, device=device)
     return _finish(r.arrays[0].view(np.bool_), "bool", t, axes, keepdims, out)
 
@@ -499,8 +515,10 @@ np.int64(2)
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False, device: str | None = None) -> Any:
     if _gpu.lies_there(x):
         return _gpu.reduce("nonzero", x, axis, None, None, keepdims, None, None, 0.0, False, device)
-    t = _truths(take(x))
+    t = take(x)
     axes = axes_of(axis, t.array.ndim)
+    if t.type in _COMPLEX_PART:
+        return _finish(_complex_truth("nonzero", t.array, axes, None, device), "i64", t, axes, keepdims, None)
     r = reduce(problem(("nonzero",), t.type), t, axes, device=device)
     return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, None)
 

@@ -9,9 +9,10 @@ import numpy as np
 from . import _core, _functions as f, _gpu
 from ._arrays import DTYPE, Taken, take
 from ._operators import Operator
-from ._reduce import Results, axes_of, problem, reduce as _reduce
+from ._reduce import BLOCK, Results, axes_of, problem, reduce as _reduce, store
 from ._results import Description, MinMax
 
+_FEW_GROUPS = 1024  # whose states take elements block by block in little longer than a call for all of them takes
 _INDEX = ("argmin", "argmax", "count", "nans", "nonzero")
 _NAMES = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "norm": "norm2", "count_nonzero": "nonzero"}
 
@@ -121,12 +122,17 @@ def _row(array: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(array, DTYPE[kind])
 
 
+def _lies_in_order(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the engine reads a row where it lies."""
+    return array.flags.c_contiguous and array.dtype.isnative
+
+
 def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, wanted: Any, call: Any) -> Any:
     rows, a = _rows(t, axis)
     what = p.values()
     arrays = [np.empty((*rows.shape[:-1], count), DTYPE[kind]) for _, kind in what]
     for at in np.ndindex(rows.shape[:-1]):
-        call(_row(rows[at], t.type), tuple(array[at] for array in arrays))
+        call(rows[at], tuple(array[at] for array in arrays))
     arrays[0] = f._to_type(arrays[0], str(op), wanted)
     values = []
     for (name, kind), array in zip(what, arrays):
@@ -175,12 +181,45 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
         if places.dtype.itemsize not in (4, 8) or places.dtype.kind == "u" or not places.dtype.isnative:
             places = places.astype(np.int64)
         places, count = np.ascontiguousarray(places), places.size - 1
-    return _by_rows(op, p, t, axis, count, wanted,
-                    lambda row, out: p.segments(row, None, None, places, out, device))
+
+    def call(row: np.ndarray[Any, Any], out: tuple[np.ndarray[Any, Any], ...]) -> None:
+        if _lies_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, device):
+            p.segments(_row(row, t.type), None, None, places, out, device)
+
+    return _by_rows(op, p, t, axis, count, wanted, call)
+
+
+def _segments_by_blocks(p: _core.Problem, row: np.ndarray[Any, Any], kind: str, offsets: Any,
+                        outs: tuple[np.ndarray[Any, Any], ...], device: str | None) -> bool:
+    """The segments of a row that does not lie in order, of which blocks are copied: as many segments as a block has room for,
+    or a part of one that has none. Returns False where offsets are wrong, or a value cannot be had: who reduces a copy of
+    the row will say which."""
+    if isinstance(offsets, int):
+        offsets = np.arange(offsets + 1, dtype=np.int64) * (row.size // offsets)
+    if offsets[0] < 0 or offsets[-1] > row.size or (offsets[1:] < offsets[:-1]).any():
+        return False
+    most, at = BLOCK // DTYPE[kind].itemsize, 0
+    try:
+        while at < offsets.size - 1:
+            start = offsets[at]
+            end = max(at + 1, int(np.searchsorted(offsets, start + most, "right")) - 1)
+            if offsets[end] - start <= most:
+                p.segments(_row(row[start:offsets[end]], kind), None, None, offsets[at:end + 1] - start,
+                           tuple(out[at:end] for out in outs), device)
+            else:
+                state = _core.State(p)
+                for first in range(int(start), int(offsets[end]), most):
+                    state.feed(_row(row[first:min(first + most, int(offsets[end]))], kind), None, device)
+                for out, what, value in zip(outs, p.values(), state.value()):
+                    store(out[at:end], what, value)
+            at = end
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def ids_of(ids: Any, groups: int | None) -> tuple[np.ndarray[Any, Any], str, int]:
-    """Ids as the engine reads them, their type, and how many groups there are."""
+    """Ids as they lie, their type, and how many groups there are."""
     try:
         taken = take(ids)
     except TypeError as error:
@@ -192,7 +231,22 @@ def ids_of(ids: Any, groups: int | None) -> tuple[np.ndarray[Any, Any], str, int
     if groups is None:
         groups = max(0, int(take_max(array)) + 1) if array.size else 0
     kind = "u8" if taken.type == "bool" else taken.type
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")), kind, int(groups)
+    return array, kind, int(groups)
+
+
+def in_order(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Ids, or a mask, as the engine reads them."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+
+
+def groups_by_blocks(groups: _core.Groups, row: np.ndarray[Any, Any], kind: str, mask: np.ndarray[Any, Any] | None,
+                     numbers: np.ndarray[Any, Any], ids_kind: str, skip: bool, device: str | None) -> None:
+    """Adds the elements of a row to groups; of what does not lie in order blocks are copied."""
+    most = BLOCK // DTYPE[kind].itemsize
+    for at in range(0, row.size, most):
+        cut = slice(at, at + most)
+        groups.feed(_row(row[cut], kind), None, None if mask is None else in_order(mask[cut]), in_order(numbers[cut]), ids_kind,
+                    skip, device)
 
 
 def take_max(array: np.ndarray[Any, Any]) -> Any:
@@ -240,6 +294,20 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
         raise ValueError(f"{rows.shape[-1]} elements, but {numbers.size} ids")
     mask = None
     if where is not None:
-        mask = np.ascontiguousarray(np.broadcast_to(np.asarray(where, np.bool_), numbers.shape))
-    return _by_rows(op, p, t, axis, count, wanted,
-                    lambda row, out: p.groups(row, None, mask, numbers, kind, count, skip_outside, sorted, out, device))
+        mask = np.broadcast_to(np.asarray(where, np.bool_), numbers.shape)
+
+    def call(row: np.ndarray[Any, Any], out: tuple[np.ndarray[Any, Any], ...]) -> None:
+        lies = _lies_in_order(row) and _lies_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
+        orders = any(name in ("argmin", "argmax") for name, _ in p.values())  # (all elements at once are sorted for these)
+        if (orders or not lies) and not sorted and count <= _FEW_GROUPS and row.nbytes > BLOCK:
+            groups = _core.Groups(p, count)
+            try:
+                groups_by_blocks(groups, row, t.type, mask, numbers, kind, skip_outside, device)
+                groups.values(out)
+                return
+            except (ValueError, OverflowError):  # which the call below raises, too, with the right numbers in its text
+                pass
+        p.groups(_row(row, t.type), None, None if mask is None else in_order(mask), in_order(numbers), kind, count, skip_outside,
+                 sorted, out, device)
+
+    return _by_rows(op, p, t, axis, count, wanted, call)

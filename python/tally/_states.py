@@ -9,7 +9,7 @@ import numpy as np
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, take, type_of
 from ._operators import Operator
-from ._parts import ids_of, names_of, present, problem_of, several
+from ._parts import groups_by_blocks, ids_of, in_order, names_of, present, problem_of, several
 from ._reduce import BLOCK, pieces
 
 
@@ -261,13 +261,30 @@ class Groups:
                device: str | None = None) -> Groups:
         """Adds elements, each to the group of its id. Returns the groups."""
         t = take(x)
-        array = np.ascontiguousarray(t.array, _elements(t, self._kind))
+        dtype = _elements(t, self._kind)
         numbers, kind, _ = ids_of(ids, self._count)
-        mask = None if where is None else np.ascontiguousarray(np.broadcast_to(np.asarray(where, np.bool_), numbers.shape))
-        if array.ndim != 1:
+        mask = None if where is None else np.broadcast_to(np.asarray(where, np.bool_), numbers.shape)
+        if t.array.ndim != 1:
             raise ValueError("groups are fed arrays of one dimension")
-        self._groups.feed(array, None, mask, numbers, kind, skip_outside, device)
+        if t.array.shape != numbers.shape:
+            raise ValueError(f"{t.array.size} elements, but {numbers.size} ids")
+        lies = t.array.dtype == dtype and t.array.flags.c_contiguous and numbers.flags.c_contiguous
+        if not lies and t.array.nbytes + numbers.nbytes > BLOCK and self._merges():
+            part = _core.Groups(self._groups.problem, self._count)  # so that all of it is fed, or nothing
+            groups_by_blocks(part, t.array, self._kind, mask, numbers, kind, skip_outside, device)
+            self._groups.merge(part)
+            return self
+        self._groups.feed(np.ascontiguousarray(t.array, dtype), None, None if mask is None else in_order(mask), in_order(numbers),
+                          kind, skip_outside, device)
         return self
+
+    def _merges(self) -> bool:
+        """Whether groups of this kind can be merged (those over the canonical tree are only fed)."""
+        try:
+            self._groups.merge(_core.Groups(self._groups.problem, self._count))
+        except NotImplementedError:
+            return False
+        return True
 
     def value(self) -> Any:
         """An array with a result for each group; several values as a tuple."""

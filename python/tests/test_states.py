@@ -161,3 +161,49 @@ def test_segments(rng):
     assert np.array_equal(tally.segment("sum", x[0], 4), [tally.sum(p) for p in np.split(x[0], 4)])
     low, high = tally.segment("minmax", np.arange(4), 2)
     assert low.tolist() == [0, 2] and high.tolist() == [1, 3]
+
+
+def test_by_blocks(rng, monkeypatch):
+    """Segments and groups of what does not lie in order, of which blocks are copied: as those of a copy of all of it."""
+    for module in (tally._parts, tally._states, tally._functions):
+        monkeypatch.setattr(module, "BLOCK", 1 << 10)
+    x, i = rng.standard_normal(5000) * np.exp2(rng.integers(-90, 90, 5000)), rng.integers(0, 7, 5000)
+    mask, offsets = rng.random(5000) < 0.5, np.array([0, 0, 1, 100, 101, 700, 4000, 4900, 5000])
+    for y in (x[::-1], x.astype(">f8"), np.stack([x, x], 1)[:, 0]):
+        copy = np.array(y, "f8")
+        for op in ("sum", "mean,std", "argmax", "prod", "minmax", "describe", "count"):
+            o = offsets[2:] - 1 if op in ("argmax", "minmax", "describe") else offsets
+            o = np.maximum(o, 0)
+            assert values(tally.segment(op, y, o)) == values(tally.segment(op, copy, o)), op
+            assert values(tally.segment(op, y, 5)) == values(tally.segment(op, copy, 5)), op
+            assert values(tally.group(op, y, i, 7)) == values(tally.group(op, copy, i, 7)), op
+            assert values(tally.group(op, y, i[::-1], where=mask)) == values(tally.group(op, copy, i[::-1].copy(), where=mask)), op
+            fed = tally.Groups(op, 7).update(copy, i).update(y, i[::-1], where=mask)
+            assert values(fed.value()) == values(tally.Groups(op, 7).update(copy, i).update(copy, i[::-1].copy(), where=mask).value()), op
+        for wrong in ([0, 9, 3, 5000], [0, 6000], [-1, 5]):
+            messages = []
+            for z in (y, copy):
+                with pytest.raises((ValueError, OverflowError)) as error:
+                    tally.segment("sum", z, wrong)
+                messages.append(str(error.value))
+            assert messages[0] == messages[1]
+        with pytest.raises(ValueError, match="5000 elements"):
+            tally.Groups("sum", 7).update(y, i[:-1])
+        outside = i.copy()
+        outside[4000] = 7
+        fed = tally.Groups("sum", 7)
+        for call in (lambda: fed.update(y, outside), lambda: tally.group("sum", y, outside, 7)):
+            with pytest.raises((ValueError, IndexError)):
+                call()
+        assert not fed.value().any()
+        assert values(tally.group("sum", y, outside, 7, skip_outside=True)) == values(tally.group("sum", copy, outside, 7, skip_outside=True))
+    z = x[:5000].view("c16").reshape(50, 50)
+    z[::3, 7], z[5] = 0, 0
+    for v in (z, z.T, z.astype(">c16"), z[::-1, ::2]):
+        copy, where = np.array(v, "c16"), rng.random(v.shape) < 0.5
+        assert tally.norm(v) == tally.norm(copy)
+        for axis in (None, 0, 1, (1, 0)):
+            for mine, theirs in ((tally.any, np.any), (tally.all, np.all)):
+                assert np.array_equal(mine(v, axis=axis), theirs(copy, axis=axis))
+                assert np.array_equal(mine(v, axis=axis, where=where, keepdims=True), theirs(copy, axis=axis, where=where, keepdims=True))
+            assert np.array_equal(tally.count_nonzero(v, axis=axis), np.count_nonzero(copy, axis=axis))
