@@ -9,7 +9,7 @@ const char *tally_mpi_error(void) {
 tally_status tally_mpi_allreduce(tally_device *device, const tally_problem *problem, const void *x,
                                  const void *y, size_t n, tally_value *out, MPI_Comm comm) {
     struct task t;
-    task_begin_values(&t, device, 0, problem, x, y, n, out, ALL_RANKS, comm);
+    task_begin_values(&t, device, 0, problem, x, y, n, out, ALL_RANKS, comm, NULL);
     return task_run(&t);
 }
 
@@ -17,7 +17,8 @@ tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem
                               const void *y, size_t n, tally_value *out, int root, MPI_Comm comm) {
     struct task t;
     /* A root that is none would pass for ALL_RANKS. */
-    task_begin_values(&t, device, 0, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm);
+    task_begin_values(&t, device, 0, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm,
+                      NULL);
     return task_run(&t);
 }
 
@@ -25,14 +26,14 @@ tally_status tally_mpi_allreduce_resident(tally_device *device, const tally_prob
                                           void *x, void *y, size_t n, tally_value *out,
                                           MPI_Comm comm) {
     struct task t;
-    task_begin_values(&t, device, 1, problem, x, y, n, out, ALL_RANKS, comm);
+    task_begin_values(&t, device, 1, problem, x, y, n, out, ALL_RANKS, comm, NULL);
     return task_run(&t);
 }
 
 tally_status tally_mpi_allreduce_states(const tally_problem *problem, tally_state *const states[],
                                         size_t count, MPI_Comm comm) {
     struct task t;
-    task_begin_states(&t, problem, states, count, TALLY_OK, NULL, comm);
+    task_begin_states(&t, problem, states, count, TALLY_OK, NULL, comm, NULL);
     return task_run(&t);
 }
 

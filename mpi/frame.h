@@ -2,7 +2,7 @@
  * frame.h - the message that every call begins with: what is asked, whether this rank can go on, and, where
  * they fit, the words of the state.
  *
- * It is of one length, whatever is asked, and of 64-bit integers that MPI_SUM adds up. So ranks that ask for
+ * It is of one length (form.h), whatever is asked, and of 64-bit integers that MPI_SUM adds up. So ranks that ask for
  * different things still exchange matching messages, and all of them see from the sums that they do:
  *
  *   hash      A 32-bit hash h of the question goes in as h and as h^2 (in two words of 32 bits). Added up over
@@ -12,17 +12,16 @@
  *             not fit the payload: as many counts a word as can be added up over all ranks.
  *   payload   Words of a state, or of bits: what is left of the frame.
  *
- * The frame is as long as a message can be that shared memory and most networks send at once with its header;
+ * At first it is as long as a message can be that shared memory and most networks send at once with its header;
  * of twice the length it takes nearly twice as long (docs/cluster.md).
  * No number reaches 2^31 times 2^32, for up to 2^31 - 1 ranks.
  */
 #ifndef TALLY_MPI_FRAME_H
 #define TALLY_MPI_FRAME_H
 
-#include "tally_mpi.h"
+#include "form.h"
 
 enum {
-    FRAME_WORDS = 32,
     FRAME_HASH = 0, /* h, low and high half of h^2 */
     FRAME_RANK = 3,
     FRAME_COUNTS = 4,

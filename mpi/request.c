@@ -4,12 +4,13 @@
  * All ranks have to issue a communicator's collectives in one order, but tasks move on when somebody waits or
  * tests, which differs from rank to rank. So each communicator has two duplicates, made at the first use: frames go
  * over one, in the order in which the calls are made; all further steps over the other, a task's after those of the
- * task before it. Both orders are the same on all ranks, whoever waits for what.
+ * task before it. Both orders are the same on all ranks, whoever waits for what. Whoever waits moves on the tasks of all
+ * communicators that the thread has begun some on, as another rank may wait for another of them first.
  */
 #include "explain.h"
+#include "lanes.h"
 #include "task.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 struct tally_mpi_request {
@@ -18,46 +19,43 @@ struct tally_mpi_request {
     struct lanes *lanes;
     MPI_Request pending;
     tally_mpi_request *next; /* in the queue */
+    MPI_Request handed_over; /* the request of MPI's that it has become */
+    int is_complete;         /* MPI knows that that is */
 };
 
 struct lanes {
     MPI_Comm frames, rest;
     tally_mpi_request *first; /* whose steps are not all complete, in the order of the calls */
+    struct lanes *next;       /* of the thread's that have such */
 };
+
+static _Thread_local struct lanes *busy;
 
 /* ---- A communicator's duplicates ------------------------------------------------------------- */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int once_error, lanes_key;
-
-static int free_lanes(MPI_Comm comm, int key, void *value, void *extra) {
-    struct lanes *lanes = value;
-    (void)comm, (void)key, (void)extra;
+void lanes_free(struct lanes *lanes) {
+    if (!lanes) return;
     MPI_Comm_free(&lanes->frames);
     MPI_Comm_free(&lanes->rest);
     free(lanes);
-    return MPI_SUCCESS;
-}
-
-static void make_key(void) {
-    once_error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_lanes, &lanes_key, NULL);
 }
 
 /* Gives the communicator's lanes. All ranks have them or make them now. A rank without memory for them has no way
  * to say so to the others, which would wait for it: it ends the program. */
 static int get_lanes(MPI_Comm comm, struct lanes **out) {
-    int found = 0;
-    *out = NULL;
-    pthread_once(&once, make_key);
-    int error = once_error;
-    if (error == MPI_SUCCESS) error = MPI_Comm_get_attr(comm, lanes_key, (void *)out, &found);
-    if (error != MPI_SUCCESS || found) return error;
-    struct lanes *lanes = calloc(1, sizeof *lanes);
-    if (!lanes) return MPI_Abort(comm, TALLY_ENOMEM);
+    struct memory *memory = NULL;
+    int error = memory_of(comm, &memory);
+    *out = memory ? memory->lanes : NULL;
+    if (*out) return MPI_SUCCESS;
+    struct lanes *lanes = memory ? calloc(1, sizeof *lanes) : NULL;
+    if (!memory && error != MPI_ERR_NO_MEM) return error;
+    if (!lanes) {
+        MPI_Abort(comm, TALLY_ENOMEM);
+        return MPI_ERR_NO_MEM;
+    }
     error = MPI_Comm_dup(comm, &lanes->frames);
     if (error == MPI_SUCCESS) error = MPI_Comm_dup(comm, &lanes->rest);
-    if (error == MPI_SUCCESS) error = MPI_Comm_set_attr(comm, lanes_key, lanes);
-    *out = lanes;
+    *out = memory->lanes = lanes;
     return error;
 }
 
@@ -78,20 +76,49 @@ static void take(tally_mpi_request *r, int error) {
         task_lost(&r->task, error);
 }
 
+/* Its queue is empty. */
+static void leave_busy(struct lanes *lanes) {
+    for (struct lanes **at = &busy; *at; at = &(*at)->next)
+        if (*at == lanes) {
+            *at = lanes->next;
+            return;
+        }
+}
+
 /* Moves on the tasks of a queue: the first through all of its steps, as far as they are complete, then the next
- * one. With `wait` it waits for what is pending, until the task `until` is done. */
+ * one, until the task `until` is done. With `wait` it waits for what is pending. */
 static void move_on(struct lanes *lanes, const tally_mpi_request *until, int wait) {
     while (lanes->first && until->task.step != STEP_DONE) {
         tally_mpi_request *r = lanes->first;
         int done = 1;
         if (r->task.step != STEP_DONE) {
-            const int error = wait ? MPI_Wait(&r->pending, MPI_STATUS_IGNORE)
-                                   : MPI_Test(&r->pending, &done, MPI_STATUS_IGNORE);
+            const int error =
+                wait ? MPI_Wait(&r->pending, // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
+                                MPI_STATUS_IGNORE)
+                     : MPI_Test(&r->pending, &done, MPI_STATUS_IGNORE);
             if (!done && error == MPI_SUCCESS) return;
             take(r, error);
             if (r->task.step != STEP_DONE) issue(r);
         }
         if (r->task.step == STEP_DONE) lanes->first = r->next;
+        if (!lanes->first) leave_busy(lanes);
+    }
+}
+
+/* Moves on all of the thread's tasks, as far as they are complete. */
+static void test_all(const tally_mpi_request *until) {
+    for (struct lanes *at = busy, *next; at && until->task.step != STEP_DONE; at = next) {
+        next = at->next;
+        move_on(at, until, 0);
+    }
+}
+
+static void wait_until(const tally_mpi_request *r) {
+    while (r->task.step != STEP_DONE) {
+        if (busy == r->lanes && !busy->next)
+            move_on(busy, r, 1);
+        else
+            test_all(r);
     }
 }
 
@@ -114,14 +141,20 @@ static tally_status send_off(tally_mpi_request *r, MPI_Comm comm, tally_mpi_requ
     tally_mpi_request **last;
     r->next = NULL;
     r->pending = MPI_REQUEST_NULL;
+    r->is_complete = 0;
+    r->task.step = STEP_FRAME;
     const int error = get_lanes(comm, &r->lanes);
-    if (error != MPI_SUCCESS) {
+    if (error != MPI_SUCCESS || !r->lanes) {
         task_lost(&r->task, error);
         const tally_status s = task_end(&r->task);
         free(r);
         return s;
     }
     issue(r);
+    if (!r->lanes->first) {
+        r->lanes->next = busy;
+        busy = r->lanes;
+    }
     for (last = &r->lanes->first; *last; last = &(*last)->next) {
     }
     *last = r;
@@ -154,7 +187,7 @@ static tally_status begin_values(tally_device *device, int is_resident,
     struct task none;
     tally_mpi_request *r = make(request, &problem);
     struct task *t = r ? &r->task : &none;
-    task_begin_values(t, device, is_resident, problem, x, y, n, out, root, comm);
+    task_begin_values(t, device, is_resident, problem, x, y, n, out, root, comm, &LATER_FORM);
     return r ? send_off(r, comm, request) : refuse(request, t);
 }
 
@@ -182,7 +215,7 @@ tally_status tally_mpi_iallreduce_states(const tally_problem *problem, tally_sta
     struct task none;
     tally_mpi_request *r = make(request, &problem);
     struct task *t = r ? &r->task : &none;
-    task_begin_states(t, problem, states, count, TALLY_OK, NULL, comm);
+    task_begin_states(t, problem, states, count, TALLY_OK, NULL, comm, &LATER_FORM);
     return r ? send_off(r, comm, request) : refuse(request, t);
 }
 
@@ -192,6 +225,7 @@ static tally_status finish(tally_mpi_request **request) {
     for (tally_mpi_request **at = &r->lanes->first; *at; at = &(*at)->next)
         if (*at == r) {
             *at = r->next;
+            if (!r->lanes->first) leave_busy(r->lanes);
             break;
         }
     const tally_status s = task_end(&r->task);
@@ -203,7 +237,7 @@ static tally_status finish(tally_mpi_request **request) {
 tally_status tally_mpi_wait(tally_mpi_request **request) {
     if (!request) return explain(TALLY_EINVAL, "tally_mpi_wait: request is NULL");
     if (!*request) return TALLY_OK;
-    move_on((*request)->lanes, *request, 1);
+    wait_until(*request);
     return finish(request);
 }
 
@@ -211,7 +245,82 @@ tally_status tally_mpi_test(tally_mpi_request **request, int *done) {
     if (!request || !done) return explain(TALLY_EINVAL, "tally_mpi_test: an argument is NULL");
     *done = 1;
     if (!*request) return TALLY_OK;
-    move_on((*request)->lanes, *request, 0);
+    test_all(*request);
     *done = (*request)->task.step == STEP_DONE;
     return *done ? finish(request) : TALLY_OK;
+}
+
+/* ---- As a request of MPI's --------------------------------------------------------------------- */
+
+/* What MPI calls for a generalized request. MPICH has one that is polled; any other is told at once that the request is
+ * complete, and then calls query() in MPI_Wait() and the like before these return: what is missing is waited for there. */
+
+static int query(void *extra, MPI_Status *status) {
+    tally_mpi_request *r = extra;
+    wait_until(r);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = (int)r->task.status;
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_Status_set_elements(status, MPI_BYTE, 0);
+}
+
+static int give_up_handle(void *extra) {
+    tally_mpi_request *r = extra;
+    wait_until(r); /* where it is freed before it is complete: the other ranks count on this one */
+    finish(&r);
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *extra, int complete) {
+    (void)extra, (void)complete;
+    return MPI_SUCCESS; /* there is no cancelling of collectives */
+}
+
+static int complete(tally_mpi_request *r) {
+    if (r->is_complete) return MPI_SUCCESS;
+    r->is_complete = 1;
+    return MPI_Grequest_complete(r->handed_over);
+}
+
+#ifdef MPICH_NUMVERSION
+
+static int poll_once(void *extra, MPI_Status *status) {
+    tally_mpi_request *r = extra;
+    (void)status;
+    test_all(r);
+    return r->task.step == STEP_DONE ? complete(r) : MPI_SUCCESS;
+}
+
+static int wait_for_all(int count, void **extra, double timeout, MPI_Status *status) {
+    int error = MPI_SUCCESS;
+    (void)timeout, (void)status;
+    for (int i = 0; i < count && error == MPI_SUCCESS; i++) {
+        wait_until(extra[i]);
+        error = complete(extra[i]);
+    }
+    return error;
+}
+
+static int hand_over(tally_mpi_request *r) {
+    return MPIX_Grequest_start(query, give_up_handle, cancel, poll_once, wait_for_all, r,
+                               &r->handed_over);
+}
+
+#else
+
+static int hand_over(tally_mpi_request *r) {
+    const int error = MPI_Grequest_start(query, give_up_handle, cancel, r, &r->handed_over);
+    return error == MPI_SUCCESS ? complete(r) : error;
+}
+
+#endif
+
+tally_status tally_mpi_hand_over(tally_mpi_request **request, MPI_Request *out) {
+    if (!request || !*request || !out)
+        return explain(TALLY_EINVAL, "tally_mpi_hand_over: an argument is NULL");
+    if (hand_over(*request) != MPI_SUCCESS)
+        return explain(TALLY_ELOST, "MPI makes no generalized request");
+    *out = (*request)->handed_over;
+    *request = NULL;
+    return TALLY_OK;
 }

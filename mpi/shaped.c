@@ -341,7 +341,7 @@ static tally_status run_states(struct job *j, MPI_Comm comm) {
     if (goes_on && has_tree(j->problem)) s = place_elements(j, before, comm);
     if (goes_on && s == TALLY_OK) {
         feed_states(j, state, before);
-        task_begin_states(&t, j->problem, state, j->results, j->status, j->line, comm);
+        task_begin_states(&t, j->problem, state, j->results, j->status, j->line, comm, NULL);
         s = task_run(&t);
         if (s == TALLY_OK) s = put_all(j, state);
     }

@@ -9,8 +9,9 @@
  *     tally_mpi_allreduce(NULL, &sum, x, NULL, n, &energy, MPI_COMM_WORLD);
  *
  * Sums and all that is built on them, counts and bits travel as 64-bit words under MPI_SUM on MPI_INT64_T, so
- * any network combines them, in any order: one value takes one MPI_Allreduce of TALLY_MPI_FRAME_BYTES, and data
- * that reach far from 1 a second one. docs/cluster.md says how far, and what all others take.
+ * any network combines them, in any order. One value takes one MPI_Allreduce: on a new communicator one of TALLY_MPI_FRAME_BYTES,
+ * and later one as long as the communicator's last calls needed. The first call that needs more takes a second message.
+ * docs/cluster.md says what needs how much, and which few operators always take more.
  *
  * Every function but tally_mpi_error() and tally_mpi_test() is collective: all ranks of the communicator call it,
  * in the same order as its other collectives, and ask for the same: operators, types, ddof, number of results, root.
@@ -35,7 +36,7 @@
 extern "C" {
 #endif
 
-/* Bytes of the message that every call begins with, and most calls end with. */
+/* Bytes of the message that the first call on a communicator begins with, and most calls end with. */
 #define TALLY_MPI_FRAME_BYTES 256
 
 /* The line that explains the calling thread's last failed call in here, with the rank that failed, if it is one.
@@ -128,6 +129,12 @@ TALLY_API tally_status tally_mpi_wait(tally_mpi_request **request);
 /* Moves it on. Where that completes it, *done is 1 and all else as for tally_mpi_wait(); else *done is 0 and
  * TALLY_OK is returned. */
 TALLY_API tally_status tally_mpi_test(tally_mpi_request **request, int *done);
+
+/* Makes it a request of MPI's, and *request NULL: for MPI_Wait(), MPI_Waitall() and the others, beside requests of other
+ * kinds. What becomes of it is the MPI_TAG of its MPI_Status: a tally_status. Under MPICH MPI_Test() and the like move it on
+ * without waiting; under other MPIs, whose generalized requests cannot be polled, they wait until it is complete, as
+ * MPI_Wait() does. Frees nothing where it fails: TALLY_EINVAL, TALLY_ELOST. */
+TALLY_API tally_status tally_mpi_hand_over(tally_mpi_request **request, MPI_Request *out);
 
 #ifdef __cplusplus
 }

@@ -65,11 +65,16 @@ static uint64_t question(const struct task *t, int what) {
 
 /* The header of this rank's frame. */
 static void head(struct task *t, int what) {
-    frame_fill(t->frame, t->payload, question(t, what), t->status, t->is_wide, t->rank, t->ranks);
+    const uint64_t hash = question(t, what);
+    if (t->form.is_merged)
+        merged_fill(t->frame, t->is_in_frame ? t->problem : NULL, t->count, t->words, hash,
+                    t->status, t->rank);
+    else
+        frame_fill(t->frame, t->payload, hash, t->status, t->is_wide, t->rank, t->ranks);
 }
 
 static void start(struct task *t, const tally_problem *problem, size_t count, int root,
-                  MPI_Comm comm) {
+                  MPI_Comm comm, const struct form *form) {
     clear(t, 0, offsetof(struct task, window));
     t->window.pieces = 0;
     t->problem = problem;
@@ -77,9 +82,21 @@ static void start(struct task *t, const tally_problem *problem, size_t count, in
     t->root = root;
     t->comm = comm;
     t->type = MPI_DATATYPE_NULL;
-    MPI_Comm_rank(comm, &t->rank);
-    MPI_Comm_size(comm, &t->ranks);
-    t->payload = frame_payload(t->ranks);
+    t->learns = !form;
+    t->need = (struct need){NO_FRAME, NO_FRAME};
+    const int error = memory_of(comm, &t->memory);
+    if (t->memory) {
+        t->rank = t->memory->rank;
+        t->ranks = t->memory->ranks;
+    } else {
+        MPI_Comm_rank(comm, &t->rank);
+        MPI_Comm_size(comm, &t->ranks);
+        give_up(t, error == MPI_ERR_NO_MEM ? TALLY_ENOMEM : TALLY_ELOST,
+                "nothing can be kept with the communicator");
+    }
+    t->form = form ? *form : t->memory ? t->memory->form : FIRST_FORM;
+    t->payload = t->form.is_merged ? (int)MERGED_HEAD : frame_payload(t->ranks);
+    clear(t->frame, 0, (size_t)t->form.words * sizeof *t->frame);
 }
 
 static int64_t *payload(struct task *t) {
@@ -106,21 +123,77 @@ static struct block *block_at(const struct task *t, struct block *blocks, size_t
     return (struct block *)((char *)blocks + i * block_bytes(&t->kind));
 }
 
+/* Words of the frame behind its header. */
+static int room(const struct task *t) {
+    return t->form.words - t->payload;
+}
+
+/* What an added frame takes for so many words: the first one's room for them in a window is not thought of. */
+static int added_need(const struct task *t, size_t words) {
+    const size_t all = (size_t)frame_payload(t->ranks) + words;
+    return all <= FRAME_MOST ? (int)all : NO_FRAME;
+}
+
+/* What a merged frame takes for `count` states of so many words. */
+static int merged_need(size_t count, size_t parts) {
+    size_t all;
+    if (parts == 0 || __builtin_mul_overflow(count, parts, &all)) return NO_FRAME;
+    return all <= FRAME_MOST - MERGED_HEAD ? (int)all + MERGED_HEAD : NO_FRAME;
+}
+
+/* Room for so many words. */
+static int64_t *room_for_words(struct task *t, size_t count) {
+    t->all_words = count;
+    if (count <= FEW_WORDS) return t->word = t->few_words;
+    return t->word = t->own_words = get_memory(t, count, sizeof *t->word);
+}
+
 /* How many words there are in all; where they are put, and which of them the frame takes. */
 static int64_t *make_words(struct task *t, size_t count) {
-    if (__builtin_mul_overflow(t->words, count, &t->all_words) || t->all_words > INT_MAX) {
+    const int payload_at = frame_payload(t->ranks);
+    size_t all;
+    if (__builtin_mul_overflow(t->words, count, &all) || all > INT_MAX) {
         give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
         return NULL;
     }
-    window_of(t->all_words, FRAME_WORDS - t->payload, t->ranks, &t->window);
-    if (t->all_words <= FEW_WORDS) return t->word = t->few_words;
-    return t->word = t->own_words = get_memory(t, t->all_words, sizeof *t->word);
+    t->need.added = added_need(t, all);
+    if (!t->form.is_merged) window_of(all, FRAME_WORDS - payload_at, t->ranks, &t->window);
+    t->is_in_frame = !t->form.is_merged && all <= (size_t)room(t);
+    if (!t->is_in_frame) return room_for_words(t, all);
+    t->all_words = all;
+    return t->word = payload(t);
 }
 
-/* The words have been made. */
+/* The words have been made. Also where all of them are in the frame, the ranks find out whether a window would have done, for
+ * the next frame's sake. */
 static void window_words(struct task *t) {
-    if (t->status == TALLY_OK && t->window.pieces)
+    int64_t unused[FRAME_WORDS];
+    if (t->status != TALLY_OK || !t->window.pieces) return;
+    if (!t->is_in_frame)
         t->is_wide = window_pack(&t->window, payload(t), t->word);
+    else if (t->all_words > (size_t)(FRAME_WORDS - t->payload))
+        t->is_wide = window_pack(&t->window, unused, t->word);
+}
+
+/* The states, to be merged: in the frame, or each of them behind a head of its own in the message that follows. */
+static void pack_merged(struct task *t) {
+    const size_t each = t->is_in_frame ? t->words : MERGED_HEAD + t->words;
+    int64_t *word = t->is_in_frame ? t->frame + MERGED_HEAD : NULL;
+    size_t all;
+    int error = MPI_SUCCESS;
+    if (__builtin_mul_overflow(each, t->count, &all) || t->count > INT_MAX)
+        give_up(t, TALLY_EINVAL, "the message is longer than MPI can send");
+    else if (!word)
+        word = room_for_words(t, all);
+    if (t->status == TALLY_OK && !t->is_in_frame) error = merged_mpi(each, &t->type, &t->op);
+    if (error != MPI_SUCCESS) give_up(t, TALLY_ELOST, "MPI takes no operator of ours");
+    t->word = word;
+    for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++, word += each) {
+        if (!t->is_in_frame) merged_fill(word, t->problem, 1, t->words, 0, TALLY_OK, t->rank);
+        const tally_status s =
+            tally_state_to_parts(t->state[i], t->is_in_frame ? word : word + MERGED_HEAD);
+        if (s != TALLY_OK) give_up(t, s, NULL);
+    }
 }
 
 /* Puts this rank's states into the message. */
@@ -132,6 +205,10 @@ static void pack_states(struct task *t) {
             if (s != TALLY_OK) give_up(t, s, NULL);
         }
         window_words(t);
+        return;
+    }
+    if (t->route == ROUTE_MERGED) {
+        pack_merged(t);
         return;
     }
     for (size_t i = 0; i < t->count && t->block; i++)
@@ -146,8 +223,12 @@ static void plan_states(struct task *t, size_t count, tally_state **none) {
         give_up(t, s, NULL);
         return;
     }
-    t->words = tally_state_words(*none);
-    if (t->words > 0) return; /* ROUTE_WORDS */
+    const size_t words = tally_state_words(*none), parts = tally_state_parts(*none);
+    t->need.merged = merged_need(count, parts);
+    t->is_in_frame = t->form.is_merged && t->need.merged <= t->form.words;
+    t->words = parts;
+    t->route = words > 0 && !t->is_in_frame ? ROUTE_WORDS : ROUTE_MERGED;
+    if (parts > 0) return;
     t->route = ROUTE_BLOCKS;
     t->kind = (struct block_kind){t->problem, 0, block_room(t->problem, *none)};
     make_blocks(t, count);
@@ -159,22 +240,31 @@ static int is_alone(const tally_problem *p) {
     return !p->also[0] && !p->fast;
 }
 
-static enum route route_of_values(const tally_problem *p) {
+/* Words of the frame for each rank's own: whether it has them now. If they could be had it is noted. */
+static int has_slots(struct task *t, size_t words) {
+    const size_t all = (size_t)frame_payload(t->ranks) + words * (size_t)t->ranks;
+    if (all <= SLOTS_MOST) t->need.added = (int)all;
+    return !t->form.is_merged && all <= (size_t)t->form.words;
+}
+
+/* A route for its own sake; ROUTE_MERGED stands for all that go by a state's words, one way or another. */
+static enum route route_of_values(struct task *t) {
+    const tally_problem *p = t->problem;
+    if (has_tree(p)) return ROUTE_TREE;
     if (is_alone(p)) switch (p->op) {
         case TALLY_AND:
         case TALLY_OR:
         case TALLY_XOR:
-            return ROUTE_BITS;
+            return t->form.is_merged ? ROUTE_MERGED : ROUTE_BITS;
         case TALLY_MIN:
         case TALLY_MAX:
         case TALLY_MINMAX:
         case TALLY_NORMINF:
-            return ROUTE_ORDER;
+            return has_slots(t, t->values) ? ROUTE_ORDER : ROUTE_MERGED;
         default:
             break;
         }
-    if (is_third(p)) return ROUTE_THIRD;
-    return has_tree(p) ? ROUTE_TREE : ROUTE_WORDS;
+    return is_third(p) && has_slots(t, THIRD_WORDS) ? ROUTE_THIRD : ROUTE_MERGED;
 }
 
 /* Bits: how many ranks have each of them set. No elements count as the identity does. */
@@ -205,16 +295,10 @@ static int is_greatest(const struct task *t, size_t i) {
     return tally_problem_value_op(t->problem, i) != TALLY_MIN;
 }
 
-/* Keys of few ranks: each has words of the frame of its own. */
-static int has_room_for_keys(const struct task *t) {
-    return t->values * (size_t)t->ranks <= (size_t)(FRAME_WORDS - t->payload);
-}
-
 static void pack_keys(struct task *t) {
+    int64_t *key = payload(t) + t->values * (size_t)t->rank;
     for (size_t i = 0; i < t->values; i++)
-        t->key[i] = order_key(&t->given.value[i], is_greatest(t, i));
-    if (has_room_for_keys(t))
-        memcpy(payload(t) + t->values * (size_t)t->rank, t->key, t->values * sizeof *t->key);
+        key[i] = order_key(&t->given.value[i], is_greatest(t, i));
 }
 
 /* The least of all ranks' keys. */
@@ -222,11 +306,6 @@ static void unpack_keys(struct task *t) {
     const int64_t *key = payload(t);
     for (size_t i = 0; i < t->values * (size_t)t->ranks; i++)
         if (i < t->values || key[i] < t->key[i % t->values]) t->key[i % t->values] = key[i];
-}
-
-/* Those of few ranks have words of the frame of their own. */
-static int has_room_for_thirds(const struct task *t) {
-    return THIRD_WORDS * (size_t)t->ranks <= (size_t)(FRAME_WORDS - t->payload);
 }
 
 static void unpack_thirds(struct task *t) {
@@ -252,14 +331,10 @@ static void begin_third(struct task *t) {
     tally_status s = spare_take(t->problem, &t->own);
     if (s == TALLY_OK) s = feed_own(t);
     if (s == TALLY_OK) s = third_of(t->problem, t->own, &t->third);
-    int error = MPI_SUCCESS;
     if (s != TALLY_OK)
         give_up(t, s, NULL);
-    else if (has_room_for_thirds(t))
-        memcpy(payload(t) + THIRD_WORDS * t->rank, &t->third, sizeof t->third);
     else
-        error = third_mpi(t->problem, &t->third_type, &t->op);
-    if (error != MPI_SUCCESS) give_up(t, TALLY_ELOST, "MPI takes no operator of ours");
+        memcpy(payload(t) + THIRD_WORDS * t->rank, &t->third, sizeof t->third);
 }
 
 static void begin_values(struct task *t) {
@@ -268,8 +343,8 @@ static void begin_values(struct task *t) {
         give_up(t, TALLY_EINVAL, "out is NULL");
         return;
     }
-    if (s == TALLY_OK) t->route = route_of_values(t->problem);
-    if (t->route != ROUTE_WORDS) memset(&t->given, 0, sizeof t->given);
+    if (s == TALLY_OK) t->route = route_of_values(t);
+    if (t->route != ROUTE_MERGED) memset(&t->given, 0, sizeof t->given);
     if (s == TALLY_OK && (t->route == ROUTE_BITS || t->route == ROUTE_ORDER)) {
         s = reduce_here(t, t->given.value);
         if (s != TALLY_OK) {
@@ -286,7 +361,6 @@ static void begin_values(struct task *t) {
         return;
     }
     const int tree = t->route == ROUTE_TREE;
-    t->route = ROUTE_WORDS;
     if (s == TALLY_OK) plan_states(t, 1, &t->own);
     t->state = &t->own;
     /* Over the tree x is reduced when it is known where it stands; that it can be is asked now. */
@@ -294,6 +368,7 @@ static void begin_values(struct task *t) {
     if (goes_on && tree) {
         t->route = ROUTE_TREE;
         t->here = t->n;
+        if (!t->form.is_merged && t->ranks <= room(t)) payload(t)[t->rank] = (int64_t)t->n;
         if (t->n > 0 && !t->x) give_up(t, TALLY_EINVAL, "x is NULL");
     } else if (goes_on) {
         s = feed_own(t);
@@ -304,8 +379,8 @@ static void begin_values(struct task *t) {
 
 void task_begin_values(struct task *t, tally_device *device, int is_resident,
                        const tally_problem *problem, const void *x, const void *y, size_t n,
-                       tally_value *out, int root, MPI_Comm comm) {
-    start(t, problem, 1, root, comm);
+                       tally_value *out, int root, MPI_Comm comm, const struct form *form) {
+    start(t, problem, 1, root, comm, form);
     t->device = device;
     t->is_resident = is_resident;
     t->x = x;
@@ -316,7 +391,7 @@ void task_begin_values(struct task *t, tally_device *device, int is_resident,
         give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
     else if (!problem)
         give_up(t, TALLY_EINVAL, "the problem is NULL");
-    else
+    else if (t->status == TALLY_OK)
         begin_values(t);
     head(t, 'v');
 }
@@ -349,14 +424,15 @@ static void check_states(struct task *t) {
 }
 
 void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
-                       size_t count, tally_status status, const char *line, MPI_Comm comm) {
-    start(t, problem, count, ALL_RANKS, comm);
+                       size_t count, tally_status status, const char *line, MPI_Comm comm,
+                       const struct form *form) {
+    start(t, problem, count, ALL_RANKS, comm, form);
     t->state = states;
     if (status != TALLY_OK)
         give_up(t, status, line);
     else if (!problem || (!states && count > 0))
         give_up(t, TALLY_EINVAL, "the problem or the states are NULL");
-    else
+    else if (t->status == TALLY_OK)
         plan_states(t, count, &t->none);
     if (t->status == TALLY_OK) check_states(t);
     if (t->status == TALLY_OK) pack_states(t);
@@ -396,13 +472,13 @@ static void pack_groups(struct task *t) {
 
 void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
                        size_t count, tally_status status, const char *line, MPI_Comm comm) {
-    start(t, problem, count, ALL_RANKS, comm);
+    start(t, problem, count, ALL_RANKS, comm, NULL);
     t->groups = groups;
     if (status != TALLY_OK)
         give_up(t, status, line);
     else if (!problem || !groups || !*groups)
         give_up(t, TALLY_EINVAL, "the problem or the groups are NULL");
-    else
+    else if (t->status == TALLY_OK)
         plan_groups(t);
     if (t->status == TALLY_OK) pack_groups(t);
     head(t, 'g');
@@ -410,7 +486,7 @@ void task_begin_groups(struct task *t, const tally_problem *problem, tally_group
 
 void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
                         tally_status status, const char *line, MPI_Comm comm) {
-    start(t, problem, count, ALL_RANKS, comm);
+    start(t, problem, count, ALL_RANKS, comm, NULL);
     t->is_agreement = 1;
     if (status != TALLY_OK) give_up(t, status, line);
     head(t, 'n');
@@ -425,7 +501,7 @@ static void give_values(struct task *t) {
     memcpy(t->out, t->given.value, t->values * sizeof *t->out);
 }
 
-/* The least keys are known. */
+/* All ranks' keys are known, and so the least. */
 static void take_keys(struct task *t) {
     for (size_t i = 0; i < t->values; i++)
         from_order_key(&t->given.value[i], t->key[i], is_greatest(t, i));
@@ -443,7 +519,11 @@ static void take_thirds(struct task *t) {
 /* The words of all ranks, added up, become states, or bits. Where one cannot, on all ranks alike, none does: all are
  * tried first on a state of our own. */
 static void take_words(struct task *t) {
-    const int64_t *word = t->word;
+    const int merged = t->route == ROUTE_MERGED;
+    tally_status (*from)(tally_state *, const int64_t *) =
+        merged ? tally_state_from_parts : tally_state_from_words;
+    const size_t head = merged && !t->is_in_frame ? MERGED_HEAD : 0;
+    const int64_t *word = t->word + head;
     tally_status s = TALLY_OK;
     if (t->route == ROUTE_BITS) {
         unpack_bits(t);
@@ -455,9 +535,9 @@ static void take_words(struct task *t) {
         return;
     }
     for (size_t i = 0; i < t->count && t->count > 1 && s == TALLY_OK; i++)
-        s = tally_state_from_words(t->none, word + i * t->words);
+        s = from(t->none, word + i * (head + t->words));
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
-        s = tally_state_from_words(t->state[i], word + i * t->words);
+        s = from(t->state[i], word + i * (head + t->words));
     if (s == TALLY_OK && t->own) s = tally_state_value(t->own, t->given.value);
     outcome(t, s);
     give_values(t);
@@ -545,6 +625,9 @@ static void load_blocks(struct task *t) {
                                    : load_block(t, i, &t->loaded[i]);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
+    t->form = FIRST_FORM;
+    t->payload = frame_payload(t->ranks);
+    clear(t->frame, 0, FRAME_WORDS * sizeof *t->frame);
     frame_fill(t->frame, t->payload, 0, t->status, 0, t->rank, t->ranks);
     t->step = STEP_AGREE;
 }
@@ -573,8 +656,32 @@ static void take_blocks(struct task *t) {
     outcome(t, s);
 }
 
+/* It is known where this rank's elements stand: they are reduced now. */
+static void take_place(struct task *t) {
+    tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? t->before : 0);
+    if (s == TALLY_OK) s = feed_own(t);
+    block_save(t->block, &t->kind, t->own);
+    if (s != TALLY_OK) t->block->status = s;
+    t->step = STEP_MERGE;
+}
+
+/* The frame has a word for each rank. */
+static void take_places(struct task *t) {
+    t->before = 0;
+    for (int i = 0; i < t->rank; i++)
+        t->before += (uint64_t)payload(t)[i];
+    take_place(t);
+}
+
+/* What this call has needed, now that it is known whether all ranks' words would have fitted a window. */
+static void learn(struct task *t, const struct verdict *v) {
+    if (t->window.pieces && v->wide == 0) t->need.added = FRAME_WORDS;
+    if (t->learns && t->memory) memory_learn(t->memory, t->need);
+}
+
 static void take_frame(struct task *t) {
-    const struct verdict v = frame_read(t->frame, t->payload, t->ranks);
+    const struct verdict v =
+        t->form.is_merged ? merged_read(t->frame) : frame_read(t->frame, t->payload, t->ranks);
     if (v.status != TALLY_OK) {
         refuse(t, &v);
         return;
@@ -583,48 +690,37 @@ static void take_frame(struct task *t) {
         t->step = STEP_DONE;
         return;
     }
+    learn(t, &v);
     switch (t->route) {
     case ROUTE_WORDS:
     case ROUTE_BITS:
-        if (t->window.pieces && v.wide == 0) {
-            window_unpack(&t->window, t->word, t->all_words, payload(t));
-            take_words(t);
-        } else {
+        if (!t->is_in_frame && (!t->window.pieces || v.wide > 0)) {
             t->step = STEP_WORDS;
+            break;
         }
+        if (!t->is_in_frame) window_unpack(&t->window, t->word, t->all_words, payload(t));
+        take_words(t);
         break;
     case ROUTE_ORDER:
-        if (has_room_for_keys(t)) {
-            unpack_keys(t);
-            take_keys(t);
-        } else {
-            t->step = STEP_ORDER;
-        }
+        unpack_keys(t);
+        take_keys(t);
         break;
     case ROUTE_THIRD:
-        if (has_room_for_thirds(t)) {
-            unpack_thirds(t);
-            take_thirds(t);
-        } else {
-            t->step = STEP_THIRD;
-        }
+        unpack_thirds(t);
+        take_thirds(t);
+        break;
+    case ROUTE_MERGED:
+        t->step = STEP_MERGED;
+        if (t->is_in_frame) take_words(t);
         break;
     case ROUTE_BLOCKS:
         t->step = STEP_MERGE;
         break;
     case ROUTE_TREE:
         t->step = STEP_PLACE;
+        if (!t->form.is_merged && t->ranks <= room(t)) take_places(t);
         break;
     }
-}
-
-/* It is known where this rank's elements stand: they are reduced now. */
-static void take_place(struct task *t) {
-    tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? t->before : 0);
-    if (s == TALLY_OK) s = feed_own(t);
-    block_save(t->block, &t->kind, t->own);
-    if (s != TALLY_OK) t->block->status = s;
-    t->step = STEP_MERGE;
 }
 
 void task_take(struct task *t) {
@@ -635,11 +731,8 @@ void task_take(struct task *t) {
     case STEP_WORDS:
         take_words(t);
         break;
-    case STEP_ORDER:
-        take_keys(t);
-        break;
-    case STEP_THIRD:
-        take_thirds(t);
+    case STEP_MERGED:
+        take_words(t);
         break;
     case STEP_PLACE:
         take_place(t);
@@ -666,10 +759,20 @@ void task_take(struct task *t) {
 
 /* ---- Issued --------------------------------------------------------------------------------- */
 
-/* All ranks' sum, or least, of words in place. */
-static int all_words(int64_t *word, size_t count, MPI_Op op, MPI_Comm comm, MPI_Request *r) {
-    return r ? MPI_Iallreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm, r)
-             : MPI_Allreduce(MPI_IN_PLACE, word, (int)count, MPI_INT64_T, op, comm);
+/* All ranks' words in place: added, or merged. */
+static int all_words(int64_t *word, size_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                     MPI_Request *r) {
+    return r ? MPI_Iallreduce(MPI_IN_PLACE, word, (int)count, type, op, comm, r)
+             : MPI_Allreduce(MPI_IN_PLACE, word, (int)count, type, op, comm);
+}
+
+static int issue_frame(struct task *t, MPI_Comm comm, MPI_Request *r) {
+    MPI_Datatype type;
+    MPI_Op op;
+    if (!t->form.is_merged)
+        return all_words(t->frame, (size_t)t->form.words, MPI_INT64_T, MPI_SUM, comm, r);
+    const int error = memory_type(t->memory, &type, &op);
+    return error == MPI_SUCCESS ? all_words(t->frame, 1, type, op, comm, r) : error;
 }
 
 /* Rank 0's values and status to all. (That part of a task is plain bytes.) */
@@ -684,14 +787,11 @@ int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
     switch (t->step) {
     case STEP_FRAME:
     case STEP_AGREE:
-        return all_words(t->frame, FRAME_WORDS, MPI_SUM, comm, r);
+        return issue_frame(t, comm, r);
     case STEP_WORDS:
-        return all_words(t->word, t->all_words, MPI_SUM, comm, r);
-    case STEP_ORDER:
-        return all_words(t->key, 2, MPI_MIN, comm, r);
-    case STEP_THIRD:
-        return r ? MPI_Iallreduce(MPI_IN_PLACE, &t->third, 1, t->third_type, t->op, comm, r)
-                 : MPI_Allreduce(MPI_IN_PLACE, &t->third, 1, t->third_type, t->op, comm);
+        return all_words(t->word, t->all_words, MPI_INT64_T, MPI_SUM, comm, r);
+    case STEP_MERGED:
+        return all_words(t->word, t->count, t->type, t->op, comm, r);
     case STEP_PLACE:
         return r ? MPI_Iexscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm, r)
                  : MPI_Exscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm);

@@ -7,13 +7,15 @@
  *   words    states that additions combine: in the frame, or in one message behind it; where the frame has room
  *            for a window (window.h), in the frame if all ranks' numbers fit that
  *   bits     and, or, xor of one array: on how many ranks each bit is set, in the frame
- *   order    min, max, minmax, norminf of one array: the keys of each rank in the frame, or keys under MPI_MIN
- *   third    argmin, argmax, integer prod of one array: three words of each rank in the frame, or three words merged by an
- *            operator of ours that needs no memory
+ *   order    min, max, minmax, norminf of one array: the keys of each rank in the frame
+ *   third    argmin, argmax, integer prod of one array: three words of each rank in the frame
+ *   merged   all of these but many groups, and all other states whose words an operator of ours can merge without memory
+ *            (merged.h): in the frame, where that is merged and has room, or in one message behind it
  *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
  *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
  *            once more whether all of them had the memory to read them
- *   tree     the same for one array over the canonical tree: each rank first finds where its elements stand
+ *   tree     the same for one array over the canonical tree: each rank first finds where its elements stand, by the frame where
+ *            that has a word for each rank
  *
  * A step is issued, completed by MPI, and then taken in. A blocking call does that for each step in turn;
  * request.c does it for calls that do not wait.
@@ -23,16 +25,24 @@
 
 #include "blocks.h"
 #include "frame.h"
+#include "merged.h"
 #include "thirds.h"
 #include "window.h"
 
-enum route { ROUTE_WORDS, ROUTE_BITS, ROUTE_ORDER, ROUTE_THIRD, ROUTE_BLOCKS, ROUTE_TREE };
+enum route {
+    ROUTE_WORDS,
+    ROUTE_BITS,
+    ROUTE_ORDER,
+    ROUTE_THIRD,
+    ROUTE_MERGED,
+    ROUTE_BLOCKS,
+    ROUTE_TREE
+};
 
 enum step {
     STEP_FRAME,
     STEP_WORDS,
-    STEP_ORDER,
-    STEP_THIRD,
+    STEP_MERGED,
     STEP_PLACE,
     STEP_MERGE,
     STEP_VALUES,
@@ -41,12 +51,16 @@ enum step {
     STEP_DONE
 };
 
-/* FEW_WORDS: the longest state of one operator has n, and the words of a sum and a sum of squares of floats. */
-enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX, FEW_WORDS = 1 + 72 + 140 };
+/* FEW_WORDS: those of a state of everything, and its head. */
+enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX, FEW_WORDS = FRAME_MOST };
 
 struct task {
     /* What is asked. */
     MPI_Comm comm; /* of the first step and, unless request.c says otherwise, of the others */
+    struct memory *memory; /* of comm; NULL where there was none to have */
+    int learns;            /* it waits, and comm's next frame is made by what this one needed */
+    struct form form;      /* of this one */
+    struct need need;
     int rank, ranks, root;
     const tally_problem *problem; /* NULL where the caller gave none */
     enum route route;
@@ -68,41 +82,43 @@ struct task {
     int is_agreement;        /* it ends with the frame */
     size_t words, all_words; /* of a state, or of the groups; and of all of them */
     int64_t *word;           /* [all_words]: in the frame, in few_words or in own_words */
+    int is_in_frame;         /* all of them are, and nothing is behind the frame */
     int64_t *own_words;
-    int is_wide;             /* this rank's number has digits outside */
-    int payload;             /* where the frame's begins */
-    MPI_Datatype type;       /* of blocks; to be freed */
-    MPI_Datatype third_type; /* not to be freed */
+    int is_wide;       /* this rank's number has digits outside */
+    int payload;       /* where the frame's begins */
+    MPI_Datatype type; /* of blocks, or of merged states; to be freed */
     MPI_Op op;
     struct block *block, *merged; /* [blocks] */
     size_t blocks;                /* one for each state, or one for the groups */
     tally_state **loaded;         /* [count]; of the merged blocks */
     tally_groups *loaded_groups;
     size_t values; /* of one array */
-    int64_t frame[FRAME_WORDS];
 
     /* What follows is written before it is read, and left as it is at the start; but for the window's number of pieces. */
     struct window window; /* whose words are in the frame, if it has pieces */
     struct block_kind kind;
-    int64_t key[2];
     struct third third;
+    int64_t key[2];
     uint64_t here, before; /* elements of this rank, and of those below it */
     char line[256];        /* why this rank has failed */
     struct {
         int64_t status;
         tally_value value[VALUES_MAX];
     } given; /* of this rank, and then of all; rank 0's status is everybody's */
+    int64_t frame[FRAME_MOST];
     int64_t few_words[FEW_WORDS];
 };
 
 /* Begin a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the
- * task goes on to tell the others. The arguments must live until task_end(). */
+ * task goes on to tell the others. The arguments must live until task_end(). `form` is that of the frame; NULL: what the
+ * communicator has learnt. */
 void task_begin_values(struct task *t, tally_device *device, int is_resident,
                        const tally_problem *problem, const void *x, const void *y, size_t n,
-                       tally_value *out, int root, MPI_Comm comm);
+                       tally_value *out, int root, MPI_Comm comm, const struct form *form);
 /* `line` is why this rank cannot go on, if `status` is a failure of what came before; NULL is libtally's line. */
 void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
-                       size_t count, tally_status status, const char *line, MPI_Comm comm);
+                       size_t count, tally_status status, const char *line, MPI_Comm comm,
+                       const struct form *form);
 void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
                        size_t count, tally_status status, const char *line, MPI_Comm comm);
 /* Only lets the ranks agree on the problem, the number of results and their statuses. */

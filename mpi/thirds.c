@@ -4,8 +4,6 @@
 #include "blocks.h"
 #include "keys.h"
 
-#include <pthread.h>
-
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
 
 static int is_product(const tally_problem *p) {
@@ -93,59 +91,4 @@ tally_status third_value(const tally_problem *p, const struct third *all, tally_
     if (all->n == 0) return tally_reduce(NULL, p, NULL, NULL, 0, out);
     *out = (tally_value){.type = TALLY_U64, .as.u64 = (uint64_t)all->b};
     return TALLY_OK;
-}
-
-/* ---- What MPI has to be told of it, once ------------------------------------------------------ */
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int once_error;
-static MPI_Datatype third_type;
-static MPI_Op ends_op, products_op;
-
-/* MPI's operators put what comes of `in`, the lower ranks', and `inout` into `inout`. */
-static void all_ends(void *in, void *inout, int *length, MPI_Datatype *type) {
-    const struct third *left = in;
-    struct third *right = inout;
-    (void)type;
-    for (int i = 0; i < *length; i++) {
-        struct third both = left[i];
-        merge_ends(&both, &right[i]);
-        right[i] = both;
-    }
-}
-
-static void all_products(void *in, void *inout, int *length, MPI_Datatype *type) {
-    const struct third *left = in;
-    struct third *right = inout;
-    (void)type;
-    for (int i = 0; i < *length; i++)
-        merge_products(&right[i], &left[i]); /* in whatever order */
-}
-
-static int give_back(MPI_Comm comm, int key, void *value, void *extra) {
-    (void)comm, (void)key, (void)value, (void)extra;
-    MPI_Op_free(&ends_op);
-    MPI_Op_free(&products_op);
-    return MPI_Type_free(&third_type);
-}
-
-static void tell_mpi(void) {
-    int last;
-    once_error = MPI_Op_create(all_ends, 0, &ends_op);
-    if (once_error == MPI_SUCCESS) once_error = MPI_Op_create(all_products, 1, &products_op);
-    if (once_error == MPI_SUCCESS)
-        once_error = MPI_Type_contiguous(THIRD_WORDS, MPI_INT64_T, &third_type);
-    if (once_error == MPI_SUCCESS) once_error = MPI_Type_commit(&third_type);
-    if (once_error == MPI_SUCCESS)
-        once_error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_back, &last, NULL);
-    if (once_error != MPI_SUCCESS) return;
-    once_error = MPI_Comm_set_attr(MPI_COMM_SELF, last, NULL);
-    MPI_Comm_free_keyval(&last);
-}
-
-int third_mpi(const tally_problem *p, MPI_Datatype *type, MPI_Op *op) {
-    pthread_once(&once, tell_mpi);
-    *type = third_type;
-    *op = is_product(p) ? products_op : ends_op;
-    return once_error;
 }

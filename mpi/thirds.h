@@ -30,7 +30,4 @@ void third_merge(const tally_problem *problem, struct third *left, const struct 
  * line. */
 tally_status third_value(const tally_problem *problem, const struct third *all, tally_value *out);
 
-/* MPI's type for one, and the operator that merges those of the problem; an MPI error code. */
-int third_mpi(const tally_problem *problem, MPI_Datatype *type, MPI_Op *op);
-
 #endif

@@ -310,23 +310,33 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
     return TALLY_OK;
 }
 
-/* ---- Words that additions combine ------------------------------------------------------------ */
+/* ---- Words that additions combine, and words that are merged ----------------------------------- */
+
+/* Whether a state is nothing but words that can be merged where they lie: a stretch of the tree is more, and fast sums depend
+ * on the order. */
+static int has_parts(const struct problem *p) {
+    return !problem_has(p, PART_TREE) && !problem_has(p, PART_FAST);
+}
 
 size_t tally_state_words(const tally_state *state) {
     if (!state || !state_is_additive(&state->plan)) return 0;
     return 1 + count_words(&state->plan);
 }
 
-static tally_status check_words(const tally_state *state, const void *words) {
-    if (!state || !words) return fail(TALLY_EINVAL, "a state, or its words, are NULL");
-    if (state_is_additive(&state->plan)) return TALLY_OK;
-    return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by additions",
-                tally_op_name(state->asked.op));
+size_t tally_state_parts(const tally_state *state) {
+    if (!state || !has_parts(&state->plan)) return 0;
+    return 1 + count_words(&state->plan);
 }
 
-tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
-    tally_status s = check_words(state, words);
-    if (s != TALLY_OK) return s;
+static tally_status check_words(const tally_state *state, const void *words,
+                                int (*has_words)(const struct problem *p)) {
+    if (!state || !words) return fail(TALLY_EINVAL, "a state, or its words, are NULL");
+    if (has_words(&state->plan)) return TALLY_OK;
+    return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by %s",
+                tally_op_name(state->asked.op), has_words == has_parts ? "words" : "additions");
+}
+
+static tally_status to_words(const tally_state *state, int64_t *words) {
     if (state->state.n > INT64_MAX)
         return fail(TALLY_ERANGE, "more than 2^63 - 1 elements do not fit a word");
     words[0] = (int64_t)state->state.n;
@@ -334,10 +344,8 @@ tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
     return TALLY_OK;
 }
 
-tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
+static tally_status from_words(tally_state *state, const int64_t *words) {
     struct state loaded;
-    tally_status s = check_words(state, words);
-    if (s != TALLY_OK) return s;
     if (words[0] < 0 ||
         !unpack(&state->plan, (const uint64_t *)words + 1, (uint64_t)words[0], &loaded) ||
         !state_parts_agree(&state->plan, &loaded))
@@ -348,5 +356,57 @@ tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
     /* Merged into an empty state: that copies the limbs which have been touched, not all of them. */
     state_clear(&state->plan, &state->state);
     state_merge(&state->plan, &state->state, &loaded, 0);
+    return TALLY_OK;
+}
+
+tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
+    const tally_status s = check_words(state, words, state_is_additive);
+    return s == TALLY_OK ? to_words(state, words) : s;
+}
+
+tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
+    const tally_status s = check_words(state, words, state_is_additive);
+    return s == TALLY_OK ? from_words(state, words) : s;
+}
+
+tally_status tally_state_to_parts(const tally_state *state, int64_t *words) {
+    const tally_status s = check_words(state, words, has_parts);
+    return s == TALLY_OK ? to_words(state, words) : s;
+}
+
+tally_status tally_state_from_parts(tally_state *state, const int64_t *words) {
+    const tally_status s = check_words(state, words, has_parts);
+    return s == TALLY_OK ? from_words(state, words) : s;
+}
+
+tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left, int64_t *right) {
+    struct problem p;
+    struct state a, b;
+    if (!left || !right) return fail(TALLY_EINVAL, "tally_parts_merge: an argument is NULL");
+    const tally_status s = problem_plan(problem, &p);
+    if (s != TALLY_OK) return s;
+    if (!has_parts(&p))
+        return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by words",
+                    tally_op_name(problem->op));
+    const uint64_t n = (uint64_t)left[0], *from = (const uint64_t *)left + 1;
+    uint64_t *into = (uint64_t *)right + 1;
+    for_parts(part, &p) {
+        const struct monoid *m = &monoids[part];
+        const unsigned words = m->words(&p);
+        if (m->additive) {
+            for (unsigned i = 0; i < words; i++)
+                into[i] += from[i];
+        } else {
+            if (!m->unpack(&p, from, n, state_part(&a, part)) ||
+                !m->unpack(&p, into, (uint64_t)right[0], state_part(&b, part)))
+                return fail(TALLY_EFORMAT, "these words are of no state of %s",
+                            tally_op_name(problem->op));
+            m->merge(&p, state_part(&a, part), state_part_of(&b, part), n);
+            m->pack(&p, state_part_of(&a, part), into);
+        }
+        from += words;
+        into += words;
+    }
+    right[0] += left[0];
     return TALLY_OK;
 }

@@ -6,7 +6,7 @@
  * Each rank has one double; all are summed, ROUNDS times (500) in each of 201 turns. The columns are the median turn
  * in microseconds a call, of kinds that take turns: MPI_Allreduce of one double, of the frame that
  * tally_mpi_allreduce() sends, of the words of a sum, and of those of a variance; tally_mpi_allreduce() itself, for a
- * sum, for one that does not fit the frame, and for a dot and a variance; and what a rank does of the sum by itself,
+ * sum, for one that does not fit the first frame, and for a dot, a variance and a description; and what a rank does of the sum by itself,
  * which is a call on a communicator of one rank.
  */
 #include <stdio.h>
@@ -32,19 +32,20 @@ static const struct kind {
              {"exact sum of 1e-300", 0, TALLY_SUM, 1e-300, 0},
              {"exact dot", 0, TALLY_DOT, 0.1, 0},
              {"exact var", 0, TALLY_VAR, 0.1, 0},
+             {"describe", 0, TALLY_DESCRIBE, 0.1, 0},
              {"exact sum, one rank", 0, TALLY_SUM, 0.1, 1}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static void one(const struct kind *k) {
     const tally_problem problem = {.op = k->op, .type = TALLY_F64};
-    tally_value value;
+    tally_value value[TALLY_VALUES_MAX];
     double all;
     if (k->words)
         MPI_Allreduce(MPI_IN_PLACE, words, k->words, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     else if (!k->op)
         MPI_Allreduce(&k->x, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     else
-        tally_mpi_allreduce(NULL, &problem, &k->x, k->op == TALLY_DOT ? &k->x : NULL, 1, &value,
+        tally_mpi_allreduce(NULL, &problem, &k->x, k->op == TALLY_DOT ? &k->x : NULL, 1, value,
                             k->alone ? MPI_COMM_SELF : MPI_COMM_WORLD);
 }
 

@@ -1733,6 +1733,74 @@ static void add_words(const tally_problem *p) {
     tally_state_destroy(s);
 }
 
+/* The same by tally_parts_merge(), neighbours in any order. */
+static void merge_words(const tally_problem *p) {
+    static struct saved want;
+    enum { PARTS = 12, MOST_WORDS = 600 };
+    static int64_t words[PARTS][MOST_WORDS];
+    tally_state *s = made(p);
+    const size_t count = tally_state_parts(s), n = 700;
+    if (tally_state_words(s)) assert_int_equal(tally_state_words(s), count);
+    if (count == 0) {
+        assert_true(is_tree(p) || p->fast);
+        assert_error(TALLY_EUNSUPPORTED, tally_state_to_parts(s, words[0]));
+        assert_error(TALLY_EUNSUPPORTED, tally_state_from_parts(s, words[0]));
+        assert_error(TALLY_EUNSUPPORTED, tally_parts_merge(p, words[0], words[1]));
+        tally_state_destroy(s);
+        return;
+    }
+    assert_true(!is_tree(p) && count <= MOST_WORDS);
+    for (int kind = 0; kind < KINDS; kind++) {
+        fill(p->type, kind, n);
+        tally_state *all = state_of(p, 0, n), *part = made(p);
+        save(all, &want);
+        for (size_t i = 0, at = 0; i < PARTS; i++) {
+            const size_t m = i == PARTS - 1 ? n - at : rnd(3) * (n / PARTS) / 2;
+            tally_state_clear(part);
+            assert_ok(tally_state_feed(part, NULL, at_x(p, at), at_y(p, at), m));
+            assert_ok(tally_state_to_parts(part, words[i]));
+            at += m;
+        }
+        for (size_t left = PARTS; left > 1; left--) {
+            const size_t i = rnd(left - 1);
+            assert_ok(tally_parts_merge(p, words[i], words[i + 1]));
+            memmove(words[i], words[i + 1], (left - i - 1) * sizeof words[i]);
+        }
+        assert_ok(tally_state_from_parts(s, words[0]));
+        check_bytes(s, &want, "words merged", p);
+        check_values(s, p, 0, n, "words merged");
+        tally_state_destroy(all);
+        tally_state_destroy(part);
+    }
+    tally_state_destroy(s);
+}
+
+static void test_parts(void **state) {
+    (void)state;
+    seed = 16;
+    every_problem(merge_words);
+}
+
+static void test_parts_that_are_refused(void **state) {
+    (void)state;
+    const tally_problem min = {.op = TALLY_MIN, .type = TALLY_F64};
+    double x = 1;
+    int64_t words[16], other[16];
+    tally_state *s = made(&min);
+    assert_int_equal(tally_state_parts(NULL), 0);
+    assert_error(TALLY_EINVAL, tally_state_to_parts(NULL, words));
+    assert_error(TALLY_EINVAL, tally_state_from_parts(s, NULL));
+    assert_error(TALLY_EINVAL, tally_parts_merge(&min, NULL, words));
+    assert_error(TALLY_EINVAL, tally_parts_merge(NULL, words, words));
+    assert_ok(tally_state_feed(s, NULL, &x, NULL, 1));
+    assert_ok(tally_state_to_parts(s, words));
+    memcpy(other, words, sizeof other);
+    other[tally_state_parts(s) - 1] = 2; /* whether there is a NaN */
+    assert_error(TALLY_EFORMAT, tally_parts_merge(&min, words, other));
+    assert_error(TALLY_EFORMAT, tally_state_from_parts(s, other));
+    tally_state_destroy(s);
+}
+
 static void test_words(void **state) {
     (void)state;
     seed = 15;
@@ -1840,6 +1908,8 @@ int main(void) {
         cmocka_unit_test(test_doublings),
         cmocka_unit_test(test_in_turns),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_parts_that_are_refused),
         cmocka_unit_test(test_many_words),
         cmocka_unit_test(test_wrong_words),
     };

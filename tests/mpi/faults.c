@@ -73,10 +73,23 @@ static tally_status states_of(const tally_problem *p, const void *at, size_t n, 
     return s;
 }
 
+/* The next frame will be a merged one: a communicator's frames are as its last calls needed them. */
+static int is_merged;
+static void make_merged(void) {
+    static const tally_problem describe = {.op = TALLY_DESCRIBE, .type = TALLY_F64};
+    const long stop = refuse_at;
+    tally_value out[TALLY_VALUES_MAX];
+    refuse_at = -1;
+    if (tally_mpi_allreduce(NULL, &describe, x, NULL, N, out, MPI_COMM_WORLD) != TALLY_OK)
+        wrong = 1;
+    refuse_at = stop;
+}
+
 static tally_status call(enum way way, const tally_problem *p, const void *at, size_t n,
                          tally_value *out) {
     tally_mpi_request *request;
     tally_status s;
+    if (is_merged) make_merged();
     switch (way) {
     case ALL:
         return tally_mpi_allreduce(NULL, p, at, NULL, n, out, MPI_COMM_WORLD);
@@ -176,9 +189,22 @@ int main(int argc, char **argv) {
     in_step();
     expect("begun once", call(LATER, &sum, x, N, out), TALLY_OK, out);
     out[0].type = (tally_type)99;
-    for (int way = ALL; way < WAYS; way++)
-        for (int bad = 0; bad < (few ? 1 : 2); bad++)
-            bad_rank((enum way)way, bad ? ranks - 1 : 0);
+    for (is_merged = 0; is_merged < 2; is_merged++)
+        for (int way = ALL; way < WAYS; way++)
+            for (int bad = 0; bad < (few ? 1 : 2); bad++)
+                bad_rank((enum way)way, bad ? ranks - 1 : 0);
+    is_merged = 0;
+    /* A communicator's first call, for which there is no memory. */
+    MPI_Comm fresh;
+    MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+    asked = 0;
+    refuse_at = rank == ranks - 1 ? 0 : -1;
+    tally_status s = tally_mpi_allreduce(NULL, &sum, x, NULL, N, out, fresh);
+    expect("a first call without memory", s, TALLY_ENOMEM, out);
+    s = tally_mpi_allreduce(NULL, &sum, x, NULL, N, out, fresh);
+    expect("and then with it", s, TALLY_OK, out);
+    out[0].type = (tally_type)99;
+    MPI_Comm_free(&fresh);
 
     /* What all fail with alike. */
     for (int way = ALL; way < STATES; way++) {
@@ -198,10 +224,12 @@ int main(int argc, char **argv) {
     in_step();
 
     const tally_problem *those[] = {&argmin, &sum, &prod, &var, &bits};
-    for (int way = ALL; way < WAYS; way++)
+    for (int way = ALL; way < 2 * WAYS; way++)
         for (size_t i = 0; i < (few ? 1 : sizeof those / sizeof those[0]); i++)
-            for (int bad = 0; bad < (few ? 1 : 2); bad++)
-                refuse_memory((enum way)way, those[i], bad ? ranks - 1 : 0, 40);
+            for (int bad = 0; bad < (few ? 1 : 2); bad++) {
+                is_merged = way >= WAYS;
+                refuse_memory((enum way)(way % WAYS), those[i], bad ? ranks - 1 : 0, 40);
+            }
 
     int all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -90,6 +90,51 @@ static void states(MPI_Comm comm, const double *mine, size_t n) {
     }
 }
 
+/* As requests of MPI's, of two communicators, beside a message: waited for one by one in an order that differs from rank to
+ * rank, all at once, or tested. */
+static void handed_over(MPI_Comm comm, MPI_Comm other, const double *mine, size_t n) {
+    enum { BOTH = 2 * KINDS, WAYS = 3 };
+    static tally_value out[BOTH][TALLY_VALUES_MAX];
+    for (int way = 0; way < WAYS; way++) {
+        MPI_Request request[BOTH + 2];
+        MPI_Status status[BOTH + 2];
+        int here = rank, there = -1, done = 0;
+        for (int i = 0; i < BOTH; i++) {
+            tally_mpi_request *ours;
+            expect(tally_mpi_iallreduce(NULL, &problems[i % KINDS], mine, NULL, n, out[i],
+                                        i < KINDS ? comm : other, &ours) == TALLY_OK,
+                   "begun");
+            expect(tally_mpi_hand_over(&ours, &request[i]) == TALLY_OK && !ours, "handed over");
+        }
+        MPI_Irecv(&there, 1, MPI_INT, (rank + 1) % ranks, way, comm, &request[BOTH]);
+        MPI_Isend(&here, 1, MPI_INT, (rank + ranks - 1) % ranks, way, comm, &request[BOTH + 1]);
+        if (way == 0) MPI_Waitall(BOTH + 2, request, status);
+        for (int k = 0; k < BOTH + 2 && way > 0; k++) {
+            const int i = rank % 2 ? BOTH + 1 - k : k;
+            for (done = 0; !done && way == 2;)
+                MPI_Test(&request[i], &done, &status[i]);
+            if (way == 1) MPI_Wait(&request[i], &status[i]);
+        }
+        expect(there == (rank + 1) % ranks, "a message of MPI's");
+        for (int i = 0; i < BOTH; i++) {
+            expect(request[i] == MPI_REQUEST_NULL && status[i].MPI_TAG == TALLY_OK, "complete");
+            expect(is_right(&problems[i % KINDS], out[i]), tally_op_name(problems[i % KINDS].op));
+        }
+    }
+    /* What a rank fails with is in the status on all. */
+    tally_mpi_request *ours;
+    MPI_Request request;
+    MPI_Status status;
+    tally_value value;
+    const double *at = rank == ranks - 1 ? NULL : x;
+    expect(tally_mpi_iallreduce(NULL, &problems[0], at, NULL, 1, &value, comm, &ours) == TALLY_OK &&
+               tally_mpi_hand_over(&ours, &request) == TALLY_OK,
+           "begun to fail");
+    MPI_Wait(&request, &status);
+    expect(status.MPI_TAG == TALLY_EINVAL && tally_mpi_error()[0] != 0, "failed");
+    expect(tally_mpi_hand_over(&ours, &request) == TALLY_EINVAL, "nothing to hand over");
+}
+
 int main(int argc, char **argv) {
     MPI_Comm other;
     MPI_Init(&argc, &argv);
@@ -102,6 +147,7 @@ int main(int argc, char **argv) {
     many(MPI_COMM_WORLD, x + first, last - first);
     many(other, x + first, last - first);
     states(other, x + first, last - first);
+    handed_over(MPI_COMM_WORLD, other, x + first, last - first);
     MPI_Comm_free(&other);
     tally_mpi_request *none = NULL;
     expect(tally_mpi_wait(&none) == TALLY_OK, "nothing to wait for");

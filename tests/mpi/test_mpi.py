@@ -43,8 +43,13 @@ def test_digest_of_any_number_of_ranks(ranks, alone):
     assert digest(ranks, every) == alone(every), f"seed {SEED}"
 
 
+@pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 5, 29])
+def test_how_many_messages_a_call_takes(ranks):
+    assert "right" in run(ranks, "mpi_messages")
+
+
 def test_more_ranks_than_a_frame_has_room_for(alone):
-    """Extremes of more than 27 ranks take a second message."""
+    """Extremes of more than 27 ranks take a second message, or a longer frame."""
     assert digest(29, 97) == alone(97), f"seed {SEED}"
 
 

@@ -1,0 +1,38 @@
+/*
+ * merged.h - a frame that an operator of ours merges: of states that additions do not combine.
+ *
+ *   hash      of the question: the ranks must have the same
+ *   status    the lowest that a rank has failed with, on how many ranks, and the sum of these ranks
+ *   problem   of the states, in two words, so that the operator knows how they are merged
+ *   states    how many there are, and the words of each: tally_state_to_parts()
+ *
+ * Merging takes no memory and needs nothing but the message, so that it is the same on all ranks, whichever of them does it.
+ * The states of lower ranks are on the left. Where a rank has failed or the questions differ, states are left as they are.
+ */
+#ifndef TALLY_MPI_MERGED_H
+#define TALLY_MPI_MERGED_H
+
+#include "frame.h"
+
+enum {
+    MERGED_HASH,
+    MERGED_STATUS,
+    MERGED_FAILED,
+    MERGED_RANK,
+    MERGED_DIFFER, /* 1 where two questions differ */
+    MERGED_PROBLEM,
+    MERGED_STATES = MERGED_PROBLEM + 2,
+    MERGED_PARTS,
+    MERGED_HEAD
+};
+
+/* The head of this rank's frame, with `states` states of `parts` words each, which are behind it or will be. `problem` is NULL where
+ * there are none. */
+void merged_fill(int64_t *frame, const tally_problem *problem, size_t states, size_t parts,
+                 uint64_t hash, tally_status status, int rank);
+struct verdict merged_read(const int64_t *frame);
+
+/* MPI's type for so many words, and the operator; an MPI error code. The caller frees the type. */
+int merged_mpi(size_t words, MPI_Datatype *type, MPI_Op *op);
+
+#endif
