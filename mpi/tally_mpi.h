@@ -32,6 +32,13 @@
 
 #include <mpi.h>
 
+/* A library speaks one MPI. CMake and pkg-config define which one it was built for, and mpi.h says whose it is. */
+#if defined(TALLY_MPI_FOR_MPICH) && !defined(MPICH_NAME)
+#error "this libtally_mpi was built for MPICH, and mpi.h is not its: use mpicc of MPICH"
+#elif defined(TALLY_MPI_FOR_OPEN_MPI) && !defined(OPEN_MPI)
+#error "this libtally_mpi was built for Open MPI, and mpi.h is not its: use mpicc of Open MPI"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

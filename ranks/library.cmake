@@ -43,7 +43,8 @@ function(tally_ranks_library name)
 endfunction()
 
 # tally_install_ranks_library(NAME HEADER...): installs both libraries, the headers, and what find_package(tally
-# COMPONENTS NAME) and pkg-config need. MPI_NAME, if set, tells readers of the .pc file which MPI it was built for.
+# COMPONENTS NAME) and pkg-config need. MPI_NAME and MPI_FLAG, if set, tell readers of the .pc file
+# which MPI it was built for, and their compiler by a definition.
 function(tally_install_ranks_library name)
   install(TARGETS tally_${name}_static tally_${name}_shared EXPORT tally-${name}-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name}
@@ -58,6 +59,7 @@ set(INCLUDEDIR "@CMAKE_INSTALL_INCLUDEDIR@")
 set(PROJECT_VERSION "@PROJECT_VERSION@")
 set(CMAKE_DL_LIBS "@CMAKE_DL_LIBS@")
 set(MPI_NAME "@MPI_NAME@")
+set(MPI_FLAG "@MPI_FLAG@")
 ]])
   install(CODE "include(\"${CMAKE_CURRENT_BINARY_DIR}/folders.cmake\")
 include(\"${PROJECT_SOURCE_DIR}/src/install_pc.cmake\")" COMPONENT ${name})
