@@ -2,7 +2,7 @@
  * statistics.c - every operator on every type that it has a meaning for, beside the read roof.
  *
  *   bench_statistics [-n LOG2] [-b LOG2] [-r ROUNDS] [-o OP,OP...] [-t TYPE,TYPE...] [-d DEVICE]
- *                    [-k normal|wide|wild]
+ *                    [-k normal|wide|wild|zeros]
  *
  * Arrays have 2^n elements, or as many as 2^b bytes hold; they lie in huge pages where the machine has them.
  * Prints GB/s of the elements read, the roof's, and their ratio. Each round times the roof of the same memory
@@ -56,7 +56,7 @@ static double uniform(void) {
     return ((double)(next_bits() >> 12) + 0.5) * 0x1p-52;
 }
 
-/* normal: a standard normal. wide: 40 binary orders of magnitude. wild: any finite bits. */
+/* normal: a standard normal. wide: 40 binary orders of magnitude. wild: any finite bits. zeros: -0. */
 static double element(const char *kind) {
     const double normal = sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
     return strcmp(kind, "wide") == 0 ? ldexp(normal, (int)(next_bits() % 41) - 20) : normal;
@@ -70,7 +70,9 @@ static void fill_element(char *p, tally_type type, const char *kind) {
         const float f = (float)d;
         unsigned word;
         memcpy(&word, &f, sizeof word);
-        if (strcmp(kind, "wild") == 0) { /* no exponent of all ones */
+        if (strcmp(kind, "zeros") == 0) {
+            bits = 1ULL << (8 * size - 1);
+        } else if (strcmp(kind, "wild") == 0) { /* no exponent of all ones */
             const unsigned long long ones = type == TALLY_F64    ? 0x7ffULL << 52
                                             : type == TALLY_F32  ? 0x7f800000
                                             : type == TALLY_BF16 ? 0x7f80

@@ -71,9 +71,11 @@ static int are_products_mixed(size_t size, const char *x, const char *y, size_t 
     return 0;
 }
 
-/* Notes whether some term is anything but -0, unless that is known. Integers have no -0. */
-static void note_sum(const struct problem *p, const char *x, size_t n, struct exact_sum *s) {
+/* Notes whether some term is anything but -0, unless that is known, and returns that: terms that are all -0 need not be
+ * added, so that they are read once. Integers have no -0. */
+static int note_sum(const struct problem *p, const char *x, size_t n, struct exact_sum *s) {
     if (!s->mixed) s->mixed = !type_is_float(p->type) || is_mixed(type_size(p->type), x, n);
+    return s->mixed;
 }
 
 static void note_products(const struct problem *p, const char *x, const char *y, size_t n,
@@ -156,8 +158,7 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
                       const char *x, const char *y, size_t n, uint64_t first, struct state *s) {
     switch (part) {
     case PART_SUM:
-        note_sum(p, x, n, &s->sum);
-        k->sum[p->type](x, n, &s->sum);
+        if (note_sum(p, x, n, &s->sum)) k->sum[p->type](x, n, &s->sum);
         break;
     case PART_SQUARES:
         s->squares.mixed = 1;
@@ -214,13 +215,19 @@ static void fold_parts(const struct cpu_kernels *k, const struct problem *p, con
     unsigned left = p->parts & (PART_BIT(PART_TREE) - 1);
     if (has_moments(k, p)) {
         struct moments moments = {&s->sum, &s->squares};
-        note_sum(p, x, n, &s->sum);
         s->squares.mixed = 1;
-        k->moments[p->type](x, n, &moments);
+        if (note_sum(p, x, n, &s->sum)) k->moments[p->type](x, n, &moments);
         left &= ~MOMENTS;
     }
     for (; left; left &= left - 1)
         fold_part(k, p, (enum part)__builtin_ctz(left), x, y, n, first, s);
+}
+
+/* Whether some elements may decide all values: nothing but any and all is wanted. */
+static int can_be_decided(const struct problem *p) {
+    for (unsigned i = 0; i < p->values; i++)
+        if (p->value[i].op != TALLY_ANY && p->value[i].op != TALLY_ALL) return 0;
+    return 1;
 }
 
 /* Whether more elements cannot change the values: any and all are known. `seen` elements have been folded. */
@@ -297,8 +304,7 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
     int stopped = 0;
     struct job job = {.device = d, .p = p, .x = in->x, .y = in->y, .n = in->n, .first = before};
     job.element = type_size(p->type);
-    job.may_decide =
-        problem_has(p, PART_NONZERO) && (p->parts & ~PART_BIT(PART_TREE)) == PART_BIT(PART_NONZERO);
+    job.may_decide = can_be_decided(p);
     if (job.may_decide && is_decided(p, into, into->n)) job.decided = 1;
     if (claim_threads(d, in->n, job.element)) {
         for (unsigned i = 0; i < d->threads; i++)
