@@ -46,6 +46,7 @@
 #define STREAMS       4
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
+#define AHEAD         (PAIRED ? 2048 : 2560) /* bytes ahead of a stream's element that are asked for */
 
 /* What has been extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA): in lanes, by
  * the lower and upper halves of their integers, each of these HALF_RANGE too large for every chunk. */
@@ -122,8 +123,8 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
     const ELEMENT *p = x, *q = y;
     for (size_t i = 0; i < vectors / STREAMS; i++, p += along, q += along)
         for (size_t j = 0; j < STREAMS; j++) {
-            PREFETCH(p + j * across, LANES(REAL) * sizeof(ELEMENT), 2048, 1);
-            if (PAIRED) PREFETCH(q + j * across, LANES(REAL) * sizeof(ELEMENT), 2048, 1);
+            PREFETCH(p + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
+            if (PAIRED) PREFETCH(q + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
             EXTRACT_STEP(p + j * across, q + j * across);
         }
     for (size_t i = 0; i < vectors % STREAMS; i++, p += LANES(REAL), q += LANES(REAL))

@@ -9,7 +9,8 @@
  * lane would lose. Signed elements are first moved up by 2^(BITS-1) - one exclusive or - which makes them
  * unsigned, and what was added too much is taken off at the end. 64-bit elements have no wider word:
  * their halves go to two sums of their own. Memory answers faster when asked for several places in turn (read.c):
- * an array is taken as STREAMS streams.
+ * an array is taken as STREAMS streams. Nothing is asked for ahead: so little arithmetic does not hold up the misses
+ * behind it (docs/performance.md).
  *
  * Magnitudes. The same, of unsigned numbers: |x| of the least number is 2^(BITS-1), which is one.
  *
@@ -94,10 +95,8 @@ ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
         VWIDE a[STREAMS] = {{0}}, b[STREAMS] = {{0}};
         round = rows - done < ROUND ? rows - done : ROUND;
         for (size_t i = 0; i < round; i++, p += TALLY_VECTOR)
-            for (size_t k = 0; k < STREAMS; k++) {
-                PREFETCH(p + k * apart, TALLY_VECTOR, 2048, 1);
+            for (size_t k = 0; k < STREAMS; k++)
                 PART(add_vector)(p + k * apart, bias, magnitudes, &a[k], &b[k]);
-            }
         for (size_t k = 0; k < STREAMS; k++) {
             low += PART(widened)(a[k]);
             high += PART(widened)(b[k]);

@@ -26,6 +26,7 @@
 #undef STREAMS
 #undef CHUNK_VECTORS
 #undef CHUNK
+#undef AHEAD
 #undef MAX_DIGITS
 #undef LEAST_E
 #undef FIELDS
