@@ -867,7 +867,6 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     plan_parts(&a, d->threads);
     if (a.parts > 1)
         a.kept = aligned_alloc(64, (a.total * a.parts * block_words(&a) * 8 + 63) / 64 * 64);
-    *status = TALLY_OK;
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
@@ -904,12 +903,11 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
 #define KEY_FORMS (FORM_BIT(FORM_ORDER) | FORM_BIT(FORM_LEAST) | FORM_BIT(FORM_GREATEST))
 
-/* Whether segments can be filled up: sums by zeros, keys by what is there already. */
+/* Whether segments can be filled up: sums by zeros, keys by what is there already. (Means of 64-bit integers are of
+ * results that all have as many elements.) */
 static int can_fill(const struct across *a) {
-    for (unsigned v = 0; v < a->p->values; v++) {
-        const tally_op op = a->p->value[v].op;
-        if (op == TALLY_COUNT || (op == TALLY_MEAN && a->forms & FORM_BIT(FORM_WIDE))) return 0;
-    }
+    for (unsigned v = 0; v < a->p->values; v++)
+        if (a->p->value[v].op == TALLY_MEAN && a->forms & FORM_BIT(FORM_WIDE)) return 0;
     return (a->forms & ~SUM_FORMS) == 0 || (a->forms & ~KEY_FORMS) == 0;
 }
 
@@ -1187,7 +1185,6 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
     a.total = (s->results + SEGMENTS_BLOCK - 1) / SEGMENTS_BLOCK;
     a.group = group_of(a.total, s->n * a.element / a.total, d->threads);
     a.way = COPIED; /* a tile is needed */
-    *status = TALLY_OK;
     if (!make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
