@@ -15,7 +15,7 @@ import numpy as np
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
 from ._reduce import (BLOCK, AxisError, Results, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, problem,
-                      reduce, rows_of, with_initial)
+                      real, reduce, rows_of, with_initial)
 from ._results import Description, MinMax
 from ._variance import variances
 
@@ -96,11 +96,13 @@ def _split(signature: str) -> list[str]:
 
 def _finish(array: np.ndarray[Any, Any], kind: str, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
     """A result, whose reduced axes have length 1, as the caller is to see it."""
+    if not isinstance(keepdims, (bool, np.bool_)):
+        operator.index(keepdims)
     if not keepdims and axes:
         array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
     if out is None:
         return t.give(array, kind)
-    if isinstance(out, tuple):
+    if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
     if not isinstance(out, np.ndarray):
         raise TypeError(f"return arrays must be of ArrayType, not {type(out).__name__}")
@@ -146,10 +148,10 @@ def _rounded(op: str, t: Taken, dtype: Any) -> tuple[str | None, np.dtype[Any] |
 
 def _ddof(ddof: float, correction: Any) -> float:
     if correction is None:
-        return float(ddof)
+        return real("ddof=", ddof)
     if ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
-    return float(correction)
+    return real("correction=", correction)
 
 
 # ---- In between ------------------------------------------------------------------------------------------------------
@@ -338,6 +340,8 @@ def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | N
     if t.type in _COMPLEX_PART:
         raise TypeError(f"tally has no {op} of complex numbers: they have no order")
     check_index(op, t.array.shape, axes)
+    if isinstance(out, np.ndarray) and out.dtype.kind not in "iu":
+        raise TypeError(f"cannot cast indices from int64 to {out.dtype!r}")
     r = reduce(problem((op,), t.type), t, axes, device=device)
     return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, out)
 
@@ -491,7 +495,7 @@ np.True_
 """)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, device: str | None = None, progress: bool = False) -> Any:
     ops = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
-    if ord not in ops:
+    if not (ord is None or isinstance(ord, (int, float, np.number))) or ord not in ops:
         raise ValueError(f"Invalid norm order {ord!r} for vectors: 1, 2 and inf are here")
     if ops[ord] == "norminf" and dtype is not None:
         raise TypeError("the norm by the greatest magnitude has the elements' type")
@@ -675,6 +679,7 @@ def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str |
     x, y = left.array, right.array
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError("tally.vecdot wants vectors, not numbers")
+    axis = operator.index(axis)
     if not -min(x.ndim, y.ndim) <= axis < (0 if x.ndim != y.ndim else x.ndim):
         raise AxisError(axis, min(x.ndim, y.ndim))
     x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)

@@ -113,6 +113,8 @@ class Operator:
         address = ctypes.cast(library.combine, ctypes.c_void_p).value
         dtype = DTYPE[kind]
         identity = np.asarray(self.identity)
+        if identity.ndim != 0 or identity.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
+            raise TypeError(f"the identity of {dtype} elements is a number of their kind, not {self.identity!r}")
         if dtype.kind in "iu" and not np.iinfo(dtype).min <= self.identity <= np.iinfo(dtype).max:
             raise OverflowError(f"the identity {self.identity!r} does not fit {dtype}")
         return _core.Problem(("user",), kind, None, False, 0.0,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core, _functions as f, _gpu
-from ._arrays import DTYPE, Taken, take
+from ._arrays import DTYPE, FLOATS, Taken, take
 from ._operators import Operator
-from ._reduce import BLOCK, Results, axes_of, problem, reduce as _reduce, store
+from ._reduce import BLOCK, Results, axes_of, mask_of, problem, real, reduce as _reduce, store
 from ._results import Description, MinMax
 
 _FEW_GROUPS = 1024  # whose states take elements block by block in little longer than a call for all of them takes
@@ -26,7 +27,7 @@ def problem_of(op: Any, kind: str, out: str | None = None, fast: bool = False, d
 
 def _maker(op: Any, fast: bool, ddof: float) -> Callable[[str, str | None], _core.Problem]:
     """What makes the problem, once the elements' type is known."""
-    return lambda kind, rounded: problem_of(op, kind, rounded, fast, float(ddof))
+    return lambda kind, rounded: problem_of(op, kind, rounded, fast, real("ddof=", ddof))
 
 
 def _label(op: Any) -> str:
@@ -36,6 +37,8 @@ def _label(op: Any) -> str:
 def names_of(op: Any) -> tuple[str, ...]:
     if isinstance(op, str):
         op = op.split(",")
+    if not isinstance(op, (tuple, list)):
+        raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
     names = tuple(_NAMES.get(name, name) for name in op)
     if any(not isinstance(name, str) for name in names):
         raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
@@ -63,10 +66,21 @@ def several(op: Any, values: list[Any]) -> Any:
     return tuple(values)
 
 
-def _all(op: Any, r: Results, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
+def _brought(what: list[tuple[str, str]], t: Taken, arrays: tuple[np.ndarray[Any, Any], ...],
+             wanted: Any) -> list[tuple[np.ndarray[Any, Any], str]]:
+    """The values as they are shown, and integers among them as the integer type that was asked for."""
     values = []
-    for (name, kind), array in zip(r.what, r.arrays):
+    for (name, kind), array in zip(what, arrays):
         shown, kind = present(name, kind, array, t.type)
+        if wanted is not None and kind in FLOATS and wanted.kind in "iu":
+            raise TypeError(f"a {name} is no integer: give a floating dtype")
+        values.append((shown if kind == "bool" else f._to_type(shown, name, wanted), kind))
+    return values
+
+
+def _all(op: Any, r: Results, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any, wanted: Any) -> Any:
+    values = []
+    for shown, kind in _brought(r.what, t, r.arrays, wanted):
         values.append(f._finish(shown, kind, t, axes, keepdims, out))
     return several(op, values)
 
@@ -97,20 +111,18 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
     if t.type not in DTYPE:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
-    p = problem_of(op, t.type, rounded, fast, float(ddof))
+    p = problem_of(op, t.type, rounded, fast, real("ddof=", ddof))
     if where is not None and any(name in ("argmin", "argmax") for name, _ in p.values()):
         raise TypeError("argmin and argmax take no where=")
     if out is not None and len(p.values()) > 1:
         raise ValueError("out= is for one value")
     r = _reduce(p, t, axes, where=where, device=device, progress=progress)
-    if wanted is not None:
-        r.arrays = (f._to_type(r.arrays[0], str(op), wanted), *r.arrays[1:])
-    return _all(op, r, t, axes, keepdims, out)
+    return _all(op, r, t, axes, keepdims, out, wanted)
 
 
 def _rows(t: Taken, axis: int) -> tuple[np.ndarray[Any, Any], int]:
     """The array with an axis moved behind all others, and where it was."""
-    (a,) = axes_of(axis, t.array.ndim) or (0,)
+    (a,) = axes_of(operator.index(axis), t.array.ndim) or (0,)
     if t.array.ndim == 0:
         raise ValueError("segments and groups are of an array, not of a number")
     if t.type not in DTYPE:
@@ -133,10 +145,8 @@ def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, wanted:
     arrays = [np.empty((*rows.shape[:-1], count), DTYPE[kind]) for _, kind in what]
     for at in np.ndindex(rows.shape[:-1]):
         call(rows[at], tuple(array[at] for array in arrays))
-    arrays[0] = f._to_type(arrays[0], str(op), wanted)
     values = []
-    for (name, kind), array in zip(what, arrays):
-        shown, kind = present(name, kind, array, t.type)
+    for shown, kind in _brought(what, t, tuple(arrays), wanted):
         values.append(t.give(np.moveaxis(shown, -1, a), kind))
     return several(op, values)
 
@@ -168,7 +178,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     t = take(x)
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     rows, _ = _rows(t, axis)
-    p = problem_of(op, t.type, rounded, False, float(ddof))
+    p = problem_of(op, t.type, rounded, False, real("ddof=", ddof))
     places: Any
     if isinstance(offsets, (int, np.integer)):
         places = count = int(offsets)
@@ -230,8 +240,10 @@ def ids_of(ids: Any, groups: int | None) -> tuple[np.ndarray[Any, Any], str, int
                         "numpy.unique(ids, return_inverse=True)[1] makes them of anything")
     if groups is None:
         groups = max(0, int(take_max(array)) + 1) if array.size else 0
+    elif operator.index(groups) < 0:
+        raise ValueError(f"there are no {groups} groups")
     kind = "u8" if taken.type == "bool" else taken.type
-    return array, kind, int(groups)
+    return array, kind, operator.index(groups)
 
 
 def in_order(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -288,13 +300,13 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
     t = take(x)
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
     rows, _ = _rows(t, axis)
-    p = problem_of(op, t.type, rounded, False, float(ddof))
+    p = problem_of(op, t.type, rounded, False, real("ddof=", ddof))
     numbers, kind, count = ids_of(ids, groups)
     if numbers.size != rows.shape[-1]:
         raise ValueError(f"{rows.shape[-1]} elements, but {numbers.size} ids")
     mask = None
     if where is not None:
-        mask = np.broadcast_to(np.asarray(where, np.bool_), numbers.shape)
+        mask = mask_of(where, numbers.shape)
 
     def call(row: np.ndarray[Any, Any], out: tuple[np.ndarray[Any, Any], ...]) -> None:
         lies = _lies_in_order(row) and _lies_in_order(numbers) and (mask is None or mask.flags.c_contiguous)

@@ -53,6 +53,13 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def real(name: str, value: Any) -> float:
+    """A number that an argument is, as a float."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    return float(value)
+
+
 def check_extreme(name: str, shape: Sequence[int], axes: Sequence[int], initial: Any, where: Any) -> None:
     """NumPy's rule that there is no least of nothing."""
     if initial is not None and initial is not np._NoValue:
@@ -79,12 +86,16 @@ def check_initial(element: str, initial: Any) -> Any:
     """An initial value that elements of a type can have; None for none."""
     if initial is None or initial is np._NoValue:
         return None
+    dtype = DTYPE[element]
+    if isinstance(initial, int) and not -1 << 63 <= initial < 1 << 64:  # (for NumPy an object)
+        if element not in FLOATS:
+            raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
+        return float(initial)
     value = np.asarray(initial)
     if value.ndim != 0:
         raise ValueError("initial= is one number")
     if value.dtype.kind not in "biuf":
         raise TypeError(f"initial= is a real number, not {initial!r}")
-    dtype = DTYPE[element]
     if element not in FLOATS:
         if value.dtype.kind == "f":
             raise TypeError(f"initial={initial!r} is no {dtype}, as the elements are")
@@ -102,6 +113,8 @@ def with_initial(op: str, kind: str, rounded: str | None, initial: Any) -> tuple
         return kind, rounded, None
     if np.ndim(initial) != 0:
         raise ValueError("initial= is one number")
+    if isinstance(initial, int) and kind in FLOATS:
+        initial = check_initial("f64", initial)
     if kind not in FLOATS and op in ("sum", "prod"):
         kind = "u64" if kind[0] == "u" else "i64"
     elif kind in ("f16", "bf16", "f32") and op != "prod" and \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, take, type_of
 from ._operators import Operator
 from ._parts import groups_by_blocks, ids_of, in_order, names_of, present, problem_of, several
-from ._reduce import BLOCK, pieces
+from ._reduce import BLOCK, mask_of, pieces, real
 
 
 def kind_of(dtype: Any) -> str:
@@ -78,7 +79,7 @@ class State:
 
     def __init__(self, op: Any, dtype: Any = "f64", *, ddof: float = 0, out: Any = None, fast: bool = False):
         self._op = op if isinstance(op, Operator) else names_of(op)
-        self._kind, self._ddof, self._fast = kind_of(dtype), float(ddof), bool(fast)
+        self._kind, self._ddof, self._fast = kind_of(dtype), real("ddof=", ddof), bool(fast)
         self._out = None if out is None else kind_of(out)
         self._state = _core.State(self._problem())
 
@@ -253,7 +254,7 @@ class Groups:
 
     def __init__(self, op: Any, groups: int, dtype: Any = "f64", *, ddof: float = 0, out: Any = None):
         self._op = op if isinstance(op, Operator) else names_of(op)
-        self._kind, self._ddof, self._count = kind_of(dtype), float(ddof), int(groups)
+        self._kind, self._ddof, self._count = kind_of(dtype), real("ddof=", ddof), operator.index(groups)
         self._out = None if out is None else kind_of(out)
         self._groups = _core.Groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
 
@@ -263,7 +264,7 @@ class Groups:
         t = take(x)
         dtype = _elements(t, self._kind)
         numbers, kind, _ = ids_of(ids, self._count)
-        mask = None if where is None else np.broadcast_to(np.asarray(where, np.bool_), numbers.shape)
+        mask = mask_of(where, numbers.shape)
         if t.array.ndim != 1:
             raise ValueError("groups are fed arrays of one dimension")
         if t.array.shape != numbers.shape:

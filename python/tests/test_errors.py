@@ -71,6 +71,27 @@ X = np.arange(12.0).reshape(3, 4)
     (lambda: tally.State("sum", "f4").update([1.0]), TypeError, "exactly"),
     (lambda: tally.State.from_bytes(b"x", "sum"), ValueError, ""),
     (lambda: tally.State("sum").__iadd__(tally.State("max")), ValueError, ""),
+    (lambda: tally.sum(X, axis=0, out=(np.empty(4), np.empty(4))), TypeError, "ArrayType"),
+    (lambda: tally.argmax(X, axis=0, out=np.empty(4)), TypeError, "float64"),
+    (lambda: tally.sum(X, keepdims="no"), TypeError, "str"),
+    (lambda: tally.sum(X, keepdims=None), TypeError, "NoneType"),
+    (lambda: tally.var(X, ddof="1"), TypeError, "ddof= is a number"),
+    (lambda: tally.State("var", ddof="1"), TypeError, "ddof= is a number"),
+    (lambda: tally.sum(np.arange(3), initial=2**64), OverflowError, "fit"),
+    (lambda: tally.max(np.arange(3), initial=-2**64), OverflowError, "fit"),
+    (lambda: tally.norm(X, [2]), ValueError, "norm order"),
+    (lambda: tally.vecdot(X, X, axis=None), TypeError, "NoneType"),
+    (lambda: tally.vecdot(X, X, axis=(0,)), TypeError, "tuple"),
+    (lambda: tally.segment("sum", X, 2, axis=None), TypeError, "NoneType"),
+    (lambda: tally.segment("sum", X, 2, axis=(0, 1)), TypeError, "tuple"),
+    (lambda: tally.segment(None, X, 2), TypeError, "operator's name"),
+    (lambda: tally.reduce(np.sum, X), TypeError, "operator's name"),
+    (lambda: tally.group("sum", [1, 2], [0, 1], -1), ValueError, "no -1 groups"),
+    (lambda: tally.group("sum", [1, 2], [0, 1], 2.5), TypeError, "float"),
+    (lambda: tally.group("sum", [1, 2], [0, 1], where=[1, 0]), TypeError, "bool"),
+    (lambda: tally.reduce("count,mean", [1, 2], dtype="i4"), TypeError, "mean is no integer"),
+    (lambda: tally.reduce(tally.Operator("a + b", identity=None), [1.0]), TypeError, "identity"),
+    (lambda: tally.reduce(tally.Operator("a + b", identity=0.5), [1]), TypeError, "identity"),
 ])
 def test_error(call, error, text):
     with pytest.raises(error) as caught:
@@ -117,3 +138,13 @@ def test_a_device_that_does_whole_arrays_only():
         assert np.array_equal(tally.sum(X, axis=0, device="model"), X.sum(0))
     except NotImplementedError as error:
         assert "whole arrays" in str(error)
+
+
+def test_what_is_no_mistake():
+    assert tally.sum([1.5], initial=2**70) == np.sum([1.5], initial=2**70)
+    assert tally.max(np.ones(2, "f4"), initial=2**70) == np.float32(2**70)
+    assert tally.sum(X, keepdims=np.True_).shape == (1, 1) and tally.sum(X, axis=0, keepdims=0).shape == (4,)
+    assert tally.sum(X, out=(np.empty(()),)) == 66
+    count, total = tally.reduce("count,sum", [1, 2], dtype="i4")
+    assert count == 2 and total == 3 and count.dtype == total.dtype == np.int32
+    assert tally.reduce("argmax", [1, 2], dtype="u1").dtype == np.uint8
