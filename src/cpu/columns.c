@@ -23,22 +23,35 @@
 
 /* Does what comes last for rows [r0, r1) of the step at column c: `p` is the row's elements. Those of a last step that
  * is not whole are copied first and filled up. What is asked for ahead: the same columns of the next rows; where there
- * are none, the next columns. */
+ * are none, the next columns. Rows that are far apart have loads of their own each, where registers suffice: a processor
+ * tells its streams apart by the instructions that read them. */
 #define EACH_ROW(element, base, pitch, ...)                                                        \
     do {                                                                                           \
         const size_t r1 = in->rows - r0 < ROWS_AT_ONCE ? in->rows : r0 + ROWS_AT_ONCE;             \
         const int dense = (pitch) == (ptrdiff_t)(width * sizeof(element));                         \
+        const int apart = (pitch) >= APART || (pitch) <= -APART;                                   \
         const ptrdiff_t next = (pitch)*ROWS_AT_ONCE;                                               \
         const ptrdiff_t ahead = dense ? (next > 8192 ? next : 8192) : r1 < in->rows ? next : 4096; \
         element some[ROWS_AT_ONCE][STEP];                                                          \
         ptrdiff_t step;                                                                            \
         const char *at_row = WHOLE_ROWS(element, base, pitch, some, &step);                        \
-        for (size_t r = r0; r < r1; r++, at_row += step) {                                         \
+        if (TALLY_VECTOR == 64 && apart && r1 - r0 == ROWS_AT_ONCE) UNROLL(8)                      \
+        for (size_t i_ = 0; i_ < ROWS_AT_ONCE; i_++) {                                             \
+            const size_t r = r0 + i_;                                                              \
+            (void)r;                                                                               \
+            const element *p = (const element *)(at_row + (ptrdiff_t)i_ * step);                   \
+            PREFETCH(p, STEP * sizeof(element), ahead, 2);                                         \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+        else for (size_t r = r0; r < r1; r++, at_row += step) {                                    \
             const element *p = (const element *)at_row;                                            \
             PREFETCH(p, STEP * sizeof(element), ahead, 2);                                         \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     } while (0)
+_Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
+/* Bytes from one row to the next, from which on rows are read as streams of their own. */
+#define APART 1024
 #define WHOLE_ROWS(element, base, pitch, some, step)                                               \
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                (width - c) * sizeof(element), STEP * sizeof(element), (char *)(some), step)

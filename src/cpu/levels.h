@@ -34,13 +34,6 @@ _Static_assert(TURNS *AT_ONCE / 2 <= LEVEL_LOAD, "two lanes take a block's vecto
 _Static_assert(BLOCKS_MAX *TURNS *WORDED <= 65535, "words take what blocks bring");
 /* A lane gains less than 2^51 units, and two of them BLOCKS_MAX times: less than 2^61. */
 
-#ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */
-#define UNROLL(n)
-#else
-#define UNROLL_(text) _Pragma(#text)
-#define UNROLL(n)     UNROLL_(GCC unroll n)
-#endif
-
 /* sigma of level k, in all lanes. */
 ALWAYS_INLINE vf64 level_start(int k) {
     const int64_t bits = (int64_t)(TOP - k * DROP + 1023) << 52 | INT64_C(1) << 51;

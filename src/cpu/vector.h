@@ -70,6 +70,13 @@ typedef uint64_t LOOSE loose_u64;
 /* What suits a kernel that reads one stream. */
 #define PREFETCH_AHEAD(p, bytes) PREFETCH(p, bytes, 16384, 2)
 
+#ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */
+#define UNROLL(n)
+#else
+#define UNROLL_(text) _Pragma(#text)
+#define UNROLL(n)     UNROLL_(GCC unroll n)
+#endif
+
 /* a < b ? a : b and a > b ? a : b lane by lane: so b where either is a NaN. */
 ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
 #if TALLY_VECTOR == 64
