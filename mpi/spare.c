@@ -7,8 +7,9 @@
 #include <string.h>
 
 static _Thread_local struct {
-    tally_state *state;
+    tally_state *state, *kept; /* kept: the same, also while it is taken */
     tally_problem problem;
+    size_t words, parts;
 } spare;
 
 /* ---- Given back when the thread ends --------------------------------------------------------- */
@@ -29,7 +30,7 @@ static void make_key(void) {
 
 /* The main thread's is not given back when it ends: it is reachable until the process is gone. */
 static void keep(tally_state *state) {
-    spare.state = state;
+    spare.state = spare.kept = state;
     pthread_setspecific(key, state);
 }
 
@@ -38,17 +39,29 @@ static int same_problem(const tally_problem *a, const tally_problem *b) {
            a->ddof == b->ddof && memcmp(a->also, b->also, sizeof a->also) == 0;
 }
 
-tally_status spare_take(const tally_problem *problem, tally_state **out) {
-    if (!spare.state || problem->user || !same_problem(problem, &spare.problem))
-        return tally_state_create(problem, out);
-    *out = spare.state;
-    spare.state = NULL; /* the key still has it, until another is kept */
-    tally_state_clear(*out);
+tally_status spare_take(const tally_problem *problem, tally_state **out, size_t *words,
+                        size_t *parts) {
+    if (spare.state && !problem->user && same_problem(problem, &spare.problem)) {
+        *out = spare.state;
+        *words = spare.words;
+        *parts = spare.parts;
+        spare.state = NULL; /* the key still has it, until another is kept */
+        tally_state_clear(*out);
+        return TALLY_OK;
+    }
+    const tally_status s = tally_state_create(problem, out);
+    if (s != TALLY_OK) return s;
+    *words = tally_state_words(*out);
+    *parts = tally_state_parts(*out);
     return TALLY_OK;
 }
 
 void spare_give(const tally_problem *problem, tally_state *state) {
     if (!state) return;
+    if (state == spare.kept && !spare.state) { /* it was taken, and nothing else is known of it */
+        spare.state = state;
+        return;
+    }
     pthread_once(&once, make_key);
     /* A user's operator is the caller's, and states over the tree are large. */
     if (!has_key || problem->user || has_tree(problem)) {
@@ -57,5 +70,7 @@ void spare_give(const tally_problem *problem, tally_state *state) {
     }
     tally_state_destroy(spare.state);
     spare.problem = *problem;
+    spare.words = tally_state_words(state);
+    spare.parts = tally_state_parts(state);
     keep(state);
 }

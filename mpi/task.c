@@ -218,12 +218,12 @@ static void pack_states(struct task *t) {
 /* Finds the route of states of the problem, and the room that their message needs. *none becomes one of no
  * elements. */
 static void plan_states(struct task *t, size_t count, tally_state **none) {
-    const tally_status s = spare_take(t->problem, none);
+    size_t words = 0, parts = 0;
+    const tally_status s = spare_take(t->problem, none, &words, &parts);
     if (s != TALLY_OK) {
         give_up(t, s, NULL);
         return;
     }
-    const size_t words = tally_state_words(*none), parts = tally_state_parts(*none);
     t->need.merged = merged_need(count, parts);
     t->is_in_frame = t->form.is_merged && t->need.merged <= t->form.words;
     t->words = parts;
@@ -328,7 +328,8 @@ static tally_status feed_own(const struct task *t) {
 }
 
 static void begin_third(struct task *t) {
-    tally_status s = spare_take(t->problem, &t->own);
+    size_t words, parts;
+    tally_status s = spare_take(t->problem, &t->own, &words, &parts);
     if (s == TALLY_OK) s = feed_own(t);
     if (s == TALLY_OK) s = third_of(t->problem, t->own, &t->third);
     if (s != TALLY_OK)

@@ -100,13 +100,15 @@ struct task {
     struct third third;
     int64_t key[2];
     uint64_t here, before; /* elements of this rank, and of those below it */
-    char line[256];        /* why this rank has failed */
     struct {
         int64_t status;
         tally_value value[VALUES_MAX];
     } given; /* of this rank, and then of all; rank 0's status is everybody's */
     int64_t frame[FRAME_MOST];
-    int64_t few_words[FEW_WORDS];
+    char line
+        [256]; /* why this rank has failed; between two arrays, so that their words are not a page apart, which */
+    int64_t few_words
+        [FEW_WORDS]; /* a processor that reads one and writes the other would take for one word */
 };
 
 /* Begin a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the

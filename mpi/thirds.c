@@ -11,8 +11,8 @@ static int is_product(const tally_problem *p) {
 }
 
 int is_third(const tally_problem *p) {
-    if (p->also[0] || p->fast || has_tree(p)) return 0;
-    return p->op == TALLY_ARGMIN || p->op == TALLY_ARGMAX || is_product(p);
+    if (p->op != TALLY_ARGMIN && p->op != TALLY_ARGMAX && !is_product(p)) return 0;
+    return !p->also[0] && !p->fast && !has_tree(p);
 }
 
 /* ---- Made of a state, which is saved for it (docs/states.md) ---------------------------------- */
