@@ -4,8 +4,8 @@
  * `make bench-gpu-parts` builds it against libtally and runs it, for f32 and f64, 2^28 elements in rows of 4 ... 2^27, as
  * segments of the same lengths and of skewed ones, columns, and by random and sorted ids: exact sums and greatest
  * elements; of rows and columns also fast sums, means, both ends, indices, variances and 2-norms; of rows sums of i32,
- * and sums of odd lengths; and exact sums of segments, and sums and variances of columns, of uniform and log-uniform
- * data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
+ * and sums of odd lengths; and exact sums of segments, sums and variances of columns, and variances of rows, of uniform
+ * and log-uniform data (2^-20 to 2^20). CUB's side is DeviceSegmentedReduce by offsets and, by sorted ids,
  * DeviceReduce::ReduceByKey; it has nothing for columns and random ids. All is in the device's memory. Times are medians
  * of 5 between two events, of what takes long one, by tally_enqueue_shaped() and CUB in turn; GB/s are of the bytes that have to be read and
  * written: elements, offsets or ids, and results. `read` is a plain read of the elements, and `of roof` our rate by that.
@@ -356,6 +356,8 @@ template <typename item> static void all(int power, const char *type) {
         all_columns(kind == UNIFORM ? "sum, uniform" : "sum, log-uniform", TALLY_SUM, x, power);
         all_columns(kind == UNIFORM ? "variance, uniform" : "variance, log-uniform", TALLY_VAR, x,
                     power, 8);
+        all_rows(kind == UNIFORM ? "variance, uniform" : "variance, log-uniform", TALLY_VAR, x,
+                 power);
     }
     cudaFree(x);
 }

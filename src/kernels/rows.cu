@@ -659,6 +659,12 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 t, u
 }
 #endif
 
+#if defined(HAS_SQUARES)
+#define FINISHED_REST 0 /* the errors are those of squares: a sum has none */
+#else
+#define FINISHED_REST double_bits(k->rest)
+#endif
+
 /* Returns the state of what has been added. `start` is the number of the element that `at` was counted from. Of floats
  * of up to 32 bits it is right if is_sure() or is_kept(). */
 PURE state finish(const known *k, u64 start) {
@@ -666,7 +672,7 @@ PURE state finish(const known *k, u64 start) {
     state s;
 #if defined(HAS_SUM)
     s.w[0] = double_bits(k->sum);
-    s.w[1] = double_bits(k->rest);
+    s.w[1] = FINISHED_REST;
 #endif
 #if defined(HAS_SQUARES)
     s.w[SQUARES] = double_bits(k->square);
@@ -736,8 +742,13 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
 #if defined(TYPE_F64)
         r.lost = 1;
 #else
-        r.bits = high == high && op != VAR && op != STD ? float_infinity_bits(f, high < 0)
-                                                        : float_nan_bits(f);
+#if defined(HAS_SQUARES)
+        const double v = op == SUMSQ || op == NORM2 ? double_from(s.w[SQUARES]) : high;
+#else
+        const double v = high;
+#endif
+        r.bits =
+            v == v && op != VAR && op != STD ? float_infinity_bits(f, v < 0) : float_nan_bits(f);
 #endif
         return r;
     }
@@ -1319,6 +1330,18 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     end_copies();
 }
 
+/* Lanes of neighbouring rows of so many packs begin with different ones of these, which lie in different banks; not where
+ * the first of equals counts. */
+#if defined(KIND_INDEX)
+#define LANES_TURN(packs, lane) 0u
+#define LANES_ROUND(packs)      (~0u)
+#else
+#define IS_ROUND(packs) ((packs) > 1 && ((packs) & ((packs)-1)) == 0)
+#define LANES_TURN(packs, lane)                                                                    \
+    (IS_ROUND(packs) ? PACK * ((packs) >= 8 ? (lane) : (packs) == 4 ? (lane) / 2 : (lane) / 4) : 0u)
+#define LANES_ROUND(packs) (IS_ROUND(packs) ? PACK * (packs)-1 : ~0u)
+#endif
+
 /* Returns the state of the lane's part of a row of n elements in the stage, from x on, which a team of 2^t lanes takes;
  * `start` is the number of the first element. All of the warp call it; `in_packs`: all their rows are made of whole
  * packs. *wide as in add_part(). */
@@ -1328,52 +1351,43 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
 #if defined(KIND_SHORT)
     const u32 power = power_for(t > 0 ? (n >> t) + PACK : n);
 #endif
-    /* Lanes of neighbouring rows begin with different packs of these, which lie in different banks; not where the first
-     * of equals counts. */
-#if defined(KIND_INDEX)
-    const u32 turn = 0, round = ~0u;
-#else
-    const u32 is_round = packs > 1 && (packs & (packs - 1)) == 0;
-    const u32 spread = packs >= 8 ? lane - of_team : packs == 4 ? lane / 2 : lane / 4;
-    const u32 turn = is_round && (t == 0 || packs >= 8) ? spread : 0;
-    const u32 round = is_round ? packs - 1 : ~0u;
-#endif
+    const u32 turn = t == 0 || packs >= 8 ? LANES_TURN(packs, lane - of_team) : 0;
+    const u32 round = LANES_ROUND(packs);
     state got = neutral_state();
+/* Does something with each element of the lane, `e`, whose number in the row is `o`. */
+#define STAGED_ELEMENTS(SOMETHING)                                                                 \
+    do {                                                                                           \
+        if (in_packs) {                                                                            \
+            UNROLL_NOT                                                                             \
+            for (u32 i = of_team * PACK; i < n; i += (u32)PACK << t) {                             \
+                const u32 first = (i + turn) & round;                                              \
+                pack w;                                                                            \
+                w.all = *(const SHARED uint4 *)(x + first);                                        \
+                UNROLL                                                                             \
+                for (u32 j = 0; j < PACK; j++) {                                                   \
+                    const element e = w.e[j];                                                      \
+                    const u32 o = first + j;                                                       \
+                    SOMETHING;                                                                     \
+                }                                                                                  \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (u32 o = of_team; o < n; o += 1u << t) {                                           \
+                const element e = x[o];                                                            \
+                SOMETHING;                                                                         \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
 #if defined(HAS_SQUARES)
     if (*wide == WIDE_NEAR) {
-        if (in_packs) {
-            UNROLL_NOT
-            for (u32 i = of_team; i < packs; i += 1u << t) {
-                pack w;
-                w.all = ((const SHARED uint4 *)x)[(i + turn) & round];
-                UNROLL
-                for (u32 j = 0; j < PACK; j++)
-                    add_near(&got, w.e[j], 1);
-            }
-        } else {
-            for (u32 i = of_team; i < n; i += 1u << t)
-                add_near(&got, x[i], 1);
-        }
+        STAGED_ELEMENTS(((void)o, add_near(&got, e, 1)));
         return got;
     }
 #endif
     if (*wide == WIDE_NOT) {
+        const u32 own = in_packs ? of_team * PACK : of_team;
         known k;
-        if (in_packs) {
-            begin(&k, of_team < packs ? of_team * PACK : NOWHERE);
-            for (u32 i = of_team; i < packs; i += 1u << t) {
-                const u32 o = (i + turn) & round;
-                pack w;
-                w.all = ((const SHARED uint4 *)x)[o];
-                UNROLL
-                for (u32 j = 0; j < PACK; j++)
-                    add(&k, w.e[j], o * PACK + j, 1);
-            }
-        } else {
-            begin(&k, of_team < n ? of_team : NOWHERE);
-            for (u32 i = of_team; i < n; i += 1u << t)
-                add(&k, x[i], i, 1);
-        }
+        begin(&k, own < n ? own : NOWHERE);
+        STAGED_ELEMENTS(add(&k, e, o, 1));
         got = finish(&k, start);
 #if defined(KEEPS_ERRORS)
         if (!is_sure(&k, power)) got.tag |= NEAR;
@@ -1385,18 +1399,7 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     if (*wide == WIDE_PLAINLY) {
         known k;
         begin(&k, 0);
-        if (in_packs) {
-            for (u32 i = of_team; i < packs; i += 1u << t) {
-                pack w;
-                w.all = ((const SHARED uint4 *)x)[(i + turn) & round];
-                UNROLL
-                for (u32 j = 0; j < PACK; j++)
-                    add_kept(&k, w.e[j], 1);
-            }
-        } else {
-            for (u32 i = of_team; i < n; i += 1u << t)
-                add_kept(&k, x[i], 1);
-        }
+        STAGED_ELEMENTS(((void)o, add_kept(&k, e, 1)));
         got = finish(&k, start);
         if (warp_votes(!is_kept(&k, power)) != 0) *wide = WIDE_ALL;
     }

@@ -350,6 +350,16 @@ def test_rows_near_ties(type, device):
             same(lambda d: t.reduce_segments(problem, x.ravel(), offsets, device=d), device, f"{op} of {type}, segments of {length}")
 
 
+def test_sums_beside_squares(device):
+    """Of one state: a norm of infinities of both signs, whose sum is a NaN; a sum of 2^-33 beside squares that need 66 bits."""
+    a, b = 1 + 2.0**-23, 2.0**-10 * (1 + 2.0**-23)
+    for type, rows in (("f32", [[a, -a, b, -2.0**-10], [1, np.inf, -np.inf, 2]]), ("f16", [[1, np.inf, -np.inf, 2], [1, 2, np.inf, 3]])):
+        x = np.array(rows * 3, dtype=t.DTYPE[type])
+        for op in some(["var", "norm2", "sumsq"], device, 2):
+            problem = t.Problem(op, type, also=["sum", "mean"])
+            same(lambda d: t.reduce_axes(problem, x, [1], device=d), device, f"{op} and sum of {type}")
+
+
 def test_long_rows_of_wide_sums(device):
     """Sums of f64 that two doubles cannot hold, but the pieces of which they can."""
     rng = np.random.default_rng(SEED)
