@@ -2,7 +2,7 @@
  * messages.c - how many collectives a call takes, counted by MPI's profiling interface: one, once a communicator has seen a
  * call that needs as much.
  *
- *   mpirun -n P mpi_messages
+ *   mpirun -n P mpi_messages      P of 256 at most
  *
  * The functions below are called instead of MPI's own, and call those.
  */
@@ -39,7 +39,7 @@ static int rank, ranks, wrong;
 /* One call, of an array of three elements on each rank: at most so many collectives, and the right
  * value, or status. */
 static void call(MPI_Comm comm, const tally_problem *p, const double *x, int most) {
-    static double all[3 * 64];
+    static double all[3 * 256];
     tally_value value[TALLY_VALUES_MAX], expected[TALLY_VALUES_MAX];
     size_t values = 0;
     for (int i = 0; i < ranks; i++)
