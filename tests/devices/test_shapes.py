@@ -1,6 +1,7 @@
 """Reductions in parts on the GPU devices: every result has the bits that the calling thread gives for the whole shape,
 whose own tests hold it against oracles (tests/engine/test_shapes.py). TALLY_SEED gives other random shapes."""
 
+import itertools
 import os
 import random
 
@@ -363,16 +364,21 @@ def test_sums_beside_squares(device):
 
 
 def test_long_rows_of_wide_sums(device):
-    """Sums of f64 that two doubles cannot hold, but the pieces of which they can."""
-    rng = np.random.default_rng(SEED)
+    """Sums of f64 that two doubles cannot hold, but the pieces of which they can: each piece of 1024 elements, the least that
+    there is, has a scale of its own. Where larger pieces cancel, what decides is in the third and the fourth double."""
+    rng, piece = np.random.default_rng(SEED), 1024
     for n in some([5000, 20000, 9000], device, 1):
-        for gap in (40, 60, 100):
-            x = np.ldexp(rng.standard_normal(n), -gap * (np.arange(n) // 700 % 3))
-            x[::2] -= x[1::2]
+        for gap, cancelling in itertools.product((40, 60, 100), (0, 1, 2)):
+            x = np.ldexp(rng.standard_normal(n), -gap * (np.arange(n) // piece % 3))
+            pieces = x[:n // piece * piece].reshape(-1, piece)
+            for i in range(3, len(pieces)):
+                if i % 3 < cancelling and i // 3 % 2:
+                    pieces[i] = -pieces[i - 3][::-1]
             for op in ("sum", "mean", "norm1"):
-                same(lambda d: t.reduce_axes(t.Problem(op, "f64"), x.reshape(1, -1), [1], device=d), device, f"{op} of {n}, {gap}")
+                what = f"{op} of {n}, {gap}, {cancelling}"
+                same(lambda d: t.reduce_axes(t.Problem(op, "f64"), x.reshape(1, -1), [1], device=d), device, what)
                 offsets = np.array([1, 3, n // 2, n - 1])
-                same(lambda d: t.reduce_segments(t.Problem(op, "f64"), x, offsets, device=d), device, f"{op} of {n}, {gap}")
+                same(lambda d: t.reduce_segments(t.Problem(op, "f64"), x, offsets, device=d), device, what)
 
 
 def test_fast_rows(device):
