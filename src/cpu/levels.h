@@ -92,14 +92,20 @@ enum PART(found) {
 ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                        const float *ready) {
     vf64 level[LEVELS_ALL][2];
-    WORD waiting[TURNS][WORDED];
     VWORD special = {0};
+#ifdef PLAIN /* words' numbers are read where they lie */
+    const ELEMENT *const waiting = ready ? (const ELEMENT *)ready : x;
+#else
+    float waiting[BLOCK];
+#endif
     for (size_t turn = 0; turn < TURNS; turn++)
         for (size_t i = 0; i < WORDED; i += LANES(float)) {
             const size_t at = turn * TURN + LEVELLED + i;
             const VWORD bits =
                 (VWORD)(ready ? VECTOR_LOAD(vf32, ready + at) : PART(term)(x + at, y + at));
-            memcpy(&waiting[turn][i], &bits, sizeof bits);
+#ifndef PLAIN
+            memcpy(waiting + at, &bits, sizeof bits);
+#endif
             special |= (bits & (WORD)~HALF_RANGE) + IMPLICIT; /* negative where it is not finite */
         }
     for (int k = 0; k < LEVELS_ALL; k++)
@@ -136,7 +142,7 @@ ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const E
             }
             UNROLL(16) /* between two levels, an equal part of the words */
             for (; worded < WORDED / LEVELS_ALL * ((size_t)k + 1); worded++)
-                PART(add_word)(&b->words, waiting[turn][worded]);
+                PART(add_word)(&b->words, PART(bits_of)(waiting + i + LEVELLED + worded));
         }
     }
     const vi64 start = (vi64)level_start(0);

@@ -335,7 +335,7 @@ def test_segments(type, n, device):
     rng = np.random.default_rng(SEED)
     x, y = elements(type, n, rng, "wild"), elements(type, n, rng, "small")
     ops = [("sum", {}), ("mean", {}), ("argmin", {}), ("prod", {}), ("var", dict(ddof=1)), ("dot", {}), ("describe", {}),
-           ("minmax", {}), ("any", {})]
+           ("minmax", {}), ("any", {}), ("and", {}), ("sum", dict(also=["max"]))]
     if n > 10000:
         ops = ops[:5]
     for op, options in ops:
