@@ -287,8 +287,12 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
     tally_outcome *outcome = (tally_outcome *)memory(sizeof *outcome), told;
     fill<<<1024, 256, 0, r.stream>>>(x, n, (unsigned)r.number);
     CHECK(tally_nccl_measure_array(r.device, &array, r.comm, &bytes));
-    const tally_nccl_array_call call = {x, out, outcome, memory(bytes), bytes, r.stream};
+    const tally_nccl_array_call call = {x, out, outcome, memory(bytes), bytes, r.stream, nullptr};
     CHECK(tally_nccl_agree_array(r.device, &array, r.comm, &call));
+    tally_nccl_array_call near = call; /* the same by peers' memory */
+    near.out = memory(sizeof(T) * n);
+    CHECK(tally_nccl_peers_open(r.comm, r.stream, &near.peers));
+    CHECK(tally_nccl_agree_array(r.device, &array, r.comm, &near));
     const double plain =
         slowest(r, seconds(r, 5, [&] {
                     CHECK(ncclAllReduce(x, out, n, plain_type, ncclSum, r.comm, r.stream));
@@ -297,6 +301,14 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
         r,
         seconds(r, 5, [&] { CHECK(tally_nccl_allreduce_array(r.device, &array, r.comm, &call)); }));
     CHECK(cudaMemcpy(&told, outcome, sizeof told, cudaMemcpyDeviceToHost));
+    const double by_peers = slowest(
+        r,
+        seconds(r, 5, [&] { CHECK(tally_nccl_allreduce_array(r.device, &array, r.comm, &near)); }));
+    std::vector<T> by_words(n), direct(n);
+    CHECK(cudaMemcpy(by_words.data(), out, sizeof(T) * n, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(direct.data(), near.out, sizeof(T) * n, cudaMemcpyDeviceToHost));
+    if (memcmp(by_words.data(), direct.data(), sizeof(T) * n) != 0)
+        printf("rank %d: NOT THE SAME BITS\n", r.number);
     const tally_terms terms = {type, n, (unsigned)r.count, n / 512 / 16 + 8, 0, 0};
     tally_terms_sizes sizes;
     CHECK(tally_terms_measure(&terms, &sizes));
@@ -331,7 +343,8 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
     CHECK(cudaFree(words));
     say(r, (std::string("ncclAllReduce, 2^26 ") + name).c_str(), plain, plain);
     say(r, (std::string("exact sums, 2^26 ") + name).c_str(), exact, plain);
-    say(r, "  its messages alone", messages, plain);
+    say(r, (std::string("exact sums, peers' memory, 2^26 ") + name).c_str(), by_peers, plain);
+    say(r, "by NCCL: its messages alone", messages, plain);
     say(r, "  a GPU by itself: bounds", step[0], plain);
     say(r, "  words", step[1], plain);
     say(r, "  values", step[2], plain);
@@ -340,6 +353,9 @@ static void gradients(const Rank &r, tally_type type, ncclDataType_t plain_type,
     CHECK(cudaFree(x));
     CHECK(cudaFree(out));
     CHECK(cudaFree(call.workspace));
+    r.all->arrive_and_wait(); /* nobody is in another's memory any more */
+    tally_nccl_peers_close(near.peers);
+    CHECK(cudaFree(near.out));
 }
 
 static void run(Rank r) {
@@ -352,6 +368,7 @@ static void run(Rank r) {
     rate(r);
     gradients<float>(r, TALLY_F32, ncclFloat32, "floats");
     gradients<unsigned short>(r, TALLY_BF16, ncclBfloat16, "bf16");
+    gradients<unsigned short>(r, TALLY_F16, ncclFloat16, "f16");
     CHECK(cudaStreamSynchronize(r.stream));
     tally_close(r.device);
 }

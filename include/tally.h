@@ -748,6 +748,33 @@ TALLY_API tally_status tally_terms_words(tally_device *device, const tally_terms
 TALLY_API tally_status tally_terms_values(tally_device *device, const tally_terms *terms,
                                           const tally_terms_call *call);
 
+/* The same without a network, where every rank's GPU can read and write the memory of all others: a rank adds up its share
+ * of the elements straight from the arrays of all, and puts the sums into the arrays of all. There are no words, and no
+ * more bytes than in a plain allreduce. The bits are those of the steps above; there are no spare rows to run out of. Two
+ * meetings of the ranks, by posts as for tally_enqueue_shared(), stand around it: three launches.
+ *
+ * In `terms`, `spare` does not matter; where `shard` is not 0, n is a multiple of it, and rank r gets the sums of elements
+ * [r shard, (r + 1) shard) alone. */
+typedef struct tally_terms_shared_call {
+    const void *x
+        [TALLY_POST_RANKS]; /* each rank's array, where this GPU finds it: n elements, aligned to their size; */
+    void *out[TALLY_POST_RANKS]; /* its sums: n, or shard, elements; may be x */
+    size_t mine;                 /* which rank this is; terms.ranks are up to TALLY_POST_RANKS */
+    uint32_t
+        arrays; /* a number by which the ranks find that they mean the same arrays: else TALLY_EINVAL */
+    void *
+        post; /* this rank's. NULL: there are no meetings, and the caller sees to it that all arrays are there, and stay */
+    tally_status
+        failure; /* other than TALLY_OK, where there is a post: what all ranks' outcomes become, and no array is read */
+    void *outcome; /* a tally_outcome in this GPU's memory; NULL only where there is no post */
+    void *queue;
+} tally_terms_shared_call;
+
+/* Compiles and loads the kernels. TALLY_EUNSUPPORTED on devices other than CUDA's, of which no other can reach the memory. */
+TALLY_API tally_status tally_terms_shared_prepare(tally_device *device);
+TALLY_API tally_status tally_terms_shared(tally_device *device, const tally_terms *terms,
+                                          const tally_terms_shared_call *call);
+
 /* ---- The ladder --------------------------------------------------------------------------- */
 
 /* The classic kernels of parallel reduction, from the textbooks' first to the production one, on any

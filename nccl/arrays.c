@@ -5,6 +5,8 @@
  * them, and the sums are gathered. An integer has twice a float's bytes, so this moves one and a half times what a plain
  * allreduce moves. What is left, and the spare rows, all ranks add up and round. Short arrays are all of that kind, for
  * fewer messages.
+ *
+ * With peers nothing is sent: each GPU adds up its share of the elements where they lie (tally_terms_shared()).
  */
 #include "ranks.h"
 
@@ -86,9 +88,19 @@ static tally_status too_small(size_t given, size_t needs) {
     return explain(TALLY_EINVAL, "a workspace of %zu bytes, where %zu are needed", given, needs);
 }
 
-static uint64_t question(const tally_nccl_array *a) {
-    const uint64_t asked[] = {(uint64_t)a->type, a->n, a->divisor, a->scatter != 0, a->spare};
+static uint64_t question(const tally_nccl_array *a, int by_peers) {
+    const uint64_t asked[] = {(uint64_t)a->type, a->n,     a->divisor,
+                              a->scatter != 0,   a->spare, by_peers != 0};
     return question_add(QUESTION_START, asked, sizeof asked);
+}
+
+static tally_status check(const struct places *p, const tally_nccl_array_call *call) {
+    if (p->terms.n > 0 && (!call->x || !call->out))
+        return explain(TALLY_EINVAL, "x or out is NULL");
+    const size_t element = p->element ? p->element : 1;
+    if ((uintptr_t)call->x % element != 0 || (uintptr_t)call->out % element != 0)
+        return explain(TALLY_EINVAL, "x or out is not aligned to its elements");
+    return TALLY_OK;
 }
 
 tally_status tally_nccl_agree_array(tally_device *device, const tally_nccl_array *array,
@@ -101,7 +113,12 @@ tally_status tally_nccl_agree_array(tally_device *device, const tally_nccl_array
     s = lay_out(array, comm, &p);
     if (s == TALLY_OK) s = explained(tally_terms_prepare(device));
     if (s == TALLY_OK) s = too_small(call->workspace_bytes, p.bytes);
-    return ranks_agree(comm, array ? question(array) : 0, s, call->workspace, call->stream);
+    if (s == TALLY_OK && call->peers) s = explained(tally_terms_shared_prepare(device));
+    if (s == TALLY_OK && call->peers) s = check(&p, call);
+    s = ranks_agree(comm, array ? question(array, call->peers != NULL) : 0, s, call->workspace,
+                    call->stream);
+    if (s != TALLY_OK || !call->peers) return s;
+    return peers_agree_arrays(call->peers, comm, call->stream, call->x, call->out, s);
 }
 
 static tally_status fill(void *at, unsigned char byte, size_t bytes, tally_nccl_stream stream) {
@@ -172,13 +189,31 @@ static tally_status round_all(tally_device *device, const struct places *p,
     return make_values(device, p, *c, p->rest, p->terms.n - p->rest, out + p->element * p->rest);
 }
 
-static tally_status check(const struct places *p, const tally_nccl_array_call *call) {
-    if (p->terms.n > 0 && (!call->x || !call->out))
-        return explain(TALLY_EINVAL, "x or out is NULL");
-    const size_t element = p->element ? p->element : 1;
-    if ((uintptr_t)call->x % element != 0 || (uintptr_t)call->out % element != 0)
-        return explain(TALLY_EINVAL, "x or out is not aligned to its elements");
-    return TALLY_OK;
+/* By the peers. A rank whose own part fails says so to the others. */
+static tally_status by_peers(tally_device *device, const struct places *p,
+                             const tally_nccl_array_call *call, int scatter) {
+    const struct agreed_arrays *a = peers_find_arrays(call->peers, call->x, call->out);
+    tally_terms_shared_call one = {.mine = p->ranks.mine,
+                                   .post = peers_post(call->peers),
+                                   .outcome = call->outcome ? call->outcome : call->workspace,
+                                   .queue = call->stream};
+    tally_terms terms = p->terms;
+    tally_status s = check(p, call);
+    if (s == TALLY_OK && !a)
+        s = explain(TALLY_EINVAL, "x and out have not been agreed on: tally_nccl_agree_array()");
+    if (!scatter) terms.shard = 0;
+    if (s == TALLY_OK && a) {
+        one.arrays = a->number;
+        for (size_t rank = 0; rank < p->ranks.count; rank++) {
+            one.x[rank] = (const void *)(uintptr_t)a->at[0][rank];
+            one.out[rank] = (void *)(uintptr_t)a->at[1][rank];
+        }
+        s = explained(tally_terms_shared(device, &terms, &one));
+    }
+    if (s == TALLY_OK) return s;
+    one.failure = s;
+    tally_terms_shared(device, &terms, &one);
+    return s;
 }
 
 tally_status tally_nccl_allreduce_array(tally_device *device, const tally_nccl_array *array,
@@ -189,6 +224,7 @@ tally_status tally_nccl_allreduce_array(tally_device *device, const tally_nccl_a
     if (s == TALLY_OK) s = explained(tally_terms_prepare(device));
     if (s == TALLY_OK) s = too_small(call->workspace_bytes, p.bytes);
     if (s != TALLY_OK) return s;
+    if (call->peers) return by_peers(device, &p, call, array->scatter);
     char *base = call->workspace, *out = call->out;
     const tally_terms_call c = {.x = call->x,
                                 .bounds = base,

@@ -1,10 +1,10 @@
 /*
  * peers.c - ranks whose GPUs can write into each other's memory, as those of one machine can: each has a post there, and
- * knows those of all others (tally.h, tally_enqueue_shared()).
+ * knows those of all others (tally.h, tally_enqueue_shared()); and arrays that are added up where they lie.
  *
- * The ranks tell one another about their posts in one ncclAllGather. A post of the same process is reached by its
- * address, once this GPU may use that one's memory; a post of another process by a handle of the driver's. Then they
- * agree whether all have reached all.
+ * The ranks tell one another where their memory lies in one ncclAllGather of cards. That of the same process is reached
+ * by its address, once this GPU may use that one's memory; that of another process by a handle of the driver's, which
+ * stands for the whole allocation. Then they agree whether all have reached all.
  */
 #include "ranks.h"
 
@@ -38,15 +38,20 @@ struct driver {
     int (*cuIpcGetMemHandle)(struct handle *out, uint64_t at);
     int (*cuIpcOpenMemHandle)(uint64_t *at, struct handle handle, unsigned flags);
     int (*cuIpcCloseMemHandle)(uint64_t at);
+    int (*cuMemGetAddressRange)(uint64_t *base, size_t *bytes, uint64_t at);
 };
 
-/* What a rank tells the others. */
+enum { PLACES_MOST = 2 }; /* of a card */
+
+/* What a rank tells the others: where up to PLACES_MOST pieces of its memory lie. */
 struct card {
     unsigned char machine[40]; /* the text that the kernel made when it started */
     uint64_t process[2]; /* the space of process numbers that it is in, and its number there */
-    uint64_t at;         /* its post, in its own process */
-    int64_t has_handle;
-    struct handle handle;
+    struct place {
+        uint64_t at, offset; /* in its own process; behind its allocation's beginning */
+        int64_t has_handle;
+        struct handle handle;
+    } place[PLACES_MOST];
 };
 
 struct tally_nccl_peers {
@@ -55,6 +60,8 @@ struct tally_nccl_peers {
     uint64_t post;                     /* 0: none */
     uint64_t opened[TALLY_POST_RANKS]; /* those of other processes */
     tally_nccl_stream aside;           /* for the word that stops a wait */
+    uint32_t agreements;               /* how often arrays have been agreed on */
+    struct agreed_arrays arrays[TALLY_NCCL_ARRAYS];
 };
 
 /* ---- The driver ------------------------------------------------------------------------------- */
@@ -72,7 +79,8 @@ static tally_status find_driver(struct driver *found) {
                    {"cuCtxEnablePeerAccess", offsetof(struct driver, cuCtxEnablePeerAccess)},
                    {"cuIpcGetMemHandle", offsetof(struct driver, cuIpcGetMemHandle)},
                    {"cuIpcOpenMemHandle_v2", offsetof(struct driver, cuIpcOpenMemHandle)},
-                   {"cuIpcCloseMemHandle", offsetof(struct driver, cuIpcCloseMemHandle)}};
+                   {"cuIpcCloseMemHandle", offsetof(struct driver, cuIpcCloseMemHandle)},
+                   {"cuMemGetAddressRange_v2", offsetof(struct driver, cuMemGetAddressRange)}};
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return explain(TALLY_EDEVICE, "no CUDA: libcuda.so.1 was not found");
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -87,7 +95,18 @@ static tally_status find_driver(struct driver *found) {
 
 /* ---- Cards ------------------------------------------------------------------------------------ */
 
-static void write_card(const struct tally_nccl_peers *p, struct card *c) {
+static void write_place(const struct driver *d, uint64_t at, struct place *out) {
+    uint64_t base = at;
+    size_t bytes = 0;
+    out->at = at;
+    if (at == 0 || !d->cuIpcGetMemHandle || !d->cuMemGetAddressRange) return;
+    if (d->cuMemGetAddressRange(&base, &bytes, at) != 0) return;
+    out->offset = at - base;
+    out->has_handle = d->cuIpcGetMemHandle(&out->handle, base) == 0;
+}
+
+static void write_card(const struct tally_nccl_peers *p, const uint64_t *places, unsigned count,
+                       struct card *c) {
     struct stat names;
     memset(c, 0, sizeof *c);
     FILE *id = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -95,23 +114,25 @@ static void write_card(const struct tally_nccl_peers *p, struct card *c) {
     if (id) fclose(id);
     if (stat("/proc/self/ns/pid", &names) == 0) c->process[0] = (uint64_t)names.st_ino;
     c->process[1] = (uint64_t)getpid();
-    c->at = p->post;
-    c->has_handle =
-        p->driver.cuIpcGetMemHandle && p->driver.cuIpcGetMemHandle(&c->handle, p->post) == 0;
+    for (unsigned i = 0; i < count; i++)
+        write_place(&p->driver, places[i], &c->place[i]);
 }
 
-/* Makes *at the address at which this GPU finds the post of another rank. */
-static tally_status reach(struct tally_nccl_peers *p, const struct card *mine,
-                          const struct card *card, size_t rank, uint64_t *at) {
-    const struct driver *d = &p->driver;
+/* Makes *at the address at which this GPU finds a place of another rank's, and *opened what is to be closed again, or
+ * 0. */
+static tally_status reach(const struct driver *d, const struct card *mine, const struct card *card,
+                          unsigned i, size_t rank, uint64_t *at, uint64_t *opened) {
+    const struct place *place = &card->place[i];
+    *opened = 0;
     if (mine->machine[0] == 0 || memcmp(mine->machine, card->machine, sizeof mine->machine) != 0)
         return explain(TALLY_EUNSUPPORTED, "rank %zu is on another machine", rank);
-    *at = card->at;
+    *at = place->at;
+    if (place->at == 0) return TALLY_OK; /* it has none */
     if (memcmp(mine->process, card->process, sizeof mine->process) != 0) {
-        const int error = d->cuIpcOpenMemHandle && card->has_handle
-                              ? d->cuIpcOpenMemHandle(at, card->handle, OPEN_WITH_ACCESS)
+        const int error = d->cuIpcOpenMemHandle && place->has_handle
+                              ? d->cuIpcOpenMemHandle(opened, place->handle, OPEN_WITH_ACCESS)
                               : -1;
-        if (error == 0) p->opened[rank] = *at;
+        if (error == 0) *at = *opened + place->offset;
         return error == 0 ? TALLY_OK
                           : explain(TALLY_EUNSUPPORTED,
                                     "rank %zu's memory cannot be opened: error %d of CUDA's driver",
@@ -119,7 +140,7 @@ static tally_status reach(struct tally_nccl_peers *p, const struct card *mine,
     }
     void *context = NULL;
     int error = d->cuPointerGetAttribute && d->cuCtxEnablePeerAccess
-                    ? d->cuPointerGetAttribute(&context, CONTEXT_OF_POINTER, card->at)
+                    ? d->cuPointerGetAttribute(&context, CONTEXT_OF_POINTER, place->at)
                     : -1;
     if (error == 0) error = d->cuCtxEnablePeerAccess(context, 0);
     return error == 0 || error == ACCESS_ENABLED_BEFORE
@@ -129,16 +150,13 @@ static tally_status reach(struct tally_nccl_peers *p, const struct card *mine,
                          error);
 }
 
-/* Exchanges cards, by way of the post; `cards` has room for all ranks'. Waits. */
+/* Exchanges cards, by way of memory behind the post; `cards` has room for all ranks'. Waits. */
 static tally_status exchange(const struct tally_nccl_peers *p, struct card *cards,
                              tally_nccl_comm comm, tally_nccl_stream stream) {
     const size_t ranks = p->ranks.count, mine = p->ranks.mine;
     const uint64_t all = p->post + TALLY_POST_BYTES(ranks), own = all + mine * sizeof *cards;
-    tally_status s = driver_status(
-        nccl.cuMemsetD8Async(p->post, 0, TALLY_POST_BYTES(ranks), stream), "cuMemsetD8Async");
-    if (s == TALLY_OK)
-        s = driver_status(nccl.cuMemcpyHtoDAsync(own, &cards[mine], sizeof *cards, stream),
-                          "cuMemcpyHtoDAsync");
+    tally_status s = driver_status(nccl.cuMemcpyHtoDAsync(own, &cards[mine], sizeof *cards, stream),
+                                   "cuMemcpyHtoDAsync");
     if (s == TALLY_OK)
         s = nccl_status(nccl.ncclAllGather((void *)(uintptr_t)own, (void *)(uintptr_t)all,
                                            sizeof *cards, NCCL_INT8, comm, stream),
@@ -158,13 +176,16 @@ static tally_status meet(struct tally_nccl_peers *p, tally_nccl_comm comm,
     struct card cards[TALLY_POST_RANKS];
     uint64_t address[TALLY_POST_RANKS] = {0};
     const size_t ranks = p->ranks.count, mine = p->ranks.mine;
-    write_card(p, &cards[mine]);
+    write_card(p, &p->post, 1, &cards[mine]);
     const struct card own = cards[mine];
-    tally_status s = exchange(p, cards, comm, stream);
+    tally_status s = driver_status(
+        nccl.cuMemsetD8Async(p->post, 0, TALLY_POST_BYTES(ranks), stream), "cuMemsetD8Async");
+    if (s == TALLY_OK) s = exchange(p, cards, comm, stream);
     if (s != TALLY_OK) return s;
     address[mine] = p->post;
     for (size_t rank = 0; rank < ranks && s == TALLY_OK; rank++)
-        if (rank != mine) s = reach(p, &own, &cards[rank], rank, &address[rank]);
+        if (rank != mine)
+            s = reach(&p->driver, &own, &cards[rank], 0, rank, &address[rank], &p->opened[rank]);
     if (s == TALLY_OK)
         s = driver_status(
             nccl.cuMemcpyHtoDAsync(p->post + 8 * TALLY_POST_ADDRESSES, address, 8 * ranks, stream),
@@ -213,10 +234,24 @@ tally_status tally_nccl_peers_abort(tally_nccl_peers *peers) {
         "cuMemsetD8Async");
 }
 
+static void close_opened(const tally_nccl_peers *p, uint64_t *opened) {
+    for (size_t rank = 0; rank < p->ranks.count; rank++) {
+        if (opened[rank]) p->driver.cuIpcCloseMemHandle(opened[rank]);
+        opened[rank] = 0;
+    }
+}
+
+static void forget(const tally_nccl_peers *p, struct agreed_arrays *arrays) {
+    close_opened(p, arrays->opened[0]);
+    close_opened(p, arrays->opened[1]);
+    arrays->number = 0;
+}
+
 void tally_nccl_peers_close(tally_nccl_peers *peers) {
     if (!peers) return;
-    for (size_t rank = 0; rank < peers->ranks.count; rank++)
-        if (peers->opened[rank]) peers->driver.cuIpcCloseMemHandle(peers->opened[rank]);
+    for (size_t i = 0; i < TALLY_NCCL_ARRAYS; i++)
+        forget(peers, &peers->arrays[i]);
+    close_opened(peers, peers->opened);
     if (peers->aside) peers->driver.cuStreamDestroy(peers->aside);
     if (peers->post) peers->driver.cuMemFree(peers->post);
     free(peers);
@@ -224,4 +259,59 @@ void tally_nccl_peers_close(tally_nccl_peers *peers) {
 
 void *peers_post(const tally_nccl_peers *peers) {
     return (void *)(uintptr_t)peers->post;
+}
+
+/* ---- Arrays ----------------------------------------------------------------------------------- */
+
+/* The entry of these arrays, or else a free one; NULL where there is none. */
+static struct agreed_arrays *entry_for(tally_nccl_peers *p, const void *x, const void *out) {
+    struct agreed_arrays *unused = NULL;
+    for (size_t i = 0; i < TALLY_NCCL_ARRAYS; i++) {
+        struct agreed_arrays *a = &p->arrays[i];
+        if (a->number && a->x == x && a->out == out) return a;
+        if (!a->number && !unused) unused = a;
+    }
+    return unused;
+}
+
+tally_status peers_agree_arrays(tally_nccl_peers *p, tally_nccl_comm comm, tally_nccl_stream stream,
+                                const void *x, void *out, tally_status mine) {
+    struct card cards[TALLY_POST_RANKS];
+    struct agreed_arrays *a = entry_for(p, x, out), made = {.x = x, .out = out};
+    const uint64_t places[PLACES_MOST] = {(uint64_t)(uintptr_t)x, (uint64_t)(uintptr_t)out};
+    const size_t own = p->ranks.mine;
+    char why[400];
+    if (mine == TALLY_OK && !a)
+        mine = explain(TALLY_ENOMEM, "%d pairs of arrays have been agreed on", TALLY_NCCL_ARRAYS);
+    snprintf(why, sizeof why, "%s", tally_nccl_error());
+    write_card(p, places, PLACES_MOST, &cards[own]);
+    const struct card card = cards[own];
+    tally_status s = exchange(p, cards, comm, stream);
+    if (s != TALLY_OK) return s;
+    made.number = ++p->agreements;
+    if (mine != TALLY_OK) s = explain(mine, "%s", why);
+    for (size_t rank = 0; rank < p->ranks.count && s == TALLY_OK; rank++)
+        for (unsigned i = 0; i < PLACES_MOST && s == TALLY_OK; i++) {
+            made.at[i][rank] = places[i];
+            if (rank != own)
+                s = reach(&p->driver, &card, &cards[rank], i, rank, &made.at[i][rank],
+                          &made.opened[i][rank]);
+        }
+    s = ranks_agree(comm, 0, s, (void *)(uintptr_t)(p->post + TALLY_POST_BYTES(p->ranks.count)),
+                    stream);
+    if (s != TALLY_OK) {
+        forget(p, &made);
+        return s;
+    }
+    forget(p, a);
+    *a = made;
+    return s;
+}
+
+const struct agreed_arrays *peers_find_arrays(const tally_nccl_peers *p, const void *x,
+                                              const void *out) {
+    for (size_t i = 0; i < TALLY_NCCL_ARRAYS; i++)
+        if (p->arrays[i].number && p->arrays[i].x == x && p->arrays[i].out == out)
+            return &p->arrays[i];
+    return NULL;
 }

@@ -28,6 +28,24 @@ tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine,
 /* The post of this rank, in its GPU's memory. */
 void *peers_post(const tally_nccl_peers *peers);
 
+/* Where the arrays of all ranks lie that a call of theirs is for, as this GPU finds them. */
+struct agreed_arrays {
+    const void *x; /* this rank's own */
+    void *out;
+    uint32_t number;                      /* the same on all ranks; 0: none */
+    uint64_t opened[2][TALLY_POST_RANKS]; /* of other processes, to be closed */
+    uint64_t at[2][TALLY_POST_RANKS];     /* x and out of each rank */
+};
+
+/* Collective; waits. Makes this rank's x and out known to all others, and theirs known here. `mine` is what this rank has
+ * come to so far; all ranks return the same. */
+tally_status peers_agree_arrays(tally_nccl_peers *peers, tally_nccl_comm comm,
+                                tally_nccl_stream stream, const void *x, void *out,
+                                tally_status mine);
+/* The arrays that have been agreed on; NULL where these have not. */
+const struct agreed_arrays *peers_find_arrays(const tally_nccl_peers *peers, const void *x,
+                                              const void *out);
+
 /* The place of the next `bytes` of a piece of memory, of which *used are given away; a multiple of 256. */
 size_t next_place(size_t *used, size_t bytes);
 

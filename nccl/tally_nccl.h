@@ -47,7 +47,7 @@ TALLY_API tally_status tally_nccl_version(int *version);
 
 /* Ranks whose GPUs can write into each other's memory, as those of one machine mostly can. With it a reduction to one
  * result takes two launches and no message of NCCL's: the GPUs exchange their words by themselves, in two thirds of the time
- * (docs/cluster.md). The bits are the same. */
+ * (docs/cluster.md). And arrays are added up where they lie, in a third of the time. The bits are the same. */
 typedef struct tally_nccl_peers tally_nccl_peers;
 
 /* Collective; waits. All ranks return the same: TALLY_OK; TALLY_EUNSUPPORTED where a rank is on another machine, cannot
@@ -119,15 +119,21 @@ typedef struct tally_nccl_array_call {
     void *workspace;
     size_t workspace_bytes;
     tally_nccl_stream stream;
+    tally_nccl_peers *
+        peers; /* on all ranks or on none: the sums go from GPU to GPU, of arrays that all have agreed on. NULL: by NCCL */
 } tally_nccl_array_call;
 
 TALLY_API tally_status tally_nccl_measure_array(tally_device *device, const tally_nccl_array *array,
                                                 tally_nccl_comm comm, size_t *bytes);
+/* With peers, the ranks tell each other where x and out lie: later calls are for these two, which stay until the peers are
+ * closed. They lie in memory of cudaMalloc()'s or cuMemAlloc()'s, or all ranks get TALLY_EUNSUPPORTED, and may agree without
+ * peers. Several pairs of arrays may be agreed on, up to TALLY_NCCL_ARRAYS; a pair may be agreed on anew. */
+#define TALLY_NCCL_ARRAYS 256
 TALLY_API tally_status tally_nccl_agree_array(tally_device *device, const tally_nccl_array *array,
                                               tally_nccl_comm comm,
                                               const tally_nccl_array_call *call);
 /* Puts the sums on the stream: bounds under ncclMax, words under ncclSum - in parts, of which each rank rounds one - and an
- * ncclAllGather of the sums. */
+ * ncclAllGather of the sums. Or, with peers, three launches: no spare rows are needed then, nor the workspace read. */
 TALLY_API tally_status tally_nccl_allreduce_array(tally_device *device,
                                                   const tally_nccl_array *array,
                                                   tally_nccl_comm comm,

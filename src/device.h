@@ -86,6 +86,9 @@ struct device_kind {
      * only compiles the kernels, so that no step has to. NULL where a device has no queues. */
     tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,
                           const tally_terms_call *call);
+    /* The call behind tally_terms_shared(), of so many ranks; with a plan of NULL it only compiles. Goes with terms(). */
+    tally_status (*terms_shared)(tally_device *device, const terms_plan *plan, unsigned ranks,
+                                 const tally_terms_shared_call *call);
     /* The calls behind tally_device_time(), NULL where a device cannot time itself, and tally_device_read(). */
     tally_status (*time)(tally_device *device, const struct problem *p, const struct slice *in,
                          tally_value *out, double *seconds);

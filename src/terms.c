@@ -81,3 +81,41 @@ tally_status tally_terms_values(tally_device *device, const tally_terms *terms,
                                 const tally_terms_call *call) {
     return run(device, TERMS_TO_VALUES, terms, call);
 }
+
+/* ---- Ranks that reach each other's memory ---------------------------------------------------- */
+
+tally_status tally_terms_shared_prepare(tally_device *device) {
+    if (is_host(device) || !device->kind->terms_shared)
+        return device_refuses(device, "has no memory that other devices can reach");
+    return device->kind->terms_shared(device, NULL, 0, NULL);
+}
+
+static tally_status check_shared(const tally_terms *t, const tally_terms_shared_call *c) {
+    if (!c) return missing("the call");
+    if (t->ranks > TALLY_POST_RANKS || c->mine >= t->ranks)
+        return fail(TALLY_EINVAL, "rank %zu of %u, of whom there may be %d", c->mine, t->ranks,
+                    TALLY_POST_RANKS);
+    if (t->shard && (t->n % t->shard != 0 || t->n / t->shard != t->ranks))
+        return fail(TALLY_EINVAL, "%zu elements are not %u shards of %zu", t->n, t->ranks,
+                    t->shard);
+    if (c->post && !c->outcome) return missing("the outcome");
+    if (c->failure != TALLY_OK)
+        return c->post ? TALLY_OK : fail(TALLY_EINVAL, "a failure that no rank can hear of");
+    for (size_t rank = 0; rank < t->ranks && t->n > 0; rank++) {
+        const int gets = !t->shard || rank == c->mine;
+        if (!c->x[rank] || (gets && !c->out[rank])) return missing("x or out");
+    }
+    return TALLY_OK;
+}
+
+tally_status tally_terms_shared(tally_device *device, const tally_terms *terms,
+                                const tally_terms_shared_call *call) {
+    terms_plan plan;
+    tally_terms_sizes sizes;
+    tally_status s = terms_plan_of(terms, &plan, &sizes);
+    if (s != TALLY_OK) return s;
+    if (is_host(device) || !device->kind->terms_shared)
+        return device_refuses(device, "has no memory that other devices can reach");
+    s = check_shared(terms, call);
+    return s == TALLY_OK ? device->kind->terms_shared(device, &plan, terms->ranks, call) : s;
+}

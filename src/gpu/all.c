@@ -2,7 +2,8 @@
  * all.c - all devices of a machine as one: "cuda:all", "opencl:all".
  *
  * An array in host memory is cut into tasks, and each device, by a thread of its own, takes the next one that nobody
- * has taken: so a slower device, or a slower bus, does less. An array that lies on the devices already, a stretch on
+ * has taken: so a slower device, or a slower bus, does less. Folding, a device has the next task's elements on their way
+ * while it is at work on the ones before, and is asked for what it knows at the end of all. An array that lies on the devices already, a stretch on
  * each, is folded where it lies. States are merged as on any device, indices with where their task began, so that
  * neither the cut nor the takers show in the result.
  *
@@ -19,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a task: a device gets some eight, so that all end at about the same time; a megabyte is worth a call's
+/* Bytes of a task: a device gets two or more, so that all end at about the same time; a megabyte is worth a call's
  * start, and after 256 that is nothing. */
-#define TASKS_EACH 8
+#define TASKS_EACH 2
 #define TASK_LEAST ((size_t)1 << 20)
 #define TASK_MOST  ((size_t)256 << 20)
 
@@ -47,6 +48,7 @@ struct share {
     unsigned level;       /* of the subtrees whose values go to out[] */
     char *out;
     const struct slice *stretch; /* where the array lies on the devices: one on each */
+    struct gpu_rest rest;        /* of an array in host memory */
     struct state *states;        /* for each device; of stretches, for each stretch */
     char **values;               /* of each stretch's leaves */
     int failed;                  /* some task has: no other is begun */
@@ -107,28 +109,25 @@ static size_t cut(struct share *w, size_t grain) {
 
 /* ---- Arrays in host memory ---------------------------------------------------------------- */
 
-static void fold_task(void *context, size_t task, unsigned worker) {
+/* A device's part: all chunks that it takes. */
+static void fold_rest(void *context, size_t device, unsigned worker) {
     struct share *w = context;
-    tally_device *member = w->d->member[worker];
-    const struct slice in = task_slice(w, task);
-    struct state part;
-    if (has_failed(w)) return;
-    state_clear(w->p, &part);
-    const tally_status s = member->kind->fold(member, w->p, &in, &part);
-    if (s == TALLY_OK) state_merge(w->p, &w->states[worker], &part, task * w->each);
-    note(w, s);
+    (void)worker;
+    if (has_failed(w) || __atomic_load_n(&w->rest.taken, __ATOMIC_RELAXED) >= w->in.n) return;
+    note(w, gpu_fold_rest(w->d->member[device], w->p, &w->in, &w->rest, &w->states[device]));
 }
 
 static tally_status all_fold(tally_device *device, const struct problem *p, const struct slice *in,
                              struct state *into) {
     struct all_device *d = all_of(device);
     struct share w = {.d = d, .p = p, .in = *in, .element = type_size(p->type)};
-    const size_t tasks = cut(&w, 1);
+    cut(&w, 1);
+    w.rest = (struct gpu_rest){.each = w.each};
     w.states = malloc(d->count * sizeof *w.states);
     if (!w.states) return fail(TALLY_ENOMEM, "no memory for the states of %zu devices", d->count);
     for (size_t i = 0; i < d->count; i++)
         state_clear(p, &w.states[i]);
-    const tally_status s = run(&w, tasks, fold_task);
+    const tally_status s = run(&w, d->count, fold_rest);
     const uint64_t known = into->n;
     for (size_t i = 0; i < d->count && s == TALLY_OK; i++)
         state_merge(p, into, &w.states[i], known);

@@ -101,9 +101,10 @@ struct feed {
     struct gpu_device *d;
     const char *x, *y; /* y is NULL where there is one array */
     size_t n, element;
-    uint64_t first; /* the index of the next chunk's first element */
-    size_t chunk;   /* elements at a time */
-    bool adopts;    /* the arrays themselves are handed over */
+    size_t chunk, taken; /* elements at a time; those before the next chunk's */
+    bool adopts;         /* the arrays themselves are handed over */
+    struct gpu_rest *
+        all; /* several devices' feeds take chunks from here; NULL: this one has the arrays to itself */
 };
 
 static size_t at_most(uint64_t limit, size_t value) {
@@ -150,42 +151,51 @@ static void feed_release(struct feed *f, struct inputs *in) {
     in->x = in->y = NULL;
 }
 
+/* Returns how many elements the next chunk has, from *first on, and takes them; 0 at the end. */
+static size_t feed_take(struct feed *f, size_t *first) {
+    *first = f->all ? __atomic_fetch_add(&f->all->taken, f->chunk, __ATOMIC_RELAXED) : f->taken;
+    f->taken = *first + f->chunk;
+    if (*first >= f->n || (f->all && __atomic_load_n(&f->all->ended, __ATOMIC_RELAXED))) return 0;
+    return f->n - *first < f->chunk ? f->n - *first : f->chunk;
+}
+
 /* Brings the next chunk on its way to the device; in->n is 0 at the end. */
 static tally_status feed_next(struct feed *f, struct inputs *in) {
     struct queue *queue = &f->d->queue;
-    *in = (struct inputs){.first = f->first, .n = f->n < f->chunk ? f->n : f->chunk};
-    if (in->n == 0) return TALLY_OK;
-    const size_t bytes = (size_t)in->n * f->element;
-    tally_status s = feed_piece(f, queue, f->x, bytes, 0, &in->x);
-    if (s == TALLY_OK && f->y) s = feed_piece(f, queue, f->y, bytes, 1, &in->y);
-    if (s != TALLY_OK) {
-        feed_release(f, in);
-        return s;
-    }
-    f->x += bytes;
-    if (f->y) f->y += bytes;
-    f->first += in->n;
-    f->n -= (size_t)in->n;
+    size_t first;
+    const size_t n = feed_take(f, &first);
+    *in = (struct inputs){.first = first, .n = n};
+    if (n == 0) return TALLY_OK;
+    const size_t at = first * f->element, bytes = n * f->element;
+    tally_status s = feed_piece(f, queue, f->x + at, bytes, 0, &in->x);
+    if (s == TALLY_OK && f->y) s = feed_piece(f, queue, f->y + at, bytes, 1, &in->y);
+    if (s != TALLY_OK) feed_release(f, in);
     return s;
 }
 
 /* ---- The engine's calls ------------------------------------------------------------------- */
 
+/* Folds the elements of a slice; or, where `rest` is not NULL, those of its chunks that no other device takes. */
 static tally_status fold(struct gpu_device *d, const struct problem *p, const struct slice *in,
-                         struct state *into) {
+                         struct gpu_rest *rest, struct state *into) {
     struct inputs chunk;
     struct feed f = {0};
     struct state all;
+    uint64_t n = 0;
     state_clear(p, &all);
     tally_status s = feed_start(d, &f, in, type_size(p->type), 1);
+    f.all = rest;
+    if (rest && rest->each < f.chunk) f.chunk = rest->each;
     if (s == TALLY_OK) s = queue_clear(&d->queue, p);
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
         s = queue_fold(&d->queue, p, &chunk);
         feed_release(&f, &chunk);
+        n += chunk.n;
         if (s == TALLY_OK && stop_asked()) s = stop_status();
     }
+    if (s != TALLY_OK && rest) __atomic_store_n(&rest->ended, 1, __ATOMIC_RELAXED);
     if (s == TALLY_OK) s = queue_take(&d->queue, p, &all);
-    all.n = in->n;
+    all.n = n;
     if (s == TALLY_OK) state_merge(p, into, &all, into->n);
     return s;
 }
@@ -194,7 +204,14 @@ static tally_status gpu_fold(tally_device *device, const struct problem *p, cons
                              struct state *into) {
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter(d);
-    return s == TALLY_OK ? gpu_leave(d, fold(d, p, in, into)) : s;
+    return s == TALLY_OK ? gpu_leave(d, fold(d, p, in, NULL, into)) : s;
+}
+
+tally_status gpu_fold_rest(tally_device *device, const struct problem *p, const struct slice *in,
+                           struct gpu_rest *rest, struct state *into) {
+    struct gpu_device *d = own(device);
+    tally_status s = gpu_enter(d);
+    return s == TALLY_OK ? gpu_leave(d, fold(d, p, in, rest, into)) : s;
 }
 
 /* Values of nodes that a launch is working out: bytes of queue->values, from `at` on, that are to go to `out`. */
@@ -760,6 +777,7 @@ static void gpu_list(const struct gpu_api *api, size_t i, tally_device_info *out
         .enqueue_values = gpu_enqueue_values,                                                      \
         .enqueue_shared = gpu_enqueue_shared,                                                      \
         .terms = gpu_terms,                                                                        \
+        .terms_shared = gpu_terms_shared,                                                          \
         .time = gpu_time,                                                                          \
         .read = gpu_read,                                                                          \
     };

@@ -75,9 +75,12 @@ tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
 tally_status gpu_enqueue_shared(tally_device *device, const struct problem *p,
                                 const tally_shared_call *call);
 
-/* Its call for arrays that are added up over ranks (terms.c). */
+/* Its calls for arrays that are added up over ranks (terms.c). */
 tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_plan *plan,
                        const tally_terms_call *call);
+
+tally_status gpu_terms_shared(tally_device *device, const terms_plan *plan, unsigned ranks,
+                              const tally_terms_shared_call *call);
 
 /* Its calls for reductions in parts (shaped.c). */
 tally_status gpu_shaped(tally_device *device, const struct shaped *s);

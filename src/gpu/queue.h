@@ -118,7 +118,7 @@ struct queue {
     struct known_columns *known_columns;                         /* columns.c; or NULL */
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */
     struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
-    struct gpu_kernel *terms[TERMS_KERNELS];                     /* terms.c */
+    struct gpu_kernel *terms[TERMS_KERNELS], *attend, *add_up;   /* terms.c */
     struct gpu_kernel *pack, *settle, *share;                    /* words.c */
 };
 

@@ -1,11 +1,16 @@
 /*
  * gpu/terms.c - arrays that are added up over ranks (kernels/terms.h) as calls of a GPU device, on queues of the
- * caller's.
+ * caller's; by words, or where the arrays lie, in the memory of all ranks' devices (kernels/shared_terms.h).
  */
 #include "gpu/opened.h"
 #include "gpu/recipe.h"
+#include "kernels/plan.h"
 #include "kernels/tuning.h"
 #include "status.h"
+
+#include "kernels/words.h"
+
+#include "kernels/shared_terms.h"
 
 #include <string.h>
 
@@ -120,5 +125,102 @@ tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_p
     tally_status s = gpu_enter_theirs(d, !plan);
     if (s == TALLY_OK) s = prepare(&d->theirs);
     if (s == TALLY_OK && plan) s = run(d, step, plan, call);
+    return gpu_leave_theirs(d, s);
+}
+
+/* ---- Ranks that reach each other's memory ---------------------------------------------------- */
+
+static tally_status prepare_shared(struct gpu_device *d) {
+    struct queue *queue = &d->theirs;
+    struct gpu_kernel *attend = NULL, *add_up = NULL;
+    struct gpu_program *program = NULL;
+    if (queue->add_up) return TALLY_OK;
+    if (!d->facts.has_addresses)
+        return device_refuses(&d->base, "has no memory that other devices can reach");
+    tally_status s =
+        recipe_build_plain(queue->api, queue->gpu, queue->block, "shared_terms.cu", &program);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "attend", &attend);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "add_up", &add_up);
+    if (s == TALLY_OK) queue->attend = attend;
+    if (s == TALLY_OK) queue->add_up = add_up;
+    return s;
+}
+
+/* Says which elements are this rank's: its shard, or as many as every rank's, in whole lines of memory. */
+#define SHARE_GRAIN 128
+static void plan_share(terms_plan *p, unsigned ranks, const tally_terms_shared_call *c,
+                       shared_terms_plan *plan) {
+    uint64_t each = p->shard;
+    *plan = (shared_terms_plan){.ranks = ranks,
+                                .mine = (uint32_t)c->mine,
+                                .arrays = c->arrays,
+                                .failure = (uint32_t)c->failure};
+    if (!each) each = (p->n / ranks / SHARE_GRAIN + 1) * SHARE_GRAIN;
+    p->first = each * c->mine < p->n ? each * c->mine : p->n;
+    p->count = p->n - p->first < each ? p->n - p->first : each;
+    plan->to = p->shard ? 0 : p->first;
+    uint64_t places = p->first * p->element / 8 | plan->to * p->element / 8;
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        places |= plan->x[rank] = (uint64_t)(uintptr_t)c->x[rank];
+        if (!p->shard || rank == c->mine)
+            places |= plan->out[plan->outs++] = (uint64_t)(uintptr_t)c->out[rank];
+    }
+    plan->in_packs = places % 16 == 0;
+}
+
+static unsigned grid_of_shares(const struct queue *queue, const terms_plan *p) {
+    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t most =
+        (uint64_t)units *
+        (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_SHARED_TERMS_BLOCKS_A_UNIT);
+    const uint64_t wanted = p->count * p->element / 128 / queue->block + 1;
+    return (unsigned)(wanted < most ? wanted : most);
+}
+
+static tally_status launch_shared(struct queue *queue, const terms_plan *p,
+                                  const shared_terms_plan *plan, struct gpu_memory *post,
+                                  struct gpu_memory *outcome) {
+    const struct gpu_api *api = queue->api;
+    const uint32_t first = 0, later = 1;
+    const struct gpu_argument before[] = {PIECE(post), VALUE(*plan), VALUE(first), PIECE(outcome)},
+                              behind[] = {PIECE(post), VALUE(*plan), VALUE(later), PIECE(outcome)},
+                              sums[] = {VALUE(*p), VALUE(*plan), PIECE(outcome)};
+    tally_status s = TALLY_OK;
+    if (post) s = api->launch(queue->gpu, queue->attend, 1, queue->block, before, 4);
+    if (s == TALLY_OK && p->count > 0 && !plan->failure)
+        s = api->launch(queue->gpu, queue->add_up, grid_of_shares(queue, p), queue->block, sums, 3);
+    if (s == TALLY_OK && post)
+        s = api->launch(queue->gpu, queue->attend, 1, queue->block, behind, 4);
+    return s;
+}
+
+static tally_status run_shared(struct gpu_device *d, const terms_plan *p, unsigned ranks,
+                               const tally_terms_shared_call *c) {
+    terms_plan terms = *p;
+    shared_terms_plan plan;
+    struct gpu_memory *m[4] = {0};
+    const unsigned element = p->element / 8;
+    plan_share(&terms, ranks, c, &plan);
+    const size_t sums = p->shard ? p->shard : p->n;
+    tally_status s = gpu_wrap(d, c->post, POST_BYTES(ranks), 8, &m[0]);
+    if (s == TALLY_OK) s = gpu_wrap(d, c->outcome, sizeof(tally_outcome), 8, &m[1]);
+    if (s == TALLY_OK && !plan.failure)
+        s = gpu_wrap(d, c->x[c->mine], p->n * element, element, &m[2]);
+    if (s == TALLY_OK && !plan.failure)
+        s = gpu_wrap(d, c->out[c->mine], sums * element, element, &m[3]);
+    d->api->use(d->theirs.gpu, true, c->queue);
+    if (s == TALLY_OK) s = launch_shared(&d->theirs, &terms, &plan, m[0], m[1]);
+    d->api->use(d->theirs.gpu, false, NULL);
+    for (unsigned i = 0; i < 4; i++)
+        d->api->release(d->theirs.gpu, m[i]);
+    return s;
+}
+
+tally_status gpu_terms_shared(tally_device *device, const terms_plan *plan, unsigned ranks,
+                              const tally_terms_shared_call *call) {
+    struct gpu_device *d = own(device);
+    tally_status s = gpu_enter_theirs(d, !plan);
+    if (s == TALLY_OK) s = prepare_shared(d);
+    if (s == TALLY_OK && plan) s = run_shared(d, plan, ranks, call);
     return gpu_leave_theirs(d, s);
 }

@@ -11,6 +11,8 @@
 #ifndef TALLY_PAIR_H
 #define TALLY_PAIR_H
 
+#include "two_sum.h"
+
 enum { PAIR_LOST = 1, PAIR_NAN = 2, PAIR_PLUS = 4, PAIR_MINUS = 8, PAIR_MIXED = 16 };
 
 typedef struct pair {
@@ -26,26 +28,6 @@ PURE i32 exponent_field(double x) {
 #define NOT_FINITE 2047
 #define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers add up to a double */
 
-/* Returns a + b, rounded, and its error. An infinity or a NaN makes the error a NaN. */
-PURE double two_sum(double a, double b, double *error) {
-    const double sum = a + b, t = sum - a;
-    *error = (a - (sum - t)) + (b - t);
-    return sum;
-}
-
-/* Adds x to *s + *e. Returns not 0 where that loses something: the sum is then lost for good. So it is where x is
- * infinite or a NaN, or where *s overflows, as the error is a NaN then. */
-PURE u64 pair_add(double x, double *s, double *e) {
-    double error;
-    const double t = two_sum(*s, x, &error);
-    const double u = *e + error, v = u - *e;
-    const u64 wrong =
-        (double_bits(v) ^ double_bits(error)) | (double_bits(u - v) ^ double_bits(*e));
-    *s = t;
-    *e = u;
-    return wrong;
-}
-
 /* Adds any element, and notes what there is to be noted of it but PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {
     if (exponent_field(x) == NOT_FINITE)
@@ -58,14 +40,6 @@ PURE void pair_merge(pair *a, const pair *b) {
     a->seen |= b->seen;
     pair_add_any(a, b->s);
     if (b->e != 0) pair_add_any(a, b->e); /* adding 0 would make +0 of -0 */
-}
-
-/* a + r rounded to odd, where r is at most half of a's last bit: what is then rounded to a shorter format has been
- * rounded once in all. */
-PURE double pair_to_odd(double a, double r) {
-    const u64 bits = double_bits(a);
-    if (r == 0 || bits & 1 || a == 0) return a;
-    return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
 }
 
 /* The bits of a double, rounded to odd, as a float of the type `to`. */

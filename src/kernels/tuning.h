@@ -28,7 +28,9 @@
 #define GPU_COLUMN_BLOCKS_A_UNIT 3
 /* The same for arrays that are added up over ranks, element by element (terms.cu). */
 #define GPU_TERMS_BLOCKS_A_UNIT 8
-#define GPU_TILE                4u /* packs of 16 bytes that a thread takes at a time */
+/* The same where they lie in each other's memory (shared_terms.cu): 80 registers. */
+#define GPU_SHARED_TERMS_BLOCKS_A_UNIT 3
+#define GPU_TILE                       4u /* packs of 16 bytes that a thread takes at a time */
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
  * are further rounds of smaller blocks, so that those which are first have something left to do. */
 #define GPU_TILES_A_BLOCK 64

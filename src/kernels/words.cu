@@ -15,6 +15,8 @@
 
 #include "words.h"
 
+#include "posts.h"
+
 BEGINS_EARLY
 
 /* Writes the four counts of a sum, of floats from `count`; of integers only the last can be 1, where there are
@@ -222,48 +224,26 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
 
 /* ---- Ranks that write into each other's memory ---------------------------------------------- */
 
-/* The place where rank `from` puts word i of the message of a turn, in the post of another rank. */
-__device__ GLOBAL u64 *post_slot(GLOBAL u64 *post, const words_plan *p, u64 turn, u64 from, u32 i) {
-    return post + POST_SLOTS + 2 * (((turn & 1) * p->ranks + from) * POST_WORDS + i);
-}
-
-/* Returns a word of another rank's once it is there, and makes its place empty again; *lost is set where the wait was
- * stopped. */
-__device__ u64 take_word(GLOBAL u64 *slot, GLOBAL u64 *post, u64 flag, u32 *lost) {
-    for (;;) {
-        const u64 low = read_word(slot), high = read_word(slot + 1);
-        if (low >> 32 == flag && high >> 32 == flag) {
-            write_word(slot, (u64)0);
-            write_word(slot + 1, (u64)0);
-            return (low & 0xffffffffu) | high << 32;
-        }
-        if (*lost || read_word(post + POST_STOP)) {
-            *lost = 1;
-            return 0;
-        }
-    }
-}
-
 /* Sends this rank's message to all others, whose posts stand at address[0..ranks), and makes of theirs the sums of what is
  * added, in `message`, and the words of all in `gathered`. By all threads of a block, each for every BLOCK-th word. */
 __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL u64 *gathered,
                                GLOBAL u64 *post, const SHARED u64 *address, u64 turn,
                                SHARED u32 *lost) {
     const u32 added = FAILED_WORDS + p->added, all = added + p->gathered;
-    const u64 flag = (turn & 0x7fffffffu) + 1;
+    const u64 flag = post_flag(turn);
     u32 stopped = 0;
     for (u32 i = threadIdx.x; i < all; i += BLOCK) {
         GLOBAL u64 *own = i < added ? message + i : gathered + (i - added);
         u64 sum = own[i < added ? 0 : (u64)p->mine * p->gathered];
         for (u64 rank = 0; rank < p->ranks; rank++) {
             if (rank == p->mine) continue;
-            GLOBAL u64 *slot = post_slot((GLOBAL u64 *)(size_t)address[rank], p, turn, p->mine, i);
-            write_word(slot, flag << 32 | (sum & 0xffffffffu));
-            write_word(slot + 1, flag << 32 | sum >> 32);
+            GLOBAL u64 *theirs = (GLOBAL u64 *)(size_t)address[rank];
+            put_word(post_slot(theirs, p->ranks, turn, p->mine, i), flag, sum);
         }
         for (u64 rank = 0; rank < p->ranks; rank++) {
             if (rank == p->mine) continue;
-            const u64 word = take_word(post_slot(post, p, turn, rank, i), post, flag, &stopped);
+            GLOBAL u64 *slot = post_slot(post, p->ranks, turn, rank, i);
+            const u64 word = take_word(slot, post, flag, &stopped);
             if (i < added)
                 sum += word;
             else

@@ -33,6 +33,16 @@ class Call(Structure):
                 ("first", c_size_t), ("count", c_size_t)]
 
 
+POST_RANKS, STOP, ADDRESSES = 16, 1, 2  # tally.h
+
+
+class SharedCall(Structure):
+    _fields_ = [("x", c_void_p * POST_RANKS), ("out", c_void_p * POST_RANKS), ("mine", c_size_t), ("arrays", c_uint32),
+                ("post", c_void_p), ("failure", c_int), ("outcome", c_void_p), ("queue", c_void_p)]
+
+
+shared_prepare = tally._declare("terms_shared_prepare", c_int, c_void_p)
+shared_sums = tally._declare("terms_shared", c_int, c_void_p, POINTER(Terms), POINTER(SharedCall))
 measure = tally._declare("terms_measure", c_int, POINTER(Terms), POINTER(Sizes))
 prepare = tally._declare("terms_prepare", c_int, c_void_p)
 STEPS = [tally._declare(f"terms_{step}", c_int, c_void_p, POINTER(Terms), POINTER(Call))
@@ -365,3 +375,154 @@ def test_arguments(place):
     call = Call(queue=place.queue, first=4, count=5, **whole)
     assert STEPS[2](place.device, byref(terms), byref(call)) == tally.EINVAL
     place.free(x)
+
+
+# ---- In each other's memory -------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def cuda(place):
+    """The machine whose devices reach each other's memory; the ranks of a test are all on one of them."""
+    if isinstance(place, Host) or not isinstance(place.machine, MACHINES["cuda"]):
+        assert shared_prepare(place.device) == tally.EUNSUPPORTED
+        return None
+    assert shared_prepare(place.device) == tally.OK, tally.error()
+    return place
+
+
+def shared(place, type_, arrays, shard=0, divisor=0, in_place=False, off=0):
+    """What each rank has in the end, one rank behind another, without meetings; `off`: arrays begin so many elements behind
+    a multiple of 16 bytes."""
+    n, ranks, dtype = len(arrays[0]), len(arrays), DTYPE[type_]
+    length = shard or n
+    xs = [place.put(np.concatenate([np.full(off, 0x55, dtype), a, np.full(8, 0x55, dtype)])) for a in arrays]
+    outs = xs if in_place else [place.put(np.full(off + length + 8, 0x77, dtype)) for _ in arrays]
+    call, terms = SharedCall(queue=place.queue), Terms(tally.CODE[type_], n, ranks, 0, shard, divisor)
+    for rank in range(ranks):
+        call.x[rank], call.out[rank] = xs[rank] + off * SIZE[type_], outs[rank] + off * SIZE[type_]
+    for call.mine in range(ranks):
+        assert shared_sums(place.device, byref(terms), byref(call)) == tally.OK, tally.error()
+    made = []
+    for memory in outs:
+        got = place.get(memory, dtype, off + length + 8)
+        assert (got[:off] == got[-1]).all() and (got[off + length:] == got[-1]).all(), "wrote past its sums"
+        made.append(got[off:off + length])
+    for memory in {*xs, *outs}:
+        place.free(memory)
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("type_", TYPES)
+def test_shared(cuda, type_, kind):
+    """All ranks have the sums of Python's integers."""
+    rng = data.rng(f"shared {type_} {kind.__name__}")
+    for ranks, n, how in ((1, 5, {}), (2, 700, {}), (2, 133, {"off": 1}), (3, 401, {"in_place": True}), (5, 60, {"shard": 12}),
+                          (8, 1100, {"in_place": True}), (16, 50, {}), (3, 300, {"divisor": 3}), (2, 80, {"divisor": 1 << 20})):
+        arrays = [kind(type_, rng, n) for _ in range(ranks)]
+        if not cuda:
+            return
+        want = expected(type_, arrays, how.get("divisor", 0))
+        made = shared(cuda, type_, arrays, **how)
+        for rank, got in enumerate(made):
+            part = want[rank * 12:(rank + 1) * 12] if "shard" in how else want
+            wrong = np.flatnonzero(got != part)
+            assert not len(wrong), (ranks, how, rank, wrong[0], hex(got[wrong[0]]), hex(part[wrong[0]]))
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_shared_that_cancel(cuda, type_):
+    """Sums that two doubles hold, and sums that they do not; zeros that are left over are +0."""
+    if not cuda:
+        return
+    rng = data.rng(f"shared cancel {type_}")
+    n = 90
+    large, small, sign = wild(type_, rng, n), subnormals(type_, rng, n), oracle.SIGN[type_]
+    middle = gradients(type_, rng, n)
+    for arrays in ([large, small, large ^ sign, subnormals(type_, rng, n)], [large, small, large ^ sign, small ^ sign],
+                   [large, middle, small, large ^ sign, middle ^ sign], [large, large ^ sign]):
+        want = expected(type_, arrays)
+        assert all((got == want).all() for got in shared(cuda, type_, arrays))
+
+
+class Meetings:
+    """Posts of so many ranks on one device. Each rank's exchange is done by itself: what the others say is there before."""
+
+    def __init__(self, place, ranks):
+        self.place, self.ranks, self.turn = place, ranks, 0
+        words = 32 + 2048 * ranks
+        self.memory = [place.put(np.zeros(words, np.uint64)) for _ in range(ranks)]
+
+    def content(self, rank, others, stop=False):
+        """Makes the post of a rank one into which the others have said something, in both of a call's meetings."""
+        post = np.zeros(32 + 2048 * self.ranks, np.uint64)
+        post[0], post[STOP] = self.turn, stop
+        post[ADDRESSES:ADDRESSES + self.ranks] = self.memory
+        for meeting in (0, 1):
+            turn = self.turn + meeting
+            for other, said in others.items():
+                at = 32 + 1024 * ((turn % 2) * self.ranks + other)
+                flag, word = (turn + 1) << 32, said[meeting]
+                post[at], post[at + 1] = flag | word & 0xffffffff, flag | word >> 32
+        fresh = self.place.put(post)
+        self.place.free(self.memory[rank])
+        self.memory[rank] = fresh
+        post[ADDRESSES:ADDRESSES + self.ranks] = self.memory
+        at = self.place.put(post)
+        self.place.free(self.memory[rank])
+        self.memory[rank] = at
+        return at
+
+    def close(self):
+        for memory in self.memory:
+            self.place.free(memory)
+
+
+def test_shared_meetings(cuda):
+    """What ranks say to one another: that they are there, for which arrays, and that they have failed; and a wait that is
+    ended. Twice in a row, so that places are used again."""
+    if not cuda:
+        return
+    n, ranks = 40, 3
+    arrays = [gradients("f32", data.rng("shared meetings"), n) for _ in range(ranks)]
+    want = expected("f32", arrays)
+    xs = [cuda.put(a) for a in arrays]
+    posts = Meetings(cuda, ranks)
+    fine, failed, others = (7 << 32, 7 << 32), (7 << 32 | tally.ENOMEM, 7 << 32), (8 << 32, 8 << 32)
+    for said, failure, stop, status in (((fine, fine), 0, False, tally.OK), ((fine, failed), 0, False, tally.ENOMEM),
+                                        ((fine, fine), tally.ETYPE, False, tally.ETYPE), ((fine, others), 0, False, tally.EINVAL),
+                                        ((fine,), 0, True, tally.ELOST)):
+        out, told = cuda.put(np.full(n, 0x77, np.uint32)), cuda.put(np.full(2, 0xEE, np.uint64))
+        post = posts.content(0, dict(enumerate(said, 1)), stop)
+        call = SharedCall(mine=0, arrays=7, post=post, failure=failure, outcome=told, queue=cuda.queue)
+        for rank in range(ranks):
+            call.x[rank], call.out[rank] = xs[rank], out
+        terms = Terms(tally.CODE["f32"], n, ranks, 0, 0, 0)
+        assert shared_sums(cuda.device, byref(terms), byref(call)) == tally.OK, tally.error()
+        assert cuda.get(told, np.uint64, 2).tolist() == [0, status]
+        assert cuda.get(post, np.uint64, 1)[0] == posts.turn + 2
+        made = cuda.get(out, np.uint32, n)
+        assert (made == (want if status == tally.OK else 0x77)).all(), status
+        posts.turn += 2
+        cuda.free(out)
+        cuda.free(told)
+    for memory in xs:
+        cuda.free(memory)
+    posts.close()
+
+
+def test_shared_arguments(cuda):
+    if not cuda:
+        return
+    x = cuda.put(np.zeros(64, np.uint32))
+
+    def asked(ranks=2, n=8, shard=0, **kw):
+        call = SharedCall(queue=cuda.queue, **{k: v for k, v in kw.items() if k != "xs"})
+        for rank in range(kw.get("xs", min(ranks, POST_RANKS))):
+            call.x[rank] = call.out[rank] = x
+        return shared_sums(cuda.device, byref(Terms(tally.CODE["f32"], n, ranks, 0, shard, 0)), byref(call))
+
+    assert asked() == tally.OK
+    for wrong in ({"mine": 2}, {"ranks": 17}, {"xs": 1}, {"post": x}, {"failure": tally.ENOMEM}, {"shard": 3}, {"shard": 2}):
+        assert asked(**wrong) == tally.EINVAL, wrong
+    assert asked(shard=4) == tally.OK
+    cuda.free(x)

@@ -52,7 +52,7 @@ class Array(Structure):
 
 class ArrayCall(Structure):
     _fields_ = [("x", c_void_p), ("out", c_void_p), ("outcome", c_void_p), ("workspace", c_void_p),
-                ("workspace_bytes", c_size_t), ("stream", c_void_p)]
+                ("workspace_bytes", c_size_t), ("stream", c_void_p), ("peers", c_void_p)]
 
 
 def _declare(name, *arguments):
@@ -197,6 +197,12 @@ class Rank:
         """What work() returns; if that is wanted, while the rank's stream is being captured into a graph."""
         return self.world.capture(self, work, lambda: self.all.wait(30)) if self.captures else work()
 
+    def share(self):
+        """Opens the peers, if that is wanted."""
+        if self.shares and not self.peers:
+            opened = peers_open(self.comm, self.stream, byref(self.peers))
+            assert opened == (tally.OK if self.count == 1 or not IS_DOUBLE else tally.EUNSUPPORTED), error()
+
     def values(self, problem, parts, n=None, agrees=True):
         """(status, outcomes of each result) of parts (x, y or None), one for each result."""
         size = c_size_t()
@@ -210,9 +216,7 @@ class Rank:
         stretches = (Stretch * max(len(parts), 1))()
         for i, (x, y) in enumerate(parts):
             stretches[i] = Stretch(self.put(x), None if y is None else self.put(y), len(x))
-        if self.shares and not self.peers:
-            opened = peers_open(self.comm, self.stream, byref(self.peers))
-            assert opened == (tally.OK if self.count == 1 or not IS_DOUBLE else tally.EUNSUPPORTED), error()
+        self.share()
         call = Call(stretches, len(parts), work, size.value, self.stream, results, self.peers)
         if agrees:
             status = agree(self.device, byref(problem), longest, self.comm, byref(call))
@@ -235,7 +239,8 @@ class Rank:
         given = self.put(x)
         out = given if in_place else self.put(np.full(n + 8, 0x77, x.dtype))
         told = self.put(np.full(2, 0xEE, np.uint64))
-        call = ArrayCall(given, out, told, work, size.value, self.stream)
+        self.share()
+        call = ArrayCall(given, out, told, work, size.value, self.stream, self.peers)
         if agrees:
             status = agree_array(self.device, byref(array), self.comm, byref(call))
             if status:

@@ -1,6 +1,7 @@
 """Reductions over the ranks of an NCCL communicator: 1 to 8 ranks on the doubles of CUDA and NCCL, or as many as there are
 GPUs, against the oracle's values of the whole array."""
 
+import os
 import subprocess
 import sys
 
@@ -86,6 +87,77 @@ def test_a_peer_that_fails():
     assert all(m[0] == good and m[2] == ["EINVAL"] and m[3] == good for m in made), made
 
 
+def test_a_wait_that_is_ended():
+    """Rank 0 alone makes its call, and ends its wait; a rank by itself waits for nobody."""
+    def values(r):
+        problem, size = tally.problem("sum", "f32"), ranks.c_size_t()
+        first = r.values(problem, [(np.zeros(8, np.uint32), None)])
+        assert ranks.measure(r.device, ranks.byref(problem), 8, 1, r.comm, ranks.byref(size)) == tally.OK
+        x, work, results = r.put(np.zeros(8, np.uint32)), r.room(size.value), r.put(np.full(2, 0x5A5A, np.uint64))
+        call = ranks.Call((ranks.Stretch * 1)(ranks.Stretch(x, None, 8)), 1, work, size.value, r.stream, results, r.peers)
+        told = None
+        if r.number == 0:
+            assert ranks.allreduce(r.device, ranks.byref(problem), r.comm, ranks.byref(call)) == tally.OK
+            assert ranks.peers_abort(r.peers) == tally.OK, ranks.error()
+            told = outcomes(r.get(results, np.uint64, 2))
+        r.all.wait(30)
+        return first, told
+
+    assert ranks.peers_abort(None) == tally.EINVAL
+    count = 1 if IS_DOUBLE else few(4)
+    made = Ranks(count, values, shares=True).made
+    assert all(m[0] == (tally.OK, [[("f32", 0)]]) for m in made)
+    assert made[0][1] == (["ELOST"] if count > 1 else [("f32", 0)])
+
+
+PROCESS = """
+import sys
+from ctypes import Structure, byref, c_char, c_int, c_void_p
+sys.path[:0] = sys.argv[4:]
+import conftest, numpy as np, ranks, tally
+from native import Cuda
+number, count = int(sys.argv[1]), int(sys.argv[2])
+class Id(Structure):
+    _fields_ = [("bytes", c_char * 128)]
+machine = Cuda(number)
+comm, identity = c_void_p(), Id.from_buffer_copy(bytes.fromhex(sys.argv[3]))
+ranks.nccl.ncclCommInitRank.argtypes = [c_void_p, c_int, Id, c_int]
+assert ranks.nccl.ncclCommInitRank(byref(comm), count, identity, number) == 0
+class World:
+    comms = {number: comm}
+    open_device, close_device = ranks.Double.open_device, ranks.Double.close_device
+r = ranks.Rank(number, count, World())
+r.shares = True
+x = (np.arange(5000, dtype=np.float32) * np.float32(1 + number) / 7).view(np.uint32)
+made = [r.values(tally.problem(op, "f32"), [(x, None)]) for op in ("sum", "var", "minmax", "sum")]
+sums = [r.sums("f32", x, in_place=in_place, divisor=divisor) for in_place in (False, True) for divisor in (0, 3)]
+assert r.peers and all(s[:2] == (tally.OK, (tally.OK, 0)) for s in sums), sums
+print(made, [s[2].tolist() for s in sums])
+"""
+
+
+def test_two_processes():
+    """Peers that reach each other by the driver's handles, each in a process of its own. The double's memory is one
+    process's, so there it is known only that ranks which cannot reach each other say so (test_by_peers)."""
+    if IS_DOUBLE or MOST < 2:
+        return
+    identity = (ranks.ctypes.c_char * 128)()
+    assert ranks.nccl.ncclGetUniqueId(identity) == 0
+    here = os.path.dirname(os.path.abspath(__file__))
+    folders = [here, *(os.path.join(os.path.dirname(here), f) for f in ("engine", "devices"))]
+    started = [subprocess.Popen([sys.executable, "-c", PROCESS, str(i), "2", bytes(identity).hex(), *folders],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for i in range(2)]
+    said = [p.communicate(timeout=120) for p in started]
+    assert all(p.returncode == 0 for p in started), said
+    xs = [(np.arange(5000, dtype=np.float32) * np.float32(1 + i) / 7).view(np.uint32) for i in range(2)]
+    x, values = np.concatenate(xs), []
+    for op in ("sum", "var", "minmax", "sum"):
+        want = oracle.statistic(op, "f32", x)
+        values.append((tally.OK, [want if isinstance(want, list) else [want]]))
+    sums = [expected("f32", xs, divisor).tolist() for _ in range(2) for divisor in (0, 3)]
+    assert said[0][0].strip() == said[1][0].strip() == f"{values} {sums}"
+
+
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "i32"])
 def test_long(type_):
     """Arrays of many blocks, of unequal parts, captured and not: the bits of one process on the CPU."""
@@ -141,8 +213,8 @@ def test_message_of_a_sum():
 
 # ---- Arrays ---------------------------------------------------------------------------------------
 
-def check_arrays(type_, arrays, scatter=False, divisor=0, **kw):
-    attributes = {"captures": True}
+def check_arrays(type_, arrays, scatter=False, divisor=0, shares=False, **kw):
+    attributes = {"captures": True, "shares": shares}
     made = Ranks(len(arrays), lambda r: r.sums(type_, arrays[r.number], divisor, scatter, **kw), **attributes)
     assert [m[:2] for m in made.made] == [(tally.OK, (tally.OK, 0))] * len(arrays)
     got = np.concatenate([m[2] for m in made.made]) if scatter else made.made[0][2]
@@ -165,6 +237,38 @@ def test_arrays(type_, count):
     assert (got == expected(type_, arrays)).all()
     got, _ = check_arrays(type_, arrays, spare=1000, divisor=count)
     assert (got == expected(type_, arrays, count)).all()
+
+
+@pytest.mark.parametrize("type_", ARRAYS)
+def test_arrays_by_peers(type_):
+    """Arrays that are added up where they lie; on the double a rank by itself, and ranks that learn that they cannot. None
+    of them needs a spare row."""
+    rng = data.rng(f"nccl arrays peers {type_}")
+    for count in range(1, min(MOST, 4) + 1):
+        alone = count == 1 or not IS_DOUBLE
+        for kind in KINDS:
+            n = int(rng.integers(1, 3000)) * count
+            arrays = [kind(type_, rng, n) for _ in range(count)]
+            divisor, scatter, in_place = int(rng.integers(4)), bool(rng.integers(2)), bool(rng.integers(2))
+            got, sent = check_arrays(type_, arrays, scatter, divisor, shares=True, spare=1 if alone else 1000,
+                                     in_place=in_place and not scatter)
+            assert (got == expected(type_, arrays, divisor)).all(), (count, kind.__name__)
+
+
+def test_arrays_that_have_not_been_agreed_on():
+    """The rank says so, all have its outcome, and the peers go on."""
+    def sums(r):
+        x, array, size = np.zeros(40, np.uint32), ranks.Array(tally.CODE["f32"], 40, 0, 0, 0), ranks.c_size_t()
+        first = r.sums("f32", x)
+        assert ranks.measure_array(r.device, ranks.byref(array), r.comm, ranks.byref(size)) == tally.OK
+        told, work, given = r.put(np.full(2, 0xEE, np.uint64)), r.room(size.value), r.put(x)
+        call = ranks.ArrayCall(given, given, told, work, size.value, r.stream, r.peers)
+        status = ranks.allreduce_array(r.device, ranks.byref(array), r.comm, ranks.byref(call))
+        return status, r.get(told, np.uint64, 2)[1], first[:2], r.sums("f32", x)[:2]
+
+    good = (tally.OK, (tally.OK, 0))
+    for made in Ranks(1 if IS_DOUBLE else few(4), sums, shares=True).made:
+        assert made == (tally.EINVAL, tally.EINVAL, good, good)
 
 
 def test_no_elements():

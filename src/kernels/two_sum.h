@@ -1,0 +1,37 @@
+/*
+ * two_sum.h - additions of doubles whose errors are not lost, and the way to a shorter float that rounds once.
+ *
+ * Whoever includes this has included dialect.h.
+ */
+#ifndef TALLY_TWO_SUM_H
+#define TALLY_TWO_SUM_H
+
+/* Returns a + b, rounded, and its error. An infinity or a NaN makes the error a NaN. */
+PURE double two_sum(double a, double b, double *error) {
+    const double sum = a + b, t = sum - a;
+    *error = (a - (sum - t)) + (b - t);
+    return sum;
+}
+
+/* Adds x to *s + *e. Returns not 0 where that loses something: the sum is then lost for good. So it is where x is
+ * infinite or a NaN, or where *s overflows, as the error is a NaN then. */
+PURE u64 pair_add(double x, double *s, double *e) {
+    double error;
+    const double t = two_sum(*s, x, &error);
+    const double u = *e + error, v = u - *e;
+    const u64 wrong =
+        (double_bits(v) ^ double_bits(error)) | (double_bits(u - v) ^ double_bits(*e));
+    *s = t;
+    *e = u;
+    return wrong;
+}
+
+/* a + r rounded to odd, where r is at most half of a's last bit: what is then rounded to a shorter format has been
+ * rounded once in all. */
+PURE double pair_to_odd(double a, double r) {
+    const u64 bits = double_bits(a);
+    if (r == 0 || bits & 1 || a == 0) return a;
+    return double_from((r > 0) == (a > 0) ? bits + 1 : bits - 1);
+}
+
+#endif

@@ -1,0 +1,11 @@
+/*
+ * shared_terms.h - after shared_terms.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL4(attend, u64 *, shared_terms_plan, u32, u64 *);
+MODEL_KERNEL3(add_up, terms_plan, shared_terms_plan, const u64 *);
+
+static const model_kernel *const kernels[] = {&attend_kernel, &add_up_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
