@@ -769,7 +769,8 @@ static int make_hands(struct across *a, unsigned threads) {
     const size_t planes = block_words(a) * 8, fold = FOLD_STRIDE * a->planes * 8,
                  tile =
                      a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
-    const size_t values = 4 * (WIDTH + COLUMN_STEP) * sizeof(double),
+    const size_t room = (a->s->cut == TALLY_AXES ? a->width : WIDTH) + COLUMN_STEP;
+    const size_t values = 4 * room * sizeof(double),
                  running = a->s->cut == TALLY_SEGMENTS ? SEGMENTS_ROOM * sizeof(uint64_t) : 0;
     const size_t bytes = (planes + 2 * fold + 2 * tile + values + running + 63) / 64 * 64 + 256;
     a->hands = calloc(threads, sizeof *a->hands);
@@ -786,9 +787,9 @@ static int make_hands(struct across *a, unsigned threads) {
         h->tile = at + planes + 2 * fold;
         h->tile2 = h->tile + tile;
         for (int k = 0; k < 4; k++)
-            h->value[k] = (double *)(void *)(h->tile2 + tile) + k * (WIDTH + COLUMN_STEP);
+            h->value[k] = (double *)(void *)(h->tile2 + tile) + k * room;
         h->running = (uint64_t *)(void *)(h->tile2 + tile + values);
-        for (size_t k = 0; k < WIDTH + COLUMN_STEP; k++)
+        for (size_t k = 0; k < room; k++)
             h->value[3][k] = (double)a->s->each;
     }
     return 1;
