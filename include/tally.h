@@ -594,6 +594,8 @@ typedef struct tally_shaped_call {
     void *queue;
     void *const *out; /* [values], read by the call: memory for the results of each value */
     void *outcome;    /* a tally_outcome; NULL: nobody asks, which is a launch less */
+    int written; /* not 0: all of the workspace has been written before, by whomever and whatever it
+                         holds; then there is less to clear */
 } tally_shaped_call;
 
 /* As tally_enqueue(), of parts: nothing is waited for, allocated or copied. With OpenCL no stride may lead to

@@ -177,7 +177,8 @@ static PyObject *make(const struct again *known, const uint64_t address[]) {
                                  .mask = known->masked ? address[1] : 0,
                                  .workspace = known->work,
                                  .queue = (uint64_t)(uintptr_t)known->stream,
-                                 .out = PyLong_AsUnsignedLongLong(PyTuple_GetItem(pair, 1))};
+                                 .out = PyLong_AsUnsignedLongLong(PyTuple_GetItem(pair, 1)),
+                                 .written = 1};
     if (PyList_SetSlice(waiting, n - 1, n, NULL) == 0 && core_enqueue_at(known->prepared, &at) == 0)
         result = Py_NewRef(PyTuple_GetItem(pair, 0));
     Py_DECREF(pair);

@@ -135,6 +135,7 @@ PyObject *core_enqueue(PyObject *module, PyObject *arguments);
 /* The same: `prepared` is what Problem.prepare() has made. -1 with an exception. */
 struct addresses {
     uint64_t x, y, mask, workspace, queue, out;
+    int written; /* all of the workspace has been */
 };
 int core_enqueue_at(PyObject *prepared, const struct addresses *at);
 int core_add_problem(PyObject *module, struct core *core);

@@ -310,7 +310,7 @@ static PyObject *set_elsewhere(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"enqueue", core_enqueue, METH_VARARGS,
-     "enqueue(prepared, x, y, mask, workspace, queue, out): addresses."},
+     "enqueue(prepared, x, y, mask, workspace, queue, out, written): addresses."},
     {"_elsewhere", set_elsewhere, METH_VARARGS, "The short way of arrays of another library."},
     {"_again", core_remember, METH_VARARGS, "How a call is made again."},
     {"_forget", core_forget, METH_NOARGS, "Forgets how calls are made again."},

@@ -593,7 +593,8 @@ int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
                                         .workspace = workspace,
                                         .workspace_bytes = a->bytes,
                                         .queue = queue,
-                                        .out = &out};
+                                        .out = &out,
+                                        .written = at->written};
         s = tally_enqueue_shaped(a->device, problem, &call);
     } else {
         const tally_call call = {.x = x,
@@ -610,14 +611,16 @@ int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
     return -1;
 }
 
-/* enqueue(prepared, x, y, mask, workspace, queue, out): all but the first are addresses. */
+/* enqueue(prepared, x, y, mask, workspace, queue, out, written): all between the first and the last are addresses. */
 PyObject *core_enqueue(PyObject *module, PyObject *arguments) {
     unsigned long long x, y, mask, workspace, queue, out;
+    int written;
     PyObject *prepared;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OKKKKKK", &prepared, &x, &y, &mask, &workspace, &queue, &out))
+    if (!PyArg_ParseTuple(arguments, "OKKKKKKp", &prepared, &x, &y, &mask, &workspace, &queue, &out,
+                          &written))
         return NULL;
-    const struct addresses at = {x, y, mask, workspace, queue, out};
+    const struct addresses at = {x, y, mask, workspace, queue, out, written};
     if (core_enqueue_at(prepared, &at) < 0) return NULL;
     Py_RETURN_NONE;
 }

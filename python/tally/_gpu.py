@@ -88,6 +88,9 @@ class _Torch:
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         return self.torch.empty(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
 
+    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
+        return self.torch.zeros(shape, dtype=getattr(self.torch, name), device=self.torch.device("cuda", number))
+
     def address(self, x: Any) -> int:
         return int(x.data_ptr())
 
@@ -183,6 +186,10 @@ class _CuPy:
     def empty(self, shape: Sequence[int], name: str, number: int) -> Any:
         with self.cupy.cuda.Device(number):
             return self.cupy.empty(shape, dtype=name)
+
+    def zeros(self, shape: Sequence[int], name: str, number: int) -> Any:
+        with self.cupy.cuda.Device(number):
+            return self.cupy.zeros(shape, name)
 
     def address(self, x: Any) -> int:
         return int(x.data.ptr)
@@ -533,7 +540,7 @@ def _common(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any,
         result = library.results(1, shape, room, name, number)[0][0]
         address = result.data_ptr()
     _core.enqueue(prepared, x.data_ptr(), 0 if y is None else more[y].data_ptr(), 0 if mask is None else more[mask].data_ptr(),
-                  kept[1], stream, address)
+                  kept[1], stream, address, is_kept)
     if is_kept and (y is None or mask is None):
         _core._again(function, names, (x, *more), prepared, library.is_capturing, kept, stream, mask is not None)
     return result
@@ -584,7 +591,8 @@ def _prepare(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None,
 
 
 def _keep(p: _Prepared, stream: int) -> tuple[Any, int, list[tuple[Any, int]]]:
-    work = p.library.empty((p.size,), "uint8", p.number)
+    is_kept = p.size <= _MOST_WORK and p.room <= _MOST_ROOM  # (then it is cleared once, instead of before each call)
+    work = (p.library.zeros if is_kept else p.library.empty)((p.size,), "uint8", p.number)
     kept: tuple[Any, int, list[tuple[Any, int]]] = work, work.data_ptr(), []
     if p.size <= _MOST_WORK:
         if len(_kept) >= _MOST_KEPT:

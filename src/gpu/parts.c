@@ -41,6 +41,9 @@
 #define FEW_EACH     2048
 #define FEW_ROWS     256
 
+/* Up to so many rows those that a strategy leaves are marked, a byte each: kernels/parts.h. */
+#define MARKED_ROWS 16384
+
 _Static_assert(PARTS_HEAD <= HEAD_WORDS && PARTS_OUTCOME_BYTES <= 8 * PARTS_HEAD, "parts.h");
 _Static_assert(PARTS_DIMS == TALLY_DIMS_MAX && PARTS_LEAF == TREE_LEAF, "kernels/parts.h");
 _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int)TALLY_SEGMENTS &&
@@ -64,7 +67,8 @@ struct parts_layout {
     uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
     bool alone;                      /* the strategy does all rows, and wants no order */
-    uint64_t left, own; /* where a bit for each row begins, and the strategy's own words */
+    bool marked;                     /* rows that it leaves are marked, a byte each */
+    uint64_t left, own; /* where the work says which these are, and the strategy's own words */
     size_t bytes;       /* of the work */
 };
 
@@ -153,7 +157,8 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->slots = l->n / TREE_LEAF + s->results;
     if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
     l->left = at;
-    if (l->strategy) at += s->results / 64 + 2;
+    l->marked = l->strategy && !l->alone && !problem_has(p, PART_FAST) && s->results <= MARKED_ROWS;
+    if (l->strategy) at += s->results / (l->marked ? 8 : 64) + 2;
     l->own = at;
     if (l->strategy && l->strategy->words) at += l->strategy->words(queue, s);
     l->bytes = 8 * (size_t)at;
@@ -490,14 +495,21 @@ static const struct strategy *choose(const struct queue *queue, const struct sha
     return NULL;
 }
 
-/* Clears the bits of rows that the strategy leaves, and has it put its launches under way. */
+/* Returns another mark than the last 254 calls had, whose rows the same work may still name. */
+static uint64_t next_mark(struct queue *queue) {
+    return queue->mark = queue->mark % 255 + 1;
+}
+
+/* Has the strategy put its launches under way, after clearing what has to be 0 before them: the bits of rows that it
+ * leaves, or all words of one that is alone. Marks need none where there are words at all. */
 static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     struct queue *queue = r->queue;
     struct parts_run own = {
         .queue = queue, .call = r->c, .offsets = offsets, .plan = r->plan, .own = r->l.own};
     const uint64_t end = r->l.alone ? r->l.bytes : 8 * r->l.own;
-    tally_status s =
-        queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
+    tally_status s = TALLY_OK;
+    if (!r->l.marked || !r->c->written)
+        s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
 }
 
@@ -552,6 +564,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
         return enqueue_few(queue, call, false);
     lay_out(queue, shaped, &r.l);
     make_plan(call, &r.l, &r.plan);
+    if (r.l.marked) r.plan.left |= next_mark(queue) << PARTS_MARK_AT;
     tally_status s = find_parts(queue);
     if (s == TALLY_OK && !call->keep_outcome && !r.plan.unasked)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);

@@ -102,6 +102,7 @@ struct queue {
     bool clean;                    /* the head of `work` is 0 */
     struct gpu_memory *parts_work; /* for parts.h */
     size_t parts_bytes;
+    uint64_t mark;             /* parts.c: of the rows that the last call left; 1 to 255 */
     struct gpu_memory *values; /* of a tree's nodes */
     size_t values_bytes;
     struct gpu_memory *staging[2]; /* chunks of arrays: of x, and of y */

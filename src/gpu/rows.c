@@ -158,7 +158,8 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
             rows = each;
         }
     }
-    return best < s->results + s->results / WHOLE_ROWS ? rows * row : piece;
+    const uint64_t cut = rounded_up((weight + piece - 1) / piece, warps) * piece;
+    return best * row < cut + cut / WHOLE_ROWS ? rows * row : piece;
 }
 
 static uint64_t pieces_of(const struct queue *queue, const struct shaped *s) {

@@ -696,22 +696,35 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
 /* Whether there is something for `fold` and `join`. */
 __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
     if (!p->unasked && read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
-    return p->left == 0 || read_word(&work[p->left]) != 0;
+    return p->left == 0 || read_word(&work[PARTS_LEFT_AT(p->left)]) == p->left;
+}
+
+/* Returns the highest bit of each byte that is `mark`, of eight. */
+PURE u64 bytes_like(u64 eight, u64 mark) {
+    const u64 low = ~(u64)0 / 255 * 127, other = eight ^ (~(u64)0 / 255 * mark);
+    return ~(((other & low) + low) | other | low);
+}
+
+/* Returns what a word of those behind the first says of its rows: 0 if it leaves none of them. */
+PURE u64 left_of(u64 word, u64 mark) {
+    return mark ? bytes_like(word, mark) : word;
 }
 
 #define LEFT_WORDS 8u /* that next_left() has on their way at once */
 
 /* Returns the first row from `row` on that is for `fold`; `end` or more, if there is none before it. */
 __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row, u64 end) {
-    const GLOBAL u64 *left = work + p->left + 1;
+    const GLOBAL u64 *left = work + PARTS_LEFT_AT(p->left) + 1;
+    const u64 mark = PARTS_MARK(p->left);
+    const u32 bits = mark ? 8 : 1, rows = 64 / bits; /* of a row; of a word */
     while (p->left != 0 && row < end) {
-        const u64 rest = left[row / 64] >> (row % 64);
-        if (rest & 1) break;
-        row = rest ? row + 1 : (row / 64 + 1) * 64;
-        for (u64 any = rest; any == 0 && row + 64 * LEFT_WORDS <= end;) {
+        const u64 rest = left_of(left[row / rows], mark) >> (row % rows * bits);
+        if (rest & (mark ? 0x80 : 1)) break;
+        row = rest ? row + 1 : (row / rows + 1) * rows;
+        for (u64 any = rest; any == 0 && row + rows * LEFT_WORDS <= end;) {
             for (u32 k = 0; k < LEFT_WORDS; k++)
-                any |= left[row / 64 + k];
-            if (any == 0) row += 64 * LEFT_WORDS;
+                any |= left_of(left[row / rows + k], mark);
+            if (any == 0) row += rows * LEFT_WORDS;
         }
     }
     return row;

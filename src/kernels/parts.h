@@ -61,9 +61,9 @@ typedef struct parts_plan {
     u64 piece;      /* weight of a piece, ... */
     u64 pieces;     /* ... and how many they are */
     u64 edges;      /* word of the work where the records of rows that were cut begin */
-    u64 left; /* the word of the work that says whether any row is for `fold`, before a bit for each; 0: all are */
-    u64 order;        /* the word of the work where the order begins; 0: there is none */
-    u64 values;       /* the byte of the work where the tree's values begin */
+    u64 left;   /* where the work says which rows are for `fold` (PARTS_LEFT_AT()); 0: all are */
+    u64 order;  /* the word of the work where the order begins; 0: there is none */
+    u64 values; /* the byte of the work where the tree's values begin */
     i64 x, y, mask;   /* the index of the first element in each */
     i64 out_first;    /* the index of the first result */
     u64 number_first; /* its number among all that the caller asked for */
@@ -100,13 +100,25 @@ typedef struct part_leaves_plan {
  * to b there are floor(b / 4096) - floor(a / 4096) + 1 >= ceil((b - a) / 4096) of them. */
 #define PARTS_SLOT(start, row) ((start) / PARTS_LEAF + (row))
 
+/* Where the work says which rows a strategy leaves: from word PARTS_LEFT_AT(left) on. The first word is `left` itself if
+ * there are any. Behind it there is a bit for each row, in words that were 0 before; or, where there is a mark (1 to 255), a
+ * byte for each row, which is left if its byte is the mark. Marked words may hold anything before: a row whose byte is the
+ * mark by chance is done once more, with the same result. So nothing has to clear them. */
+#define PARTS_MARK_AT       56
+#define PARTS_LEFT_AT(left) ((left) & (((u64)1 << PARTS_MARK_AT) - 1))
+#define PARTS_MARK(left)    ((left) >> PARTS_MARK_AT)
+
 #if defined(GLOBAL)
 #include "kernel.h"
 
 /* Notes that a row is left to `fold`; `left` as in parts_plan. */
 __device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
-    atomicOr(&work[left + 1 + row / 64], (u64)1 << (row % 64));
-    write_word(&work[left], (u64)1);
+    GLOBAL u64 *first = work + PARTS_LEFT_AT(left);
+    if (PARTS_MARK(left))
+        ((GLOBAL u8 *)(first + 1))[row] = (u8)PARTS_MARK(left);
+    else
+        atomicOr(&first[1 + row / 64], (u64)1 << (row % 64));
+    write_word(first, left);
 }
 
 /* *p = the least of itself and v. */
