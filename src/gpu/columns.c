@@ -140,6 +140,11 @@ static uint64_t parts_of(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
 }
 
+/* Columns of a unit. */
+static uint64_t vector_of(const struct columns_layout *l) {
+    return !l->wide ? 1 : type_size(l->type) == 8 ? 2 : 4;
+}
+
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -154,8 +159,7 @@ static double tile(const struct queue *queue, const struct shaped *s, unsigned w
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
     const uint64_t at_once = (uint64_t)units * folds[l->fold].blocks;
     const uint64_t slabs = s->keeps > 1 ? s->kept[0].length : 1;
-    const uint64_t vector = !l->wide ? 1 : type_size(l->type) == 8 ? 2 : 4;
-    const uint64_t across = column->length / vector;
+    const uint64_t across = column->length / vector_of(l);
     const uint64_t tiles = parts_of(across, width);
     l->width = width;
     l->strands = strands;
@@ -304,8 +308,13 @@ static double variance_scale(uint64_t n, const struct lower_plan *lower) {
 
 /* ---- Launches ------------------------------------------------------------------------------ */
 
-enum { WIDE, NARROW, JOIN, KERNELS };
-static const char *const names[KERNELS] = {"wide", "narrow", "join"};
+enum { WIDE, NARROW, JOIN, FEW, KERNELS };
+static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
+
+/* Whether the program has a kernel for few rows. */
+static bool has_few(const struct fold *f) {
+    return !(f->parts & (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES)));
+}
 
 static tally_status find_kernels(struct queue *queue, const struct columns_layout *l) {
     struct gpu_kernel **known = queue->columns[l->fold][l->type], *found[KERNELS] = {0};
@@ -314,7 +323,7 @@ static tally_status find_kernels(struct queue *queue, const struct columns_layou
     if (known[0]) return TALLY_OK;
     tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "columns.cu",
                                         f->define, f->count, l->type, &program);
-    for (unsigned i = 0; i < KERNELS && s == TALLY_OK; i++)
+    for (unsigned i = 0; i < (has_few(f) ? KERNELS : FEW) && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(known, found, sizeof found);
     return s;
@@ -378,6 +387,11 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument folding[] = {PIECE(call->x), PIECE(call->work), PIECE(call->out),
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};
+    const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
+    if (has_few(&folds[l->fold]) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS &&
+        blocks < TASKS_MOST)
+        return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
+                                  4);
     s = queue->api->launch(queue->gpu, kernel[l->wide ? WIDE : NARROW],
                            grid_of((uint64_t)l->tiles * l->chunks * l->groups), queue->block,
                            folding, 4);

@@ -115,7 +115,7 @@ struct queue {
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
-    struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][3]; /* columns.c: wide, narrow, join */
+    struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
     struct known_columns *known_columns;                         /* columns.c; or NULL */
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */
     struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */

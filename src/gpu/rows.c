@@ -126,13 +126,20 @@ static bool are_short(const struct shaped *s) {
     return bytes <= (s->cut == TALLY_AXES && bytes % 16 != 0 ? ASKEW_BYTES : SHORT_BYTES);
 }
 
+/* Threads of a block. */
+static unsigned block_of(const struct queue *queue) {
+    return queue->block == GPU_BLOCK ? GPU_ROWS_BLOCK : queue->block;
+}
+
 /* Warps that a device runs at once. */
 static uint64_t warps_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
-    const uint64_t blocks = s->p->parts == (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES))
-                                ? GPU_PRODUCT_BLOCKS_A_UNIT
-                                : GPU_SUM_BLOCKS_A_UNIT;
-    return units * blocks * (queue->block / WARP);
+    const bool has_both = s->p->parts == (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES));
+    const bool has_squares = has_both || s->p->parts == PART_BIT(PART_SQUARES);
+    const uint64_t blocks = has_both || (has_squares && !are_short(s))
+                                ? GPU_ROWS_PRODUCT_BLOCKS_A_UNIT
+                                : GPU_ROWS_BLOCKS_A_UNIT;
+    return units * blocks * (block_of(queue) / WARP);
 }
 
 static uint64_t rounded_up(uint64_t n, uint64_t to) {
@@ -204,7 +211,7 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
 
 /* How many blocks have so many threads. */
 static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
-    return (unsigned)((threads + queue->block - 1) / queue->block);
+    return (unsigned)((threads + block_of(queue) - 1) / block_of(queue));
 }
 
 static tally_status enqueue(struct parts_run *run) {
@@ -220,10 +227,11 @@ static tally_status enqueue(struct parts_run *run) {
     tally_status s = find(queue, c->s->p, &kernels);
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, are_short(c->s) ? kernels->shorts : kernels->rows,
-                               blocks_for(queue, plan->pieces * WARP), queue->block, arguments, 5);
+                               blocks_for(queue, plan->pieces * WARP), block_of(queue), arguments,
+                               5);
     if (s == TALLY_OK && has_cuts(queue, c->s))
         s = queue->api->launch(queue->gpu, kernels->join, blocks_for(queue, plan->pieces),
-                               queue->block, arguments + 1, 4);
+                               block_of(queue), arguments + 1, 4);
     return s;
 }
 

@@ -79,7 +79,13 @@
 #define BATCH     32u /* tiles, after which the thread looks whether sums are right */
 #define ROWS_MOST 4u  /* rows that add_slowly() loads at once */
 #define JOINED    4u  /* states of chunks that `join` loads at once */
-#define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
+#if !defined(FOLD_SUM) && !defined(FOLD_MOMENTS)
+#define HAS_FEW 1
+#else
+#define HAS_FEW 0
+#endif
+#define FEW_BLOCKS 4 /* of `few` that a multiprocessor has at once */
+#define ELEMENTS   (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
 
 /* ---- States ------------------------------------------------------------------------------------------- */
 
@@ -124,6 +130,8 @@ typedef struct state {
     pair sum;
 #if HAS_SQUARES
     double square, rest;
+#elif LONG
+    float off; /* how far the sum may be off, at most */
 #endif
 } state;
 
@@ -146,8 +154,17 @@ PURE void clear_state(state *a) {
     a->sum.seen = 0;
 #if HAS_SQUARES
     a->square = a->rest = 0;
+#elif LONG
+    a->off = 0;
 #endif
 }
+
+#if LONG && !HAS_SQUARES
+/* Returns a bound that is at least as large as both together. */
+PURE float more_off(float off, double by) {
+    return by == 0 ? off : (off + (float)by) * 1.000001f + 0x1p-100f;
+}
+#endif
 
 PURE element pad(void) {
 #if defined(TYPE_F64) || defined(TYPE_F32)
@@ -226,6 +243,13 @@ PURE void merge_states(state *a, const state *b) {
     rough |= pair_add(b->square, &a->square, &a->rest) | pair_add(b->rest, &a->square, &a->rest);
     if (rough != 0) a->sum.seen |= ROUGH;
     settle_pairs(a);
+#elif LONG
+    double error, f, g;
+    a->sum.seen |= b->sum.seen;
+    a->sum.s = two_sum(a->sum.s, b->sum.s, &error);
+    a->sum.e = two_sum(two_sum(a->sum.e, b->sum.e, &f), error, &g);
+    if (!(a->sum.e - a->sum.e == 0)) a->sum.seen |= PAIR_LOST; /* it has overflowed */
+    a->off = more_off(more_off(a->off, (double)b->off), magnitude_of(f) + magnitude_of(g));
 #else
     pair_merge(&a->sum, &b->sum);
 #endif
@@ -556,8 +580,8 @@ PURE void give_sum(const state *from, state *to) {
 #endif
 }
 
-/* Returns not 0 where it has lost something. */
-INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row, u32 strands) {
+/* Returns not 0 where it has lost something. `large`: bounds of the upper halves of second doubles in magnitude. */
+INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 *large) {
     u64 wrong = 0;
     UNROLL
     for (u32 k = 0; k < rows; k++)
@@ -566,6 +590,8 @@ INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 row,
         const double x = (double)widen(e[k * columns + v]);
 #if LONG
         wrong |= pair_add(x, &a[v].sum.s, &a[v].sum.e);
+        const u32 rest = (u32)(double_bits(a[v].sum.e) >> 32) & 0x7fffffffu;
+        large[v] = rest > large[v] ? rest : large[v];
 #else
         /* t = s + x is exact where t - s is x and t - x is s: the larger of s and x, whichever it is, is then taken
          * from t without an error (Dekker). */
@@ -584,6 +610,9 @@ PURE u64 state_word(const state *a, u32 k) {
 #if HAS_SQUARES
     if (k > 2) return double_bits(k == 3 ? a->square : a->rest);
 #endif
+#if LONG && !HAS_SQUARES
+    if (k == 2) return (u64)float_bits(a->off) << 32 | a->sum.seen;
+#endif
     return k == 0 ? double_bits(a->sum.s) : k == 1 ? double_bits(a->sum.e) : a->sum.seen;
 }
 
@@ -595,6 +624,8 @@ PURE state state_of_words(const u64 *words) {
 #if HAS_SQUARES
     a.square = double_from(words[3]);
     a.rest = double_from(words[4]);
+#elif LONG
+    a.off = float_from((u32)(words[2] >> 32));
 #endif
     return a;
 }
@@ -636,6 +667,22 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 #endif
     if (double_bits(a.sum.s) << 1 != 0 || double_bits(a.sum.s) == 0 || a.sum.e != 0)
         a.sum.seen |= PAIR_MIXED;
+#if LONG && !HAS_SQUARES
+    if (a.off != 0 && (a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)) == 0) {
+        near sum;
+        sum.s = two_sum(a.sum.s, a.sum.e, &sum.e);
+        sum.b = (double)a.off;
+        const u32 is_negative = sum.s < 0;
+        if (is_negative) {
+            sum.s = -sum.s;
+            sum.e = -sum.e;
+        }
+        r.lost = (a.sum.seen & PAIR_LOST) != 0;
+        r.bits = near_value(op == MEAN ? near_quotient(sum, (double)n) : sum, to, &r.lost) |
+                 (is_negative ? float_sign(format_of(to)) : 0);
+        return r;
+    }
+#endif
     r.bits = pair_value(&a.sum, n, op == MEAN, to, &r.lost);
     return r;
 }
@@ -643,7 +690,11 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
 #if defined(TYPE_F64)
     const double nearest = a->sum.e == 0 ? a->sum.s : a->sum.s + a->sum.e; /* -0 remains */
-    if (a->sum.seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD)
+    if (a->sum.seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD
+#if !HAS_SQUARES
+        && a->off == 0
+#endif
+    )
         return double_bits(nearest); /* most sums */
 #elif defined(TYPE_F32)
     if (a->sum.seen == 0 && a->sum.e == 0 && op == SUM && to == F32)
@@ -882,7 +933,9 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 
 #endif
 
-#if PAD
+#if defined(SPANS) && !SPANS
+#define ADD_TILE(e, row) add_tile(a, e, vector, rows, large)
+#elif PAD
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands)
 #else
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands, (key)p->flip)
@@ -971,19 +1024,25 @@ INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vect
 }
 
 #if SLOWLY
-/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it, if there was one.
- * Where something is `wrong` with that, the batch is added to `whole` slowly instead. Both then know the same. */
+/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it, if there was one. Where
+ * something is `wrong` with that, the sum is off by at most half of the last bit of the second double, as `large` bounds
+ * it, for each row; where that is not finite, the batch is added to `whole` slowly instead. Both then know the same. */
 INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
-                         u32 before, state *a, state *whole) {
+                         u32 before, u32 *large, state *a, state *whole) {
     UNROLL
     for (u32 v = 0; v < vector; v++) {
         if (!before) clear_state(&whole[v]);
         if (wrong == 0) {
             give_sum(&a[v], &whole[v]);
+        } else if (large[v] < 0x7fe00000u) {
+            give_sum(&a[v], &whole[v]);
+            whole[v].off = more_off(whole[v].off, double_from((u64)(large[v] + 1) << 32) *
+                                                      ((double)count * 0x1p-52));
         } else {
             add_slowly(at + v, step, count, &whole[v]);
             give_sum(&whole[v], &a[v]);
         }
+        large[v] = 0;
     }
 }
 #endif
@@ -997,6 +1056,12 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     const i64 step = (i64)p->strands * p->row_step, tile = (i64)rows * step;
     element e[ELEMENTS];
     u32 r = first;
+#if SLOWLY
+    u32 large[VECTOR];
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        large[v] = 0;
+#endif
 #if SPANS
     batch b;
     state whole[VECTOR];
@@ -1012,8 +1077,10 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #elif SLOWLY
         if (ADD_TILE(e, r) == 0) return;
         UNROLL
-        for (u32 v = 0; v < vector; v++)
+        for (u32 v = 0; v < vector; v++) {
             clear_state(&a[v]);
+            large[v] = 0;
+        }
 #else
         ADD_TILE(e, r);
         return;
@@ -1070,7 +1137,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         }
 #if SLOWLY
         if (wrong != 0 || before || r + turn * rows * p->strands < last) {
-            check_batch(at, step, turn * rows, vector, wrong, before, a, whole);
+            check_batch(at, step, turn * rows, vector, wrong, before, large, a, whole);
             before = 1;
         }
 #endif
@@ -1090,7 +1157,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #elif SLOWLY
         const u32 left = (last - r + p->strands - 1) / p->strands;
         const u64 wrong = ADD_TILE(e, r);
-        check_batch(at, step, left < rows ? left : rows, vector, wrong, before, a, whole);
+        check_batch(at, step, left < rows ? left : rows, vector, wrong, before, large, a, whole);
         before = 1;
 #else
         ADD_TILE(e, r);
@@ -1287,3 +1354,28 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
             lower_states(work, out, &plan, nth / plan.columns, nth % plan.columns, 1, a);
     }
 }
+
+/* ---- Few rows ------------------------------------------------------------------------------------------ */
+
+/* Columns of at most WIDE_ROWS elements, a unit for each thread. Not for exact sums, which need more registers. */
+#if HAS_FEW
+#undef BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT FEW_BLOCKS
+KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
+    const u64 column = ((u64)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
+    const u32 count = (u32)plan.rows;
+    if (column >= plan.columns) return;
+    const GLOBAL element *at = x + (plan.x + (i64)column);
+    const u32 packed = (size_t)at % sizeof(unit) == 0;
+    element e[WIDE_ROWS * VECTOR];
+    load_rows(at, &plan, VECTOR, WIDE_ROWS, 0, count, packed, e);
+    const columns_plan *p = &plan;
+    const u32 vector = VECTOR, rows = WIDE_ROWS;
+    state a[VECTOR];
+    UNROLL
+    for (u32 v = 0; v < VECTOR; v++)
+        clear_state(&a[v]);
+    ADD_TILE(e, 0);
+    lower_states(work, out, p, 0, column, VECTOR, a);
+}
+#endif

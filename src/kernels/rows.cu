@@ -36,10 +36,8 @@
  * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one.
  * So the first element of the highest rank is what is looked for.
  */
-#if defined(LIFT_MOMENTS)
-#define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
-#else
-#define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
+#ifndef BLOCK
+#define BLOCK GPU_ROWS_BLOCK
 #endif
 
 #include "widen.h"
@@ -119,9 +117,16 @@ enum {
 #define JOINED      4u           /* edges that a thread of join_rows() loads at once */
 #define PART_MOST   (1u << 31)   /* a piece has fewer elements (rows.c) */
 #define NOWHERE     (~0u)
+#define FEW         7u /* elements of rows of one length of which a lane takes LOADS at once, at most */
+#define STRIKES     1u /* so often may plain sums of a piece not do before they are no longer tried */
 #define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
 #define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
-#define STAGE_PACKS (STAGES * LOADS * WARP) /* of the warp's stage */
+/* Packs of the warp's stage: 9 KB, 216 KB for the 24 warps of a multiprocessor that has 227; else 6 KB. */
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#define STAGE_PACKS (18 * WARP)
+#else
+#define STAGE_PACKS (STAGES * LOADS * WARP)
+#endif
 #define STAGE_BYTES (16 * STAGE_PACKS)
 #define OFFSETS     12 /* bytes of it for a row's offset, as it comes and as it is used */
 
@@ -147,8 +152,9 @@ typedef union pack {
 #define STATE 1 /* both in one word; a sum */
 #endif
 
-/* Of sums but fast ones the tag says whether something was lost. Where KEEPS_ERRORS it also says whether the sum is only
- * near, and of which magnitude the greatest element is, rounded up: bits of an f32, but for the lowest two. */
+/* Of sums but fast ones the tag says whether something was lost; with squares, ROUGH: only so little that lower_floats()
+ * knows a bound. Where KEEPS_ERRORS it also says whether the sum is only near, and of which magnitude the greatest element
+ * is, rounded up: bits of an f32, but for the lowest two. */
 typedef struct state {
     u64 w[STATE];
     u32 tag;
@@ -156,7 +162,14 @@ typedef struct state {
 
 #define LOST  1u
 #define NEAR  2u
+#define ROUGH 4u
 #define FLAGS (LOST | NEAR)
+/* What an addition of finite pairs does that loses something. */
+#if defined(HAS_SQUARES)
+#define LOSES ROUGH
+#else
+#define LOSES LOST
+#endif
 #define EDGED (STATE + 1) /* words of a state on an edge */
 #if defined(KIND_FLOATS) || defined(KIND_INTEGERS)
 #define TAGGED 1
@@ -228,7 +241,7 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     const u32 is_finite = high - high == 0;
     const double both = two_sum(double_from(a[1]), double_from(b[1]), &f);
     const double low = two_sum(both, e, &g), sum = high + low;
-    if (is_finite && !(f == 0 && g == 0)) *tag |= LOST;
+    if (is_finite && !(f == 0 && g == 0)) *tag |= LOSES;
     if (!is_finite || low == 0) {
         a[0] = double_bits(high);
         a[1] = 0;
@@ -272,7 +285,11 @@ PURE void add_to_pair(u64 *a, double x, u32 *tag) {
     const double low = two_sum(double_from(a[1]), e, &f);
     a[0] = double_bits(high);
     a[1] = double_bits(low);
+#if defined(HAS_SQUARES)
+    if (!(f == 0)) *tag |= f - f == 0 ? ROUGH : LOST;
+#else
     if (!(f == 0)) *tag |= LOST;
+#endif
 }
 
 /* Adds an element in two doubles. The square of an f64 is two doubles, if it is not too small (lift.h). */
@@ -538,20 +555,26 @@ PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
 #endif
 
 #if defined(HAS_SQUARES)
-/* Adds an element to sums that are near. Of floats of up to 32 bits they are one double each, of which every addition
+/* Adds an element to sums that are near. `tells`: of f64, the tag becomes other than 0 where they are not exact. Of floats of up to
+ * 32 bits they are one double each, of which every addition
  * rounds: with n elements that of squares is off by at most n 2^-53 of itself, that of elements by n 2^-53 of the sum of
  * magnitudes. Of f64 they are two doubles each, the second of which has all errors, added up plainly: by 2 n (n + 1)
  * 2^-106 and n^2 2^-106 of these. */
-INLINED void add_near(state *s, element e, u32 inside) {
+INLINED void add_near(state *s, element e, u32 inside, u32 tells) {
     const double x = (double)widen(inside ? e : PADDING);
 #if defined(TYPE_F64)
     double error;
+    u64 lost = 0;
 #if defined(HAS_SUM)
     s->w[0] = double_bits(two_sum(double_from(s->w[0]), x, &error));
     s->w[1] = double_bits(double_from(s->w[1]) + error);
+    lost = double_bits(error);
 #endif
     const double square = x * x, rest = fused(x, x, -square);
     s->w[SQUARES] = double_bits(two_sum(double_from(s->w[SQUARES]), square, &error));
+    lost |= double_bits(error) | double_bits(rest);
+    if (exponent_field(square) < 1023 - 960) lost |= double_bits(x) << 1; /* as in add_wide() */
+    if (tells) s->tag |= (u32)lost | (u32)(lost >> 32);
     s->w[SQUARES + 1] = double_bits(double_from(s->w[SQUARES + 1]) + (error + rest));
 #else
 #if defined(HAS_SUM)
@@ -754,16 +777,26 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     }
 #if defined(HAS_SQUARES)
     const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
-    if (op == SUMSQ) {
+    /* ROUGH: Q is off by at most this part of itself, and the sum by as much of the root of n Q, which no part of it
+     * exceeds (Cauchy, Schwarz). A lane adds m <= 2^11 elements to a pair before it is merged; each of the 2 m additions
+     * to the second double, which is at most m 2^-53 of that, loses at most 2^-53 of it: 2^-83 in all. On edges of f64
+     * these errors are added up plainly, which is no worse. A merge of two loses less than 2^-104, and there are
+     * fewer than n. */
+    const double rough = s.tag & ROUGH ? 0x1p-81 + (double)n * 0x1p-102 : 0;
+    if (rough != 0 && (square == 0 || op == SUM || op == MEAN)) r.lost = 1;
+    if (op == SUMSQ && rough != 0) {
+        const near sum = {square, rest, rough * square};
+        r.bits = near_value(sum, to, &r.lost);
+    } else if (op == SUMSQ) {
         r.bits = doubles_value(square, rest, n, 0, to, 0, &r.lost);
     } else if (op == NORM2) {
-        r.bits = norm_value(square, rest, to, 0, &r.lost);
+        r.bits = norm_value(square, rest, to, rough * square, &r.lost);
     } else if (op == VAR || op == STD) {
         const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
         const double ddof =
             (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
         if (is_far && correction != 0) r.lost = 1;
-        r.bits = variance_value(high, low, square, rest, n, ddof, op == STD, to, 0, &r.lost);
+        r.bits = variance_value(high, low, square, rest, n, ddof, op == STD, to, rough, &r.lost);
     } else
 #endif
         r.bits = doubles_value(high, low, n, op == MEAN, to,
@@ -1037,7 +1070,7 @@ INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
 
 #if defined(HAS_SQUARES)
 /* Returns sums that are near of the lane's part of a span, as add_part(). */
-INLINED state add_near_part(const span *r, u32 t) {
+INLINED state add_near_part(const span *r, u32 t, u32 tells) {
     const u32 step = (u32)PACK << t;
     state s = neutral_state();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
@@ -1050,7 +1083,7 @@ INLINED state add_near_part(const span *r, u32 t) {
             for (u32 i = 0; i < LOADS; i++)
                 UNROLL
             for (u32 j = 0; j < PACK; j++)
-                add_near(&s, p[i].e[j], 1);
+                add_near(&s, p[i].e[j], 1, tells);
         } else {
             load_some(p, LOADS, step, r, c);
             UNROLL
@@ -1058,7 +1091,7 @@ INLINED state add_near_part(const span *r, u32 t) {
                 UNROLL
             for (u32 j = 0; j < PACK; j++) {
                 const u32 o = c + i * step + j;
-                add_near(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from));
+                add_near(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from), tells);
             }
         }
     }
@@ -1068,9 +1101,9 @@ INLINED state add_near_part(const span *r, u32 t) {
 
 /* Returns the state of the lane's part of a span, of which lanes of a team of 2^t take packs in turn; all of the warp
  * call it, each team with a span of its own. `first` is the number of the element at the span's x. *wide says which
- * errors are kept. It only rises: in a piece in which fewer did not do they are not tried again. `nears`: a sum may be
- * near. */
-INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide) {
+ * errors are kept. It only rises: in a piece in which fewer did not do more often than STRIKES they are not tried again.
+ * `nears`: a sum may be near. */
+INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide, u32 *strikes) {
     const u32 step = (u32)PACK << t;
     state mine = neutral_state();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
@@ -1080,6 +1113,9 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide) {
         const u32 base = c;
 #endif
         state got = neutral_state();
+#if defined(KIND_SHORT)
+        u32 level = *wide;
+#endif
         if (*wide == WIDE_NOT) {
             known k;
             begin_at(&k, r, c);
@@ -1099,22 +1135,24 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide) {
 #if defined(KEEPS_ERRORS)
             if (nears)
                 got.tag |= is_sure(&k, 6) ? 0 : NEAR;
-            else if (warp_votes(!is_sure(&k, 6)) != 0)
-                *wide = WIDE_NOT + 1;
+            else if (warp_votes(!is_sure(&k, 6)) != 0) {
+                level = WIDE_PLAINLY;
+                if ((*strikes)++ >= STRIKES) *wide = WIDE_PLAINLY;
+            }
 #elif defined(KIND_SHORT)
-            if (warp_votes(!is_sure(&k, 6)) != 0) *wide = WIDE_NOT + 1;
+            if (warp_votes(!is_sure(&k, 6)) != 0) *wide = level = WIDE_ALL;
 #endif
         } else
             c += CHUNKS * LOADS * step;
 #if defined(KEEPS_ERRORS)
-        if (*wide == WIDE_PLAINLY) {
+        if (level == WIDE_PLAINLY) {
             const known k = add_kept_chunks(r, base, step);
             got = finish(&k, first);
-            if (warp_votes(!is_kept(&k, 6)) != 0) *wide = WIDE_ALL;
+            if (warp_votes(!is_kept(&k, 6)) != 0) *wide = level = WIDE_ALL;
         }
 #endif
 #if defined(KIND_SHORT)
-        if (*wide == WIDE_ALL) got = add_wide_chunks(r, base, step);
+        if (level == WIDE_ALL) got = add_wide_chunks(r, base, step);
 #endif
         mine = merge(mine, got);
     }
@@ -1166,6 +1204,28 @@ INLINED state merge_team(state s, u32 t) {
         }
     }
 #endif
+#if defined(KIND_FLOATS) && !defined(HAS_SQUARES)
+    /* Finite pairs, without making each sum of two the nearest double and the rest. */
+    double high = double_from(s.w[0]), low = double_from(s.w[1]);
+    if (warp_votes(!(high - high == 0)) == 0) {
+        u32 lost = s.tag & LOST;
+        UNROLL_NOT
+        for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
+            double e, f, g;
+            const u64 other = __shfl_xor_sync(FULL_WARP, double_bits(high), lanes);
+            const u64 rest = __shfl_xor_sync(FULL_WARP, double_bits(low), lanes);
+            high = two_sum(high, double_from(other), &e);
+            low = two_sum(two_sum(low, double_from(rest), &f), e, &g);
+            lost |= !(f == 0) || !(g == 0);
+        }
+        const u32 first = threadIdx.x % WARP & ~((1u << t) - 1);
+        const u32 team = t == WARP_LOG ? FULL_WARP : ((1u << (1u << t)) - 1) << first;
+        s.tag = warp_votes(lost) & team ? LOST : 0;
+        s.w[0] = double_bits(low == 0 ? high : two_sum(high, low, &low));
+        s.w[1] = double_bits(low);
+        return s;
+    }
+#endif
     UNROLL_NOT
     for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2)
         s = merge(s, shuffle_xor_state(s, lanes));
@@ -1182,6 +1242,13 @@ PURE u32 lowest_bit(u32 w) {
 PURE u32 row_of_lane(u32 t) {
     const u32 lane = threadIdx.x % WARP;
     return ((lane & ((1u << t) - 1)) << (WARP_LOG - t)) + (lane >> t);
+}
+
+/* Returns a word whose bit k says that some lane k of a team is among `lanes`. */
+PURE u32 turns_of(u32 lanes, u32 t) {
+    for (u32 i = t; i < WARP_LOG; i++)
+        lanes |= lanes >> (1u << i);
+    return t == WARP_LOG ? lanes : lanes & ((1u << (1u << t)) - 1);
 }
 
 /* Writes the results of row `row`: n elements, of which the first has the number `start`. */
@@ -1222,7 +1289,7 @@ PURE u32 count_bits(u32 w) {
  * *back is how these are to be taken; WIDE_ALL: no rows are taken again. */
 INLINED void retry(u32 failed, u32 rows, u32 *wide, u32 *back) {
     if (failed != 0) {
-        *back = 8 * count_bits(failed) > rows ? WIDE_ALL : *wide;
+        *back = 4 * count_bits(failed) > rows ? WIDE_ALL : *wide;
         *wide += 1;
     } else if (*back != WIDE_ALL) {
         *wide = *back;
@@ -1379,7 +1446,7 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     } while (0)
 #if defined(HAS_SQUARES)
     if (*wide == WIDE_NEAR) {
-        STAGED_ELEMENTS(((void)o, add_near(&got, e, 1)));
+        STAGED_ELEMENTS(((void)o, add_near(&got, e, 1, 0)));
         return got;
     }
 #endif
@@ -1416,64 +1483,82 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
 }
 
 #if defined(KEEPS_ERRORS)
-/* Returns the state of a pack's elements, in two doubles. */
-SELDOM state wide_pack(uint4 all) {
-    pack w;
-    w.all = all;
+/* Returns the state of n elements in the stage, in two doubles. */
+SELDOM state wide_state(const SHARED element *x, u32 n) {
     state s = neutral_state();
-    for (u32 j = 0; j < PACK; j++)
-        add_wide((double)widen(w.e[j]), &s);
+    for (u32 j = 0; j < n; j++)
+        add_wide((double)widen(x[j]), &s);
     return s;
 }
 #endif
 
-/* Reduces rows [row, row + count), each of which is one pack of the stage: a lane takes LOADS of them at once. Not where
- * sums have squares: HAS_ONE_WAY. */
+/* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
+ * them at once. `in_packs`: they are made of whole packs. Not where sums have squares: HAS_ONE_WAY. */
 #if defined(HAS_SQUARES)
 #define HAS_ONE_WAY 0
 #else
 #define HAS_ONE_WAY 1
 #endif
-INLINED void put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
-                       const parts_plan *p, u64 row, u32 count, u64 base) {
+INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
+                     u64 row, u32 count, u32 n, u32 in_packs, u64 base) {
     const u32 lane = threadIdx.x % WARP;
     UNROLL_NOT
     for (u32 from = 0; from < count; from += LOADS * WARP) {
-        state now[LOADS];
+        known k[LOADS];
+        u32 at[LOADS];
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
-            const u32 r = from + i * WARP + lane, o = r < count ? r : 0;
-            pack w;
-            known k;
-            w.all = stage[o];
-            begin(&k, 0);
+            const u32 r = from + i * WARP + lane;
+            at[i] = r < count ? r * n : 0;
+            begin(&k[i], 0);
+        }
+        if (in_packs && n == PACK) {
             UNROLL
-            for (u32 j = 0; j < PACK; j++)
-                add(&k, w.e[j], j, 1);
-            now[i] = finish(&k, base + o * PACK);
-#if defined(KEEPS_ERRORS)
-            if (!is_sure(&k, 6)) { /* the value is all that is kept */
-                u64 bits;
-                if (sum_found(now[i].w[0], now[i].tag, PACK, VALUE_OP(p, 0), VALUE_TYPE(p, 0),
-                              &bits)) {
-                    now[i].w[0] = bits;
-                    now[i].tag = NEAR;
-                } else
-                    now[i] = wide_pack(w.all);
+            for (u32 i = 0; i < LOADS; i++) {
+                pack w;
+                w.all = *(const SHARED uint4 *)(x + at[i]);
+                UNROLL
+                for (u32 j = 0; j < PACK; j++)
+                    add(&k[i], w.e[j], j, 1);
             }
-#endif
+        } else if (in_packs) {
+            const u32 turn = LANES_TURN(n / PACK, lane), round = LANES_ROUND(n / PACK);
+            UNROLL_NOT
+            for (u32 q = 0; q < n; q += PACK) {
+                const u32 o = (q + turn) & round;
+                UNROLL
+                for (u32 i = 0; i < LOADS; i++) {
+                    pack w;
+                    w.all = *(const SHARED uint4 *)(x + (at[i] + o));
+                    UNROLL
+                    for (u32 j = 0; j < PACK; j++)
+                        add(&k[i], w.e[j], o + j, 1);
+                }
+            }
+        } else {
+            UNROLL_NOT
+            for (u32 j = 0; j < n; j++)
+                UNROLL
+            for (u32 i = 0; i < LOADS; i++)
+                add(&k[i], x[at[i] + j], j, 1);
         }
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane;
             if (r >= count) continue;
+            state s = finish(&k[i], base + at[i]);
 #if defined(KEEPS_ERRORS)
-            if (now[i].tag == NEAR) {
-                put(out, p, 0, row + r, now[i].w[0]);
-                continue;
+            if (!is_sure(&k[i], 6)) {
+                const lowered near_one =
+                    lower_near(s.w[0], s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
+                if (!near_one.lost) {
+                    put(out, p, 0, row + r, near_one.bits);
+                    continue;
+                }
+                s = wide_state(x + at[i], n);
             }
 #endif
-            put_state(work, out, p, row + r, base + r * PACK, PACK, now[i]);
+            put_state(work, out, p, row + r, base + at[i], n, s);
         }
     }
 }
@@ -1555,8 +1640,10 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
     meet_warp();
     const u32 skew = (u32)((base + at.skew) % PACK);
     const SHARED element *x = (const SHARED element *)stage + skew;
-    if (HAS_ONE_WAY && are_packs && skew == 0) {
-        put_packs(stage, work, out, p, row, count, base);
+    const u32 are_few = each > 0 && each <= FEW && (PACK == 2 || each % PACK != 0);
+    if (HAS_ONE_WAY && (are_packs ? skew == 0 : are_few)) {
+        const u32 few = are_packs ? PACK : each;
+        put_few(x, work, out, p, row, count, few, skew == 0 && few % PACK == 0, base);
         meet_warp();
         return count;
     }
@@ -1575,7 +1662,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
             const state now = add_staged(x + s, length, 0, in_packs, base + s, wide);
             failed = votes_of(is_there &&
                               !put_near(work, out, p, row + r, base + s, length, t, now, *wide));
-            retry(failed, team, wide, &back);
+            retry(failed, team / 2, wide, &back);
             if (failed != 0) g--; /* the same rows again */
             continue;
         }
@@ -1596,7 +1683,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
         const u32 has_own = own < count && of_team <= (g & ((1u << t) - 1));
         failed = votes_of(
             has_own && !put_near(work, out, p, row + own, base + kept_at, kept_n, t, kept, *wide));
-        retry(failed, WARP, wide, &back);
+        retry(failed, WARP / 2, wide, &back);
         if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
     }
     meet_warp();
@@ -1702,6 +1789,35 @@ PURE u32 team_for(u64 mean) {
     return t;
 }
 
+#if defined(HAS_SQUARES) && defined(TYPE_F64)
+/* Elements whose sums may be near on an edge: a lane has 2^11 of these. So a second double, to which errors are added
+ * plainly, is off by at most 2^-84 of the root of n Q, or 2^-83 of Q. */
+#define EDGE_NEAR (1u << 16)
+/* Makes *all of n elements from s on, near or exact as its tag says. Returns 0 where their squares may be too small, or too
+ * large. */
+INLINED u32 add_edge(state *all, place at, u64 s, u32 n) {
+    state sum = neutral_state();
+    u32 fits = 1;
+    UNROLL_NOT
+    for (u32 o = 0; o < n && fits; o += EDGE_NEAR) {
+        const span part = span_of(at, s + o + at.skew, n - o < EDGE_NEAR ? n - o : EDGE_NEAR);
+        state more = add_near_part(&part, WARP_LOG, 1);
+        const u32 has_lost = warp_votes(more.tag != 0);
+        more.tag = 0;
+        if (has_lost) {
+            more = merge_near(more, WARP_LOG);
+            more.tag = ROUGH;
+        } else
+            more = merge_team(more, WARP_LOG);
+        const double square = double_from(more.w[SQUARES]);
+        fits = more.tag == 0 || (square > 0x1p-800 && square < 0x1p800);
+        sum = merge(sum, more);
+    }
+    *all = sum;
+    return fits;
+}
+#endif
+
 /* What a warp does next: the row that began before its piece; the one that ends behind it; the next short or WARP rows;
  * one row for each team; one far longer row, all lanes together; nothing. */
 enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
@@ -1753,19 +1869,19 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     }
 
     u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
-    u32 wide = WIDE_NOT, back = WIDE_ALL, g = 0, late = 0, late_lane = 0;
+    u32 wide = WIDE_NOT, back = WIDE_ALL, g = 0, late = 0, late_lane = 0, strikes = 0;
 #if defined(HAS_SQUARES)
     if (may_be_near(p)) wide = WIDE_NEAR;
 #endif
 #if defined(HAS_SQUARES)
-    u64 stop = 0;     /* the row that the next ones begin with */
-    u32 is_first = 1; /* fewer rows first, to see whether they can be near */
+    u64 stop = 0;   /* the row that the next ones begin with */
+    u32 trials = 1; /* turns: few first, to see whether rows can be near */
 #else
     const u64 stop = end;
 #endif
     u64 mine =
         0; /* where the lane's own row begins, of `length` elements, and what is known of it */
-    u32 length = 0;
+    u32 length = 0, owners = FULL_WARP; /* lanes whose own rows have no result yet */
     state kept = neutral_state();
     UNROLL_NOT
     while (job != NOTHING) {
@@ -1782,9 +1898,9 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             }
             const u64 own = row + row_of_lane(mean_team);
 #if defined(HAS_SQUARES)
-            stop = end - row < WARP ? end : row + WARP;
-            if (is_first && stop - row > WARP >> mean_team) stop = row + (WARP >> mean_team);
-            is_first = 0;
+            const u32 most = trials >> mean_team ? WARP : trials << (WARP_LOG - mean_team);
+            stop = end - row < most ? end : row + most;
+            if (trials >> mean_team == 0) trials *= 8;
 #endif
             mine = row_start(offsets, p->rows, own < end ? own : end);
             const u64 behind = row_start(offsets, p->rows, own < end ? own + 1 : end);
@@ -1794,6 +1910,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             kept = neutral_state();
             job = GROUP;
             g = 0;
+            owners = FULL_WARP;
         }
         if (job == GROUP || job == LATE) {
             u32 source;
@@ -1825,14 +1942,21 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         /* What is left on an edge is not near. */
 #if defined(HAS_SQUARES)
         u32 level = is_edge && wide == WIDE_NEAR ? WIDE_NOT : wide;
-        if (level == WIDE_NEAR)
-            all = merge_near(add_near_part(&part, t), t);
+        u32 is_done = 0;
+#if defined(TYPE_F64)
+        if (is_edge && wide == WIDE_NEAR) is_done = add_edge(&all, at, s, n);
+#endif
+        if (is_done)
+            ;
+        else if (level == WIDE_NEAR)
+            all = merge_near(add_near_part(&part, t, 0), t);
         else
-            all = merge_team(add_part(&part, s - part.from, t, 0, &level), t);
+            all = merge_team(add_part(&part, s - part.from, t, 0, &level, &strikes), t);
         if (!is_edge) wide = level;
 #else
         u32 level = wide;
-        all = merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level), t);
+        all =
+            merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level, &strikes), t);
         if (!shorts || !is_edge) wide = level;
 #endif
         if (job == HEAD || job == TAIL) {
@@ -1847,24 +1971,29 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         }
         job = GROUP;
         g++;
+        while (g >> mean_team == 0 && !(turns_of(owners, mean_team) >> g & 1))
+            g++;
         if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < stop) continue;
         const u64 own = row + row_of_lane(mean_team);
         /* Long rows' sums without squares are never near: what that takes slows down all others. */
 #if defined(HAS_SQUARES)
-        const u32 failed = votes_of(
-            own < stop && !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
+        const u32 failed =
+            votes_of(own < stop && owners >> lane & 1 &&
+                     !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
+        retry(failed, (u32)(stop - row), &wide, &back);
 #else
         u32 failed = 0;
         if (shorts)
-            failed = votes_of(own < stop &&
+            failed = votes_of(own < stop && owners >> lane & 1 &&
                               !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
         else if (own < stop)
             put_row(work, out, p, own, mine, length, kept);
+        retry(failed, WARP / 2, &wide, &back);
 #endif
-        retry(failed, WARP, &wide, &back);
         if (failed != 0) { /* the same rows again */
+            owners = failed;
             kept = neutral_state();
-            g = 0;
+            g = lowest_bit(turns_of(owners, mean_team));
             continue;
         }
 #if defined(HAS_SQUARES)
@@ -1876,6 +2005,12 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     }
 }
 
+#undef BLOCKS_A_UNIT
+#if defined(HAS_SQUARES)
+#define BLOCKS_A_UNIT GPU_ROWS_PRODUCT_BLOCKS_A_UNIT
+#else
+#define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
+#endif
 KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
             const parts_plan plan) {
     wait_for_earlier();
@@ -1883,6 +2018,10 @@ KERNEL rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOB
 }
 
 /* As rows(), where rows are mostly short: the registers that these need would slow down other rows. */
+#if defined(LIFT_SQUARE)
+#undef BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
+#endif
 KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                   const parts_plan plan) {
     __shared__ uint4 stage[WARPS * STAGE_PACKS];

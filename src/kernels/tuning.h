@@ -24,6 +24,11 @@
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
+/* Threads of a block for rows (rows.cu), where others have GPU_BLOCK - so that the shared memory of a multiprocessor
+ * can be shared out among warps -, and the same for these. */
+#define GPU_ROWS_BLOCK                 128
+#define GPU_ROWS_BLOCKS_A_UNIT         6
+#define GPU_ROWS_PRODUCT_BLOCKS_A_UNIT 4
 /* The same for columns (columns.cu): 80 registers, and 48 KB of shared memory for tiles that are on their way. */
 #define GPU_COLUMN_BLOCKS_A_UNIT 3
 /* The same for arrays that are added up over ranks, element by element (terms.cu). */
