@@ -186,9 +186,27 @@ PURE void add_at(element e, u64 *record, u64 index) {
     return i
 #endif
 
+#if SEARCHES_LATER
+/* Word by word: in a word's difference from what is wanted such an element is 0, and that is where taking 1 from each
+ * element borrows from the highest bit. Of several in a word the lowest one is told truly. */
+PURE u32 find_key(const tile *t, key wanted) {
+    const u32 ones = KEY_BITS == 8 ? 0x01010101u : 0x00010001u;
+    const u32 pattern = (u32)bits_of_key(wanted, KEY_BITS, KIND) * ones;
+    u32 at = 0, there = 1;
+    UNROLL
+    for (u32 i = TILE_WORDS; i-- > 0;) {
+        const u32 other = t->word[i] ^ pattern;
+        const u32 zero = (other - ones) & ~other & (ones << (KEY_BITS - 1));
+        at = zero ? i : at;
+        there = zero ? zero : there;
+    }
+    return at * (32 / KEY_BITS) + (31 - leading_zeros(there & (0 - there))) / KEY_BITS;
+}
+#else
 PURE u32 find_key(const tile *t, key wanted) {
     FIRST_WHERE(key_of(t->e[i]) == wanted);
 }
+#endif
 
 PURE u32 find_nan(const tile *t) {
     FIRST_WHERE(is_beyond(key_of(t->e[i]), key_of(t->e[i])));
@@ -224,17 +242,14 @@ __device__ void add_tile_at(const tile *t, u64 *record, u64 start) {
 
 #if SEARCHES_LATER
 #define SEARCHES_KEPT 1
-/* Loads the thread's part of the tile whose start is kept, where one is, else zeros; x[0] has the index `first`. */
+/* Loads the thread's part of the tile whose start is kept; x[0] has the index `first`. */
 INLINED void load_kept(tile *t, const GLOBAL element *x, u64 first, u64 kept) {
-    UNROLL
-    for (u32 i = 0; i < TILE_WORDS; i++)
-        t->word[i] = 0;
-    if (kept != 0) load_tile(t, (const GLOBAL uint4 *)(x + (~kept - first)));
+    load_tile(t, (const GLOBAL uint4 *)(x + (~kept - first)));
 }
 
 /* From the kept start of a tile to the kept index of its element of this number. */
 PURE u64 kept_index(u64 kept, u32 number) {
-    return kept == 0 ? 0 : ~(~kept + INDEX_IN_TILE(number));
+    return ~(~kept + INDEX_IN_TILE(number));
 }
 
 #if AT_ONCE
@@ -256,16 +271,20 @@ __device__ void find_kept(const GLOBAL element *x, u64 first, u32 request, u64 *
     keep_first(record, LEAST, AT_LEAST);
     if (record[AT_NAN] != warp_most_long(record[AT_NAN])) record[AT_NAN] = 0;
 #endif
-    tile greatest, least;
-    load_kept(&greatest, x, first, record[AT_GREATEST]);
-    load_kept(&least, x, first, record[AT_LEAST]);
-    record[AT_GREATEST] =
-        kept_index(record[AT_GREATEST], find_key(&greatest, (key)record[GREATEST]));
-    record[AT_LEAST] =
-        kept_index(record[AT_LEAST], find_key(&least, KEY_MASK ^ (key)record[LEAST]));
-    if (record[AT_NAN] == 0) return;
-    load_kept(&least, x, first, record[AT_NAN]);
-    record[AT_NAN] = kept_index(record[AT_NAN], find_nan(&least));
+    tile t;
+    if (record[AT_GREATEST] != 0) {
+        load_kept(&t, x, first, record[AT_GREATEST]);
+        record[AT_GREATEST] = kept_index(record[AT_GREATEST], find_key(&t, (key)record[GREATEST]));
+    }
+    if (record[AT_LEAST] != 0) {
+        load_kept(&t, x, first, record[AT_LEAST]);
+        record[AT_LEAST] =
+            kept_index(record[AT_LEAST], find_key(&t, KEY_MASK ^ (key)record[LEAST]));
+    }
+    if (record[AT_NAN] != 0) {
+        load_kept(&t, x, first, record[AT_NAN]);
+        record[AT_NAN] = kept_index(record[AT_NAN], find_nan(&t));
+    }
 }
 #endif
 
