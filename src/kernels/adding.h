@@ -341,13 +341,30 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
         const u64 at = apart ? i * apart : i;
         if (at >= n) break;
 #if CHAINED
-        term sum = 0;
+        /* Whole packs from the first one on, if there are any; each lane's lie elsewhere, and so few loads count. */
+        const u64 head = (16 - (u64)(size_t)x % 16) % 16 / sizeof(element);
+        const u64 from = head + at / PACK * PACK;
+        term sums[4] = {0, 0, 0, 0};
+        union {
+            uint4 pack[CHAIN_LENGTH / PACK];
+            element e[CHAIN_LENGTH];
+        } chain;
+        if (from + CHAIN_LENGTH <= n) {
+            UNROLL
+            for (u32 k = 0; k < CHAIN_LENGTH / PACK; k++)
+                chain.pack[k] = ((const GLOBAL uint4 *)(x + from))[k];
+        } else {
+            UNROLL
+            for (u32 k = 0; k < CHAIN_LENGTH; k++)
+                chain.e[k] = at + k < n ? x[at + k] : (element)0;
+        }
         UNROLL
         for (u32 k = 0; k < CHAIN_LENGTH; k++) {
-            const real e = at + k < n ? widen(x[at + k]) : 0;
+            const real e = widen(chain.e[k]);
             const term square = lift(e, e);
-            if (magnitude_bits(square) >> MANTISSA != FIELD_MAX) sum += square;
+            sums[k % 4] += magnitude_bits(square) >> MANTISSA != FIELD_MAX ? square : 0;
         }
+        const term sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         const raw m = wanted_for(sum);
 #elif defined(PAIRS)
         const raw m = magnitude_bits(lift(widen(x[at]), widen(y[at])));
