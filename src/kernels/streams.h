@@ -15,32 +15,7 @@
 #ifndef TALLY_STREAMS_H
 #define TALLY_STREAMS_H
 
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
-#define NUMBER_BITS 16u /* of the numbers compared */
-#define TWO_NUMBERS(name, instruction)                                                             \
-    PURE u32 name(u32 a, u32 b) {                                                                  \
-        asm(instruction " %0, %0, %1;" : "+r"(a) : "r"(b));                                        \
-        return a;                                                                                  \
-    }
-TWO_NUMBERS(greatest_signed, "max.s16x2")
-TWO_NUMBERS(least_signed, "min.s16x2")
-TWO_NUMBERS(greatest_unsigned, "max.u16x2")
-TWO_NUMBERS(least_unsigned, "min.u16x2")
-#else
-#define NUMBER_BITS 32u
-PURE u32 greatest_signed(u32 a, u32 b) {
-    return (i32)a > (i32)b ? a : b;
-}
-PURE u32 least_signed(u32 a, u32 b) {
-    return (i32)a < (i32)b ? a : b;
-}
-PURE u32 greatest_unsigned(u32 a, u32 b) {
-    return a > b ? a : b;
-}
-PURE u32 least_unsigned(u32 a, u32 b) {
-    return a < b ? a : b;
-}
-#endif
+#include "halves.h"
 
 /* The extremes of all numbers in all streams. The compiler drops those that nobody asks for. */
 typedef struct stream_ends {
@@ -64,8 +39,7 @@ PURE stream_ends ends_of(const tile *t) {
 }
 
 /* The bits of the highest element in a word's one number, or, of two, in the one that `end` picks. */
-#define TOP_ELEMENT(w)    ((w) >> (32 - KEY_BITS))
-#define END_OF(end, w)    TOP_ELEMENT(NUMBER_BITS == 32 ? (w) : end((w), (w) << 16))
+#define END_OF(end, w)    (UPPER_HALF(end, w) >> (16 - KEY_BITS))
 #define IS_NEGATIVE(bits) ((bits) >> (KEY_BITS - 1))
 
 PURE u32 greatest_bits(stream_ends e) {

@@ -162,7 +162,7 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
                          float_format f) {
     const u32 words = (TOTAL_BITS + bits_above + 63) / 64;
     i32 exponent = level_exponent(window_exponent, LEVELS - 1);
-    u64 part[TOTAL_WORDS];
+    u64 part[TOTAL_WORDS], digit[LEVELS];
     i64 carry = 0;
 #if !TERM_F64 && !CHAINED && LEVELS > 1 && BLOCK <= 256
     /* Where the total is an integer of 63 bits in units of the second level, and the result a normal f32, the hardware
@@ -183,14 +183,30 @@ INLINED u64 round_pieces(const SHARED u64 *total, i32 window_exponent, u32 bits_
     }
 #endif
     UNROLL
+    for (u32 k = LEVELS; k-- > 0;)
+        digit[k] = level_digit(total, k, &carry);
+#if defined(TYPE_F64) && LEVELS == 2
+    /* Where the total is an integer `first` of 61 bits, of 2^LEVELS_APART units each, and as many units more as the last
+     * level's digit says, and the result is a normal f64, the hardware rounds it: it adds both, if the first is a
+     * double, too; else it rounds the first with a bit more, which says whether the digit is 0. */
+    const i64 first = (i64)((u64)carry << LEVELS_APART | digit[0]);
+    if (f.mantissa == 52 && (carry + 256) >> 9 == 0) {
+        const double rounded = (first + ((i64)1 << 53)) >> 54 == 0
+                                   ? fused((double)first, 0x1p52, (double)(i64)digit[1])
+                                   : (double)(i64)((u64)first << 1 | (digit[1] != 0)) * 0x1p51;
+        const i32 field = (i32)(double_bits(rounded) >> 52 & 2047) + exponent;
+        if (rounded == 0) return 0;
+        if (field > 0 && field < 2047) return double_bits(rounded) + ((u64)(i64)exponent << 52);
+    }
+#endif
+    UNROLL
     for (u32 w = 0; w < words; w++)
         part[w] = 0;
     UNROLL
     for (u32 k = LEVELS; k-- > 0;) {
         const u32 at = (LEVELS - 1 - k) * LEVELS_APART, w = at / 64, shift = at % 64;
-        const u64 digit = level_digit(total, k, &carry);
-        part[w] |= digit << shift;
-        if (shift + LEVELS_APART > 64) part[w + 1] |= digit >> (64 - shift) % 64;
+        part[w] |= digit[k] << shift;
+        if (shift + LEVELS_APART > 64) part[w + 1] |= digit[k] >> (64 - shift) % 64;
     }
     part[TOTAL_BITS / 64] |= (u64)carry << TOTAL_BITS % 64;
     UNROLL
@@ -305,7 +321,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u32 limbed;
     __shared__ u32 number;
 
-    wait_for_earlier();
+    wait_for_end_of_earlier();
     GLOBAL u64 *head = heads + (u32)place;
     const share s = find_share(x, n);
     const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
@@ -382,6 +398,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
         add_tile(&t, &a, i, record, limbs, lane_sums);
     }
 
+    let_next_begin(); /* not before: its blocks would lie in the way of what is read */
     if (a.window.exponent != mine.exponent) flush(record, a.window.exponent, limbs);
     if (own) record[SEEN] |= SEEN_LIMBS;
     if (record[SEEN] & SEEN_LIMBS) atomicAdd(&limbed, 1u);
@@ -454,6 +471,19 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
         words[i] = 0;
 #endif
     raw most = 0;
+#if TOP_CHAINED
+    UNROLL
+    for (u32 k = 0; k < IN_FLIGHT; k++)
+        if (k < packs) {
+            UNROLL
+            for (u32 i = k * 4; i < (k + 1) * 4; i++) {
+                UNROLL
+                for (u32 up = 0; up < NUMBER_BITS; up += 16)
+                    most = greatest_unsigned(most, (t.x.word[i] & 0x7fff7fffu) << up);
+            }
+        }
+    most = UPPER_HALF(greatest_unsigned, most) << 16;
+#else
     UNROLL
     for (u32 k = 0; k < IN_FLIGHT; k++)
         if (k < packs) {
@@ -463,6 +493,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
                 most = m > most ? m : most;
             }
         }
+#endif
     const u32 highest = block_most((u32)(most >> below), warps, exchange);
     /* A chain adds up a tile's terms before its level is read: twice the room. */
     const window w = choose_window((raw)(highest + (CHAINED << (MANTISSA - below) % 32)) << below);
@@ -478,7 +509,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     if (w.sigma == 0 || !extract(&t, w, record)) record[SEEN] |= SEEN_LIMBS;
 #else
     u32 fits = 0;
-#if CAN_TOP_LEVELS
+#if HAS_TOP_LEVELS
     if (w.sigma != 0 && packs == IN_FLIGHT) fits = extract_top(&t, w, record);
 #endif
     if (!fits && (w.sigma == 0 || !extract_packs(&t, packs, w, record))) record[SEEN] |= SEEN_LIMBS;

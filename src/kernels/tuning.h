@@ -61,7 +61,7 @@
 #define WAYS      2u
 #endif
 
-#define ROOM 3 /* bits a window has above the largest number seen */
+#define ROOM 3 /* bits a window has above the largest number seen, at least: window.h */
 
 /* After UNFIT_TILES tiles in a row that fit no window, a thread tries one for every UNFIT_TRIES-th only. */
 #define UNFIT_TILES 3

@@ -28,6 +28,8 @@
 
 #include "lift.h"
 
+#include "halves.h"
+
 enum {
     SEEN_MIXED = 1, /* a term that is not -0 */
     SEEN_LIMBS = 2  /* something has gone to the superaccumulator */
@@ -69,6 +71,16 @@ typedef i32 signed_raw;
 #define ONLY_EXPONENT (2 * MANTISSA - 24)
 #endif
 
+/* Elements of bf16 by themselves go to chains of floats, where these do (extract_top). */
+#if defined(TYPE_BF16) && !MULTIPLIES && !defined(LIFT_MAGNITUDE) && BLOCK > 1
+#define TOP_CHAINED 1
+#define CHAIN_ROOM  3 /* a chain has 2 to this many terms */
+#define WINDOW_ROOM (ROOM + CHAIN_ROOM)
+#else
+#define TOP_CHAINED 0
+#define WINDOW_ROOM ROOM
+#endif
+
 #define REAL_SIGN  (((raw)1) << (8 * sizeof(raw) - 1))
 #define FIELD_MAX  (2 * HIGHEST + 1)                /* of infinities and NaNs */
 #define UNIT_LEAST (1 - HIGHEST - MANTISSA)         /* exponent of the smallest subnormal */
@@ -96,7 +108,7 @@ PURE window choose_window(raw magnitude) {
 #if ONE_WINDOW
     w.exponent = ONLY_EXPONENT;
 #else
-    exponent = exponent + ROOM < HIGHEST ? exponent + ROOM : HIGHEST;
+    exponent = exponent + WINDOW_ROOM < HIGHEST ? exponent + WINDOW_ROOM : HIGHEST;
     w.exponent = exponent < E_LEAST ? E_LEAST : exponent;
 #endif
     w.sigma = sigma_bits(w.exponent);
@@ -218,20 +230,65 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 }
 #endif
 
-/* Whether a kernel may try two of three levels first (HAS_TOP_LEVELS: whether the adder of adding.h does, for which
- * doubles leave no registers). */
-#if BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)
+/* Whether there is something quicker to try first, that fits fewer tiles: two of three levels, or chains. */
+#if (BLOCK > 1 && defined(TYPE_F32) && LEVELS == 3 && !defined(LIFT_MAGNITUDE)) || TOP_CHAINED
 #define HAS_TOP_LEVELS 1
-#define CAN_TOP_LEVELS 1
-#elif BLOCK > 1 && defined(TYPE_F64) && LEVELS == 3 && !MULTIPLIES && !defined(LIFT_MAGNITUDE)
-#define HAS_TOP_LEVELS 0
-#define CAN_TOP_LEVELS 1
 #else
 #define HAS_TOP_LEVELS 0
-#define CAN_TOP_LEVELS 0
 #endif
 
-#if CAN_TOP_LEVELS
+#if HAS_TOP_LEVELS && TOP_CHAINED
+/* The same by chains, several side by side: a float that begins as sigma, and to which term after term is added, takes
+ * of each what an extraction takes, and what it leaves goes to a second such float. Nothing is checked on the way;
+ * instead the elements are looked at before, two at a time, and 0 is returned where one is too large or, if it is not 0,
+ * too small.
+ *
+ * Bounds, for L = 2^CHAIN_ROOM terms a chain. With |x| < 2^(E - 1) / L the first chain stays between 2^E and 2^(E + 1),
+ * and what it leaves of a term is at most 2^(E - MANTISSA - 1). L of these stay below half of the second one's sigma,
+ * which is 2^(MANTISSA - CHAIN_ROOM) times smaller. Nothing is lost there if the last bits of all elements, which have 8
+ * bits, are worth its last bit, 2^(E - 2 MANTISSA + CHAIN_ROOM), or more. */
+#define TOP_CHAINS (TILE >> CHAIN_ROOM)
+PURE u32 extract_top(const input *t, window w, u64 *totals) {
+    const u32 second = w.sigma - ((u32)(MANTISSA - CHAIN_ROOM) << MANTISSA);
+    const i32 field = w.exponent + HIGHEST, last = field - 2 * MANTISSA + CHAIN_ROOM + 7;
+    /* Of magnitudes as 16 bits: below `end`, and 0 or at least `least`. */
+    const u32 end = (u32)(field - 1 - CHAIN_ROOM) << 7, least = last > 1 ? (u32)last << 7 : 1;
+    u32 most = 0x7fff7fffu, smallest = 0x7fff7fffu, sum0 = 0, sum1 = 0;
+    float a[TOP_CHAINS], b[TOP_CHAINS];
+    UNROLL
+    for (u32 i = 0; i < TILE_WORDS; i++) {
+        /* 0x7fff for 0, else the magnitude + 0x7fff: with a sign, 0 is the greatest, and without one the least. */
+        const u32 moved = (t->x.word[i] | 0x80008000u) - 0x00010001u;
+        UNROLL
+        for (u32 up = 0; up < NUMBER_BITS; up += 16) {
+            most = greatest_unsigned(most, moved << up);
+            smallest = least_signed(smallest, moved << up);
+        }
+    }
+    most = UPPER_HALF(greatest_unsigned, most);
+    smallest = UPPER_HALF(least_signed, smallest);
+    if (most - 0x7fff >= end || (smallest != 0x7fff && smallest - 0x7fff < least)) return 0;
+    UNROLL
+    for (u32 k = 0; k < TOP_CHAINS; k++) {
+        a[k] = float_from(w.sigma);
+        b[k] = float_from(second);
+    }
+    UNROLL
+    for (u32 i = 0; i < TILE; i++) {
+        const float x = TERM(t, i), moved = a[i % TOP_CHAINS] + x;
+        b[i % TOP_CHAINS] += x - (moved - a[i % TOP_CHAINS]);
+        a[i % TOP_CHAINS] = moved;
+    }
+    UNROLL
+    for (u32 k = 0; k < TOP_CHAINS; k++) {
+        sum0 += float_bits(a[k]) - w.sigma;
+        sum1 += float_bits(b[k]) - second;
+    }
+    add_units(totals, 0, (i32)sum0);
+    add_units(totals, 1, (i32)(sum1 << CHAIN_ROOM));
+    return 1;
+}
+#elif HAS_TOP_LEVELS
 /* The same with the first two of three levels only: returns 0 where these leave something of a term. */
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const term sigma0 = REAL_FROM(w.sigma);

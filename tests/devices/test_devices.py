@@ -80,6 +80,32 @@ def test_other_results(device, type_):
     assert abs(fast - exact) < 1
 
 
+# Of a type: bits of mantissa, bias, by how many binades elements exceed those that a window is chosen by, and how far below these others lie.
+EDGES = {"bf16": (7, 127, (0, 3, 4), (26, 27, 28, 29, 36, 37)), "f64": (52, 1023, (0, 3), (44, 45, 90))}
+
+
+@pytest.mark.parametrize("type_", EDGES)
+def test_edges_of_windows(device, type_):
+    """Elements as large and as small as a window just holds, or just not, around 1 and at both ends of the range; all
+    of one sign, so that chains of them go as far as they can."""
+    bits, bias, above, below = EDGES[type_]
+    tile, size = 16384 // SIZE[type_], SIZE[type_]
+    g = data.rng("edges " + type_)
+    for n in (tile, tile + 7):
+        for middle in (bias, 2, 2 * bias - 4):
+            for up in above:
+                for down in below:
+                    raw = np.full(n, min(middle + up, 2 * bias) << bits | (1 << bits) - 1, DTYPE[type_])
+                    raw[::n // 32] = middle << bits
+                    raw[g.integers(0, n, 5)] = max(middle - down, 0) << bits | 1
+                    sign = DTYPE[type_](1 << (8 * size - 1))
+                    if up == above[0]:
+                        raw[g.integers(0, n, n // 2)] ^= sign
+                    for out in ("f64", type_):
+                        want = tally.reduce_array(NOBODY, "sum", type_, raw, out=out)
+                        assert tally.reduce_array(device, "sum", type_, raw, out=out) == want, f"{n} {middle} {up} {down}"
+
+
 def test_nothing(device):
     for type_ in TYPES:
         for op in OPS:

@@ -1,0 +1,44 @@
+/*
+ * halves.h - the greatest and the least of numbers of 16 bits, which lie two to a word. A GPU that knows how (CUDA from
+ * sm_90 on) compares both by one instruction. Elsewhere a word is compared as one number, of which the upper half
+ * decides; there the lower one gets its turn when the word has been shifted up by 16. NUMBER_BITS tells which: a word
+ * is compared once for each 16 bits in it, shifted up by 0, 16 ... below NUMBER_BITS.
+ *
+ * Whoever includes this has included tuning.h.
+ */
+#ifndef TALLY_HALVES_H
+#define TALLY_HALVES_H
+
+#include "kernel.h"
+
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
+#define NUMBER_BITS 16u /* of the numbers compared */
+#define TWO_NUMBERS(name, instruction)                                                             \
+    PURE u32 name(u32 a, u32 b) {                                                                  \
+        asm(instruction " %0, %0, %1;" : "+r"(a) : "r"(b));                                        \
+        return a;                                                                                  \
+    }
+TWO_NUMBERS(greatest_signed, "max.s16x2")
+TWO_NUMBERS(least_signed, "min.s16x2")
+TWO_NUMBERS(greatest_unsigned, "max.u16x2")
+TWO_NUMBERS(least_unsigned, "min.u16x2")
+#else
+#define NUMBER_BITS 32u
+PURE u32 greatest_signed(u32 a, u32 b) {
+    return (i32)a > (i32)b ? a : b;
+}
+PURE u32 least_signed(u32 a, u32 b) {
+    return (i32)a < (i32)b ? a : b;
+}
+PURE u32 greatest_unsigned(u32 a, u32 b) {
+    return a > b ? a : b;
+}
+PURE u32 least_unsigned(u32 a, u32 b) {
+    return a < b ? a : b;
+}
+#endif
+
+/* The upper half of a word's one number, or of two the one that `end` picks. */
+#define UPPER_HALF(end, w) ((NUMBER_BITS == 32 ? (w) : end((w), (w) << 16)) >> 16)
+
+#endif
