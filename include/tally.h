@@ -657,7 +657,7 @@ TALLY_API tally_status tally_enqueue_values(tally_device *device, const tally_pr
 
 /* The same without a network, between GPUs that can write into each other's memory, as those of one machine can: a rank
  * puts its words straight into the memory of the others, and waits for theirs on its GPU. One state at a time; two
- * launches in all. Each rank has a post: memory of its GPU of TALLY_POST_BYTES(ranks) bytes, 0 at first but for the words of
+ * launches in all, and one for the sum, mean or norm1 of up to 8192 floats of a rank. Each rank has a post: memory of its GPU of TALLY_POST_BYTES(ranks) bytes, 0 at first but for the words of
  * 64 bits from number TALLY_POST_ADDRESSES on, which are the addresses of all ranks' posts, as this rank's GPU knows
  * them, in the order of ranks.
  *

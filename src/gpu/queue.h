@@ -120,7 +120,7 @@ struct queue {
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */
     struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
     struct gpu_kernel *terms[TERMS_KERNELS], *attend, *add_up;   /* terms.c */
-    struct gpu_kernel *pack, *settle, *share;                    /* words.c */
+    struct gpu_kernel *pack, *settle, *share, *share_few;        /* words.c */
 };
 
 /* Opens a queue of device `index`, in the caller's context or NULL (struct gpu_api, open), for blocks of `block`

@@ -12,6 +12,7 @@
 #include "kernels/words.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 _Static_assert(FLOAT_COUNTS == WORDS_COUNTS, "words.cu");
@@ -53,14 +54,17 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
 /* Finds the kernels and, where `heads`, makes the heads: only for a call that may wait, which measures. */
 static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
-    struct gpu_kernel *pack = NULL, *settle = NULL, *share = NULL;
+    struct gpu_kernel *pack = NULL, *settle = NULL, *share = NULL, *few = NULL;
     tally_status s = queue_prepare_records(queue, p, heads);
     if (s != TALLY_OK || queue->pack) return s;
     s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "settle", &settle);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "share", &share);
+    if (s == TALLY_OK && queue->facts->has_addresses) /* where there can be other ranks */
+        s = queue->api->kernel(queue->gpu, program, "share_few", &few);
     if (s != TALLY_OK) return s;
+    queue->share_few = few;
     queue->pack = pack;
     queue->settle = settle;
     queue->share = share;
@@ -231,6 +235,14 @@ static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words,
     return s;
 }
 
+/* Whether the ranks try pairs first (kernels/words.cu); then *part is the sum that a pair is. */
+static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *part) {
+    const unsigned op = p->values == 1 ? p->value[0].op : TALLY_USER;
+    *part = op == TALLY_NORM1 ? PART_MAGNITUDES : PART_SUM;
+    return queue->share_few && type_is_float(p->type) && p->parts == PART_BIT(*part) &&
+           (op == TALLY_SUM || op == TALLY_MEAN || op == TALLY_NORM1);
+}
+
 static tally_status run_shared(struct gpu_device *d, const struct problem *p,
                                const tally_shared_call *call) {
     struct queue *queue = &d->theirs;
@@ -244,6 +256,8 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     plan.ranks = call->ranks;
     plan.mine = (uint32_t)call->mine;
     plan.packs = call->failure == TALLY_OK;
+    plan.tries = tries_pairs(queue, p, &plan.part);
+    const bool few = plan.tries && plan.packs && n <= FEW_ELEMENTS;
     const size_t own = FAILED_WORDS + plan.added, gathered = plan.gathered * call->ranks;
     assert(own + plan.gathered <= POST_WORDS);
     tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, n));
@@ -256,6 +270,14 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
         s = gpu_wrap(d, call->results, sizeof(tally_result) * p->values, 8, &m[RESULTS]);
     d->api->use(queue->gpu, true, call->queue);
     const struct inputs in = {.x = m[X], .y = m[Y], .n = n};
+    if (s == TALLY_OK && few) {
+        const struct gpu_argument all[] = {PIECE(m[X]),     PIECE(m[WORK]), VALUE(plan),
+                                           PIECE(m[WORDS]), PIECE(m[POST]), PIECE(m[RESULTS])};
+        s = d->api->launch(queue->gpu, queue->share_few, 1, queue->block, all, 6);
+        d->api->use(queue->gpu, false, NULL);
+        give_back(d, m, PIECES);
+        return s;
+    }
     if (s == TALLY_OK && plan.packs)
         s = launch_records(d, p, &in, &plan, m[WORK], call->workspace, &records);
     else if (s == TALLY_OK)

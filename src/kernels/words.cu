@@ -6,6 +6,8 @@
  * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle
  * sums; one of them lowers.
  * share: both in one block, and between them an exchange of the words through memory that all ranks can write (words.h).
+ * share_few: the same of a few floats, which become a pair of doubles first (pair.h); where all ranks' pairs make the value,
+ * there are no words at all.
  */
 #define RECORD_SPACE SHARED
 #define SETTLED
@@ -16,6 +18,12 @@
 #include "words.h"
 
 #include "posts.h"
+
+#if !defined(__OPENCL_VERSION__)
+#include "half.h"
+
+#include "pair.h"
+#endif
 
 BEGINS_EARLY
 
@@ -261,6 +269,66 @@ __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL 
     }
 }
 
+#if !defined(__OPENCL_VERSION__)
+/* ---- Pairs ----------------------------------------------------------------------------------
+ *
+ * Where the problem is a sum, mean or norm1 of floats alone, the ranks first tell each other PAIR_WORDS words: s and e of
+ * the pair that is their sum; and PAIR_...s, from bit 8 on the status that the rank has failed with, from bit 16 on how
+ * many elements it has. A rank with many elements says that its pair is lost. All ranks make the same of all pairs: the
+ * value, or that words have to be exchanged, in a turn more. */
+#define PAIR_WORDS  3u
+#define ALL_PAIRS   (PAIR_WORDS * POST_RANKS)
+#define SAID_STATUS 8
+#define SAID_COUNT  16
+
+/* Sends this rank's words, which stand at their place in said[]. All threads call this. */
+__device__ void tell_pair(const words_plan *p, const SHARED u64 *address, u64 turn,
+                          const SHARED u64 *said) {
+    for (u32 i = threadIdx.x; i < p->ranks * PAIR_WORDS; i += BLOCK) {
+        GLOBAL u64 *theirs = (GLOBAL u64 *)(size_t)address[i / PAIR_WORDS];
+        if (i / PAIR_WORDS != p->mine)
+            put_word(post_slot(theirs, p->ranks, turn, p->mine, i % PAIR_WORDS), post_flag(turn),
+                     said[p->mine * PAIR_WORDS + i % PAIR_WORDS]);
+    }
+}
+
+/* Makes said[] the words of all ranks. All threads call this. */
+__device__ void hear_pairs(const words_plan *p, GLOBAL u64 *post, u64 turn, SHARED u64 *said,
+                           SHARED u32 *lost) {
+    for (u32 i = threadIdx.x; i < p->ranks * PAIR_WORDS; i += BLOCK) {
+        u32 stopped = 0;
+        if (i / PAIR_WORDS != p->mine)
+            said[i] = take_word(post_slot(post, p->ranks, turn, i / PAIR_WORDS, i % PAIR_WORDS),
+                                post, post_flag(turn), &stopped);
+        if (stopped) atomicAdd(lost, 1u);
+    }
+}
+
+/* Writes the result, and returns 1, where the words of all ranks say what it is. One thread calls this. */
+__device__ u32 settle_pairs(const words_plan *p, const SHARED u64 *said, u32 stopped,
+                            GLOBAL u64 *results) {
+    const u32 op = p->lower.value[0] & 255, type = p->lower.value[0] >> 8;
+    u32 status = stopped ? RESULT_LOST : RESULT_OK, lost = 0;
+    pair sum = {-0.0, 0, 0};
+    u64 n = 0, bits = 0;
+    for (u32 rank = 0; rank < p->ranks && !stopped; rank++) {
+        const SHARED u64 *word = said + rank * PAIR_WORDS;
+        const pair one = {double_from(word[0]), double_from(word[1]), (u32)word[2] & 255};
+        const u32 failed = (u32)(word[2] >> SAID_STATUS) & 255;
+        pair_merge(&sum, &one);
+        n += word[2] >> SAID_COUNT;
+        if (status == RESULT_OK) status = failed;
+    }
+    if (status == RESULT_OK) {
+        if (sum.seen & PAIR_LOST) return 0;
+        bits = pair_value(&sum, n, op == MEAN, type, &lost);
+        if (lost) return 0;
+    }
+    put_result(results, type, bits, status);
+    return 1;
+}
+#endif
+
 /* All that a rank does of one state after its records are there: packs its words (where plan.packs), exchanges them, and
  * settles. `message` has two words for failures, those added, and those gathered of all ranks. One block. */
 KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBAL u64 *post,
@@ -273,17 +341,188 @@ KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBA
     SHARED_ROOM numbers;
     wait_for_earlier();
     GLOBAL u64 *gathered = message + FAILED_WORDS + plan.added;
-    const u64 turn = post[POST_TURN];
+    u64 turn = post[POST_TURN];
     for (u32 i = threadIdx.x; i < plan.ranks; i += BLOCK)
         address[i] = post[POST_ADDRESSES + i];
     if (threadIdx.x == 0) lost[0] = 0;
+#if !defined(__OPENCL_VERSION__)
+    __shared__ u64 said[ALL_PAIRS];
+    __shared__ u32 settled[1];
+    if (plan.tries) {
+        if (threadIdx.x == 0) {
+            SHARED u64 *own = said + plan.mine * PAIR_WORDS;
+            own[0] = own[1] = 0;
+            own[2] = plan.lower.n << SAID_COUNT | (plan.packs ? 0 : message[1]) << SAID_STATUS |
+                     PAIR_LOST;
+        }
+        __syncthreads();
+        tell_pair(&plan, address, turn, said);
+    }
+#endif
     for (u32 part = 0; part <= SUMS; part++)
         if (UNIFORM(plan.packs && (part == SUMS || plan.lower.at[part] != PLAN_NONE)))
             pack_part(plan.packs ? part : SUMS + 1, work, &plan, message + FAILED_WORDS,
                       gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
     __syncthreads();
+#if !defined(__OPENCL_VERSION__)
+    if (plan.tries) {
+        hear_pairs(&plan, post, turn, said, lost);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            settled[0] = settle_pairs(&plan, said, lost[0], results);
+            if (settled[0]) post[POST_TURN] = turn + 1;
+        }
+        __syncthreads();
+        if (settled[0]) return;
+        turn++;
+    }
+#endif
     exchange_words(&plan, message, gathered, post, address, turn, lost);
     __syncthreads();
     settle_state(0, message + FAILED_WORDS, gathered, (const GLOBAL i64 *)message, &plan, results,
                  known, digits, masks, &numbers);
 }
+
+#if !defined(__OPENCL_VERSION__)
+/* ---- A few floats --------------------------------------------------------------------------- */
+
+#define FEW_AT_ONCE 4
+#define WARPS_HERE  (BLOCK < WARP ? 1 : BLOCK / WARP)
+
+/* Element i as a double. */
+__device__ double double_at(const GLOBAL u8 *x, u32 type, u64 i) {
+    if (type == F64) return ((const GLOBAL double *)x)[i];
+    if (type == F32) return (double)((const GLOBAL float *)x)[i];
+    const u32 bits = ((const GLOBAL u16 *)x)[i];
+    return (double)float_from(type == BF16 ? bits << 16 : half_bits_widened(bits));
+}
+
+/* Element i as a term of the part. */
+__device__ double term_at(const GLOBAL u8 *x, const words_plan *p, u64 i) {
+    const double e = double_at(x, p->lower.type, i);
+    return p->part == PLAN_MAGNITUDES ? double_from(double_bits(e) & ~((u64)1 << 63)) : e;
+}
+
+/* Lane l of each warp gets what lanes l ... l + 2 * apart - 1 have. */
+__device__ void merge_pairs(pair *a, u32 apart, SHARED u64 *exchange) {
+    (void)exchange;
+    for (; apart > 0; apart /= 2) {
+        pair other;
+        other.s = double_from(__shfl_down_sync(FULL_WARP, double_bits(a->s), apart));
+        other.e = double_from(__shfl_down_sync(FULL_WARP, double_bits(a->e), apart));
+        other.seen = (u32)__shfl_down_sync(FULL_WARP, (u64)a->seen, apart);
+        pair_merge(a, &other);
+    }
+}
+
+/* Thread 0 gets the pair of all elements; `rows` is for PAIR_WORDS words a warp. */
+__device__ pair pair_of_few(const GLOBAL u8 *x, const words_plan *p, SHARED u64 *rows,
+                            SHARED u64 *exchange) {
+    const u64 n = p->lower.n;
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    pair sum = {-0.0, 0, 0};
+    for (u64 first = threadIdx.x; first < n; first += FEW_AT_ONCE * BLOCK) {
+        double term[FEW_AT_ONCE];
+        UNROLL
+        for (u32 k = 0; k < FEW_AT_ONCE; k++)
+            term[k] = first + k * BLOCK < n ? term_at(x, p, first + k * BLOCK) : -0.0;
+        UNROLL
+        for (u32 k = 0; k < FEW_AT_ONCE; k++) {
+            if (double_bits(term[k]) != (u64)1 << 63) sum.seen |= PAIR_MIXED;
+            pair_add_any(&sum, term[k]);
+        }
+    }
+    merge_pairs(&sum, (BLOCK < WARP ? BLOCK : WARP) / 2, exchange);
+    if (lane == 0) {
+        rows[warp * PAIR_WORDS] = double_bits(sum.s);
+        rows[warp * PAIR_WORDS + 1] = double_bits(sum.e);
+        rows[warp * PAIR_WORDS + 2] = sum.seen;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        const u32 row = lane < WARPS_HERE ? lane : 0;
+        const pair none = {-0.0, 0, 0},
+                   one = {double_from(rows[row * PAIR_WORDS]),
+                          double_from(rows[row * PAIR_WORDS + 1]), (u32)rows[row * PAIR_WORDS + 2]};
+        sum = lane < WARPS_HERE ? one : none;
+        merge_pairs(&sum, WARPS_HERE / 2, exchange);
+    }
+    return sum;
+}
+
+/* Adds a term to limbs, of which limb 0 weighs 2^-1088; the counts behind them are as in a record. A limb gets less than
+ * 2^33 from each of FEW_ELEMENTS terms. */
+__device__ void add_to_limbs(SHARED u64 *limbs, double x) {
+    const u64 bits = double_bits(x), sign = bits >> 63, fraction = bits & (((u64)1 << 52) - 1);
+    const i32 field = exponent_field(x);
+    if (field == NOT_FINITE) {
+        atomicAdd(&limbs[FLOAT_LIMBS + (fraction ? 0 : 1 + sign)], (u64)1);
+        return;
+    }
+    const u64 m = fraction | (u64)(field != 0) << 52;
+    const u32 offset = (u32)((field ? field : 1) - 1075 + 1088), shift = offset % 32;
+    const u64 low = (m & 0xffffffffu) << shift, high = (m >> 32) << shift;
+    const u64 digit[3] = {low & 0xffffffffu, (low >> 32) + (high & 0xffffffffu), high >> 32};
+    UNROLL
+    for (u32 k = 0; k < 3; k++)
+        if (digit[k]) atomicAdd(&limbs[offset / 32 + k], sign ? 0 - digit[k] : digit[k]);
+    if (bits != (u64)1 << 63) atomicOr(&limbs[FLOAT_LIMBS + 3], (u64)1);
+}
+
+/* All that a rank does of the sum of up to FEW_ELEMENTS elements, in one launch. One block. */
+KERNEL share_few(const GLOBAL u8 *x, GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message,
+                 GLOBAL u64 *post, GLOBAL u64 *results) {
+    __shared__ u64 known[WORDS_RECORDS];
+    __shared__ u64 digits[SETTLED_DIGITS];
+    __shared__ u32 masks[SUMS * MASKS];
+    __shared__ u64 address[POST_RANKS];
+    __shared__ u64 rows[PAIR_WORDS * WARPS_HERE];
+    __shared__ u64 said[ALL_PAIRS];
+    __shared__ u64 limbs[FLOAT_LIMBS + FLOAT_COUNTS];
+    __shared__ u64 exchange[EXCHANGE];
+    __shared__ u32 lost[1];
+    __shared__ u32 settled[1];
+    SHARED_ROOM numbers;
+    wait_for_earlier();
+    GLOBAL u64 *gathered = message + FAILED_WORDS + plan.added;
+    const u64 turn = post[POST_TURN];
+    for (u32 i = threadIdx.x; i < plan.ranks; i += BLOCK)
+        address[i] = post[POST_ADDRESSES + i];
+    if (threadIdx.x == 0) lost[0] = 0;
+    const pair own = pair_of_few(x, &plan, rows, exchange);
+    if (threadIdx.x == 0) {
+        SHARED u64 *word = said + plan.mine * PAIR_WORDS;
+        word[0] = double_bits(own.s);
+        word[1] = double_bits(own.e);
+        word[2] = plan.lower.n << SAID_COUNT | own.seen;
+    }
+    __syncthreads();
+    tell_pair(&plan, address, turn, said);
+    hear_pairs(&plan, post, turn, said, lost);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        settled[0] = settle_pairs(&plan, said, lost[0], results);
+        if (settled[0]) post[POST_TURN] = turn + 1;
+    }
+    __syncthreads();
+    if (settled[0]) return;
+    for (u32 i = threadIdx.x; i < FLOAT_LIMBS + FLOAT_COUNTS; i += BLOCK)
+        limbs[i] = 0;
+    __syncthreads();
+    for (u64 i = threadIdx.x; i < plan.lower.n; i += BLOCK)
+        add_to_limbs(limbs, term_at(x, &plan, i));
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < FLOAT_LIMBS + FLOAT_COUNTS; i += BLOCK)
+        work[plan.lower.at[plan.part] + i] = limbs[i];
+    __syncthreads();
+    for (u32 part = 0; part <= SUMS; part++)
+        if (part == SUMS || part == plan.part)
+            pack_part(part, work, &plan, message + FAILED_WORDS,
+                      gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
+    __syncthreads();
+    exchange_words(&plan, message, gathered, post, address, turn + 1, lost);
+    __syncthreads();
+    settle_state(0, message + FAILED_WORDS, gathered, (const GLOBAL i64 *)message, &plan, results,
+                 known, digits, masks, &numbers);
+}
+#endif

@@ -35,6 +35,9 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 enum { POST_TURN, POST_STOP, POST_ADDRESSES, POST_SLOTS = 32 };
 #define POST_BYTES(ranks) (8 * (POST_SLOTS + 4 * (size_t)POST_WORDS * (ranks)))
 
+/* How many elements a rank may have that makes no records of them, but a pair: as many as one block takes in no time. */
+#define FEW_ELEMENTS 8192
+
 /* Words of a state's records, at most: of four sums, two of them of squares or products, and of what else there is. */
 #define WORDS_RECORDS (2 * (FLOAT_LIMBS + 4) + 2 * (WIDE_FLOAT_LIMBS + 4) + 32)
 
@@ -50,6 +53,8 @@ typedef struct words_plan {
     u32 packs;        /* the words are yet to be made of records */
     u32 mine;         /* which rank this is */
     u32 from;         /* where the records begin: lower.at[] count from there */
+    u32 tries; /* the ranks first tell each other pairs (words.cu), and words only if these do not do */
+    u32 part; /* then, the part whose sum the pair is */
 } words_plan;
 
 /* How many limbs a sum has in words, and at which of these the limbs of its record begin. */

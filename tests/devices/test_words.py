@@ -255,6 +255,9 @@ def test_what_has_no_words(place):
 STOP, ADDRESSES, SLOTS, MOST_WORDS = 1, 2, 32, 512  # of a post: include/tally.h, src/kernels/words.h
 
 
+PAIRED, LOST = (1, 8, 11), 1  # sum, mean, norm1; and what says that a pair is none: src/kernels/pair.h
+
+
 class Posts:
     """The posts of some ranks. Here one rank runs after another, so that each finds what the others would have sent: words
     that were made beforehand, by tally_enqueue_words(), and put into its post by the test."""
@@ -268,34 +271,61 @@ class Posts:
         for memory in self.memory:
             place.write(memory, first)
 
-    def slots(self, words, sender):
+    def slots(self, words, sender, turn):
         """(number of the first word of a sender's message in a post, the message as it stands there)"""
-        flag = np.uint64((self.turn + 1) << 32)
+        flag = np.uint64((turn + 1) << 32)
         halves = np.stack([words & np.uint64(0xffffffff), words >> np.uint64(32)], axis=1).ravel()
-        return SLOTS + 2 * MOST_WORDS * ((self.turn % 2) * self.ranks + sender), halves | flag
+        return SLOTS + 2 * MOST_WORDS * ((turn % 2) * self.ranks + sender), halves | flag
 
     def content(self, rank):
         return self.place.read(self.memory[rank], np.uint64, 32 + 2048 * self.ranks)
 
-    def exchange(self, problem, parts, ys=None, failures=None, stop=()):
-        """What each rank has of it."""
-        place, sizes, made = self.place, Words(), []
-        for i, x in enumerate(parts):
-            added, gathered = place.words(problem, x, None if ys is None else ys[i])
-            head = np.zeros(2, np.uint64)
-            if failures and failures[i]:
-                head[:], added[:], gathered[:] = [1, failures[i]], 0, 0
-            made.append(np.concatenate([head, added.view(np.uint64), gathered]))
+    def others(self, rank):
+        return [r for r in range(self.ranks) if r != rank]
+
+    def one_rank(self, rank, messages, stop):
+        """Puts what the others say in each of some turns where rank `rank` looks for it; afterwards(), when the rank has made
+        its call, is how many turns it took and what it has said in each."""
+        post = self.content(rank)
+        for k, words in enumerate(messages):
+            for sender in self.others(rank) if rank not in stop else []:
+                at, message = self.slots(words[sender], sender, self.turn + k)
+                post[at:at + len(message)] = message
+        post[STOP] = rank in stop
+        self.place.write(self.memory[rank], post)
+
+        def afterwards():
+            after, said = self.content(rank), []
+            turns = int(after[0]) - self.turn
+            for k, words in enumerate(messages):
+                for other in self.others(rank):
+                    at = self.slots(words[other], other, self.turn + k)[0]
+                    if k < turns and rank not in stop:  # whatever it has read it has made empty again
+                        assert (after[at:at + 2 * MOST_WORDS] == 0).all()
+                    after[at:at + 2 * MOST_WORDS] = 0
+                    at, message = self.slots(words[rank], rank, self.turn + k)
+                    there = self.content(other)
+                    sent = there[at:at + len(message)].copy()
+                    assert (there[at + len(message):at + 2 * MOST_WORDS] == 0).all()
+                    there[at:at + 2 * MOST_WORDS] = 0  # the test sends it again, from what it knows
+                    self.place.write(self.memory[other], there)
+                    assert k >= turns or (sent >> np.uint64(32) == np.uint64(self.turn + k + 1)).all()
+                    words_sent = sent & np.uint64(0xffffffff)
+                    said.append((k, words_sent[::2] | words_sent[1::2] << np.uint64(32)))
+            after[0] = self.turn
+            self.place.write(self.memory[rank], after)
+            return turns, said
+
+        return afterwards
+
+    def round(self, problem, parts, ys, failures, stop, messages, checked):
+        """What each rank has of it, and what it said in the first turn, where the others say `messages` turn by turn; it says
+        the same as is foretold of it in the turn `checked`."""
+        place, sizes, values = self.place, Words(), tally.value_count(problem)
         assert measure(place.device, byref(problem), max(map(len, parts)), 1, byref(sizes)) == tally.OK
-        results, values = [], tally.value_count(problem)
+        results, first, took = [], [], []
         for rank, x in enumerate(parts):
-            post, sent = self.content(rank), []
-            for sender, words in enumerate(made):
-                if sender != rank and rank not in stop:
-                    at, message = self.slots(words, sender)
-                    post[at:at + len(message)] = message
-            post[STOP] = rank in stop
-            place.write(self.memory[rank], post)
+            afterwards = self.one_rank(rank, messages, stop)
             place.write(place.added, np.full(2 + sizes.added + sizes.gathered * self.ranks + 1, 0x5A5A, np.uint64))
             place.write(place.results, np.full(2 * values + 1, 0x5A5A, np.uint64))
             place.write(place.x, x)
@@ -309,20 +339,38 @@ class Posts:
             results.append(outcomes(got[:-1]))
             used = 2 + sizes.added + sizes.gathered * self.ranks
             assert place.read(place.added, np.uint64, used + 1)[-1] == 0x5A5A, "wrote past its words"
-            after = self.content(rank)
-            assert after[0] == self.turn + 1
-            if rank not in stop:  # whatever it has read it has made empty again
-                at = [self.slots(words, sender)[0] for sender, words in enumerate(made) if sender != rank]
-                assert all((after[a:a + 2 * MOST_WORDS] == 0).all() for a in at)
-            for other in range(self.ranks):
-                if other != rank:
-                    at, message = self.slots(made[rank], rank)
-                    there = self.content(other)
-                    assert (there[at:at + len(message)] == message).all() and (there[at + len(message):at + 2 * MOST_WORDS] == 0).all()
-                    there[at:at + 2 * MOST_WORDS] = 0  # the test sends it again, from what it knows
-                    place.write(self.memory[other], there)
-        self.turn += 1
-        return results
+            turns, said = afterwards()
+            took.append(turns)
+            first.append(next((words for k, words in said if k == 0), None))
+            if turns > checked and rank not in stop:
+                assert all((words == messages[checked][rank]).all() for k, words in said if k == checked)
+        assert len({t for rank, t in enumerate(took) if rank not in stop}) == 1, took
+        self.took = next(t for rank, t in enumerate(took) if rank not in stop)
+        self.turn += self.took
+        for memory in self.memory:
+            post = place.read(memory, np.uint64, 1)
+            post[0] = self.turn
+            place.write(memory, post)
+        return results, first
+
+    def exchange(self, problem, parts, ys=None, failures=None, stop=()):
+        """What each rank has of it: by words; and where the ranks try pairs first, by what they said of these, too."""
+        place, made = self.place, []
+        for i, x in enumerate(parts):
+            added, gathered = place.words(problem, x, None if ys is None else ys[i])
+            head = np.zeros(2, np.uint64)
+            if failures and failures[i]:
+                head[:], added[:], gathered[:] = [1, failures[i]], 0, 0
+            made.append(np.concatenate([head, added.view(np.uint64), gathered]))
+        if self.ranks == 1 or problem.op not in PAIRED or problem.type < tally.CODE["f16"]:
+            return self.round(problem, parts, ys, failures, stop, [made], 0)[0]
+        lost = [np.array([0, 0, len(x) << 16 | (failures[i] if failures else 0) << 8 | LOST], np.uint64)
+                for i, x in enumerate(parts)]
+        by_words, pairs = self.round(problem, parts, ys, failures, stop, [lost, made], 1)
+        assert self.took == (1 if failures and any(failures) else 2)
+        if not stop and not (failures and any(failures)):
+            assert self.round(problem, parts, ys, failures, stop, [pairs, made], 1)[0] == by_words
+        return by_words
 
     def close(self):
         for memory in self.memory:
@@ -346,6 +394,22 @@ def test_by_posts(place, op):
         want = oracle.statistic(op, type_, x, y)
         want = want if isinstance(want, list) else [want]
         assert posts.exchange(tally.problem(op, type_), parts, None if y is None else cut_alike(parts, y)) == [want] * posts.ranks
+    posts.close()
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "norm1"])
+def test_by_pairs(place, op):
+    """Tame floats take one turn, and no words; of wild ones, and of many, words follow. All have the oracle's bits."""
+    rng = data.rng(f"pairs {op}")
+    posts = Posts(place, reach(place, 3))
+    for type_ in ("f32", "f64", "bf16", "f16"):
+        for kind, n in (("normal", 60), ("normal", 700), ("bits", 200), ("minus-zeros", 9), ("zeros", 9), ("specials", 30), ("cancel", 300),
+                        ("all-bits", 50), ("normal", 9000 * posts.ranks)):
+            x = data.make(rng, kind, type_, n)
+            parts = cut(rng, x, posts.ranks) if n < 9000 else np.array_split(x, posts.ranks)
+            assert posts.exchange(tally.problem(op, type_), parts) == [[oracle.statistic(op, type_, x)]] * posts.ranks, (type_, kind, n)
+            if posts.ranks > 1 and (kind == "minus-zeros" or kind == "normal" and type_ != "f64"):
+                assert posts.took == (1 if n < 9000 else 2), (type_, kind, n)
     posts.close()
 
 
