@@ -117,7 +117,7 @@ enum {
 #define JOINED      4u           /* edges that a thread of join_rows() loads at once */
 #define PART_MOST   (1u << 31)   /* a piece has fewer elements (rows.c) */
 #define NOWHERE     (~0u)
-#define FEW         7u /* elements of rows of one length of which a lane takes LOADS at once, at most */
+#define FEW         6u /* elements of rows of one length of which a lane takes LOADS at once, at most */
 #define STRIKES     1u /* so often may plain sums of a piece not do before they are no longer tried */
 #define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
 #define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
@@ -1482,23 +1482,17 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
     return got;
 }
 
-#if defined(KEEPS_ERRORS)
-/* Returns the state of n elements in the stage, in two doubles. */
-SELDOM state wide_state(const SHARED element *x, u32 n) {
-    state s = neutral_state();
-    for (u32 j = 0; j < n; j++)
-        add_wide((double)widen(x[j]), &s);
-    return s;
-}
-#endif
-
-/* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
- * them at once. `in_packs`: they are made of whole packs. Not where sums have squares: HAS_ONE_WAY. */
+/* Whether short rows of one length may be taken several at once: not where sums have squares. */
 #if defined(HAS_SQUARES)
 #define HAS_ONE_WAY 0
 #else
 #define HAS_ONE_WAY 1
 #endif
+
+#if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
+#define HAS_FEW 1
+/* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
+ * them at once. `in_packs`: they are made of whole packs. Not where sums have squares: HAS_ONE_WAY. */
 INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
                      u64 row, u32 count, u32 n, u32 in_packs, u64 base) {
     const u32 lane = threadIdx.x % WARP;
@@ -1546,22 +1540,71 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane;
             if (r >= count) continue;
-            state s = finish(&k[i], base + at[i]);
-#if defined(KEEPS_ERRORS)
-            if (!is_sure(&k[i], 6)) {
-                const lowered near_one =
-                    lower_near(s.w[0], s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
-                if (!near_one.lost) {
-                    put(out, p, 0, row + r, near_one.bits);
-                    continue;
-                }
-                s = wide_state(x + at[i], n);
-            }
-#endif
-            put_state(work, out, p, row + r, base + at[i], n, s);
+            put_state(work, out, p, row + r, base + at[i], n, finish(&k[i], base + at[i]));
         }
     }
 }
+
+#else
+#define HAS_FEW 0
+#if defined(KEEPS_ERRORS)
+/* Returns the state of a pack's elements, in two doubles. */
+SELDOM state wide_pack(uint4 all) {
+    pack w;
+    w.all = all;
+    state s = neutral_state();
+    for (u32 j = 0; j < PACK; j++)
+        add_wide((double)widen(w.e[j]), &s);
+    return s;
+}
+#endif
+
+/* Reduces rows [row, row + count), each of which is one pack of the stage: a lane takes LOADS of them at once. The
+ * registers of put_few() would cost rows of a lane each more than it brings those of 3 to 7. */
+INLINED void put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
+                       const parts_plan *p, u64 row, u32 count, u64 base) {
+    const u32 lane = threadIdx.x % WARP;
+    UNROLL_NOT
+    for (u32 from = 0; from < count; from += LOADS * WARP) {
+        state now[LOADS];
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane, o = r < count ? r : 0;
+            pack w;
+            known k;
+            w.all = stage[o];
+            begin(&k, 0);
+            UNROLL
+            for (u32 j = 0; j < PACK; j++)
+                add(&k, w.e[j], j, 1);
+            now[i] = finish(&k, base + o * PACK);
+#if defined(KEEPS_ERRORS)
+            if (!is_sure(&k, 6)) { /* the value is all that is kept */
+                u64 bits;
+                if (sum_found(now[i].w[0], now[i].tag, PACK, VALUE_OP(p, 0), VALUE_TYPE(p, 0),
+                              &bits)) {
+                    now[i].w[0] = bits;
+                    now[i].tag = NEAR;
+                } else
+                    now[i] = wide_pack(w.all);
+            }
+#endif
+        }
+        UNROLL
+        for (u32 i = 0; i < LOADS; i++) {
+            const u32 r = from + i * WARP + lane;
+            if (r >= count) continue;
+#if defined(KEEPS_ERRORS)
+            if (now[i].tag == NEAR) {
+                put(out, p, 0, row + r, now[i].w[0]);
+                continue;
+            }
+#endif
+            put_state(work, out, p, row + r, base + r * PACK, PACK, now[i]);
+        }
+    }
+}
+#endif
 
 /* Reduces rows from `row` on, but not `end`, by way of the warp's stage, as many as find room there, and returns how
  * many these were. All of the warp call it. *wide as in add_part(). */
@@ -1640,10 +1683,14 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
     meet_warp();
     const u32 skew = (u32)((base + at.skew) % PACK);
     const SHARED element *x = (const SHARED element *)stage + skew;
-    const u32 are_few = each > 0 && each <= FEW && (PACK == 2 || each % PACK != 0);
-    if (HAS_ONE_WAY && (are_packs ? skew == 0 : are_few)) {
+#if HAS_FEW
+    if (HAS_ONE_WAY && (are_packs ? skew == 0 : each > 0 && each <= FEW)) {
         const u32 few = are_packs ? PACK : each;
         put_few(x, work, out, p, row, count, few, skew == 0 && few % PACK == 0, base);
+#else
+    if (HAS_ONE_WAY && are_packs && skew == 0) {
+        put_packs(stage, work, out, p, row, count, base);
+#endif
         meet_warp();
         return count;
     }
