@@ -8,6 +8,7 @@
 #include "gpu/rows.h"
 #include "gpu/strategy.h"
 #include "kernels/request.h"
+#include "kernels/sort.h"
 #include "kernels/tuning.h"
 #include "status.h"
 #include "tree.h"
@@ -16,9 +17,10 @@
 #include <string.h>
 
 #define HEAD_WORDS     4
-#define DIGIT_BITS     4 /* kernels/parts.cu */
-#define DIGITS         16
-#define NODES_LOG      5 /* part_nodes joins 2^5 values */
+#define TILES_A_BLOCK  2         /* at least, of those which a block of the sort has */
+#define A_WORKER       (1 << 12) /* elements, at least, where a thread is one (kernels/sort.cu) */
+#define GROUPS_SORTED  ((uint64_t)UINT32_MAX) /* groups are fewer: kernels/sort.cu */
+#define NODES_LOG      5                      /* part_nodes joins 2^5 values */
 #define PIECE_LEAST    ((uint64_t)1 << 14)
 #define PIECES_A_UNIT  8
 #define LOOKS_A_THREAD 16 /* kernels/parts.cu */
@@ -59,11 +61,16 @@ struct parts_layout {
     bool is_cut;            /* a row may begin in one piece and end in another */
     unsigned grid, sums;    /* of `fold`; words of the records of a row's sums */
     bool ordered;           /* elements are brought into an order first */
-    bool compacted;         /* ... which leaves out what a mask hides, for the tree alone */
-    bool starts_own;        /* the work has offsets that say where rows begin */
-    bool gathered;          /* the tree's elements are copied to the work, side by side */
-    unsigned passes;        /* of the sort, a digit each */
-    uint64_t edges, order[2], counts, starts, gather, values; /* where these begin in the work */
+    bool aside;      /* ... and copied side by side in it: whatever follows finds sorted groups */
+    bool compacted;  /* ... which leaves out what a mask hides, for the tree alone */
+    bool starts_own; /* the work has offsets that say where rows begin */
+    bool gathered;   /* the tree's elements are copied to the work, side by side */
+    unsigned passes, digit; /* of the sort, and bits of the digit of each */
+    unsigned arrays;        /* that the sort carries along; 0: elements' numbers */
+    uint64_t workers;       /* which count digits: kernels/sort.cu */
+    /* Where these begin in the work. What is carried, by array, and the ids are at [0] in the end, and at [1] before the
+     * last pass. */
+    uint64_t edges, carried[2][2], keys[2], counts, totals, starts, copy, values;
     uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
     bool alone;                      /* the strategy does all rows, and wants no order */
@@ -111,6 +118,91 @@ static unsigned sum_words(const struct problem *p) {
 
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s);
 
+static unsigned bits_for(uint64_t most) {
+    unsigned bits = 0;
+    while (bits < 64 && most >> bits != 0)
+        bits++;
+    return bits;
+}
+
+/* Whether blocks sort tiles (kernels/sort.cu), and not threads stretches. */
+static bool sorts_tiles(const struct queue *queue) {
+    return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
+}
+
+/* The grid that brings n elements into an order. */
+static unsigned order_grid(const struct queue *queue, uint64_t n) {
+    const unsigned units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t tile = (uint64_t)queue->block * SORT_EACH(queue->block) * TILES_A_BLOCK;
+    const uint64_t each = sorts_tiles(queue) ? tile : (uint64_t)queue->block * A_WORKER;
+    const uint64_t blocks = (n + each - 1) / each, most = (uint64_t)units * SORT_BLOCKS_A_UNIT;
+    return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : (unsigned)most;
+}
+
+/* The same groups when their elements lie side by side, in order, and all are wanted. */
+static struct shaped put_aside(const struct shaped *s) {
+    struct shaped a = *s;
+    a.sorted = 1;
+    a.skip_outside = 0;
+    a.mask = NULL;
+    return a;
+}
+
+/* Whether groups have to be brought into an order, unless somebody takes them as they are. */
+static bool are_mixed(const struct shaped *s) {
+    return s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside);
+}
+
+/* Whether their elements are then copied: whoever asks for indices wants them where they lie. */
+static bool goes_aside(const struct shaped *s) {
+    return are_mixed(s) && !(s->p->extremes & WANT_INDEX);
+}
+
+/* Who does the problem: on what lies aside if nobody takes it as it is. */
+static const struct strategy *strategy_for(const struct queue *queue, const struct shaped *s) {
+    const struct strategy *own = choose(queue, s);
+    if (own && own->unordered) return own;
+    const struct shaped aside = put_aside(s);
+    return goes_aside(s) ? choose(queue, &aside) : own;
+}
+
+/* Whether the ids that a sort begins with have to be made. */
+static bool makes_keys(const struct shaped *s) {
+    return s->cut != TALLY_GROUPS || s->mask ||
+           !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
+}
+
+/* Plans how elements are brought into an order, and where in the work; returns the word behind. */
+static uint64_t lay_out_order(const struct queue *queue, const struct shaped *s,
+                              struct parts_layout *l, uint64_t at) {
+    const unsigned most = sorts_tiles(queue) ? SORT_TILE_BITS : SORT_THREAD_BITS(queue->block);
+    const unsigned bits =
+        s->cut == TALLY_GROUPS && s->results > 0 ? bits_for((uint64_t)s->results - 1) : 0;
+    if (!l->ordered) return at;
+    l->aside = goes_aside(s);
+    l->arrays = !l->aside ? 0 : problem_has(s->p, PART_PRODUCTS) ? 2 : 1;
+    l->passes = bits == 0 ? 1 : (bits + most - 1) / most;
+    l->digit = (bits + l->passes - 1) / l->passes;
+    const uint64_t each =
+        l->arrays == 0 ? l->n : (l->n * type_size(s->p->type) + 15) / 16 * 2; /* words */
+    at += at % 2; /* packs of 16 bytes are read from these on */
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned a = 0; (a == 0 || a < l->arrays) && i < l->passes; a++) {
+            l->carried[a][i] = at;
+            at += each + each % 2;
+        }
+        if (i == 0 ? l->passes == 1 : l->passes == 1 && !makes_keys(s)) continue;
+        l->keys[i] = at;
+        at += (l->n + 3) / 4 * 2;
+    }
+    l->workers = (uint64_t)order_grid(queue, l->n) * (sorts_tiles(queue) ? 1 : queue->block);
+    l->totals = at;
+    at += (uint64_t)1 << l->digit;
+    l->counts = at;
+    at += l->workers << l->digit;
+    return at;
+}
+
 static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
     const struct problem *p = s->p;
     const bool tree = problem_has(p, PART_TREE);
@@ -127,31 +219,19 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->pieces = (weight + l->piece - 1) / l->piece;
     l->grid = parts_grid(queue, l->pieces);
     l->compacted = tree && s->mask && s->cut != TALLY_GROUPS;
-    l->strategy = choose(queue, s);
+    l->strategy = strategy_for(queue, s);
     l->alone = l->strategy && l->strategy->unordered;
-    l->ordered = l->compacted || (s->cut == TALLY_GROUPS && !l->alone &&
-                                  (!s->sorted || s->mask || s->skip_outside));
+    l->ordered = l->compacted || (!l->alone && are_mixed(s));
     l->starts_own = l->compacted || (s->cut == TALLY_GROUPS && !l->alone);
-    l->gathered = tree && (l->ordered || !parts_are_contiguous(s));
-    l->passes = 1;
-    if (s->cut == TALLY_GROUPS)
-        while (l->passes * DIGIT_BITS < 64 && (s->results - 1) >> (l->passes * DIGIT_BITS) != 0 &&
-               s->results > 0)
-            l->passes++;
+    l->gathered =
+        !(l->ordered && goes_aside(s)) && tree && (l->ordered || !parts_are_contiguous(s));
     uint64_t at = HEAD_WORDS;
     l->edges = at;
     if (!l->alone) at += 2 * l->pieces * (PARTS_WORDS + l->sums);
-    if (l->ordered) {
-        l->order[0] = at;
-        at += l->n;
-        l->order[1] = at;
-        if (l->passes > 1) at += l->n;
-        l->counts = at;
-        at += (uint64_t)DIGITS * blocks_at_once(queue);
-    }
+    at = lay_out_order(queue, s, l, at);
     l->starts = at;
     if (l->starts_own) at += s->results + 1;
-    l->gather = at;
+    l->copy = at;
     if (l->gathered) at += (l->n * type_size(p->type) + 7) / 8;
     l->values = at;
     l->slots = l->n / TREE_LEAF + s->results;
@@ -172,10 +252,11 @@ size_t parts_workspace(const struct queue *queue, const struct shaped *s) {
 
 /* ---- Kernels ------------------------------------------------------------------------------ */
 
-static const char *const names[PARTS_KERNELS] = {"fold",   "join",    "check",  "count",
-                                                 "scan",   "scatter", "starts", "gather",
-                                                 "report", "quick",   "few"};
-enum { FOLD, JOIN, CHECK, COUNT, SCAN, SCATTER, STARTS, GATHER, REPORT, QUICK, FEW };
+static const char *const names[PARTS_KERNELS] = {"fold",   "join",   "check", "starts",
+                                                 "gather", "report", "quick", "few"};
+enum { FOLD, JOIN, CHECK, STARTS, GATHER, REPORT, QUICK, FEW };
+static const char *const sort_names[SORT_KERNELS] = {"keys", "count", "scan", "scatter"};
+enum { KEYS, COUNT, SCAN, SCATTER };
 
 static tally_status find_parts(struct queue *queue) {
     struct gpu_program *program = NULL;
@@ -192,13 +273,28 @@ static tally_status find_parts(struct queue *queue) {
     return s;
 }
 
+static tally_status find_sort(struct queue *queue) {
+    struct gpu_program *program = NULL;
+    struct gpu_kernel *found[SORT_KERNELS] = {0};
+    if (queue->sort[0]) return TALLY_OK;
+    tally_status s = recipe_build_plain(queue->api, queue->gpu, queue->block, "sort.cu", &program);
+    for (unsigned i = 0; i < SORT_KERNELS && s == TALLY_OK; i++)
+        s = queue->api->kernel(queue->gpu, program, sort_names[i], &found[i]);
+    if (s == TALLY_OK) memcpy(queue->sort, found, sizeof found);
+    return s;
+}
+
 tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
-    const struct strategy *strategy = choose(queue, s);
+    const struct shaped aside = put_aside(s);
+    struct parts_layout l;
     struct kernels k;
+    lay_out(queue, s, &l);
     tally_status status = find_parts(queue);
+    if (status == TALLY_OK && l.ordered) status = find_sort(queue);
     if (status == TALLY_OK && problem_has(s->p, PART_TREE))
         status = queue_tree_kernels(queue, s->p, &k);
-    if (status == TALLY_OK && strategy && strategy->prepare) status = strategy->prepare(queue, s);
+    if (status == TALLY_OK && l.strategy && l.strategy->prepare)
+        status = l.strategy->prepare(queue, l.aside ? &aside : s);
     return status;
 }
 
@@ -281,6 +377,8 @@ struct run {
     const struct parts_call *c;
     struct parts_layout l;
     struct parts_plan plan;
+    struct parts_call aside;         /* what `c` is once the elements lie aside, ... */
+    struct shaped shape_aside;       /* ... and its shape */
     struct part_rows tree_rows;      /* where the rows of the tree's elements begin, ... */
     struct gpu_memory *tree_offsets; /* ... by the offsets in this piece */
 };
@@ -304,42 +402,118 @@ static unsigned looks_grid(const struct run *r, uint64_t n) {
     return blocks < most ? (unsigned)blocks : most;
 }
 
-/* Puts a sort of the elements' indices by their groups under way, or of those that a mask leaves; *order is the word of
- * the work where they then are. */
-static tally_status sort(struct run *r, const struct parts_plan *plan, uint64_t *order) {
+/* Puts a sort of the elements by their groups under way, or of those that a mask leaves. */
+static tally_status sort(struct run *r, const struct parts_plan *plan) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
-    const unsigned grid = parts_grid(r->queue, l->n / (r->queue->block * 16) + 1);
-    uint64_t from = 0;
-    tally_status s = TALLY_OK;
+    struct queue *queue = r->queue;
+    const struct gpu_api *api = queue->api;
+    const unsigned grid = order_grid(queue, l->n), digits = 1u << l->digit;
+    struct sort_plan sort = {
+        .counts = l->counts, .totals = l->totals, .bits = l->digit, .arrays = l->arrays};
+    sort.width = l->arrays == 0 ? 64 : 8 * (uint32_t)type_size(c->s->p->type);
+    if (l->passes == 1 && c->s->cut == TALLY_GROUPS) sort.starts = l->starts;
+    sort.most = c->s->cut == TALLY_GROUPS ? (uint32_t)c->s->results : 1;
+    if (c->s->ids_type == TALLY_I32 && sort.most >> 31) sort.most = (uint32_t)1 << 31;
+    tally_status s = find_sort(queue);
     for (uint32_t pass = 0; pass < l->passes && s == TALLY_OK; pass++) {
-        const uint64_t to = l->order[pass % 2], size = (uint64_t)DIGITS * grid;
-        const struct gpu_argument counting[] = {PIECE(c->ids), PIECE(c->mask),   PIECE(c->work),
-                                                VALUE(from),   VALUE(l->counts), VALUE(pass),
-                                                VALUE(*plan)};
-        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->counts), VALUE(size)};
-        const struct gpu_argument moving[] = {PIECE(c->ids), PIECE(c->mask), PIECE(c->work),
-                                              VALUE(from),   VALUE(to),      VALUE(l->counts),
-                                              VALUE(pass),   VALUE(*plan)};
-        s = launch(r, COUNT, grid, counting, 7);
-        if (s == TALLY_OK) s = launch(r, SCAN, 1, scanning, 3);
-        if (s == TALLY_OK) s = launch(r, SCATTER, grid, moving, 8);
-        from = to;
+        const unsigned to = (l->passes - 1 - pass) % 2;
+        sort.pass = pass;
+        sort.shift = pass * l->digit;
+        sort.keys = l->keys[!to];
+        sort.keys_to = l->keys[to];
+        for (unsigned a = 0; a < 2; a++) {
+            sort.from[a] = l->carried[a][!to];
+            sort.to[a] = l->carried[a][to];
+        }
+        if (pass == 0 && !makes_keys(c->s)) sort.keys = 0;
+        const struct gpu_argument making[] = {PIECE(c->ids), PIECE(c->mask), PIECE(c->work),
+                                              VALUE(*plan), VALUE(sort)};
+        const struct gpu_argument counting[] = {PIECE(c->ids), PIECE(c->work), VALUE(*plan),
+                                                VALUE(sort)};
+        const struct gpu_argument scanning[] = {PIECE(c->work), VALUE(l->workers), VALUE(sort)};
+        const struct gpu_argument moving[] = {PIECE(c->x),    PIECE(c->y),  PIECE(c->ids),
+                                              PIECE(c->work), VALUE(*plan), VALUE(sort)};
+        if (pass == 0 && sort.keys != 0)
+            s = api->launch(queue->gpu, queue->sort[KEYS], looks_grid(r, l->n), queue->block,
+                            making, 5);
+        if (s == TALLY_OK)
+            s = api->launch(queue->gpu, queue->sort[COUNT], grid, queue->block, counting, 4);
+        if (s == TALLY_OK)
+            s = api->launch(queue->gpu, queue->sort[SCAN], digits, queue->block, scanning, 3);
+        if (s == TALLY_OK)
+            s = api->launch(queue->gpu, queue->sort[SCATTER], grid, queue->block, moving, 6);
     }
-    *order = from;
     return s;
 }
 
-/* Puts the launches under way that say where rows begin and which elements they have: the check of offsets, the sort,
- * the offsets in the work, the copy of the tree's elements in their order. Notes in the run where these are. */
+/* Puts a copy of the tree's elements under way, side by side, in the order that the plan says. */
+static tally_status copy(struct run *r, const struct parts_plan *plan) {
+    const uint64_t bytes = 8 * r->l.copy;
+    const struct gpu_argument gathering[] = {PIECE(r->c->x), PIECE(r->c->work), VALUE(bytes),
+                                             VALUE(*plan)};
+    return launch(r, GATHER, threads_for(r, r->l.n), gathering, 4);
+}
+
+/* From here on the elements are those that lie aside, in the order of their groups. */
+static void turn_aside(struct run *r) {
+    const size_t size = type_size(r->c->s->p->type);
+    r->shape_aside = put_aside(r->c->s);
+    r->aside = *r->c;
+    r->aside.s = &r->shape_aside;
+    r->aside.x = r->c->work;
+    r->aside.first_x = r->plan.x = (int64_t)(8 * r->l.carried[0][0] / size);
+    if (r->c->y) {
+        r->aside.y = r->c->work;
+        r->aside.first_y = r->plan.y = (int64_t)(8 * r->l.carried[1][0] / size);
+    }
+    r->aside.mask = NULL;
+    r->plan.skip_outside = 0;
+    r->c = &r->aside;
+}
+
+/* Puts the launches under way that bring elements into an order; notes in the plan where its numbers are. */
+static tally_status bring_into_order(struct run *r, struct parts_plan *ordered) {
+    const struct parts_layout *l = &r->l;
+    if (r->c->s->results >= GROUPS_SORTED && r->c->s->cut == TALLY_GROUPS)
+        return fail(TALLY_EUNSUPPORTED, "more groups than a device brings into order");
+    tally_status s = sort(r, ordered);
+    ordered->ordered = 1;
+    ordered->order = l->aside ? 0 : l->carried[0][0];
+    ordered->masked = 0;
+    return s == TALLY_OK && l->gathered ? copy(r, ordered) : s;
+}
+
+/* Puts the launch under way that writes where rows begin, unless the sort has done that. */
+static tally_status find_starts(struct run *r, const struct parts_plan *ordered) {
+    const struct parts_call *c = r->c;
+    const struct parts_layout *l = &r->l;
+    const bool are_groups = c->s->cut == TALLY_GROUPS;
+    const uint64_t to = l->starts, first = l->ordered && are_groups ? 8 * l->keys[0] : 0;
+    struct parts_plan plan = *ordered;
+    struct gpu_memory *ids = l->ordered ? c->work : c->ids;
+    if (are_groups && l->ordered && l->passes == 1) return TALLY_OK;
+    if (are_groups && l->ordered) {
+        plan.ids = c->s->results >> 31 ? TALLY_U32 : TALLY_I32;
+        plan.order = 0;
+    }
+    const struct gpu_argument arguments[] = {PIECE(ids),   PIECE(c->offsets), PIECE(c->work),
+                                             VALUE(first), VALUE(to),         VALUE(plan)};
+    const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
+    const unsigned wide = are_groups ? looks_grid(r, l->n + 1) : 0;
+    return launch(r, STARTS, grid > wide ? grid : wide, arguments, 6);
+}
+
+/* Puts the launches under way that say where rows begin and which elements they have: the check of offsets, the order,
+ * the offsets in the work. Notes in the run where these are. */
 static tally_status find_rows(struct run *r) {
     const struct parts_call *c = r->c;
     const struct parts_layout *l = &r->l;
     struct parts_plan *plan = &r->plan;
-    const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
     tally_status s = TALLY_OK;
     if (c->s->cut == TALLY_SEGMENTS &&
         !(l->strategy && l->strategy->checks && l->strategy->checks(c->s))) {
+        const unsigned grid = threads_for(r, (uint64_t)c->s->results + 1);
         const struct gpu_argument checking[] = {PIECE(c->offsets), PIECE(c->work), VALUE(*plan)};
         s = launch(r, CHECK, grid, checking, 3);
     }
@@ -348,14 +522,8 @@ static tally_status find_rows(struct run *r) {
     if (s != TALLY_OK || !l->starts_own) return s;
 
     struct parts_plan ordered = *plan;
-    const uint64_t to = l->starts;
-    if (l->ordered) s = sort(r, &ordered, &ordered.order);
-    if (s != TALLY_OK) return s;
-    const struct gpu_argument starting[] = {PIECE(c->ids), PIECE(c->offsets), PIECE(c->work),
-                                            VALUE(to), VALUE(ordered)};
-    unsigned wide = grid;
-    if (c->s->cut == TALLY_GROUPS && !l->ordered) wide = looks_grid(r, l->n + 1);
-    s = launch(r, STARTS, grid > wide ? grid : wide, starting, 5);
+    if (l->ordered) s = bring_into_order(r, &ordered);
+    if (s == TALLY_OK) s = find_starts(r, &ordered);
     r->tree_rows = (struct part_rows){.count = c->s->results, .offsets = 8 * l->starts, .kind = 8};
     r->tree_offsets = c->work;
     if (c->s->cut == TALLY_GROUPS) {
@@ -364,22 +532,13 @@ static tally_status find_rows(struct run *r) {
         plan->masked = 0;
     } else
         plan->tree_starts = 1;
-    if (s == TALLY_OK && l->gathered) {
-        const uint64_t bytes = 8 * l->gather;
-        const struct gpu_argument gathering[] = {PIECE(c->x), PIECE(c->work), VALUE(bytes),
-                                                 VALUE(ordered)};
-        s = launch(r, GATHER, threads_for(r, l->n), gathering, 4);
-    }
+    if (l->aside) turn_aside(r);
     return s;
 }
 
 /* Copies the tree's elements side by side where they do not lie so, and find_rows() has not done it. */
 static tally_status gather(struct run *r) {
-    const uint64_t bytes = 8 * r->l.gather;
-    const struct gpu_argument gathering[] = {PIECE(r->c->x), PIECE(r->c->work), VALUE(bytes),
-                                             VALUE(r->plan)};
-    if (!r->l.gathered || r->l.starts_own) return TALLY_OK;
-    return launch(r, GATHER, threads_for(r, r->l.n), gathering, 4);
+    return r->l.gathered && !r->l.ordered ? copy(r, &r->plan) : TALLY_OK;
 }
 
 static tally_status evaluate_trees(struct run *r) {
@@ -393,7 +552,7 @@ static tally_status evaluate_trees(struct run *r) {
     struct kernels k;
     struct part_leaves_plan plan = {.rows = r->tree_rows,
                                     .slots = l->slots,
-                                    .first = l->gathered ? 8 * l->gather / type_size(p->type)
+                                    .first = l->gathered ? 8 * l->copy / type_size(p->type)
                                                          : (uint64_t)c->first_x,
                                     .values = 8 * l->values / tree_value_size(p),
                                     .stride = 1};
@@ -487,11 +646,12 @@ static const struct strategy *const strategies[] = {
     &rows_strategy,    /* elements side by side */
     &groups_strategy,  /* ids in any order */
     &quick,            /* a thread or a warp for each short row */
+    NULL,
 };
 
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s) {
-    for (size_t i = 0; i < sizeof strategies / sizeof *strategies && s->results > 0; i++)
-        if (strategies[i]->takes(queue, s)) return strategies[i];
+    for (const struct strategy *const *one = strategies; *one && s->results > 0; one++)
+        if ((*one)->takes(queue, s)) return *one;
     return NULL;
 }
 
@@ -575,6 +735,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     if (s != TALLY_OK) return s;
     r.plan.tree = r.tree_rows;
     struct gpu_memory *offsets = shaped->cut == TALLY_GROUPS ? call->work : call->offsets;
+    call = r.c;
     const struct gpu_argument folding[] = {PIECE(call->x), PIECE(call->y),    PIECE(call->mask),
                                            PIECE(offsets), PIECE(call->work), PIECE(call->out),
                                            VALUE(r.plan)};

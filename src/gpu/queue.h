@@ -43,9 +43,10 @@ struct layout {
     size_t bytes;                       /* of all */
 };
 
-#define PARTS_KERNELS 11 /* of kernels/parts.cu */
-#define COLUMNS_FOLDS 7  /* columns.c */
-#define GROUPS_FOLDS  7  /* groups.c */
+#define PARTS_KERNELS 8 /* of kernels/parts.cu */
+#define SORT_KERNELS  4 /* of kernels/sort.cu */
+#define COLUMNS_FOLDS 7 /* columns.c */
+#define GROUPS_FOLDS  7 /* groups.c */
 
 /* Of a recipe: `reduce` and, where there is one, `alone`; of the canonical tree's `leaves` and `nodes`, and the same
  * two for the trees of many rows (parts.h). */
@@ -115,6 +116,7 @@ struct queue {
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
     struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
+    struct gpu_kernel *sort[SORT_KERNELS];                       /* parts.c */
     struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
     struct known_columns *known_columns;                         /* columns.c; or NULL */
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */

@@ -19,9 +19,7 @@
  *
  * The type and the parts are read from the plan, so that this is one program for all problems.
  *
- * order: count, scan and scatter put the elements' numbers into the order of their groups, four bits of the id at a
- * time, each block its own stretch of them, and leave out elements that are masked or of no group. Within a group
- * numbers rise. `starts` finds where rows then begin.
+ * starts: where rows begin of elements that lie in the order of their groups, or have been brought into it (sort.cu).
  */
 #define BLOCKS_A_UNIT GPU_PRODUCT_BLOCKS_A_UNIT
 #define OP_OR
@@ -62,6 +60,8 @@ enum {
 
 #include "doubles.h"
 
+#include "spots.h"
+
 BEGINS_EARLY
 
 enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 };
@@ -94,63 +94,6 @@ PURE void merge(u64 *a, const u64 *b) {
     merge_extreme(&a[W_LEAST], &a[W_AT_LEAST], b[W_LEAST], b[W_AT_LEAST]);
     if (b[W_AT_NAN] > a[W_AT_NAN]) a[W_AT_NAN] = b[W_AT_NAN];
     a[W_MIXED] |= b[W_MIXED];
-}
-
-/* ---- Where elements lie -------------------------------------------------------------------------- */
-
-/* Where an element lies: its index in x, in y and in the mask. */
-typedef struct spot {
-    i64 x, y, mask;
-} spot;
-
-/* Where the first element of an array's row lies. */
-PURE spot row_spot(const parts_plan *p, u64 row) {
-    spot at = {p->x, p->y, p->mask};
-    for (u32 d = p->keeps; d-- > 0;) {
-        const i64 i = (i64)(row % p->kept[d].length);
-        row /= p->kept[d].length;
-        at.x += i * p->kept[d].x;
-        at.y += i * p->kept[d].y;
-        at.mask += i * p->kept[d].mask;
-    }
-    return at;
-}
-
-/* Where the k-th element lies of the row that begins at `at`. */
-PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
-    for (u32 d = p->reduces; d-- > 0;) {
-        const i64 i = (i64)(d > 0 ? k % p->reduced[d].length : k);
-        if (d > 0) k /= p->reduced[d].length;
-        at.x += i * p->reduced[d].x;
-        at.y += i * p->reduced[d].y;
-        at.mask += i * p->reduced[d].mask;
-    }
-    return at;
-}
-
-/* Where the element with number `nth` lies. */
-PURE spot numbered_spot(const parts_plan *p, u64 nth) {
-    const spot plain = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
-    if (p->cut != PARTS_AXES) return plain;
-    return element_spot(p, row_spot(p, nth / p->rows.each), nth % p->rows.each);
-}
-
-__device__ u64 load_bits(const GLOBAL u8 *x, u32 width, i64 i) {
-    return width == 64   ? ((const GLOBAL u64 *)x)[i]
-           : width == 32 ? ((const GLOBAL u32 *)x)[i]
-           : width == 16 ? ((const GLOBAL u16 *)x)[i]
-                         : x[i];
-}
-
-__device__ void store_bits(GLOBAL u8 *x, u32 width, i64 i, u64 bits) {
-    if (width == 64)
-        ((GLOBAL u64 *)x)[i] = bits;
-    else if (width == 32)
-        ((GLOBAL u32 *)x)[i] = (u32)bits;
-    else if (width == 16)
-        ((GLOBAL u16 *)x)[i] = (u16)bits;
-    else
-        x[i] = (u8)bits;
 }
 
 /* ---- What a thread knows -------------------------------------------------------------------------- */
@@ -288,11 +231,6 @@ INLINED void add_float(u64 bits, u64 beside, const parts_plan *p, cell *c, SHARE
         add_wide(x, double_of(type, beside), 1u << PLAN_PRODUCTS, shape_of(type, PLAN_PRODUCTS), c,
                  &c->sums[PLAN_PRODUCTS], rec + p->lower.at[PLAN_PRODUCTS]);
     if (HAS(p, PLAN_FAST)) c->word[W_FAST] = double_bits(double_from(c->word[W_FAST]) + x);
-}
-
-PURE u64 extended(u64 bits, u32 width, u32 is_signed_type) {
-    const u64 sign = (u64)1 << (width - 1);
-    return is_signed_type ? (bits ^ sign) - sign : bits;
 }
 
 PURE void add_whole(u64 bits, u64 beside, const parts_plan *p, cell *c) {
@@ -973,135 +911,6 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
     }
 }
 
-/* ---- The order of groups ------------------------------------------------------------------------------ */
-
-#define DIGIT_BITS 4
-#define DIGITS     (1u << DIGIT_BITS)
-
-/* An id as an unsigned number, which is 2^63 or more where it is negative. */
-__device__ u64 id_of(const GLOBAL u8 *ids, const parts_plan *p, u64 nth) {
-    const u32 width = width_of(p->ids);
-    return extended(load_bits(ids, width, (i64)nth), width, is_signed(p->ids));
-}
-
-/* Returns the digit of this pass that the element in place j of the pass before has, DIGITS if it is masked or of no
- * group; *nth is its number. */
-__device__ u32 digit_of(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
-                        const parts_plan *p, u32 pass, u64 from, u64 j, u64 *nth) {
-    *nth = pass == 0 ? j : work[from + j];
-    if (pass == 0 && p->masked && !mask[numbered_spot(p, j).mask]) return DIGITS;
-    if (p->cut != PARTS_GROUPS) return 0;
-    const u64 id = id_of(ids, p, *nth);
-    if (id >= p->rows.count) {
-        if (!p->skip_outside) note_least(&work[PARTS_BAD], *nth);
-        return DIGITS;
-    }
-    return (u32)(id >> (DIGIT_BITS * pass)) & (DIGITS - 1);
-}
-
-/* A thread's stretch of some places. */
-typedef struct stretch {
-    u64 from, to;
-} stretch;
-
-PURE stretch stretch_of(u64 n, u64 block, u64 blocks, u64 thread) {
-    const u64 each = (n + blocks - 1) / blocks, mine = (each + BLOCK - 1) / BLOCK;
-    const u64 begin = block * each, end = begin + each < n ? begin + each : n;
-    stretch s = {begin + thread * mine, begin + (thread + 1) * mine};
-    if (s.to > end) s.to = end;
-    if (s.from > s.to) s.from = s.to;
-    return s;
-}
-
-/* Counts each digit of this block's elements; each thread's to tally[digit * BLOCK + thread]. */
-__device__ void tally_digits(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
-                             const parts_plan *p, u32 pass, u64 from, u64 n, SHARED u32 *tally) {
-    const stretch s = stretch_of(n, blockIdx.x, gridDim.x, threadIdx.x);
-    for (u32 d = 0; d < DIGITS; d++)
-        tally[d * BLOCK + threadIdx.x] = 0;
-    for (u64 j = s.from; j < s.to; j++) {
-        u64 nth;
-        const u32 d = digit_of(ids, mask, work, p, pass, from, j, &nth);
-        if (d < DIGITS) tally[d * BLOCK + threadIdx.x]++;
-    }
-    __syncthreads();
-}
-
-/* How many elements there are before a pass. */
-__device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, u32 pass) {
-    return pass == 0 ? p->n : work[PARTS_TOTAL];
-}
-
-/* work[counts + digit * blocks + block] = how many of the block's elements have the digit. */
-KERNEL count(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 counts,
-             u32 pass, const parts_plan plan) {
-    __shared__ u32 tally[DIGITS * BLOCK];
-    wait_for_earlier();
-    tally_digits(ids, mask, work, &plan, pass, from, places(work, &plan, pass), tally);
-    for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
-        u64 total = 0;
-        for (u32 t = 0; t < BLOCK; t++)
-            total += tally[d * BLOCK + t];
-        work[counts + (u64)d * gridDim.x + blockIdx.x] = total;
-    }
-}
-
-/* Turns `size` counts into the sum of those before each; by one block. */
-KERNEL scan(GLOBAL u64 *work, u64 counts, u64 size) {
-    __shared__ u64 part[BLOCK];
-    wait_for_earlier();
-    const stretch s = stretch_of(size, 0, 1, threadIdx.x);
-    u64 total = 0;
-    for (u64 i = s.from; i < s.to; i++)
-        total += work[counts + i];
-    part[threadIdx.x] = total;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        u64 before = 0;
-        for (u32 t = 0; t < BLOCK; t++) {
-            const u64 own = part[t];
-            part[t] = before;
-            before += own;
-        }
-        work[PARTS_TOTAL] = before;
-    }
-    __syncthreads();
-    u64 before = part[threadIdx.x];
-    for (u64 i = s.from; i < s.to; i++) {
-        const u64 own = work[counts + i];
-        work[counts + i] = before;
-        before += own;
-    }
-}
-
-/* Writes the order by one digit more. `scan` has written work[PARTS_TOTAL] meanwhile; only the first pass leaves
- * elements out, so that later ones find the same number there. */
-KERNEL scatter(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, u64 from, u64 to,
-               u64 counts, u32 pass, const parts_plan plan) {
-    __shared__ u32 tally[DIGITS * BLOCK];
-    wait_for_earlier();
-    const u64 n = places(work, &plan, pass);
-    tally_digits(ids, mask, work, &plan, pass, from, n, tally);
-    for (u32 d = threadIdx.x; d < DIGITS; d += BLOCK) {
-        u32 before = 0;
-        for (u32 t = 0; t < BLOCK; t++) {
-            const u32 own = tally[d * BLOCK + t];
-            tally[d * BLOCK + t] = before;
-            before += own;
-        }
-    }
-    __syncthreads();
-    const stretch s = stretch_of(n, blockIdx.x, gridDim.x, threadIdx.x);
-    for (u64 j = s.from; j < s.to; j++) {
-        u64 nth;
-        const u32 d = digit_of(ids, mask, work, &plan, pass, from, j, &nth);
-        if (d == DIGITS) continue;
-        work[to + work[counts + (u64)d * gridDim.x + blockIdx.x] + tally[d * BLOCK + threadIdx.x]] =
-            nth;
-        tally[d * BLOCK + threadIdx.x]++;
-    }
-}
-
 /* ---- Where rows begin --------------------------------------------------------------------------------- */
 
 #define LOOKS 4u  /* packs of 16 bytes of ids of a thread that are on their way at once */
@@ -1127,8 +936,8 @@ __device__ u64 place_of(const GLOBAL u8 *ids, const GLOBAL u64 *work, const part
 /* Ids a and b are those of elements i - 1 and i; behind the last element b is the number of rows. Rows a + 1 to b then
  * begin at i, from 0 on for i = 0: writes that for those before the first multiple of APART among them. Where b falls,
  * or is outside, notes i in work[PARTS_BAD]. */
-__device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u64 a, u64 b) {
-    if (i < p->n && (b >= p->rows.count || (i > 0 && b < a)))
+__device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 n, u64 i, u64 a, u64 b) {
+    if (i < n && (b >= p->rows.count || (i > 0 && b < a)))
         note_least(&work[PARTS_BAD], i);
     else
         for (u64 row = i > 0 ? a + 1 : 0; row % APART != 0 && row <= b; row++)
@@ -1162,7 +971,7 @@ __device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u6
                     differs |= (type)(pack[k].id[e] ^ pack[k].id[e - 1]);                          \
                 if (differs == 0 && at > 0) continue; /* most */                                   \
                 for (u32 e = 0; e < each; e++)                                                     \
-                    look_at(work, to, p, at *each + e,                                             \
+                    look_at(work, to, p, n, at *each + e,                                          \
                             (u64)(i64)(e > 0 ? pack[k].id[e - 1] : before[k]),                     \
                             (u64)(i64)pack[k].id[e]);                                              \
             }                                                                                      \
@@ -1174,8 +983,9 @@ __device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 i, u6
  * beside each other knows where rows a + 1 to b begin, and writes that for those before the first multiple of APART;
  * each multiple has a thread that searches for it, and writes what is known of those behind it. So no thread writes
  * more than APART at a time, however many rows are empty. */
-__device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, const parts_plan *p) {
-    const u64 n = p->n, count = p->rows.count, thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
+__device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, u64 n,
+                              const parts_plan *p) {
+    const u64 count = p->rows.count, thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
     u64 looked = 0;
     for (u64 row = thread * APART; row <= count; row += (u64)gridDim.x * BLOCK * APART) {
         const u64 at = place_of(ids, work, p, n, row), id = at < n ? id_of(ids, p, at) : count;
@@ -1188,29 +998,30 @@ __device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, co
         LOOK_AT_PACKS(i64)
     }
     for (u64 i = looked + thread; i <= n; i += (u64)gridDim.x * BLOCK)
-        look_at(work, to, p, i, i > 0 ? id_of(ids, p, i - 1) : 0, i < n ? id_of(ids, p, i) : count);
+        look_at(work, to, p, n, i, i > 0 ? id_of(ids, p, i - 1) : 0,
+                i < n ? id_of(ids, p, i) : count);
 }
 
-/* Writes where rows begin in the order: work[to + i] is the first place that belongs to row i or a later one. */
-KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 to,
+/* Writes where rows begin: work[to + i] is the first place that belongs to row i or a later one. Groups' ids, in order,
+ * are at `ids`, from byte `first` on; else places are those of an order of numbers. */
+KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, u64 first, u64 to,
               const parts_plan plan) {
     wait_for_earlier();
-    if (!plan.order && plan.cut == PARTS_GROUPS) {
-        sorted_starts(ids, work, to, &plan);
+    const u64 n = plan.ordered ? work[PARTS_TOTAL] : plan.n;
+    if (plan.cut == PARTS_GROUPS) {
+        sorted_starts(ids + first, work, to, n, &plan);
         return;
     }
-    const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
          i += (u64)gridDim.x * BLOCK)
-        work[to + i] = place_of(ids, work, &plan, n,
-                                plan.cut == PARTS_GROUPS ? i : row_start(offsets, plan.rows, i));
+        work[to + i] = place_of(ids, work, &plan, n, row_start(offsets, plan.rows, i));
 }
 
 /* Copies elements side by side, in their order, to the byte `to` of the work: for the canonical tree. */
 KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan plan) {
     wait_for_earlier();
     const u32 width = width_of(plan.lower.type);
-    const u64 n = plan.order ? work[PARTS_TOTAL] : plan.n;
+    const u64 n = plan.ordered ? work[PARTS_TOTAL] : plan.n;
     for (u64 j = (u64)blockIdx.x * BLOCK + threadIdx.x; j < n; j += (u64)gridDim.x * BLOCK) {
         const u64 nth = plan.order ? work[plan.order + j] : j;
         const u64 bits = load_bits(x, width, numbered_spot(&plan, nth).x);

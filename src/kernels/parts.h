@@ -80,6 +80,7 @@ typedef struct parts_plan {
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the work */
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
+    u32 ordered;      /* elements are brought into an order: PARTS_TOTAL says how many */
     u32 unasked; /* nobody asks what is the matter: the first words of the work are not looked at */
     u32 as_results; /* each value is written as a tally_result */
     u32 keeps, reduces;

@@ -456,12 +456,13 @@ def test_groups(type, device):
 def test_many_groups(device):
     rng = np.random.default_rng(SEED)
     n = 3000 if is_slow(device) else 60000
-    for groups in (2, 100) if is_slow(device) else (2, 1000, 20000):
+    for groups in (2, 1100) if is_slow(device) else (2, 1000, 20000, 70000):  # one pass of a sort, two and three
         ids = rng.integers(-2, groups + 2, n).astype(np.int32)
-        for op, type in (("sum", "f32"), ("argmax", "i16"), ("prod", "f64")):
-            x = elements(type, n, rng, "wild")
-            same(lambda d: t.reduce_groups(t.Problem(op, type), x, ids, groups, None, None, d, skip=True), device,
-                 f"{op} by {groups} ids")
+        for op, type in (("sum", "f32"), ("argmax", "i16"), ("prod", "f64"), ("dot", "f32"), ("minmax", "i64"), ("argmin", "f64")):
+            problem = t.Problem(op, type)
+            x = elements(type, n, rng, "tame" if problem.two() else "wild")
+            y = x[::-1].copy() if problem.two() else None
+            same(lambda d: t.reduce_groups(problem, x, ids, groups, y, None, d, skip=True), device, f"{op} by {groups} ids")
 
 
 def test_unordered_groups(device):

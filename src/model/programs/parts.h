@@ -6,17 +6,14 @@
 MODEL_KERNEL7(fold, const u8 *, const u8 *, const u8 *, const u8 *, u64 *, u8 *, parts_plan);
 MODEL_KERNEL4(join, const u8 *, u64 *, u8 *, parts_plan);
 MODEL_KERNEL3(check, const u8 *, u64 *, parts_plan);
-MODEL_KERNEL7(count, const u8 *, const u8 *, u64 *, u64, u64, u32, parts_plan);
-MODEL_KERNEL3(scan, u64 *, u64, u64);
-MODEL_KERNEL8(scatter, const u8 *, const u8 *, u64 *, u64, u64, u64, u32, parts_plan);
-MODEL_KERNEL5(starts, const u8 *, const u8 *, u64 *, u64, parts_plan);
+MODEL_KERNEL6(starts, const u8 *, const u8 *, u64 *, u64, u64, parts_plan);
 MODEL_KERNEL4(gather, const u8 *, u64 *, u64, parts_plan);
 MODEL_KERNEL6(quick, const u8 *, const u8 *, const u8 *, u64 *, u8 *, parts_plan);
 MODEL_KERNEL5(few, const u8 *, const u8 *, const u8 *, u8 *, parts_plan);
 MODEL_KERNEL2(report, const u64 *, u64 *);
 
-static const model_kernel *const kernels[] = {
-    &fold_kernel,   &join_kernel,   &check_kernel,  &count_kernel, &scan_kernel, &scatter_kernel,
-    &starts_kernel, &gather_kernel, &report_kernel, &quick_kernel, &few_kernel,  NULL};
+static const model_kernel *const kernels[] = {&fold_kernel,   &join_kernel,   &check_kernel,
+                                              &starts_kernel, &gather_kernel, &report_kernel,
+                                              &quick_kernel,  &few_kernel,    NULL};
 extern const struct model_program PROGRAM;
 const struct model_program PROGRAM = {PROGRAM_NAME, kernels};

@@ -1,0 +1,507 @@
+/*
+ * sort - brings elements into the order of their groups' ids: those of equal ids stay in their order, and what is masked
+ * or of no group is left out. Carried along are elements of one array or two, or only the elements' numbers (sort.h).
+ *
+ * Ids are sorted by a digit at a time, the lowest first, in passes of three launches. Workers have equal shares of the
+ * places before the pass, in their order. count: each worker counts its share's digits. scan: the counts of each digit
+ * become the sums of those before each, and a total. scatter: what comes before a digit in all shares, and before it in
+ * the shares before, is where the worker's first element with that digit goes.
+ *
+ * Where blocks can hold barriers in loops, a worker is a block. It takes its share in tiles, brings each into order in
+ * shared memory, and writes it from there: places side by side go to places side by side in each digit's stretch. A
+ * warp's lanes find by votes which of them have equal digits, so that each lane knows its place among these; counts a
+ * warp of each digit say what comes before the warp's.
+ *
+ * keys: before the first pass, the ids of elements as numbers of 32 bits, where they are not such, or where there is a
+ * mask.
+ *
+ * Elsewhere a worker is a thread, which moves its elements one after another.
+ */
+#define BLOCKS_A_UNIT SORT_BLOCKS_A_UNIT
+#define OP_OR
+#define TYPE_U64 /* what the headers call an element; here its type is the plan's */
+#include "tuning.h"
+
+#include "operators.h"
+
+#include "half.h"
+
+#include "plan.h"
+
+#include "kernel.h"
+
+#include "result.h"
+
+#define RECORD_SPACE SHARED
+#include "lower.h"
+
+#include "parts.h"
+
+#include "sort.h"
+
+#include "spots.h"
+
+BEGINS_EARLY
+
+/* Lanes of a warp of the block. */
+#if BLOCK % 32 == 0
+#define LANES(warp) WARP
+#else
+#define LANES(warp) (BLOCK - (warp)*WARP < WARP ? BLOCK - (warp)*WARP : WARP)
+#endif
+#define NO_KEY   (~0u) /* of what is left out; no group has it */
+#define NO_PLACE (~0u) /* in a tile */
+
+/* How many places there are before a pass. */
+__device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, const sort_plan *s) {
+    return s->pass == 0 ? p->n : work[PARTS_TOTAL];
+}
+
+/* Writes the keys of all elements: an element's id, or NO_KEY where it is masked or of no group. */
+KERNEL keys(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, const parts_plan plan,
+            const sort_plan sort) {
+    wait_for_earlier();
+    GLOBAL u32 *key = (GLOBAL u32 *)(work + sort.keys);
+    for (u64 j = (u64)blockIdx.x * BLOCK + threadIdx.x; j < plan.n; j += (u64)gridDim.x * BLOCK) {
+        u64 id = plan.masked && !mask[numbered_spot(&plan, j).mask] ? NO_KEY : 0;
+        if (id == 0 && plan.cut == PARTS_GROUPS) {
+            id = id_of(ids, &plan, j);
+            if (id >= plan.rows.count) {
+                if (!plan.skip_outside) note_least(&work[PARTS_BAD], j);
+                id = NO_KEY;
+            }
+        }
+        key[j] = (u32)id;
+    }
+}
+
+/* Where the ids lie before a pass: those from sort.most on are of what is left out. */
+__device__ const GLOBAL u32 *keys_of(const GLOBAL u8 *ids, const GLOBAL u64 *work,
+                                     const sort_plan *s) {
+    return (const GLOBAL u32 *)(s->keys ? (const GLOBAL u8 *)(work + s->keys) : ids);
+}
+
+PURE u32 digit_of(const sort_plan *s, u32 key) {
+    return key >> s->shift & ((1u << s->bits) - 1);
+}
+
+/* Elements behind the last one become 0, as far as the pack of 16 bytes reaches in which that lies: packs are read as a
+ * whole. By one thread. */
+__device__ void fill_last_pack(GLOBAL u64 *work, const sort_plan *s, u64 n) {
+    for (u32 a = 0; a < s->arrays; a++)
+        for (u64 i = n; i * s->width % 128 != 0; i++)
+            store_bits((GLOBAL u8 *)(work + s->to[a]), s->width, (i64)i, 0);
+}
+
+/* Turns a digit's counts, one a worker, into the sums of those before each, and writes their total; by a block for each
+ * digit. */
+KERNEL scan(GLOBAL u64 *work, u64 workers, const sort_plan plan) {
+    __shared__ u64 part[BLOCK];
+    wait_for_earlier();
+    GLOBAL u64 *count = work + plan.counts + blockIdx.x * workers;
+    const u64 each = (workers + BLOCK - 1) / BLOCK, first = threadIdx.x * each;
+    const u64 end = first + each < workers ? first + each : workers;
+    u64 total = 0;
+    for (u64 i = first; i < end; i++)
+        total += count[i];
+    part[threadIdx.x] = total;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u64 before = 0;
+        for (u32 t = 0; t < BLOCK; t++) {
+            const u64 own = part[t];
+            part[t] = before;
+            before += own;
+        }
+        work[plan.totals + blockIdx.x] = before;
+    }
+    __syncthreads();
+    u64 before = part[threadIdx.x];
+    for (u64 i = first; i < end; i++) {
+        const u64 own = count[i];
+        count[i] = before;
+        before += own;
+    }
+}
+
+#if CPU_SHAPED(BLOCK) || defined(__OPENCL_VERSION__)
+
+/* ---- A thread is a worker ----------------------------------------------------------------------------- */
+
+/* A worker's share of the places. */
+typedef struct share {
+    u64 worker, workers, from, to;
+} share;
+
+PURE share share_of(u64 n, u64 worker, u64 workers) {
+    const u64 each = (n + workers - 1) / workers;
+    share s = {worker, workers, worker * each, worker * each + each};
+    if (s.to > n) s.to = n;
+    if (s.from > s.to) s.from = s.to;
+    return s;
+}
+
+KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, const sort_plan sort) {
+    wait_for_earlier();
+    const share s = share_of(places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x,
+                             (u64)gridDim.x * BLOCK);
+    GLOBAL u64 *count = work + sort.counts + s.worker;
+    const GLOBAL u32 *key = keys_of(ids, work, &sort);
+    for (u32 d = 0; d < 1u << sort.bits; d++)
+        count[d * s.workers] = 0;
+    for (u64 j = s.from; j < s.to; j++) {
+        if (key[j] < sort.most)
+            count[digit_of(&sort, key[j]) * s.workers]++;
+        else if (!sort.keys && !plan.skip_outside)
+            note_least(&work[PARTS_BAD], j);
+    }
+}
+
+/* The bits that are carried from place j, of array a. */
+__device__ u64 carried(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u64 *work,
+                       const parts_plan *p, const sort_plan *s, u32 a, u64 j) {
+    if (s->pass > 0) return load_bits((const GLOBAL u8 *)(work + s->from[a]), s->width, (i64)j);
+    if (s->arrays == 0) return j;
+    return a == 0 ? load_bits(x, s->width, p->x + (i64)j) : load_bits(y, s->width, p->y + (i64)j);
+}
+
+KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
+               const parts_plan plan, const sort_plan sort) {
+    wait_for_earlier();
+    const share s = share_of(places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x,
+                             (u64)gridDim.x * BLOCK);
+    GLOBAL u64 *place = work + sort.counts + s.worker;
+    const GLOBAL u32 *key = keys_of(ids, work, &sort);
+    u64 before = 0;
+    for (u32 d = 0; d < 1u << sort.bits; d++) {
+        if (sort.starts && s.worker == 0 && d <= plan.rows.count) work[sort.starts + d] = before;
+        place[d * s.workers] += before;
+        before += work[sort.totals + d];
+    }
+    if (s.worker == 0) {
+        for (u64 d = (u64)1 << sort.bits; sort.starts && d <= plan.rows.count; d++)
+            work[sort.starts + d] = before;
+        if (sort.pass == 0) work[PARTS_TOTAL] = before;
+        fill_last_pack(work, &sort, before);
+    }
+    for (u64 j = s.from; j < s.to; j++) {
+        if (key[j] >= sort.most) continue;
+        const u64 to = place[digit_of(&sort, key[j]) * s.workers]++;
+        if (sort.keys_to) ((GLOBAL u32 *)(work + sort.keys_to))[to] = key[j];
+        for (u32 a = 0; a == 0 || a < sort.arrays; a++)
+            store_bits((GLOBAL u8 *)(work + sort.to[a]), sort.width, (i64)to,
+                       carried(x, y, work, &plan, &sort, a, j));
+    }
+}
+
+#else
+
+/* ---- A block is a worker ------------------------------------------------------------------------------ */
+
+#define DIGITS (1u << SORT_TILE_BITS)
+#define HALF   (DIGITS / 2)
+#define EACH   SORT_EACH(BLOCK)
+#define TILE   (BLOCK * EACH)
+#define WARPS  ((BLOCK + WARP - 1) / WARP)
+#define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
+#define ROW    16u                            /* threads whose sums one of them adds up */
+#define ROWS   ((BLOCK + ROW - 1) / ROW)
+/* Words of 32 bits: a tile's, or, before they come, the warps' counts: of digits d and d + HALF, in halves of a word. */
+#define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)
+
+/* The tiles of a worker's share are those with numbers from blockIdx.x * this on. */
+PURE u64 tiles_of(u64 n, u64 workers) {
+    return ((n + TILE - 1) / TILE + workers - 1) / workers;
+}
+
+/* Loads the keys at places 0, step, 2 * step, ... below `many`; NO_KEY where something is left out, and behind them. */
+INLINED void load_keys(const GLOBAL u32 *from, u32 most, u32 many, u32 step, u32 *key) {
+    UNROLL
+    for (u32 k = 0; k < EACH; k++)
+        key[k] = k * step < many ? from[k * step] : NO_KEY;
+    UNROLL
+    for (u32 k = 0; k < EACH; k++)
+        key[k] = key[k] < most ? key[k] : NO_KEY;
+}
+
+/* How many of the places from `first` on are below n, and no more than a tile has. */
+PURE u32 places_left(u64 n, u64 first) {
+    return first >= n ? 0 : n - first < TILE ? (u32)(n - first) : TILE;
+}
+
+KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, const sort_plan sort) {
+    __shared__ u32 tally[DIGITS];
+    wait_for_earlier();
+    const GLOBAL u32 *from = keys_of(ids, work, &sort);
+    const u32 checks = !sort.keys && !plan.skip_outside; /* nobody has done that */
+    const u64 n = places(work, &plan, &sort), tiles = tiles_of(n, gridDim.x);
+    for (u32 d = threadIdx.x; d < 1u << sort.bits; d += BLOCK)
+        tally[d] = 0;
+    __syncthreads();
+    for (u64 t = blockIdx.x * tiles; t < blockIdx.x * tiles + tiles && t * TILE < n; t++) {
+        u32 key[EACH];
+        u32 lacks = 0;
+        const u64 at = t * TILE + threadIdx.x;
+        load_keys(from + at, sort.most, places_left(n, at), BLOCK, key);
+        UNROLL
+        for (u32 k = 0; k < EACH; k++)
+            if (key[k] != NO_KEY)
+                atomicAdd(&tally[digit_of(&sort, key[k])], 1u);
+            else
+                lacks = 1;
+        if (lacks && checks)
+            for (u64 j = t * TILE + threadIdx.x; j < n && j < (t + 1) * TILE; j += BLOCK)
+                if (from[j] >= sort.most) note_least(&work[PARTS_BAD], j);
+    }
+    __syncthreads();
+    for (u32 d = threadIdx.x; d < 1u << sort.bits; d += BLOCK)
+        work[sort.counts + (u64)d * gridDim.x + blockIdx.x] = tally[d];
+}
+
+/* Of the lanes of a warp which have the same digit and a key: *before of them come before this one, *all are all. */
+#if defined(__CUDACC__) && BLOCK % 32 == 0
+#define MEET() __syncwarp()
+#define VOTES  1
+INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, u32 *before,
+                          u32 *all) {
+    u32 peers = __ballot_sync(FULL_WARP, is_there);
+    UNROLL
+    for (u32 b = 0; b < SORT_TILE_BITS; b++)
+        if (b < bits) {
+            const u32 has = digit >> b & 1, others = __ballot_sync(FULL_WARP, has);
+            peers &= has ? others : ~others;
+        }
+    *before = (u32)__popc(peers & ((1u << threadIdx.x % WARP) - 1));
+    *all = (u32)__popc(peers);
+}
+#else
+#define MEET() __syncthreads()
+#define VOTES  BLOCK
+INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, u32 *before,
+                          u32 *all) {
+    const u32 first = threadIdx.x / WARP * WARP;
+    votes[threadIdx.x] = is_there ? digit : NO_KEY;
+    __syncthreads();
+    *before = *all = 0;
+    for (u32 t = first; t < first + WARP && t < BLOCK; t++) {
+        const u32 is_peer = votes[t] == digit;
+        *all += is_peer;
+        *before += is_peer && t < threadIdx.x;
+    }
+    __syncthreads();
+    (void)bits;
+}
+#endif
+
+/* Returns the sum of what all threads before this one have; *total becomes that of all. `part` has BLOCK + ROWS
+ * places. */
+INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
+    u64 before = 0;
+    part[threadIdx.x] = own;
+    __syncthreads();
+    if (threadIdx.x < ROWS) {
+        u64 sum = 0;
+        for (u32 t = ROW * threadIdx.x; t < ROW * threadIdx.x + ROW && t < BLOCK; t++) {
+            const u64 one = part[t];
+            part[t] = sum;
+            sum += one;
+        }
+        part[BLOCK + threadIdx.x] = sum;
+    }
+    __syncthreads();
+    *total = 0;
+    for (u32 r = 0; r < ROWS; r++) {
+        before += r < threadIdx.x / ROW ? part[BLOCK + r] : 0;
+        *total += part[BLOCK + r];
+    }
+    before += part[threadIdx.x];
+    __syncthreads();
+    return before;
+}
+
+/* after[d] becomes the place of the share's first element with digit d. Block 0 notes where groups begin, if they are
+ * digits, and how many elements there are. */
+INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan *s,
+                         SHARED u64 *after, SHARED u64 *part) {
+    const u32 digits = 1u << s->bits;
+    u64 sum = 0, total;
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 d = threadIdx.x * OWN + k;
+        sum += d < digits ? work[s->totals + d] : 0;
+    }
+    u64 before = sum_before(sum, part, &total);
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 d = threadIdx.x * OWN + k;
+        if (d >= digits) break;
+        after[d] = before + work[s->counts + (u64)d * gridDim.x + blockIdx.x];
+        if (s->starts && blockIdx.x == 0 && d <= p->rows.count) work[s->starts + d] = before;
+        before += work[s->totals + d];
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        if (s->starts && p->rows.count >= digits) work[s->starts + digits] = total;
+        if (s->pass == 0) work[PARTS_TOTAL] = total;
+        fill_last_pack(work, s, total);
+    }
+    __syncthreads();
+}
+
+/* Turns the warps' counts of each digit into the sums of those of the warps before, and first[d] into the place in the
+ * tile where digit d begins. own[k] becomes how many there are of the thread's k-th digit. Returns how many there are of
+ * all. */
+INLINED u32 sum_up_tile(SHARED u32 *counts, SHARED u32 *first, SHARED u64 *part, u32 digits,
+                        u32 *own) {
+    u64 sum = 0, total;
+    UNROLL
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 d = threadIdx.x * OWN + k;
+        own[k] = 0;
+        for (u32 w = 0; w < WARPS && d < digits; w++)
+            own[k] += counts[w * HALF + d % HALF] >> 16 * (d / HALF) & 0xffffu;
+        sum += own[k];
+    }
+    u64 before = sum_before(sum, part, &total);
+    UNROLL
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 d = threadIdx.x * OWN + k;
+        if (d < digits) first[d] = (u32)before;
+        before += own[k];
+    }
+    for (u32 i = threadIdx.x; i < HALF; i += BLOCK) { /* both digits of a word at once */
+        u32 sums = 0;
+        for (u32 w = 0; w < WARPS; w++) {
+            const u32 one = counts[w * HALF + i];
+            counts[w * HALF + i] = sums;
+            sums += one;
+        }
+    }
+    __syncthreads();
+    return (u32)total;
+}
+
+/* Returns where what lies at place i of the tile goes; `after` is what that has to be added to, by digit, and digit_at
+ * the digits of the tile's places. */
+__device__ u64 place_after(const SHARED u64 *after, const SHARED u16 *digit_at, u32 i) {
+    return after[digit_at[i]] + i;
+}
+
+/* Moves what is carried of array a from its places before the pass to those after it: from registers to the places `at`
+ * in the tile, and from there to where these go. Elements of 64 bits go in halves. */
+INLINED void move(const GLOBAL u8 *x, GLOBAL u64 *work, const sort_plan *s, u32 a, i64 index,
+                  u64 first, u32 step, const u32 *at, u32 many, SHARED u32 *space,
+                  const SHARED u64 *after, const SHARED u16 *digit_at) {
+    const u32 is_number = s->pass == 0 && s->arrays == 0;
+    const GLOBAL u8 *from = s->pass == 0 ? x : (const GLOBAL u8 *)(work + s->from[a]);
+    GLOBAL u8 *out = (GLOBAL u8 *)(work + s->to[a]);
+    const i64 begin = (s->pass == 0 ? index : 0) + (i64)first;
+    u32 low[EACH], high[EACH];
+    if (s->width == 64) UNROLL
+    for (u32 k = 0; k < EACH; k++) {
+        u64 v = first + k * step;
+        if (at[k] != NO_PLACE && !is_number) v = ((const GLOBAL u64 *)from + begin)[k * step];
+        low[k] = (u32)v;
+        high[k] = (u32)(v >> 32);
+    }
+    else if (s->width == 32) UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
+        at[k] != NO_PLACE ? ((const GLOBAL u32 *)from + begin)[k * step] : 0;
+    else UNROLL for (u32 k = 0; k < EACH; k++) low[k] =
+        at[k] != NO_PLACE ? (u32)load_bits(from, s->width, begin + k * step) : 0;
+    UNROLL
+    for (u32 k = 0; k < EACH; k++)
+        if (at[k] != NO_PLACE) space[at[k]] = low[k];
+    __syncthreads();
+    UNROLL
+    for (u32 k = 0; k < EACH; k++) {
+        const u32 i = k * BLOCK + threadIdx.x;
+        if (i >= many) continue;
+        low[k] = space[i];
+        if (s->width < 64) store_bits(out, s->width, (i64)place_after(after, digit_at, i), low[k]);
+    }
+    __syncthreads();
+    if (UNIFORM(s->width == 64)) {
+        UNROLL
+        for (u32 k = 0; k < EACH; k++)
+            if (at[k] != NO_PLACE) space[at[k]] = high[k];
+        __syncthreads();
+        UNROLL
+        for (u32 k = 0; k < EACH; k++) {
+            const u32 i = k * BLOCK + threadIdx.x;
+            if (i < many)
+                ((GLOBAL u64 *)out)[place_after(after, digit_at, i)] = (u64)space[i] << 32 | low[k];
+        }
+        __syncthreads();
+    }
+}
+
+KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
+               const parts_plan plan, const sort_plan sort) {
+    __shared__ u32 space[SPACE];
+    __shared__ u32 first[DIGITS];
+    __shared__ u64 after[DIGITS], part[BLOCK + ROWS];
+    __shared__ u16 digit_at[TILE];
+    __shared__ u32 votes[VOTES];
+    wait_for_earlier();
+    const u64 n = places(work, &plan, &sort), tiles = tiles_of(n, gridDim.x);
+    const u32 digits = 1u << sort.bits, warp = threadIdx.x / WARP;
+    const u32 lanes = LANES(warp);
+    SHARED u32 *counts = space + warp * HALF;
+    const GLOBAL u32 *ids_from = keys_of(ids, work, &sort);
+    find_places(work, &plan, &sort, after, part);
+    for (u64 t = blockIdx.x * tiles; t < blockIdx.x * tiles + tiles && t * TILE < n; t++) {
+        const u64 from = t * TILE + warp * (WARP * EACH) + threadIdx.x % WARP;
+        u32 key[EACH], at[EACH], own[OWN];
+        for (u32 i = threadIdx.x; i < WARPS * HALF; i += BLOCK)
+            space[i] = 0;
+        load_keys(ids_from + from, sort.most, places_left(n, from), lanes, key);
+        __syncthreads();
+        /* Digits are worked out anew where they are needed: kept, they would take more registers than there are. */
+        UNROLL
+        for (u32 k = 0; k < EACH; k++) {
+            const u32 d = digit_of(&sort, key[k]), up = 16 * (d / HALF);
+            u32 before, all;
+            rank_in_warp(anew(d), key[k] != NO_KEY, sort.bits, votes, &before, &all);
+            at[k] = (counts[d % HALF] >> up & 0xffffu) + before;
+            MEET();
+            if (before == 0 && key[k] != NO_KEY) atomicAdd(&counts[d % HALF], all << up);
+            MEET();
+        }
+        __syncthreads();
+        const u32 many = sum_up_tile(space, first, part, digits, own);
+        UNROLL
+        for (u32 k = 0; k < EACH; k++) {
+            const u32 d = digit_of(&sort, anew(key[k]));
+            at[k] += first[d] + (counts[d % HALF] >> 16 * (d / HALF) & 0xffffu);
+            if (key[k] == NO_KEY) at[k] = NO_PLACE;
+        }
+        __syncthreads();
+        UNROLL
+        for (u32 k = 0; k < OWN; k++)
+            if (threadIdx.x * OWN + k < digits)
+                after[threadIdx.x * OWN + k] -= first[threadIdx.x * OWN + k];
+        UNROLL
+        for (u32 k = 0; k < EACH; k++) {
+            if (at[k] == NO_PLACE) continue;
+            space[at[k]] = key[k];
+            digit_at[at[k]] = (u16)digit_of(&sort, anew(key[k]));
+        }
+        __syncthreads();
+        if (UNIFORM(sort.keys_to != 0)) {
+            GLOBAL u32 *keys = (GLOBAL u32 *)(work + sort.keys_to);
+            UNROLL
+            for (u32 k = 0; k < EACH; k++) {
+                const u32 i = k * BLOCK + threadIdx.x;
+                if (i < many) keys[place_after(after, digit_at, i)] = space[i];
+            }
+            __syncthreads();
+        }
+        move(x, work, &sort, 0, plan.x, from, lanes, at, many, space, after, digit_at);
+        if (UNIFORM(sort.arrays > 1))
+            move(y, work, &sort, 1, plan.y, from, lanes, at, many, space, after, digit_at);
+        UNROLL
+        for (u32 k = 0; k < OWN; k++) {
+            const u32 d = threadIdx.x * OWN + k;
+            if (d < digits) after[d] += first[d] + own[k];
+        }
+    }
+}
+
+#endif

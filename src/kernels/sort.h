@@ -1,0 +1,33 @@
+/*
+ * sort.h - the argument of the kernels that bring elements into the order of their groups (sort.cu). Kernels and the
+ * host read it alike.
+ *
+ * Whoever includes this has defined u32 and u64, and included tuning.h.
+ */
+#ifndef TALLY_SORT_H
+#define TALLY_SORT_H
+
+/* Bits of the ids that a pass sorts by, at most. Where blocks sort tiles: more make runs of a digit in a tile so short
+ * that memory is written in bits of sectors, which costs more than a pass. Where threads sort stretches each by itself,
+ * with a count a thread of each digit in global memory. */
+#define SORT_TILE_BITS          7u
+#define SORT_THREAD_BITS(block) (CPU_SHAPED(block) ? 8u : 4u)
+/* Elements of a thread in a tile. */
+#define SORT_EACH(block) ((block) <= 256 ? 16u : (block) <= 512 ? 8u : 4u)
+
+#define SORT_BLOCKS_A_UNIT 2 /* blocks that a multiprocessor has at once */
+
+typedef struct sort_plan {
+    u64 counts; /* the word of the work where counts begin: those of a digit side by side, ... */
+    u64 totals; /* ... and that where the digits' totals do */
+    u64 keys,
+        keys_to; /* the words where ids lie before this pass and after it; 0: the caller's; nowhere */
+    u64 from[2], to[2]; /* the same of what is carried along; the caller's before pass 0 */
+    u64 starts;         /* the word that gets where groups begin, where one pass is all; 0: none */
+    u32 pass, shift, bits;
+    u32 most;   /* ids from this on are of what is left out */
+    u32 arrays; /* how many arrays of elements are carried along; 0: the elements' numbers are */
+    u32 width;  /* bits of what is carried */
+} sort_plan;
+
+#endif

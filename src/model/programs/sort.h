@@ -1,0 +1,14 @@
+/*
+ * sort.h - after sort.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL5(keys, const u8 *, const u8 *, u64 *, parts_plan, sort_plan);
+MODEL_KERNEL4(count, const u8 *, u64 *, parts_plan, sort_plan);
+MODEL_KERNEL3(scan, u64 *, u64, sort_plan);
+MODEL_KERNEL6(scatter, const u8 *, const u8 *, const u8 *, u64 *, parts_plan, sort_plan);
+
+static const model_kernel *const kernels[] = {&keys_kernel, &count_kernel, &scan_kernel,
+                                              &scatter_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
