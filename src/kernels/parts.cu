@@ -644,8 +644,8 @@ PURE u64 bytes_like(u64 eight, u64 mark) {
 }
 
 /* Returns what a word of those behind the first says of its rows: 0 if it leaves none of them. */
-PURE u64 left_of(u64 word, u64 mark) {
-    return mark ? bytes_like(word, mark) : word;
+PURE u64 left_of(u64 rows, u64 mark) {
+    return mark ? bytes_like(rows, mark) : rows;
 }
 
 #define LEFT_WORDS 8u /* that next_left() has on their way at once */
