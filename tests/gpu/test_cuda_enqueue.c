@@ -87,14 +87,19 @@ static void test_waits_for_nobody(void **state) {
     unsigned during = 0;
     (void)state;
     open_caller(&c);
-    reduced = false;
-    assert_int_equal(pthread_create(&thread, NULL, reduce_much, c.device), 0);
-    while (!reduced) {
-        assert_int_equal(tally_enqueue(c.device, &c.problem, &c.call), TALLY_OK);
-        during += !reduced;
+    /* One call may return before the reduction begins, and one as it ends. (A machine with much to do may run the
+     * threads one after the other, so there are several attempts.) */
+    for (int attempt = 0; attempt < 8 && during <= 2; attempt++) {
+        during = 0;
+        reduced = false;
+        assert_int_equal(pthread_create(&thread, NULL, reduce_much, c.device), 0);
+        while (!reduced) {
+            assert_int_equal(tally_enqueue(c.device, &c.problem, &c.call), TALLY_OK);
+            during += !reduced;
+        }
+        pthread_join(thread, NULL);
     }
-    pthread_join(thread, NULL);
-    assert_true(during > 1); /* one may have been before it began */
+    assert_true(during > 2);
     assert_int_equal(driver.cuStreamSynchronize(stream), 0);
     assert_int_equal(driver.cuMemcpyDtoHAsync(&result, c.result, sizeof result, stream), 0);
     assert_int_equal(driver.cuStreamSynchronize(stream), 0);
