@@ -494,7 +494,7 @@ def std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 np.True_
 """)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, device: str | None = None, progress: bool = False) -> Any:
-    ops = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
+    ops: dict[Any, str] = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
     if not (ord is None or isinstance(ord, (int, float, np.number))) or ord not in ops:
         raise ValueError(f"Invalid norm order {ord!r} for vectors: 1, 2 and inf are here")
     if ops[ord] == "norminf" and dtype is not None:

@@ -39,7 +39,7 @@ def names_of(op: Any) -> tuple[str, ...]:
         op = op.split(",")
     if not isinstance(op, (tuple, list)):
         raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
-    names = tuple(_NAMES.get(name, name) for name in op)
+    names: tuple[Any, ...] = tuple(_NAMES.get(name, name) for name in op)
     if any(not isinstance(name, str) for name in names):
         raise TypeError(f"{op!r} is neither an operator's name nor a tally.Operator")
     return names
