@@ -21,11 +21,29 @@ typedef uint16_t vu16quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_a
 typedef int8_t vi8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
 typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_alias));
 
+/* Where compilers take __builtin_convertvector() apart, into halves or lane by lane, it is spelled out. */
+#if TALLY_VECTOR == 64
+#define INTS_OF_i8(q)  (vi32) _mm512_cvtepi8_epi32((__m128i)(q))
+#define INTS_OF_u8(q)  (vi32) _mm512_cvtepu8_epi32((__m128i)(q))
+#define INTS_OF_i16(h) (vi32) _mm512_cvtepi16_epi32((__m256i)(h))
+#define INTS_OF_u16(h) (vi32) _mm512_cvtepu16_epi32((__m256i)(h))
+#elif TALLY_VECTOR == 32
+#define INTS_OF_i8(q)  (vi32) _mm256_cvtepi8_epi32(_mm_set_epi64x(0, (int64_t)(q)))
+#define INTS_OF_u8(q)  (vi32) _mm256_cvtepu8_epi32(_mm_set_epi64x(0, (int64_t)(q)))
+#define INTS_OF_i16(h) (vi32) _mm256_cvtepi16_epi32((__m128i)(h))
+#define INTS_OF_u16(h) (vi32) _mm256_cvtepu16_epi32((__m128i)(h))
+#else
+#define INTS_OF_i8(q)  __builtin_convertvector(q, vi32)
+#define INTS_OF_u8(q)  __builtin_convertvector(q, vi32)
+#define INTS_OF_i16(h) __builtin_convertvector(h, vi32)
+#define INTS_OF_u16(h) __builtin_convertvector(h, vi32)
+#endif
+
 /* The k-th vector of bits, in lanes of 32 bits, or of 64 for elements of 8 bytes. */
-#define BITS_i8(p, k)   __builtin_convertvector(VECTOR_LOAD(vi8quarter, (p) + (k)*LANES(float)), vi32)
-#define BITS_u8(p, k)   __builtin_convertvector(VECTOR_LOAD(vu8quarter, (p) + (k)*LANES(float)), vi32)
-#define BITS_i16(p, k)  __builtin_convertvector(VECTOR_LOAD(vi16half, (p) + (k)*LANES(float)), vi32)
-#define BITS_u16(p, k)  __builtin_convertvector(VECTOR_LOAD(vu16half, (p) + (k)*LANES(float)), vi32)
+#define BITS_i8(p, k)   INTS_OF_i8(VECTOR_LOAD(vi8quarter, (p) + (k)*LANES(float)))
+#define BITS_u8(p, k)   INTS_OF_u8(VECTOR_LOAD(vu8quarter, (p) + (k)*LANES(float)))
+#define BITS_i16(p, k)  INTS_OF_i16(VECTOR_LOAD(vi16half, (p) + (k)*LANES(float)))
+#define BITS_u16(p, k)  INTS_OF_u16(VECTOR_LOAD(vu16half, (p) + (k)*LANES(float)))
 #define BITS_i32(p, k)  VECTOR_LOAD(vi32, (p) + (k)*LANES(float))
 #define BITS_u32(p, k)  BITS_i32(p, k)
 #define BITS_f16(p, k)  BITS_i16(p, k)
@@ -62,25 +80,27 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define INF_f32  0x7f800000
 #define INF_f64  INT64_C(0x7ff0000000000000)
 
-/* Where compilers take __builtin_convertvector() apart into halves, it is spelled out. */
 #if TALLY_VECTOR == 64
 #define DOUBLES_OF_FLOATS(h) (vf64) _mm512_cvtps_pd((__m256)(h))
 #define DOUBLES_OF_INTS(h)   (vf64) _mm512_cvtepi32_pd((__m256i)(h))
 #define DOUBLES_OF_WORDS(h)  (vf64) _mm512_cvtepu32_pd((__m256i)(h))
 #define FLOATS_OF_DOUBLES(v) (vf32half) _mm512_cvtpd_ps((__m512d)(v))
 #define WIDE_OF_WORDS(h)     (vu64) _mm512_cvtepu32_epi64((__m256i)(h))
+#define LONGS_OF_INTS(h)     (vi64) _mm512_cvtepi32_epi64((__m256i)(h))
 #elif TALLY_VECTOR == 32
 #define DOUBLES_OF_FLOATS(h) (vf64) _mm256_cvtps_pd((__m128)(h))
 #define DOUBLES_OF_INTS(h)   (vf64) _mm256_cvtepi32_pd((__m128i)(h))
 #define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
 #define FLOATS_OF_DOUBLES(v) (vf32half) _mm256_cvtpd_ps((__m256d)(v))
 #define WIDE_OF_WORDS(h)     (vu64) _mm256_cvtepu32_epi64((__m128i)(h))
+#define LONGS_OF_INTS(h)     (vi64) _mm256_cvtepi32_epi64((__m128i)(h))
 #else
 #define DOUBLES_OF_FLOATS(h) __builtin_convertvector(h, vf64)
 #define DOUBLES_OF_INTS(h)   __builtin_convertvector(h, vf64)
 #define DOUBLES_OF_WORDS(h)  __builtin_convertvector(h, vf64)
 #define FLOATS_OF_DOUBLES(v) __builtin_convertvector(v, vf32half)
 #define WIDE_OF_WORDS(h)     __builtin_convertvector(h, vu64)
+#define LONGS_OF_INTS(h)     __builtin_convertvector(h, vi64)
 #endif
 
 /* The k-th half of a vector, as doubles; and, of a step at p, the k-th vector of doubles. */

@@ -159,10 +159,88 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
         }                                                                                          \
     }
 
+/* Rows of a step, widened to the elements of a kernel: those that are not there are 0. */
+#define WIDEN(name, element, wide, LOADED)                                                         \
+    static void CONCAT(widen_##name, TALLY_ISA)(const char *x, ptrdiff_t pitch, size_t rows,       \
+                                                size_t columns, void *to) {                        \
+        element some[STEP] = {0};                                                                  \
+        for (size_t r = 0; r < rows; r++, x += pitch) {                                            \
+            const element *p = (const element *)x;                                                 \
+            PREFETCH(p, sizeof some, pitch *ROWS_AT_ONCE, 2);                                      \
+            if (columns < STEP) p = memcpy(some, x, columns * sizeof *p);                          \
+            wide *out = (wide *)to + r * STEP;                                                     \
+            for (size_t k = 0; k < STEP / LANES(wide); k++) {                                      \
+                const VECTOR_OF(wide) v = LOADED;                                                  \
+                memcpy(out + k * LANES(wide), &v, sizeof v);                                       \
+            }                                                                                      \
+        }                                                                                          \
+    }
+WIDEN(i8, loose_i8, float, __builtin_convertvector(BITS_i8(p, k), vf32))
+WIDEN(i16, loose_i16, float, __builtin_convertvector(BITS_i16(p, k), vf32))
+WIDEN(u8, loose_u8, float, __builtin_convertvector(BITS_u8(p, k), vf32))
+WIDEN(u16, loose_u16, float, __builtin_convertvector(BITS_u16(p, k), vf32))
+WIDEN(f16, loose_u16, float, LOAD_F16(p + k * LANES(float)))
+WIDEN(bf16, loose_u16, float, LOAD_BF16(p + k * LANES(float)))
+WIDEN(i32, loose_i32, double, DOUBLE_i32(p, k))
+WIDEN(u32, loose_u32, double, DOUBLE_u32(p, k))
+typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t columns, void *to);
+
+/* The kernels of elements that are widened first, `bytes` of them each: code of its own for every type would run no
+ * faster, and take long to compile. */
+#define WIDE_SUM_KERNEL(op, name, element, ADD, FIRST)                                             \
+    static ONE_COPY void CONCAT(op##_wide_##name, TALLY_ISA)(                                      \
+        uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
+        widen_rows *widen, size_t bytes) {                                                         \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            double *at = (double *)planes + c;                                                     \
+            const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;       \
+            element tile[ROWS_AT_ONCE][STEP];                                                      \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            widen(in->x + (ptrdiff_t)r0 * in->x_row + c * bytes, in->x_row, rows, width - c,       \
+                  tile);                                                                           \
+            FETCH_SUM(s, e, b, at)                                                                 \
+            for (size_t r = 0; r < rows; r++)                                                      \
+                for (size_t k = 0; k < DOUBLES; k++) {                                             \
+                    const vf64 v = DOUBLE_##name(tile[r], k);                                      \
+                    if (starts && r == 0)                                                          \
+                        FIRST(v);                                                                  \
+                    else                                                                           \
+                        ADD(v);                                                                    \
+                }                                                                                  \
+            STORE(at, s, double);                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
+        }                                                                                          \
+    }
+#define WIDE_PAIR_KERNEL(name, element, ADD)                                                       \
+    static ONE_COPY void CONCAT(products_wide_##name, TALLY_ISA)(                                  \
+        uint64_t * planes, size_t stride, const struct column_rows *in, size_t width,              \
+        widen_rows *widen, size_t bytes) {                                                         \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            double *at = (double *)planes + c;                                                     \
+            const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;       \
+            element tile[ROWS_AT_ONCE][STEP], other[ROWS_AT_ONCE][STEP];                           \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            widen(in->x + (ptrdiff_t)r0 * in->x_row + c * bytes, in->x_row, rows, width - c,       \
+                  tile);                                                                           \
+            widen(in->y + (ptrdiff_t)r0 * in->y_row + c * bytes, in->y_row, rows, width - c,       \
+                  other);                                                                          \
+            FETCH_SUM(s, e, b, at)                                                                 \
+            for (size_t r = 0; r < rows; r++)                                                      \
+                for (size_t k = 0; k < DOUBLES; k++) {                                             \
+                    const vf64 v = DOUBLE_##name(tile[r], k), w = DOUBLE_##name(other[r], k);      \
+                    ADD(v, w);                                                                     \
+                }                                                                                  \
+            STORE(at, s, double);                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
+        }                                                                                          \
+    }
+
 /* Sums in one double. Rows are added as if nothing were left over; where something is, they are added once more, with
  * a bound, and the next TRY_AGAIN steps are not tried without one. */
 #define TRY_AGAIN 16
-#define ONE_KERNEL(name, element)                                                                  \
+#define ONE_KERNEL(name, element, AGAIN)                                                           \
     static void CONCAT(one_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                    \
                                               const struct column_rows *in, size_t width) {        \
         unsigned wait = 0;                                                                         \
@@ -188,14 +266,7 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             if (wait > 0 || any_set((vu64)left[0])) {                                              \
                 wait = wait > 0 ? wait - 1 : TRY_AGAIN;                                            \
                 FETCH_AGAIN(s, e, b, at)                                                           \
-                EACH_ROW(                                                                          \
-                    element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {              \
-                        const vf64 v = DOUBLE_##name(p, k);                                        \
-                        if (starts && r == 0)                                                      \
-                            FIRST(v);                                                              \
-                        else                                                                       \
-                            ADD_ONE(v);                                                            \
-                    });                                                                            \
+                AGAIN(element, name)                                                               \
             }                                                                                      \
             STORE(at, s, double);                                                                  \
             STORE(at + stride, e, double);                                                         \
@@ -210,12 +281,15 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
             double *at = (double *)planes + c;                                                     \
             vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
             FETCH_SUM(s, e, b, at)                                                                 \
+            const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;       \
+            element others[ROWS_AT_ONCE][STEP];                                                    \
+            ptrdiff_t y_step;                                                                      \
+            const char *y = whole_rows(in->y + (ptrdiff_t)r0 * in->y_row + c * sizeof(element),    \
+                                       in->y_row, rows, (width - c) * sizeof(element),             \
+                                       STEP * sizeof(element), (char *)others, &y_step);           \
             EACH_ROW(element, in->x, in->x_row, {                                                  \
-                element others[STEP];                                                              \
-                ptrdiff_t none;                                                                    \
-                const element *q = (const element *)whole_rows(                                    \
-                    in->y + (ptrdiff_t)r * in->y_row + c * sizeof(element), 0, 1,                  \
-                    (width - c) * sizeof(element), sizeof others, (char *)others, &none);          \
+                const element *q = (const element *)y;                                             \
+                y += y_step;                                                                       \
                 for (size_t k = 0; k < DOUBLES; k++) {                                             \
                     const vf64 v = DOUBLE_##name(p, k), w = DOUBLE_##name(q, k);                   \
                     ADD(v, w);                                                                     \
@@ -227,23 +301,126 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
         }                                                                                          \
     }
 
+#define AGAIN(element, name)                                                                       \
+    EACH_ROW(                                                                                      \
+        element, in->x, in->x_row, for (size_t k = 0; k < DOUBLES; k++) {                          \
+            const vf64 v = DOUBLE_##name(p, k);                                                    \
+            if (starts && r == 0)                                                                  \
+                FIRST(v);                                                                          \
+            else                                                                                   \
+                ADD_ONE(v);                                                                        \
+        });
+#define AGAIN_WIDE(element, name)                                                                  \
+    const size_t rows = in->rows - r0 < ROWS_AT_ONCE ? in->rows - r0 : ROWS_AT_ONCE;               \
+    float tile[ROWS_AT_ONCE][STEP];                                                                \
+    CONCAT(widen_##name, TALLY_ISA)                                                                \
+    (in->x + (ptrdiff_t)r0 * in->x_row + c * sizeof(element), in->x_row, rows, width - c, tile);   \
+    for (size_t r = 0; r < rows; r++)                                                              \
+        for (size_t k = 0; k < DOUBLES; k++) {                                                     \
+            const vf64 v = DOUBLE_f32(tile[r], k);                                                 \
+            if (starts && r == 0)                                                                  \
+                FIRST(v);                                                                          \
+            else                                                                                   \
+                ADD_ONE(v);                                                                        \
+        }
+
 #define SUM_KERNELS(name, element, length)                                                         \
-    ONE_KERNEL(name, element)                                                                      \
     SUM_KERNEL(two, name, element, ADD_TWO, FIRST)                                                 \
     SUM_KERNEL(magnitudes, name, element, ADD_MAGNITUDE, ADD_MAGNITUDE)                            \
     SUM_KERNEL(squares, name, element, SQUARE_##length, SQUARE_##length)                           \
-    PAIR_KERNEL(name, element, PRODUCT_##length)
+    PAIR_KERNEL(name, element, PRODUCT_##length)                                                   \
+    WIDE_SUM_KERNEL(squares, name, element, SQUARE_##length, SQUARE_##length)                      \
+    WIDE_PAIR_KERNEL(name, element, PRODUCT_##length)
 
-SUM_KERNELS(i8, loose_i8, short)
-SUM_KERNELS(i16, loose_i16, short)
-SUM_KERNELS(i32, loose_i32, long)
-SUM_KERNELS(u8, loose_u8, short)
-SUM_KERNELS(u16, loose_u16, short)
-SUM_KERNELS(u32, loose_u32, long)
-SUM_KERNELS(f16, loose_u16, short)
-SUM_KERNELS(bf16, loose_u16, short)
+#define WIDENED(op, name, element, wide)                                                           \
+    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
+                                               const struct column_rows *in, size_t width) {       \
+        CONCAT(op##_wide_##wide, TALLY_ISA)                                                        \
+        (planes, stride, in, width, CONCAT(widen_##name, TALLY_ISA), sizeof(element));             \
+    }
+#define WIDENED_KERNELS(name, element, wide)                                                       \
+    WIDENED(squares, name, element, wide)                                                          \
+    WIDENED(products, name, element, wide)
+
+/* Sums of integers: those of a block's rows in lanes that hold them, and these as doubles. SUM(p, k) is the k-th vector of
+ * elements, or of their magnitudes. */
+#define INTEGER_KERNEL(op, name, element, vector, SUM, DOUBLE, ADD)                                \
+    static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
+                                               const struct column_rows *in, size_t width) {       \
+        EACH_ROW_BLOCK(element) {                                                                  \
+            double *at = (double *)planes + c;                                                     \
+            vf64 s[DOUBLES], e[DOUBLES], b[DOUBLES];                                               \
+            vector total[STEP / (sizeof(vector) / sizeof((vector){0}[0]))];                        \
+            for (size_t k = 0; k < sizeof total / sizeof total[0]; k++)                            \
+                total[k] = (vector){0};                                                            \
+            EACH_ROW(element, in->x, in->x_row,                                                    \
+                     for (size_t k = 0; k < sizeof total / sizeof total[0]; k++) total[k] +=       \
+                     SUM(p, k););                                                                  \
+            FETCH_SUM(s, e, b, at)                                                                 \
+            for (size_t k = 0; k < DOUBLES; k++)                                                   \
+                ADD(DOUBLE(total, k));                                                             \
+            STORE(at, s, double);                                                                  \
+            STORE(at + stride, e, double);                                                         \
+            STORE(at + 2 * stride, b, double);                                                     \
+        }                                                                                          \
+    }
+#define HALF_OF(total, k)   half_of_ints(total[(k) / 2], (k) % 2)
+#define WHOLE_OF(total, k)  double_of(total[k])
+#define LONG_i32(p, k)      LONGS_OF_INTS(VECTOR_LOAD(vi32half, (p) + (k)*LANES(double)))
+#define LONG_u32(p, k)      (vi64) WIDE_OF_WORDS(VECTOR_LOAD(vu32half, (p) + (k)*LANES(double)))
+#define MAGNITUDE_i8(p, k)  magnitude_32(BITS_i8(p, k))
+#define MAGNITUDE_i16(p, k) magnitude_32(BITS_i16(p, k))
+#define MAGNITUDE_i32(p, k) magnitude_64(LONG_i32(p, k))
+
+ALWAYS_INLINE vi32 magnitude_32(vi32 v) {
+    return (v ^ (v >> 31)) - (v >> 31);
+}
+ALWAYS_INLINE vi64 magnitude_64(vi64 v) {
+    const vi64 negative = (vi64)(v < 0);
+    return (v ^ negative) - negative;
+}
+/* Integers of magnitudes below 2^51, exactly. */
+ALWAYS_INLINE vf64 double_of(vi64 v) {
+    const vi64 magic = (vi64){0} + INT64_C(0x4338000000000000);
+    return (vf64)(v + magic) - (vf64)magic;
+}
+
+INTEGER_KERNEL(one, i8, loose_i8, vi32, BITS_i8, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(one, i16, loose_i16, vi32, BITS_i16, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(one, u8, loose_u8, vi32, BITS_u8, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(one, u16, loose_u16, vi32, BITS_u16, HALF_OF, ADD_ONE)
+INTEGER_KERNEL(two, i32, loose_i32, vi64, LONG_i32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(two, u32, loose_u32, vi64, LONG_u32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, i8, loose_i8, vi32, MAGNITUDE_i8, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, i16, loose_i16, vi32, MAGNITUDE_i16, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, i32, loose_i32, vi64, MAGNITUDE_i32, WHOLE_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, u8, loose_u8, vi32, BITS_u8, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, u16, loose_u16, vi32, BITS_u16, HALF_OF, ADD_TWO)
+INTEGER_KERNEL(magnitudes, u32, loose_u32, vi64, LONG_u32, WHOLE_OF, ADD_TWO)
+
 SUM_KERNELS(f32, loose_f32, short)
 SUM_KERNELS(f64, loose_f64, long)
+WIDE_SUM_KERNEL(two, f32, loose_f32, ADD_TWO, FIRST)
+WIDE_SUM_KERNEL(magnitudes, f32, loose_f32, ADD_MAGNITUDE, ADD_MAGNITUDE)
+WIDENED_KERNELS(i8, loose_i8, f32)
+WIDENED_KERNELS(i16, loose_i16, f32)
+WIDENED_KERNELS(i32, loose_i32, f64)
+WIDENED_KERNELS(u8, loose_u8, f32)
+WIDENED_KERNELS(u16, loose_u16, f32)
+WIDENED_KERNELS(u32, loose_u32, f64)
+WIDENED_KERNELS(f16, loose_u16, f32)
+WIDENED_KERNELS(bf16, loose_u16, f32)
+WIDENED(two, i8, loose_i8, f32)
+WIDENED(two, i16, loose_i16, f32)
+WIDENED(two, u8, loose_u8, f32)
+WIDENED(two, u16, loose_u16, f32)
+WIDENED(two, f16, loose_u16, f32)
+WIDENED(two, bf16, loose_u16, f32)
+WIDENED(magnitudes, f16, loose_u16, f32)
+WIDENED(magnitudes, bf16, loose_u16, f32)
+ONE_KERNEL(f16, loose_u16, AGAIN_WIDE)
+ONE_KERNEL(bf16, loose_u16, AGAIN_WIDE)
+ONE_KERNEL(f32, loose_f32, AGAIN)
 
 /* ---- Moments -------------------------------------------------------------------------------- */
 
@@ -526,17 +703,19 @@ KEY_FORMS(64, int64_t, vi64, DOUBLES, INT64_MAX)
 #define KEY_KERNELS(name, element, type, vector, VECTORS, FLOATING, bits)                          \
     ORDER_KERNEL(name, element, type, vector, VECTORS, LOWER_##bits, HIGHER_##bits)                \
     INDEX_KERNEL(least, name, element, type, vector, VECTORS, FLOATING, 0)                         \
-    INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)                     \
+    INDEX_KERNEL(greatest, name, element, type, vector, VECTORS, FLOATING, -1)
+
+/* Of elements that are bits alone: lanes are as wide as those of keys, what is above an element's bits is nobody's. */
+#define WORD_KERNELS(name, element, type, vector, VECTORS)                                         \
     WORD_KERNEL(and, name, element, type, vector, VECTORS, word[k] &= v)                           \
     WORD_KERNEL(or, name, element, type, vector, VECTORS, word[k] |= v)                            \
     WORD_KERNEL(xor, name, element, type, vector, VECTORS, word[k] ^= v)                           \
-    WORD_KERNEL(                                                                                   \
-        nonzero, name, element, type, vector, VECTORS, if (FLOATING) {                             \
-            const vector key = KEY_##name(v);                                                      \
-            word[k] -= (key != 0) & (key != -1);                                                   \
-        } else word[k] -= v != 0)                                                                  \
+    WORD_KERNEL(nonzero, name, element, type, vector, VECTORS, word[k] -= v != 0)
+#define NUMBER_KERNELS(name, element, type, vector, VECTORS)                                       \
+    WORD_KERNEL(nonzero, name, element, type, vector, VECTORS, const vector key = KEY_##name(v);   \
+                word[k] -= (key != 0) & (key != -1))                                               \
     WORD_KERNEL(nans, name, element, type, vector, VECTORS, const vector key = KEY_##name(v);      \
-                if (FLOATING) word[k] -= IS_NAN(name, key))
+                word[k] -= IS_NAN(name, key))
 
 KEY_KERNELS(i8, loose_i8, int32_t, vi32, INTS, 0, 32)
 KEY_KERNELS(u8, loose_u8, int32_t, vi32, INTS, 0, 32)
@@ -550,6 +729,20 @@ KEY_KERNELS(f32, loose_f32, int32_t, vi32, INTS, 1, 32)
 KEY_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES, 0, 64)
 KEY_KERNELS(u64, loose_u64, int64_t, vi64, DOUBLES, 0, 64)
 KEY_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES, 1, 64)
+WORD_KERNELS(i8, loose_i8, int32_t, vi32, INTS)
+WORD_KERNELS(i16, loose_i16, int32_t, vi32, INTS)
+WORD_KERNELS(i32, loose_i32, int32_t, vi32, INTS)
+WORD_KERNELS(i64, loose_i64, int64_t, vi64, DOUBLES)
+NUMBER_KERNELS(f16, loose_u16, int32_t, vi32, INTS)
+NUMBER_KERNELS(bf16, loose_u16, int32_t, vi32, INTS)
+NUMBER_KERNELS(f32, loose_f32, int32_t, vi32, INTS)
+NUMBER_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES)
+
+/* No integer is a NaN. */
+static void ISA_NAME(no_nans)(uint64_t *planes, size_t stride, const struct column_rows *in,
+                              size_t width) {
+    (void)planes, (void)stride, (void)in, (void)width;
+}
 
 #define UNKEY(lane)                                                                                \
     for (size_t i = 0; i < width; i++) {                                                           \
@@ -1011,6 +1204,12 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
     X(I32, i32)                                                                                    \
     X(U8, u8)                                                                                      \
     X(U16, u16) X(U32, u32) X(F16, f16) X(BF16, bf16) X(F32, f32) X(F64, f64)
+/* What is summed in one double. */
+#define NARROW(X)                                                                                  \
+    X(I8, i8)                                                                                      \
+    X(I16, i16) X(U8, u8) X(U16, u16) X(F16, f16) X(BF16, bf16) X(F32, f32)
+#define INTEGERS(X)                                                                                \
+    X(I8, 32) X(I16, 32) X(I32, 32) X(I64, 64) X(U8, 32) X(U16, 32) X(U32, 32) X(U64, 64)
 #define SHORT(X)                                                                                   \
     X(I8, i8, 32)                                                                                  \
     X(I16, i16, 32)                                                                                \
@@ -1074,18 +1273,37 @@ KEYED(DECLARE_FEW_KEYS)
     [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_index, least, name, merge_index),
 #define GREATEST(NAME, name, lane)                                                                 \
     [TALLY_##NAME] = KEY_FORM(2, lane, 1, clear_index, greatest, name, merge_index),
-#define AND(NAME, name, lane)                                                                      \
-    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_ones, and, name, merge_and),
-#define OR(NAME, name, lane) [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, or, name, merge_or),
-#define XOR(NAME, name, lane)                                                                      \
-    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, xor, name, merge_xor),
-#define NONZERO(NAME, name, lane)                                                                  \
+/* By the type, that whose bits are taken alike, and the one that counts. */
+#define WORDS(X)                                                                                   \
+    X(I8, i8, i8, 32)                                                                              \
+    X(I16, i16, i16, 32)                                                                           \
+    X(I32, i32, i32, 32)                                                                           \
+    X(I64, i64, i64, 64)                                                                           \
+    X(U8, i8, i8, 32)                                                                              \
+    X(U16, i16, i16, 32)                                                                           \
+    X(U32, i32, i32, 32)                                                                           \
+    X(U64, i64, i64, 64)                                                                           \
+    X(F16, i16, f16, 32) X(BF16, i16, bf16, 32) X(F32, i32, f32, 32) X(F64, i64, f64, 64)
+#define AND(NAME, bits, name, lane)                                                                \
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_ones, and, bits, merge_and),
+#define OR(NAME, bits, name, lane)                                                                 \
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, or, bits, merge_or),
+#define XOR(NAME, bits, name, lane)                                                                \
+    [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, xor, bits, merge_xor),
+#define NONZERO(NAME, bits, name, lane)                                                            \
     [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, nonzero, name, merge_count),
 #define NANS(NAME, name, lane)                                                                     \
     [TALLY_##NAME] = KEY_FORM(1, lane, 0, clear_zero, nans, name, merge_count),
+#define NO_NANS(NAME, lane)                                                                        \
+    [TALLY_##NAME] = {1,                                                                           \
+                      lane / 8,                                                                    \
+                      0,                                                                           \
+                      CONCAT(clear_zero_##lane, TALLY_ISA),                                        \
+                      ISA_NAME(no_nans),                                                           \
+                      CONCAT(merge_count_##lane, TALLY_ISA)},
 
 const struct column_kernels ISA_NAME(column_kernels) = {
-    .form = {[FORM_SUM1] = {FLOATS(ONE)},
+    .form = {[FORM_SUM1] = {NARROW(ONE)},
              [FORM_SUM2] = {FLOATS(TWO)},
              [FORM_MAGNITUDES] = {FLOATS(MAGNITUDES)},
              [FORM_SQUARES] = {FLOATS(SQUARES)},
@@ -1099,11 +1317,12 @@ const struct column_kernels ISA_NAME(column_kernels) = {
              [FORM_ORDER] = {ALL(ORDER)},
              [FORM_LEAST] = {ALL(LEAST)},
              [FORM_GREATEST] = {ALL(GREATEST)},
-             [FORM_AND] = {ALL(AND)},
-             [FORM_OR] = {ALL(OR)},
-             [FORM_XOR] = {ALL(XOR)},
-             [FORM_NONZERO] = {ALL(NONZERO)},
-             [FORM_NANS] = {ALL(NANS)}},
+             [FORM_AND] = {WORDS(AND)},
+             [FORM_OR] = {WORDS(OR)},
+             [FORM_XOR] = {WORDS(XOR)},
+             [FORM_NONZERO] = {WORDS(NONZERO)},
+             [FORM_NANS] = {NANS(F16, f16, 32) NANS(BF16, bf16, 32) NANS(F32, f32, 32)
+                                NANS(F64, f64, 64) INTEGERS(NO_NANS)}},
     .gather = {[1] = ISA_NAME(gather_1),
                [2] = ISA_NAME(gather_2),
                [4] = ISA_NAME(gather_4),

@@ -46,6 +46,13 @@ typedef uint64_t LOOSE loose_u64;
 #define LANES(type)   (TALLY_VECTOR / sizeof(type))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* A function that stays one, whatever constants it is called with. */
+#ifdef __clang__
+#define ONE_COPY __attribute__((noinline))
+#else
+#define ONE_COPY __attribute__((noinline, noclone))
+#endif
+
 /* CONCAT(sum_f64, avx512) is sum_f64_avx512: one name per instruction set. */
 #define CONCAT2(a, b)  a##_##b
 #define CONCAT(a, b)   CONCAT2(a, b)
@@ -160,7 +167,13 @@ ALWAYS_INLINE int any_set(vu64 v) {
 
 /* Half a vector of 16-bit floats, widened exactly to a vector of f32. */
 ALWAYS_INLINE vf32 widen_bf16(vu16half h) {
+#if TALLY_VECTOR == 64
+    return (vf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)h), 16);
+#elif TALLY_VECTOR == 32
+    return (vf32)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)h), 16);
+#else
     return (vf32)(__builtin_convertvector(h, vu32) << 16);
+#endif
 }
 
 ALWAYS_INLINE vf32 widen_f16(vu16half h) {
