@@ -33,6 +33,7 @@
 #define KERNEL             extern "C" __global__ void BOUNDED
 #define INLINED            static __forceinline__ __device__
 #define SELDOM             static __noinline__ __device__ /* keeps its registers to itself */
+#define OUTLINED           SELDOM /* one copy of much code that is called from many places */
 #define read_word(p)       (*(volatile const u64 *)(p))
 #define write_word(p, v)   ((void)(*(volatile u64 *)(p) = (v)))
 #define fused(a, b, c)     __fma_rn(a, b, c)
@@ -46,6 +47,7 @@
 #define UNROLL_NOT
 #define INLINED            __device__
 #define SELDOM             __device__
+#define OUTLINED           __device__
 #define KERNEL             __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
 #define read_word(p)       atomicLoad(p)
 #define write_word(p, v)   atomicStore(p, v)
@@ -63,6 +65,7 @@ OVERLOADED u32 atomicExch(__local u32 *p, u32 v) {
 #define UNROLL_NOT
 #define INLINED            __device__
 #define SELDOM             PURE
+#define OUTLINED           __device__
 #define KERNEL             __global__ void
 #define read_word(p)       atomicLoad(p)
 #define write_word(p, v)   atomicStore(p, v)

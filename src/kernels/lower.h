@@ -151,8 +151,8 @@ __device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return k;
 }
 
-__device__ void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, room *r,
-                         number *out) {
+OUTLINED void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, room *r,
+                       number *out) {
 #if defined(SETTLED)
     const span s = r->spans[part];
     (void)work;
@@ -181,7 +181,7 @@ PURE u32 is_special(notes k, float_format f, u64 *bits) {
 }
 
 /* An integer's bits; where it does not fit the type, 0, and *status is RESULT_RANGE. */
-PURE u64 integer_bits(const number *a, u32 type, u32 *status) {
+SELDOM u64 integer_bits(const number *a, u32 type, u32 *status) {
     const u64 magnitude = (u64)number_digit(a, 32) << 32 | number_digit(a, 0);
     const u64 most = is_signed(type) ? (~(u64)0 >> 1) + a->negative : a->negative ? 0 : ~(u64)0;
     if ((a->count > 0 && a->exponent + 32 * a->count > 64) || magnitude > most) {
@@ -204,8 +204,8 @@ __device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 
 }
 
 /* The bits of a fast sum or mean. Its record is the bits of a float, or of a double for f64. */
-__device__ u64 lower_fast(const RECORD_SPACE u64 *work, const lower_plan *p, u32 mean, u32 type,
-                          room *r) {
+OUTLINED u64 lower_fast(const RECORD_SPACE u64 *work, const lower_plan *p, u32 mean, u32 type,
+                        room *r) {
     const u64 bits = work[p->at[PLAN_FAST]];
     const float_format f = format_of(type), mine = format_of(p->type == F64 ? F64 : F32);
     const u64 magnitude = bits & (float_sign(mine) - 1);
@@ -332,8 +332,8 @@ __device__ u64 lower_tree(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return is_float(type) ? round_float(format_of(type), format_of(mine), node) : node;
 }
 
-__device__ u64 lower_value(const RECORD_SPACE u64 *work, const lower_plan *p, u32 op, u32 type,
-                           u32 *status, room *r) {
+OUTLINED u64 lower_value(const RECORD_SPACE u64 *work, const lower_plan *p, u32 op, u32 type,
+                         u32 *status, room *r) {
     ends e = {0, 0, 0, 0, 0, 0};
     if (p->at[PLAN_EXTREMES] != PLAN_NONE) e = ends_of(work, p);
     switch (op) {

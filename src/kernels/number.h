@@ -7,8 +7,9 @@
  * and differences of numbers are exact; the last step divides two of them, takes the root if asked to, and
  * rounds. Only integer arithmetic is used.
  *
- * Whoever includes this has defined u32, i32, u64, i64, PURE and leading_zeros() of a u32, and has
- * included rounding.h.
+ * Whoever includes this has defined u32, i32, u64, i64, PURE, SELDOM, UNROLL_NOT and leading_zeros() of a u32, and
+ * has included rounding.h. One thread works on these numbers now and then: a GPU's compiler makes one copy of each
+ * function and of each loop, as it would else need half a minute for a megabyte of code.
  */
 #ifndef TALLY_NUMBER_H
 #define TALLY_NUMBER_H
@@ -25,21 +26,24 @@ typedef struct number {
 } number;
 
 /* Takes zero digits off both ends. */
-PURE void number_trim(number *a) {
+SELDOM void number_trim(number *a) {
     i32 zeros = 0;
+    UNROLL_NOT
     while (a->count > 0 && a->digit[a->count - 1] == 0)
         a->count--;
+    UNROLL_NOT
     while (zeros < a->count && a->digit[zeros] == 0)
         zeros++;
     if (zeros == 0) return;
     a->count -= zeros;
     a->exponent += 32 * zeros;
+    UNROLL_NOT
     for (i32 i = 0; i < a->count; i++)
         a->digit[i] = a->digit[i + zeros];
 }
 
 /* *out = value * 2^exponent, for any exponent. */
-PURE void number_of(u64 value, i32 exponent, number *out) {
+SELDOM void number_of(u64 value, i32 exponent, number *out) {
     const i32 shift = exponent & 31; /* also of a negative one: the digit's exponent is the floor */
     out->exponent = exponent - shift;
     out->negative = 0;
@@ -65,13 +69,14 @@ PURE void number_of(u64 value, i32 exponent, number *out) {
     } while (0)
 
 /* Makes a number of *a, which has `count` digits in two's complement; what stands above these is `above`. */
-PURE void number_close(number *a, i32 count, i64 above) {
+SELDOM void number_close(number *a, i32 count, i64 above) {
     a->negative = above < 0;
     a->digit[count] = (u32)above;
     a->digit[count + 1] = (u32)(above >> 32);
     a->count = count + 2;
     if (a->negative) {
         u64 one = 1; /* the magnitude: every digit turned over, plus one */
+        UNROLL_NOT
         for (i32 i = 0; i < a->count; i++) {
             const u64 digit = (u64)(~a->digit[i]) + one;
             a->digit[i] = (u32)digit;
@@ -82,14 +87,17 @@ PURE void number_close(number *a, i32 count, i64 above) {
 }
 
 /* out = a * b, out another number than both. a->count + b->count <= NUMBER_DIGITS. */
-PURE void number_multiply(const number *a, const number *b, number *out) {
+SELDOM void number_multiply(const number *a, const number *b, number *out) {
     out->exponent = a->exponent + b->exponent;
     out->negative = a->negative ^ b->negative;
     out->count = a->count + b->count;
+    UNROLL_NOT
     for (i32 i = 0; i < out->count; i++)
         out->digit[i] = 0;
+    UNROLL_NOT
     for (i32 i = 0; i < a->count; i++) {
         u64 carry = 0;
+        UNROLL_NOT
         for (i32 j = 0; j < b->count; j++) {
             /* (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1 */
             const u64 sum = (u64)a->digit[i] * b->digit[j] + out->digit[i + j] + carry;
@@ -109,7 +117,7 @@ PURE u32 number_digit(const number *a, i32 exponent) {
 
 /* out = |a| - |b|, with its sign. The digits between the lowest and the highest of the two are at most
  * NUMBER_DIGITS - 2. */
-PURE void number_subtract(const number *a, const number *b, number *out) {
+SELDOM void number_subtract(const number *a, const number *b, number *out) {
     const i32 a_end = a->exponent + 32 * a->count, b_end = b->exponent + 32 * b->count;
     i32 low = a->exponent < b->exponent ? a->exponent : b->exponent;
     i32 end = a_end > b_end ? a_end : b_end;
@@ -120,6 +128,7 @@ PURE void number_subtract(const number *a, const number *b, number *out) {
     i64 borrow = 0;
     const i32 count = (end - low) / 32;
     out->exponent = low;
+    UNROLL_NOT
     for (i32 i = 0; i < count; i++) {
         const i64 digit =
             (i64)number_digit(a, low + 32 * i) - number_digit(b, low + 32 * i) + borrow;
@@ -144,6 +153,7 @@ typedef struct number_scratch {
  * Programming, volume 2, algorithm D). u has n + digits + 1 digits of which the highest is below v's; the
  * quotient's `digits` + 1 digits go to q, the remainder to u. n >= 2. */
 PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
+    UNROLL_NOT
     for (i32 j = digits; j >= 0; j--) {
         const u64 top = (u64)u[j + n] << 32 | u[j + n - 1];
         u64 guess = top / v[n - 1], rest = top % v[n - 1];
@@ -154,6 +164,7 @@ PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
         }
         i64 borrow = 0;
         u64 carry = 0;
+        UNROLL_NOT
         for (i32 i = 0; i < n; i++) {
             const u64 product = guess * v[i] + carry;
             const i64 left = (i64)u[i + j] - (i64)(product & 0xffffffffu) + borrow;
@@ -166,6 +177,7 @@ PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
         if (left < 0) { /* the guess was one too large: once in 2^31 or so */
             guess--;
             u64 sum = 0;
+            UNROLL_NOT
             for (i32 i = 0; i < n; i++) {
                 sum += (u64)u[i + j] + v[i];
                 u[i + j] = (u32)sum;
@@ -181,6 +193,7 @@ PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
  * left. Two bits of q make one of r. The remainder stays below 2 r + 1: 98 bits, in two words. */
 PURE u32 root_digits(const u32 *q, u32 *r) {
     u64 high = 0, low = 0, root_high = 0, root_low = 0;
+    UNROLL_NOT
     for (i32 i = 16 * QUOTIENT_DIGITS - 1; i >= 0; i--) {
         const u64 pair = q[i / 16] >> (2 * (i % 16)) & 3;
         high = high << 2 | low >> 62;
@@ -202,8 +215,9 @@ PURE u32 root_digits(const u32 *q, u32 *r) {
 
 /* The bits of the float nearest to the digits times 2^exponent and, where `sticky`, a little more; +0 where digits
  * are 0. */
-PURE u64 round_digits(float_format f, u32 negative, const u32 *digit, i32 count, i32 exponent,
-                      u32 sticky) {
+SELDOM u64 round_digits(float_format f, u32 negative, const u32 *digit, i32 count, i32 exponent,
+                        u32 sticky) {
+    UNROLL_NOT
     while (count > 0 && digit[count - 1] == 0)
         count--;
     if (count == 0) return 0;
@@ -212,6 +226,7 @@ PURE u64 round_digits(float_format f, u32 negative, const u32 *digit, i32 count,
     const u64 rest = third << shift; /* 32 bits, and what is shifted out of them */
     const u64 two = (u64)digit[count - 1] << 32 | second;
     u32 more = sticky | ((rest & 0xffffffffu) != 0);
+    UNROLL_NOT
     for (i32 i = 0; i < count - 3; i++)
         more |= digit[i] != 0;
     return round_bits(f, negative, two << shift | rest >> 32,
@@ -229,8 +244,8 @@ PURE u64 round_number(float_format f, const number *a) {
  * then has 65 bits at least (129 where a root is to be taken, and the root 65), rounded down; what was cut off
  * or is left over only matters as being there or not, since floor(floor(x) / b) = floor(x / b) and
  * floor(sqrt(floor(x))) = floor(sqrt(x)). */
-PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 root,
-                        number_scratch *scratch) {
+SELDOM u64 round_quotient(float_format f, const number *a, const number *b, u32 root,
+                          number_scratch *scratch) {
     u32 *u = scratch->u, *v = scratch->v, *q = scratch->q, *r = scratch->r;
     const i32 digits = root ? QUOTIENT_DIGITS - 1 : 3;
     const i32 low_zero = b->count == 1; /* algorithm D wants two digits */
@@ -239,23 +254,28 @@ PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 ro
     u32 sticky = 0;
     if (a->count == 0) return 0;
 
+    UNROLL_NOT
     for (i32 i = 0; i < n; i++) {
         const u64 own = i >= low_zero ? b->digit[i - low_zero] : 0;
         const u64 below = i > low_zero ? b->digit[i - low_zero - 1] : 0;
         v[i] = (u32)((own << 32 | below) << shift >> 32);
     }
     const i32 cut = a->count - (n + digits); /* digits of a that are left out; < 0: zeros put in */
+    UNROLL_NOT
     for (i32 i = 0; i < cut; i++)
         sticky |= a->digit[i] != 0;
+    UNROLL_NOT
     for (i32 i = 0; i <= n + digits; i++) {
         const i32 at = i + cut;
         const u64 own = at >= 0 && at < a->count ? a->digit[at] : 0;
         const u64 below = i > 0 && at > 0 && at <= a->count ? a->digit[at - 1] : 0;
         u[i] = (u32)((own << 32 | below) << shift >> 32);
     }
+    UNROLL_NOT
     for (i32 i = 0; i < QUOTIENT_DIGITS; i++)
         q[i] = 0;
     divide_digits(u, v, n, digits, q);
+    UNROLL_NOT
     for (i32 i = 0; i < n; i++)
         sticky |= u[i] != 0;
     const i32 exponent = a->exponent + 32 * cut - (b->exponent - 32 * low_zero);
@@ -267,8 +287,8 @@ PURE u64 round_quotient(float_format f, const number *a, const number *b, u32 ro
 /* The variance of n > 0 elements whose exact sum and sum of squares are given, or where `root` the standard
  * deviation: (n squares - sum^2) / (n (n - ddof)), rounded once. ddof = mantissa * 2^exponent, finite and
  * not negative; NaN where n <= ddof. By Cauchy and Schwarz the numerator is not negative. */
-PURE u64 round_variance(float_format f, const number *sum, const number *squares, u64 n,
-                        u64 mantissa, i32 exponent, u32 root, number_scratch *scratch) {
+SELDOM u64 round_variance(float_format f, const number *sum, const number *squares, u64 n,
+                          u64 mantissa, i32 exponent, u32 root, number_scratch *scratch) {
     number *count = &scratch->a, *a = &scratch->b, *b = &scratch->c, *c = &scratch->d;
     number_of(n, 0, count);
     number_of(mantissa, exponent, a);
