@@ -126,14 +126,14 @@ PURE i64 split(double x, i32 *exponent) {
     return bits >> 63 ? -mantissa : mantissa;
 }
 
-OUTLINED void add_exact(double x, i32 lowest, SHARED u64 *limbs) {
+__device__ void add_exact(double x, i32 lowest, SHARED u64 *limbs) {
     i32 exponent;
     const i64 m = split(x, &exponent);
     add_limbs(limbs, m, exponent - lowest + LIMB_LOWEST);
 }
 
 /* Adds the product of two finite doubles to the superaccumulator, as an integer of 106 bits. */
-OUTLINED void add_exact_product(double x, double y, i32 lowest, SHARED u64 *limbs) {
+__device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *limbs) {
     i32 ex, ey;
     const i64 mx = split(x, &ex), my = split(y, &ey);
     const u64 ux = mx < 0 ? 0 - (u64)mx : (u64)mx, uy = my < 0 ? 0 - (u64)my : (u64)my;
@@ -162,7 +162,7 @@ INLINED void add_double(double x, cell *c, sum *s, i32 lowest, SHARED u64 *limbs
 }
 
 /* Counts an infinity or a NaN. */
-OUTLINED void add_special(double x, u32 count, SHARED u64 *limbs) {
+__device__ void add_special(double x, u32 count, SHARED u64 *limbs) {
     SHARED u64 *known = &limbs[count + (x != x ? 0 : x > 0 ? 1 : 2)];
 #if BLOCK == 1
     *known += 1;
