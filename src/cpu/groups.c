@@ -18,9 +18,10 @@
  * part's elements are brought to their places. */
 struct sort_job {
     const struct shaped *s;
-    size_t parts, part; /* how many, and the elements of each but the last */
-    int64_t *count;     /* [parts][groups]: how many elements, then where the next one goes */
-    size_t *bad;        /* [parts]: the first id that is wrong; SIZE_MAX: none */
+    const unsigned char *only; /* [groups]: only of groups with one that is not 0; NULL: all */
+    size_t parts, part;        /* how many, and the elements of each but the last */
+    int64_t *count; /* [parts][groups]: how many elements, then where the next one goes */
+    size_t *bad;    /* [parts]: the first id that is wrong; SIZE_MAX: none */
     size_t *fall; /* [parts]: the first id below the one before it, or of an element in no group */
     char *x, *y;
     uint64_t *position;
@@ -35,6 +36,11 @@ static size_t part_end(const struct sort_job *job, size_t part) {
     return part + 1 == job->parts ? job->s->n : (part + 1) * job->part;
 }
 
+/* Whether the sort leaves an element out that is not masked. */
+static int is_left_out(const struct sort_job *job, uint64_t id) {
+    return id >= job->s->results || (job->only && !job->only[id]);
+}
+
 static void count_task(void *context, size_t part, unsigned worker) {
     struct sort_job *job = context;
     const struct shaped *s = job->s;
@@ -47,12 +53,13 @@ static void count_task(void *context, size_t part, unsigned worker) {
     for (size_t i = begin; i < end; i++) {
         if (i % STOP_EVERY == 0 && stop_shared(&job->halt)) break;
         const uint64_t id = id_at(s->ids, s->ids_type, i);
-        if (fall == SIZE_MAX && (id < before || id >= groups || (s->mask && !s->mask[i]))) fall = i;
+        if (fall == SIZE_MAX && (id < before || is_left_out(job, id) || (s->mask && !s->mask[i])))
+            fall = i;
         before = id;
         if (s->mask && !s->mask[i]) continue;
-        if (id < groups)
+        if (!is_left_out(job, id))
             count[id]++;
-        else if (!s->skip_outside && bad == SIZE_MAX)
+        else if (id >= groups && !s->skip_outside && bad == SIZE_MAX)
             bad = i;
     }
     job->bad[part] = bad;
@@ -65,7 +72,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
         for (size_t i = begin; i < end; i++) {                                                     \
             if (i % STOP_EVERY == 0 && stop_shared(&job->halt)) return;                            \
             const uint64_t id = id_at(s->ids, s->ids_type, i);                                     \
-            if ((s->mask && !s->mask[i]) || id >= groups) continue;                                \
+            if ((s->mask && !s->mask[i]) || is_left_out(job, id)) continue;                        \
             const int64_t at = next[id]++;                                                         \
             memcpy(to + at, s->x + i * sizeof(type), sizeof(type));                                \
             if (job->y)                                                                            \
@@ -149,9 +156,10 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     return shared == TALLY_OK && job->halt ? stop_status() : shared;
 }
 
-tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
-    struct cpu_device *d = (struct cpu_device *)device;
-    struct sort_job job = {.s = s, .parts = 1, .element = type_size(s->p->type)};
+/* Sorts the elements of all groups, or of those with only[] not 0. */
+static tally_status sort_some(struct cpu_device *d, const struct shaped *s,
+                              const unsigned char *only, struct sorted *out) {
+    struct sort_job job = {.s = s, .only = only, .parts = 1, .element = type_size(s->p->type)};
     if (d->threads > 1 && s->n / PART_MIN > 1 && s->results <= s->n / 4)
         job.parts = s->n / PART_MIN < d->threads ? s->n / PART_MIN : d->threads;
     job.part = s->n / job.parts;
@@ -166,6 +174,10 @@ tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorte
     return status;
 }
 
+tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out) {
+    return sort_some((struct cpu_device *)device, s, NULL, out);
+}
+
 /* ---- Few groups, of sums -------------------------------------------------------------------- */
 
 /* The sum of a group of n elements, as in columns.h: s + e +- b. */
@@ -174,8 +186,11 @@ struct group_sum {
     uint64_t n;
 };
 
-/* Sums of no more groups than these stay in the caches: they are added to as the elements come. */
+/* Sums of no more groups than FEW_GROUPS stay in the caches: they are added to as the elements come. So are those of more
+ * groups, fetched ahead, where each thread's sums have MEAN_LEAST elements on average. */
 #define FEW_GROUPS ((size_t)1 << 18)
+#define MEAN_LEAST 4
+#define AHEAD      16 /* elements */
 #define CHUNK      1024
 /* Elements a task, at most: nobody who wants to stop waits for more. */
 #define TASK_MAX ((size_t)1 << 24)
@@ -185,6 +200,9 @@ struct group_window {
     int64_t high, low;
     uint64_t n, seen; /* elements; how many of them are in the group's sum already */
 };
+
+/* The first two of these at once. */
+typedef int64_t two_integers __attribute__((vector_size(16)));
 
 /* A thread's window, of the exponent E: its elements are less than 2^(E - 1) in magnitude, so an element adds no more
  * than 2^39 to an integer, and 2^22 elements no more than 2^61. */
@@ -204,6 +222,7 @@ struct sums_job {
     struct group_sum *sums; /* [threads][room] */
     size_t room;            /* groups, and one for elements in no group */
     size_t bad;             /* the first id outside; SIZE_MAX: none */
+    int fetches;            /* the sums are too many for the caches */
 };
 
 #define WIDEN_ALL(type, from, to)                                                                  \
@@ -306,6 +325,21 @@ static void empty_windows(const struct window *w, struct group_window *windows,
     }
 }
 
+/* Empties a window from which WINDOW_ELEMENTS have come, unless all groups have room for many more; says for how many. */
+static void look_at_windows(struct window *w, struct group_window *windows, struct group_sum *sums,
+                            size_t groups) {
+    uint64_t most = 0;
+    for (size_t g = 0; g < groups; g++) {
+        const uint64_t own = windows[g].n - windows[g].seen;
+        most = own > most ? own : most;
+    }
+    w->left = WINDOW_ELEMENTS;
+    if (most > WINDOW_ELEMENTS / 2)
+        empty_windows(w, windows, sums, groups);
+    else
+        w->left -= most;
+}
+
 /* Opens a window with some room above the largest of the elements, unless that is too large or too small. */
 static void open_window(struct window *w, const double *x, size_t n) {
     double most = 0;
@@ -332,13 +366,10 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
         add_sums(sums, id, x, n);
         return;
     }
-    if (!w->open || w->left < n) {
-        empty_windows(w, windows, sums, job->room);
-        if (!w->open)
-            open_window(w, x, n);
-        else
-            w->left = WINDOW_ELEMENTS;
-    }
+    if (!w->open)
+        open_window(w, x, n);
+    else if (w->left < n)
+        look_at_windows(w, windows, sums, job->room);
     if (!w->open || !job->k->split(x, n, w->exponent, high, low)) {
         add_sums(sums, id, x, n);
         if (++w->failed < 3) return;
@@ -351,8 +382,11 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     w->left -= n;
     for (size_t i = 0; i < n; i++) {
         struct group_window *g = &windows[id[i]];
-        g->high += high[i];
-        g->low += low[i];
+        if (job->fetches) __builtin_prefetch(&windows[id[i + AHEAD < n ? i + AHEAD : i]], 1);
+        two_integers sum;
+        memcpy(&sum, g, sizeof sum);
+        sum += (two_integers){high[i], low[i]};
+        memcpy(g, &sum, sizeof sum);
         g->n++;
     }
 }
@@ -428,8 +462,8 @@ static void merge_sums(struct group_sum *a, const struct group_sum *b, size_t co
     }
 }
 
-/* Lowers the sums; marks in left[] groups whose rounding is not certain, or that have no elements, and returns whether
- * there are any. */
+/* Lowers the sums; marks in left[] groups whose rounding is not certain, or that have no elements. Returns 0 where there
+ * are none, 1 where all that there are have no elements, else 2. */
 static int lower_sums(const struct shaped *s, const struct column_kernels *k,
                       const struct group_sum *sums, unsigned char *left) {
     const int floating = type_is_float(s->p->type);
@@ -464,9 +498,10 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
                             (a[i] >= 0 || out == TALLY_I64);
                     bits[i] = ok[i] ? (uint64_t)((int64_t)a[i] + (int64_t)e[i]) : 0;
                 }
-                if (op != TALLY_COUNT && sums[first + i].n == 0) ok[i] = 0;
+                const int is_empty = sums[first + i].n == 0;
+                if (op != TALLY_COUNT && is_empty) ok[i] = 0;
                 left[first + i] |= !ok[i];
-                any |= !ok[i];
+                if (!ok[i] && any < 2) any = is_empty ? 1 : 2;
                 shaped_put(s, v, (ptrdiff_t)(first + i), bits[i]);
             }
         }
@@ -474,8 +509,8 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
     return any;
 }
 
-/* Sums few groups, whose ids come in any order, and returns 1: *status says how that went, *any whether left[] marks
- * groups that are to be done as segments. Or does nothing and returns 0, where there is no memory or that way is the
+/* Sums few groups, whose ids come in any order, and returns 1: *status says how that went, *any, as lower_sums() has it,
+ * whether left[] marks groups that are to be done as segments. Or does nothing and returns 0, where there is no memory or that way is the
  * better one. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
@@ -483,10 +518,10 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
                            .s = s,
                            .element = type_size(s->p->type),
                            .room = s->results + 1,
-                           .bad = SIZE_MAX};
-    if (!are_sums(s->p) || s->results > FEW_GROUPS || s->results > s->n || s->sorted ||
-        look_sorted(s))
-        return 0;
+                           .bad = SIZE_MAX,
+                           .fetches = s->results > FEW_GROUPS};
+    if (!are_sums(s->p) || s->results > s->n || s->sorted || look_sorted(s)) return 0;
+    if (job.fetches && s->n / s->results / d->threads < MEAN_LEAST) return 0;
     job.sums = malloc(d->threads * job.room * sizeof *job.sums);
     job.windows = calloc(d->threads * job.room, sizeof *job.windows);
     job.window = calloc(d->threads, sizeof *job.window);
@@ -533,7 +568,11 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
         free(left);
         left = NULL;
     }
-    status = cpu_sort(&d->base, s, &sorted);
+    if (any == 1) { /* there is nothing in them */
+        sorted = (struct sorted){.x = s->x, .start = calloc(s->results + 1, sizeof *sorted.start)};
+        status = sorted.start ? TALLY_OK : no_memory();
+    } else
+        status = sort_some(d, s, left, &sorted);
     if (status != TALLY_OK) {
         free(left);
         return status;

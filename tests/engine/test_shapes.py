@@ -494,6 +494,22 @@ def test_larger_groups(groups, n, device):
                 compare(problem, results, [x[w] for w in where], None, where)
 
 
+def test_many_groups(device):
+    """More groups than the caches hold, some of them empty, and some whose sums doubles do not tell: as if their elements lay side by
+    side."""
+    rng, groups, n = np.random.default_rng(SEED), (1 << 18) + 3, 2200000
+    ids = rng.integers(0, groups, n).astype(np.int32)
+    ids[ids == 1] = 2
+    order = np.argsort(ids, kind="stable")
+    offsets = np.searchsorted(ids[order], np.arange(groups + 1))
+    tame = rng.random(n) - 0.25
+    for op, x in (("sum", tame * np.exp2(rng.integers(-300, 300, n))), ("mean", tame)):
+        problem = t.Problem(op, "f64")
+        got = t.reduce_groups(problem, x, ids, groups, device=device)[0]
+        want = t.reduce_segments(problem, x[order], offsets, device=device)[0]
+        assert np.array_equal(got.view(np.uint64), want.view(np.uint64)), op
+
+
 def test_indices_in_runs_that_are_cut(device):
     """Two results of runs of 1009 elements: a thread begins in the middle of a run, and finds the greatest there."""
     rng = np.random.default_rng(SEED)
