@@ -15,7 +15,7 @@
 #define MEAN_LEAST  8
 #define COPIES_MOST 32
 #define SLICES_MOST 4 /* blocks among which groups are shared out; each reads all elements */
-/* Digits of 16 bits that a copy of a float's sum is to have, if there is room: they hold floats whose exponents are
+/* Digits of 16 bits that a copy of a float's sum is to have, at least: they hold floats whose exponents are
  * up to 91 apart where these have 64 bits, and else 56. */
 #define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
 #define TILE_A_THREAD       8 /* elements: kernels/groups.cu */
@@ -25,7 +25,7 @@
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
-enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
+enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8, LONG = 16 };
 
 #define GIVES(op) (1u << TALLY_##op)
 
@@ -34,15 +34,25 @@ enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8 };
 static const struct fold {
     unsigned parts, extremes;
     unsigned values; /* GIVES()s */
-    int types; /* BY_SIZE: of integers their size is all that counts; SHORT: no more than 32 bits */
+    int types; /* BY_SIZE: of integers their size is all that counts; SHORT: up to 32 bits; LONG: 64 */
     const char *file;
     size_t count;
     const char *define[3];
     unsigned words; /* of a group's record; 0: as GROUPS_RECORD() says, and two more */
     unsigned cell;  /* bytes of a cell; 0: as an element's key */
+    bool twice;     /* the last of the words, which has no cell, is found by a sweep of its own */
 } folds[] = {
-    {PART_BIT(PART_SUM), 0, GIVES(SUM) | GIVES(MEAN), FLOATS, "groups.cu", 1, {"OP_SUM"}, 0, 4},
-    {PART_BIT(PART_SUM), 0, GIVES(SUM), INTEGERS, "groups.cu", 1, {"OP_SUM"}, 0, 4},
+    {PART_BIT(PART_SUM),
+     0,
+     GIVES(SUM) | GIVES(MEAN),
+     FLOATS,
+     "groups.cu",
+     1,
+     {"OP_SUM"},
+     0,
+     4,
+     false},
+    {PART_BIT(PART_SUM), 0, GIVES(SUM), INTEGERS, "groups.cu", 1, {"OP_SUM"}, 0, 4, false},
     {PART_BIT(PART_EXTREMES),
      1,
      GIVES(MIN) | GIVES(MAX),
@@ -51,7 +61,8 @@ static const struct fold {
      2,
      {"FOLD_END", "OP_MIN"},
      1,
-     0},
+     0,
+     false},
     {PART_BIT(PART_EXTREMES),
      2,
      GIVES(MIN) | GIVES(MAX),
@@ -60,7 +71,8 @@ static const struct fold {
      2,
      {"FOLD_ENDS", "OP_MIN"},
      2,
-     0},
+     0,
+     false},
     {PART_BIT(PART_EXTREMES),
      1 | WANT_INDEX,
      GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
@@ -69,7 +81,18 @@ static const struct fold {
      3,
      {"FOLD_END", "INDEXED", "OP_MIN"},
      1,
-     8},
+     8,
+     false},
+    {PART_BIT(PART_EXTREMES),
+     1 | WANT_INDEX,
+     GIVES(MIN) | GIVES(MAX) | GIVES(ARGMIN) | GIVES(ARGMAX),
+     FLOATS | INTEGERS | BY_SIZE | LONG,
+     "group_ends.cu",
+     3,
+     {"FOLD_END", "INDEXED", "OP_MIN"},
+     2,
+     8,
+     true},
     {PART_BIT(PART_NONZERO),
      0,
      GIVES(COUNT) | GIVES(NONZERO) | GIVES(ANY) | GIVES(ALL),
@@ -78,7 +101,8 @@ static const struct fold {
      2,
      {"FOLD_COUNT", "OP_MIN"},
      2,
-     4},
+     4,
+     false},
     {0,
      0,
      GIVES(COUNT),
@@ -87,7 +111,8 @@ static const struct fold {
      2,
      {"FOLD_COUNT", "OP_MIN"},
      2,
-     4},
+     4,
+     false},
 };
 _Static_assert(sizeof folds / sizeof *folds == GROUPS_FOLDS, "queue.h");
 
@@ -95,7 +120,7 @@ static bool fits(const struct fold *f, const struct problem *p) {
     const bool floats = type_is_float(p->type);
     if (f->parts != p->parts || f->extremes != problem_ends(p)) return false;
     if (!(f->types & (floats ? FLOATS : INTEGERS))) return false;
-    if (f->types & SHORT && type_size(p->type) > 4) return false;
+    if (f->types & (type_size(p->type) > 4 ? SHORT : LONG)) return false;
     for (unsigned v = 0; v < p->values; v++)
         if (!(f->values >> p->value[v].op & 1) ||
             (p->value[v].op == TALLY_SUM && floats != type_is_float(p->value[v].type)))
@@ -128,15 +153,13 @@ static bool is_float_sum(const struct fold *f, const struct problem *p) {
     return f->words == 0 && type_is_float(p->type);
 }
 
-/* Digits of a sum in one copy of a group's cells, at least. */
-static unsigned digits_least(const struct fold *f, const struct shaped *s) {
-    return GROUPS_DIGITS(is_float_sum(f, s->p), bits_of(s));
-}
-
-/* Bytes of a copy with so few digits. */
-static unsigned cell_bytes(const struct fold *f, const struct shaped *s) {
-    if (f->words == 0) return f->cell * (digits_least(f, s) + is_counted(s));
-    return f->words * (f->cell ? f->cell : bits_of(s) == 64 ? 8 : 4);
+/* Bytes of a copy of a group's cells; of a sum with cells of 32 bits, if `wide`, or as many digits as it wants. */
+static unsigned cell_bytes(const struct fold *f, const struct shaped *s, bool wide) {
+    const unsigned bits = bits_of(s), digits = wide                    ? GROUPS_WIDE(bits)
+                                               : is_float_sum(f, s->p) ? DIGITS_WANTED(bits)
+                                                                       : GROUPS_DIGITS(bits);
+    if (f->words == 0) return f->cell * (digits + is_counted(s));
+    return (f->words - f->twice) * (f->cell ? f->cell : bits == 64 ? 8 : 4);
 }
 
 static bool takes(const struct queue *queue, const struct shaped *s) {
@@ -157,29 +180,28 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
 
 /* ---- Launches ------------------------------------------------------------------------------ */
 
-enum {
-    FEW,
-    MANY,
-    LOWER,
-    SLICES,
-    FEWER,
-    ZEROS,
-    KERNELS
-}; /* from SLICES on: of sums; from FEWER on: of floats */
+enum { FEW, MANY, LOWER, SLICES, ZEROS, INDICES, KERNELS };
 static const char *const names[KERNELS] = {"few",    "many",  "lower_groups",
-                                           "slices", "fewer", "zeros"};
+                                           "slices", "zeros", "indices"};
+
+static bool has_kernel(const struct fold *f, const struct problem *p, int kernel) {
+    return kernel == SLICES    ? f->words == 0
+           : kernel == ZEROS   ? is_float_sum(f, p)
+           : kernel == INDICES ? f->twice
+                               : true;
+}
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     const struct fold *f = fold_of(s->p);
     const tally_type type = type_of(f, s->p);
     struct gpu_kernel **known = queue->groups[f - folds][type], *found[KERNELS] = {0};
     struct gpu_program *program = NULL;
-    if (known[0]) return TALLY_OK;
+    if (known[LOWER]) return TALLY_OK;
     tally_status status = recipe_build_typed(queue->api, queue->gpu, queue->block, f->file,
                                              f->define, f->count, type, &program);
-    const unsigned count = f->words != 0 ? SLICES : is_float_sum(f, s->p) ? KERNELS : FEWER;
-    for (unsigned i = 0; i < count && status == TALLY_OK; i++)
-        status = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    for (int i = 0; i < KERNELS && status == TALLY_OK; i++)
+        if (has_kernel(f, s->p, i))
+            status = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (status == TALLY_OK) memcpy(known, found, sizeof found);
     return status;
 }
@@ -208,32 +230,27 @@ static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     plan->flip = problem_flip(s->p);
 }
 
-/* Plans how groups' cells lie in blocks' shared memory; returns whether they fit there. */
-static bool share_out(const struct fold *f, const struct shaped *s, struct groups_plan *plan) {
-    const uint64_t room = GROUPS_CELLS * 4, bytes = cell_bytes(f, s);
-    const bool floats = is_float_sum(f, s->p);
-    const unsigned least = digits_least(f, s), most = GROUPS_DIGITS_MOST(bits_of(s));
-    const uint64_t counted = is_counted(s);
-    plan->copies = 1;
-    plan->digits = least;
-    for (plan->slices = 1; plan->slices <= (f->words == 0 ? SLICES_MOST : 1); plan->slices++) {
+/* Plans how groups' cells lie in blocks' shared memory; returns the kernel that is to be used: MANY where they do not fit
+ * there. */
+static int share_out(const struct fold *f, const struct shaped *s, struct groups_plan *plan) {
+    const uint64_t room = GROUPS_CELLS * 4;
+    const bool wide = f->words == 0 && cell_bytes(f, s, false) * s->results > room;
+    const uint64_t each = cell_bytes(f, s, wide);
+    for (plan->slices = 1; plan->slices <= (wide ? SLICES_MOST : 1); plan->slices++) {
         plan->each = (uint32_t)((s->results + plan->slices - 1) / plan->slices);
-        if (bytes * plan->each <= room) break;
+        if (each * plan->each <= room) break;
     }
-    if (bytes * plan->each > room) return false;
-    uint64_t each = bytes;
-    if (floats && plan->slices == 1 &&
-        4 * (DIGITS_WANTED(bits_of(s)) + counted) * plan->each <= room) {
-        plan->digits = DIGITS_WANTED(bits_of(s));
-        each = 4 * (plan->digits + counted);
-    }
+    if (each * plan->each > room) return MANY;
+    plan->copies = 1;
     while (plan->copies < COPIES_MOST && 2 * plan->copies * each * plan->each <= room)
         plan->copies *= 2;
-    if (plan->digits > least) {
-        const uint64_t digits = room / 4 / ((uint64_t)plan->copies * plan->each) - counted;
+    plan->digits = wide ? GROUPS_WIDE(bits_of(s)) : GROUPS_DIGITS(bits_of(s));
+    if (is_float_sum(f, s->p) && !wide) {
+        const uint64_t digits = room / 4 / ((uint64_t)plan->copies * plan->each) - is_counted(s);
+        const unsigned most = GROUPS_DIGITS_MOST(bits_of(s));
         plan->digits = digits > most ? most : (unsigned)(digits - 1) | 1; /* an odd number */
     }
-    return true;
+    return wide ? SLICES : FEW;
 }
 
 static unsigned grid_of(const struct queue *queue, uint64_t things, unsigned each,
@@ -250,11 +267,8 @@ static tally_status enqueue(struct parts_run *run) {
     const struct fold *f = fold_of(s->p);
     struct groups_plan plan;
     make_plan(run, &plan);
-    const bool is_few = share_out(f, s, &plan);
-    const int which = !is_few                            ? MANY
-                      : plan.slices > 1                  ? SLICES
-                      : plan.digits > digits_least(f, s) ? FEWER
-                                                         : FEW;
+    const int which = share_out(f, s, &plan);
+    const bool is_few = which != MANY;
     tally_status status = prepare(queue, s);
     if (status != TALLY_OK) return status;
     struct gpu_kernel *const *kernel = queue->groups[f - folds][type_of(f, s->p)];
@@ -266,6 +280,10 @@ static tally_status enqueue(struct parts_run *run) {
     unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
     if (is_few) grid = grid < plan.slices ? plan.slices : grid / plan.slices * plan.slices;
     status = queue->api->launch(queue->gpu, kernel[which], grid, queue->block, adding, 5);
+    if (status == TALLY_OK && f->twice)
+        status = queue->api->launch(queue->gpu, kernel[INDICES],
+                                    grid_of(queue, s->n, TILE_A_THREAD, FEW_A_UNIT), queue->block,
+                                    adding, 5);
     if (status == TALLY_OK)
         status = queue->api->launch(queue->gpu, kernel[LOWER],
                                     grid_of(queue, s->results, 1, MANY_A_UNIT), queue->block,

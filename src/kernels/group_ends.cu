@@ -4,7 +4,8 @@
  * A group's state is one word or two, in global memory: word k of all groups lies side by side. A define says which:
  *
  *   FOLD_END    the greatest key (end_keys.h); where INDEXED is defined, with the complement of the element's index
- *               below it, so that the first of equals is the greatest
+ *               below it, so that the first of equals is the greatest. Keys of 64 bits leave no room for it: it is a word
+ *               of its own, which a second sweep finds (TWICE)
  *   FOLD_ENDS   the greatest key, and that of the complements of keys, which is the least
  *   FOLD_COUNT  how many elements are not zero, and how many there are
  *
@@ -13,6 +14,7 @@
  *
  * many: each element goes to the words in global memory. few: each goes to cells in the block's shared memory, and in
  * the end these go to the words.
+ * indices: the second sweep. Elements whose keys are their groups' greatest raise the complements of indices.
  * lower_groups: from words to values.
  */
 #define BLOCKS_A_UNIT GPU_SUM_BLOCKS_A_UNIT
@@ -41,6 +43,9 @@ typedef u32 cell; /* a block has fewer than 2^28 elements */
 #elif defined(INDEXED)
 typedef u64 cell;
 #define STATE_WORDS 1
+#if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
+#define TWICE
+#endif
 #elif defined(FOLD_ENDS)
 typedef key cell;
 #define STATE_WORDS 2
@@ -104,7 +109,7 @@ PURE cell lift(element e, u64 index, u32 k, key flip) {
 #endif
 #else
     const key own = key_of(e, flip);
-#if defined(INDEXED)
+#if defined(INDEXED) && !defined(TWICE)
     return (u64)own << 32 | (u32) ~(u32)index;
 #else
     return k == 0 || (own == KEY_NAN && FLOATS) ? own : own ^ KEY_MASK;
@@ -198,6 +203,41 @@ KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
     }
 }
 
+#if defined(TWICE)
+
+KERNEL indices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
+               GLOBAL u64 *work, const groups_plan plan) {
+    __shared__ key known[CELLS];
+    const u32 count = (u32)plan.count;
+    const GLOBAL u64 *greatest = work + plan.records;
+    const u64 step = (u64)gridDim.x * (BLOCK * TILE);
+    u64 first = (u64)blockIdx.x * (BLOCK * TILE) + threadIdx.x;
+    tile next; /* on its way while another is looked at */
+    load_tile(x, ids, mask, work, &plan, first, &next);
+    for (u32 i = threadIdx.x; i < CELLS && i < count; i += BLOCK)
+        known[i] = greatest[i];
+    __syncthreads();
+    for (; first - threadIdx.x < plan.n; first += step) {
+        const tile t = next;
+        u32 same = 0;
+        if (first - threadIdx.x + step < plan.n)
+            load_tile(x, ids, mask, work, &plan, first + step, &next);
+        UNROLL
+        for (u32 k = 0; k < TILE; k++) {
+            const u32 group = t.group[k];
+            const key most = group >= count ? 0 : count > CELLS ? greatest[group] : known[group];
+            if (group < count && key_of(t.e[k], (key)plan.flip) == most) same |= 1u << k;
+        }
+        if (same) UNROLL
+        for (u32 k = 0; k < TILE; k++)
+            if (same >> k & 1)
+                raise_word(work + plan.records + plan.count + t.group[k],
+                           ~(u64)(first + k * BLOCK));
+    }
+}
+
+#endif
+
 /* The bits of a group's value; where it does not exist, *absent becomes 1. `state` is the group's word 0. */
 PURE u64 value_of(const GLOBAL u64 *state, const groups_plan *p, u32 op, u32 *absent) {
 #if defined(FOLD_COUNT)
@@ -205,11 +245,17 @@ PURE u64 value_of(const GLOBAL u64 *state, const groups_plan *p, u32 op, u32 *ab
     return op == COUNT ? n : op == NONZERO ? others : op == ANY ? others != 0 : others == n;
 #elif defined(INDEXED)
     if (op == ARGMIN || op == ARGMAX) {
-        *absent = state[0] == 0;
-        return state[0] == 0 ? 0 : ~(u32)state[0];
+#if defined(TWICE)
+        const u64 found = state[p->count], index = ~found;
+#else
+        const u64 found = state[0], index = ~(u32)found;
+#endif
+        *absent = found == 0;
+        return found == 0 ? 0 : index;
     }
-    return state[0] == 0 && FLOATS ? float_infinity_bits(format_of(ELEMENT_TYPE), op == MAX)
-                                   : key_bits((key)(state[0] >> 32), (key)p->flip);
+    return state[0] == 0 && FLOATS
+               ? float_infinity_bits(format_of(ELEMENT_TYPE), op == MAX)
+               : key_bits((key)(state[0] >> (64 - 8 * sizeof(key))), (key)p->flip);
 #else
     const u32 is_other = STATE_WORDS == 2 && op == MIN;
     const key own = (key)state[is_other * p->count];

@@ -9,18 +9,20 @@
  *
  * many: each element goes to its group's record.
  *
- * few: a block adds in shared memory what fits its window: DIGITS digits of 16 bits, whose end lies just above the
- * greatest number in the block's first tile. A cell of 32 bits holds a digit of a group; there are several copies where
- * there is room, so that lanes meet less often. Cells are signed. After CARRY elements a copy hands on carries: before
- * that, no digit has had more than CARRY additions of less than 2^16, on top of 2^16 or, of the highest, of HANDED:
- * less than 2^31. A highest digit that has reached HANDED goes to the record then, and everything does in the end. What
- * does not fit the window goes to the record directly.
+ * few: a block adds in shared memory. An integer has DIGITS digits of 16 bits. A cell of 32 bits holds a digit of a group;
+ * there are several copies where there is room, so that lanes meet less often. Cells are signed. After CARRY elements a
+ * copy hands on carries: before that, no digit has had more than CARRY additions of less than 2^16, on top of 2^16 or, of
+ * the highest, of HANDED: less than 2^31. A highest digit that has reached HANDED goes to the record then, and everything
+ * does in the end.
  *
- * fewer: where there is room for more digits a float has PIECES of them, from the one on in which its lowest bit lies.
- * All floats of up to 32 bits fit 18 digits, however far apart their exponents are.
+ * Floats have as many digits as there is room for: a window, in which the block's first tile lies. A float has PIECES of
+ * them, from the one on in which its lowest bit lies. What does not fit the window goes to the record
+ * directly. All floats of up to 32 bits fit 18 digits, however far apart their exponents are.
  *
- * slices: the groups are shared out over a few blocks, each of which looks at all elements and adds those of its own
- * groups.
+ * slices: where there is no room for that a group has WIDE cells, which hold 32 bits each. An addition returns what was
+ * there, and so whether the next higher cell gets a carry. Highest cells have room for WIDE_CARRY additions. If these are
+ * still too many, the groups are shared out over a few blocks, each of which looks at all elements and adds those of its
+ * own groups.
  *
  * lower_groups: from records to values. What needs more than two doubles is rounded right all the same; an integer that
  * does not fit is noted.
@@ -53,8 +55,9 @@
 
 #include "ids.h"
 
-#define CARRY  32000u
-#define HANDED (1 << 24) /* a highest digit of this magnitude or more goes to the record */
+#define CARRY      32000u
+#define WIDE_CARRY 500000u
+#define HANDED     (1 << 24) /* a highest digit of this magnitude or more goes to the record */
 
 #if defined(TYPE_F64)
 #define APART         32u
@@ -77,14 +80,17 @@
 #define IS_FLOAT 0
 #endif
 #define RECORD GROUPS_RECORD(IS_FLOAT, 8 * sizeof(element))
-#define DIGITS GROUPS_DIGITS(IS_FLOAT, 8 * sizeof(element))
-/* How far below the position of its greatest numbers a window of so many digits begins. Of f64 in 4 digits one less: a
- * number and its sign then fit 64 bits. */
-#define BELOW(digits) (16 * (digits)-LENGTH - (DIGITS == 4 && (digits) == DIGITS))
-#define PIECES        (DIGITS + (DIGITS == 4)) /* digits of a number in a longer window */
-#define SPECIAL       RECORD                   /* the word with PAIR_...s, */
-#define COUNTED       (RECORD + 1u)            /* and that with the count */
-#define MINUS_ZERO    32u /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
+#define DIGITS GROUPS_DIGITS(8 * sizeof(element))
+/* How far above its window's position a number of so many digits may begin. */
+#define BELOW(digits) (16 * (digits)-LENGTH)
+#define PIECES        (sizeof(element) == 8 ? 5u : 3u) /* digits of a float */
+/* Of cells of 32 bits the highest gets less than 2^12 with an element, and one more by a carry: WIDE_CARRY times that,
+ * on top of HANDED, are less than 2^31. */
+#define WIDE       GROUPS_WIDE(8 * sizeof(element))
+#define WIDE_BELOW (32 * WIDE - LENGTH - 20)
+#define SPECIAL    RECORD        /* the word with PAIR_...s, */
+#define COUNTED    (RECORD + 1u) /* and that with the count */
+#define MINUS_ZERO 32u /* beside them: some term is -0; PAIR_MIXED: `zeros` has found another */
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
@@ -180,25 +186,28 @@ KERNEL many(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask
 }
 
 /* A block's cells: those of groups [first, first + count), each with `copies` copies of `digits` digits. Copy c of
- * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane. Where there are three
- * digits, or more than DIGITS, those of a copy stand side by side, and copies an odd number of cells apart; else each
- * digit has a plane of its own. Behind them all stand counts. */
+ * group first + g is number i = g * copies + c, and its digit d is in cell i * step + d * plane. A float's digits,
+ * and three wide ones, stand side by side, and copies an odd number of cells apart; else each digit has a plane of its
+ * own. Behind them all stand counts. */
 typedef struct cells {
     u32 first, count, copies, digits, step, plane;
-    u32 window, below; /* the position where the lowest digit begins; and BELOW() */
+    u32 window,
+        below; /* the position where the lowest digit begins; and how far above it numbers may begin */
+    u32 bits; /* of a digit: 16, or 32 */
 } cells;
 
-PURE cells cells_of(const groups_plan *p, u32 slice) {
+PURE cells cells_of(const groups_plan *p, u32 slice, u32 wide) {
     cells c;
     c.first = slice * p->each;
     c.count = (u32)p->count - c.first < p->each ? (u32)p->count - c.first : p->each;
     c.copies = p->copies;
-    c.digits = p->digits;
-    c.step = DIGITS == 3 || c.digits > DIGITS ? c.digits | 1 : 1;
+    c.digits = wide ? WIDE : p->digits;
+    c.step = (wide ? WIDE == 3 : IS_FLOAT) ? c.digits | 1 : 1;
     c.plane = c.step > 1 ? 1 : c.count * c.copies;
+    c.bits = wide ? 32 : 16;
     c.window = 0;
 #if IS_FLOAT
-    c.below = BELOW(c.digits);
+    c.below = wide ? WIDE_BELOW : BELOW(c.digits);
 #else
     c.below = 0;
 #endif
@@ -219,61 +228,91 @@ PURE u32 digit_of(u64 value, u32 d) {
 #endif
 }
 
-/* Adds an element, if it is `wanted`, to a copy of a group's cells. Returns not 0 where it does not fit the window: -0,
- * a subnormal number, an infinity and a NaN never do, and +0 always does. `longer`: the window has more than DIGITS
- * digits. */
-INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted, u32 longer) {
-#if IS_FLOAT
+/* The integer that an element is in units of its lowest bit, which lies *shift above the window's; a negative one gains
+ * 2^64. 0 where it is not `wanted`, or does not fit the window. *outside becomes not 0 where it does not fit: -0, a
+ * subnormal number, an infinity and a NaN never do, and +0 always does. */
+INLINED u64 integer_of(element e, const cells *c, u32 wanted, u32 *shift, u32 *outside) {
 #if defined(TYPE_F64)
-    const u64 bits = double_bits(e);
-    const u32 shift = ((u32)(bits >> 52) & 2047u) - 1 - c->window;
-    const u64 magnitude = (bits & (((u64)1 << 52) - 1)) | (u64)1 << 52, sign = 0 - (bits >> 63);
-    const u64 value = shift > c->below || !wanted ? 0 : (magnitude ^ sign) - sign;
+    const u64 bits = double_bits(e), sign = 0 - (bits >> 63);
+    const u64 magnitude = (bits & (((u64)1 << 52) - 1)) | (u64)1 << 52;
+    *shift = ((u32)(bits >> 52) & 2047u) - 1 - c->window;
+    *outside = *shift > c->below && bits != 0;
+    return *shift > c->below || !wanted ? 0 : (magnitude ^ sign) - sign;
+#elif IS_FLOAT
+    const u32 bits = float_bits(widen(e)), sign = 0 - (bits >> 31);
+    const u32 magnitude = (bits & 0x7fffffu) | 0x800000u;
+    *shift = (bits >> 23 & 255u) - 1 - c->window;
+    *outside = *shift > c->below && bits != 0;
+    return (u64)(i64)(i32)(*shift > c->below || !wanted ? 0 : (magnitude ^ sign) - sign);
 #else
-    const u32 bits = float_bits(widen(e)), shift = (bits >> 23 & 255u) - 1 - c->window;
-    const u32 sign = 0 - (bits >> 31), magnitude = (bits & 0x7fffffu) | 0x800000u;
-    const u64 value = (u64)(i64)(i32)(shift > c->below || !wanted ? 0 : (magnitude ^ sign) - sign);
-#endif
-    if (longer) {
-        const u32 most = c->digits - PIECES, first = shift / 16 < most ? shift / 16 : most;
-        const u32 up = (shift - 16 * first) & 31;
-        const u64 low = value << up;
-        at += first;
-        UNROLL
-        for (u32 d = 0; d < PIECES; d++)
-            atomicAdd(at + d, d == 4        ? (u32)((i64)value >> 1 >> (63 - up))
-                              : PIECES == 5 ? (u32)(low >> 16 * d) & 0xffffu
-                                            : digit_of(low, d));
-    } else {
-        const u64 own = value << (shift & 31);
-        /* The lowest digit is 0 for most elements, the others seldom are: for these a test costs more than an addition
-         * of 0. */
-        if (digit_of(own, 0)) atomicAdd(at, digit_of(own, 0));
-        UNROLL
-        for (u32 d = 1; d < DIGITS; d++)
-            atomicAdd(at + d * c->plane, digit_of(own, d));
-    }
-    return shift > c->below && bits != 0;
-#else
-    const u64 own = wanted ? (u64)e : 0; /* a negative one gains 2^64 */
-    if (digit_of(own, 0)) atomicAdd(at, digit_of(own, 0));
-    UNROLL
-    for (u32 d = 1; d < DIGITS; d++)
-        atomicAdd(at + d * c->plane, digit_of(own, d));
-    return 0;
+    *shift = *outside = 0;
+    return wanted ? (u64)e : 0;
 #endif
 }
 
-/* Whether an element does not fit the window: what add_cells() returns. */
-PURE u32 is_outside(element e, const cells *c) {
-#if defined(TYPE_F64)
-    return ((u32)(double_bits(e) >> 52) & 2047u) - 1 - c->window > c->below && double_bits(e) != 0;
-#elif IS_FLOAT
-    const u32 bits = float_bits(widen(e));
-    return (bits >> 23 & 255u) - 1 - c->window > c->below && bits != 0;
+/* Adds an element, if it is `wanted`, to a copy of a group's cells. Returns not 0 where it does not fit the window. */
+INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted) {
+    u32 shift, outside;
+    const u64 value = integer_of(e, c, wanted, &shift, &outside);
+#if IS_FLOAT
+    const u32 most = c->digits - PIECES, first = shift / 16 < most ? shift / 16 : most;
+    const u32 up = (shift - 16 * first) & 31;
+    const u64 low = value << up;
+    at += first;
+    UNROLL
+    for (u32 d = 0; d < PIECES; d++)
+        atomicAdd(at + d, d + 1 < PIECES ? (u32)(low >> 16 * d) & 0xffffu
+                          : PIECES == 5  ? (u32)((i64)value >> 1 >> (63 - up))
+                                         : (u32)((i64)low >> 32));
 #else
-    return 0;
+    /* The lowest digit is 0 for most elements, the others seldom are: for these a test costs more than an addition of
+     * 0. */
+    if (digit_of(value, 0)) atomicAdd(at, digit_of(value, 0));
+    UNROLL
+    for (u32 d = 1; d < DIGITS; d++)
+        atomicAdd(at + d * c->plane, digit_of(value, d));
 #endif
+    return outside;
+}
+
+#define SOME 4u /* elements whose additions are under way at once */
+
+/* Adds SOME elements to cells of 32 bits: those of group[k] < c->count. Returns not 0 where one does not fit the
+ * window. */
+INLINED u32 add_wide(SHARED u32 *cell, const element *e, const u32 *group, const cells *c) {
+    u32 digit[SOME][WIDE], carry[SOME] = {0}, any = 0;
+    UNROLL
+    for (u32 k = 0; k < SOME; k++) {
+        u32 shift, outside;
+        const u64 value = integer_of(e[k], c, group[k] < c->count, &shift, &outside);
+        const u64 low = value << (shift & 31);
+        digit[k][0] = (u32)low;
+        digit[k][1] = (u32)(low >> 32);
+        any |= outside && group[k] < c->count;
+#if defined(TYPE_U64)
+        digit[k][WIDE - 1] = 0;
+#elif IS_FLOAT || defined(SIGNED_TYPE)
+        if (WIDE == 3) digit[k][WIDE - 1] = (u32)((i64)value >> 1 >> (63 - (shift & 31)));
+#endif
+    }
+    UNROLL
+    for (u32 d = 0; d < WIDE; d++)
+        UNROLL
+    for (u32 k = 0; k < SOME; k++) {
+        const u32 own = digit[k][d] + carry[k];
+        u32 sum = own;
+        if (own != 0 && group[k] < c->count)
+            sum += atomicAdd(cell + group[k] * (c->copies * c->step) + d * c->plane, own);
+        carry[k] = own < carry[k] || sum < own;
+    }
+    return any;
+}
+
+/* Whether an element does not fit the window. */
+PURE u32 is_outside(element e, const cells *c) {
+    u32 shift, outside;
+    (void)integer_of(e, c, 1, &shift, &outside);
+    return outside;
 }
 
 /* Each copy of a group's cells hands on its carries from digit to digit, and a highest digit that has reached HANDED to
@@ -283,7 +322,8 @@ __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_pla
     for (u32 i = threadIdx.x; i < c->count * c->copies; i += BLOCK) {
         SHARED u32 *at = cell + i * c->step;
         i32 carry = 0;
-        for (u32 d = 0; d + 1 < c->digits; d++) {
+        if (c->bits == 32) at += (WIDE - 1) * c->plane;
+        for (u32 d = 0; d + 1 < c->digits && c->bits == 16; d++) {
             const i32 own = (i32)*at + carry;
             carry = own >> 16; /* floor */
             *at = (u32)own & 0xffffu;
@@ -292,7 +332,7 @@ __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_pla
         i32 top = (i32)*at + carry;
         if (top >= HANDED || top <= -HANDED) {
             add_record(work, p, c->first + i / c->copies, (u64)(top < 0 ? -(i64)top : (i64)top),
-                       c->window + 16 * (c->digits - 1), top < 0);
+                       c->window + c->bits * (c->digits - 1), top < 0);
             top = 0;
         }
         *at = (u32)top;
@@ -306,21 +346,22 @@ __device__ void deliver_cells(const SHARED u32 *cell, GLOBAL u64 *work, const gr
         const u32 digit = i / c->count, group = i % c->count;
         i64 total = 0;
         const u32 step = digit == c->digits ? 1 : c->step;
+        const u32 plain = c->bits == 32 && digit + 1 < c->digits; /* no sign */
         const SHARED u32 *at = cell + (digit == c->digits ? counts_of(c) : digit * c->plane) +
                                group * c->copies * step;
         for (u32 k = 0; k < c->copies; k++)
-            total += (i32)at[k * step];
+            total += plain ? (i64)at[k * step] : (i64)(i32)at[k * step];
         if (digit == c->digits)
             atomicAdd(work + p->records + COUNTED * p->count + c->first + group, (u64)total);
         else if (total != 0)
             add_record(work, p, c->first + group, (u64)(total < 0 ? -total : total),
-                       c->window + 16 * digit, total < 0);
+                       c->window + c->bits * digit, total < 0);
     }
 }
 
-/* Returns the position at which the block's window begins: the greatest number of the block's first tile lies just
- * below the window's end, or, in a longer window, further down by a quarter of c->below. All threads of the block call
- * this; the cells are lost. */
+/* Returns the position at which the block's window begins: the greatest number of the block's first tile lies below
+ * the highest that numbers may have there by a quarter of c->below. All threads of the block call this; the cells are
+ * lost. */
 __device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
 #if defined(FLOATING)
     u32 most = 0;
@@ -341,7 +382,7 @@ __device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
     }
     most = cell[0];
     __syncthreads();
-    if (c->digits > DIGITS) most += c->below / 4;
+    most += c->below / 4;
     if (most > POSITION_MOST) most = POSITION_MOST;
     return most > c->below ? most - c->below : 0;
 #else
@@ -366,8 +407,9 @@ INLINED void add_outside(const GLOBAL element *x, const GLOBAL u8 *ids, const GL
 /* Adds the block's tiles from element `first` on, `step` apart; `next` is the first. */
 INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                        GLOBAL u64 *work, const groups_plan *p, const cells *c, u64 first, u64 step,
-                       tile next, SHARED u32 *cell, u32 longer, u32 sliced) {
+                       tile next, SHARED u32 *cell, u32 wide) {
     const u32 copy = threadIdx.x % c->copies;
+    const u64 most = (wide ? WIDE_CARRY : CARRY) * c->copies;
     u32 added = 0;
     for (u64 base = first - threadIdx.x; base < p->n; base += step) {
         const tile t = next; /* on its way while another is added */
@@ -375,11 +417,15 @@ INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
         first += step;
         if (base + step < p->n) load_tile(x, ids, mask, work, p, first, &next);
         UNROLL
-        for (u32 k = 0; k < TILE; k++) {
-            const u32 group = t.group[k] - c->first, wanted = group < c->count;
-            if (wanted || !sliced)
-                any |= add_cells(cell + ((wanted ? group : 0) * c->copies + copy) * c->step, t.e[k],
-                                 c, wanted, longer);
+        for (u32 k = 0; k < TILE; k += wide ? SOME : 1) {
+            u32 group[SOME];
+            UNROLL
+            for (u32 i = 0; i < SOME; i++)
+                group[i] = t.group[(k + i) % TILE] - c->first;
+            const u32 wanted = group[0] < c->count;
+            any |= wide ? add_wide(cell + copy * c->step, t.e + k, group, c)
+                        : add_cells(cell + ((wanted ? group[0] : 0) * c->copies + copy) * c->step,
+                                    t.e[k], c, wanted);
         }
         if (p->counted) UNROLL
         for (u32 k = 0; k < TILE; k++)
@@ -387,7 +433,7 @@ INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
                 atomicAdd(cell + counts_of(c) + (t.group[k] - c->first) * c->copies + copy, 1u);
         if (any) add_outside(x, ids, mask, work, p, c, base + threadIdx.x);
         added += BLOCK * TILE;
-        if (added + BLOCK * TILE > CARRY * c->copies && base + step < p->n) {
+        if (added + BLOCK * TILE > most && base + step < p->n) {
             __syncthreads();
             carry_cells(cell, work, p, c);
             __syncthreads();
@@ -397,13 +443,12 @@ INLINED void add_tiles(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOB
 }
 
 /* Folds the block's slice of the groups in its share of the tiles: blocks whose numbers are equal modulo p->slices have
- * the same slice. `sliced`: there are several slices. */
+ * the same slice. `wide`: cells are of 32 bits. */
 INLINED void fold_share(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
-                        GLOBAL u64 *work, const groups_plan *p, SHARED u32 *cell, u32 longer,
-                        u32 sliced) {
+                        GLOBAL u64 *work, const groups_plan *p, SHARED u32 *cell, u32 wide) {
     const u64 step = (u64)(gridDim.x / p->slices) * (BLOCK * TILE);
     const u64 first = (u64)(blockIdx.x / p->slices) * (BLOCK * TILE) + threadIdx.x;
-    cells c = cells_of(p, blockIdx.x % p->slices);
+    cells c = cells_of(p, blockIdx.x % p->slices, wide);
     tile next;
     load_tile(x, ids, mask, work, p, first, &next);
     c.window = choose_window(&next, &c, cell);
@@ -413,7 +458,7 @@ INLINED void fold_share(const GLOBAL element *x, const GLOBAL u8 *ids, const GLO
     for (u32 i = threadIdx.x; i < GROUPS_CELLS; i += BLOCK)
         cell[i] = 0;
     __syncthreads();
-    add_tiles(x, ids, mask, work, p, &c, first, step, next, cell, longer, sliced);
+    add_tiles(x, ids, mask, work, p, &c, first, step, next, cell, wide);
     __syncthreads();
     deliver_cells(cell, work, p, &c);
 }
@@ -421,19 +466,13 @@ INLINED void fold_share(const GLOBAL element *x, const GLOBAL u8 *ids, const GLO
 KERNEL few(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
            const groups_plan plan) {
     __shared__ u32 cell[GROUPS_CELLS];
-    fold_share(x, ids, mask, work, &plan, cell, 0, 0);
-}
-
-KERNEL fewer(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
-             const groups_plan plan) {
-    __shared__ u32 cell[GROUPS_CELLS];
-    fold_share(x, ids, mask, work, &plan, cell, 1, 0);
+    fold_share(x, ids, mask, work, &plan, cell, 0);
 }
 
 KERNEL slices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
               GLOBAL u64 *work, const groups_plan plan) {
     __shared__ u32 cell[GROUPS_CELLS];
-    fold_share(x, ids, mask, work, &plan, cell, 0, 1);
+    fold_share(x, ids, mask, work, &plan, cell, 1);
 }
 
 /* ---- From records to values --------------------------------------------------------------------------- */

@@ -10,13 +10,14 @@
 #define GROUPS_VALUES 4     /* at most */
 #define GROUPS_CELLS  12032 /* words of 32 bits that a block keeps in shared memory */
 
-/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, before the two behind them. GROUPS_DIGITS
- * and GROUPS_DIGITS_MOST: how few and how many digits a group has in a copy of its cells, which for means has a cell
- * more. */
+/* For exact sums (groups.cu). GROUPS_RECORD: words of a group's record, before the two behind them. GROUPS_DIGITS: how many
+ * digits of 16 bits an integer has in a copy of its group's cells; GROUPS_DIGITS_MOST: the same of a float, at most;
+ * GROUPS_WIDE: how many of 32 bits, where there is no room for these. For means a copy has a cell more. */
 #define GROUPS_RECORD(is_float, bits)                                                              \
     ((is_float) ? ((bits) == 64 ? 68u : 36u) : (bits) == 64 ? 3u : 1u)
-#define GROUPS_DIGITS(is_float, bits) ((bits) == 64 ? 4u : (is_float) ? 3u : 2u)
-#define GROUPS_DIGITS_MOST(bits)      ((bits) == 64 ? 132u : 18u)
+#define GROUPS_DIGITS(bits)      ((bits) == 64 ? 4u : 2u)
+#define GROUPS_DIGITS_MOST(bits) ((bits) == 64 ? 132u : 18u)
+#define GROUPS_WIDE(bits)        ((bits) == 64 ? 3u : 2u)
 
 typedef struct groups_plan {
     u64 n, count;           /* elements, and groups: fewer than 2^31 */

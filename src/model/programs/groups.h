@@ -5,13 +5,11 @@
 
 MODEL_KERNEL5(many, const element *, const u8 *, const u8 *, u64 *, groups_plan);
 MODEL_KERNEL5(few, const element *, const u8 *, const u8 *, u64 *, groups_plan);
-MODEL_KERNEL5(fewer, const element *, const u8 *, const u8 *, u64 *, groups_plan);
 MODEL_KERNEL5(slices, const element *, const u8 *, const u8 *, u64 *, groups_plan);
 MODEL_KERNEL3(lower_groups, u64 *, u8 *, groups_plan);
 MODEL_KERNEL6(zeros, const element *, const u8 *, const u8 *, u64 *, u8 *, groups_plan);
 
-static const model_kernel *const kernels[] = {
-    &many_kernel,         &few_kernel,   &fewer_kernel, &slices_kernel,
-    &lower_groups_kernel, &zeros_kernel, NULL};
+static const model_kernel *const kernels[] = {&many_kernel,         &few_kernel,   &slices_kernel,
+                                              &lower_groups_kernel, &zeros_kernel, NULL};
 extern const struct model_program PROGRAM;
 const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
