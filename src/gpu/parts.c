@@ -284,10 +284,23 @@ static tally_status find_sort(struct queue *queue) {
     return s;
 }
 
+bool parts_can_order(const struct shaped *s) {
+    return s->cut != TALLY_GROUPS || s->sorted || s->results < GROUPS_SORTED;
+}
+
+static tally_status cannot_order(const struct shaped *s) {
+    return fail(
+        TALLY_EUNSUPPORTED,
+        "%zu groups, where a device brings elements into the order of up to %llu: sort them by "
+        "their ids, and promise it (shape.sorted)",
+        s->results, (unsigned long long)GROUPS_SORTED - 1);
+}
+
 tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
     const struct shaped aside = put_aside(s);
     struct parts_layout l;
     struct kernels k;
+    if (!parts_can_order(s)) return cannot_order(s);
     lay_out(queue, s, &l);
     tally_status status = find_parts(queue);
     if (status == TALLY_OK && l.ordered) status = find_sort(queue);
@@ -475,8 +488,7 @@ static void turn_aside(struct run *r) {
 /* Puts the launches under way that bring elements into an order; notes in the plan where its numbers are. */
 static tally_status bring_into_order(struct run *r, struct parts_plan *ordered) {
     const struct parts_layout *l = &r->l;
-    if (r->c->s->results >= GROUPS_SORTED && r->c->s->cut == TALLY_GROUPS)
-        return fail(TALLY_EUNSUPPORTED, "more groups than a device brings into order");
+    if (!parts_can_order(r->c->s)) return cannot_order(r->c->s);
     tally_status s = sort(r, ordered);
     ordered->ordered = 1;
     ordered->order = l->aside ? 0 : l->carried[0][0];

@@ -34,6 +34,9 @@ struct parts_outcome {
 };
 #define PARTS_OUTCOME_BYTES 24
 
+/* Whether a device could bring the elements into the order of their groups, where that is needed: there may be too many
+ * groups. */
+bool parts_can_order(const struct shaped *s);
 /* Finds all kernels. TALLY_EUNSUPPORTED where the device cannot do it. */
 tally_status parts_prepare(struct queue *queue, const struct shaped *s);
 /* How many bytes the reduction works in. */

@@ -79,7 +79,7 @@ static size_t place_results(const struct shaped *s, uint64_t at[]) {
     return bytes;
 }
 
-/* Whether the device has room for all of it at once. */
+/* Whether the device can do it, and has room for all of it at once. */
 static int fits(const struct gpu_device *d, const struct shaped *s) {
     uint64_t at[TALLY_VALUES_MAX];
     const size_t element = type_size(s->p->type);
@@ -91,6 +91,7 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
                             place_results(s, at),
                             parts_workspace(&d->queue, s)};
     size_t all = 0;
+    if (!parts_can_order(s)) return 0;
     for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
         if (i < 5 && d->facts.reads_host_memory) continue;
         if (array[i] > d->facts.allocation_max) return 0;

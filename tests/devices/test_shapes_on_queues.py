@@ -186,6 +186,11 @@ def test_arguments(place):
     assert call(x=None) == "EINVAL"
     assert call(shape=t._Shape(cut=9)) == "EINVAL"
     assert t.STATUS[t.lib.tally_workspace_shaped(None, problem.c, byref(shape), byref(size))] == "EUNSUPPORTED"
+    many = t.groups_shape(4, np.zeros(4, np.int64), (1 << 32) - 1)
+    for least, is_sorted, want in ((0, 0, "EUNSUPPORTED"), (1, 0, "OK"), (0, 1, "OK")):
+        many.count, many.sorted = (1 << 32) - 1 - least, is_sorted
+        assert t.STATUS[t.lib.tally_workspace_shaped(place.device, problem.c, byref(many), byref(size))] == want
+        assert want == "OK" or b"promise it" in t.lib.tally_error()
     if place.machine.spec.startswith("opencl"):
         assert call(shape=t.axes_shape(x[::-1], [1])) == "EINVAL" and b"before the start" in t.lib.tally_error()
     else:
