@@ -155,6 +155,92 @@ def test_interrupt(call):
     assert float(done.stdout) < 10
 
 
+LOOKS = r"""
+#define _GNU_SOURCE
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+/* Stands before libc's: the library asks the coarse clock wherever it looks whether to stop. Counted are the pages that the
+ * main thread meets for the first time between two looks. */
+static long last, most, count, counting;
+static long pages(void) {
+    struct rusage r;
+    getrusage(RUSAGE_THREAD, &r);
+    return r.ru_minflt;
+}
+static void look(void) {
+    const long now = pages();
+    if (now - last > most) most = now - last;
+    last = now;
+    count++;
+}
+int clock_gettime(clockid_t id, struct timespec *t) {
+    if (counting && id == CLOCK_MONOTONIC_COARSE && getpid() == syscall(SYS_gettid)) look();
+    return (int)syscall(SYS_clock_gettime, id, t);
+}
+void looks_begin(void) { most = count = 0; last = pages(); counting = 1; }
+long looks_end(void) { look(); counting = 0; return most; }
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts by getrusage(RUSAGE_THREAD)")
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="ASan's own memory would be counted, too")
+def test_pieces_between_looks(tmp_path):
+    """How much of an array a thread takes between two looks at whether to stop, counted and not timed: memory that nobody
+    has touched is met page by page. What is not NumPy's zeros lies in shared memory, which is met 64 KiB at a time."""
+    (tmp_path / "looks.c").write_text(LOOKS)
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", str(tmp_path / "looks.so"),
+                    str(tmp_path / "looks.c")], check=True)
+    zeros = [f"tally.{op}({x})" for op in ("sum", "var", "prod", "argmax")
+             for x in ("x", "x.reshape(-1, 4), axis=0", "x.reshape(2, -1), axis=1", "x.reshape(4096, -1), axis=0",
+                       "x.reshape(-1, 256), axis=0", "x[::-1]", "x.reshape(-1, 2048)[:, ::2], axis=1")]
+    zeros += ["tally.norm(x, ord=1)", "tally.count_nonzero(x)", "tally.sum(x.reshape(4, -1), axis=1, where=few)", "tally.sum(x, dtype='f4')",
+              "tally.prod(x, dtype='f4')", "tally.sum(x.view('>f8'))", "tally.var(x.view('>f8').reshape(4, -1), axis=1)",
+              "tally.sum(x, initial=2.5)", "tally.sum(x, fast=True)", "tally.bitwise_xor(x.view('i8'))", "tally.all(x.view("'"?"'"))",
+              "tally.dot(x, x)", "tally.vecdot(x.reshape(4, -1), x.reshape(4, -1))", "tally.sum(x.view('c16'))",
+              "tally.var(x.view('c16'))", "tally.var(x, mean=1.5)", "tally.sum(x.view('u1'))", "tally.sum(x.view('f4'))",
+              "tally.segment('sum', x, 4)", "tally.segment('var', x, 1 << 20)", "tally.segment('sum', x[::-1], 512)",
+              "tally.segment('prod', x, [0, 5, x.size])", "tally.group('sum', x, ids[:x.size], groups=7)", "tally.group('max', x, ids[:x.size], groups=7)",
+              "tally.group('prod', x, ids[:x.size], groups=7)", "tally.State('sum').update(x)", "tally.State('prod').update(x)",
+              "tally.State('describe').update(x[::-1])", "tally.Groups('mean', groups=7).update(x, ids[:x.size])",
+              "tally.reduce(operator, x.view('i8'))", "tally.reduce('count,mean,std', x, axis=0)"]
+    long = ["tally.segment('prod', x, [0, 5, x.size])", "tally.var(x.reshape(4, -1), axis=1)", "tally.sum(x.reshape(-1, 4), axis=0)",
+            "tally.argmax(x.reshape(-1, 256), axis=0)", "tally.segment('sum', x, 2)"]
+    wild = ["tally.sum(w)", "tally.var(w)", "tally.sum(w.reshape(-1, 4), axis=0)", "tally.sum(w.reshape(4, -1), axis=1)",
+            "tally.var(w.reshape(512, -1), axis=0)", "tally.sum(w[::-1])", "tally.group('sum', w, ids[:w.size], groups=7)"]
+    done = python(f"""
+        import ctypes, mmap, os
+        import numpy as np, tally
+        looks = ctypes.CDLL({str(tmp_path / "looks.so")!r})
+        operator = tally.Operator("a * b % 1000003", identity=1)
+        n, few, ids = 1 << 23, np.ones((4, 1), bool), np.ones(1 << 23, "u1")
+        rng = np.random.default_rng(1)
+        def of_file(data):
+            f = os.memfd_create("wild")
+            os.write(f, data)
+            return lambda: np.frombuffer(mmap.mmap(f, len(data)), "f8")
+        wild = of_file(np.ldexp(rng.standard_normal(1 << 21), rng.integers(-900, 900, 1 << 21)).tobytes())
+        def pages(call, **names):
+            looks.looks_begin()
+            eval(call, globals(), names)
+            return looks.looks_end()
+        for call in {zeros!r}:
+            pages(call, x=np.zeros(1 << 20)), print(pages(call, x=np.zeros(n)) >> 8)
+        for call in {long!r}:
+            print(pages(call, x=np.zeros(1 << 27)) >> 8)
+        with np.errstate(all="ignore"):
+            for call in {wild!r}:
+                print(pages(call, w=wild()) >> 4)
+        print(pages("np.add.reduce(x)", x=np.zeros(n)) >> 8, pages("np.add.reduce(w)", w=wild()) >> 4)
+        """, env={**os.environ, "NUMPY_MADVISE_HUGEPAGE": "0", "LD_PRELOAD": ":".join(filter(None, (os.environ.get("LD_PRELOAD"), str(tmp_path / "looks.so"))))})
+    assert done.returncode == 0, done.stderr
+    *took, seen, seen_wild = map(int, done.stdout.split())
+    assert seen >= 64 and seen_wild >= 16, "all of an array is seen where nobody looks"
+    took = dict(zip(zeros + long + wild, took))
+    assert max(took.values()) <= 16, {call: megabytes for call, megabytes in took.items() if megabytes > 16}
+
+
 def test_a_signal_handler_that_raises():
     class Mine(Exception):
         pass

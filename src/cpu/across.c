@@ -19,14 +19,19 @@
 #include "exact/lower.h"
 #include "exact/round.h"
 #include "status.h"
+#include "stop.h"
 #include "types.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH      1024 /* columns of a block, at most */
-#define TILE_ROWS  16
+#define WIDTH     1024 /* columns of a block, at most */
+#define TILE_ROWS 16
+/* Elements that a thread adds up between two looks at whether to stop, in pieces of so many rows. */
+#define STOP_ELEMENTS ((size_t)1 << 19)
+#define STOP_ROWS     64
+_Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define FOLD_COLS  64
 #define FOLD_LEAST 33                  /* elements: shorter rows are transposed */
 #define LONG_BYTES ((size_t)32 << 10)  /* longer rows are left to the kernels for whole arrays */
@@ -77,11 +82,13 @@ struct across {
     /* The exact way in which a block with uncertain results is done again, before any is left; NULL: this is it. */
     struct across *exact;
     int again; /* some result of several parts is uncertain */
+    int *halt; /* stop_shared()'s */
 };
 
 /* What a thread works with. */
 struct hand {
     struct absence absence;
+    size_t since;            /* elements since it last looked whether to stop */
     uint64_t *planes;        /* of a block */
     uint64_t *fold, *turned; /* planes of what is being folded, and these turned */
     char *tile, *tile2;
@@ -412,6 +419,18 @@ static struct place place_of(const struct across *a, size_t block) {
     return at;
 }
 
+static int is_halted(const struct across *a) {
+    return __atomic_load_n(a->halt, __ATOMIC_RELAXED);
+}
+
+/* Whether a task is to end, before so many elements more. */
+static int halts(const struct across *a, struct hand *h, size_t elements) {
+    h->since += elements;
+    if (h->since < STOP_ELEMENTS) return is_halted(a);
+    h->since = 0;
+    return stop_shared(a->halt);
+}
+
 /* Elements [from, to) of the outermost reduced dimension, of a block's results or of one unit of them, become columns
  * from `column` on. */
 static void add_part(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
@@ -419,6 +438,7 @@ static void add_part(const struct across *a, struct hand *h, uint64_t *planes, s
                      size_t to) {
     const struct shaped *s = a->s;
     const ptrdiff_t element = (ptrdiff_t)a->element;
+    const size_t most = STOP_ELEMENTS / width / STOP_ROWS * STOP_ROWS;
     size_t begin = 0, end = a->inner.length, runs = 1, first_run = 0;
     for (unsigned k = 0; k < a->outer; k++)
         runs *= s->reduced[k].length;
@@ -439,10 +459,17 @@ static void add_part(const struct across *a, struct hand *h, uint64_t *planes, s
         }
         const char *x2 = x + move * element, *y2 = y ? y + move * element : NULL;
         const uint64_t first = run * a->inner.length + begin;
-        if (a->way == FOLDED)
-            add_folded(a, planes, column, x2, y2, end - begin, first, run == first_run);
-        else
-            add_run(a, h, planes, stride, x2, y2, end - begin, width, first, run == first_run);
+        for (size_t m, at = 0; at < end - begin; at += m) {
+            const ptrdiff_t on = (ptrdiff_t)at * a->inner.x * element;
+            const int starts = run == first_run && at == 0;
+            m = end - begin - at < most ? end - begin - at : most;
+            if (halts(a, h, m * width)) return;
+            if (a->way == FOLDED)
+                add_folded(a, planes, column, x2 + on, y2 ? y2 + on : NULL, m, first + at, starts);
+            else
+                add_run(a, h, planes, stride, x2 + on, y2 ? y2 + on : NULL, m, width, first + at,
+                        starts);
+        }
     }
 }
 
@@ -744,6 +771,7 @@ static void across_task(void *context, size_t task, unsigned worker) {
             continue;
         for (struct across *way = a; way; way = way->exact) {
             add_block(way, h, h->planes, &at, 0, length);
+            if (is_halted(a)) return;
             if (lower_block(way, h, h->planes, a->width + COLUMN_STEP, &at)) break;
         }
     }
@@ -840,6 +868,7 @@ static tally_status run_blocks(struct cpu_device *d, struct across *a) {
     const tally_status status = cpu_share(
         d, s->results * s->each * a->element,
         a->parts > 1 ? a->total * a->parts : (a->total + a->group - 1) / a->group, across_task, a);
+    if (status == TALLY_OK && *a->halt) return stop_status();
     if (status != TALLY_OK || a->parts == 1) return status;
     return cpu_share(d, a->total * block_words(a) * 8, a->total, merge_task, a);
 }
@@ -847,7 +876,9 @@ static tally_status run_blocks(struct cpu_device *d, struct across *a) {
 int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                struct absence *absence, tally_status *status) {
     const struct extent one = {.length = 1};
-    struct across a = {.s = s, .p = s->p, .k = cpu_columns_named(d->kernels->isa)}, exact;
+    int halt = 0;
+    struct across a = {.s = s, .p = s->p, .k = cpu_columns_named(d->kernels->isa), .halt = &halt},
+                  exact;
     *todo = NULL;
     a.element = type_size(s->p->type);
     if (s->each == 0 || s->results == 0 || s->mask || problem_has(s->p, PART_TREE)) return 0;

@@ -28,7 +28,7 @@
 #define ALONE_BYTES      ((size_t)1 << 20)
 #define TASK_BYTES_MIN   ((size_t)128 << 10)
 #define TASK_BYTES_MAX   ((size_t)4 << 20)
-#define ALONE_TASK_BYTES ((size_t)16 << 20)
+#define ALONE_TASK_BYTES ((size_t)4 << 20)
 _Static_assert(ALONE_TASK_BYTES <= FOLD_MAX, "kernels are promised no more elements than that");
 
 struct slot { /* a thread's own state, on cache lines of its own */

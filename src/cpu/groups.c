@@ -193,7 +193,7 @@ struct group_sum {
 #define AHEAD      16 /* elements */
 #define CHUNK      1024
 /* Elements a task, at most: nobody who wants to stop waits for more. */
-#define TASK_MAX ((size_t)1 << 24)
+#define TASK_MAX ((size_t)1 << 20)
 
 /* What one thread has added to a group in integers: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
 struct group_window {

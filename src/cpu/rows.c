@@ -19,7 +19,7 @@
 /* A run of fewer bytes is gathered with others rather than folded where it lies. */
 #define DIRECT_BYTES 2048
 /* Of a longer run so many bytes are folded at a time: nobody who wants to stop waits for more. */
-#define DIRECT_BYTES_MAX ((size_t)64 << 20)
+#define DIRECT_BYTES_MAX ((size_t)4 << 20)
 /* Tasks, at most, and the weight of one (row_weight()), at least. */
 #define TASKS_MAX   512
 #define TASK_WEIGHT ((size_t)1 << 15)
