@@ -168,6 +168,23 @@ static int lay_open(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     return 0;
 }
 
+/* Whether some bool is a byte other than 0 and 1, as in a view of other elements, where that matters; or that would take
+ * longer to find out than the way by Python: then that one finds out. */
+static int may_be_odd(enum kind kind, tally_op op, int type, const Py_buffer *x) {
+    const unsigned char *bytes = x->buf;
+    uint64_t all = 0, word;
+    Py_ssize_t i = 0;
+    if (type != CORE_BOOL || kind == TRUTH || op == TALLY_NONZERO) return 0;
+    if (!PyBuffer_IsContiguous(x, 'A')) return 1;
+    for (; i + 8 <= x->len; i += 8) {
+        memcpy(&word, bytes + i, 8);
+        all |= word;
+    }
+    for (; i < x->len; i++)
+        all |= bytes[i];
+    return (all & UINT64_C(0xfefefefefefefefe)) != 0;
+}
+
 /* ---- Along an axis -------------------------------------------------------------------------- */
 
 /* The axis of a call (x, axis) or (x, axis=axis), if it is a plain int within the array. */
@@ -225,7 +242,8 @@ static PyObject *along(struct core *core, enum core_function f, PyObject *array,
     const int type = type_of_format(x.format, x.itemsize);
     int mine = type && x.ndim >= 2 && x.ndim <= TALLY_DIMS_MAX && x.len > 0 && axis >= -x.ndim &&
                axis < x.ndim && core->scalar[type] &&
-               (kind != BITS || type < TALLY_F16 || type == CORE_BOOL);
+               (kind != BITS || type < TALLY_F16 || type == CORE_BOOL) &&
+               !may_be_odd(kind, table[f].op, type, &x);
     for (int d = 0; mine && d < x.ndim; d++) {
         mine = x.strides[d] % x.itemsize == 0;
         length[d] = (size_t)x.shape[d];
@@ -295,6 +313,7 @@ static PyObject *call(PyObject *module, enum core_function f, PyObject *const *a
     if (table[f].kind == BITS) mine = mine && (type < TALLY_F16 || type == CORE_BOOL);
     /* (NumPy's norm of an array of more dimensions than two, or of no dimension, is another question.) */
     if (f == FUNCTION_norm) mine = mine && x.ndim >= 1;
+    mine = mine && !may_be_odd(table[f].kind, op, type, &x);
     if (!mine) {
         PyBuffer_Release(&x);
         return slow(core, f, arguments, count, names);

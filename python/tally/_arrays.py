@@ -68,6 +68,11 @@ def _is_direct(array: np.ndarray[Any, Any]) -> bool:
             (array.flags.c_contiguous or all(s % size == 0 for s, n in zip(array.strides, array.shape) if n > 1)))
 
 
+def is_odd(array: np.ndarray[Any, Any]) -> bool:
+    """Whether some bool is a byte other than 0 and 1, as in a view of other elements: it counts as True."""
+    return array.dtype == np.bool_ and array.size > 0 and bool(array.view(np.uint8).max() > 1)
+
+
 def from_numpy(array: np.ndarray[Any, Any], give: Callable[[Any, str], Any] = _give_numpy) -> Taken:
     """An ndarray, taken."""
     kind = type_of(array.dtype)

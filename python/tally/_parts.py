@@ -8,9 +8,9 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core, _functions as f, _gpu
-from ._arrays import DTYPE, FLOATS, Taken, take
+from ._arrays import DTYPE, FLOATS, Taken, is_odd, take
 from ._operators import Operator
-from ._reduce import BLOCK, Results, axes_of, mask_of, problem, real, reduce as _reduce, store
+from ._reduce import BLOCK, Results, axes_of, contiguous, mask_of, problem, real, reduce as _reduce, store
 from ._results import Description, MinMax
 
 _FEW_GROUPS = 1024  # whose states take elements block by block in little longer than a call for all of them takes
@@ -131,12 +131,12 @@ def _rows(t: Taken, axis: int) -> tuple[np.ndarray[Any, Any], int]:
 
 
 def _row(array: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(array, DTYPE[kind])
+    return contiguous(array, DTYPE[kind])
 
 
-def _lies_in_order(array: np.ndarray[Any, Any]) -> bool:
+def lies_in_order(array: np.ndarray[Any, Any]) -> bool:
     """Whether the engine reads a row where it lies."""
-    return array.flags.c_contiguous and array.dtype.isnative
+    return array.flags.c_contiguous and array.dtype.isnative and not is_odd(array)
 
 
 def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, wanted: Any, call: Any) -> Any:
@@ -193,7 +193,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
         places, count = np.ascontiguousarray(places), places.size - 1
 
     def call(row: np.ndarray[Any, Any], out: tuple[np.ndarray[Any, Any], ...]) -> None:
-        if _lies_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, device):
+        if lies_in_order(row) or not _segments_by_blocks(p, row, t.type, places, out, device):
             p.segments(_row(row, t.type), None, None, places, out, device)
 
     return _by_rows(op, p, t, axis, count, wanted, call)
@@ -248,7 +248,7 @@ def ids_of(ids: Any, groups: int | None) -> tuple[np.ndarray[Any, Any], str, int
 
 def in_order(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Ids, or a mask, as the engine reads them."""
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    return contiguous(array, array.dtype.newbyteorder("="))
 
 
 def groups_by_blocks(groups: _core.Groups, row: np.ndarray[Any, Any], kind: str, mask: np.ndarray[Any, Any] | None,
@@ -309,7 +309,7 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
         mask = mask_of(where, numbers.shape)
 
     def call(row: np.ndarray[Any, Any], out: tuple[np.ndarray[Any, Any], ...]) -> None:
-        lies = _lies_in_order(row) and _lies_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
+        lies = lies_in_order(row) and lies_in_order(numbers) and (mask is None or mask.flags.c_contiguous)
         orders = any(name in ("argmin", "argmax") for name, _ in p.values())  # (all elements at once are sorted for these)
         if (orders or not lies) and not sorted and count <= _FEW_GROUPS and row.nbytes > BLOCK:
             groups = _core.Groups(p, count)

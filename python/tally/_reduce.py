@@ -17,7 +17,7 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE, FLOATS, Taken
+from ._arrays import DTYPE, FLOATS, Taken, is_odd
 
 BLOCK = 1 << 21
 AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
@@ -151,6 +151,10 @@ def rows_of(array: np.ndarray[Any, Any], axes: Sequence[int]) -> np.ndarray[Any,
     return array.transpose([*kept, *sorted(axes)])
 
 
+#: What only asks of an element whether it is 0.
+_TRUTHS = ("nonzero", "any", "all", "count")
+
+
 class Results:
     """Where the values of a problem go: an array each, of the reduced shape with axes of length 1 kept."""
 
@@ -160,7 +164,9 @@ class Results:
         self.arrays = tuple(np.empty(shape, DTYPE[kind]) for kind in self.types)
 
 
-def _contiguous(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def contiguous(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if dtype == np.bool_ and is_odd(array):
+        return np.asarray(np.not_equal(array.view(np.uint8), 0, order="C"))
     return np.asarray(array, dtype, order="C")  # (ascontiguousarray gives a number a dimension)
 
 
@@ -226,7 +232,7 @@ class Blocks:
     def block(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any] | None, mask: np.ndarray[Any, Any] | None,
               outs: tuple[np.ndarray[Any, Any], ...]) -> None:
         axes = self.axes
-        copies = [_contiguous(x, self.dtype), None if y is None else _contiguous(y, self.dtype)]
+        copies = [contiguous(x, self.dtype), None if y is None else contiguous(y, self.dtype)]
         if self.initial is not None or x.ndim > 16:
             # As rows: the reduced elements of each result side by side, the initial value before them.
             kept = [d for d in range(x.ndim) if d not in axes]
@@ -257,8 +263,8 @@ class Blocks:
         if self.initial is not None:
             state.feed(self.initial, None, self.device)
         for at in pieces(x, self.most):
-            a = _contiguous(x[at], self.dtype)
-            b = None if y is None else _contiguous(y[at], self.dtype)
+            a = contiguous(x[at], self.dtype)
+            b = None if y is None else contiguous(y[at], self.dtype)
             if mask is not None:
                 chosen = mask[at]
                 a = a[chosen]
@@ -308,8 +314,8 @@ def _with_progress(p: _core.Problem, x: np.ndarray[Any, Any], y: np.ndarray[Any,
             blocks.most = min(most, blocks.most * 8)
             state = _core.State(p)
             for at in pieces(x, blocks.most):
-                part = _contiguous(x[at], blocks.dtype)
-                other = None if y is None else _contiguous(y[at], blocks.dtype)
+                part = contiguous(x[at], blocks.dtype)
+                other = None if y is None else contiguous(y[at], blocks.dtype)
                 if mask is not None:
                     part, other = part[mask[at]], None if other is None else other[mask[at]]
                 state.feed(part, other, device)
@@ -341,6 +347,8 @@ def reduce(p: _core.Problem, t: Taken, axes: tuple[int, ...], *, y: Taken | None
     other = None if y is None else y.array
     blocks = Blocks(p, element, axes, device, initial)
     direct = t.direct and initial is None and element == t.type and (y is None or (y.direct and y.type == element))
+    if direct and element == "bool" and any(op not in _TRUTHS for op, _ in p.values()):
+        direct = not is_odd(x) and (other is None or not is_odd(other))
     if progress and direct and x.size > 1 << 23:
         _with_progress(p, x, other, mask, axes, results, device, blocks)
     elif not direct:

@@ -10,8 +10,8 @@ import numpy as np
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, take, type_of
 from ._operators import Operator
-from ._parts import groups_by_blocks, ids_of, in_order, names_of, present, problem_of, several
-from ._reduce import BLOCK, mask_of, pieces, real
+from ._parts import groups_by_blocks, ids_of, in_order, lies_in_order, names_of, present, problem_of, several
+from ._reduce import BLOCK, contiguous, mask_of, pieces, real
 
 
 def kind_of(dtype: Any) -> str:
@@ -104,14 +104,12 @@ class State:
             if other.shape != t.array.shape:
                 raise ValueError(f"the arrays have shapes {t.array.shape} and {other.shape}")
         array = t.array
-        if array.dtype == dtype and array.flags.c_contiguous and array.dtype.isnative and \
-                (other is None or (other.dtype == dtype and other.flags.c_contiguous and other.dtype.isnative)):
+        if array.dtype == dtype and lies_in_order(array) and (other is None or (other.dtype == dtype and lies_in_order(other))):
             self._state.feed(array, other, device)
             return self
         with_all = self._state.copy()  # so that all of it is fed, or nothing
         for at in pieces(array, BLOCK // dtype.itemsize):
-            with_all.feed(np.ascontiguousarray(array[at], dtype),
-                          None if other is None else np.ascontiguousarray(other[at], dtype), device)
+            with_all.feed(contiguous(array[at], dtype), None if other is None else contiguous(other[at], dtype), device)
         self._state = with_all
         return self
 
@@ -269,13 +267,13 @@ class Groups:
             raise ValueError("groups are fed arrays of one dimension")
         if t.array.shape != numbers.shape:
             raise ValueError(f"{t.array.size} elements, but {numbers.size} ids")
-        lies = t.array.dtype == dtype and t.array.flags.c_contiguous and numbers.flags.c_contiguous
+        lies = t.array.dtype == dtype and lies_in_order(t.array) and lies_in_order(numbers)
         if not lies and t.array.nbytes + numbers.nbytes > BLOCK and self._merges():
             part = _core.Groups(self._groups.problem, self._count)  # so that all of it is fed, or nothing
             groups_by_blocks(part, t.array, self._kind, mask, numbers, kind, skip_outside, device)
             self._groups.merge(part)
             return self
-        self._groups.feed(np.ascontiguousarray(t.array, dtype), None, None if mask is None else in_order(mask), in_order(numbers),
+        self._groups.feed(contiguous(t.array, dtype), None, None if mask is None else in_order(mask), in_order(numbers),
                           kind, skip_outside, device)
         return self
 

@@ -249,3 +249,25 @@ def test_torch():
     assert torch.equal(tally.sum(x, axis=0), x.sum(0)) and isinstance(tally.sum(x), torch.Tensor)
     assert tally.sum(x.to(torch.bfloat16)).dtype == torch.bfloat16
     assert tally.sum(x.requires_grad_()) == 15
+
+
+@pytest.mark.parametrize("shape", [(7,), (40, 50), (3, 1, 65), (300, 400)])
+def test_bools_of_other_bytes(rng, shape):
+    """A view of bytes as bool: whatever is not 0 is True."""
+    odd = (rng.integers(0, 256, shape, dtype="u1") * rng.integers(0, 2, shape, dtype="u1")).view("?")
+    for x in (odd, odd[..., ::2], odd[::-1]):
+        clean, flat = x.view("u1") != 0, x.reshape(-1)
+        for axis in (None, *range(x.ndim)):
+            for op in ("sum", "prod", "min", "max", "minmax", "argmin", "argmax", "mean", "var", "norm", "count_nonzero", "any", "all",
+                       "bitwise_and", "bitwise_xor", "describe"):
+                if op == "describe" and axis is not None:
+                    continue
+                ours, want = (getattr(tally, op)(a, axis=axis) if op != "describe" else tally.describe(a) for a in (x, clean))
+                np.testing.assert_array_equal(ours, want)
+        ids = rng.integers(0, 3, flat.size)
+        assert tally.State("sum", "bool").update(x).value() == clean.sum() == tally.dot(flat, flat)
+        assert tally.Groups("sum", 3, "bool").update(flat, ids).value().tolist() == tally.group("sum", flat, ids, 3).tolist() == \
+            np.bincount(ids, clean.reshape(-1), 3).tolist()
+        assert tally.segment("sum", flat, 1)[0] == clean.sum() == tally.sum(x, initial=0)
+        assert tally.sum(np.ones(x.shape), where=x) == clean.sum() == tally.group("count", ids, flat)[1]
+        assert tally.sum(np.broadcast_to(x, (2, *x.shape)), axis=0).tolist() == (2 * clean).tolist()

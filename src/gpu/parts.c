@@ -161,9 +161,9 @@ static bool goes_aside(const struct shaped *s) {
 /* Who does the problem: on what lies aside if nobody takes it as it is. */
 static const struct strategy *strategy_for(const struct queue *queue, const struct shaped *s) {
     const struct strategy *own = choose(queue, s);
-    if (own && own->unordered) return own;
+    if ((own && own->unordered) || !goes_aside(s)) return own;
     const struct shaped aside = put_aside(s);
-    return goes_aside(s) ? choose(queue, &aside) : own;
+    return choose(queue, &aside);
 }
 
 /* Whether the ids that a sort begins with have to be made. */
