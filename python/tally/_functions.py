@@ -14,8 +14,8 @@ import numpy as np
 
 from . import _core, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
-from ._reduce import (BLOCK, AxisError, Results, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, problem,
-                      real, reduce, rows_of, with_initial)
+from ._reduce import (BLOCK, AxisError, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, positions, problem,
+                      real, reduce, reduce_into, rows_of, with_initial)
 from ._results import Description, MinMax
 from ._variance import variances
 
@@ -94,16 +94,19 @@ def _split(signature: str) -> list[str]:
 # ---- Going out -------------------------------------------------------------------------------------------------------
 
 
-def _finish(array: np.ndarray[Any, Any], kind: str, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
-    """A result, whose reduced axes have length 1, as the caller is to see it."""
+def _finish(array: np.ndarray[Any, Any], kind: str, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any,
+            written: bool = False) -> Any:
+    """A result, whose reduced axes have length 1, as the caller is to see it. `written`: it is in `out` already."""
     if not isinstance(keepdims, (bool, np.bool_)):
         operator.index(keepdims)
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if written:
+        return out
     if not keepdims and axes:
         array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
     if out is None:
         return t.give(array, kind)
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
     if not isinstance(out, np.ndarray):
         raise TypeError(f"return arrays must be of ArrayType, not {type(out).__name__}")
     if out.shape != array.shape:
@@ -194,10 +197,11 @@ def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *,
     if t.type == "bf16" and element != "bf16":
         raise TypeError("a bfloat16 array has no initial value beyond its type, and no product of another type")
     p = problem((op,), element, rounded, fast, ddof)
-    r = reduce(p, t, axes, where=where, initial=initial, element=element, device=device, progress=progress)
-    _warn_of_few(op, ddof, t.array.shape, axes, where, None if r.types[0] == "bf16" else r.arrays[0])
-    array = _to_type(r.arrays[0], op, wanted)
-    return _finish(array, r.types[0], t, axes, keepdims, out)
+    kind = p.values()[0][1]
+    array, written = reduce_into(p, t, axes, out, keepdims, lambda a: _to_type(a, op, wanted), where=where, initial=initial,
+                                 element=element, device=device, progress=progress)
+    _warn_of_few(op, ddof, t.array.shape, axes, where, None if kind == "bf16" else array)
+    return _finish(array, kind, t, axes, keepdims, out, written)
 
 
 def _variance(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, where: Any, ddof: float, mean: Any,
@@ -235,14 +239,14 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
         initial = more.pop("initial")
         rounded = None if wanted is None else _COMPLEX_PART[type_of(wanted)]
         initial = None if initial is None else complex(initial)
-        parts = []
-        for part, first in zip(_parts(t), (0, 0) if initial is None else (initial.real, initial.imag)):
+        array = np.empty(tuple(1 if d in axes else n for d, n in enumerate(t.array.shape)),
+                         wanted or t.array.dtype.newbyteorder("="))
+        for part, first, into in zip(_parts(t), (0, 0) if initial is None else (initial.real, initial.imag),
+                                     (array.real, array.imag)):
             element, to, first = with_initial(op, part.type, rounded, None if initial is None else first)
             p = problem((op,), element, to, more["fast"])
-            parts.append(reduce(p, part, axes, where=more["where"], initial=first, element=element,
-                                device=more["device"]).arrays[0])
-        array = np.empty(parts[0].shape, wanted or t.array.dtype.newbyteorder("="))
-        array.real, array.imag = parts
+            reduce_into(p, part, axes, into, True, lambda a: a, where=more["where"], initial=first, element=element,
+                        device=more["device"])
         return _finish(array, "complex", t, axes, keepdims, out)
     if op in ("norm2", "sumsq") and not more["where"] and more["initial"] is None:
         # |z|^2 is the sum of both parts' squares: one more axis, which is reduced, too.
@@ -272,7 +276,7 @@ def _complex_product(x: np.ndarray[Any, Any], axes: tuple[int, ...], dtype: np.d
     rows = rows_of(x, axes)
     masks = None if mask is None else rows_of(mask, axes)
     out = np.empty(rows.shape[:x.ndim - len(axes)], dtype)
-    for at in np.ndindex(out.shape):
+    for at in positions(out.shape):
         tree: list[list[Any]] = []  # whole subtrees of 2^16 elements, joined as neighbours of one size
         last: np.ndarray[Any, Any] = np.empty(0, dtype) if initial is None else np.array([initial], dtype)
         for cut in pieces(rows[at], 1 << 16):
@@ -322,12 +326,13 @@ def _element(op: str, x: Any, axis: Any, out: Any, keepdims: bool, *, initial: A
     if t.type == "bf16" and initial is not None:
         raise TypeError("a bfloat16 array has no initial value")
     initial = check_initial(t.type, initial)
-    r = reduce(problem((op,), t.type), t, axes, where=where, initial=initial, device=device, progress=progress)
-    return _finish(_as_elements(r, 0, t), t.type, t, axes, keepdims, out)
+    array, written = reduce_into(problem((op,), t.type), t, axes, out, keepdims, lambda a: _as_elements(a, t), where=where,
+                                 initial=initial, device=device, progress=progress)
+    return _finish(array, t.type, t, axes, keepdims, out, written)
 
 
-def _as_elements(r: Results, i: int, t: Taken) -> np.ndarray[Any, Any]:
-    return r.arrays[i].view(np.bool_) if t.type == "bool" else r.arrays[i]
+def _as_elements(array: np.ndarray[Any, Any], t: Taken) -> np.ndarray[Any, Any]:
+    return array.view(np.bool_) if t.type == "bool" else array
 
 
 def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | None) -> Any:
@@ -342,8 +347,8 @@ def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | N
     check_index(op, t.array.shape, axes)
     if isinstance(out, np.ndarray) and out.dtype.kind not in "iu":
         raise TypeError(f"cannot cast indices from int64 to {out.dtype!r}")
-    r = reduce(problem((op,), t.type), t, axes, device=device)
-    return _finish(r.arrays[0].view(np.int64), "i64", t, axes, keepdims, out)
+    array, written = reduce_into(problem((op,), t.type), t, axes, out, keepdims, lambda a: a.view(np.int64), device=device)
+    return _finish(array, "i64", t, axes, keepdims, out, written)
 
 
 def _complex_truth(op: str, x: np.ndarray[Any, Any], axes: tuple[int, ...], mask: np.ndarray[Any, Any] | None,
@@ -373,8 +378,9 @@ def _truth(op: str, x: Any, axis: Any, out: Any, keepdims: bool, where: Any, dev
     if t.type in _COMPLEX_PART:
         value = _complex_truth(op, t.array, axes, mask_of(where, t.array.shape), device)
         return _finish(value, "bool", t, axes, keepdims, out)
-    r = reduce(problem((op,), t.type), t, axes, where=where, device=device)
-    return _finish(r.arrays[0].view(np.bool_), "bool", t, axes, keepdims, out)
+    array, written = reduce_into(problem((op,), t.type), t, axes, out, keepdims, lambda a: a.view(np.bool_), where=where,
+                                 device=device)
+    return _finish(array, "bool", t, axes, keepdims, out, written)
 
 
 # ---- The functions ---------------------------------------------------------------------------------------------------
@@ -436,7 +442,7 @@ def minmax(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | No
         raise TypeError("tally has no minmax of complex numbers: they have no order")
     check_extreme("minmax", t.array.shape, axes, None, None)
     r = reduce(problem(("minmax",), t.type), t, axes, device=device)
-    return MinMax(*(_finish(_as_elements(r, i, t), t.type, t, axes, keepdims, None) for i in (0, 1)))
+    return MinMax(*(_finish(_as_elements(r.arrays[i], t), t.type, t, axes, keepdims, None) for i in (0, 1)))
 
 
 @_public("""The index of the least element: the first one, or that of the first NaN.
@@ -594,8 +600,10 @@ def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
                        False, out)
     rounded, wanted = _rounded("dot", a._replace(type=element), dtype)
     left = _view(a, x)._replace(give=give)
-    r = reduce(problem(("dot",), element, rounded), left, axes, y=_view(b, y), element=element, device=device)
-    return _finish(_to_type(r.arrays[0], "dot", wanted), r.types[0], left, axes, False, out)
+    p = problem(("dot",), element, rounded)
+    array, written = reduce_into(p, left, axes, out, False, lambda a: _to_type(a, "dot", wanted), y=_view(b, y), element=element,
+                                 device=device)
+    return _finish(array, p.values()[0][1], left, axes, False, out, written)
 
 
 def _view(t: Taken, array: np.ndarray[Any, Any]) -> Taken:
@@ -614,7 +622,7 @@ def _complex_products(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element:
         raise TypeError(f"a dot product of complex numbers is no {np.dtype(wanted)}")
     dtype, p = DTYPE[part], problem(("dot",), part, rounded)
     out = np.empty((*x.shape[:-1], 1), np.result_type(DTYPE[rounded], np.complex64))
-    for at in np.ndindex(x.shape[:-1]):
+    for at in positions(x.shape[:-1]):
         real, imaginary, less = _core.State(p), _core.State(p), _core.State(p)
         for start in range(0, x.shape[-1], 1 << 16):
             cut = slice(start, start + (1 << 16))

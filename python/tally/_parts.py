@@ -10,7 +10,7 @@ import numpy as np
 from . import _core, _functions as f, _gpu
 from ._arrays import DTYPE, FLOATS, Taken, is_odd, take
 from ._operators import Operator
-from ._reduce import BLOCK, Results, axes_of, contiguous, mask_of, problem, real, reduce as _reduce, store
+from ._reduce import BLOCK, Results, axes_of, contiguous, mask_of, positions, problem, real, reduce as _reduce, reduce_into, store
 from ._results import Description, MinMax
 
 _FEW_GROUPS = 1024  # whose states take elements block by block in little longer than a call for all of them takes
@@ -78,10 +78,10 @@ def _brought(what: list[tuple[str, str]], t: Taken, arrays: tuple[np.ndarray[Any
     return values
 
 
-def _all(op: Any, r: Results, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any, wanted: Any) -> Any:
+def _all(op: Any, r: Results, t: Taken, axes: tuple[int, ...], keepdims: bool, wanted: Any) -> Any:
     values = []
     for shown, kind in _brought(r.what, t, r.arrays, wanted):
-        values.append(f._finish(shown, kind, t, axes, keepdims, out))
+        values.append(f._finish(shown, kind, t, axes, keepdims, None))
     return several(op, values)
 
 
@@ -116,8 +116,15 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
         raise TypeError("argmin and argmax take no where=")
     if out is not None and len(p.values()) > 1:
         raise ValueError("out= is for one value")
+    if len(p.values()) == 1:
+        def shown(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            return _brought(p.values(), t, (array,), wanted)[0][0]
+
+        (name, kind), = p.values()
+        array, written = reduce_into(p, t, axes, out, keepdims, shown, where=where, device=device, progress=progress)
+        return f._finish(array, present(name, kind, np.empty(0, DTYPE[kind]), t.type)[1], t, axes, keepdims, out, written)
     r = _reduce(p, t, axes, where=where, device=device, progress=progress)
-    return _all(op, r, t, axes, keepdims, out, wanted)
+    return _all(op, r, t, axes, keepdims, wanted)
 
 
 def _rows(t: Taken, axis: int) -> tuple[np.ndarray[Any, Any], int]:
@@ -143,7 +150,7 @@ def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, wanted:
     rows, a = _rows(t, axis)
     what = p.values()
     arrays = [np.empty((*rows.shape[:-1], count), DTYPE[kind]) for _, kind in what]
-    for at in np.ndindex(rows.shape[:-1]):
+    for at in positions(rows.shape[:-1]):
         call(rows[at], tuple(array[at] for array in arrays))
     values = []
     for shown, kind in _brought(what, t, tuple(arrays), wanted):

@@ -12,7 +12,7 @@ import functools
 import math
 import operator
 import sys
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -158,10 +158,10 @@ _TRUTHS = ("nonzero", "any", "all", "count")
 class Results:
     """Where the values of a problem go: an array each, of the reduced shape with axes of length 1 kept."""
 
-    def __init__(self, p: _core.Problem, shape: Sequence[int]):
+    def __init__(self, p: _core.Problem, shape: Sequence[int], into: np.ndarray[Any, Any] | None = None):
         self.what = p.values()
         self.types = [kind for _, kind in self.what]
-        self.arrays = tuple(np.empty(shape, DTYPE[kind]) for kind in self.types)
+        self.arrays = tuple(np.empty(shape, DTYPE[kind]) for kind in self.types) if into is None else (into,)
 
 
 def contiguous(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -187,6 +187,16 @@ def pieces(array: np.ndarray[Any, Any], most: int) -> Iterator[tuple[slice | int
         else:
             for rest in pieces(array[at], most):
                 yield (at, *rest)
+
+
+def positions(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The indices of an array's elements in C order (numpy.ndindex keeps all numbers of each dimension)."""
+    if not shape:
+        yield ()
+        return
+    for i in range(shape[0]):
+        for rest in positions(shape[1:]):
+            yield (i, *rest)
 
 
 def store(out: np.ndarray[Any, Any], what: tuple[str, str], value: Any) -> None:
@@ -336,12 +346,12 @@ def _with_progress(p: _core.Problem, x: np.ndarray[Any, Any], y: np.ndarray[Any,
 
 def reduce(p: _core.Problem, t: Taken, axes: tuple[int, ...], *, y: Taken | None = None, where: Any = None,
            initial: Any = None, element: str | None = None, device: str | None = None,
-           progress: bool = False) -> Results:
+           progress: bool = False, into: np.ndarray[Any, Any] | None = None) -> Results:
     """The values of a problem along axes, in arrays that keep these with length 1. `element`: the type that the
-    elements are brought to first, where it is not their own."""
+    elements are brought to first, where it is not their own. `into`: the array for the only value."""
     x = t.array
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
-    results = Results(p, shape)
+    results = Results(p, shape, into)
     mask = mask_of(where, x.shape)
     element = element or t.type
     other = None if y is None else y.array
@@ -360,3 +370,43 @@ def reduce(p: _core.Problem, t: Taken, axes: tuple[int, ...], *, y: Taken | None
     else:
         p.axes(x, other, mask, bits_of(axes), results.arrays, device)
     return results
+
+
+def _lies_apart(out: np.ndarray[Any, Any], *arrays: Any) -> bool:
+    return not any(isinstance(a, np.ndarray) and np.may_share_memory(out, a) for a in arrays)
+
+
+def reduce_into(p: _core.Problem, t: Taken, axes: tuple[int, ...], out: Any, keepdims: bool,
+                shown: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], *, y: Taken | None = None, where: Any = None,
+                **more: Any) -> tuple[np.ndarray[Any, Any], bool]:
+    """The only value of a problem along axes, kept with length 1, as `shown` makes it of the engine's results; and whether it
+    is in `out` already. That, or an array of another dtype than the engine's, is written where the results lie if it can be,
+    else in blocks. (What cannot be written to so is left to who copies, and says why it cannot.)"""
+    x, kind = t.array, p.values()[0][1]
+    raw = np.zeros(1, DTYPE[kind])
+    like = shown(raw)
+    is_view = np.may_share_memory(like, raw)
+    shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    into = None
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if out is None and not is_view:
+        into = np.empty(shape, like.dtype)
+    elif isinstance(out, np.ndarray) and out.flags.writeable and kind != "bf16" and \
+            out.shape == (shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)) and \
+            np.can_cast(like.dtype, out.dtype, "same_kind") and _lies_apart(out, x, where, None if y is None else y.array):
+        into = out if keepdims else np.expand_dims(out, axes)
+    if into is None or not into.size:
+        return shown(reduce(p, t, axes, y=y, where=where, **more).arrays[0]), False
+    if into.dtype == like.dtype and is_view and into.flags.aligned and not any(s % raw.itemsize for s in into.strides):
+        reduce(p, t, axes, y=y, where=where, **more, into=into.view(raw.dtype))
+        return into, out is not None
+    mask, d = mask_of(where, x.shape), max(range(x.ndim), key=lambda d: shape[d], default=0)
+    results = shape[d] if shape else 1
+    step = max(1, BLOCK // raw.itemsize // max(1, into.size // results))
+    for at in range(0, results, step):
+        cut = (slice(None),) * d + (slice(at, at + step),) if step < results else ()
+        part = reduce(p, t._replace(array=x[cut]), axes, y=None if y is None else y._replace(array=y.array[cut]),
+                      where=None if mask is None else mask[cut], **more)
+        into[cut] = shown(part.arrays[0])
+    return into, out is not None

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import DTYPE, FLOATS
-from ._reduce import BLOCK, pieces, problem, rows_of
+from ._reduce import BLOCK, pieces, positions, problem, rows_of
 
 _SUM_LIMBS = {True: 68, False: 4}  # of floats, of integers
 _SUM_UNIT = {True: 1088, False: 0}  # a sum's lowest bit weighs 2^-unit, that of squares 2^-(2 unit)
@@ -93,7 +93,7 @@ def variances(parts: Sequence[np.ndarray[Any, Any]], kind: str, axes: tuple[int,
     p = problem(("var",), kind)  # (the state's; each result has its own divisor)
     values = np.empty(rows[0].shape[:parts[0].ndim - len(axes)], DTYPE[out])
     means = None if mean is None else mean.reshape(values.shape)
-    for at in np.ndindex(values.shape):
+    for at in positions(values.shape):
         moments = []
         for row in rows:
             state = _core.State(p)

@@ -413,3 +413,22 @@ def test_fast_and_devices(rng):
         assert tally.sum(x, device=device) == tally.sum(x)
     assert any(d["spec"] == "cpu" for d in tally.devices())
     assert all(itertools.starmap(lambda a, b: a == b, [(tally.sum(x, progress=True), tally.sum(x))]))
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "var", "prod", "min", "argmax", "any"])
+def test_out(rng, op):
+    """Results are written where they belong, of any type and strides; but not over elements that are still to be read."""
+    function = getattr(tally, op)
+    for shape in ((5,), (3, 4), (2, 3, 70), (4, 300_000)):
+        x = rng.standard_normal(shape)
+        for axis in (None, 0, -1):
+            for keepdims in (False, True):
+                want = np.asarray(function(x, axis=axis, keepdims=keepdims))
+                for kind in {"argmax": ("i8", "i4"), "any": ("?", "i4", "f8")}.get(op, ("f8", "f4", ">f8", "c16")):
+                    out = np.zeros((*want.shape, 2), kind)[..., 0]
+                    assert function(x, axis=axis, keepdims=keepdims, out=out) is out
+                    assert np.array_equal(out, want.astype(kind))
+    y = rng.standard_normal((3, 4))
+    want = function(y, axis=0)
+    over = y[0] if op not in ("argmax", "any") else y.view("i8")[0] if op == "argmax" else y.view("?")[0, :4]
+    assert np.array_equal(function(y, axis=0, out=over), want)

@@ -307,11 +307,14 @@ def test_extra_memory():
              "tally.prod(x)", "tally.prod(x, dtype='f4')", "tally.sum(x, initial=2.5)", "tally.norm(x[:, ::3], axis=1)",
              "tally.std(x.view('c16'))", "tally.mean(x, axis=1, where=m)", "tally.group('sum', x[0], i)",
              "tally.segment('sum', x.reshape(-1)[::-1], 512)", "tally.norm(x.view('>c16'))",
-             "tally.group('sum', x.reshape(-1)[::-1], j)", "tally.any(x.view('c16'), axis=0)", "x + 1"]
+             "tally.group('sum', x.reshape(-1)[::-1], j)", "tally.any(x.view('c16'), axis=0)", "tally.sum(wide, axis=0, out=out)",
+             "tally.var(wide, axis=0, out=out)", "tally.argmax(wide, axis=0, out=out.view('i8'))", "tally.mean(wide, axis=0, out=out4)",
+             "tally.reduce('sum', wide, axis=0, out=out)", "x + 1"]
     done = python(f"""
         import numpy as np, tally
         x, m, i = np.ones((2048, 4096)), np.ones((2048, 4096), bool), np.arange(4096) % 7
         j = np.zeros(1 << 23, "u1")
+        wide, out, out4 = np.ones((2, 1 << 22)), np.ones(1 << 22), np.ones(1 << 22, "f4")
         tally.sum(np.ones((600, 600)), axis=0), tally.sum(np.ones(1 << 21)), tally.sum(np.ones(9, '>f8'), initial=2.0)
         def megabytes(name):
             with open("/proc/self/status", encoding="ascii") as f:
