@@ -523,7 +523,8 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
     if (!are_sums(s->p) || s->results > s->n || s->sorted || look_sorted(s)) return 0;
     if (job.fetches && s->n / s->results / d->threads < MEAN_LEAST) return 0;
     job.sums = malloc(d->threads * job.room * sizeof *job.sums);
-    job.windows = calloc(d->threads * job.room, sizeof *job.windows);
+    const size_t bytes = (d->threads * job.room * sizeof *job.windows + 63) / 64 * 64;
+    job.windows = aligned_alloc(64, bytes); /* none in two lines of the caches */
     job.window = calloc(d->threads, sizeof *job.window);
     if (!job.sums || !job.windows || !job.window) {
         free(job.sums);
@@ -531,6 +532,7 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
         free(job.window);
         return 0;
     }
+    memset(job.windows, 0, bytes);
     for (size_t i = 0; i < d->threads * job.room; i++)
         job.sums[i] = (struct group_sum){.s = -0.0};
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
