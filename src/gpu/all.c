@@ -21,10 +21,12 @@
 #include <string.h>
 
 /* Bytes of a task: a device gets two or more, so that all end at about the same time; a megabyte is worth a call's
- * start, and after 256 that is nothing. */
-#define TASKS_EACH 2
-#define TASK_LEAST ((size_t)1 << 20)
-#define TASK_MOST  ((size_t)256 << 20)
+ * start, and after 256 that is nothing. Of an array of fewer than two times DEVICE_LEAST bytes, one device is sooner
+ * done than several, whose threads meet; and so on for each further one. */
+#define TASKS_EACH   2
+#define DEVICE_LEAST ((size_t)16 << 20)
+#define TASK_LEAST   ((size_t)1 << 20)
+#define TASK_MOST    ((size_t)256 << 20)
 
 struct all_device {
     tally_device base;
@@ -42,6 +44,7 @@ static struct all_device *all_of(const tally_device *device) {
 
 struct share {
     struct all_device *d;
+    size_t devices; /* that take part */
     const struct problem *p;
     struct slice in;
     size_t element, each; /* bytes of an element, elements of a task */
@@ -72,7 +75,7 @@ static tally_status run(struct share *w, size_t tasks,
                         void (*body)(void *context, size_t task, unsigned worker)) {
     struct pool *pool = w->d->pool;
     int stopped = 0;
-    if (pool && pool_claim(pool)) {
+    if (tasks > 1 && pool && pool_claim(pool)) {
         stopped = pool_loop(pool, tasks, body, w);
         pool_release(pool);
     } else {
@@ -99,7 +102,7 @@ static struct slice task_slice(const struct share *w, size_t task) {
 
 /* Cuts the array into tasks of multiples of `grain` elements; returns how many there are. */
 static size_t cut(struct share *w, size_t grain) {
-    const size_t even = w->in.n / (w->d->count * TASKS_EACH), least = TASK_LEAST / w->element;
+    const size_t even = w->in.n / (w->devices * TASKS_EACH), least = TASK_LEAST / w->element;
     const size_t most = TASK_MOST / w->element;
     w->each = even < least ? least : even > most ? most : even;
     w->each = w->each < grain ? grain : w->each / grain * grain;
@@ -117,17 +120,24 @@ static void fold_rest(void *context, size_t device, unsigned worker) {
     note(w, gpu_fold_rest(w->d->member[device], w->p, &w->in, &w->rest, &w->states[device]));
 }
 
+/* How many devices an array of that many bytes is worth. */
+static size_t devices_for(const struct all_device *d, size_t bytes) {
+    const size_t worth = bytes / DEVICE_LEAST;
+    return worth < 1 ? 1 : worth < d->count ? worth : d->count;
+}
+
 static tally_status all_fold(tally_device *device, const struct problem *p, const struct slice *in,
                              struct state *into) {
     struct all_device *d = all_of(device);
     struct share w = {.d = d, .p = p, .in = *in, .element = type_size(p->type)};
+    w.devices = devices_for(d, in->n * w.element);
     cut(&w, 1);
     w.rest = (struct gpu_rest){.each = w.each};
     w.states = malloc(d->count * sizeof *w.states);
     if (!w.states) return fail(TALLY_ENOMEM, "no memory for the states of %zu devices", d->count);
     for (size_t i = 0; i < d->count; i++)
         state_clear(p, &w.states[i]);
-    const tally_status s = run(&w, d->count, fold_rest);
+    const tally_status s = run(&w, w.devices, fold_rest);
     const uint64_t known = into->n;
     for (size_t i = 0; i < d->count && s == TALLY_OK; i++)
         state_merge(p, into, &w.states[i], known);
@@ -149,6 +159,7 @@ static tally_status all_leaves(tally_device *device, const struct problem *p, co
                                size_t n, unsigned level, void *out) {
     const size_t grain = (size_t)TREE_LEAF << level;
     struct share w = {.d = all_of(device),
+                      .devices = all_of(device)->count,
                       .p = p,
                       .in = {x, NULL, n},
                       .element = type_size(p->type),
