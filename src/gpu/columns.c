@@ -311,9 +311,9 @@ static double variance_scale(uint64_t n, const struct lower_plan *lower) {
 enum { WIDE, NARROW, JOIN, FEW, KERNELS };
 static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 
-/* Whether the program has a kernel for few rows. */
-static bool has_few(const struct fold *f) {
-    return !(f->parts & (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES)));
+/* Whether the program has a kernel for few rows: all but those of sums of f64. */
+static bool has_few(const struct columns_layout *l) {
+    return l->type != TALLY_F64 || folds[l->fold].parts != PART_BIT(PART_SUM);
 }
 
 static tally_status find_kernels(struct queue *queue, const struct columns_layout *l) {
@@ -323,7 +323,7 @@ static tally_status find_kernels(struct queue *queue, const struct columns_layou
     if (known[0]) return TALLY_OK;
     tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "columns.cu",
                                         f->define, f->count, l->type, &program);
-    for (unsigned i = 0; i < (has_few(f) ? KERNELS : FEW) && s == TALLY_OK; i++)
+    for (unsigned i = 0; i < (has_few(l) ? KERNELS : FEW) && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(known, found, sizeof found);
     return s;
@@ -388,8 +388,7 @@ static tally_status enqueue(struct parts_run *run) {
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};
     const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
-    if (has_few(&folds[l->fold]) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS &&
-        blocks < TASKS_MOST)
+    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST)
         return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
                                   4);
     s = queue->api->launch(queue->gpu, kernel[l->wide ? WIDE : NARROW],

@@ -79,13 +79,7 @@
 #define BATCH     32u /* tiles, after which the thread looks whether sums are right */
 #define ROWS_MOST 4u  /* rows that add_slowly() loads at once */
 #define JOINED    4u  /* states of chunks that `join` loads at once */
-#if !defined(FOLD_SUM) && !defined(FOLD_MOMENTS)
-#define HAS_FEW 1
-#else
-#define HAS_FEW 0
-#endif
-#define FEW_BLOCKS 4 /* of `few` that a multiprocessor has at once */
-#define ELEMENTS   (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
+#define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
 
 /* ---- States ------------------------------------------------------------------------------------------- */
 
@@ -945,10 +939,8 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
 #endif
 #if !SPANS && defined(FOLD_SUM) && defined(FLOATING)
 #define SLOWLY 1 /* batches are looked at when they have been added */
-#define WRONG  wrong |=
 #else
 #define SLOWLY 0
-#define WRONG
 #endif
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
@@ -998,28 +990,19 @@ INLINED void read_unit(const SHARED u8 *from, u32 vector, element *to) {
         to[0] = *(const SHARED element *)from;
 }
 
-/* Loads rows r, r + strands, ... of the columns that stand at `at` in row r, where those are below `last`; `packed` as
- * above. In the place of one that is not there the row at `at` is loaded, so that all are on their way at once. */
-INLINED void load_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows, u32 r,
-                       u32 last, u32 packed, element *e) {
-    const i64 step = (i64)p->strands * p->row_step;
-    if (packed) {
-        UNROLL
-        for (u32 k = 0; k < rows; k++)
-            load_unit(r + k * p->strands < last ? at + (i64)k * step : at, vector, 1,
-                      e + k * vector);
-    } else {
-        UNROLL
-        for (u32 k = 0; k < rows; k++)
-            load_unit(r + k * p->strands < last ? at + (i64)k * step : at, vector, 0,
-                      e + k * vector);
-    }
+/* Loads a tile's rows, of which `there` are there, from `at` on; `packed` as above. In the place of one that is not the
+ * row at `at` is loaded, so that all are on their way at once. */
+INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows, u32 there,
+                       u32 packed, element *e) {
+    UNROLL
+    for (u32 k = 0; k < rows; k++)
+        load_unit(k < there ? at + (i64)k * step : at, vector, packed, e + k * vector);
 #if PAD
     UNROLL
     for (u32 k = 1; k < rows; k++)
         UNROLL
     for (u32 v = 0; v < vector; v++)
-        if (r + k * p->strands >= last) e[k * vector + v] = pad();
+        if (k >= there) e[k * vector + v] = pad();
 #endif
 }
 
@@ -1048,51 +1031,32 @@ INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vect
 #endif
 
 /* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first` to clear states.
- * In `ring` each thread has room for STAGES tiles: one is added while the others are on their way. */
+ * In `ring` each thread has room for STAGES tiles: one is added while the others are on their way. There is one place
+ * where a tile is added: it is long, and compilers take long for each copy of it. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
-    const u32 count = (last - first + p->strands - 1) / p->strands; /* of the thread's rows */
     const i64 step = (i64)p->strands * p->row_step, tile = (i64)rows * step;
+    u32 left = (last - first + p->strands - 1) / p->strands; /* of the thread's rows */
+    /* Tiles that go by the ring; of others load_rows() looks at each row. */
+    u32 tiles = left > rows && (packed || vector == 1) ? left / rows : 0;
+    u32 coming = tiles, to = 0, from = 0;
+    const GLOBAL element *ahead = at;
     element e[ELEMENTS];
-    u32 r = first;
-#if SLOWLY
-    u32 large[VECTOR];
-    UNROLL
-    for (u32 v = 0; v < vector; v++)
-        large[v] = 0;
-#endif
 #if SPANS
     batch b;
     state whole[VECTOR];
     b.before = 0;
     begin_batch(&b, vector);
-#endif
-    if (count <= rows) { /* nothing comes after */
-        load_rows(at, p, vector, rows, r, last, packed, e);
-#if SPANS
-        add_tile(&b, whole, e, vector, rows, count, at, step);
-        end_batch(&b, vector, whole, a);
-        return;
 #elif SLOWLY
-        if (ADD_TILE(e, r) == 0) return;
-        UNROLL
-        for (u32 v = 0; v < vector; v++) {
-            clear_state(&a[v]);
-            large[v] = 0;
-        }
-#else
-        ADD_TILE(e, r);
-        return;
-#endif
-    }
-    /* Tiles that go by the ring; of what is left load_rows() looks at each row. */
-    u32 tiles = count > rows && (packed || vector == 1) ? count / rows : 0;
-    u32 coming = tiles, to = 0, from = 0;
-    const GLOBAL element *ahead = at;
-#if SLOWLY
     state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
     u32 before = 0;      /* it has been begun */
+    u32 large[VECTOR];
+    UNROLL
+    for (u32 v = 0; v < vector; v++)
+        large[v] = 0;
+#else
+    u32 r = first;
 #endif
     ring += threadIdx.x * bytes;
     UNROLL
@@ -1106,63 +1070,52 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         to += rows;
     }
     UNROLL_NOT
-    while (tiles > 0) {
-        const u32 turn = !SPANS && tiles > BATCH ? BATCH : tiles, end = tiles - turn;
+    while (left > 0) {
 #if SLOWLY
         u64 wrong = 0;
-#endif
+        u32 count = 0;
+        u32 turn = tiles > BATCH ? BATCH : tiles > 0 ? tiles : 1;
         UNROLL_NOT
-        for (; tiles > end; tiles--) {
-            if (coming > 0) {
-                begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);
-                ahead += tile;
-                coming--;
+        for (; turn > 0; turn--) {
+#endif
+            u32 there = rows;
+            if (tiles > 0) {
+                if (coming > 0) {
+                    begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);
+                    ahead += tile;
+                    coming--;
+                }
+                end_copies();
+                to = to + rows < STAGES * rows ? to + rows : 0;
+                wait_for_copies(STAGES - 1);
+                UNROLL
+                for (u32 k = 0; k < rows; k++)
+                    read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);
+                from = from + rows < STAGES * rows ? from + rows : 0;
+                tiles--;
+            } else {
+                there = left < rows ? left : rows;
+                load_rows(at, step, vector, rows, there, packed, e);
             }
-            end_copies();
-            to = to + rows < STAGES * rows ? to + rows : 0;
-            wait_for_copies(STAGES - 1);
-            UNROLL
-            for (u32 k = 0; k < rows; k++)
-                read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);
-            from = from + rows < STAGES * rows ? from + rows : 0;
-#if SPANS
-            add_tile(&b, whole, e, vector, rows, rows, at, step);
-            at += tile;
-#else
-            WRONG ADD_TILE(e, r);
-#endif
-#if defined(INDEXED)
-            r += rows * p->strands;
-#endif
-        }
+            left -= there;
 #if SLOWLY
-        if (wrong != 0 || before || r + turn * rows * p->strands < last) {
-            check_batch(at, step, turn * rows, vector, wrong, before, large, a, whole);
+            count += there;
+            wrong |= ADD_TILE(e, r);
+        }
+        if (wrong != 0 || before || left > 0) {
+            check_batch(at, step, count, vector, wrong, before, large, a, whole);
             before = 1;
         }
-#endif
-#if !SPANS
-        at += (i64)turn * tile;
-#endif
-#if !defined(INDEXED)
-        r += turn * rows * p->strands;
-#endif
-    }
-    UNROLL_NOT
-    for (; r < last; r += rows * p->strands) {
-        load_rows(at, p, vector, rows, r, last, packed, e);
+        at += (i64)count * step;
+#else
 #if SPANS
-        const u32 left = (last - r + p->strands - 1) / p->strands;
-        add_tile(&b, whole, e, vector, rows, left < rows ? left : rows, at, step);
-#elif SLOWLY
-        const u32 left = (last - r + p->strands - 1) / p->strands;
-        const u64 wrong = ADD_TILE(e, r);
-        check_batch(at, step, left < rows ? left : rows, vector, wrong, before, large, a, whole);
-        before = 1;
+        add_tile(&b, whole, e, vector, rows, there, at, step);
 #else
         ADD_TILE(e, r);
+        r += rows * p->strands;
 #endif
         at += tile;
+#endif
     }
 #if SPANS
     end_batch(&b, vector, whole, a);
@@ -1357,25 +1310,36 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
 
 /* ---- Few rows ------------------------------------------------------------------------------------------ */
 
-/* Columns of at most WIDE_ROWS elements, a unit for each thread. Not for exact sums, which need more registers. */
+/* Columns of at most WIDE_ROWS elements, a unit for each thread. Sums of f64 are faster as above. */
+#define HAS_FEW (!SLOWLY)
 #if HAS_FEW
+#if !defined(FOLD_MOMENTS) && !defined(FOLD_SUM)
 #undef BLOCKS_A_UNIT
-#define BLOCKS_A_UNIT FEW_BLOCKS
+#define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
+#endif
 KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     const u64 column = ((u64)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
-    const u32 count = (u32)plan.rows;
+    const u32 count = (u32)plan.rows, vector = VECTOR, rows = WIDE_ROWS;
     if (column >= plan.columns) return;
     const GLOBAL element *at = x + (plan.x + (i64)column);
     const u32 packed = (size_t)at % sizeof(unit) == 0;
-    element e[WIDE_ROWS * VECTOR];
-    load_rows(at, &plan, VECTOR, WIDE_ROWS, 0, count, packed, e);
     const columns_plan *p = &plan;
-    const u32 vector = VECTOR, rows = WIDE_ROWS;
+    element e[WIDE_ROWS * VECTOR];
     state a[VECTOR];
+    load_rows(at, p->row_step, VECTOR, WIDE_ROWS, count, packed, e);
+#if SPANS
+    batch b;
+    state whole[VECTOR];
+    b.before = 0;
+    begin_batch(&b, vector);
+    add_tile(&b, whole, e, vector, rows, count, at, p->row_step);
+    end_batch(&b, vector, whole, a);
+#else
     UNROLL
     for (u32 v = 0; v < VECTOR; v++)
         clear_state(&a[v]);
     ADD_TILE(e, 0);
+#endif
     lower_states(work, out, p, 0, column, VECTOR, a);
 }
 #endif
