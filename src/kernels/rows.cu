@@ -112,10 +112,11 @@ enum {
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
 #define TEAM_LOG    3            /* the largest team but for a whole warp ... */
-#define TEAM_MOST   (32 * CHUNK) /* ... and the mean length of its rows, at most */
-#define LATE_CHUNKS 8            /* a row of more chunks a lane than this is for the whole warp */
-#define JOINED      4u           /* edges that a thread of join_rows() loads at once */
-#define PART_MOST   (1u << 31)   /* a piece has fewer elements (rows.c) */
+#define TEAM_MOST   (64 * CHUNK) /* ... and the mean length of its rows, at most, ... */
+#define TEAM_ROWS   16         /* ... where a piece has so many rows, and half of that where not */
+#define LATE_CHUNKS 8          /* a row of more chunks a lane than this is for the whole warp */
+#define JOINED      4u         /* edges that a thread of join_rows() loads at once */
+#define PART_MOST   (1u << 31) /* a piece has fewer elements (rows.c) */
 #define NOWHERE     (~0u)
 #define FEW         6u /* elements of rows of one length of which a lane takes LOADS at once, at most */
 #define STRIKES     1u /* so often may plain sums of a piece not do before they are no longer tried */
@@ -1827,10 +1828,10 @@ __device__ state get_edge(const GLOBAL u64 *edge) {
     return s;
 }
 
-/* Returns t where a team of 2^t lanes is to take rows of so many elements. */
-PURE u32 team_for(u64 mean) {
+/* Returns t where a team of 2^t lanes is to take each of so many rows, of so many elements. */
+PURE u32 team_for(u64 mean, u64 rows) {
     u32 t = 0;
-    if (mean > TEAM_MOST) return WARP_LOG;
+    if (mean > (rows < TEAM_ROWS ? TEAM_MOST / 2 : TEAM_MOST)) return WARP_LOG;
     while (t < TEAM_LOG && mean > (u64)CHUNK << t)
         t++;
     return t;
@@ -1911,7 +1912,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     staging how = {0, 0, 0, 0};
     if (row < end) {
         const u64 mean = (row_start(offsets, p->rows, end) - next + (end - row) - 1) / (end - row);
-        mean_team = team_for(mean);
+        mean_team = team_for(mean, end - row);
         if (shorts) how = staging_for(mean, p->rows.kind != 0);
     }
 
