@@ -60,7 +60,7 @@ struct known_columns; /* columns.c */
 
 /* Of a program of kernels/rows.cu. */
 struct rows_kernels {
-    struct gpu_kernel *rows, *shorts, *join;
+    struct gpu_kernel *rows, *shorts, *join, *few;
 };
 #define ROWS_KINDS    9 /* rows.c */
 #define TERMS_KERNELS 5 /* terms.c */

@@ -12,7 +12,10 @@
  * of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
-#define ROUNDS      2 /* pieces for each warp that the device runs at once */
+/* Elements of a row that is for `few_rows`, where an element has so many bytes. */
+#define FEW_ELEMENTS(size) ((size) == 8 ? 6u : 7u)
+#define FEW_AT_ONCE        4 /* such rows that a lane takes at once: LOADS of rows.cu */
+#define ROUNDS             2 /* pieces for each warp that the device runs at once */
 /* Rows are not cut where that takes at most one part in so many longer. */
 #define WHOLE_ROWS  14
 #define EDGE_WORDS  11 /* that a piece leaves for `join_rows`, at most */
@@ -126,6 +129,12 @@ static bool are_short(const struct shaped *s) {
     return bytes <= (s->cut == TALLY_AXES && bytes % 16 != 0 ? ASKEW_BYTES : SHORT_BYTES);
 }
 
+/* Whether the rows are for `few_rows`: of one length, FEW_ELEMENTS at most, and without squares. */
+static bool are_few(const struct shaped *s) {
+    return s->cut == TALLY_AXES && s->each <= FEW_ELEMENTS(type_size(s->p->type)) &&
+           !problem_has(s->p, PART_SQUARES);
+}
+
 /* Threads of a block. */
 static unsigned block_of(const struct queue *queue) {
     return queue->block == GPU_BLOCK ? GPU_ROWS_BLOCK : queue->block;
@@ -200,6 +209,8 @@ static tally_status find(struct queue *queue, const struct problem *p,
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "short_rows", &found.shorts);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
+    if (s == TALLY_OK && !problem_has(p, PART_SQUARES))
+        s = queue->api->kernel(queue->gpu, program, "few_rows", &found.few);
     if (s == TALLY_OK) *known = found;
     return s;
 }
@@ -225,6 +236,13 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
                                              PIECE(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s->p, &kernels);
+    if (s == TALLY_OK && are_few(c->s)) {
+        const uint64_t most = warps_of(queue, c->s) * WARP;
+        const uint64_t lanes = ((uint64_t)c->s->results + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
+        return queue->api->launch(queue->gpu, kernels->few,
+                                  blocks_for(queue, lanes < most ? lanes : most), block_of(queue),
+                                  arguments, 5);
+    }
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, are_short(c->s) ? kernels->shorts : kernels->rows,
                                blocks_for(queue, plan->pieces * WARP), block_of(queue), arguments,

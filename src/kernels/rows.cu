@@ -118,7 +118,6 @@ enum {
 #define JOINED      4u         /* edges that a thread of join_rows() loads at once */
 #define PART_MOST   (1u << 31) /* a piece has fewer elements (rows.c) */
 #define NOWHERE     (~0u)
-#define FEW         6u /* elements of rows of one length of which a lane takes LOADS at once, at most */
 #define STRIKES     1u /* so often may plain sums of a piece not do before they are no longer tried */
 #define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
 #define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
@@ -927,6 +926,13 @@ typedef struct place {
     u32 skew;
 } place;
 
+PURE place place_of(const GLOBAL u8 *x, const parts_plan *p) {
+    const GLOBAL element *first = (const GLOBAL element *)x + p->x;
+    const u32 skew = (u32)((size_t)first % 16 / sizeof(element));
+    const place at = {first - skew, skew + p->n, skew};
+    return at;
+}
+
 /* Elements [from, to) of those that begin at a multiple of 16 bytes, `x`. Of the packs there only those in [low, high)
  * lie in the array as a whole. */
 typedef struct span {
@@ -1490,10 +1496,20 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
 #define HAS_ONE_WAY 1
 #endif
 
-#if defined(TYPE_F64) || defined(TYPE_I64) || defined(TYPE_U64)
-#define HAS_FEW 1
+#if HAS_ONE_WAY
+#if defined(KEEPS_ERRORS)
+/* Returns the state of n elements of the stage, in two doubles. */
+SELDOM state wide_row(const SHARED element *x, u32 n) {
+    state s = neutral_state();
+    UNROLL_NOT
+    for (u32 j = 0; j < n; j++)
+        add_wide((double)widen(x[j]), &s);
+    return s;
+}
+#endif
+
 /* Reduces rows [row, row + count) of n <= ADDED elements each, which lie in the stage from x on: a lane takes LOADS of
- * them at once. `in_packs`: they are made of whole packs. Not where sums have squares: HAS_ONE_WAY. */
+ * them at once. `in_packs`: they are made of whole packs. */
 INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
                      u64 row, u32 count, u32 n, u32 in_packs, u64 base) {
     const u32 lane = threadIdx.x % WARP;
@@ -1507,16 +1523,7 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
             at[i] = r < count ? r * n : 0;
             begin(&k[i], 0);
         }
-        if (in_packs && n == PACK) {
-            UNROLL
-            for (u32 i = 0; i < LOADS; i++) {
-                pack w;
-                w.all = *(const SHARED uint4 *)(x + at[i]);
-                UNROLL
-                for (u32 j = 0; j < PACK; j++)
-                    add(&k[i], w.e[j], j, 1);
-            }
-        } else if (in_packs) {
+        if (in_packs) {
             const u32 turn = LANES_TURN(n / PACK, lane), round = LANES_ROUND(n / PACK);
             UNROLL_NOT
             for (u32 q = 0; q < n; q += PACK) {
@@ -1540,68 +1547,19 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
             const u32 r = from + i * WARP + lane;
+            state now = finish(&k[i], base + at[i]);
             if (r >= count) continue;
-            put_state(work, out, p, row + r, base + at[i], n, finish(&k[i], base + at[i]));
-        }
-    }
-}
-
-#else
-#define HAS_FEW 0
 #if defined(KEEPS_ERRORS)
-/* Returns the state of a pack's elements, in two doubles. */
-SELDOM state wide_pack(uint4 all) {
-    pack w;
-    w.all = all;
-    state s = neutral_state();
-    for (u32 j = 0; j < PACK; j++)
-        add_wide((double)widen(w.e[j]), &s);
-    return s;
-}
-#endif
-
-/* Reduces rows [row, row + count), each of which is one pack of the stage: a lane takes LOADS of them at once. The
- * registers of put_few() would cost rows of a lane each more than it brings those of 3 to 7. */
-INLINED void put_packs(const SHARED uint4 *stage, GLOBAL u64 *work, GLOBAL u8 *out,
-                       const parts_plan *p, u64 row, u32 count, u64 base) {
-    const u32 lane = threadIdx.x % WARP;
-    UNROLL_NOT
-    for (u32 from = 0; from < count; from += LOADS * WARP) {
-        state now[LOADS];
-        UNROLL
-        for (u32 i = 0; i < LOADS; i++) {
-            const u32 r = from + i * WARP + lane, o = r < count ? r : 0;
-            pack w;
-            known k;
-            w.all = stage[o];
-            begin(&k, 0);
-            UNROLL
-            for (u32 j = 0; j < PACK; j++)
-                add(&k, w.e[j], j, 1);
-            now[i] = finish(&k, base + o * PACK);
-#if defined(KEEPS_ERRORS)
-            if (!is_sure(&k, 6)) { /* the value is all that is kept */
+            if (!is_sure(&k[i], 6)) {
                 u64 bits;
-                if (sum_found(now[i].w[0], now[i].tag, PACK, VALUE_OP(p, 0), VALUE_TYPE(p, 0),
-                              &bits)) {
-                    now[i].w[0] = bits;
-                    now[i].tag = NEAR;
-                } else
-                    now[i] = wide_pack(w.all);
+                if (sum_found(now.w[0], now.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
+                    put(out, p, 0, row + r, bits);
+                    continue;
+                }
+                now = wide_row(x + at[i], n);
             }
 #endif
-        }
-        UNROLL
-        for (u32 i = 0; i < LOADS; i++) {
-            const u32 r = from + i * WARP + lane;
-            if (r >= count) continue;
-#if defined(KEEPS_ERRORS)
-            if (now[i].tag == NEAR) {
-                put(out, p, 0, row + r, now[i].w[0]);
-                continue;
-            }
-#endif
-            put_state(work, out, p, row + r, base + r * PACK, PACK, now[i]);
+            put_state(work, out, p, row + r, base + at[i], n, now);
         }
     }
 }
@@ -1684,17 +1642,15 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
     meet_warp();
     const u32 skew = (u32)((base + at.skew) % PACK);
     const SHARED element *x = (const SHARED element *)stage + skew;
-#if HAS_FEW
-    if (HAS_ONE_WAY && (are_packs ? skew == 0 : each > 0 && each <= FEW)) {
-        const u32 few = are_packs ? PACK : each;
-        put_few(x, work, out, p, row, count, few, skew == 0 && few % PACK == 0, base);
+#if !HAS_ONE_WAY
+    (void)are_packs;
 #else
-    if (HAS_ONE_WAY && are_packs && skew == 0) {
-        put_packs(stage, work, out, p, row, count, base);
-#endif
+    if (are_packs && skew == 0) {
+        put_few(x, work, out, p, row, count, PACK, 1, base);
         meet_warp();
         return count;
     }
+#endif
     state kept = neutral_state();
     u32 kept_at = 0, kept_n = 0, failed = 0, back = WIDE_ALL;
     UNROLL_NOT
@@ -1893,11 +1849,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         if (from.row > last) return;
     }
 
-    place at;
-    const GLOBAL element *first = (const GLOBAL element *)x + p->x;
-    at.skew = (u32)((size_t)first % 16 / sizeof(element));
-    at.x = first - at.skew;
-    at.end = at.skew + p->n;
+    const place at = place_of(x, p);
 #define OWN_EDGE (work + p->edges + piece * EDGE)
     /* Rows [row, end) lie in the piece. A row before them may end in it, and one behind them begin. */
     u64 row = from.row + !from.whole, end = until.row;
@@ -2076,6 +2028,48 @@ KERNEL short_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work
     wait_for_earlier();
     reduce_piece(x, offsets, work, out, &plan, stage + threadIdx.x / WARP * STAGE_PACKS, 1);
 }
+
+#if HAS_ONE_WAY
+/* Rows of one length, which is that of two packs at most: a tile of rows for each warp, and the next one is on its way
+ * while one is reduced. */
+#undef BLOCKS_A_UNIT
+#define BLOCKS_A_UNIT GPU_ROWS_BLOCKS_A_UNIT
+KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                const parts_plan plan) {
+    __shared__ uint4 stages[WARPS * STAGE_PACKS];
+    wait_for_earlier();
+    SHARED uint4 *stage = stages + threadIdx.x / WARP * STAGE_PACKS,
+                 *other = stage + STAGE_PACKS / 2;
+    const place at = place_of(x, &plan);
+    const u32 n = (u32)plan.rows.each, fit = (STAGE_PACKS / 2 - 1) * PACK / n;
+    const u32 tile = fit < LOADS * WARP ? fit : LOADS * WARP;
+    const u64 rows = plan.rows.count, step = (u64)gridDim.x * WARPS * tile;
+    u64 row = ((u64)blockIdx.x * WARPS + threadIdx.x / WARP) * tile;
+    if (row >= rows) return;
+    u32 count = rows - row < tile ? (u32)(rows - row) : tile;
+    stage_elements(stage, at, row * n + at.skew, count * n);
+    UNROLL_NOT
+    while (count > 0) {
+        const u64 next = row + step, base = row * n;
+        const u32 coming = next >= rows ? 0 : rows - next < tile ? (u32)(rows - next) : tile;
+        if (coming > 0) {
+            stage_elements(other, at, next * n + at.skew, coming * n);
+            wait_for_copies(1);
+        } else
+            wait_for_copies(0);
+        meet_warp();
+        const u32 skew = (u32)((base + at.skew) % PACK);
+        put_few((const SHARED element *)stage + skew, work, out, &plan, row, count, n,
+                skew == 0 && n % PACK == 0, base);
+        meet_warp();
+        SHARED uint4 *const last = stage;
+        stage = other;
+        other = last;
+        row = next;
+        count = coming;
+    }
+}
+#endif
 
 /* Returns a part of the state of the row that begins in piece `piece` and ends in piece `last`: that of every `step`th
  * piece from `at` on. */
