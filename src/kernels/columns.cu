@@ -1058,6 +1058,17 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #else
     u32 r = first;
 #endif
+#if SLOWLY
+    if (left <= rows) { /* nothing comes after */
+        load_rows(at, step, vector, rows, left, packed, e);
+        if (ADD_TILE(e, r) == 0) return;
+        UNROLL
+        for (u32 v = 0; v < vector; v++) {
+            clear_state(&a[v]);
+            large[v] = 0;
+        }
+    }
+#endif
     ring += threadIdx.x * bytes;
     UNROLL
     for (u32 i = 0; i + 1 < STAGES; i++) {

@@ -19,7 +19,7 @@
  * memory (copies.h), as many rows as fit there, all on their way at once; a row that does not begin at a multiple of 16
  * bytes costs no more there. Offsets come there, too: those of the next rows while the elements of these are on their
  * way. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of one pack a lane takes
- * several at a time.
+ * several at a time. Rows of one length, of few elements, have a kernel of their own, without pieces.
  *
  * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the smallest
  * exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest one's last

@@ -384,6 +384,13 @@ def test_long_rows_of_wide_sums(device):
                 same(lambda d: t.reduce_segments(t.Problem(op, "f64"), x, offsets, device=d), device, what)
 
 
+def test_many_rows_of_few(device):
+    """More rows than a round of warps has: each warp goes on to another tile while it reduces one."""
+    rng = np.random.default_rng(SEED)
+    x = elements("f32", 25001 * 2 + 1, rng, "wild")[1:].reshape(25001, 2)
+    same(lambda d: t.reduce_axes(t.Problem("sum", "f32"), x, [1], device=d), device, "25001 rows of 2")
+
+
 def test_fast_rows(device):
     """Sums in any order are those in order, where no addition rounds."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
