@@ -11,8 +11,8 @@ typedef int32_t i32;
 typedef int64_t i64;
 typedef uint32_t u32;
 typedef uint64_t u64;
-#define PURE             static inline
-#define SELDOM           PURE
+#define PURE   static inline
+#define SELDOM PURE
 #define UNROLL_NOT
 #define leading_zeros(u) ((u32)__builtin_clz(u))
 
