@@ -403,6 +403,10 @@ TALLY_API tally_status tally_state_feed_resident(tally_state *state, tally_devic
  * canonical tree `right` must begin where `left` ends: TALLY_EINVAL says so if not. The two may be one
  * state, but not over the tree. On an error `left` is as it was. */
 TALLY_API tally_status tally_state_merge(tally_state *left, const tally_state *right);
+/* Adds to one group all that a state of the same problem knows, as if its elements came behind all that have been
+ * fed. On an error nothing has been added; over the canonical tree TALLY_EUNSUPPORTED. */
+TALLY_API tally_status tally_groups_add_state(tally_groups *groups, size_t group,
+                                              const tally_state *state);
 
 /* Takes away what `part` knows: elements that are among those of `state`, in any order. For sums and what
  * is built on them, counts, xor, and combinations of these: a window that moves adds at one end and takes
@@ -487,6 +491,10 @@ TALLY_API tally_status tally_parts_merge(const tally_problem *problem, const int
  * not such: other OpenCL devices, the model. */
 TALLY_API tally_status tally_reduce_resident(tally_device *device, const tally_problem *problem,
                                              void *x, void *y, size_t n, tally_value *out);
+
+/* Copies bytes of such memory to the host's, and waits until they are there. */
+TALLY_API tally_status tally_resident_copy(tally_device *device, void *to, const void *from,
+                                           size_t bytes);
 
 /* Elements x[0..n), and for dot y[0..n), of a larger array; NULL where n is 0, y but for dot. */
 typedef struct tally_stretch {

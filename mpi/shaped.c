@@ -4,8 +4,11 @@
  * Groups are fed as they are. The elements of axes and segments are first brought side by side, result by result;
  * then they are groups, too, whose numbers rise. Where an index is asked for, which counts within the result, or the
  * tree, whose leaves count within the result, each result has a state of its own instead.
+ *
+ * Arrays of a device come to the host first, but for long results, each of which the device reduces (staged.h).
  */
 #include "explain.h"
+#include "staged.h"
 #include "task.h"
 
 #include <stdio.h>
@@ -36,6 +39,8 @@ struct job {
     const tally_shape *shape;
     const void *x, *y;
     void *const *out;
+    int is_resident; /* the arrays are the device's */
+    struct staged staged;
     size_t results, values;
     struct gathered g;
     tally_status status;
@@ -151,6 +156,13 @@ static void place_results(const tally_shape *s, struct gathered *g) {
     }
 }
 
+/* The same of elements that stay on the device. */
+static void count_runs(struct job *j) {
+    struct gathered *g = &j->g;
+    for (size_t i = 0; i < j->results; i++)
+        g->start[i + 1] = g->start[i] + j->staged.run[i].n;
+}
+
 static void gather(struct job *j) {
     struct gathered *g = &j->g;
     struct walk w = {.visit = count_element,
@@ -163,6 +175,10 @@ static void gather(struct job *j) {
     g->place = some(j, j->results, sizeof *g->place);
     if (j->status != TALLY_OK) return;
     place_results(j->shape, g);
+    if (j->staged.run) {
+        count_runs(j);
+        return;
+    }
     walk_all(j->shape, &w);
     for (size_t i = 0; i < j->results; i++)
         g->start[i + 1] += g->start[i];
@@ -195,6 +211,17 @@ static int asks_index(const tally_problem *p, size_t values) {
     return 0;
 }
 
+/* From here on shape, x and y are the host's, but for elements that stay on the device. */
+static void bring(struct job *j) {
+    const size_t element = tally_type_size(j->problem->type);
+    const tally_status s =
+        staged_bring(&j->staged, j->device, element, j->shape, j->x, j->y, j->results);
+    give_up(j, s, s == TALLY_ENOMEM ? "no memory for a copy of a device's arrays" : NULL);
+    j->shape = &j->staged.shape;
+    j->x = j->staged.x;
+    j->y = j->staged.y;
+}
+
 /* What can be wrong before anything is reduced. Groups are checked when they are fed. */
 static void check(struct job *j) {
     tally_status s = j->problem ? tally_problem_values(j->problem, &j->values) : TALLY_EINVAL;
@@ -205,17 +232,17 @@ static void check(struct job *j) {
     if (!j->out) give_up(j, TALLY_EINVAL, "out is NULL");
     for (size_t v = 0; v < j->values && j->out && j->results > 0; v++)
         if (!j->out[v]) give_up(j, TALLY_EINVAL, "an array of out is NULL");
-    if (j->shape->cut == TALLY_GROUPS) {
-        if (has_tree(j->problem))
-            give_up(j, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
-        return;
-    }
+    if (j->shape->cut == TALLY_GROUPS && has_tree(j->problem))
+        give_up(j, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
+    if (j->is_resident && j->status == TALLY_OK) bring(j);
+    if (j->shape->cut == TALLY_GROUPS) return;
     if (j->shape->mask && asks_index(j->problem, j->values))
         give_up(j, TALLY_EUNSUPPORTED, "argmin and argmax of axes and segments take no mask");
     const int two = takes_two(j->problem, j->values);
     if (!two != !j->y)
         give_up(j, TALLY_EINVAL,
                 two ? "dot takes two arrays, and y is NULL" : "only dot takes a y");
+    if (j->staged.run) return; /* there are none if anything is wrong with the shape */
     /* What is wrong with the shape is told by counting its elements. */
     const tally_problem nothing = {.op = TALLY_COUNT, .type = j->problem->type};
     void *out = j->status == TALLY_OK ? some(j, j->results, 8) : NULL;
@@ -229,6 +256,28 @@ static void check(struct job *j) {
 }
 
 /* ---- By groups ------------------------------------------------------------------------------ */
+
+/* Feeds a state with the elements of result i. */
+static tally_status feed_run(const struct job *j, tally_state *state, size_t i) {
+    const struct run *run = &j->staged.run[i];
+    const ptrdiff_t size = (ptrdiff_t)tally_type_size(j->problem->type);
+    char *x = (char *)(uintptr_t)j->x, *y = (char *)(uintptr_t)j->y;
+    return tally_state_feed_resident(state, j->device, x + run->x * size,
+                                     y ? y + run->y * size : NULL, run->n);
+}
+
+/* Feeds the groups with the elements that stay on the device. */
+static tally_status feed_groups(const struct job *j, tally_groups *groups) {
+    tally_state *state = NULL;
+    tally_status s = tally_state_create(j->problem, &state);
+    for (size_t i = 0; i < j->results && s == TALLY_OK; i++) {
+        tally_state_clear(state);
+        s = feed_run(j, state, i);
+        if (s == TALLY_OK) s = tally_groups_add_state(groups, i, state);
+    }
+    tally_state_destroy(state);
+    return s;
+}
 
 static tally_status run_groups(struct job *j, MPI_Comm comm) {
     tally_groups *groups = NULL;
@@ -251,7 +300,11 @@ static tally_status run_groups(struct job *j, MPI_Comm comm) {
     }
     if (j->status == TALLY_OK)
         give_up(j, tally_groups_create(j->problem, j->results, &groups), NULL);
-    if (j->status == TALLY_OK) give_up(j, tally_groups_feed(groups, j->device, &shape, x, y), NULL);
+    if (j->status == TALLY_OK)
+        give_up(j,
+                j->staged.run ? feed_groups(j, groups)
+                              : tally_groups_feed(groups, j->device, &shape, x, y),
+                NULL);
     task_begin_groups(&t, j->problem, &groups, j->results, j->status, j->line, comm);
     tally_status s = task_run(&t);
     if (s == TALLY_OK) {
@@ -324,8 +377,9 @@ static void feed_states(struct job *j, tally_state **state, const uint64_t *befo
         tally_status s = tally_state_create(j->problem, &state[i]);
         if (s == TALLY_OK) s = tally_state_begin_at(state[i], before[i]);
         if (s == TALLY_OK)
-            s = tally_state_feed(state[i], j->device, j->g.x + at * size,
-                                 j->g.y ? j->g.y + at * size : NULL, n);
+            s = j->staged.run ? feed_run(j, state[i], i)
+                              : tally_state_feed(state[i], j->device, j->g.x + at * size,
+                                                 j->g.y ? j->g.y + at * size : NULL, n);
         give_up(j, s, NULL);
     }
 }
@@ -352,18 +406,37 @@ static tally_status run_states(struct job *j, MPI_Comm comm) {
     return s;
 }
 
+static tally_status run(struct job *j, MPI_Comm comm) {
+    const tally_problem *problem = j->problem;
+    check(j);
+    if (j->status == TALLY_OK && j->shape->cut != TALLY_GROUPS) gather(j);
+    /* Which way follows from the problem, and for groups from the shape: a rank whose shape is of another kind, or
+     * that has none, goes with the others' first message, which is the same for both. */
+    const int by_states = problem && j->values > 0 && j->shape && j->shape->cut != TALLY_GROUPS &&
+                          (has_tree(problem) || asks_index(problem, j->values));
+    const tally_status s = by_states ? run_states(j, comm) : run_groups(j, comm);
+    gathered_free(&j->g);
+    staged_free(&j->staged);
+    return s;
+}
+
 tally_status tally_mpi_allreduce_shaped(tally_device *device, const tally_problem *problem,
                                         const tally_shape *shape, const void *x, const void *y,
                                         void *const out[], MPI_Comm comm) {
     struct job j = {
         .device = device, .problem = problem, .shape = shape, .x = x, .y = y, .out = out};
-    check(&j);
-    if (j.status == TALLY_OK && shape->cut != TALLY_GROUPS) gather(&j);
-    /* Which way follows from the problem, and for groups from the shape: a rank whose shape is of another kind, or
-     * that has none, goes with the others' first message, which is the same for both. */
-    const int by_states = problem && j.values > 0 && shape && shape->cut != TALLY_GROUPS &&
-                          (has_tree(problem) || asks_index(problem, j.values));
-    const tally_status s = by_states ? run_states(&j, comm) : run_groups(&j, comm);
-    gathered_free(&j.g);
-    return s;
+    return run(&j, comm);
+}
+
+tally_status tally_mpi_allreduce_shaped_resident(tally_device *device, const tally_problem *problem,
+                                                 const tally_shape *shape, void *x, void *y,
+                                                 void *const out[], MPI_Comm comm) {
+    struct job j = {.device = device,
+                    .problem = problem,
+                    .shape = shape,
+                    .x = x,
+                    .y = y,
+                    .out = out,
+                    .is_resident = device != NULL};
+    return run(&j, comm);
 }

@@ -100,6 +100,16 @@ TALLY_API tally_status tally_mpi_allreduce_shaped(tally_device *device,
                                                   const tally_shape *shape, const void *x,
                                                   const void *y, void *const out[], MPI_Comm comm);
 
+/* As tally_mpi_allreduce_shaped(), of arrays that already lie on the device: x, y, offsets, ids and mask are memory as
+ * tally_reduce_shaped_resident() has it; lengths, strides and the results out[] are the host's. Rows and segments without a mask,
+ * whose elements lie side by side, are reduced where they are if they are long (256 KiB on average); all else is copied to
+ * the host and reduced from there. Ranks may call this one or that. */
+TALLY_API tally_status tally_mpi_allreduce_shaped_resident(tally_device *device,
+                                                           const tally_problem *problem,
+                                                           const tally_shape *shape, void *x,
+                                                           void *y, void *const out[],
+                                                           MPI_Comm comm);
+
 /* ---- Without waiting ------------------------------------------------------------------------ */
 
 /* A reduction under way. It is no MPI_Request, since its last step is not MPI's: a sum has to be rounded, and

@@ -102,3 +102,13 @@ tally_status tally_device_read(tally_device *device, const void *bytes, size_t s
     fp_env_leave(caller);
     return s;
 }
+
+tally_status tally_resident_copy(tally_device *device, void *to, const void *from, size_t bytes) {
+    if (bytes == 0) return TALLY_OK;
+    if (!to || !from) return fail(TALLY_EINVAL, "tally_resident_copy: an argument is NULL");
+    if (device && device->kind->copy_out) return device->kind->copy_out(device, to, from, bytes);
+    if (device && device->kind->fold_resident)
+        return device_refuses(device, "has no one memory to copy from");
+    memcpy(to, from, bytes);
+    return TALLY_OK;
+}

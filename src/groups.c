@@ -244,8 +244,7 @@ tally_status tally_groups_feed(tally_groups *groups, tally_device *device, const
 
 /* ---- Merged, lowered ------------------------------------------------------------------------- */
 
-static int same_question(const tally_groups *a, const tally_groups *b) {
-    const struct problem *p = &a->plan, *q = &b->plan;
+static int same_question(const struct problem *p, const struct problem *q) {
     if (p->type != q->type || p->parts != q->parts || p->extremes != q->extremes ||
         p->values != q->values)
         return 0;
@@ -256,7 +255,7 @@ static int same_question(const tally_groups *a, const tally_groups *b) {
 
 tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
     if (!left || !right) return fail(TALLY_EINVAL, "groups to be merged are NULL");
-    if (!same_question(left, right) || left->count != right->count)
+    if (!same_question(&left->plan, &right->plan) || left->count != right->count)
         return fail(TALLY_EINVAL, "these are groups of different problems, or not as many");
     if (left->tree)
         return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
@@ -274,6 +273,27 @@ tally_status tally_groups_merge(tally_groups *left, const tally_groups *right) {
         put_state(left, i, &a);
     }
     left->fed += right->fed;
+    fp_env_leave(caller);
+    return TALLY_OK;
+}
+
+tally_status tally_groups_add_state(tally_groups *groups, size_t group, const tally_state *state) {
+    struct state known;
+    if (!groups || !state) return fail(TALLY_EINVAL, "groups, or a state for one, are NULL");
+    if (!same_question(&groups->plan, &state->plan))
+        return fail(TALLY_EINVAL, "the state is of another problem than the groups");
+    if (group >= groups->count)
+        return fail(TALLY_EINVAL, "group %zu is none of %zu", group, groups->count);
+    if (groups->tree)
+        return fail(TALLY_EUNSUPPORTED, "groups over the canonical tree are fed, not merged");
+    if (state->state.n > UINT64_MAX - groups->fed)
+        return fail(TALLY_ERANGE, "more than 2^64 - 1 elements");
+    struct fp_env caller = fp_env_enter();
+    get_state(groups, group, &known);
+    state_merge(&groups->plan, &known, &state->state, groups->fed);
+    state_settle(&groups->plan, &known);
+    put_state(groups, group, &known);
+    groups->fed += state->state.n;
     fp_env_leave(caller);
     return TALLY_OK;
 }

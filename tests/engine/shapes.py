@@ -221,6 +221,9 @@ class Groups:
     def merge(self, right):
         check(lib.tally_groups_merge(self.handle, right.handle))
 
+    def add_state(self, group, state):
+        check(lib.tally_groups_add_state(self.handle, c_size_t(group), state.handle))
+
     def values(self):
         out, pointers = outputs(self.problem, self.count)
         check(lib.tally_groups_values(self.handle, pointers))

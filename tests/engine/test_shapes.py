@@ -1,6 +1,7 @@
 """Reductions in parts: along axes, by segment, by group, with a mask. Every result has the bits that reducing its
 elements alone gives; NumPy says which elements those are. TALLY_SEED gives another run of random shapes."""
 
+import ctypes
 import os
 import random
 
@@ -616,6 +617,58 @@ def test_group_states(type, device):
         with pytest.raises(t.Failed):
             t.Groups.load(problem, groups, saved[:-8])
     assert seen > 3  # problems whose states additions combine
+
+
+def make_state(problem):
+    state = ctypes.c_void_p()
+    t.check(t.lib.tally_state_create(ctypes.byref(problem.c), ctypes.byref(state)))
+    return state
+
+
+def test_states_added_to_groups():
+    """A state that knows a group's elements gives what these give when they are fed, to whatever the group knows."""
+    x = np.array([3.5, -1e300, 2.25, 1e300, 0.0, 7.0, np.nan, -0.0, 1e-300])
+    ids, groups = np.array([0, 0, 0, 1, 1, 3, 3, 3, 3]), 4
+    for problem in (t.Problem("sum", "f64"), t.Problem("var", "f64", also=["min", "count"]),
+                    t.Problem("describe", "f64"), t.Problem("dot", "f64")):
+        y = x[::-1].copy() if problem.two() else None
+        once, twice, added = (t.Groups(problem, groups) for _ in range(3))
+        once.feed(x, ids, y)
+        twice.feed(x, ids, y)
+        twice.feed(x, ids, y)
+        for expected in (once, twice):
+            for group in range(groups):
+                at = np.flatnonzero(ids == group)
+                mine = np.ascontiguousarray(x[at])
+                other = None if y is None else np.ascontiguousarray(y[at])
+                state = make_state(problem)
+                t.check(t.lib.tally_state_feed(state, None, ctypes.c_void_p(mine.ctypes.data),
+                                               ctypes.c_void_p(other.ctypes.data if at.size and y is not None else None),
+                                               ctypes.c_size_t(at.size)))
+                t.check(t.lib.tally_groups_add_state(added.handle, ctypes.c_size_t(group), state))
+                t.lib.tally_state_destroy(state)
+            assert added.save() == expected.save(), problem.op
+    before = added.save()
+    sums, products = t.Groups(t.Problem("sum", "f64"), 2), t.Groups(t.Problem("prod", "f64"), 2)
+    one, other = make_state(t.Problem("sum", "f64")), make_state(t.Problem("prod", "f64"))
+    for handle, group, state, said in ((sums.handle, 2, one, "none of 2"), (sums.handle, 0, other, "another problem"),
+                                       (added.handle, 0, one, "another problem"), (None, 0, one, "NULL"),
+                                       (sums.handle, 0, None, "NULL"), (products.handle, 0, other, "canonical tree")):
+        with pytest.raises(t.Failed, match=said):
+            t.check(t.lib.tally_groups_add_state(handle, ctypes.c_size_t(group), state))
+    assert added.save() == before
+    t.lib.tally_state_destroy(one)
+    t.lib.tally_state_destroy(other)
+
+
+def test_copied_from_a_device():
+    """Memory of the CPU's is the host's."""
+    x, to = np.arange(5.0), np.zeros(5)
+    t.check(t.lib.tally_resident_copy(None, ctypes.c_void_p(to.ctypes.data), ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(40)))
+    assert (to == x).all()
+    t.check(t.lib.tally_resident_copy(None, None, None, ctypes.c_size_t(0)))
+    with pytest.raises(t.Failed, match="NULL"):
+        t.check(t.lib.tally_resident_copy(None, None, ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(1)))
 
 
 # ---- Wrong arguments -------------------------------------------------------------------------
