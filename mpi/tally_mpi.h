@@ -102,7 +102,7 @@ TALLY_API tally_status tally_mpi_allreduce_shaped(tally_device *device,
 
 /* As tally_mpi_allreduce_shaped(), of arrays that already lie on the device: x, y, offsets, ids and mask are memory as
  * tally_reduce_shaped_resident() has it; lengths, strides and the results out[] are the host's. Rows and segments without a mask,
- * whose elements lie side by side, are reduced where they are if they are long (256 KiB on average); all else is copied to
+ * whose elements lie side by side, are reduced where they are if they are long (16 KiB on average); all else is copied to
  * the host and reduced from there. Ranks may call this one or that. */
 TALLY_API tally_status tally_mpi_allreduce_shaped_resident(tally_device *device,
                                                            const tally_problem *problem,

@@ -239,6 +239,9 @@ def test_data_on_the_device(device):
                 assert got == "EUNSUPPORTED"
             else:
                 assert got == tally.reduce_array(NOBODY, op, type_, raw)
+            copy = np.zeros_like(raw)
+            status = tally.resident_copy(device.handle, copy.ctypes.data, raw.ctypes.data, raw.nbytes)
+            assert tally.STATUS[status] == "EUNSUPPORTED" if got == "EUNSUPPORTED" else (copy == raw).all()
 
 
 @pytest.mark.parametrize("type_", FLOATS)

@@ -97,6 +97,7 @@ device_read = _declare("device_read", c_int, P, P, c_size_t, POINTER(c_double))
 problem_values = _declare("problem_values", c_int, POINTER(Problem), POINTER(c_size_t))
 problem_value_op = _declare("problem_value_op", c_int, POINTER(Problem), c_size_t)
 c_reduce = _declare("reduce", c_int, P, POINTER(Problem), P, P, c_size_t, POINTER(Value))
+resident_copy = _declare("resident_copy", c_int, P, P, P, c_size_t)
 reduce_resident = _declare("reduce_resident", c_int, P, POINTER(Problem), P, P, c_size_t,
                            POINTER(Value))
 device_time = _declare("device_time", c_int, P, POINTER(Problem), P, P, c_size_t, POINTER(Value),

@@ -97,7 +97,7 @@ static void check_feeds(tally_device *device, const tally_problem *p) {
 
 /* ---- In parts ----------------------------------------------------------------------------------- */
 
-/* Rows, of which a rank's part is just long enough to stay on the device. */
+/* Rows, of which a rank's part is long enough to stay on the device. */
 enum { ROWS = 2, PART = 33000, RANKS_MOST = 8, GROUPS = 7, MOST = ROWS * PART * RANKS_MOST };
 static double rows[MOST];
 static int32_t ids[MOST];
