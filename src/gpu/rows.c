@@ -166,7 +166,7 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     uint64_t piece = (weight + warps * ROUNDS - 1) / (warps * ROUNDS), best = UINT64_MAX, rows = 0;
     if (piece < PIECE_LEAST) piece = PIECE_LEAST;
     if (piece > PIECE_MOST) piece = PIECE_MOST;
-    if (s->cut != TALLY_AXES || row > piece) return piece;
+    if (s->cut != TALLY_AXES || row > PIECE_MOST) return piece;
     for (uint64_t rounds = ROUNDS - 1; rounds <= ROUNDS + 2; rounds++) {
         uint64_t each = (s->results + warps * rounds - 1) / (warps * rounds);
         if (each * row < PIECE_LEAST) each = PIECE_LEAST / row + 1;
@@ -178,6 +178,7 @@ static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
         }
     }
     const uint64_t cut = rounded_up((weight + piece - 1) / piece, warps) * piece;
+    if (rows == 0) return piece;
     return best * row < cut + cut / WHOLE_ROWS ? rows * row : piece;
 }
 
