@@ -74,8 +74,9 @@ typedef i32 signed_raw;
 /* Elements of bf16 by themselves go to chains of floats, where these do (extract_top). */
 #if defined(TYPE_BF16) && !MULTIPLIES && !defined(LIFT_MAGNITUDE) && BLOCK > 1
 #define TOP_CHAINED 1
-#define CHAIN_ROOM  3 /* a chain has 2 to this many terms */
-#define WINDOW_ROOM (ROOM + CHAIN_ROOM)
+#define CHAIN_ROOM                                                                                 \
+    3 /* a chain has 2 to this many terms; one bit more for what is larger than all seen */
+#define WINDOW_ROOM (CHAIN_ROOM + 1)
 #else
 #define TOP_CHAINED 0
 #define WINDOW_ROOM ROOM
