@@ -91,7 +91,7 @@ static tally_status leave(struct staged *s, size_t element, size_t results) {
                                          : segment_runs(shape, results, s->run);
     for (size_t i = 0; i < results && stays; i++)
         n += s->run[i].n;
-    if (stays && n / results >= LONG_RUN / element) return TALLY_OK;
+    if (stays && n >= results * (LONG_RUN / element)) return TALLY_OK;
     free(s->run);
     s->run = NULL;
     return TALLY_OK;

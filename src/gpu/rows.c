@@ -13,7 +13,7 @@
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
 /* Elements of a row that is for `few_rows`, where an element has so many bytes. */
-#define FEW_ELEMENTS(size) ((size) == 8 ? 6u : 7u)
+#define FEW_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
 #define FEW_AT_ONCE        4 /* such rows that a lane takes at once: LOADS of rows.cu */
 #define ROUNDS             2 /* pieces for each warp that the device runs at once */
 /* Rows are not cut where that takes at most one part in so many longer. */

@@ -1030,9 +1030,27 @@ INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vect
 }
 #endif
 
+/* In add_rows(): begins the last tile of the ring, and waits for the first one, which e[] has afterwards. */
+#define NEXT_TILE()                                                                                \
+    do {                                                                                           \
+        if (coming > 0) {                                                                          \
+            begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);                       \
+            ahead += tile;                                                                         \
+            coming--;                                                                              \
+        }                                                                                          \
+        end_copies();                                                                              \
+        to = to + rows < STAGES * rows ? to + rows : 0;                                            \
+        wait_for_copies(STAGES - 1);                                                               \
+        UNROLL                                                                                     \
+        for (u32 k = 0; k < rows; k++)                                                             \
+            read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);                  \
+        from = from + rows < STAGES * rows ? from + rows : 0;                                      \
+    } while (0)
+
 /* Adds rows first, first + strands, ... below `last` of the columns that stand at `at` in row `first` to clear states.
- * In `ring` each thread has room for STAGES tiles: one is added while the others are on their way. There is one place
- * where a tile is added: it is long, and compilers take long for each copy of it. */
+ * In `ring` each thread has room for STAGES tiles: one is added while the others are on their way. Of exact sums and
+ * squares there is one place where a tile is added: it is long, and compilers take long for each copy of it. What is short
+ * is added in a loop of its own, where each instruction counts. */
 INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vector, u32 rows,
                       u32 first, u32 last, SHARED u8 *ring, state *a) {
     const u32 packed = (size_t)at % sizeof(unit) == 0, bytes = vector * (u32)sizeof(element);
@@ -1080,6 +1098,18 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         end_copies();
         to += rows;
     }
+#if !SPANS && !SLOWLY
+    left -= tiles * rows;
+    at += (i64)tiles * tile;
+    UNROLL_NOT
+    for (; tiles > 0; tiles--) {
+        NEXT_TILE();
+        ADD_TILE(e, r);
+#if defined(INDEXED)
+        r += rows * p->strands;
+#endif
+    }
+#endif
     UNROLL_NOT
     while (left > 0) {
 #if SLOWLY
@@ -1091,18 +1121,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #endif
             u32 there = rows;
             if (tiles > 0) {
-                if (coming > 0) {
-                    begin_tile(ring + to * BLOCK * bytes, ahead, step, rows, bytes);
-                    ahead += tile;
-                    coming--;
-                }
-                end_copies();
-                to = to + rows < STAGES * rows ? to + rows : 0;
-                wait_for_copies(STAGES - 1);
-                UNROLL
-                for (u32 k = 0; k < rows; k++)
-                    read_unit(ring + (from + k) * BLOCK * bytes, vector, e + k * vector);
-                from = from + rows < STAGES * rows ? from + rows : 0;
+                NEXT_TILE();
                 tiles--;
             } else {
                 there = left < rows ? left : rows;
