@@ -28,12 +28,9 @@ def cpus():
 
 @pytest.fixture(scope="module", params=SPECS + cpus())
 def device(request):
-    with pytest.MonkeyPatch.context() as environment:
-        if "block" in request.param:  # PoCL compiles in half the time what it need not optimise; opencl:0 has all optimised
-            environment.setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable")
-        opened = open_device(request.param)
-        yield opened
-        opened.close()
+    opened = open_device(request.param)
+    yield opened
+    opened.close()
 
 
 def kinds(type_):

@@ -19,9 +19,7 @@ OPENED = {}
 
 
 @pytest.fixture(params=conftest.SPECS)
-def device(request, monkeypatch):
-    if "block" in request.param:  # PoCL compiles in a third of the time what it need not optimise
-        monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable")
+def device(request):
     if request.param not in OPENED:
         try:
             OPENED[request.param] = t.open_device(request.param)
@@ -575,9 +573,8 @@ def test_group_states(device):
 
 
 @pytest.mark.parametrize("spec", ["opencl:0,block=64,memory=1M", "model:0,memory=1M"])
-def test_more_than_the_device_holds(spec, monkeypatch):
+def test_more_than_the_device_holds(spec):
     """In halves, in chunks and, where neither will do, on the calling thread."""
-    monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable")
     try:
         device = t.open_device(spec)
     except t.Failed:
