@@ -219,6 +219,7 @@ PURE u32 counts_of(const cells *c) {
     return c->count * c->copies * (c->step > 1 ? c->step : c->digits);
 }
 
+#if !IS_FLOAT
 /* Digit d of an integer: from 0 up to 2^16 - 1; of a signed one the highest digit has the sign. */
 PURE u32 digit_of(u64 value, u32 d) {
 #if defined(TYPE_U64) || defined(TYPE_U32)
@@ -227,6 +228,7 @@ PURE u32 digit_of(u64 value, u32 d) {
     return d + 1 < DIGITS ? (u32)(value >> 16 * d) & 0xffffu : (u32)((i64)value >> 16 * d);
 #endif
 }
+#endif
 
 /* The integer that an element is in units of its lowest bit, which lies *shift above the window's; a negative one gains
  * 2^64. 0 where it is not `wanted`, or does not fit the window. *outside becomes not 0 where it does not fit: -0, a
