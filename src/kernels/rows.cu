@@ -1345,14 +1345,15 @@ __device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, 
 /* ---- Short rows ------------------------------------------------------------------------------------------------- */
 
 /* How short rows are staged: `rows` at a time, none of them longer than `most`, each taken by a team of 2^t lanes. No
- * rows: they are not. The offsets of those from row `ahead` on are under way, or there. */
+ * rows: they are not. The offsets of those from row `ahead` on are under way, or there. `are_packs`: each of the rows
+ * that are staged now has as many elements as a pack. */
 typedef struct staging {
-    u32 rows, t, most;
+    u32 rows, t, most, are_packs;
     u64 ahead;
 } staging;
 
 PURE staging staging_for(u64 mean, u32 has_offsets) {
-    staging how = {0, 0, 0, ~(u64)0};
+    staging how = {0, 0, 0, 0, ~(u64)0};
     const u32 width = sizeof(element), row = (u32)mean * width;
     if (mean * width * 2 > STAGE_BYTES) return how;
     const u32 fit = (STAGE_BYTES - 64) / (has_offsets ? row + OFFSETS : row > 0 ? row : 1);
@@ -1574,9 +1575,9 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
     const u32 of_team = lane & ((1u << t) - 1);
     const u32 each = p->rows.kind == 0 ? (u32)p->rows.each : 0;
     SHARED u32 *starts = (SHARED u32 *)stage;
-    u32 count = end - row < how->rows ? (u32)(end - row) : how->rows, n = 0,
-        are_packs = each == PACK;
+    u32 count = end - row < how->rows ? (u32)(end - row) : how->rows, n = 0;
     u64 base;
+    how->are_packs = each == PACK;
     if (p->rows.kind == 0) {
         base = row * p->rows.each;
         n = count * each;
@@ -1609,7 +1610,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
             is_wrong |= to > last || length > how->most;
             is_other |= length != PACK;
         }
-        are_packs = warp_votes(is_other) == 0;
+        how->are_packs = warp_votes(is_other) == 0;
         if (warp_votes(is_wrong) != 0) {
             UNROLL_NOT
             for (u32 i = 0; i < all && count == all; i += WARP) {
@@ -1642,10 +1643,8 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
     meet_warp();
     const u32 skew = (u32)((base + at.skew) % PACK);
     const SHARED element *x = (const SHARED element *)stage + skew;
-#if !HAS_ONE_WAY
-    (void)are_packs;
-#else
-    if (are_packs && skew == 0) {
+#if HAS_ONE_WAY
+    if (how->are_packs && skew == 0) {
         put_few(x, work, out, p, row, count, PACK, 1, base);
         meet_warp();
         return count;
@@ -1861,7 +1860,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     }
     if (lane == 0) OWN_EDGE[2 * EDGED] = is_cut ? until.row + 1 : 0;
     u32 mean_team = 0;
-    staging how = {0, 0, 0, 0};
+    staging how = {0, 0, 0, 0, 0};
     if (row < end) {
         const u64 mean = (row_start(offsets, p->rows, end) - next + (end - row) - 1) / (end - row);
         mean_team = team_for(mean, end - row);
