@@ -404,8 +404,10 @@ class Terms:
             return
         self.unit = UNIT
         self.doubles = to_f64(type_, raw)
-        self.finite = [units_of_bits(type_, b) if (b & (SIGN[type_] - 1)) < INF[type_] else None
-                       for b in raw.tolist()]
+        self.finite = [0] * self.n
+        for i in np.flatnonzero(self.doubles).tolist():
+            bits = int(raw[i])
+            self.finite[i] = units_of_bits(type_, bits) if (bits & (SIGN[type_] - 1)) < INF[type_] else None
 
     def special(self, i):
         """nan, inf or -inf; None for a finite number."""

@@ -130,6 +130,28 @@ def reduce(problem, x, y=None, device=None):
     return [(TYPES[v.type - 1], v.bits & (1 << 8 * SIZE[TYPES[v.type - 1]]) - 1) if v.type else None for v in values]
 
 
+_reduce_at = CFUNCTYPE(c_int, c_void_p, POINTER(_Problem), c_void_p, c_void_p, c_size_t, c_void_p)(("tally_reduce", lib))
+
+
+def reduce_each(problem, parts, other=None):
+    """Each part's values, as tally_reduce() has them of that part alone: arrays (exists, bits), one row for a value. A part
+    that it refuses has none. `other`: the parts of y."""
+    def laid(parts):
+        if isinstance(parts, np.ndarray):
+            whole, lengths = np.ascontiguousarray(parts), np.full(len(parts), parts[:1].size)
+        else:
+            whole, lengths = np.concatenate([np.empty(0, DTYPE[problem.type]), *parts]), np.array([p.size for p in parts], np.int64)
+        return whole, lengths, (address(whole) + (np.cumsum(lengths) - lengths) * whole.itemsize).tolist()
+    whole, lengths, starts = laid(parts)
+    second, _, others = (None, None, [None] * len(starts)) if other is None else laid(other)
+    values = np.zeros((len(starts), len(problem.types)), np.dtype([("type", np.int32), ("bits", np.uint64)], align=True))
+    places = [address(values) + i * len(problem.types) * values.itemsize for i in range(len(starts))]
+    status = [_reduce_at(None, problem.c, x, y, n, v) for x, y, n, v in zip(starts, others, lengths.tolist(), places)]
+    exists = (values["type"] != 0) & (np.array(status).reshape(-1, 1) == 0)
+    ones = [8 * SIZE[t] for t in problem.types]
+    return exists.T, values["bits"].T & np.array([[(1 << bits) - 1] for bits in ones], np.uint64)
+
+
 def strides(array):
     assert all(s % array.itemsize == 0 for s in array.strides)
     return np.array([s // array.itemsize for s in array.strides], dtype=np.int64)
