@@ -4,12 +4,9 @@
 #ifndef TALLY_CLI_REPORT_FILES_H
 #define TALLY_CLI_REPORT_FILES_H
 
-#include <stddef.h>
-
 struct embedded {
-    const char *name; /* "page.css"; NULL ends the table */
-    const unsigned char *bytes;
-    size_t size; /* a 0 follows, so that texts are strings */
+    const char *name;                 /* "page.css"; NULL ends the table */
+    const unsigned char *bytes, *end; /* a 0 follows, so that texts are strings */
 };
 
 extern const struct embedded report_files[]; /* the build makes it (CMakeLists.txt) */

@@ -15,9 +15,8 @@
 #include <stddef.h>
 
 struct embedded {
-    const char *name;           /* "kernels/dialect.h"; NULL ends a table */
-    const unsigned char *bytes; /* a 0 follows, so that texts are strings */
-    size_t size;                /* without that 0 */
+    const char *name;                 /* "kernels/dialect.h"; NULL ends a table */
+    const unsigned char *bytes, *end; /* a 0 follows, so that texts are strings */
 };
 
 extern const struct embedded embedded_sources[]; /* named as under src/ */

@@ -851,7 +851,7 @@ static const struct model_program *program_of(const unsigned char *image) {
     } *fatbin = (const void *)image;
     if (fatbin->magic != 0xba55ed50) return NULL;
     for (const struct embedded *e = embedded_images; e->name; e++)
-        if (fatbin->header + fatbin->size <= e->size &&
+        if (fatbin->header + fatbin->size <= (size_t)(e->end - e->bytes) &&
             memcmp(image, e->bytes, fatbin->header + fatbin->size) == 0)
             return program_named(e->name);
     return NULL;

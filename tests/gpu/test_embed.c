@@ -10,8 +10,8 @@ static void finds_sources(void **state) {
     assert_non_null(embed_find(embedded_sources, "table.h"));
     assert_null(embed_find(embedded_sources, "dialect.h"));
     for (const struct embedded *e = embedded_sources; e->name; e++) {
-        assert_int_equal(e->bytes[e->size], 0);
-        assert_int_equal(strlen((const char *)e->bytes), e->size);
+        assert_int_equal(*e->end, 0);
+        assert_int_equal(strlen((const char *)e->bytes), e->end - e->bytes);
     }
 }
 
