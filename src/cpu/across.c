@@ -122,6 +122,7 @@ static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
         return FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_SQUARES);
     case TALLY_NORM1:
         return wide ? 0 : FORM_BIT(FORM_MAGNITUDES);
+    case TALLY_NORM2:
     case TALLY_SUMSQ:
         return wide ? 0 : FORM_BIT(FORM_SQUARES);
     case TALLY_DOT:
@@ -540,6 +541,7 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
                        size_t stride, size_t width, tally_op op, tally_type out) {
     const enum form form = op == TALLY_NORM1                ? FORM_MAGNITUDES
                            : op == TALLY_SUMSQ              ? FORM_SQUARES
+                           : op == TALLY_NORM2              ? FORM_SQUARES
                            : op == TALLY_DOT                ? FORM_PRODUCTS
                            : a->forms & FORM_BIT(FORM_SUM2) ? FORM_SUM2
                                                             : FORM_SUM1;
@@ -550,7 +552,7 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
         lower_integers(h, s, e, b, width, out == TALLY_I64);
         return;
     }
-    if (op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD) {
+    if (op == TALLY_MEAN || op == TALLY_VAR || op == TALLY_STD || op == TALLY_NORM2) {
         const double *q =
             near ? s + 3 * stride : (const double *)planes + a->plane_of[FORM_SQUARES] * stride;
         const size_t bytes = width * sizeof(double);
@@ -559,6 +561,8 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
         memcpy(h->value[2], b, bytes);
         if (op == TALLY_MEAN)
             a->k->mean(h->value[0], h->value[1], h->value[2], width, h->value[3]);
+        else if (op == TALLY_NORM2)
+            a->k->root(h->value[0], h->value[1], h->value[2], width);
         else
             a->k->variance(h->value[0], h->value[1], h->value[2], q, q + stride, q + 2 * stride,
                            width, h->value[3], a->p->ddof, op == TALLY_STD,

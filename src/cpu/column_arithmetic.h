@@ -131,6 +131,20 @@ ALWAYS_INLINE vf64 root_of(vf64 v) {
 #endif
 }
 
+/* The square root of s + e +- b, in place. Let r be the root of s + e rounded: what r * r leaves of s + e, divided by 2 r,
+ * is the rest of the root but for some 2^-104 of it, and b moves the root by b / r at most. b is infinite where nothing is
+ * known, and stays 0 where r is the very root. */
+ALWAYS_INLINE void take_root(vf64 *s, vf64 *e, vf64 *b) {
+    const vf64 first = root_of(*s + *e), left = *e - fused(first, first, *s);
+    const vi64 is_root = (vi64)(*b == 0) & (vi64)(*e == 0) & (vi64)(left == 0);
+    const vi64 fits = (vi64)(*s > 0x1p-900) & (vi64)(*s < 0x1p1000);
+    const vf64 bound = (vf64)((vi64)(*b / first + first * 0x1p-98) & ~is_root);
+    const vi64 is_zero = is_root & (vi64)(*s == 0);
+    *e = (vf64)((vi64)(left / (2 * first)) & ~is_zero);
+    *b = (vf64)(((vi64)bound | (~fits & INT64_C(0x7ff0000000000000))) & ~is_zero);
+    *s = first;
+}
+
 /* A variance where the sums are so rough that doubles do for it: four roundings of its own, each at most 2^-53 of nv
  * and t2, come on top of 3 `near`, for which see variance(). */
 ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
@@ -176,13 +190,7 @@ ALWAYS_INLINE void variance_of(vf64 s, vf64 e, vf64 off, vf64 q, vf64 qe, vf64 o
     const vi64 fits =
         (vi64)(t2 > 0x1p-700) & (vi64)(nv < 0x1p900) & (vi64)(by < 0x1p26) & (vi64)(by > ddof);
     divide(high, rest, bound, by * (by - ddof));
-    if (root) {
-        const vf64 first = root_of(*high + *rest);
-        const vf64 left = *rest - fused(first, first, *high);
-        *bound = *bound / first + first * 0x1p-98;
-        *rest = left / (2 * first);
-        *high = first;
-    }
+    if (root) take_root(high, rest, bound);
     *bound = (vf64)((vi64)*bound | (~(fits & (vi64)(*high > 0)) & infinite));
 }
 

@@ -1085,6 +1085,17 @@ static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const 
     }
 }
 
+static void ISA_NAME(root)(double *s, double *e, double *b, size_t count) {
+    for (size_t i = 0; i < count; i += LANES(double)) {
+        vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i),
+             bound = VECTOR_LOAD(vf64, b + i);
+        take_root(&high, &low, &bound);
+        memcpy(s + i, &high, sizeof high);
+        memcpy(e + i, &low, sizeof low);
+        memcpy(b + i, &bound, sizeof bound);
+    }
+}
+
 static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,
                                const double *qb, size_t count, const double *n, double ddof,
                                int root, double near) {
@@ -1352,6 +1363,7 @@ const struct column_kernels ISA_NAME(column_kernels) = {
     .split = ISA_NAME(split),
     .round = ISA_NAME(round),
     .mean = ISA_NAME(mean),
+    .root = ISA_NAME(root),
     .variance = ISA_NAME(variance),
     .near = {[TALLY_F16] = MOMENTS_NEAR_short,
              [TALLY_BF16] = MOMENTS_NEAR_short,

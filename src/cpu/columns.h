@@ -130,6 +130,8 @@ struct column_kernels {
                  uint64_t *bits, unsigned char *ok);
     /* s + e +- b divided by n[i], in place. */
     void (*mean)(double *s, double *e, double *b, size_t count, const double *n);
+    /* The square roots of s + e +- b, in place. */
+    void (*root)(double *s, double *e, double *b, size_t count);
     /* The variance of n elements, or where `root` its square root, from their sums and those of their
      * squares, q + qe +- qb; in place of s, e, b. The sums are off by `near` times the elements' magnitudes, too: 0, or
      * for FORM_MOMENTS what is in near[]. */

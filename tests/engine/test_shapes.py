@@ -218,7 +218,7 @@ def test_larger_axes(type, shape, axes, device):
         x = elements(type, shape, rng, kind)
         for problem in (t.Problem("sum", type), t.Problem("mean", type), t.Problem("argmax", type),
                         t.Problem("minmax", type), t.Problem("var", type, ddof=1), t.Problem("nonzero", type),
-                        t.Problem("prod", type), t.Problem("xor", type), t.Problem("std", type, out="f64"),
+                        t.Problem("prod", type), t.Problem("norm2", type), t.Problem("xor", type), t.Problem("std", type, out="f64"),
                         t.Problem("sum", type, out="f64")):
             axes_case(problem, x, axes, device)
 
@@ -304,6 +304,22 @@ def test_means_next_to_ties(device):
             x = np.array([row] * 9)
             for array, axes in ((x, [1]), (np.ascontiguousarray(x.T), [0])):
                 axes_case(t.Problem("mean", "f64", out="f32"), array, axes, device)
+
+
+@pytest.mark.parametrize("type,out,root", [("f64", "f32", 1 + 2.0**-24), ("f64", "bf16", 257), ("f32", "bf16", 257),
+                                           ("f32", "f16", 2049), ("i32", "bf16", 257), ("f16", "bf16", 257)])
+def test_norms_next_to_ties(type, out, root, device):
+    """Roots that lie half-way between two numbers of the result's type, and that something far smaller moves from there."""
+    rng = np.random.default_rng(SEED)
+    least = {"f64": 2.0**-500, "f32": 2.0**-140, "f16": 2.0**-24, "i32": 1}[type]
+    columns = []
+    for scale in (1, 2, 1024) if type == "i32" else (1, 2.0**-9) if type == "f16" else (1, 4, 2.0**-70, 2.0**40):
+        for other in (0, 0, least, 1000 * least):
+            columns.append(rng.permutation(np.array([scale * root, other] + [0] * 11)))
+    x = np.array(columns * 3).astype(t.DTYPE[type])
+    for problem in (t.Problem("norm2", type, out=out), t.Problem("norm2", type), t.Problem("norm2", type, out=out, also=["sum", "sumsq"])):
+        axes_case(problem, x, [1], device)
+        axes_case(problem, np.ascontiguousarray(x.T), [0], device)
 
 
 def test_out_strides(device):
