@@ -248,9 +248,11 @@ static bool array_next(struct source *s, const void **x, size_t *n) {
     if (!fill_window(s)) return false;
     *x = s->window;
     bytes = s->left;
-    if (bytes && s->swapped && !turn_piece(s, x, &bytes)) return false;
-    s->window += bytes;
-    s->left -= bytes;
+    if (bytes) { /* an empty window may be NULL */
+        if (s->swapped && !turn_piece(s, x, &bytes)) return false;
+        s->window += bytes;
+        s->left -= bytes;
+    }
     *n = bytes / tally_type_size(s->type);
     progress_add(bytes);
     return true;

@@ -171,7 +171,7 @@ static void keep_states(tally_groups *g, const struct sorted *sorted, tally_grou
         if (sorted->start[i] == sorted->start[i + 1]) continue;
         g->n[i] = next->n[k];
         memcpy(g->parts + i * g->room, next->parts + k * g->room, g->room);
-        if (g->tree) {
+        if (g->tree && next->tree) {
             tally_state *before = g->tree[i];
             g->tree[i] = next->tree[k];
             next->tree[k] = before;

@@ -1021,7 +1021,7 @@ static void check_divided(const tally_problem *p, double x, int64_t divisor, dou
     tally_state *s = made(p);
     tally_value value;
     const float narrow = (float)x;
-    const int64_t whole = (int64_t)x;
+    const int64_t whole = p->type == TALLY_I64 ? (int64_t)x : 0;
     assert_ok(tally_state_feed(s, NULL,
                                p->type == TALLY_F64   ? (const void *)&x
                                : p->type == TALLY_F32 ? (const void *)&narrow
