@@ -384,6 +384,9 @@ static void test_environment(void **state) {
     for (int mode = 0; mode < 4; mode++)
         for (int flush = 0; flush < FLUSH_MODES; flush++)
             for (int special = 0; special < 2 + traps; special++) {
+                /* Under AddressSanitizer each rounding with one of the others. */
+                if (UNDER_ASAN && (flush != mode % FLUSH_MODES || special != mode % (2 + traps)))
+                    continue;
                 snprintf(where, sizeof where, "rounding %s, flushing %d, %s", names[mode], flush,
                          special == 0   ? "no flags"
                          : special == 1 ? "old flags"

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { N = 400000, CALLERS = 8, ROUNDS = UNDER_TSAN ? 6 : 60 };
+enum { N = 400000, CALLERS = 8, ROUNDS = UNDER_TSAN || UNDER_ASAN ? 6 : 60 };
 static double numbers[N];
 static float floats[N];
 static int32_t wholes[N];
@@ -163,7 +163,7 @@ static void test_one_device_for_many(void **state) {
 static atomic_int failures;
 static void *open_and_close(void *argument) {
     unsigned number = *(unsigned *)argument;
-    for (unsigned i = 0; i < (UNDER_TSAN ? 60 : 250); i++) {
+    for (unsigned i = 0; i < (UNDER_TSAN || UNDER_ASAN ? 60 : 250); i++) {
         char spec[32];
         snprintf(spec, sizeof spec, "cpu:threads=%u", (i + number) % 4 + 1);
         tally_device *device;

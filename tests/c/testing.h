@@ -33,6 +33,18 @@
 #define UNDER_TSAN 0
 #endif
 
+/* AddressSanitizer looks at what a call does, and needs it fewer times. */
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#endif
+#endif
+#ifndef UNDER_ASAN
+#define UNDER_ASAN 0
+#endif
+
 /* splitmix64: the next of a sequence of well-mixed 64-bit numbers. */
 static inline uint64_t next_random(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
