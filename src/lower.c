@@ -36,13 +36,6 @@ static tally_status lower_product(const struct factors *f, tally_type type, tall
     return TALLY_OK;
 }
 
-/* |x| of an integer's bits. */
-static uint64_t magnitude_of(tally_type type, uint64_t bits) {
-    const unsigned width = type_bits(type);
-    if (!type_is_signed(type) || !(bits >> (width - 1))) return bits;
-    return (0 - bits) & low_bits(width);
-}
-
 static tally_status lower_norminf(const struct problem *p, const struct state *s, tally_type type,
                                   tally_value *out) {
     const struct extremes *e = &s->extremes;
@@ -55,14 +48,8 @@ static tally_status lower_norminf(const struct problem *p, const struct state *s
         *out = float_nan(type);
         return TALLY_OK;
     }
-    if (type_is_float(p->type)) { /* without their signs, bits sort as magnitudes do */
-        const uint64_t all = low_bits(type_bits(p->type) - 1);
-        a = e->least & all;
-        b = e->greatest & all;
-    } else {
-        a = magnitude_of(p->type, e->least);
-        b = magnitude_of(p->type, e->greatest);
-    }
+    a = type_magnitude(p->type, e->least);
+    b = type_magnitude(p->type, e->greatest);
     a = a > b ? a : b;
     if (type == TALLY_I64 && a > INT64_MAX) return TALLY_ERANGE;
     *out = value_of_bits(type, a);

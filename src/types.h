@@ -50,5 +50,12 @@ tally_value value_of_bits(tally_type type, uint64_t bits);
 static inline uint64_t low_bits(unsigned bits) {
     return ~UINT64_C(0) >> (64 - bits);
 }
+/* The magnitude of an element, from its bits: that of a float is its bits without the sign, which sort as magnitudes do and
+ * of which a NaN's are the greatest. */
+static inline uint64_t type_magnitude(tally_type type, uint64_t bits) {
+    const unsigned width = type_bits(type);
+    if (type_is_float(type)) return bits & low_bits(width - 1);
+    return type_is_signed(type) && bits >> (width - 1) ? (0 - bits) & low_bits(width) : bits;
+}
 
 #endif

@@ -129,6 +129,7 @@ static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
         return wide ? 0 : FORM_BIT(FORM_PRODUCTS);
     case TALLY_MIN:
     case TALLY_MAX:
+    case TALLY_NORMINF:
         return FORM_BIT(FORM_ORDER);
     case TALLY_ARGMIN:
         return FORM_BIT(FORM_LEAST);
@@ -501,6 +502,26 @@ static void lower_order(const struct across *a, struct hand *h, const uint64_t *
     a->k->unkey(low, low + stride, form_of(a, FORM_ORDER)->lane, width, &how, h->bits);
 }
 
+/* The greatest magnitude: that of the least element, or of the greatest. */
+static void lower_magnitude(const struct across *a, struct hand *h, const uint64_t *planes,
+                            size_t stride, size_t width, tally_type out, const struct place *at,
+                            unsigned v) {
+    const tally_type type = a->p->type;
+    uint64_t least[WIDTH + COLUMN_STEP];
+    lower_order(a, h, planes, stride, width, 0);
+    memcpy(least, h->bits, width * sizeof *least);
+    lower_order(a, h, planes, stride, width, 1);
+    for (size_t i = 0; i < width; i++) {
+        const uint64_t x = type_magnitude(type, least[i]), y = type_magnitude(type, h->bits[i]);
+        h->bits[i] = x > y ? x : y; /* a NaN's bits are greater than any other magnitude's */
+        if (out == TALLY_I64 && h->bits[i] > INT64_MAX) {
+            h->bits[i] = 0;
+            shaped_absent(&h->absence, at->number + result_of(h, i) * a->inner_kept.number,
+                          TALLY_ERANGE, v);
+        }
+    }
+}
+
 /* Sums of 64-bit integers. */
 static void lower_wide(const struct across *a, struct hand *h, const uint64_t *planes,
                        size_t stride, size_t width, tally_type out, int mean,
@@ -588,6 +609,9 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
     case TALLY_MIN:
     case TALLY_MAX:
         lower_order(a, h, planes, stride, width, op == TALLY_MAX);
+        return;
+    case TALLY_NORMINF:
+        lower_magnitude(a, h, planes, stride, width, out, at, v);
         return;
     case TALLY_ARGMIN:
     case TALLY_ARGMAX:

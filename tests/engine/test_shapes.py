@@ -218,7 +218,7 @@ def test_larger_axes(type, shape, axes, device):
         x = elements(type, shape, rng, kind)
         for problem in (t.Problem("sum", type), t.Problem("mean", type), t.Problem("argmax", type),
                         t.Problem("minmax", type), t.Problem("var", type, ddof=1), t.Problem("nonzero", type),
-                        t.Problem("prod", type), t.Problem("norm2", type), t.Problem("xor", type), t.Problem("std", type, out="f64"),
+                        t.Problem("prod", type), t.Problem("norm2", type), t.Problem("norminf", type), t.Problem("xor", type), t.Problem("std", type, out="f64"),
                         t.Problem("sum", type, out="f64")):
             axes_case(problem, x, axes, device)
 
@@ -470,6 +470,11 @@ def test_absent_results(device):
             t.reduce_axes(t.Problem("sum", "i64"), x, axes, device=device)
         assert failed.value.status == "ERANGE" and failed.value.line.startswith("result 1: the exact sum")
         assert list(failed.value.out[0]) == [3, 0, 11, 0]
+    least = np.zeros((3, 40), np.int64)
+    least[1, 7] = -2**63
+    with pytest.raises(t.Failed) as failed:
+        t.reduce_axes(t.Problem("norminf", "i64"), least, [0], device=device)
+    assert failed.value.status == "ERANGE" and failed.value.result == 7 and (failed.value.out[0] == 0).all()
 
 
 # ---- Groups ----------------------------------------------------------------------------------
