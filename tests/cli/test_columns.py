@@ -338,13 +338,15 @@ QUOTES = [  # a field as written, and its text
 
 @pytest.mark.parametrize("field, text", QUOTES)
 def test_quotes(tally, field, text):
-    """Fields before, at and behind those that are needed."""
-    for end in ("\n", "\r\n", ""):
-        for number in ('7', '"7"', ' "7" '):
-            for row in (f"{field},{number}", f'{field},{number},"x"', f"{field},{number},{field}"):
-                assert tally("sum", "-c", 2, "--by", 1, stdin=(row + end).encode()) == f"{text}\t7", row
-            assert tally("sum", "-c", 1, stdin=f"{number},{field}{end}".encode()) == "7"
-            assert tally("sum", "-c", 3, "--by", 2, stdin=f"{field},k,{number}{end}".encode()) == "k\t7"
+    """Fields before, at and behind those that are needed: in a line among others, and in one without an end."""
+    numbers = ('7', '"7"', ' "7" ')
+    first = [f"{field},{n}{rest}" for n in numbers for rest in ("", ',"x"', f",{field}")]
+    for rows, args, key in ((first, ("-c", 2, "--by", 1), f"{text}\t"), ([f"{n},{field}" for n in numbers], ("-c", 1), ""),
+                            ([f"{field},k,{n}" for n in numbers], ("-c", 3, "--by", 2), "k\t")):
+        for end in ("\n", "\r\n"):
+            assert tally("sum", *args, stdin="".join(row + end for row in rows).encode()) == f"{key}{7 * len(rows)}", (rows, end)
+        for row in rows:
+            assert tally("sum", *args, stdin=row.encode()) == f"{key}7", row
 
 
 PIECE = 1 << 18
