@@ -10,7 +10,7 @@ import pytest
 import data
 import oracle
 import tally
-from conftest import SPECS, is_slow, open_device
+from conftest import SPECS, is_slow, open_device, types_on
 from oracle import ANY_FLOAT
 from tally import DTYPE, FLOATS, INTS, NOBODY, SIZE, STATISTICS, TYPES
 
@@ -127,7 +127,7 @@ def test_fast_means(device, type_):
 
 def test_the_first_of_equals(device):
     g = data.rng("device first")
-    for type_ in TYPES:
+    for type_ in types_on(device.spec):
         for n in (1, 33, 3000):
             raw = data.make(g, "small", type_, n) if type_ in INTS else \
                 data.floats(type_, g.integers(-2, 3, n).astype(float))

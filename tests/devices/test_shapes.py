@@ -35,6 +35,15 @@ def is_slow(device):
     return device.spec.startswith(SLOW)
 
 
+def is_opencl(device):
+    return device.spec.startswith("opencl")
+
+
+def has_blocks(device):
+    """Whether PoCL runs blocks of 64, whose threads take turns: some ten times as long as a thread alone."""
+    return "block=" in device.spec
+
+
 def elements(type, shape, rng, kind="tame"):
     """Random elements, with ties; and as asked for with zeros of both signs, specials, wild exponents."""
     n = int(np.prod(shape, dtype=np.int64))
@@ -96,10 +105,12 @@ def same(call, device, what):
                                  f"{a[at // 8 * 8:at // 8 * 8 + 8].hex()}, not {b[at // 8 * 8:at // 8 * 8 + 8].hex()}")
 
 
-def some(items, device, few):
-    """All of them; of a slow device's a few, others for each seed."""
+def some(items, device, few, compiled=False):
+    """All of them; of a slow device's a few, and half of OpenCL's where each is programs to compile; others for each seed."""
     items = list(items)
-    return random.Random(SEED).sample(items, min(few, len(items))) if is_slow(device) else items
+    if is_slow(device):
+        return random.Random(SEED).sample(items, min(few, len(items)))
+    return random.Random(SEED).sample(items, (len(items) + 1) // 2) if compiled and is_opencl(device) else items
 
 
 SHAPES = [((), []), ((0,), [0]), ((7,), [0]), ((7,), []), ((5, 3), [1]), ((40, 4), [0]), ((3, 70), [1]), ((2, 3, 4), [0, 2]),
@@ -109,7 +120,7 @@ SHAPES = [((), []), ((0,), [0]), ((7,), [0]), ((7,), []), ((5, 3), [1]), ((40, 4
 @pytest.mark.parametrize("type", t.TYPES)
 def test_every_problem_along_axes(type, device):
     rng = np.random.default_rng(SEED)
-    for k, problem in enumerate(some(problems(type), device, 6)):
+    for k, problem in enumerate(some(problems(type), device, 6, compiled=True)):
         for i, (shape, axes) in enumerate(some(SHAPES, device, 3)):
             x = elements(type, shape, rng, KINDS[(i + k) % 6])
             y = elements(type, shape, rng) if problem.two() else None
@@ -167,11 +178,11 @@ def columns_of(type, rows, columns, rng, kind):
 def test_columns(device):
     """Every number of columns, in tiles of every form; starts that are no multiples of 16 bytes; slabs of them."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
-    problems = COLUMN_PROBLEMS
-    if "block=" in device.spec: # where each problem is a program of some seconds to compile; the doubles of CUDA have all
-        problems = py.sample([p for p in COLUMN_PROBLEMS if p.type in conftest.BLOCK_TYPES], 12)
+    problems = [p for p in COLUMN_PROBLEMS if p.type in conftest.types_on(device.spec)]
+    if has_blocks(device): # where each problem is a program of some seconds to compile; the doubles of CUDA have all
+        problems = py.sample(problems, 8)
     cases = [(problem, columns) for problem in problems for columns in COLUMNS]
-    for problem, columns in py.sample(cases, 12 if is_slow(device) else 120):
+    for problem, columns in py.sample(cases, 12 if is_slow(device) else 60 if is_opencl(device) else 120):
         rows = py.choice([1, 2, 3, 4, 5, 7, 8, 9, 40] if is_slow(device) else [1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 300, 2500])
         slabs, cut, kind = py.choice([1, 1, 2, 5]), py.choice([0, 0, 1, 3]), py.choice(KINDS)
         x = columns_of(problem.type, slabs * rows, columns + cut, rng, kind).reshape(slabs, rows, columns + cut)[:, :, cut:]
@@ -220,7 +231,7 @@ def random_view(type, rng, py):
 def test_random_axes(device):
     py, rng = random.Random(SEED), np.random.default_rng(SEED)
     for i in range(20 if is_slow(device) else 60):
-        type = py.choice(t.TYPES)
+        type = py.choice(conftest.types_on(device.spec))
         x, axes = random_view(type, rng, py)
         problem = t.Problem(py.choice([o for o in t.OPS if o != "user"]), type, ddof=py.choice([0, 1]))
         y = x[tuple(slice(None, None, -1) for _ in x.shape)] if problem.two() else None
@@ -282,7 +293,7 @@ def test_segments(type, device):
         mask = (rng.random(n) < 0.6).astype(np.uint8)
         cases = [(op, skew, masked) for op in ("sum", "argmin", "prod", "var", "dot", "describe", "all")
                  for skew in skews(rng, n) for masked in (False, True)]
-        for op, (name, offsets), masked in random.Random(SEED).sample(cases, (4 if n < 1000 else 1) if is_slow(device) else 60):
+        for op, (name, offsets), masked in random.Random(SEED).sample(cases, (4 if n < 1000 else 1) if is_slow(device) else 30 if is_opencl(device) else 60):
             problem = t.Problem(op, type)
             offsets = np.ascontiguousarray(offsets.astype(rng.choice([np.int32, np.int64])))
             same(lambda d: t.reduce_segments(problem, x, offsets, y if problem.two() else None, mask if masked else None, d),
@@ -311,7 +322,7 @@ def test_side_by_side(type, device):
     """Rows, segments and sorted groups from any element on: what rows.cu is for, and what it leaves to others."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
     # (The double of CUDA runs the model's kernels, and each type begins with another problem.)
-    cases, first = (60, 0) if not is_slow(device) else (7, 3 * t.TYPES.index(type) + SEED) if device.spec == "model" else (2, 0)
+    cases, first = (10 if has_blocks(device) else 30 if is_opencl(device) else 60, 0) if not is_slow(device) else (7, 3 * t.TYPES.index(type) + SEED) if device.spec == "model" else (2, 0)
     for i in range(first, first + cases):
         op, also = SIDE_BY_SIDE[i % len(SIDE_BY_SIDE)]
         problem, kind = t.Problem(op, type, also=also, ddof=py.choice([0, 1, 1, 0.5, 3])), py.choice(KINDS)
@@ -450,7 +461,7 @@ ID_TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint3
 @pytest.mark.parametrize("type", t.TYPES)
 def test_groups(type, device):
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
-    for i, problem in enumerate(some(problems(type), device, 4)):
+    for i, problem in enumerate(some(problems(type), device, 4, compiled=True)):
         n, groups = py.choice([(0, 3), (1, 1), (500, 7), (500, 100), (2000, 3), (9000, 2)])
         x, y = elements(type, n, rng, py.choice(KINDS)), elements(type, n, rng)
         ids = rng.integers(0, groups, n).astype(ID_TYPES[i % 8])
@@ -463,10 +474,11 @@ def test_groups(type, device):
 
 def test_many_groups(device):
     rng = np.random.default_rng(SEED)
-    n = 3000 if is_slow(device) else 60000
+    n = 3000 if is_slow(device) else 9000 if has_blocks(device) else 60000
     for groups in (2, 1100) if is_slow(device) else (2, 1000, 20000, 70000):  # one pass of a sort, two and three
         ids = rng.integers(-2, groups + 2, n).astype(np.int32)
-        for op, type in (("sum", "f32"), ("argmax", "i16"), ("prod", "f64"), ("dot", "f32"), ("minmax", "i64"), ("argmin", "f64")):
+        some = (("sum", "f32"), ("argmax", "i16"), ("prod", "f64"), ("dot", "f32"), ("minmax", "i64"), ("argmin", "f64"))
+        for op, type in some[:1] if has_blocks(device) and groups > 1000 else some:
             problem = t.Problem(op, type)
             x = elements(type, n, rng, "tame" if problem.two() else "wild")
             y = x[::-1].copy() if problem.two() else None
@@ -481,9 +493,10 @@ def test_unordered_groups(device):
         t.Problem(op, type, out=out) for op in ("sum", "mean") for type in ("f16", "bf16", "f32", "f64") for out in ("f32", "f64")] + [
         t.Problem(op, type) for op in ("min", "max", "minmax", "argmin", "argmax", "count", "nonzero", "any", "all")
         for type in t.TYPES] + [t.Problem("any", "f32", also=["all", "count"]), t.Problem("argmax", "i16", also=["max"])]
+    problems = [p for p in problems if p.type in conftest.types_on(device.spec)]
     cases = [(problem, groups, kind) for problem in problems for groups in (1, 2, 10, 33, 1000, 3009, 4011, 6000) for kind in KINDS]
-    for problem, groups, kind in py.sample(cases, 12 if is_slow(device) else 200):
-        n = py.choice([1, 255, 256, 257, 2500]) if is_slow(device) else py.choice([1, 257, 20000, 70001])
+    for problem, groups, kind in py.sample(cases, 12 if is_slow(device) else 30 if has_blocks(device) else 100 if is_opencl(device) else 200):
+        n = py.choice([1, 255, 256, 257, 2500]) if is_slow(device) or has_blocks(device) else py.choice([1, 257, 20000, 70001])
         x = elements(problem.type, n, rng, kind)
         ids = rng.integers(0, groups, n) if py.random() < 0.8 else np.full(n, groups - 1)
         skip, mask = py.random() < 0.3, (rng.random(n) < 0.7).astype(np.uint8) if py.random() < 0.3 else None

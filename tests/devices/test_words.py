@@ -10,6 +10,7 @@ import pytest
 import data
 import oracle
 import tally
+from conftest import types_on
 from native import MACHINES
 from tally import DTYPE, FLOATS, INTS, SIZE, TYPES
 
@@ -386,7 +387,7 @@ def reach(place, ranks):
 def test_by_posts(place, op):
     """Three exchanges in a row, so that places are used again."""
     rng = data.rng(f"posts {op}")
-    type_ = "i32" if op == "prod" else str(rng.choice(TYPES))
+    type_ = "i32" if op == "prod" else str(rng.choice(types_on(place.machine.spec)))
     posts = Posts(place, reach(place, 3))
     for n in (0, 5, 200):
         x = array(rng, type_, n) if op != "prod" else rng.choice([1, 2, -1], n % 50).astype(np.int32)
