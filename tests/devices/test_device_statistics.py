@@ -10,7 +10,8 @@ import pytest
 import data
 import oracle
 import tally
-from conftest import SPECS, is_slow, open_device, types_on
+from conftest import SPECS, open_device
+from drawn import is_slow, types_on
 from oracle import ANY_FLOAT
 from tally import DTYPE, FLOATS, INTS, NOBODY, SIZE, STATISTICS, TYPES
 

@@ -14,7 +14,8 @@ import pytest
 import data
 import oracle
 import tally
-from conftest import is_slow, open_device, types_on
+from conftest import open_device
+from drawn import is_slow, types_on
 from tally import DTYPE, FLOATS, NOBODY, OPS, SIZE, TYPES
 
 

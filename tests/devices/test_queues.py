@@ -9,7 +9,7 @@ import pytest
 
 import data
 import tally
-from conftest import is_slow
+from drawn import is_slow
 from native import MACHINES
 from tally import DTYPE, FLOATS, NOBODY, OPS, SIZE, TYPES
 from test_devices import USERS, operator

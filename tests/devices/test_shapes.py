@@ -10,6 +10,7 @@ import pytest
 
 import conftest
 import shapes as t
+from drawn import types_on
 from test_devices import USERS
 
 SEED = int(os.environ.get("TALLY_SEED", "1"))
@@ -178,7 +179,7 @@ def columns_of(type, rows, columns, rng, kind):
 def test_columns(device):
     """Every number of columns, in tiles of every form; starts that are no multiples of 16 bytes; slabs of them."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
-    problems = [p for p in COLUMN_PROBLEMS if p.type in conftest.types_on(device.spec)]
+    problems = [p for p in COLUMN_PROBLEMS if p.type in types_on(device.spec)]
     if has_blocks(device): # where each problem is a program of some seconds to compile; the doubles of CUDA have all
         problems = py.sample(problems, 8)
     cases = [(problem, columns) for problem in problems for columns in COLUMNS]
@@ -231,7 +232,7 @@ def random_view(type, rng, py):
 def test_random_axes(device):
     py, rng = random.Random(SEED), np.random.default_rng(SEED)
     for i in range(20 if is_slow(device) else 60):
-        type = py.choice(conftest.types_on(device.spec))
+        type = py.choice(types_on(device.spec))
         x, axes = random_view(type, rng, py)
         problem = t.Problem(py.choice([o for o in t.OPS if o != "user"]), type, ddof=py.choice([0, 1]))
         y = x[tuple(slice(None, None, -1) for _ in x.shape)] if problem.two() else None
@@ -493,7 +494,7 @@ def test_unordered_groups(device):
         t.Problem(op, type, out=out) for op in ("sum", "mean") for type in ("f16", "bf16", "f32", "f64") for out in ("f32", "f64")] + [
         t.Problem(op, type) for op in ("min", "max", "minmax", "argmin", "argmax", "count", "nonzero", "any", "all")
         for type in t.TYPES] + [t.Problem("any", "f32", also=["all", "count"]), t.Problem("argmax", "i16", also=["max"])]
-    problems = [p for p in problems if p.type in conftest.types_on(device.spec)]
+    problems = [p for p in problems if p.type in types_on(device.spec)]
     cases = [(problem, groups, kind) for problem in problems for groups in (1, 2, 10, 33, 1000, 3009, 4011, 6000) for kind in KINDS]
     for problem, groups, kind in py.sample(cases, 12 if is_slow(device) else 30 if has_blocks(device) else 100 if is_opencl(device) else 200):
         n = py.choice([1, 255, 256, 257, 2500]) if is_slow(device) or has_blocks(device) else py.choice([1, 257, 20000, 70001])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shapes as t
-from conftest import types_on
+from drawn import types_on
 from native import MACHINES
 from test_shapes import KINDS, elements, outcome, problems, random_view, skews
 

@@ -10,7 +10,7 @@ import pytest
 import data
 import oracle
 import tally
-from conftest import types_on
+from drawn import types_on
 from native import MACHINES
 from tally import DTYPE, FLOATS, INTS, SIZE, TYPES
 
