@@ -143,13 +143,13 @@ def reduce_each(problem, parts, other=None):
             whole, lengths = np.concatenate([np.empty(0, DTYPE[problem.type]), *parts]), np.array([p.size for p in parts], np.int64)
         return whole, lengths, (address(whole) + (np.cumsum(lengths) - lengths) * whole.itemsize).tolist()
     whole, lengths, starts = laid(parts)
-    second, _, others = (None, None, [None] * len(starts)) if other is None else laid(other)
+    kept, _, others = (None, None, [None] * len(starts)) if other is None else laid(other)
     values = np.zeros((len(starts), len(problem.types)), np.dtype([("type", np.int32), ("bits", np.uint64)], align=True))
     places = [address(values) + i * len(problem.types) * values.itemsize for i in range(len(starts))]
     status = [_reduce_at(None, problem.c, x, y, n, v) for x, y, n, v in zip(starts, others, lengths.tolist(), places)]
     exists = (values["type"] != 0) & (np.array(status).reshape(-1, 1) == 0)
-    ones = [8 * SIZE[t] for t in problem.types]
-    return exists.T, values["bits"].T & np.array([[(1 << bits) - 1] for bits in ones], np.uint64)
+    masks = [[(1 << 8 * SIZE[t]) - 1] for t in problem.types]
+    return exists.T, values["bits"].T & np.array(masks, np.uint64)
 
 
 def strides(array):
