@@ -231,7 +231,7 @@ def random_view(type, rng, py):
 
 def test_random_axes(device):
     py, rng = random.Random(SEED), np.random.default_rng(SEED)
-    for i in range(20 if is_slow(device) else 60):
+    for i in range(8 if is_slow(device) else 60):
         type = py.choice(types_on(device.spec))
         x, axes = random_view(type, rng, py)
         problem = t.Problem(py.choice([o for o in t.OPS if o != "user"]), type, ddof=py.choice([0, 1]))
@@ -323,7 +323,7 @@ def test_side_by_side(type, device):
     """Rows, segments and sorted groups from any element on: what rows.cu is for, and what it leaves to others."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)
     # (The double of CUDA runs the model's kernels, and each type begins with another problem.)
-    cases, first = (10 if has_blocks(device) else 30 if is_opencl(device) else 60, 0) if not is_slow(device) else (7, 3 * t.TYPES.index(type) + SEED) if device.spec == "model" else (2, 0)
+    cases, first = (10 if has_blocks(device) else 30 if is_opencl(device) else 60, 0) if not is_slow(device) else (3, 3 * t.TYPES.index(type) + SEED) if device.spec == "model" else (2, 0)
     for i in range(first, first + cases):
         op, also = SIDE_BY_SIDE[i % len(SIDE_BY_SIDE)]
         problem, kind = t.Problem(op, type, also=also, ddof=py.choice([0, 1, 1, 0.5, 3])), py.choice(KINDS)
