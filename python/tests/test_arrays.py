@@ -269,5 +269,5 @@ def test_bools_of_other_bytes(rng, shape):
         assert tally.Groups("sum", 3, "bool").update(flat, ids).value().tolist() == tally.group("sum", flat, ids, 3).tolist() == \
             np.bincount(ids, clean.reshape(-1), 3).tolist()
         assert tally.segment("sum", flat, 1)[0] == clean.sum() == tally.sum(x, initial=0)
-        assert tally.sum(np.ones(x.shape), where=x) == clean.sum() == tally.group("count", ids, flat)[1]
+        assert tally.sum(np.ones(x.shape), where=x) == clean.sum() == tally.group("count", ids, flat, 2)[1]
         assert tally.sum(np.broadcast_to(x, (2, *x.shape)), axis=0).tolist() == (2 * clean).tolist()
