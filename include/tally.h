@@ -355,7 +355,8 @@ TALLY_API tally_status tally_groups_feed(tally_groups *groups, tally_device *dev
 TALLY_API tally_status tally_groups_merge(tally_groups *left, const tally_groups *right);
 /* Lowers all groups, as tally_reduce_shaped() does. */
 TALLY_API tally_status tally_groups_values(const tally_groups *groups, void *const out[]);
-/* Saved, as single states are: the same bytes for the same elements (docs/shapes.md has the format). */
+/* Saved, as single states are: the same bytes for the same elements (docs/shapes.md has the format). The size is 0 where
+ * there is no memory to find it out. */
 TALLY_API size_t tally_groups_size(const tally_groups *groups);
 TALLY_API tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t size);
 TALLY_API tally_status tally_groups_load(const void *bytes, size_t size,

@@ -44,7 +44,8 @@ void block_save(struct block *block, const struct block_kind *kind, const tally_
 
 void block_save_groups(struct block *block, const struct block_kind *kind,
                        const tally_groups *groups) {
-    settle(block, tally_groups_size(groups), tally_groups_save(groups, block->bytes, kind->room));
+    const size_t size = tally_groups_size(groups); /* 0: for want of memory */
+    settle(block, size, size ? tally_groups_save(groups, block->bytes, kind->room) : TALLY_ENOMEM);
 }
 
 /* ---- Merged --------------------------------------------------------------------------------- */

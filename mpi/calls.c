@@ -6,40 +6,78 @@ const char *tally_mpi_error(void) {
     return explanation();
 }
 
-tally_status tally_mpi_allreduce(tally_device *device, const tally_problem *problem, const void *x,
-                                 const void *y, size_t n, tally_value *out, MPI_Comm comm) {
+static tally_status call(const struct ask ask, MPI_Comm comm) {
     struct task t;
-    task_begin_values(&t, device, 0, problem, x, y, n, out, ALL_RANKS, comm, NULL);
+    task_begin(&t, &ask, comm, NULL);
     return task_run(&t);
 }
 
-tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem, const void *x,
-                              const void *y, size_t n, tally_value *out, int root, MPI_Comm comm) {
-    struct task t;
-    /* A root that is none would pass for ALL_RANKS. */
-    task_begin_values(&t, device, 0, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm,
-                      NULL);
-    return task_run(&t);
+/* ---- For all ranks ---- */
+
+tally_status tally_mpi_allreduce(tally_device *device, const tally_problem *problem, const void *x,
+                                 const void *y, size_t n, tally_value *out, MPI_Comm comm) {
+    return call(ask_array(device, 0, problem, x, y, n, out, ALL_RANKS), comm);
 }
 
 tally_status tally_mpi_allreduce_resident(tally_device *device, const tally_problem *problem,
                                           void *x, void *y, size_t n, tally_value *out,
                                           MPI_Comm comm) {
-    struct task t;
-    task_begin_values(&t, device, 1, problem, x, y, n, out, ALL_RANKS, comm, NULL);
-    return task_run(&t);
+    return call(ask_array(device, 1, problem, x, y, n, out, ALL_RANKS), comm);
 }
 
 tally_status tally_mpi_allreduce_states(const tally_problem *problem, tally_state *const states[],
                                         size_t count, MPI_Comm comm) {
-    struct task t;
-    task_begin_states(&t, problem, states, count, TALLY_OK, NULL, comm, NULL);
-    return task_run(&t);
+    return call(ask_states(problem, states, count, ALL_RANKS), comm);
 }
 
 tally_status tally_mpi_allreduce_groups(const tally_problem *problem, size_t count,
                                         tally_groups **groups, MPI_Comm comm) {
-    struct task t;
-    task_begin_groups(&t, problem, groups, count, TALLY_OK, NULL, comm);
-    return task_run(&t);
+    return call(ask_groups(problem, count, groups, ALL_RANKS), comm);
+}
+
+tally_status tally_mpi_allreduce_shaped(tally_device *device, const tally_problem *problem,
+                                        const tally_shape *shape, const void *x, const void *y,
+                                        void *const out[], MPI_Comm comm) {
+    return call(ask_shape(device, 0, problem, shape, x, y, out, ALL_RANKS), comm);
+}
+
+tally_status tally_mpi_allreduce_shaped_resident(tally_device *device, const tally_problem *problem,
+                                                 const tally_shape *shape, void *x, void *y,
+                                                 void *const out[], MPI_Comm comm) {
+    return call(ask_shape(device, 1, problem, shape, x, y, out, ALL_RANKS), comm);
+}
+
+/* ---- For one rank ---- */
+
+tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem, const void *x,
+                              const void *y, size_t n, tally_value *out, int root, MPI_Comm comm) {
+    return call(ask_array(device, 0, problem, x, y, n, out, one_root(root)), comm);
+}
+
+tally_status tally_mpi_reduce_resident(tally_device *device, const tally_problem *problem, void *x,
+                                       void *y, size_t n, tally_value *out, int root,
+                                       MPI_Comm comm) {
+    return call(ask_array(device, 1, problem, x, y, n, out, one_root(root)), comm);
+}
+
+tally_status tally_mpi_reduce_states(const tally_problem *problem, tally_state *const states[],
+                                     size_t count, int root, MPI_Comm comm) {
+    return call(ask_states(problem, states, count, one_root(root)), comm);
+}
+
+tally_status tally_mpi_reduce_groups(const tally_problem *problem, size_t count,
+                                     tally_groups **groups, int root, MPI_Comm comm) {
+    return call(ask_groups(problem, count, groups, one_root(root)), comm);
+}
+
+tally_status tally_mpi_reduce_shaped(tally_device *device, const tally_problem *problem,
+                                     const tally_shape *shape, const void *x, const void *y,
+                                     void *const out[], int root, MPI_Comm comm) {
+    return call(ask_shape(device, 0, problem, shape, x, y, out, one_root(root)), comm);
+}
+
+tally_status tally_mpi_reduce_shaped_resident(tally_device *device, const tally_problem *problem,
+                                              const tally_shape *shape, void *x, void *y,
+                                              void *const out[], int root, MPI_Comm comm) {
+    return call(ask_shape(device, 1, problem, shape, x, y, out, one_root(root)), comm);
 }

@@ -124,18 +124,6 @@ static void wait_until(const tally_mpi_request *r) {
 
 /* ---- The public calls ------------------------------------------------------------------------ */
 
-/* A request for a task yet to begin, whose problem is copied; NULL where there is no memory. */
-static tally_mpi_request *make(tally_mpi_request **out, const tally_problem **problem) {
-    if (!out) return NULL;
-    tally_mpi_request *r = malloc(sizeof *r);
-    *out = NULL;
-    if (r && *problem) {
-        r->problem = **problem;
-        *problem = &r->problem;
-    }
-    return r;
-}
-
 /* The task has begun: sends its frame off. */
 static tally_status send_off(tally_mpi_request *r, MPI_Comm comm, tally_mpi_request **out) {
     tally_mpi_request **last;
@@ -180,43 +168,94 @@ static tally_status refuse(tally_mpi_request **out, struct task *t) {
     return explain(status, "rank %d: %s", t->rank, why);
 }
 
-static tally_status begin_values(tally_device *device, int is_resident,
-                                 const tally_problem *problem, const void *x, const void *y,
-                                 size_t n, tally_value *out, int root, MPI_Comm comm,
-                                 tally_mpi_request **request) {
+/* Begins a request, whose problem is a copy. */
+static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out) {
     struct task none;
-    tally_mpi_request *r = make(request, &problem);
+    tally_mpi_request *r = out ? malloc(sizeof *r) : NULL;
     struct task *t = r ? &r->task : &none;
-    task_begin_values(t, device, is_resident, problem, x, y, n, out, root, comm, &LATER_FORM);
-    return r ? send_off(r, comm, request) : refuse(request, t);
+    if (out) *out = NULL;
+    if (r && ask.problem) {
+        r->problem = *ask.problem;
+        ask.problem = &r->problem;
+    }
+    task_begin(t, &ask, comm, &LATER_FORM);
+    return r ? send_off(r, comm, out) : refuse(out, t);
 }
 
 tally_status tally_mpi_iallreduce(tally_device *device, const tally_problem *problem, const void *x,
                                   const void *y, size_t n, tally_value *out, MPI_Comm comm,
                                   tally_mpi_request **request) {
-    return begin_values(device, 0, problem, x, y, n, out, ALL_RANKS, comm, request);
-}
-
-tally_status tally_mpi_ireduce(tally_device *device, const tally_problem *problem, const void *x,
-                               const void *y, size_t n, tally_value *out, int root, MPI_Comm comm,
-                               tally_mpi_request **request) {
-    return begin_values(device, 0, problem, x, y, n, out, root < 0 ? INT32_MAX : root, comm,
-                        request);
+    return begin(ask_array(device, 0, problem, x, y, n, out, ALL_RANKS), comm, request);
 }
 
 tally_status tally_mpi_iallreduce_resident(tally_device *device, const tally_problem *problem,
                                            void *x, void *y, size_t n, tally_value *out,
                                            MPI_Comm comm, tally_mpi_request **request) {
-    return begin_values(device, 1, problem, x, y, n, out, ALL_RANKS, comm, request);
+    return begin(ask_array(device, 1, problem, x, y, n, out, ALL_RANKS), comm, request);
 }
 
 tally_status tally_mpi_iallreduce_states(const tally_problem *problem, tally_state *const states[],
                                          size_t count, MPI_Comm comm, tally_mpi_request **request) {
-    struct task none;
-    tally_mpi_request *r = make(request, &problem);
-    struct task *t = r ? &r->task : &none;
-    task_begin_states(t, problem, states, count, TALLY_OK, NULL, comm, &LATER_FORM);
-    return r ? send_off(r, comm, request) : refuse(request, t);
+    return begin(ask_states(problem, states, count, ALL_RANKS), comm, request);
+}
+
+tally_status tally_mpi_iallreduce_groups(const tally_problem *problem, size_t count,
+                                         tally_groups **groups, MPI_Comm comm,
+                                         tally_mpi_request **request) {
+    return begin(ask_groups(problem, count, groups, ALL_RANKS), comm, request);
+}
+
+tally_status tally_mpi_iallreduce_shaped(tally_device *device, const tally_problem *problem,
+                                         const tally_shape *shape, const void *x, const void *y,
+                                         void *const out[], MPI_Comm comm,
+                                         tally_mpi_request **request) {
+    return begin(ask_shape(device, 0, problem, shape, x, y, out, ALL_RANKS), comm, request);
+}
+
+tally_status tally_mpi_iallreduce_shaped_resident(tally_device *device,
+                                                  const tally_problem *problem,
+                                                  const tally_shape *shape, void *x, void *y,
+                                                  void *const out[], MPI_Comm comm,
+                                                  tally_mpi_request **request) {
+    return begin(ask_shape(device, 1, problem, shape, x, y, out, ALL_RANKS), comm, request);
+}
+
+tally_status tally_mpi_ireduce(tally_device *device, const tally_problem *problem, const void *x,
+                               const void *y, size_t n, tally_value *out, int root, MPI_Comm comm,
+                               tally_mpi_request **request) {
+    return begin(ask_array(device, 0, problem, x, y, n, out, one_root(root)), comm, request);
+}
+
+tally_status tally_mpi_ireduce_resident(tally_device *device, const tally_problem *problem, void *x,
+                                        void *y, size_t n, tally_value *out, int root,
+                                        MPI_Comm comm, tally_mpi_request **request) {
+    return begin(ask_array(device, 1, problem, x, y, n, out, one_root(root)), comm, request);
+}
+
+tally_status tally_mpi_ireduce_states(const tally_problem *problem, tally_state *const states[],
+                                      size_t count, int root, MPI_Comm comm,
+                                      tally_mpi_request **request) {
+    return begin(ask_states(problem, states, count, one_root(root)), comm, request);
+}
+
+tally_status tally_mpi_ireduce_groups(const tally_problem *problem, size_t count,
+                                      tally_groups **groups, int root, MPI_Comm comm,
+                                      tally_mpi_request **request) {
+    return begin(ask_groups(problem, count, groups, one_root(root)), comm, request);
+}
+
+tally_status tally_mpi_ireduce_shaped(tally_device *device, const tally_problem *problem,
+                                      const tally_shape *shape, const void *x, const void *y,
+                                      void *const out[], int root, MPI_Comm comm,
+                                      tally_mpi_request **request) {
+    return begin(ask_shape(device, 0, problem, shape, x, y, out, one_root(root)), comm, request);
+}
+
+tally_status tally_mpi_ireduce_shaped_resident(tally_device *device, const tally_problem *problem,
+                                               const tally_shape *shape, void *x, void *y,
+                                               void *const out[], int root, MPI_Comm comm,
+                                               tally_mpi_request **request) {
+    return begin(ask_shape(device, 1, problem, shape, x, y, out, one_root(root)), comm, request);
 }
 
 static tally_status finish(tally_mpi_request **request) {

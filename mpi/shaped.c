@@ -1,56 +1,17 @@
-/*
- * shaped.c - many results at once: each rank's part of each of them, along axes, by segment or by group.
- *
- * Groups are fed as they are. The elements of axes and segments are first brought side by side, result by result;
- * then they are groups, too, whose numbers rise. Where an index is asked for, which counts within the result, or the
- * tree, whose leaves count within the result, each result has a state of its own instead.
- *
- * Arrays of a device come to the host first, but for long results, each of which the device reduces (staged.h).
- */
-#include "explain.h"
-#include "staged.h"
-#include "task.h"
+/* shaped.c - see shaped.h. */
+#include "shaped.h"
 
+#include "blocks.h"
+
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of all results, side by side: those of result i are [start[i], start[i + 1]). */
-struct gathered {
-    size_t results;
-    size_t *start;
-    char *x, *y;
-    uint64_t *id;     /* of each element its result */
-    ptrdiff_t *place; /* of each result its place in out[] */
-};
-
-static void gathered_free(struct gathered *g) {
-    free(g->start);
-    free(g->x);
-    free(g->y);
-    free(g->id);
-    free(g->place);
-}
-
-/* What one rank works with. */
-struct job {
-    tally_device *device;
-    const tally_problem *problem;
-    const tally_shape *shape;
-    const void *x, *y;
-    void *const *out;
-    int is_resident; /* the arrays are the device's */
-    struct staged staged;
-    size_t results, values;
-    struct gathered g;
-    tally_status status;
-    char line[200];
-};
-
-static void give_up(struct job *j, tally_status status, const char *line) {
-    if (j->status != TALLY_OK || status == TALLY_OK) return;
-    j->status = status;
-    snprintf(j->line, sizeof j->line, "%s", line ? line : tally_error());
+static void give_up(struct shaped *part, tally_status status, const char *line) {
+    if (part->status != TALLY_OK || status == TALLY_OK) return;
+    part->status = status;
+    snprintf(part->line, sizeof part->line, "%s", line ? line : tally_error());
 }
 
 /* ---- Elements in turn ----------------------------------------------------------------------- */
@@ -86,7 +47,7 @@ static void c_order(const tally_shape *s, int kept_only, ptrdiff_t *stride) {
     }
 }
 
-static void walk_axes(const tally_shape *s, struct walk *w, ptrdiff_t *place) {
+static void walk_axes(const tally_shape *s, struct walk *w) {
     ptrdiff_t plain[TALLY_DIMS_MAX], number[TALLY_DIMS_MAX];
     size_t index[TALLY_DIMS_MAX] = {0};
     c_order(s, 0, plain);
@@ -94,16 +55,14 @@ static void walk_axes(const tally_shape *s, struct walk *w, ptrdiff_t *place) {
     for (unsigned d = 0; d < s->dims; d++)
         if (s->length[d] == 0) return;
     for (;;) {
-        ptrdiff_t result = 0, at = 0, x = 0, y = 0, mask = 0;
+        ptrdiff_t result = 0, x = 0, y = 0, mask = 0;
         for (unsigned d = 0; d < s->dims; d++) {
             const ptrdiff_t i = (ptrdiff_t)index[d];
             result += i * number[d];
             x += i * (s->x_stride ? s->x_stride : plain)[d];
             y += i * (s->y_stride ? s->y_stride : plain)[d];
             mask += i * (s->mask_stride ? s->mask_stride : plain)[d];
-            if (s->out_stride && !(s->axes >> d & 1)) at += i * s->out_stride[d];
         }
-        place[result] = s->out_stride ? at : result;
         if (!s->mask || s->mask[mask]) w->visit(w, (size_t)result, x, y);
         unsigned d = s->dims;
         while (d > 0 && ++index[d - 1] == s->length[d - 1])
@@ -114,7 +73,7 @@ static void walk_axes(const tally_shape *s, struct walk *w, ptrdiff_t *place) {
 
 static void walk_all(const tally_shape *s, struct walk *w) {
     if (s->cut == TALLY_AXES)
-        walk_axes(s, w, w->g->place);
+        walk_axes(s, w);
     else
         walk_segments(s, w);
 }
@@ -134,20 +93,20 @@ static void copy_element(struct walk *w, size_t result, ptrdiff_t x, ptrdiff_t y
 }
 
 /* calloc(), and never NULL where there is memory. */
-static void *some(struct job *j, size_t count, size_t size) {
+static void *some(struct shaped *part, size_t count, size_t size) {
     void *room = calloc(count + 1, size);
-    if (!room) give_up(j, TALLY_ENOMEM, "no memory for a copy of the elements");
+    if (!room) give_up(part, TALLY_ENOMEM, "no memory for a copy of the elements");
     return room;
 }
 
-/* Where the results of a shape without elements go: as many as there are, in C order or by strides. */
-static void place_results(const tally_shape *s, struct gathered *g) {
+/* Where the results go: in C order or by strides. */
+static void place_results(const tally_shape *s, size_t results, struct gathered *g) {
     ptrdiff_t number[TALLY_DIMS_MAX];
-    for (size_t i = 0; i < g->results; i++)
+    for (size_t i = 0; i < results; i++)
         g->place[i] = (ptrdiff_t)i;
     if (s->cut != TALLY_AXES || !s->out_stride) return;
     c_order(s, 1, number);
-    for (size_t i = 0; i < g->results; i++) {
+    for (size_t i = 0; i < results; i++) {
         ptrdiff_t at = 0;
         for (unsigned d = 0; d < s->dims; d++)
             if (!(s->axes >> d & 1))
@@ -157,40 +116,39 @@ static void place_results(const tally_shape *s, struct gathered *g) {
 }
 
 /* The same of elements that stay on the device. */
-static void count_runs(struct job *j) {
-    struct gathered *g = &j->g;
-    for (size_t i = 0; i < j->results; i++)
-        g->start[i + 1] = g->start[i] + j->staged.run[i].n;
+static void count_runs(struct shaped *part) {
+    struct gathered *g = &part->g;
+    for (size_t i = 0; i < part->results; i++)
+        g->start[i + 1] = g->start[i] + part->staged.run[i].n;
 }
 
-static void gather(struct job *j) {
-    struct gathered *g = &j->g;
+static void gather(struct shaped *part) {
+    struct gathered *g = &part->g;
     struct walk w = {.visit = count_element,
                      .g = g,
-                     .x = j->x,
-                     .y = j->y,
-                     .element = tally_type_size(j->problem->type)};
-    g->results = j->results;
-    g->start = some(j, j->results + 1, sizeof *g->start);
-    g->place = some(j, j->results, sizeof *g->place);
-    if (j->status != TALLY_OK) return;
-    place_results(j->shape, g);
-    if (j->staged.run) {
-        count_runs(j);
+                     .x = part->x,
+                     .y = part->y,
+                     .element = tally_type_size(part->problem->type)};
+    g->start = some(part, part->results + 1, sizeof *g->start);
+    g->place = some(part, part->results, sizeof *g->place);
+    if (part->status != TALLY_OK) return;
+    place_results(part->shape, part->results, g);
+    if (part->staged.run) {
+        count_runs(part);
         return;
     }
-    walk_all(j->shape, &w);
-    for (size_t i = 0; i < j->results; i++)
+    walk_all(part->shape, &w);
+    for (size_t i = 0; i < part->results; i++)
         g->start[i + 1] += g->start[i];
-    const size_t n = g->start[j->results];
-    w.next = some(j, j->results, sizeof *w.next);
-    g->x = some(j, n, w.element);
-    if (j->y) g->y = some(j, n, w.element);
-    g->id = some(j, n, sizeof *g->id);
-    if (j->status == TALLY_OK) {
-        memcpy(w.next, g->start, j->results * sizeof *w.next);
+    const size_t n = g->start[part->results];
+    w.next = some(part, part->results, sizeof *w.next);
+    g->x = some(part, n, w.element);
+    if (part->y) g->y = some(part, n, w.element);
+    g->id = some(part, n, sizeof *g->id);
+    if (part->status == TALLY_OK) {
+        memcpy(w.next, g->start, part->results * sizeof *w.next);
         w.visit = copy_element;
-        walk_all(j->shape, &w);
+        walk_all(part->shape, &w);
     }
     free(w.next);
 }
@@ -212,231 +170,202 @@ static int asks_index(const tally_problem *p, size_t values) {
 }
 
 /* From here on shape, x and y are the host's, but for elements that stay on the device. */
-static void bring(struct job *j) {
-    const size_t element = tally_type_size(j->problem->type);
-    const tally_status s =
-        staged_bring(&j->staged, j->device, element, j->shape, j->x, j->y, j->results);
-    give_up(j, s, s == TALLY_ENOMEM ? "no memory for a copy of a device's arrays" : NULL);
-    j->shape = &j->staged.shape;
-    j->x = j->staged.x;
-    j->y = j->staged.y;
+static void bring(struct shaped *part) {
+    const size_t element = tally_type_size(part->problem->type);
+    const tally_status s = staged_bring(&part->staged, part->device, element, part->shape, part->x,
+                                        part->y, part->results);
+    give_up(part, s, s == TALLY_ENOMEM ? "no memory for a copy of a device's arrays" : NULL);
+    part->shape = &part->staged.shape;
+    part->x = part->staged.x;
+    part->y = part->staged.y;
 }
 
 /* What can be wrong before anything is reduced. Groups are checked when they are fed. */
-static void check(struct job *j) {
-    tally_status s = j->problem ? tally_problem_values(j->problem, &j->values) : TALLY_EINVAL;
-    if (!j->problem) give_up(j, s, "the problem is NULL");
-    if (s == TALLY_OK) s = tally_shape_results(j->shape, &j->results);
-    give_up(j, s, NULL);
-    if (j->status != TALLY_OK) return;
-    if (!j->out) give_up(j, TALLY_EINVAL, "out is NULL");
-    for (size_t v = 0; v < j->values && j->out && j->results > 0; v++)
-        if (!j->out[v]) give_up(j, TALLY_EINVAL, "an array of out is NULL");
-    if (j->shape->cut == TALLY_GROUPS && has_tree(j->problem))
-        give_up(j, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
-    if (j->is_resident && j->status == TALLY_OK) bring(j);
-    if (j->shape->cut == TALLY_GROUPS) return;
-    if (j->shape->mask && asks_index(j->problem, j->values))
-        give_up(j, TALLY_EUNSUPPORTED, "argmin and argmax of axes and segments take no mask");
-    const int two = takes_two(j->problem, j->values);
-    if (!two != !j->y)
-        give_up(j, TALLY_EINVAL,
-                two ? "dot takes two arrays, and y is NULL" : "only dot takes a y");
-    if (j->staged.run) return; /* there are none if anything is wrong with the shape */
-    /* What is wrong with the shape is told by counting its elements. */
-    const tally_problem nothing = {.op = TALLY_COUNT, .type = j->problem->type};
-    void *out = j->status == TALLY_OK ? some(j, j->results, 8) : NULL;
-    tally_shape plain = *j->shape;
-    plain.out_stride = NULL;
-    if (out) {
-        s = tally_reduce_shaped(j->device, &nothing, &plain, j->x, NULL, &out);
-        give_up(j, s, NULL);
+static void check(struct shaped *part, int is_resident, void *const out[], int is_wanted) {
+    tally_status s =
+        part->problem ? tally_problem_values(part->problem, &part->values) : TALLY_EINVAL;
+    if (!part->problem) give_up(part, s, "the problem is NULL");
+    if (s == TALLY_OK) s = tally_shape_results(part->shape, &part->results);
+    give_up(part, s, NULL);
+    if (part->status != TALLY_OK) return;
+    if (is_wanted && !out) give_up(part, TALLY_EINVAL, "out is NULL");
+    for (size_t v = 0; v < part->values && is_wanted && out; v++) {
+        part->out[v] = out[v];
+        if (!out[v] && part->results > 0) give_up(part, TALLY_EINVAL, "an array of out is NULL");
     }
-    free(out);
+    if (part->shape->cut == TALLY_GROUPS && has_tree(part->problem))
+        give_up(part, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
+    if (is_resident && part->status == TALLY_OK) bring(part);
+    if (part->shape->cut == TALLY_GROUPS) return;
+    if (part->shape->mask && asks_index(part->problem, part->values))
+        give_up(part, TALLY_EUNSUPPORTED, "argmin and argmax of axes and segments take no mask");
+    const int two = takes_two(part->problem, part->values);
+    if (!two != !part->y)
+        give_up(part, TALLY_EINVAL,
+                two ? "dot takes two arrays, and y is NULL" : "only dot takes a y");
+    if (part->staged.run) return; /* there are none if anything is wrong with the shape */
+    /* What is wrong with the shape is told by counting its elements. */
+    const tally_problem nothing = {.op = TALLY_COUNT, .type = part->problem->type};
+    void *counts = part->status == TALLY_OK ? some(part, part->results, 8) : NULL;
+    tally_shape plain = *part->shape;
+    plain.out_stride = NULL;
+    if (counts) {
+        s = tally_reduce_shaped(part->device, &nothing, &plain, part->x, NULL, &counts);
+        give_up(part, s, NULL);
+    }
+    free(counts);
 }
 
-/* ---- By groups ------------------------------------------------------------------------------ */
+/* ---- Fed ------------------------------------------------------------------------------------ */
 
-/* Feeds a state with the elements of result i. */
-static tally_status feed_run(const struct job *j, tally_state *state, size_t i) {
-    const struct run *run = &j->staged.run[i];
-    const ptrdiff_t size = (ptrdiff_t)tally_type_size(j->problem->type);
-    char *x = (char *)(uintptr_t)j->x, *y = (char *)(uintptr_t)j->y;
-    return tally_state_feed_resident(state, j->device, x + run->x * size,
-                                     y ? y + run->y * size : NULL, run->n);
+size_t shaped_length(const struct shaped *part, size_t i) {
+    return part->g.start[i + 1] - part->g.start[i];
+}
+
+tally_status shaped_feed(const struct shaped *part, tally_state *state, size_t i) {
+    const size_t size = tally_type_size(part->problem->type), at = part->g.start[i];
+    if (!part->staged.run)
+        return tally_state_feed(state, part->device, part->g.x + at * size,
+                                part->g.y ? part->g.y + at * size : NULL, shaped_length(part, i));
+    const struct run *run = &part->staged.run[i];
+    char *x = (char *)(uintptr_t)part->x, *y = (char *)(uintptr_t)part->y;
+    return tally_state_feed_resident(state, part->device, x + run->x * (ptrdiff_t)size,
+                                     y ? y + run->y * (ptrdiff_t)size : NULL, run->n);
 }
 
 /* Feeds the groups with the elements that stay on the device. */
-static tally_status feed_groups(const struct job *j, tally_groups *groups) {
+static tally_status feed_runs(const struct shaped *part) {
     tally_state *state = NULL;
-    tally_status s = tally_state_create(j->problem, &state);
-    for (size_t i = 0; i < j->results && s == TALLY_OK; i++) {
+    tally_status s = tally_state_create(part->problem, &state);
+    for (size_t i = 0; i < part->results && s == TALLY_OK; i++) {
         tally_state_clear(state);
-        s = feed_run(j, state, i);
-        if (s == TALLY_OK) s = tally_groups_add_state(groups, i, state);
+        s = shaped_feed(part, state, i);
+        if (s == TALLY_OK) s = tally_groups_add_state(part->groups, i, state);
     }
     tally_state_destroy(state);
     return s;
 }
 
-static tally_status run_groups(struct job *j, MPI_Comm comm) {
-    tally_groups *groups = NULL;
-    struct task t;
-    tally_shape shape = *j->shape;
-    const void *x = j->x, *y = j->y;
-    void *packed[TALLY_VALUES_MAX] = {NULL};
-    const int gathered = shape.cut != TALLY_GROUPS;
-    if (gathered && j->status == TALLY_OK) {
+static void feed_groups(struct shaped *part) {
+    tally_shape shape = *part->shape;
+    const int is_gathered = shape.cut != TALLY_GROUPS;
+    tally_status s = tally_groups_create(part->problem, part->results, &part->groups);
+    if (is_gathered)
         shape = (tally_shape){.cut = TALLY_GROUPS,
-                              .n = j->g.start[j->results],
-                              .count = j->results,
-                              .ids = j->g.id,
+                              .n = part->g.start[part->results],
+                              .count = part->results,
+                              .ids = part->g.id,
                               .ids_type = TALLY_U64,
                               .sorted = 1};
-        x = j->g.x;
-        y = j->g.y;
-        for (size_t v = 0; v < j->values; v++)
-            packed[v] = some(j, j->results, 8);
-    }
-    if (j->status == TALLY_OK)
-        give_up(j, tally_groups_create(j->problem, j->results, &groups), NULL);
-    if (j->status == TALLY_OK)
-        give_up(j,
-                j->staged.run ? feed_groups(j, groups)
-                              : tally_groups_feed(groups, j->device, &shape, x, y),
-                NULL);
-    task_begin_groups(&t, j->problem, &groups, j->results, j->status, j->line, comm);
-    tally_status s = task_run(&t);
-    if (s == TALLY_OK) {
-        s = tally_groups_values(groups, gathered ? packed : j->out);
-        if (s != TALLY_OK) explain(s, "%s", tally_error());
-        for (size_t v = 0; v < j->values && gathered; v++) {
-            const ptrdiff_t size =
-                (ptrdiff_t)tally_type_size(tally_problem_value_type(j->problem, v));
-            for (size_t i = 0; i < j->results; i++)
-                memcpy((char *)j->out[v] + j->g.place[i] * size,
-                       (char *)packed[v] + (ptrdiff_t)i * size, (size_t)size);
-        }
-    }
-    for (size_t v = 0; v < TALLY_VALUES_MAX; v++)
-        free(packed[v]);
-    tally_groups_destroy(groups);
-    return s;
+    if (s == TALLY_OK)
+        s = part->staged.run ? feed_runs(part)
+                             : tally_groups_feed(part->groups, part->device, &shape,
+                                                 is_gathered ? part->g.x : part->x,
+                                                 is_gathered ? part->g.y : part->y);
+    give_up(part, s, NULL);
 }
 
-/* ---- By states ------------------------------------------------------------------------------ */
+/* ---- Begun and ended ------------------------------------------------------------------------ */
 
-/* Writes the values of result i; says whether one that there is not is an error. */
-static tally_status put_values(const struct job *j, size_t i, const tally_state *state) {
+/* Room for all values; those of a type are side by side, and none is longer than 8 bytes. */
+static void make_answer(struct shaped *part) {
+    size_t bytes;
+    if (__builtin_mul_overflow(part->results, 8 * part->values, &bytes) ||
+        bytes > INT_MAX - sizeof *part->answer) {
+        give_up(part, TALLY_EINVAL, "the message is longer than MPI can send");
+        return;
+    }
+    part->answer_bytes = sizeof *part->answer + bytes;
+    part->answer = calloc(1, part->answer_bytes);
+    if (!part->answer) {
+        give_up(part, TALLY_ENOMEM, "no memory for the results");
+        return;
+    }
+    part->answer->which = -1;
+}
+
+void shaped_begin(struct shaped *part, tally_device *device, int is_resident,
+                  const tally_problem *problem, const tally_shape *shape, const void *x,
+                  const void *y, void *const out[], int is_wanted) {
+    *part = (struct shaped){.device = device, .problem = problem, .shape = shape, .x = x, .y = y};
+    check(part, is_resident && device, out, is_wanted);
+    if (part->status != TALLY_OK) return;
+    const int are_groups = part->shape->cut == TALLY_GROUPS;
+    make_answer(part);
+    if (!are_groups && part->status == TALLY_OK) gather(part);
+    const int by_states = !are_groups && (has_tree(problem) || asks_index(problem, part->values));
+    if (!by_states && part->status == TALLY_OK) feed_groups(part);
+}
+
+void shaped_end(struct shaped *part) {
+    free(part->g.start);
+    free(part->g.x);
+    free(part->g.y);
+    free(part->g.id);
+    free(part->g.place);
+    staged_free(&part->staged);
+    tally_groups_destroy(part->groups);
+    free(part->answer);
+}
+
+/* ---- The values ----------------------------------------------------------------------------- */
+
+static size_t value_bytes(const struct shaped *part, size_t v) {
+    return tally_type_size(tally_problem_value_type(part->problem, v));
+}
+
+/* Where the v-th values are in the answer. */
+static unsigned char *values_at(const struct shaped *part, size_t v) {
+    return part->answer->values + 8 * part->results * v;
+}
+
+void shaped_lower_groups(struct shaped *part) {
+    void *out[TALLY_VALUES_MAX];
+    for (size_t v = 0; v < part->values; v++)
+        out[v] = values_at(part, v);
+    part->answer->status = tally_groups_values(part->groups, out);
+    part->answer->which = 0;
+}
+
+/* A value that there is not is an error, but for an index beside other values. */
+void shaped_lower_state(struct shaped *part, size_t i, const tally_state *state) {
     tally_value value[TALLY_VALUES_MAX] = {{0}};
     tally_status s = tally_state_value(state, value);
-    for (size_t v = 0; v < j->values; v++) {
-        const tally_op op = tally_problem_value_op(j->problem, v);
-        const size_t size = tally_type_size(tally_problem_value_type(j->problem, v));
-        uint64_t bits = 0;
+    for (size_t v = 0; v < part->values; v++) {
+        const tally_op op = tally_problem_value_op(part->problem, v);
+        const size_t size = value_bytes(part, v);
         const int is_there = s == TALLY_OK && value[v].type;
-        char *to = (char *)j->out[v] + j->g.place[i] * (ptrdiff_t)size;
-        if (!is_there && j->values > 1 && (op == TALLY_ARGMIN || op == TALLY_ARGMAX))
+        uint64_t bits = 0;
+        if (!is_there && part->values > 1 && (op == TALLY_ARGMIN || op == TALLY_ARGMAX))
             bits = UINT64_MAX;
         else if (!is_there && s == TALLY_OK)
             s = TALLY_ERANGE;
-        memcpy(to, is_there ? (const void *)&value[v].as : &bits, size);
+        memcpy(values_at(part, v) + i * size, is_there ? (const void *)&value[v].as : &bits, size);
     }
+    if (part->answer->which < 0 || (part->answer->status == TALLY_OK && s != TALLY_OK)) {
+        part->answer->status = s;
+        part->answer->which = (int64_t)i;
+    }
+}
+
+tally_status shaped_write(const struct shaped *part, char *line, size_t size) {
+    const tally_status s = (tally_status)part->answer->status;
+    const int has_values = s == TALLY_OK || part->answer->which >= 0;
+    for (size_t v = 0; v < part->values && part->out[v] && has_values; v++) {
+        const size_t each = value_bytes(part, v);
+        const unsigned char *from = values_at(part, v);
+        if (!part->g.place) memcpy(part->out[v], from, part->results * each);
+        for (size_t i = 0; i < part->results && part->g.place; i++)
+            memcpy((char *)part->out[v] + part->g.place[i] * (ptrdiff_t)each, from + i * each,
+                   each);
+    }
+    if (s != TALLY_OK && part->groups)
+        snprintf(line, size, "%s", tally_error());
+    else if (s != TALLY_OK && has_values)
+        snprintf(line, size, "result %lld %s", (long long)part->answer->which,
+                 s == TALLY_EINVAL ? "has no elements, so there is no index"
+                                   : "does not fit its type");
+    else if (s != TALLY_OK)
+        snprintf(line, size, "%s", tally_status_text(s));
     return s;
-}
-
-static tally_status put_all(const struct job *j, tally_state *const *state) {
-    tally_status first = TALLY_OK;
-    for (size_t i = 0; i < j->results; i++) {
-        const tally_status s = put_values(j, i, state[i]);
-        if (s == TALLY_OK || first != TALLY_OK) continue;
-        first = s;
-        explain(s, "result %zu %s", i,
-                s == TALLY_EINVAL ? "has no elements, so there is no index"
-                                  : "does not fit its type");
-    }
-    return first;
-}
-
-/* Over the tree a result's elements stand behind those that the ranks before this one have of it. */
-static tally_status place_elements(const struct job *j, uint64_t *before, MPI_Comm comm) {
-    int rank, error = MPI_SUCCESS;
-    MPI_Comm_rank(comm, &rank);
-    for (size_t i = 0; i < j->results; i++)
-        before[i] = j->g.start[i + 1] - j->g.start[i];
-    error = MPI_Exscan(MPI_IN_PLACE, before, (int)j->results, MPI_UINT64_T, MPI_SUM, comm);
-    if (error != MPI_SUCCESS) return explain(TALLY_ELOST, "MPI failed in MPI_Exscan");
-    if (rank == 0) memset(before, 0, j->results * sizeof *before);
-    return TALLY_OK;
-}
-
-static void feed_states(struct job *j, tally_state **state, const uint64_t *before) {
-    const size_t size = tally_type_size(j->problem->type);
-    for (size_t i = 0; i < j->results && j->status == TALLY_OK; i++) {
-        const size_t at = j->g.start[i], n = j->g.start[i + 1] - at;
-        tally_status s = tally_state_create(j->problem, &state[i]);
-        if (s == TALLY_OK) s = tally_state_begin_at(state[i], before[i]);
-        if (s == TALLY_OK)
-            s = j->staged.run ? feed_run(j, state[i], i)
-                              : tally_state_feed(state[i], j->device, j->g.x + at * size,
-                                                 j->g.y ? j->g.y + at * size : NULL, n);
-        give_up(j, s, NULL);
-    }
-}
-
-static tally_status run_states(struct job *j, MPI_Comm comm) {
-    struct task t;
-    tally_state **state = j->status == TALLY_OK ? some(j, j->results, sizeof *state) : NULL;
-    uint64_t *before = j->status == TALLY_OK ? some(j, j->results, sizeof *before) : NULL;
-    if (j->results > INT32_MAX) give_up(j, TALLY_EINVAL, "the message is longer than MPI can send");
-    task_begin_nothing(&t, j->problem, j->results, j->status, j->line, comm);
-    tally_status s = task_run(&t);
-    const int goes_on = s == TALLY_OK && state && before; /* which follows from the first */
-    if (goes_on && has_tree(j->problem)) s = place_elements(j, before, comm);
-    if (goes_on && s == TALLY_OK) {
-        feed_states(j, state, before);
-        task_begin_states(&t, j->problem, state, j->results, j->status, j->line, comm, NULL);
-        s = task_run(&t);
-        if (s == TALLY_OK) s = put_all(j, state);
-    }
-    for (size_t i = 0; state && i < j->results; i++)
-        tally_state_destroy(state[i]);
-    free(state);
-    free(before);
-    return s;
-}
-
-static tally_status run(struct job *j, MPI_Comm comm) {
-    const tally_problem *problem = j->problem;
-    check(j);
-    if (j->status == TALLY_OK && j->shape->cut != TALLY_GROUPS) gather(j);
-    /* Which way follows from the problem, and for groups from the shape: a rank whose shape is of another kind, or
-     * that has none, goes with the others' first message, which is the same for both. */
-    const int by_states = problem && j->values > 0 && j->shape && j->shape->cut != TALLY_GROUPS &&
-                          (has_tree(problem) || asks_index(problem, j->values));
-    const tally_status s = by_states ? run_states(j, comm) : run_groups(j, comm);
-    gathered_free(&j->g);
-    staged_free(&j->staged);
-    return s;
-}
-
-tally_status tally_mpi_allreduce_shaped(tally_device *device, const tally_problem *problem,
-                                        const tally_shape *shape, const void *x, const void *y,
-                                        void *const out[], MPI_Comm comm) {
-    struct job j = {
-        .device = device, .problem = problem, .shape = shape, .x = x, .y = y, .out = out};
-    return run(&j, comm);
-}
-
-tally_status tally_mpi_allreduce_shaped_resident(tally_device *device, const tally_problem *problem,
-                                                 const tally_shape *shape, void *x, void *y,
-                                                 void *const out[], MPI_Comm comm) {
-    struct job j = {.device = device,
-                    .problem = problem,
-                    .shape = shape,
-                    .x = x,
-                    .y = y,
-                    .out = out,
-                    .is_resident = device != NULL};
-    return run(&j, comm);
 }

@@ -59,12 +59,6 @@ TALLY_API tally_status tally_mpi_allreduce(tally_device *device, const tally_pro
                                            const void *x, const void *y, size_t n, tally_value *out,
                                            MPI_Comm comm);
 
-/* The same, but only rank `root` writes *out, which may be NULL on the others. All return the same status, so
- * this takes as long as tally_mpi_allreduce(). */
-TALLY_API tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem,
-                                        const void *x, const void *y, size_t n, tally_value *out,
-                                        int root, MPI_Comm comm);
-
 /* As tally_mpi_allreduce(), of elements that already lie on the device (tally_reduce_resident()). They are reduced
  * there; what the ranks exchange is a state, in host memory, of a length that no network of GPUs would be quicker with.
  * The ranks' devices may differ, and some may have none: device NULL and memory of the host. */
@@ -110,15 +104,39 @@ TALLY_API tally_status tally_mpi_allreduce_shaped_resident(tally_device *device,
                                                            void *y, void *const out[],
                                                            MPI_Comm comm);
 
+/* ---- On one rank alone ----------------------------------------------------------------------- */
+
+/* As the functions above, but only rank `root` gets what comes of it: out, and the arrays of out, may be NULL on the others,
+ * whose states and groups stay as they are. All return the same status, so these take as long. */
+TALLY_API tally_status tally_mpi_reduce(tally_device *device, const tally_problem *problem,
+                                        const void *x, const void *y, size_t n, tally_value *out,
+                                        int root, MPI_Comm comm);
+TALLY_API tally_status tally_mpi_reduce_resident(tally_device *device, const tally_problem *problem,
+                                                 void *x, void *y, size_t n, tally_value *out,
+                                                 int root, MPI_Comm comm);
+TALLY_API tally_status tally_mpi_reduce_states(const tally_problem *problem,
+                                               tally_state *const states[], size_t count, int root,
+                                               MPI_Comm comm);
+TALLY_API tally_status tally_mpi_reduce_groups(const tally_problem *problem, size_t count,
+                                               tally_groups **groups, int root, MPI_Comm comm);
+TALLY_API tally_status tally_mpi_reduce_shaped(tally_device *device, const tally_problem *problem,
+                                               const tally_shape *shape, const void *x,
+                                               const void *y, void *const out[], int root,
+                                               MPI_Comm comm);
+TALLY_API tally_status tally_mpi_reduce_shaped_resident(tally_device *device,
+                                                        const tally_problem *problem,
+                                                        const tally_shape *shape, void *x, void *y,
+                                                        void *const out[], int root, MPI_Comm comm);
+
 /* ---- Without waiting ------------------------------------------------------------------------ */
 
 /* A reduction under way. It is no MPI_Request, since its last step is not MPI's: a sum has to be rounded, and
  * some operators take a second message. Some kilobytes. */
 typedef struct tally_mpi_request tally_mpi_request;
 
-/* Begin what the functions above do, and return. This rank's elements are reduced before it returns, except over
- * the canonical tree; x, y, states, out and a user's operator stay as they are until the request is complete. *request must then be
- * completed by tally_mpi_wait() or tally_mpi_test(), on every rank, by the same thread. Requests of one
+/* Begin what the functions above do, and return. This rank's elements are reduced before they return, except over
+ * the canonical tree; x, y, states, groups, out and a user's operator stay as they are until the request is complete. *request must
+ * then be completed by tally_mpi_wait() or tally_mpi_test(), on every rank, by the same thread. Requests of one
  * communicator move on in the order in which they were begun.
  * The first of these calls for a communicator duplicates it twice, and so waits for the other ranks; the
  * duplicates are freed with it. Free the communicator when no request is under way.
@@ -128,9 +146,6 @@ TALLY_API tally_status tally_mpi_iallreduce(tally_device *device, const tally_pr
                                             const void *x, const void *y, size_t n,
                                             tally_value *out, MPI_Comm comm,
                                             tally_mpi_request **request);
-TALLY_API tally_status tally_mpi_ireduce(tally_device *device, const tally_problem *problem,
-                                         const void *x, const void *y, size_t n, tally_value *out,
-                                         int root, MPI_Comm comm, tally_mpi_request **request);
 TALLY_API tally_status tally_mpi_iallreduce_resident(tally_device *device,
                                                      const tally_problem *problem, void *x, void *y,
                                                      size_t n, tally_value *out, MPI_Comm comm,
@@ -138,6 +153,39 @@ TALLY_API tally_status tally_mpi_iallreduce_resident(tally_device *device,
 TALLY_API tally_status tally_mpi_iallreduce_states(const tally_problem *problem,
                                                    tally_state *const states[], size_t count,
                                                    MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_iallreduce_groups(const tally_problem *problem, size_t count,
+                                                   tally_groups **groups, MPI_Comm comm,
+                                                   tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_iallreduce_shaped(tally_device *device,
+                                                   const tally_problem *problem,
+                                                   const tally_shape *shape, const void *x,
+                                                   const void *y, void *const out[], MPI_Comm comm,
+                                                   tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_iallreduce_shaped_resident(
+    tally_device *device, const tally_problem *problem, const tally_shape *shape, void *x, void *y,
+    void *const out[], MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_ireduce(tally_device *device, const tally_problem *problem,
+                                         const void *x, const void *y, size_t n, tally_value *out,
+                                         int root, MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_ireduce_resident(tally_device *device,
+                                                  const tally_problem *problem, void *x, void *y,
+                                                  size_t n, tally_value *out, int root,
+                                                  MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_ireduce_states(const tally_problem *problem,
+                                                tally_state *const states[], size_t count, int root,
+                                                MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_ireduce_groups(const tally_problem *problem, size_t count,
+                                                tally_groups **groups, int root, MPI_Comm comm,
+                                                tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_ireduce_shaped(tally_device *device, const tally_problem *problem,
+                                                const tally_shape *shape, const void *x,
+                                                const void *y, void *const out[], int root,
+                                                MPI_Comm comm, tally_mpi_request **request);
+TALLY_API tally_status tally_mpi_ireduce_shaped_resident(tally_device *device,
+                                                         const tally_problem *problem,
+                                                         const tally_shape *shape, void *x, void *y,
+                                                         void *const out[], int root, MPI_Comm comm,
+                                                         tally_mpi_request **request);
 
 /* Waits until it is complete, frees it, sets *request to NULL, and returns what became of it. NULL in *request is
  * complete: TALLY_OK. */

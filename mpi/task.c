@@ -46,12 +46,14 @@ static void outcome(struct task *t, tally_status status) {
 /* memset(), called: where the compiler knows the length it writes instructions that are slow to start. */
 static void *(*const volatile clear)(void *, int, size_t) = memset;
 
-/* What all ranks must ask for alike. `what`: values, states or groups. */
-static uint64_t question(const struct task *t, int what) {
+/* What all ranks must ask for alike. */
+static uint64_t question(const struct task *t) {
     const tally_problem *p = t->problem;
-    uint64_t ddof, hash = question_add(QUESTION_START, (uint64_t)what);
+    const int by_groups = t->groups != NULL;
+    uint64_t ddof, hash = question_add(QUESTION_START, (uint64_t)t->ask.of);
     hash = question_add(hash, t->count);
-    hash = question_add(hash, (uint64_t)t->root);
+    hash = question_add(hash, (uint64_t)t->ask.root);
+    hash = question_add(hash, (uint64_t)by_groups);
     if (!p) return hash;
     memcpy(&ddof, &p->ddof, sizeof ddof);
     hash = question_add(hash, (uint64_t)p->op | (uint64_t)p->type << 16 | (uint64_t)p->out << 32);
@@ -64,8 +66,8 @@ static uint64_t question(const struct task *t, int what) {
 }
 
 /* The header of this rank's frame. */
-static void head(struct task *t, int what) {
-    const uint64_t hash = question(t, what);
+static void head(struct task *t) {
+    const uint64_t hash = question(t);
     if (t->form.is_merged)
         merged_fill(t->frame, t->is_in_frame ? t->problem : NULL, t->count, t->words, hash,
                     t->status, t->rank);
@@ -73,13 +75,12 @@ static void head(struct task *t, int what) {
         frame_fill(t->frame, t->payload, hash, t->status, t->is_wide, t->rank, t->ranks);
 }
 
-static void start(struct task *t, const tally_problem *problem, size_t count, int root,
-                  MPI_Comm comm, const struct form *form) {
+static void start(struct task *t, const struct ask *ask, MPI_Comm comm, const struct form *form) {
     clear(t, 0, offsetof(struct task, window));
     t->window.pieces = 0;
-    t->problem = problem;
-    t->count = count;
-    t->root = root;
+    t->ask = *ask;
+    t->problem = ask->problem;
+    t->count = ask->of == OF_ARRAY ? 1 : ask->count;
     t->comm = comm;
     t->type = MPI_DATATYPE_NULL;
     t->learns = !form;
@@ -97,6 +98,11 @@ static void start(struct task *t, const tally_problem *problem, size_t count, in
     t->form = form ? *form : t->memory ? t->memory->form : FIRST_FORM;
     t->payload = t->form.is_merged ? (int)MERGED_HEAD : frame_payload(t->ranks);
     clear(t->frame, 0, (size_t)t->form.words * sizeof *t->frame);
+}
+
+/* Whether this rank gets what comes of it. */
+static int is_wanted(const struct task *t) {
+    return t->ask.root == ALL_RANKS || t->ask.root == t->rank;
 }
 
 static int64_t *payload(struct task *t) {
@@ -175,6 +181,23 @@ static void window_words(struct task *t) {
         t->is_wide = window_pack(&t->window, unused, t->word);
 }
 
+/* Feeds our own state with this rank's elements of result i of a shape, or of the array. */
+static tally_status feed_own(const struct task *t, size_t i) {
+    const struct ask *a = &t->ask;
+    if (t->shaped) return shaped_feed(t->shaped, t->own, i);
+    return a->is_resident ? tally_state_feed_resident(t->own, a->device, (void *)(uintptr_t)a->x,
+                                                      (void *)(uintptr_t)a->y, a->n)
+                          : tally_state_feed(t->own, a->device, a->x, a->y, a->n);
+}
+
+/* The state of result i. That of a shape's is our own one, until the next is asked for. */
+static tally_status state_of(const struct task *t, size_t i, const tally_state **out) {
+    *out = t->own ? t->own : t->state[i];
+    if (!t->own) return TALLY_OK;
+    if (i > 0) tally_state_clear(t->own);
+    return feed_own(t, i);
+}
+
 /* The states, to be merged: in the frame, or each of them behind a head of its own in the message that follows. */
 static void pack_merged(struct task *t) {
     const size_t each = t->is_in_frame ? t->words : MERGED_HEAD + t->words;
@@ -190,8 +213,10 @@ static void pack_merged(struct task *t) {
     t->word = word;
     for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++, word += each) {
         if (!t->is_in_frame) merged_fill(word, t->problem, 1, t->words, 0, TALLY_OK, t->rank);
-        const tally_status s =
-            tally_state_to_parts(t->state[i], t->is_in_frame ? word : word + MERGED_HEAD);
+        const tally_state *state;
+        tally_status s = state_of(t, i, &state);
+        if (s == TALLY_OK)
+            s = tally_state_to_parts(state, t->is_in_frame ? word : word + MERGED_HEAD);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
 }
@@ -201,7 +226,9 @@ static void pack_states(struct task *t) {
     if (t->route == ROUTE_WORDS) {
         int64_t *word = make_words(t, t->count);
         for (size_t i = 0; i < t->count && t->status == TALLY_OK; i++) {
-            const tally_status s = tally_state_to_words(t->state[i], word + i * t->words);
+            const tally_state *state;
+            tally_status s = state_of(t, i, &state);
+            if (s == TALLY_OK) s = tally_state_to_words(state, word + i * t->words);
             if (s != TALLY_OK) give_up(t, s, NULL);
         }
         window_words(t);
@@ -211,8 +238,12 @@ static void pack_states(struct task *t) {
         pack_merged(t);
         return;
     }
-    for (size_t i = 0; i < t->count && t->block; i++)
-        block_save(block_at(t, t->block, i), &t->kind, t->state[i]);
+    for (size_t i = 0; i < t->count && t->block && t->status == TALLY_OK; i++) {
+        const tally_state *state;
+        const tally_status s = state_of(t, i, &state);
+        if (s != TALLY_OK) give_up(t, s, NULL);
+        block_save(block_at(t, t->block, i), &t->kind, state);
+    }
 }
 
 /* Finds the route of states of the problem, and the room that their message needs. *none becomes one of no
@@ -316,21 +347,16 @@ static void unpack_thirds(struct task *t) {
 }
 
 static tally_status reduce_here(const struct task *t, tally_value *out) {
-    return t->is_resident ? tally_reduce_resident(t->device, t->problem, (void *)(uintptr_t)t->x,
-                                                  (void *)(uintptr_t)t->y, t->n, out)
-                          : tally_reduce(t->device, t->problem, t->x, t->y, t->n, out);
-}
-
-static tally_status feed_own(const struct task *t) {
-    return t->is_resident ? tally_state_feed_resident(t->own, t->device, (void *)(uintptr_t)t->x,
-                                                      (void *)(uintptr_t)t->y, t->n)
-                          : tally_state_feed(t->own, t->device, t->x, t->y, t->n);
+    const struct ask *a = &t->ask;
+    return a->is_resident ? tally_reduce_resident(a->device, t->problem, (void *)(uintptr_t)a->x,
+                                                  (void *)(uintptr_t)a->y, a->n, out)
+                          : tally_reduce(a->device, t->problem, a->x, a->y, a->n, out);
 }
 
 static void begin_third(struct task *t) {
     size_t words, parts;
     tally_status s = spare_take(t->problem, &t->own, &words, &parts);
-    if (s == TALLY_OK) s = feed_own(t);
+    if (s == TALLY_OK) s = feed_own(t, 0);
     if (s == TALLY_OK) s = third_of(t->problem, t->own, &t->third);
     if (s != TALLY_OK)
         give_up(t, s, NULL);
@@ -338,9 +364,26 @@ static void begin_third(struct task *t) {
         memcpy(payload(t) + THIRD_WORDS * t->rank, &t->third, sizeof t->third);
 }
 
-static void begin_values(struct task *t) {
+/* This rank's elements of result i. */
+static uint64_t length_of(const struct task *t, size_t i) {
+    return t->shaped ? shaped_length(t->shaped, i) : t->ask.n;
+}
+
+/* Over the tree elements are reduced when it is known where they stand. */
+static void begin_tree(struct task *t) {
+    t->route = ROUTE_TREE;
+    t->place = t->place_of_one;
+    if (t->shaped) t->place = t->own_places = get_memory(t, t->count, 2 * sizeof *t->place);
+    for (size_t i = 0; i < t->count && t->place; i++)
+        t->place[i] = length_of(t, i);
+    t->has_places = !t->form.is_merged && t->count <= (size_t)(room(t) / t->ranks);
+    if (t->has_places && t->place)
+        memcpy(payload(t) + t->count * (size_t)t->rank, t->place, t->count * sizeof *t->place);
+}
+
+static void begin_array(struct task *t) {
     tally_status s = tally_problem_values(t->problem, &t->values);
-    if (s == TALLY_OK && !t->out && (t->root == ALL_RANKS || t->root == t->rank)) {
+    if (s == TALLY_OK && !t->ask.out && is_wanted(t)) {
         give_up(t, TALLY_EINVAL, "out is NULL");
         return;
     }
@@ -364,37 +407,14 @@ static void begin_values(struct task *t) {
     const int tree = t->route == ROUTE_TREE;
     if (s == TALLY_OK) plan_states(t, 1, &t->own);
     t->state = &t->own;
-    /* Over the tree x is reduced when it is known where it stands; that it can be is asked now. */
     const int goes_on = s == TALLY_OK && t->status == TALLY_OK;
     if (goes_on && tree) {
-        t->route = ROUTE_TREE;
-        t->here = t->n;
-        if (!t->form.is_merged && t->ranks <= room(t)) payload(t)[t->rank] = (int64_t)t->n;
-        if (t->n > 0 && !t->x) give_up(t, TALLY_EINVAL, "x is NULL");
+        begin_tree(t);
+        if (t->ask.n > 0 && !t->ask.x) give_up(t, TALLY_EINVAL, "x is NULL");
     } else if (goes_on) {
-        s = feed_own(t);
-        if (s == TALLY_OK) pack_states(t);
+        pack_states(t);
     }
     if (s != TALLY_OK) give_up(t, s, NULL);
-}
-
-void task_begin_values(struct task *t, tally_device *device, int is_resident,
-                       const tally_problem *problem, const void *x, const void *y, size_t n,
-                       tally_value *out, int root, MPI_Comm comm, const struct form *form) {
-    start(t, problem, 1, root, comm, form);
-    t->device = device;
-    t->is_resident = is_resident;
-    t->x = x;
-    t->y = y;
-    t->n = n;
-    t->out = out;
-    if (root != ALL_RANKS && (root < 0 || root >= t->ranks))
-        give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
-    else if (!problem)
-        give_up(t, TALLY_EINVAL, "the problem is NULL");
-    else if (t->status == TALLY_OK)
-        begin_values(t);
-    head(t, 'v');
 }
 
 /* ---- Many states ---- */
@@ -424,20 +444,14 @@ static void check_states(struct task *t) {
     free(bytes);
 }
 
-void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
-                       size_t count, tally_status status, const char *line, MPI_Comm comm,
-                       const struct form *form) {
-    start(t, problem, count, ALL_RANKS, comm, form);
-    t->state = states;
-    if (status != TALLY_OK)
-        give_up(t, status, line);
-    else if (!problem || (!states && count > 0))
-        give_up(t, TALLY_EINVAL, "the problem or the states are NULL");
-    else if (t->status == TALLY_OK)
-        plan_states(t, count, &t->none);
+static void begin_states(struct task *t) {
+    t->state = t->ask.state;
+    if (!t->state && t->count > 0)
+        give_up(t, TALLY_EINVAL, "the states are NULL");
+    else
+        plan_states(t, t->count, &t->none);
     if (t->status == TALLY_OK) check_states(t);
     if (t->status == TALLY_OK) pack_states(t);
-    head(t, 's');
 }
 
 /* ---- Groups ---- */
@@ -449,13 +463,19 @@ static void plan_groups(struct task *t) {
     tally_status s = tally_groups_create(t->problem, t->count, &none);
     if (s == TALLY_OK && has_tree(t->problem))
         give_up(t, TALLY_EUNSUPPORTED, "groups over the canonical tree cannot be merged");
-    if (s == TALLY_OK && tally_groups_size(none) != tally_groups_size(*t->groups))
+    const size_t size = tally_groups_size(none), theirs = tally_groups_size(*t->groups);
+    if (s == TALLY_OK && (size == 0 || theirs == 0))
+        give_up(t, TALLY_ENOMEM, "no memory for the message");
+    else if (s == TALLY_OK && size != theirs)
         give_up(t, TALLY_EINVAL, "these are groups of another problem, or not as many");
     if (s == TALLY_OK) s = tally_groups_merge(none, *t->groups);
     if (s != TALLY_OK) give_up(t, s, NULL);
     t->words = tally_groups_words(none);
-    t->kind = (struct block_kind){t->problem, 1, (tally_groups_size(none) + 7) / 8 * 8};
-    tally_groups_destroy(none);
+    t->kind = (struct block_kind){t->problem, 1, (size + 7) / 8 * 8};
+    if (is_wanted(t) || t->shaped)
+        tally_groups_destroy(none);
+    else
+        t->spare_groups = none;
 }
 
 static void pack_groups(struct task *t) {
@@ -471,26 +491,62 @@ static void pack_groups(struct task *t) {
     if (t->block) block_save_groups(t->block, &t->kind, *t->groups);
 }
 
-void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
-                       size_t count, tally_status status, const char *line, MPI_Comm comm) {
-    start(t, problem, count, ALL_RANKS, comm, NULL);
+static void begin_groups(struct task *t, tally_groups **groups) {
     t->groups = groups;
-    if (status != TALLY_OK)
-        give_up(t, status, line);
-    else if (!problem || !groups || !*groups)
-        give_up(t, TALLY_EINVAL, "the problem or the groups are NULL");
-    else if (t->status == TALLY_OK)
+    if (!groups || !*groups)
+        give_up(t, TALLY_EINVAL, "the groups are NULL");
+    else
         plan_groups(t);
     if (t->status == TALLY_OK) pack_groups(t);
-    head(t, 'g');
 }
 
-void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
-                        tally_status status, const char *line, MPI_Comm comm) {
-    start(t, problem, count, ALL_RANKS, comm, NULL);
-    t->is_agreement = 1;
-    if (status != TALLY_OK) give_up(t, status, line);
-    head(t, 'n');
+/* ---- Shapes ---- */
+
+static void begin_shape(struct task *t) {
+    const struct ask *a = &t->ask;
+    t->shaped = &t->part;
+    shaped_begin(t->shaped, a->device, a->is_resident, t->problem, a->shape, a->x, a->y, a->outs,
+                 is_wanted(t));
+    t->count = t->shaped->results;
+    if (t->shaped->status != TALLY_OK) {
+        give_up(t, t->shaped->status, t->shaped->line);
+        return;
+    }
+    if (t->shaped->groups) {
+        begin_groups(t, &t->shaped->groups);
+        return;
+    }
+    plan_states(t, t->count, &t->own);
+    if (t->status != TALLY_OK) return;
+    if (has_tree(t->problem))
+        begin_tree(t);
+    else
+        pack_states(t);
+}
+
+/* ---- All of them ---- */
+
+void task_begin(struct task *t, const struct ask *ask, MPI_Comm comm, const struct form *form) {
+    start(t, ask, comm, form);
+    if (ask->root != ALL_RANKS && (ask->root < 0 || ask->root >= t->ranks))
+        give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
+    else if (!t->problem)
+        give_up(t, TALLY_EINVAL, "the problem is NULL");
+    if (t->status == TALLY_OK) switch (ask->of) {
+        case OF_ARRAY:
+            begin_array(t);
+            break;
+        case OF_STATES:
+            begin_states(t);
+            break;
+        case OF_GROUPS:
+            begin_groups(t, ask->groups);
+            break;
+        case OF_SHAPE:
+            begin_shape(t);
+            break;
+        }
+    head(t);
 }
 
 /* ---- Taken in ------------------------------------------------------------------------------- */
@@ -498,8 +554,8 @@ void task_begin_nothing(struct task *t, const tally_problem *problem, size_t cou
 /* The values of one array are known. */
 static void give_values(struct task *t) {
     t->step = STEP_DONE;
-    if (t->status != TALLY_OK || !t->out || (t->root != ALL_RANKS && t->root != t->rank)) return;
-    memcpy(t->out, t->given.value, t->values * sizeof *t->out);
+    if (t->status != TALLY_OK || !t->ask.out || !is_wanted(t)) return;
+    memcpy(t->ask.out, t->given.value, t->values * sizeof *t->ask.out);
 }
 
 /* All ranks' keys are known, and so the least. */
@@ -517,12 +573,46 @@ static void take_thirds(struct task *t) {
     give_values(t);
 }
 
-/* The words of all ranks, added up, become states, or bits. Where one cannot, on all ranks alike, none does: all are
- * tried first on a state of our own. */
+/* The answer for a shape is known. */
+static void write_shaped(struct task *t) {
+    t->status = shaped_write(t->shaped, t->line, sizeof t->line);
+    t->step = STEP_DONE;
+}
+
+static void write_groups(struct task *t) {
+    shaped_lower_groups(t->shaped);
+    write_shaped(t);
+}
+
+/* Words become a state: as additions have combined them, or as merging has. */
+typedef tally_status from_words(tally_state *, const int64_t *);
+
+/* Our own state becomes that of one result after the other. */
+static tally_status take_own(struct task *t, from_words *from, size_t step, const int64_t *word) {
+    tally_status s = TALLY_OK;
+    for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
+        s = from(t->own, word + i * step);
+        if (s == TALLY_OK && t->shaped) shaped_lower_state(t->shaped, i, t->own);
+    }
+    return s == TALLY_OK && !t->shaped ? tally_state_value(t->own, t->given.value) : s;
+}
+
+/* The caller's states. Where words cannot become a state, on all ranks alike, none does: all are tried first. */
+static tally_status take_caller(const struct task *t, from_words *from, size_t step,
+                                const int64_t *word) {
+    tally_status s = TALLY_OK;
+    const int changes = is_wanted(t);
+    for (size_t i = 0; i < t->count && (t->count > 1 || !changes) && s == TALLY_OK; i++)
+        s = from(t->none, word + i * step);
+    for (size_t i = 0; i < t->count && changes && s == TALLY_OK; i++)
+        s = from(t->state[i], word + i * step);
+    return s;
+}
+
+/* The words of all ranks become states, or bits. */
 static void take_words(struct task *t) {
     const int merged = t->route == ROUTE_MERGED;
-    tally_status (*from)(tally_state *, const int64_t *) =
-        merged ? tally_state_from_parts : tally_state_from_words;
+    from_words *const from = merged ? tally_state_from_parts : tally_state_from_words;
     const size_t head = merged && !t->is_in_frame ? MERGED_HEAD : 0;
     const int64_t *word = t->word + head;
     tally_status s = TALLY_OK;
@@ -532,16 +622,18 @@ static void take_words(struct task *t) {
         return;
     }
     if (t->groups) {
-        outcome(t, tally_groups_from_words(*t->groups, word));
+        s = tally_groups_from_words(t->spare_groups ? t->spare_groups : *t->groups, word);
+        outcome(t, s);
+        if (s == TALLY_OK && t->shaped) write_groups(t);
         return;
     }
-    for (size_t i = 0; i < t->count && t->count > 1 && s == TALLY_OK; i++)
-        s = from(t->none, word + i * (head + t->words));
-    for (size_t i = 0; i < t->count && s == TALLY_OK; i++)
-        s = from(t->state[i], word + i * (head + t->words));
-    if (s == TALLY_OK && t->own) s = tally_state_value(t->own, t->given.value);
+    s = t->own ? take_own(t, from, head + t->words, word)
+               : take_caller(t, from, head + t->words, word);
     outcome(t, s);
-    give_values(t);
+    if (!t->shaped)
+        give_values(t);
+    else if (s == TALLY_OK)
+        write_shaped(t);
 }
 
 static const char *merge_text(tally_status s) {
@@ -589,25 +681,47 @@ static tally_status load_block(const struct task *t, size_t i, tally_state **out
     return tally_state_load(block->bytes, (size_t)block->size, t->problem, out);
 }
 
-/* One array: rank 0 has the merged block, and lowers it for all. */
-static void lower_block(struct task *t) {
-    tally_state *loaded = NULL;
+/* Arrays: rank 0 has the merged blocks, and lowers them for all. */
+static tally_status lower_blocks(const struct task *t, tally_value *value) {
+    tally_status s = TALLY_OK;
+    for (size_t i = 0; i < t->blocks && s == TALLY_OK; i++) {
+        tally_state *loaded = NULL;
+        s = load_block(t, i, &loaded);
+        if (s == TALLY_OK && t->shaped)
+            shaped_lower_state(t->shaped, i, loaded);
+        else if (s == TALLY_OK)
+            s = tally_state_value(loaded, value);
+        tally_state_destroy(loaded);
+    }
+    return s;
+}
+
+static void take_merged(struct task *t) {
     t->step = STEP_VALUES;
     if (t->rank != 0) return;
     tally_status s = merged_status(t);
     const int is_merged = s == TALLY_OK;
-    if (is_merged) s = load_block(t, 0, &loaded);
-    if (s == TALLY_OK) s = tally_state_value(loaded, t->given.value);
-    tally_state_destroy(loaded);
-    t->given.status = s;
+    if (is_merged) s = lower_blocks(t, t->given.value);
     snprintf(t->line, sizeof t->line, "%s", is_merged ? tally_error() : merge_text(s));
+    t->given.status = s;
+    if (t->shaped && s != TALLY_OK) {
+        t->shaped->answer->status = s;
+        t->shaped->answer->which = -1;
+    }
 }
 
 static void take_values(struct task *t) {
-    t->status = (tally_status)t->given.status;
-    if (t->status != TALLY_OK && t->rank != 0)
-        snprintf(t->line, sizeof t->line, "%s", tally_status_text(t->status));
-    give_values(t);
+    char line[sizeof t->line];
+    if (t->shaped) {
+        t->status = shaped_write(t->shaped, line, sizeof line);
+        t->step = STEP_DONE;
+    } else {
+        t->status = (tally_status)t->given.status;
+        snprintf(line, sizeof line, "%s", tally_status_text(t->status));
+        give_values(t);
+    }
+    const int has_line = t->rank == 0 && !(t->shaped && t->shaped->answer->which >= 0);
+    if (t->status != TALLY_OK && !has_line) memcpy(t->line, line, sizeof line);
 }
 
 /* Many states: all ranks have the merged blocks. */
@@ -641,11 +755,13 @@ static void take_blocks(struct task *t) {
         return;
     }
     tally_status s = TALLY_OK;
+    t->step = STEP_DONE;
+    if (!is_wanted(t) && !t->shaped) return;
     if (t->groups) {
         tally_groups_destroy(*t->groups);
         *t->groups = t->loaded_groups;
         t->loaded_groups = NULL;
-        t->step = STEP_DONE;
+        if (t->shaped) write_groups(t);
         return;
     }
     for (size_t i = 0; i < t->count && s == TALLY_OK; i++) {
@@ -659,18 +775,25 @@ static void take_blocks(struct task *t) {
 
 /* It is known where this rank's elements stand: they are reduced now. */
 static void take_place(struct task *t) {
-    tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? t->before : 0);
-    if (s == TALLY_OK) s = feed_own(t);
-    block_save(t->block, &t->kind, t->own);
-    if (s != TALLY_OK) t->block->status = s;
+    const uint64_t *before = t->place + t->count;
+    for (size_t i = 0; i < t->count; i++) {
+        struct block *block = block_at(t, t->block, i);
+        if (i > 0) tally_state_clear(t->own);
+        tally_status s = tally_state_begin_at(t->own, t->rank > 0 ? before[i] : 0);
+        if (s == TALLY_OK) s = feed_own(t, i);
+        block_save(block, &t->kind, t->own);
+        if (s != TALLY_OK) block->status = s;
+    }
     t->step = STEP_MERGE;
 }
 
-/* The frame has a word for each rank. */
+/* The frame has words for each rank. */
 static void take_places(struct task *t) {
-    t->before = 0;
-    for (int i = 0; i < t->rank; i++)
-        t->before += (uint64_t)payload(t)[i];
+    uint64_t *before = t->place + t->count;
+    for (size_t i = 0; i < t->count; i++)
+        before[i] = 0;
+    for (size_t i = 0; i < t->count * (size_t)t->rank; i++)
+        before[i % t->count] += (uint64_t)payload(t)[i];
     take_place(t);
 }
 
@@ -685,10 +808,6 @@ static void take_frame(struct task *t) {
         t->form.is_merged ? merged_read(t->frame) : frame_read(t->frame, t->payload, t->ranks);
     if (v.status != TALLY_OK) {
         refuse(t, &v);
-        return;
-    }
-    if (t->is_agreement) {
-        t->step = STEP_DONE;
         return;
     }
     learn(t, &v);
@@ -719,7 +838,7 @@ static void take_frame(struct task *t) {
         break;
     case ROUTE_TREE:
         t->step = STEP_PLACE;
-        if (!t->form.is_merged && t->ranks <= room(t)) take_places(t);
+        if (t->has_places) take_places(t);
         break;
     }
 }
@@ -740,7 +859,7 @@ void task_take(struct task *t) {
         break;
     case STEP_MERGE:
         if (t->own)
-            lower_block(t);
+            take_merged(t);
         else
             t->step = STEP_SHARE;
         break;
@@ -776,11 +895,11 @@ static int issue_frame(struct task *t, MPI_Comm comm, MPI_Request *r) {
     return error == MPI_SUCCESS ? all_words(t->frame, 1, type, op, comm, r) : error;
 }
 
-/* Rank 0's values and status to all. (That part of a task is plain bytes.) */
+/* Rank 0's values and status to all. (They are plain bytes.) */
 static int share_values(struct task *t, MPI_Comm comm, MPI_Request *r) {
-    const int size = (int)(sizeof t->given);
-    return r ? MPI_Ibcast(&t->given, size, MPI_BYTE, 0, comm, r)
-             : MPI_Bcast(&t->given, size, MPI_BYTE, 0, comm);
+    void *at = t->shaped ? (void *)t->shaped->answer : &t->given;
+    const int size = t->shaped ? (int)t->shaped->answer_bytes : (int)(sizeof t->given);
+    return r ? MPI_Ibcast(at, size, MPI_BYTE, 0, comm, r) : MPI_Bcast(at, size, MPI_BYTE, 0, comm);
 }
 
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
@@ -794,8 +913,8 @@ int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
     case STEP_MERGED:
         return all_words(t->word, t->count, t->type, t->op, comm, r);
     case STEP_PLACE:
-        return r ? MPI_Iexscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm, r)
-                 : MPI_Exscan(&t->here, &t->before, 1, MPI_UINT64_T, MPI_SUM, comm);
+        return r ? MPI_Iexscan(t->place, t->place + t->count, count, MPI_UINT64_T, MPI_SUM, comm, r)
+                 : MPI_Exscan(t->place, t->place + t->count, count, MPI_UINT64_T, MPI_SUM, comm);
     case STEP_MERGE:
         return r ? MPI_Ireduce(t->block, t->merged, count, t->type, t->op, 0, comm, r)
                  : MPI_Reduce(t->block, t->merged, count, t->type, t->op, 0, comm);
@@ -822,7 +941,10 @@ tally_status task_end(struct task *t) {
     for (size_t i = 0; i < t->blocks && t->loaded; i++)
         tally_state_destroy(t->loaded[i]);
     tally_groups_destroy(t->loaded_groups);
+    tally_groups_destroy(t->spare_groups);
     free(t->loaded);
+    free(t->own_places);
+    if (t->shaped) shaped_end(t->shaped);
     return s;
 }
 

@@ -12,10 +12,10 @@
  *   merged   all of these but many groups, and all other states whose words an operator of ours can merge without memory
  *            (merged.h): in the frame, where that is merged and has room, or in one message behind it
  *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
- *            same outcome. Of one array rank 0 sends the values; of many states it sends those, and the ranks agree
- *            once more whether all of them had the memory to read them
- *   tree     the same for one array over the canonical tree: each rank first finds where its elements stand, by the frame where
- *            that has a word for each rank
+ *            same outcome. Of arrays rank 0 sends the values; of the caller's states it sends those, and the ranks
+ *            agree once more whether all of them had the memory to read them
+ *   tree     the same for arrays over the canonical tree: each rank first finds where its elements stand, by the frame where
+ *            that has words for all ranks
  *
  * A step is issued, completed by MPI, and then taken in. A blocking call does that for each step in turn;
  * request.c does it for calls that do not wait.
@@ -26,6 +26,7 @@
 #include "blocks.h"
 #include "frame.h"
 #include "merged.h"
+#include "shaped.h"
 #include "thirds.h"
 #include "window.h"
 
@@ -54,37 +55,98 @@ enum step {
 /* FEW_WORDS: those of a state of everything, and its head. */
 enum { ALL_RANKS = -1, VALUES_MAX = TALLY_VALUES_MAX, FEW_WORDS = FRAME_MOST };
 
+/* What a call asks for: of an array, of states, of the states of groups, or of a shape. */
+struct ask {
+    enum { OF_ARRAY = 'v', OF_STATES = 's', OF_GROUPS = 'g', OF_SHAPE = 'm' } of;
+    int root;                     /* ALL_RANKS, or the rank that gets what comes of it */
+    const tally_problem *problem; /* NULL where the caller gave none */
+    /* An array, or a shape of arrays. */
+    tally_device *device;
+    int is_resident; /* the arrays lie on the device */
+    const void *x, *y;
+    /* An array: its elements, and where its values go. */
+    size_t n;
+    tally_value *out;
+    const tally_shape *shape; /* a shape ... */
+    void *const *outs;        /* ... and where its results go */
+    /* States, or those of groups. */
+    size_t count;
+    tally_state *const *state;
+    tally_groups **groups;
+};
+
+static inline struct ask ask_array(tally_device *device, int is_resident,
+                                   const tally_problem *problem, const void *x, const void *y,
+                                   size_t n, tally_value *out, int root) {
+    return (struct ask){.of = OF_ARRAY,
+                        .root = root,
+                        .problem = problem,
+                        .device = device,
+                        .is_resident = is_resident,
+                        .x = x,
+                        .y = y,
+                        .n = n,
+                        .out = out};
+}
+
+static inline struct ask ask_states(const tally_problem *problem, tally_state *const state[],
+                                    size_t count, int root) {
+    return (struct ask){
+        .of = OF_STATES, .root = root, .problem = problem, .count = count, .state = state};
+}
+
+static inline struct ask ask_groups(const tally_problem *problem, size_t count,
+                                    tally_groups **groups, int root) {
+    return (struct ask){
+        .of = OF_GROUPS, .root = root, .problem = problem, .count = count, .groups = groups};
+}
+
+static inline struct ask ask_shape(tally_device *device, int is_resident,
+                                   const tally_problem *problem, const tally_shape *shape,
+                                   const void *x, const void *y, void *const outs[], int root) {
+    return (struct ask){.of = OF_SHAPE,
+                        .root = root,
+                        .problem = problem,
+                        .device = device,
+                        .is_resident = is_resident,
+                        .x = x,
+                        .y = y,
+                        .shape = shape,
+                        .outs = outs};
+}
+
+/* The root that a caller names. One that is no rank must not pass for ALL_RANKS. */
+static inline int one_root(int root) {
+    return root < 0 ? INT32_MAX : root;
+}
+
 struct task {
-    /* What is asked. */
     MPI_Comm comm; /* of the first step and, unless request.c says otherwise, of the others */
     struct memory *memory; /* of comm; NULL where there was none to have */
     int learns;            /* it waits, and comm's next frame is made by what this one needed */
     struct form form;      /* of this one */
     struct need need;
-    int rank, ranks, root;
-    const tally_problem *problem; /* NULL where the caller gave none */
+    int rank, ranks;
+    const tally_problem *problem; /* that of `ask` */
     enum route route;
-    size_t count;              /* results */
-    tally_state *const *state; /* [count]; those of the caller, or our own one */
-    tally_groups **groups;     /* in their place */
-    tally_value *out;          /* one array: where its values go */
-
-    /* One array. */
-    tally_device *device;
-    const void *x, *y;
-    size_t n;
-    int is_resident; /* x and y lie on the device */
-    tally_state *own, *none;
+    size_t count;               /* results */
+    tally_state *const *state;  /* [count]; those of the caller, or our own one */
+    tally_groups **groups;      /* in their place */
+    tally_groups *spare_groups; /* those, where this rank's groups are to stay as they are */
+    struct shaped *shaped;      /* of a shape: this rank's part; &part, or NULL */
+    tally_state *own,
+        *none; /* own: that of an array, or of one result of a shape after the other */
 
     /* Under way. */
     enum step step;
     tally_status status;
-    int is_agreement;        /* it ends with the frame */
     size_t words, all_words; /* of a state, or of the groups; and of all of them */
     int64_t *word;           /* [all_words]: in the frame, in few_words or in own_words */
     int is_in_frame;         /* all of them are, and nothing is behind the frame */
     int64_t *own_words;
-    int is_wide;       /* this rank's number has digits outside */
+    int is_wide;    /* this rank's number has digits outside */
+    int has_places; /* the frame has words for where each rank's elements stand */
+    uint64_t *own_places;
     int payload;       /* where the frame's begins */
     MPI_Datatype type; /* of blocks, or of merged states; to be freed */
     MPI_Op op;
@@ -96,10 +158,14 @@ struct task {
 
     /* What follows is written before it is read, and left as it is at the start; but for the window's number of pieces. */
     struct window window; /* whose words are in the frame, if it has pieces */
+    struct ask ask;
     struct block_kind kind;
     struct third third;
     int64_t key[2];
-    uint64_t here, before; /* elements of this rank, and of those below it */
+    uint64_t
+        *place; /* over the tree: [count] elements of this rank, and [count] of those below it */
+    uint64_t place_of_one[2];
+    struct shaped part;
     struct {
         int64_t status;
         tally_value value[VALUES_MAX];
@@ -111,21 +177,10 @@ struct task {
         [FEW_WORDS]; /* a processor that reads one and writes the other would take for one word */
 };
 
-/* Begin a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the
- * task goes on to tell the others. The arguments must live until task_end(). `form` is that of the frame; NULL: what the
- * communicator has learnt. */
-void task_begin_values(struct task *t, tally_device *device, int is_resident,
-                       const tally_problem *problem, const void *x, const void *y, size_t n,
-                       tally_value *out, int root, MPI_Comm comm, const struct form *form);
-/* `line` is why this rank cannot go on, if `status` is a failure of what came before; NULL is libtally's line. */
-void task_begin_states(struct task *t, const tally_problem *problem, tally_state *const states[],
-                       size_t count, tally_status status, const char *line, MPI_Comm comm,
-                       const struct form *form);
-void task_begin_groups(struct task *t, const tally_problem *problem, tally_groups **groups,
-                       size_t count, tally_status status, const char *line, MPI_Comm comm);
-/* Only lets the ranks agree on the problem, the number of results and their statuses. */
-void task_begin_nothing(struct task *t, const tally_problem *problem, size_t count,
-                        tally_status status, const char *line, MPI_Comm comm);
+/* Begins a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the
+ * task goes on to tell the others. What `ask` points to must live until task_end(), but for the shape itself. `form` is that
+ * of the frame; NULL: what the communicator has learnt. */
+void task_begin(struct task *t, const struct ask *ask, MPI_Comm comm, const struct form *form);
 
 /* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *request);

@@ -52,8 +52,8 @@ static const tally_problem sum = {.op = TALLY_SUM, .type = TALLY_F64},
                            bits = {.op = TALLY_XOR, .type = TALLY_F64},
                            sum_i64 = {.op = TALLY_SUM, .type = TALLY_I64};
 
-/* One way to call: with waiting or without, values to all or to a root, or states. */
-enum way { ALL, ROOT, LATER, STATES, WAYS };
+/* One way to call: with waiting or without, values to all or to a root, of an array, of a shape or of states. */
+enum way { ALL, ROOT, LATER, SHAPED, STATES, WAYS };
 
 static tally_status states_of(const tally_problem *p, const void *at, size_t n, tally_value *out) {
     tally_state *state[2] = {NULL, NULL};
@@ -70,6 +70,19 @@ static tally_status states_of(const tally_problem *p, const void *at, size_t n, 
     if (s == TALLY_OK) s = tally_state_value(state[1], out);
     tally_state_destroy(state[0]);
     tally_state_destroy(state[1]);
+    return s;
+}
+
+/* Two segments, of which the second's value is *out's. */
+static tally_status segments_of(const tally_problem *p, const void *at, size_t n,
+                                tally_value *out) {
+    const int64_t offsets[] = {0, (int64_t)n / 2, (int64_t)n};
+    const tally_shape shape = {.cut = TALLY_SEGMENTS, .n = n, .count = 2, .offsets = offsets};
+    uint64_t value[2];
+    void *outs = value;
+    const tally_status s =
+        tally_mpi_allreduce_shaped(NULL, p, &shape, at, NULL, out ? &outs : NULL, MPI_COMM_WORLD);
+    if (s == TALLY_OK) *out = (tally_value){.type = TALLY_U64, .as.u64 = value[1]};
     return s;
 }
 
@@ -98,6 +111,8 @@ static tally_status call(enum way way, const tally_problem *p, const void *at, s
     case LATER:
         s = tally_mpi_iallreduce(NULL, p, at, NULL, n, out, MPI_COMM_WORLD, &request);
         return s == TALLY_OK ? tally_mpi_wait(&request) : s;
+    case SHAPED:
+        return segments_of(p, at, n, out);
     default:
         return states_of(p, at, n, out);
     }

@@ -71,22 +71,62 @@ static void many(MPI_Comm comm, const double *mine, size_t n) {
     }
 }
 
-static void states(MPI_Comm comm, const double *mine, size_t n) {
-    enum { COUNT = 12 }; /* more than a frame holds */
-    tally_state *state[COUNT];
-    tally_mpi_request *request;
-    tally_value value;
+enum { COUNT = 12 }; /* more than a frame holds */
+
+static void feed_all(tally_state *state[], tally_groups **groups, const double *mine, size_t n) {
     for (int i = 0; i < COUNT; i++) {
         expect(tally_state_create(&problems[0], &state[i]) == TALLY_OK, "created");
         expect(tally_state_feed(state[i], NULL, mine, NULL, n) == TALLY_OK, "fed");
     }
-    expect(tally_mpi_iallreduce_states(&problems[0], state, COUNT, comm, &request) == TALLY_OK,
-           "states begun");
-    expect(tally_mpi_wait(&request) == TALLY_OK, "states combined");
+    expect(tally_groups_create(&problems[0], COUNT, groups) == TALLY_OK, "groups created");
+    for (size_t i = 0; i < COUNT; i += 2)
+        expect(tally_groups_add_state(*groups, i, state[i]) == TALLY_OK, "groups fed");
+}
+
+/* Whether all states have the whole array's value, or `other`, and every second group has its own. */
+static void expect_all(tally_state *state[], tally_groups *groups, const tally_value *other,
+                       const char *what) {
+    double sums[COUNT], none = 0;
+    tally_value value;
+    void *out = sums;
+    expect(tally_groups_values(groups, &out) == TALLY_OK, what);
     for (int i = 0; i < COUNT; i++) {
-        expect(tally_state_value(state[i], &value) == TALLY_OK && is_right(&problems[0], &value),
-               "states");
+        expect(tally_state_value(state[i], &value) == TALLY_OK &&
+                   (other ? value.as.u64 == other->as.u64 : is_right(&problems[0], &value)),
+               what);
+        expect(memcmp(&sums[i], i % 2 ? &none : &value.as.f64, sizeof none) == 0, what);
         tally_state_destroy(state[i]);
+    }
+    tally_groups_destroy(groups);
+}
+
+/* States and those of groups, for all ranks, and for the last: then the others keep theirs. */
+static void states(MPI_Comm comm, const double *mine, size_t n) {
+    const int root = ranks - 1;
+    for (int form = 0; form < 3; form++) {
+        tally_state *state[COUNT];
+        tally_groups *groups;
+        tally_mpi_request *request[2] = {NULL, NULL};
+        tally_value alone;
+        const tally_problem p = problems[0];
+        tally_status s[2] = {TALLY_OK, TALLY_OK};
+        feed_all(state, &groups, mine, n);
+        expect(tally_state_value(state[0], &alone) == TALLY_OK, "this rank's");
+        if (form == 0) {
+            s[0] = tally_mpi_iallreduce_states(&p, state, COUNT, comm, &request[0]);
+            s[1] = tally_mpi_iallreduce_groups(&p, COUNT, &groups, comm, &request[1]);
+        } else if (form == 1) {
+            s[0] = tally_mpi_ireduce_states(&p, state, COUNT, root, comm, &request[0]);
+            s[1] = tally_mpi_ireduce_groups(&p, COUNT, &groups, root, comm, &request[1]);
+        } else {
+            s[0] = tally_mpi_reduce_states(&p, state, COUNT, root, comm);
+            s[1] = tally_mpi_reduce_groups(&p, COUNT, &groups, root, comm);
+        }
+        for (int k = 0; k < 2; k++) {
+            expect(s[k] == TALLY_OK, "states begun");
+            expect(tally_mpi_wait(&request[k ^ (rank & 1)]) == TALLY_OK, "states combined");
+        }
+        expect_all(state, groups, form == 0 || rank == root ? NULL : &alone, "states");
     }
 }
 

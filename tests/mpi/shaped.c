@@ -38,34 +38,83 @@ static const struct {
     {{.op = TALLY_NORM1, .type = TALLY_I64}, 0, 0}, /* some of which do not fit */
 };
 
-/* Runs it on the ranks' parts and on the whole, and compares. */
+/* ---- Results to compare ---------------------------------------------------------------------- */
+
+struct results {
+    size_t values, count;
+    void *of[TALLY_VALUES_MAX];
+};
+
+static struct results make(const tally_problem *p, const tally_shape *whole) {
+    struct results r = {0};
+    tally_problem_values(p, &r.values);
+    tally_shape_results(whole, &r.count);
+    for (size_t v = 0; v < r.values; v++)
+        r.of[v] = calloc(r.count + 1, 8);
+    return r;
+}
+
+static void destroy(struct results *r) {
+    for (size_t v = 0; v < r->values; v++)
+        free(r->of[v]);
+}
+
+static int same(const tally_problem *p, const struct results *a, const struct results *b) {
+    int is_same = 1;
+    for (size_t v = 0; v < a->values; v++) {
+        const size_t size = tally_type_size(tally_problem_value_type(p, v));
+        is_same &= memcmp(a->of[v], b->of[v], a->count * size) == 0;
+    }
+    return is_same;
+}
+
+/* Runs it on the ranks' parts and on the whole, and compares: the results of all ranks and of one, with waiting and without. */
 static void check(const char *what, size_t i, const tally_shape *part, const double *px,
                   const double *py, const tally_shape *whole, const double *wx, const double *wy) {
+    enum { ALL, ONE, LATER, ONE_LATER, FORMS };
     const tally_problem *p = &cases[i].problem;
-    const int two = p->op == TALLY_DOT;
-    size_t values = 0, results = 0;
-    void *together[TALLY_VALUES_MAX], *alone[TALLY_VALUES_MAX];
-    tally_problem_values(p, &values);
-    tally_shape_results(whole, &results);
-    for (size_t v = 0; v < values; v++) {
-        together[v] = calloc(results + 1, 8);
-        alone[v] = calloc(results + 1, 8);
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    const int two = p->op == TALLY_DOT, root = (int)(next_random() % (uint64_t)ranks);
+    const double *first = px, *second = two ? py : NULL;
+    struct results nothing = make(p, whole), alone = make(p, whole), found[FORMS];
+    tally_status status[FORMS];
+    tally_mpi_request *request[FORMS];
+    for (int form = 0; form < FORMS; form++)
+        found[form] = make(p, whole);
+    /* Where nothing is wanted, nothing need be given. */
+    void *const *of_one = rank == root || i % 2 ? found[ONE].of : NULL,
+                *const *one_later = rank == root || i % 2 ? found[ONE_LATER].of : NULL;
+    const tally_status expected =
+        tally_reduce_shaped(NULL, p, whole, wx, two ? wy : NULL, alone.of);
+    status[ALL] = tally_mpi_allreduce_shaped(NULL, p, part, first, second, found[ALL].of, comm);
+    status[ONE] = tally_mpi_reduce_shaped(NULL, p, part, first, second, of_one, root, comm);
+    /* A shape and a problem may be gone before the request is. */
+    tally_shape shape = *part;
+    tally_problem problem = *p;
+    tally_mpi_iallreduce_shaped(NULL, &problem, &shape, first, second, found[LATER].of, comm,
+                                &request[LATER]);
+    tally_mpi_ireduce_shaped(NULL, &problem, &shape, first, second, one_later, root, comm,
+                             &request[ONE_LATER]);
+    memset(&shape, 0xff, sizeof shape);
+    memset(&problem, 0xff, sizeof problem);
+    for (int k = 0; k < 2; k++) {
+        const int form = LATER + (k ^ (rank & 1));
+        status[form] = tally_mpi_wait(&request[form]);
     }
-    const tally_status expected = tally_reduce_shaped(NULL, p, whole, wx, two ? wy : NULL, alone);
-    const tally_status found =
-        tally_mpi_allreduce_shaped(NULL, p, part, px, two ? py : NULL, together, MPI_COMM_WORLD);
-    int same = expected == found;
-    for (size_t v = 0; v < values; v++) {
-        const size_t size = tally_type_size(tally_problem_value_type(p, v));
-        same = same && memcmp(together[v], alone[v], results * size) == 0;
-        free(together[v]);
-        free(alone[v]);
+    for (int form = 0; form < FORMS; form++) {
+        const int is_wanted = form % 2 == 0 || rank == root;
+        if (status[form] != expected || !same(p, &found[form], is_wanted ? &alone : &nothing)) {
+            wrong = 1;
+            fprintf(stderr, "rank %d of %d: %s, %s, form %d: status %d, not %d: %s\n", rank, ranks,
+                    what, tally_op_name(p->op), form, status[form], expected, tally_mpi_error());
+        }
+        destroy(&found[form]);
     }
-    if (same) return;
-    wrong = 1;
-    fprintf(stderr, "rank %d of %d: %s, %s: status %d, not %d: %s\n", rank, ranks, what,
-            tally_op_name(p->op), found, expected, tally_mpi_error());
+    destroy(&alone);
+    destroy(&nothing);
 }
+
+/* ---- What is reduced ------------------------------------------------------------------------- */
 
 /* Where rank r begins, of n things that the ranks share; the second rank has none. */
 static size_t begin(size_t n, int r) {
