@@ -1,6 +1,6 @@
 """The package beside NumPy, bottleneck and numbagg, as ratios: each measured in turn, run by run, in one process.
 
-    python bench/python.py [small] [f8] [f4] [-n ELEMENTS] [--runs RUNS] [--ops sum,var,std,argmin,argmax]
+    python bench/python.py [small] [f8] [f4] [where] [-n ELEMENTS] [--runs RUNS] [--ops sum,var,std,argmin,argmax]
 """
 import argparse
 import statistics
@@ -61,7 +61,7 @@ def mean_of_ratios(ratios):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", nargs="*", default=["small", "f8", "f4"], help="calls on 16 elements; large arrays of a type")
+    parser.add_argument("what", nargs="*", default=["small", "f8", "f4"], help="calls on 16 elements; large arrays of a type; of f8 with a mask")
     parser.add_argument("-n", type=int, default=1 << 24, help="elements of the large arrays (2^24)")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--ops", default="sum,var,std,argmin,argmax", help="along the axes of five shapes")
@@ -90,6 +90,14 @@ def main():
                     seen = times(calls_of(op, y, axis=axis), a.runs, 1)
                     ratios.setdefault(op, []).append(seen["numpy"] / seen["tally"])
                     show(f"{op} axis {axis}, {shape[0]} x {shape[1]} {dtype}", seen, y.nbytes)
+    if "where" in a.what:
+        x, shown = rng.standard_normal(n), rng.random(n) < 0.7
+        side = int(n**0.5)
+        for shape, axis in (((1, n), 1), ((side, side), 1), ((side, side), 0), ((n // 4, 4), 1), ((n // 4, 4), 0), ((4, n // 4), 0)):
+            y, where = (z[:shape[0] * shape[1]].reshape(shape) for z in (x, shown))
+            for op, more in (("sum", {}), ("max", {"initial": -np.inf}), ("var", {})):
+                calls = {m.__name__: lambda m=m: getattr(m, op)(y, axis=axis, where=where, **more) for m in (tally, np)}
+                show(f"{op} where, axis {axis}, {shape[0]} x {shape[1]} f8", times(calls, a.runs, 1), y.nbytes + where.nbytes)
     for op, r in ratios.items():
         print(f"{op} along axes: {mean_of_ratios(r):.1f} times NumPy in the geometric mean, {min(r):.2f} at least")
 

@@ -153,6 +153,7 @@ def rows_of(array: np.ndarray[Any, Any], axes: Sequence[int]) -> np.ndarray[Any,
 
 #: What only asks of an element whether it is 0.
 _TRUTHS = ("nonzero", "any", "all", "count")
+_CHOICES = ("min", "max", "and", "or", "xor")
 
 
 class Results:
@@ -352,8 +353,17 @@ def reduce(p: _core.Problem, t: Taken, axes: tuple[int, ...], *, y: Taken | None
     x = t.array
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
     results = Results(p, shape, into)
-    mask = mask_of(where, x.shape)
     element = element or t.type
+    if initial is not None and element == t.type != "bool" and all(op in _CHOICES for op, _ in p.values()):
+        # Of values that are elements themselves the initial one can come last: one more row for each result.
+        rest = reduce(p, t, axes, where=where, device=device, progress=progress).arrays[0]
+        rows = np.empty((2, rest.size), rest.dtype)
+        rows[0], rows[1] = initial, rest.ravel()
+        last = np.empty((1, rest.size), rest.dtype)
+        p.axes(rows, None, None, 1, (last,), device)
+        results.arrays[0][...] = last.reshape(shape)
+        return results
+    mask = mask_of(where, x.shape)
     other = None if y is None else y.array
     blocks = Blocks(p, element, axes, device, initial)
     direct = t.direct and initial is None and element == t.type and (y is None or (y.direct and y.type == element))

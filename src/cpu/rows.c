@@ -1,6 +1,7 @@
 /* rows.c - see rows.h. */
 #include "cpu/rows.h"
 
+#include "cpu/masked.h"
 #include "fold.h"
 #include "pool.h"
 #include "status.h"
@@ -165,15 +166,15 @@ static void skip(struct run *r, size_t n, size_t element) {
 
 /* Gathers those of a run's first n elements that the mask lets pass. */
 static void gather_masked(const struct job *job, struct worker *w, const struct run *r, size_t n) {
-    const size_t element = job->element;
-    for (size_t i = 0; i < n; i++) {
-        const ptrdiff_t at = (ptrdiff_t)i;
-        if (!r->mask[at * r->mask_step]) continue;
-        memcpy(w->x + w->filled * element, r->x + at * r->x_step * (ptrdiff_t)element, element);
-        if (r->y)
-            memcpy(w->y + w->filled * element, r->y + at * r->y_step * (ptrdiff_t)element, element);
-        w->index[w->filled++] = r->index + i;
-    }
+    const size_t to = w->filled * job->element;
+    size_t at = w->filled;
+    if (job->p->extremes & WANT_INDEX)
+        for (size_t i = 0; i < n; i++) {
+            w->index[at] = r->index + i;
+            at += r->mask[(ptrdiff_t)i * r->mask_step] != 0;
+        }
+    if (r->y) mask_pass(w->y + to, r->y, r->y_step, job->element, r->mask, r->mask_step, n);
+    w->filled += mask_pass(w->x + to, r->x, r->x_step, job->element, r->mask, r->mask_step, n);
 }
 
 static tally_status add_run(const struct job *job, struct worker *w, struct run r) {

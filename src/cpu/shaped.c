@@ -5,6 +5,7 @@
 #include "cpu/columns.h"
 #include "cpu/groups.h"
 #include "cpu/kernels.h"
+#include "cpu/masked.h"
 #include "cpu/rows.h"
 #include "status.h"
 #include "types.h"
@@ -59,30 +60,40 @@ static tally_status check_offsets(struct cpu_device *d, const struct shaped *s) 
 
 /* ---- The call ------------------------------------------------------------------------------- */
 
+tally_status cpu_parts(struct cpu_device *d, const struct shaped *s, struct absence *absence) {
+    struct rows rows = {.s = s};
+    unsigned char *todo = NULL;
+    tally_status status = TALLY_OK;
+    int done = 0;
+    if (s->cut == TALLY_SEGMENTS) {
+        rows.start = s->offsets;
+        rows.start_type = s->offsets_type;
+        rows.x = s->x;
+        rows.y = s->y;
+        rows.mask = s->mask;
+    }
+    if (s->mask)
+        done = cpu_masked(d, s, &todo, &status);
+    else if (s->cut == TALLY_SEGMENTS)
+        done = cpu_segments(d, s, &todo, absence, &status);
+    else
+        done = cpu_across(d, s, &todo, absence, &status);
+    rows.only = todo;
+    if (status == TALLY_OK && (!done || todo)) status = cpu_rows(d, &rows, absence);
+    free(todo);
+    return status;
+}
+
 tally_status cpu_shaped(tally_device *device, const struct shaped *s) {
     struct cpu_device *d = (struct cpu_device *)device;
     struct absence absence = {.number = UINT64_MAX};
-    struct rows rows = {.s = s};
     tally_status status = TALLY_OK;
     if (s->results == 0 && s->cut != TALLY_GROUPS) return TALLY_OK;
     if (s->cut == TALLY_GROUPS)
         status = cpu_groups(d, s, &absence);
     else {
-        unsigned char *todo = NULL;
-        int done = 0;
-        if (s->cut == TALLY_SEGMENTS) {
-            status = check_offsets(d, s);
-            rows.start = s->offsets;
-            rows.start_type = s->offsets_type;
-            rows.x = s->x;
-            rows.y = s->y;
-            rows.mask = s->mask;
-            if (status == TALLY_OK) done = cpu_segments(d, s, &todo, &absence, &status);
-        } else
-            done = cpu_across(d, s, &todo, &absence, &status);
-        rows.only = todo;
-        if (status == TALLY_OK && (!done || todo)) status = cpu_rows(d, &rows, &absence);
-        free(todo);
+        if (s->cut == TALLY_SEGMENTS) status = check_offsets(d, s);
+        if (status == TALLY_OK) status = cpu_parts(d, s, &absence);
     }
     return status == TALLY_OK ? shaped_outcome(s->p, &absence) : status;
 }

@@ -426,6 +426,24 @@ def test_masked_segments(device):
                 compare(problem, results, parts, None, there)
 
 
+@pytest.mark.parametrize("shape,axes", [((3000, 4), [1]), ((4, 3000), [0]), ((90, 300), [0]), ((300, 90), [1]), ((9000, 3), [0]),
+                                        ((3, 9000), [1]), ((70, 30, 9), [1]), ((70, 30, 9), [0, 2]), ((5, 130, 77), [1]),
+                                        ((9, 5, 4, 70), [0, 2]), ((700, 129), [0]), ((20000,), [0]), ((40000, 2), [1])])
+@pytest.mark.parametrize("type", ["f64", "f16", "i32", "u8"])
+def test_masked_axes(type, shape, axes, device, request):
+    rng, py = np.random.default_rng(SEED), random.Random(f"{SEED} {request.node.name}")
+    x, y = elements(type, shape, rng, "small"), elements(type, shape, rng, "small")
+    some = [t.Problem(op, type) for op in ("sum", "argmax", "minmax", "prod", "describe", "dot", "std", "all", "xor", "count")]
+    some.append(t.Problem("user", type, user=t.operator(type, lambda a, b: b, 0, 0)))
+    for problem in py.sample(some, 2):  # other devices, types and seeds have others
+        mask = (rng.random(shape) < py.choice([0.1, 0.5, 0.9, 1.0])).astype(np.uint8) * np.uint8(py.choice([1, 128, 255]))
+        if py.random() < 0.3:
+            mask = np.asfortranarray(mask)
+        mask[(slice(None),) * (len(shape) - 1) + (py.randrange(shape[-1]),)] = py.choice([0, 1])
+        axes_case(problem, x, axes, device, y, mask)
+        axes_case(problem, x[::-1], axes, device, y[::-1], mask)
+
+
 def test_equal_segments(device):
     rng = np.random.default_rng(SEED)
     for length in (1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 63, 64, 65, 100, 255, 1024):
