@@ -178,7 +178,8 @@ static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out
         r->problem = *ask.problem;
         ask.problem = &r->problem;
     }
-    task_begin(t, &ask, comm, &LATER_FORM);
+    t->ask = ask;
+    task_begin(t, comm, &LATER_FORM);
     return r ? send_off(r, comm, out) : refuse(out, t);
 }
 

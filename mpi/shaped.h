@@ -31,8 +31,8 @@ struct answer {
 struct shaped {
     tally_device *device;
     const tally_problem *problem;
-    const tally_shape *
-        shape; /* valid until shaped_begin() returns; the host's, but for elements that stay on a device */
+    /* The shape, until shaped_begin() returns, and the arrays: the host's, but for elements that stay on a device. */
+    const tally_shape *shape;
     const void *x, *y;
     void *out[TALLY_VALUES_MAX]; /* NULL where none are wanted on this rank */
     size_t results, values;

@@ -85,9 +85,8 @@ TALLY_API tally_status tally_mpi_allreduce_groups(const tally_problem *problem, 
 /* Reduces many arrays at once, of each of which every rank has a part: result i is that of rank 0's elements of
  * result i, then rank 1's, and so on. Arguments as for tally_reduce_shaped(), and out[] is written on every rank. The
  * ranks' shapes may be of different lengths and strides, but have as many results, and are of groups on all ranks
- * or on none. argmin and argmax count from rank 0's first
- * element on: of the result, and for groups of x. They take no mask but with groups (TALLY_EUNSUPPORTED on axes and
- * segments), and over the canonical tree there are no groups (TALLY_EUNSUPPORTED).
+ * or on none. argmin and argmax count from rank 0's first element on: of the result, and for groups of x. They take no mask
+ * but with groups (TALLY_EUNSUPPORTED on axes and segments), and over the canonical tree there are no groups (TALLY_EUNSUPPORTED).
  * Axes and segments are copied: memory for x and y once more, and 8 bytes an element. */
 TALLY_API tally_status tally_mpi_allreduce_shaped(tally_device *device,
                                                   const tally_problem *problem,
@@ -135,9 +134,10 @@ TALLY_API tally_status tally_mpi_reduce_shaped_resident(tally_device *device,
 typedef struct tally_mpi_request tally_mpi_request;
 
 /* Begin what the functions above do, and return. This rank's elements are reduced before they return, except over
- * the canonical tree; x, y, states, groups, out and a user's operator stay as they are until the request is complete. *request must
- * then be completed by tally_mpi_wait() or tally_mpi_test(), on every rank, by the same thread. Requests of one
- * communicator move on in the order in which they were begun.
+ * the canonical tree. x, y, states, groups, what results go to and a user's operator stay as they are until the request is
+ * complete; the problem, a shape with all that it points to and the array out[] need not. *request must then be completed
+ * by tally_mpi_wait() or tally_mpi_test(), on every rank, by the same thread. Requests of one communicator move on in the
+ * order in which they were begun.
  * The first of these calls for a communicator duplicates it twice, and so waits for the other ranks; the
  * duplicates are freed with it. Free the communicator when no request is under way.
  * What goes wrong is told when the request is completed, and by the beginning call only where there is no

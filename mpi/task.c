@@ -75,12 +75,11 @@ static void head(struct task *t) {
         frame_fill(t->frame, t->payload, hash, t->status, t->is_wide, t->rank, t->ranks);
 }
 
-static void start(struct task *t, const struct ask *ask, MPI_Comm comm, const struct form *form) {
+static void start(struct task *t, MPI_Comm comm, const struct form *form) {
     clear(t, 0, offsetof(struct task, window));
     t->window.pieces = 0;
-    t->ask = *ask;
-    t->problem = ask->problem;
-    t->count = ask->of == OF_ARRAY ? 1 : ask->count;
+    t->problem = t->ask.problem;
+    t->count = t->ask.of == OF_ARRAY ? 1 : t->ask.count;
     t->comm = comm;
     t->type = MPI_DATATYPE_NULL;
     t->learns = !form;
@@ -526,13 +525,14 @@ static void begin_shape(struct task *t) {
 
 /* ---- All of them ---- */
 
-void task_begin(struct task *t, const struct ask *ask, MPI_Comm comm, const struct form *form) {
-    start(t, ask, comm, form);
-    if (ask->root != ALL_RANKS && (ask->root < 0 || ask->root >= t->ranks))
+void task_begin(struct task *t, MPI_Comm comm, const struct form *form) {
+    start(t, comm, form);
+    const int root = t->ask.root;
+    if (root != ALL_RANKS && (root < 0 || root >= t->ranks))
         give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
     else if (!t->problem)
         give_up(t, TALLY_EINVAL, "the problem is NULL");
-    if (t->status == TALLY_OK) switch (ask->of) {
+    if (t->status == TALLY_OK) switch (t->ask.of) {
         case OF_ARRAY:
             begin_array(t);
             break;
@@ -540,7 +540,7 @@ void task_begin(struct task *t, const struct ask *ask, MPI_Comm comm, const stru
             begin_states(t);
             break;
         case OF_GROUPS:
-            begin_groups(t, ask->groups);
+            begin_groups(t, t->ask.groups);
             break;
         case OF_SHAPE:
             begin_shape(t);

@@ -177,10 +177,10 @@ struct task {
         [FEW_WORDS]; /* a processor that reads one and writes the other would take for one word */
 };
 
-/* Begins a task: this rank's part is reduced, and its message made. Whatever fails is in task->status, and the
- * task goes on to tell the others. What `ask` points to must live until task_end(), but for the shape itself. `form` is that
+/* Begins the task that t->ask is: this rank's part is reduced, and its message made. Whatever fails is in t->status, and the
+ * task goes on to tell the others. What t->ask points to must live until task_end(), but for the shape itself. `form` is that
  * of the frame; NULL: what the communicator has learnt. */
-void task_begin(struct task *t, const struct ask *ask, MPI_Comm comm, const struct form *form);
+void task_begin(struct task *t, MPI_Comm comm, const struct form *form);
 
 /* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *request);
