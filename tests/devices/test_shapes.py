@@ -259,7 +259,7 @@ def test_larger_axes(shape, axes, device):
     """Rows that pieces cut, and pieces of thousands of rows."""
     rng = np.random.default_rng(SEED)
     if is_slow(device):
-        shape = tuple(min(n, 20000 if d in axes else 60) for d, n in enumerate(shape))
+        shape = tuple(min(n, 17000 if d in axes else 60) for d, n in enumerate(shape))
     cases = [(op, type, kind) for op in ("sum", "describe", "prod", "argmax", "var", "norm1") for type in
              ("f64", "f32", "bf16", "i64", "u8") for kind in ("tame", "wild")]
     cases = random.Random(SEED).sample(cases, 1 if is_slow(device) else 6)
@@ -298,7 +298,7 @@ def skews(rng, n):
 @pytest.mark.parametrize("type", ["f64", "f32", "f16", "i32", "u64"])
 def test_segments(type, device):
     rng = np.random.default_rng(SEED)
-    for n in (700, 50000):
+    for n in (700, 17000 if is_slow(device) else 50000):
         x, y = elements(type, n, rng, "wild"), elements(type, n, rng, "small")
         mask = (rng.random(n) < 0.6).astype(np.uint8)
         cases = [(op, skew, masked) for op in ("sum", "argmin", "prod", "var", "dot", "describe", "all")
