@@ -350,8 +350,7 @@ void shaped_lower_state(struct shaped *part, size_t i, const tally_state *state)
 
 tally_status shaped_write(const struct shaped *part, char *line, size_t size) {
     const tally_status s = (tally_status)part->answer->status;
-    const int has_values = s == TALLY_OK || part->answer->which >= 0;
-    for (size_t v = 0; v < part->values && part->out[v] && has_values; v++) {
+    for (size_t v = 0; v < part->values && part->out[v]; v++) {
         const size_t each = value_bytes(part, v);
         const unsigned char *from = values_at(part, v);
         if (!part->g.place) memcpy(part->out[v], from, part->results * each);
@@ -361,11 +360,9 @@ tally_status shaped_write(const struct shaped *part, char *line, size_t size) {
     }
     if (s != TALLY_OK && part->groups)
         snprintf(line, size, "%s", tally_error());
-    else if (s != TALLY_OK && has_values)
+    else if (s != TALLY_OK)
         snprintf(line, size, "result %lld %s", (long long)part->answer->which,
                  s == TALLY_EINVAL ? "has no elements, so there is no index"
                                    : "does not fit its type");
-    else if (s != TALLY_OK)
-        snprintf(line, size, "%s", tally_status_text(s));
     return s;
 }

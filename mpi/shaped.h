@@ -59,7 +59,8 @@ tally_status shaped_feed(const struct shaped *s, tally_state *state, size_t i);
 /* Put the values of all groups, or of result i, into the answer, whose status is that of the first that fails. */
 void shaped_lower_groups(struct shaped *s);
 void shaped_lower_state(struct shaped *s, size_t i, const tally_state *state);
-/* Writes the answer's values, if there are any, to out[], and returns its status; *line becomes why it is a failure. */
+/* Writes the answer's values, of which there are some, to out[], and returns its status; *line becomes why it is a failure: one
+ * result's, whose values are written nevertheless. */
 tally_status shaped_write(const struct shaped *s, char *line, size_t size);
 
 #endif

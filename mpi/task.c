@@ -49,7 +49,7 @@ static void *(*const volatile clear)(void *, int, size_t) = memset;
 /* What all ranks must ask for alike. */
 static uint64_t question(const struct task *t) {
     const tally_problem *p = t->problem;
-    const int by_groups = t->groups != NULL;
+    const int by_groups = t->groups != NULL; /* which a shape decides: the messages differ */
     uint64_t ddof, hash = question_add(QUESTION_START, (uint64_t)t->ask.of);
     hash = question_add(hash, t->count);
     hash = question_add(hash, (uint64_t)t->ask.root);
@@ -409,6 +409,7 @@ static void begin_array(struct task *t) {
     const int goes_on = s == TALLY_OK && t->status == TALLY_OK;
     if (goes_on && tree) {
         begin_tree(t);
+        /* It is too late to say so when the elements are reduced: the others count on them then. */
         if (t->ask.n > 0 && !t->ask.x) give_up(t, TALLY_EINVAL, "x is NULL");
     } else if (goes_on) {
         pack_states(t);
@@ -710,18 +711,17 @@ static void take_merged(struct task *t) {
     }
 }
 
+/* Rank 0's line is there already where it alone knows why there are no values. */
 static void take_values(struct task *t) {
-    char line[sizeof t->line];
-    if (t->shaped) {
-        t->status = shaped_write(t->shaped, line, sizeof line);
-        t->step = STEP_DONE;
-    } else {
-        t->status = (tally_status)t->given.status;
-        snprintf(line, sizeof line, "%s", tally_status_text(t->status));
-        give_values(t);
+    const struct answer *answer = t->shaped ? t->shaped->answer : NULL;
+    if (answer && (answer->status == TALLY_OK || answer->which >= 0)) {
+        write_shaped(t);
+        return;
     }
-    const int has_line = t->rank == 0 && !(t->shaped && t->shaped->answer->which >= 0);
-    if (t->status != TALLY_OK && !has_line) memcpy(t->line, line, sizeof line);
+    t->status = (tally_status)(answer ? answer->status : t->given.status);
+    if (t->status != TALLY_OK && t->rank != 0)
+        snprintf(t->line, sizeof t->line, "%s", tally_status_text(t->status));
+    give_values(t);
 }
 
 /* Many states: all ranks have the merged blocks. */

@@ -32,5 +32,4 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    if left_out:
-        terminalreporter.write_line(f"{left_out} cases are left out; TALLY_SHARE=1 has them all; TALLY_SEED={SEED} has the same again")
+    terminalreporter.write_line(f"TALLY_SEED={SEED}" + f"; {left_out} cases are left out, TALLY_SHARE=1 has them" * (left_out > 0))

@@ -7,6 +7,7 @@
  */
 #include "cpu/masked.h"
 
+#include "cpu/loose.h"
 #include "cpu/rows.h"
 #include "status.h"
 #include "stop.h"
@@ -15,13 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK      ((size_t)32 << 10) /* elements of a block, unless COLUMNS rows have more */
-#define ROWS_MOST  ((size_t)8 << 10)  /* rows of a block */
-#define EACH_MOST  ((size_t)8 << 10)  /* elements of a row: longer ones are left */
-#define COLUMNS    ((size_t)64)       /* rows that are brought side by side together, at most ... */
-#define COLUMNS_IN ((size_t)8) /* ... and at least: of fewer each is brought by itself; ... */
-#define AHEAD      8           /* ... of so many elements of each in advance */
-#define PADDING    256         /* bytes: kernels read whole vectors */
+#define BLOCK     ((size_t)32 << 10) /* elements of a block, unless COLUMNS rows have more */
+#define ROWS_MOST ((size_t)8 << 10)  /* rows of a block */
+#define EACH_MOST ((size_t)8 << 10)  /* elements of a row: longer ones are left */
+/* Rows that are brought side by side together, at most and at least, and how many of their elements are asked for in advance. */
+#define COLUMNS    ((size_t)64)
+#define COLUMNS_IN ((size_t)8)
+#define AHEAD      8
+#define PADDING    256 /* bytes: kernels read whole vectors */
 #define TASK_BYTES ((size_t)1 << 20)
 
 /* Indices of the first element of a row, or of a run of its elements. */
@@ -33,8 +35,8 @@ struct spot {
 struct hand {
     struct cpu_device alone; /* the thread as a device of its own */
     char *memory, *x, *y;
-    uint32_t *
-        position; /* of each element its place in its row, hidden ones counted; NULL where no index is wanted */
+    /* Of each element its place in its row, hidden ones counted; NULL where no index is wanted. */
+    uint32_t *position;
     int64_t *start; /* [rows + 1] */
     uint32_t cursor[COLUMNS];
     void *out[TALLY_VALUES_MAX]; /* the block's results */
@@ -56,48 +58,8 @@ struct job {
 
 /* ---- Brought side by side -------------------------------------------------------------------- */
 
-/* Whatever comes next is written, and stays if it is to be there: nothing is decided element by element. */
-#define PASS(type)                                                                                 \
-    do {                                                                                           \
-        const type *from = (const type *)(const void *)x;                                          \
-        type *into = (type *)(void *)to;                                                           \
-        if (x_step == 1 && mask_step == 1)                                                         \
-            for (size_t i = 0; i < n; i++) {                                                       \
-                into[k] = from[i];                                                                 \
-                k += mask[i] != 0;                                                                 \
-            }                                                                                      \
-        else                                                                                       \
-            for (size_t i = 0; i < n; i++) {                                                       \
-                into[k] = from[(ptrdiff_t)i * x_step];                                             \
-                k += mask[(ptrdiff_t)i * mask_step] != 0;                                          \
-            }                                                                                      \
-    } while (0)
-
-typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
-typedef uint32_t loose_u32 __attribute__((aligned(1), may_alias));
-typedef uint64_t loose_u64 __attribute__((aligned(1), may_alias));
-
-size_t mask_pass(char *to, const char *x, ptrdiff_t x_step, size_t element,
-                 const unsigned char *mask, ptrdiff_t mask_step, size_t n) {
-    size_t k = 0;
-    switch (element) {
-    case 1:
-        PASS(uint8_t);
-        break;
-    case 2:
-        PASS(loose_u16);
-        break;
-    case 4:
-        PASS(loose_u32);
-        break;
-    default:
-        PASS(loose_u64);
-    }
-    return k;
-}
-
-/* The same of `rows` rows at once, whose elements lie `row` apart, and each of which goes on at to[cursor[c]]; what
- * is hidden goes to to[spare]. */
+/* Brings `rows` rows at once, whose elements lie `row` apart, and each of which goes on at to[cursor[c]]; what is hidden
+ * goes to to[spare], so that nothing is decided element by element. */
 #define SPREAD(type)                                                                               \
     for (size_t i = 0; i < n; i++) {                                                               \
         const type *from = (const type *)(const void *)x + (ptrdiff_t)i * x_step;                  \
@@ -119,7 +81,7 @@ static void spread(char *to, uint32_t spare, uint32_t *cursor, const char *x, pt
                    ptrdiff_t mask_row, size_t n, size_t rows) {
     switch (element) {
     case 1:
-        SPREAD(uint8_t);
+        SPREAD(loose_u8);
         break;
     case 2:
         SPREAD(loose_u16);
@@ -193,6 +155,16 @@ static const char *element_at(const struct job *job, const char *x, ptrdiff_t at
 
 /* ---- A block --------------------------------------------------------------------------------- */
 
+/* Where an index is wanted: notes of n elements that go to places [to, end) where they stand in their row, the first one
+ * at `first`. */
+static void note_places(struct hand *h, size_t to, size_t end, const unsigned char *mask,
+                        ptrdiff_t step, size_t n, size_t first) {
+    for (size_t i = 0; h->position && i < n && to < end; i++) {
+        h->position[to] = (uint32_t)(first + i);
+        to += mask[(ptrdiff_t)i * step] != 0;
+    }
+}
+
 /* Brings a run of elements to place `to`, and returns how many the mask lets pass. `first` is the place of the first one in
  * its row. */
 static size_t bring_run(const struct job *job, struct hand *h, size_t to, struct spot at, size_t n,
@@ -205,10 +177,7 @@ static size_t bring_run(const struct job *job, struct hand *h, size_t to, struct
     if (s->y)
         mask_pass(h->y + to * job->element, element_at(job, s->y, at.y), e->y, job->element, mask,
                   e->mask, n);
-    for (size_t i = 0, p = to; h->position && i < n; i++) {
-        h->position[p] = (uint32_t)(first + i);
-        p += mask[(ptrdiff_t)i * e->mask] != 0;
-    }
+    note_places(h, to, SIZE_MAX, mask, e->mask, n, first);
     return k;
 }
 
@@ -244,12 +213,9 @@ static void bring_together(const struct job *job, struct hand *h, size_t to, str
     r = (struct runs){.at = at};
     do {
         const unsigned char *mask = s->mask + r.at.mask;
-        if (h->position)
-            for (size_t c = 0; c < rows; c++)
-                for (size_t i = 0, p = h->cursor[c]; i < inner->length && p < (size_t)end[c]; i++) {
-                    h->position[p] = (uint32_t)(r.done + i);
-                    p += mask[(ptrdiff_t)i * inner->mask + (ptrdiff_t)c * row->mask] != 0;
-                }
+        for (size_t c = 0; c < rows; c++)
+            note_places(h, h->cursor[c], (size_t)end[c], mask + (ptrdiff_t)c * row->mask,
+                        inner->mask, inner->length, r.done);
         if (s->y) {
             uint32_t cursor[COLUMNS];
             memcpy(cursor, h->cursor, sizeof cursor);
@@ -272,10 +238,7 @@ static void bring_adjacent(const struct job *job, struct hand *h, size_t to, str
         size_t shown = 0;
         for (size_t i = 0; i < length; i++)
             shown += mask[n + i] != 0;
-        for (size_t i = 0, p = to; h->position && i < length; i++) {
-            h->position[p] = (uint32_t)i;
-            p += mask[n + i] != 0;
-        }
+        note_places(h, to, SIZE_MAX, mask + n, 1, length, 0);
         n += length;
         end[c] = (int64_t)(to += shown);
     }

@@ -12,9 +12,4 @@
 int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                tally_status *status);
 
-/* Copies those of n elements of `element` bytes, `x_step` of them apart, whose bytes of the mask, `mask_step` apart, are not 0.
- * Returns how many these are; there is room for n. */
-size_t mask_pass(char *to, const char *x, ptrdiff_t x_step, size_t element,
-                 const unsigned char *mask, ptrdiff_t mask_step, size_t n);
-
 #endif

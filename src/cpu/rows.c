@@ -1,7 +1,7 @@
 /* rows.c - see rows.h. */
 #include "cpu/rows.h"
 
-#include "cpu/masked.h"
+#include "cpu/loose.h"
 #include "fold.h"
 #include "pool.h"
 #include "status.h"
@@ -162,6 +162,42 @@ static void skip(struct run *r, size_t n, size_t element) {
     if (r->mask) r->mask += (ptrdiff_t)n * r->mask_step;
     r->index += n;
     r->n -= n;
+}
+
+/* Whatever comes next is written, and stays if it is to be there: nothing is decided element by element. */
+#define PASS(type)                                                                                 \
+    do {                                                                                           \
+        const type *from = (const type *)(const void *)x;                                          \
+        type *into = (type *)(void *)to;                                                           \
+        if (x_step == 1 && mask_step == 1)                                                         \
+            for (size_t i = 0; i < n; i++) {                                                       \
+                into[k] = from[i];                                                                 \
+                k += mask[i] != 0;                                                                 \
+            }                                                                                      \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++) {                                                       \
+                into[k] = from[(ptrdiff_t)i * x_step];                                             \
+                k += mask[(ptrdiff_t)i * mask_step] != 0;                                          \
+            }                                                                                      \
+    } while (0)
+
+size_t mask_pass(char *to, const char *x, ptrdiff_t x_step, size_t element,
+                 const unsigned char *mask, ptrdiff_t mask_step, size_t n) {
+    size_t k = 0;
+    switch (element) {
+    case 1:
+        PASS(loose_u8);
+        break;
+    case 2:
+        PASS(loose_u16);
+        break;
+    case 4:
+        PASS(loose_u32);
+        break;
+    default:
+        PASS(loose_u64);
+    }
+    return k;
 }
 
 /* Gathers those of a run's first n elements that the mask lets pass. */

@@ -26,9 +26,10 @@ struct rows {
 /* Folds and lowers all rows that are wanted; notes in *absence the first result that does not exist. */
 tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct absence *absence);
 
-/* Reduces along axes or by segment, whose offsets have been checked, to s->out, in whichever way suits the shape; notes in
- * *absence the first result that does not exist. */
-tally_status cpu_parts(struct cpu_device *d, const struct shaped *s, struct absence *absence);
+/* Copies those of n elements of `element` bytes, `x_step` of them apart, whose bytes of the mask, `mask_step` apart, are not 0.
+ * Returns how many these are; there is room for n. */
+size_t mask_pass(char *to, const char *x, ptrdiff_t x_step, size_t element,
+                 const unsigned char *mask, ptrdiff_t mask_step, size_t n);
 
 /* Runs tasks, `body` as for pool_loop(), on all threads of the device, or on the calling one alone where that is as
  * fast or the others are busy. bytes: how many all tasks read.

@@ -9,6 +9,8 @@
 #ifndef TALLY_CPU_VECTOR_H
 #define TALLY_CPU_VECTOR_H
 
+#include "cpu/loose.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,19 +31,6 @@ typedef VECTOR_OF(uint32_t) vu32;
 typedef VECTOR_OF(uint64_t) vu64;
 /* Half a vector: as many 16-bit words as a whole vector has floats. */
 typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alias));
-
-/* Elements where the caller put them, aligned or not. */
-#define LOOSE __attribute__((aligned(1), may_alias))
-typedef float LOOSE loose_f32;
-typedef double LOOSE loose_f64;
-typedef int8_t LOOSE loose_i8;
-typedef int16_t LOOSE loose_i16;
-typedef int32_t LOOSE loose_i32;
-typedef int64_t LOOSE loose_i64;
-typedef uint8_t LOOSE loose_u8;
-typedef uint16_t LOOSE loose_u16;
-typedef uint32_t LOOSE loose_u32;
-typedef uint64_t LOOSE loose_u64;
 
 #define LANES(type)   (TALLY_VECTOR / sizeof(type))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))

@@ -10,7 +10,7 @@ import pytest
 
 import conftest
 import shapes as t
-from drawn import DRAW, types_on
+from drawn import types_on
 from test_devices import USERS
 
 SEED = int(os.environ.get("TALLY_SEED", "1"))
@@ -118,8 +118,8 @@ def some(items, device, few, compiled=False):
 
 
 def drawn(items, count):
-    """So many of them at most, others in each run: of what a run of PoCL's blocks has no time for all."""
-    return DRAW.sample(items, min(count, len(items)))
+    """So many of them at most, by the seed and the test's name: of what a run of PoCL's blocks has no time for all."""
+    return random.Random(f"{SEED} {os.environ['PYTEST_CURRENT_TEST']}").sample(items, min(count, len(items)))
 
 
 SHAPES = [((), []), ((0,), [0]), ((7,), [0]), ((7,), []), ((5, 3), [1]), ((40, 4), [0]), ((3, 70), [1]), ((2, 3, 4), [0, 2]),
