@@ -1,6 +1,6 @@
 """Arrays on a GPU: the package beside PyTorch and CuPy, by the device's clock, on 2^28 elements.
 
-    python bench/torch_gpu.py [-n LOG2] [--rounds ROUNDS] [--types f32,f64,bf16] [--calls | --whole]
+    python bench/torch_gpu.py [-n LOG2] [--rounds ROUNDS] [--types f32,f64,bf16] [--calls | --whole | --masked]
 
 GB/s of the elements that are read; `roof` is the share of the fastest plain read of the same bytes. Calls take turns,
 round by round; what is shown are medians. Then how long a call of 16 elements takes to return.
@@ -110,6 +110,37 @@ def host_time(call, count=40):
     return 1e6 * statistics.median(seen)
 
 
+def masked(x, rounds, roof):
+    """Arrays of which half of the elements are masked, and arrays whose elements lie apart; GB/s of elements and mask."""
+    last = x.numel().bit_length() - 1
+    there, size = torch.rand(x.numel(), device="cuda") < 0.5, x.element_size()
+    theirs = {"sum": lambda z, m, axis: torch.where(m, z, 0).sum(axis),
+              "max": lambda z, m, axis: torch.where(m, z, -torch.inf).amax(axis)}
+    head("where=, GB/s")
+    for rows, columns in ((0, last), (last - 2, 2), (last - 6, 6), (last // 2, last - last // 2), (4, last - 4)):
+        z, m = x.reshape(1 << rows, 1 << columns), there.reshape(1 << rows, 1 << columns)
+        for axis in (0, 1) if rows else (1,):
+            for op in ("sum", "mean", "var", "max"):
+                more = {"initial": -torch.inf} if op == "max" else {}
+                calls = {"tally": lambda: getattr(tally, op)(z, axis=axis, where=m, **more)}
+                if op in theirs:
+                    calls["torch"] = lambda: theirs[op](z, m, axis)
+                show(f"{op} axis {axis}, 2^{rows} x 2^{columns}", x.numel() * (size + 1), turns(calls, rounds), roof)
+    third = (last - last // 2) // 2
+    cube = x.reshape(1 << last // 2, 1 << third, -1)
+    square = x.reshape(1 << last // 2, -1)
+    head("elements apart, GB/s")
+    for what, z, axis in (("every other, rows", square[:, ::2], 1), ("every other, columns", square[:, ::2], 0),
+                          ("rows of 64 of 128", x.reshape(-1, 128)[:, :64], 1),
+                          ("rows but for their first", square[:, 1:], 1),
+                          ("cube, axes 0 and 2", cube, (0, 2)), ("cube, axis 1 and rest turned", cube.permute(2, 0, 1), 1),
+                          ("cube transposed, axis 0", cube.permute(1, 2, 0), 0)):
+        for op in ("sum", "max", "var"):
+            them = {"sum": torch.sum, "max": torch.amax, "var": lambda z, axis: torch.var(z, axis, correction=0)}[op]
+            calls = {"tally": lambda: getattr(tally, op)(z, axis=axis), "torch": lambda: them(z, axis)}
+            show(f"{op}, {what}", z.numel() * size, turns(calls, rounds), roof)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-n", type=int, default=28, help="log2 of the elements (28)")
@@ -117,6 +148,7 @@ def main():
     parser.add_argument("--types", default="f32,f64,bf16")
     parser.add_argument("--calls", action="store_true", help="only the last part: how long calls take to return")
     parser.add_argument("--whole", action="store_true", help="only whole arrays")
+    parser.add_argument("--masked", action="store_true", help="only arrays with a mask, and those whose elements lie apart")
     a = parser.parse_args()
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "" if cupy is None else f"cupy {cupy.__version__}")
     torch.manual_seed(1)
@@ -124,6 +156,9 @@ def main():
         x, y = (torch.randn(1 << a.n, device="cuda").to(TYPES[name]) for _ in range(2))
         roof = roof_of(x, a.rounds)
         print(f"\n{name}, 2^{a.n} standard normal elements; a plain read {roof:.0f} GB/s")
+        if a.masked:
+            masked(x, a.rounds, roof)
+            continue
         head("whole array, GB/s")
         arrays = (x, y) if cupy is None or name != "f32" else (x, y, cupy.from_dlpack(x), cupy.from_dlpack(y))
         for op, (theirs, cupys) in WHOLE.items():
@@ -149,7 +184,7 @@ def main():
                     show(f"{op} axis {axis}, 2^{rows} x 2^{columns}", x.numel() * x.element_size(), turns(calls, a.rounds),
                          roof)
         del x, y, arrays
-    if a.whole:
+    if a.whole or a.masked:
         return
     x, z, wide = torch.ones(16, device="cuda"), torch.ones(4, 4, device="cuda"), torch.ones(1024, 1024, device="cuda")
     there, f64 = z > 0, torch.float64

@@ -48,6 +48,8 @@ struct shaped {
     const void *offsets, *ids; /* NULL where n is 0 */
     tally_type offsets_type, ids_type;
     int skip_outside, sorted;
+
+    int filled; /* a GPU's copy, in which a neutral element stands for each that a mask hid (gpu/filled.h) */
 };
 
 /* Plans the shape, or says with TALLY_EINVAL or TALLY_ETYPE why it makes no sense. Arrays are not read: offsets and

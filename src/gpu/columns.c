@@ -1,6 +1,7 @@
 /* columns.c - see columns.h. */
 #include "gpu/columns.h"
 
+#include "gpu/filled.h"
 #include "kernels/tuning.h"
 #include "types.h"
 
@@ -316,13 +317,15 @@ static bool has_few(const struct columns_layout *l) {
     return l->type != TALLY_F64 || folds[l->fold].parts != PART_BIT(PART_SUM);
 }
 
-static tally_status find_kernels(struct queue *queue, const struct columns_layout *l) {
-    struct gpu_kernel **known = queue->columns[l->fold][l->type], *found[KERNELS] = {0};
+static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
+                                 const struct columns_layout *l) {
+    const bool filled = filled_matters(shape);
+    struct gpu_kernel **known = queue->columns[filled][l->fold][l->type], *found[KERNELS] = {0};
     const struct fold *f = &folds[l->fold];
     struct gpu_program *program = NULL;
     if (known[0]) return TALLY_OK;
     tally_status s = recipe_build_typed(queue->api, queue->gpu, queue->block, "columns.cu",
-                                        f->define, f->count, l->type, &program);
+                                        f->define, f->count, filled, l->type, &program);
     for (unsigned i = 0; i < (has_few(l) ? KERNELS : FEW) && s == TALLY_OK; i++)
         s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
     if (s == TALLY_OK) memcpy(known, found, sizeof found);
@@ -361,6 +364,10 @@ static void make_plan(const struct parts_run *run, const struct columns_layout *
     const double scale = variance_scale(s->each, &run->plan.lower);
     memcpy(&plan->scale, &scale, sizeof scale);
     plan->flip = problem_flip(s->p);
+    plan->filled = run->plan.filled;
+    plan->counts = run->plan.counts;
+    plan->wide_counts = run->plan.wide_counts;
+    plan->neutral = s->filled ? filled_neutral(s->p) : 0;
 }
 
 #define GRID_MOST 65536u
@@ -375,9 +382,9 @@ static tally_status enqueue(struct parts_run *run) {
     struct columns_layout layout, *l = &layout;
     columns_plan plan, joined;
     lay_out(queue, call->s, l);
-    tally_status s = find_kernels(queue, l);
+    tally_status s = find_kernels(queue, call->s, l);
     if (s != TALLY_OK) return s;
-    struct gpu_kernel *const *kernel = queue->columns[l->fold][l->type];
+    struct gpu_kernel *const *kernel = queue->columns[filled_matters(call->s)][l->fold][l->type];
     make_plan(run, l, &plan);
     joined = plan;
     joined.width = l->join_width;
@@ -416,7 +423,7 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     if (!queue->known_columns) /* (without it, all is laid out again each time) */
         queue->known_columns = calloc(KNOWN_COLUMNS, sizeof *queue->known_columns);
     lay_out(queue, s, &l);
-    return find_kernels(queue, &l);
+    return find_kernels(queue, s, &l);
 }
 
 const struct strategy columns_strategy = {takes, words, prepare, enqueue, false, NULL};

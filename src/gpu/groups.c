@@ -198,7 +198,7 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     struct gpu_program *program = NULL;
     if (known[LOWER]) return TALLY_OK;
     tally_status status = recipe_build_typed(queue->api, queue->gpu, queue->block, f->file,
-                                             f->define, f->count, type, &program);
+                                             f->define, f->count, false, type, &program);
     for (int i = 0; i < KERNELS && status == TALLY_OK; i++)
         if (has_kernel(f, s->p, i))
             status = queue->api->kernel(queue->gpu, program, names[i], &found[i]);

@@ -3,6 +3,7 @@
 
 #include "exact/kernel_words.h"
 #include "gpu/columns.h"
+#include "gpu/filled.h"
 #include "gpu/groups.h"
 #include "gpu/record.h"
 #include "gpu/rows.h"
@@ -73,6 +74,8 @@ struct parts_layout {
     uint64_t edges, carried[2][2], keys[2], counts, totals, starts, copy, values;
     uint64_t slots;                  /* room for the values of so many leaves of trees */
     const struct strategy *strategy; /* NULL: `fold` does all rows */
+    bool is_filled;                  /* the strategy is given a filled copy of the array ... */
+    struct filled_layout filled;     /* ... that lies here */
     bool alone;                      /* the strategy does all rows, and wants no order */
     bool marked;                     /* rows that it leaves are marked, a byte each */
     uint64_t left, own; /* where the work says which these are, and the strategy's own words */
@@ -116,6 +119,7 @@ static unsigned sum_words(const struct problem *p) {
     return words;
 }
 
+static const struct strategy quick;
 static const struct strategy *choose(const struct queue *queue, const struct shaped *s);
 
 static unsigned bits_for(uint64_t most) {
@@ -156,6 +160,20 @@ static bool are_mixed(const struct shaped *s) {
 /* Whether their elements are then copied: whoever asks for indices wants them where they lie. */
 static bool goes_aside(const struct shaped *s) {
     return are_mixed(s) && !(s->p->extremes & WANT_INDEX);
+}
+
+/* Who does the problem on a filled copy of the array, of the shape *copy: of the axes' order in memory or, *in_order, of
+ * rows. NULL: nobody. */
+static const struct strategy *strategy_for_filled(const struct queue *queue, const struct shaped *s,
+                                                  struct shaped *copy, bool *in_order) {
+    static const struct strategy *const ones[] = {&columns_strategy, &rows_strategy};
+    for (int turn = 0; turn < 2; turn++) {
+        *in_order = turn;
+        if (!filled_shape(queue, s, *in_order, copy)) return NULL;
+        for (unsigned i = 0; i < sizeof ones / sizeof *ones; i++)
+            if (ones[i]->takes(queue, copy)) return ones[i];
+    }
+    return NULL;
 }
 
 /* Who does the problem: on what lies aside if nobody takes it as it is. */
@@ -219,7 +237,14 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->pieces = (weight + l->piece - 1) / l->piece;
     l->grid = parts_grid(queue, l->pieces);
     l->compacted = tree && s->mask && s->cut != TALLY_GROUPS;
+    struct shaped copy;
+    bool in_order = false;
     l->strategy = strategy_for(queue, s);
+    const struct strategy *on_copy = l->strategy && l->strategy != &quick
+                                         ? NULL
+                                         : strategy_for_filled(queue, s, &copy, &in_order);
+    l->is_filled = on_copy != NULL;
+    if (l->is_filled) l->strategy = on_copy;
     l->alone = l->strategy && l->strategy->unordered;
     l->ordered = l->compacted || (!l->alone && are_mixed(s));
     l->starts_own = l->compacted || (s->cut == TALLY_GROUPS && !l->alone);
@@ -233,6 +258,7 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     if (l->starts_own) at += s->results + 1;
     l->copy = at;
     if (l->gathered) at += (l->n * type_size(p->type) + 7) / 8;
+    if (l->is_filled) at = filled_lay_out(&copy, in_order, at, &l->filled);
     l->values = at;
     l->slots = l->n / TREE_LEAF + s->results;
     if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
@@ -240,7 +266,8 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->marked = l->strategy && !l->alone && !problem_has(p, PART_FAST) && s->results <= MARKED_ROWS;
     if (l->strategy) at += s->results / (l->marked ? 8 : 64) + 2;
     l->own = at;
-    if (l->strategy && l->strategy->words) at += l->strategy->words(queue, s);
+    if (l->strategy && l->strategy->words)
+        at += l->strategy->words(queue, l->is_filled ? &copy : s);
     l->bytes = 8 * (size_t)at;
 }
 
@@ -297,17 +324,22 @@ static tally_status cannot_order(const struct shaped *s) {
 }
 
 tally_status parts_prepare(struct queue *queue, const struct shaped *s) {
-    const struct shaped aside = put_aside(s);
+    struct shaped aside = put_aside(s);
     struct parts_layout l;
     struct kernels k;
+    bool in_order;
     if (!parts_can_order(s)) return cannot_order(s);
     lay_out(queue, s, &l);
     tally_status status = find_parts(queue);
     if (status == TALLY_OK && l.ordered) status = find_sort(queue);
     if (status == TALLY_OK && problem_has(s->p, PART_TREE))
         status = queue_tree_kernels(queue, s->p, &k);
+    if (status == TALLY_OK && l.is_filled) {
+        strategy_for_filled(queue, s, &aside, &in_order);
+        status = filled_prepare(queue);
+    }
     if (status == TALLY_OK && l.strategy && l.strategy->prepare)
-        status = l.strategy->prepare(queue, l.aside ? &aside : s);
+        status = l.strategy->prepare(queue, l.aside || l.is_filled ? &aside : s);
     return status;
 }
 
@@ -672,6 +704,27 @@ static uint64_t next_mark(struct queue *queue) {
     return queue->mark = queue->mark % 255 + 1;
 }
 
+/* Puts a filled copy of the array under way, and has the strategy reduce that. What it leaves is reduced from the array
+ * itself. */
+static tally_status fill(struct run *r, struct parts_run *own) {
+    const struct parts_call *c = r->c;
+    const size_t size = type_size(c->s->p->type);
+    bool in_order;
+    strategy_for_filled(r->queue, c->s, &r->shape_aside, &in_order);
+    r->aside = *c;
+    r->aside.s = &r->shape_aside;
+    r->aside.x = c->work;
+    r->aside.first_x = (int64_t)(8 * r->l.filled.to / size);
+    r->aside.mask = NULL;
+    own->call = &r->aside;
+    make_plan(&r->aside, &r->l, &own->plan);
+    own->plan.left = r->plan.left;
+    own->plan.filled = 1;
+    own->plan.counts = r->l.filled.counts;
+    own->plan.wide_counts = c->s->each >> 32 != 0;
+    return filled_enqueue(r->queue, c, &r->plan, &r->l.filled);
+}
+
 /* Has the strategy put its launches under way, after clearing what has to be 0 before them: the bits of rows that it
  * leaves, or all words of one that is alone. Marks need none where there are words at all. */
 static tally_status follow(struct run *r, struct gpu_memory *offsets) {
@@ -682,6 +735,7 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
     tally_status s = TALLY_OK;
     if (!r->l.marked || !r->c->written)
         s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
+    if (s == TALLY_OK && r->l.is_filled) s = fill(r, &own);
     return s == TALLY_OK ? r->l.strategy->enqueue(&own) : s;
 }
 

@@ -62,8 +62,9 @@ struct known_columns; /* columns.c */
 struct rows_kernels {
     struct gpu_kernel *rows, *shorts, *join, *few;
 };
-#define ROWS_KINDS    9 /* rows.c */
-#define TERMS_KERNELS 5 /* terms.c */
+#define ROWS_KINDS     9 /* rows.c */
+#define FILLED_KERNELS 2 /* filled.c */
+#define TERMS_KERNELS  5 /* terms.c */
 
 /* A user's operator whose kernels have been found before. */
 struct known_user {
@@ -115,14 +116,15 @@ struct queue {
     struct known_user users[KNOWN_USERS];
     unsigned next_user; /* the one to be forgotten next */
     struct gpu_kernel *lower;
-    struct gpu_kernel *part[PARTS_KERNELS];                      /* parts.c */
-    struct gpu_kernel *sort[SORT_KERNELS];                       /* parts.c */
-    struct gpu_kernel *columns[COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
-    struct known_columns *known_columns;                         /* columns.c; or NULL */
-    struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];   /* groups.c */
-    struct rows_kernels rows[ROWS_KINDS][TALLY_F64 + 1];         /* rows.c */
-    struct gpu_kernel *terms[TERMS_KERNELS], *attend, *add_up;   /* terms.c */
-    struct gpu_kernel *pack, *settle, *share, *share_few;        /* words.c */
+    struct gpu_kernel *part[PARTS_KERNELS];                         /* parts.c */
+    struct gpu_kernel *sort[SORT_KERNELS];                          /* parts.c */
+    struct gpu_kernel *filled[FILLED_KERNELS];                      /* filled.c */
+    struct gpu_kernel *columns[2][COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
+    struct known_columns *known_columns;                            /* columns.c; or NULL */
+    struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];      /* groups.c */
+    struct rows_kernels rows[2][ROWS_KINDS][TALLY_F64 + 1];    /* rows.c; [1]: for filled copies */
+    struct gpu_kernel *terms[TERMS_KERNELS], *attend, *add_up; /* terms.c */
+    struct gpu_kernel *pack, *settle, *share, *share_few;      /* words.c */
 };
 
 /* Opens a queue of device `index`, in the caller's context or NULL (struct gpu_api, open), for blocks of `block`

@@ -1,6 +1,7 @@
 /* rows.c - see rows.h. */
 #include "gpu/rows.h"
 
+#include "gpu/filled.h"
 #include "kernels/tuning.h"
 #include "types.h"
 
@@ -199,17 +200,19 @@ static uint64_t words(const struct queue *queue, const struct shaped *s) {
     return pieces_of(queue, s) * EDGE_WORDS;
 }
 
-static tally_status find(struct queue *queue, const struct problem *p,
+static tally_status find(struct queue *queue, const struct shaped *shape,
                          const struct rows_kernels **out) {
+    const struct problem *p = shape->p;
     const struct rows_kind *kind = kind_for(p);
-    struct rows_kernels *known = &queue->rows[kind - kinds][p->type];
+    const bool filled = filled_matters(shape);
+    struct rows_kernels *known = &queue->rows[filled][kind - kinds][p->type];
     struct gpu_program *program = NULL;
     tally_status s = TALLY_OK;
     *out = known;
     if (known->rows) return TALLY_OK;
     struct rows_kernels found = {0};
     s = recipe_build_typed(queue->api, queue->gpu, queue->block, "rows.cu", kind->words,
-                           kind->count, p->type, &program);
+                           kind->count, filled, p->type, &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "short_rows", &found.shorts);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
@@ -221,7 +224,7 @@ static tally_status find(struct queue *queue, const struct problem *p,
 
 static tally_status prepare(struct queue *queue, const struct shaped *s) {
     const struct rows_kernels *found;
-    return find(queue, s->p, &found);
+    return find(queue, s, &found);
 }
 
 /* How many blocks have so many threads. */
@@ -239,7 +242,7 @@ static tally_status enqueue(struct parts_run *run) {
     plan->edges = run->own;
     const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
                                              PIECE(c->out), VALUE(*plan)};
-    tally_status s = find(queue, c->s->p, &kernels);
+    tally_status s = find(queue, c->s, &kernels);
     if (s == TALLY_OK && are_few(c->s)) {
         const uint64_t most = warps_of(queue, c->s) * WARP;
         const uint64_t lanes = ((uint64_t)c->s->results + FEW_AT_ONCE - 1) / FEW_AT_ONCE;

@@ -681,7 +681,17 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
     return r;
 }
 
-PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
+#if HAS_SQUARES && defined(TYPE_F32)
+/* 1 / (n (n - ddof)) for a variance of n > 0 elements; 0 where that is not known. */
+PURE double scale_of(const columns_plan *p, u64 n) {
+    if (!IS_FILLED(p) || p->scale == 0) return double_from(p->scale);
+    const double count = (double)n,
+                 left = count - (double)p->ddof * double_from((u64)(1023 + p->exponent) << 52);
+    return left > 0 ? 1 / (count * left) : 0;
+}
+#endif
+
+PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 to, u32 *lost) {
 #if defined(TYPE_F64)
     const double nearest = a->sum.e == 0 ? a->sum.s : a->sum.s + a->sum.e; /* -0 remains */
     if (a->sum.seen == 0 && op == SUM && to == F64 && exponent_field(nearest) < HUGE_FIELD
@@ -695,16 +705,17 @@ PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 
         return float_bits((float)a->sum.s);
 #if HAS_SQUARES
     u64 bits;
-    if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && p->scale != 0 &&
-        quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)p->rows,
-                       double_from(p->scale), op == STD, &bits))
+    const double scale = scale_of(p, n);
+    if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && scale != 0 &&
+        quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)n, scale, op == STD,
+                       &bits))
         return bits;
     if (op == NORM2 && a->sum.seen == 0 && to == F32 &&
         quick_float(square_root(a->square + a->rest), &bits))
         return bits;
 #endif
 #endif
-    const lowered r = lower_floats(*a, p->rows, op, to, p->ddof, p->exponent);
+    const lowered r = lower_floats(*a, n, op, to, p->ddof, p->exponent);
     *lost |= r.lost;
     return r.bits;
 }
@@ -770,14 +781,14 @@ SELDOM lowered lower_integers(u64 w, u64 n, u32 to) {
 }
 
 /* Fewer than 2^31 integers of 32 bits fit 64 in any case. */
-PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
+PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 to, u32 *lost) {
 #if defined(TYPE_I64)
     *lost |= a->high != 0 - (a->low >> 63);
 #elif defined(TYPE_U64)
     *lost |= a->high != 0;
 #endif
     if (op == MEAN) {
-        const lowered r = lower_integers(a->low, p->rows, to);
+        const lowered r = lower_integers(a->low, n, to);
         *lost |= r.lost;
         return r.bits;
     }
@@ -823,8 +834,8 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
-PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
-    const double value = op == MEAN ? a->s / (double)p->rows : a->s;
+PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 to, u32 *lost) {
+    const double value = op == MEAN ? a->s / (double)n : a->s;
     return value == value ? pair_shorter(value, to) : float_nan_bits(format_of(to));
 }
 
@@ -914,8 +925,10 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
-PURE u64 state_value(const state *a, const columns_plan *p, u32 op, u32 to, u32 *lost) {
+PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 to, u32 *lost) {
 #if defined(INDEXED)
+    /* the index may be a filled element's */
+    if (IS_FILLED(p) && a->most == key_of((element)p->neutral, (key)p->flip)) *lost = 1;
     return op == ARGMIN || op == ARGMAX ? a->at : key_bits(a->most, (key)p->flip);
 #elif defined(FOLD_ENDS)
     return op == MIN ? key_bits(a->least, (key)p->flip ^ KEY_MASK)
@@ -1230,21 +1243,33 @@ INLINED void store_unit(GLOBAL u8 *to, u32 width, i64 step, u32 vector, const u6
         store_bits(to + (i64)v * step * bytes, width, bits[v]);
 }
 
+/* The value of a sum of no elements, or of what is made of sums. */
+PURE u64 value_of_nothing(u32 op, u32 to) {
+    return op == MEAN || op == VAR || op == STD ? float_nan_bits(format_of(to)) : 0;
+}
+
 /* Writes the values of neighbouring columns, from `column` of `slab` on; a column of which a value is lost is left to
  * parts.cu. */
 INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *p, u64 slab,
                           u64 column, u32 vector, const state *a) {
     const i64 place = p->out_first + (i64)slab * p->out_slab + (i64)column * p->out_column;
     u32 lost[VECTOR];
+    u64 n[VECTOR];
     UNROLL
-    for (u32 v = 0; v < vector; v++)
+    for (u32 v = 0; v < vector; v++) {
         lost[v] = 0;
+        n[v] = IS_FILLED(p) && p->counts != 0
+                   ? count_of_row(work, p->counts, p->wide_counts, slab * p->columns + column + v)
+                   : p->rows;
+    }
     for (u32 i = 0; i < p->values; i++) {
         const u32 to = p->value[i] >> 8, width = width_of(to);
         u64 bits[VECTOR];
         UNROLL
         for (u32 v = 0; v < vector; v++)
-            bits[v] = state_value(&a[v], p, p->value[i] & 255, to, &lost[v]);
+            bits[v] = IS_FILLED(p) && n[v] == 0
+                          ? value_of_nothing(p->value[i] & 255, to)
+                          : state_value(&a[v], p, n[v], p->value[i] & 255, to, &lost[v]);
         store_unit(out + p->out[i] + place * (i64)(width / 8), width, p->out_column, vector, bits);
     }
     UNROLL

@@ -29,6 +29,9 @@ typedef struct columns_plan {
     u64 ddof;                  /* variances: the correction is this times ... */
     i32 exponent;              /* ... 2 to this */
     u64 scale; /* variances: 1 / (rows (rows - ddof)) as a double's bits, or 0 where that is not known */
+    u64 counts;  /* as in parts_plan, ... */
+    u64 neutral; /* ... and the bits of the element that stands for each that a mask hid */
+    u32 filled, wide_counts;
     u64 flip; /* extremes: what turns elements' bits into keys that sort as wanted (end_keys.h) */
 } columns_plan;
 

@@ -37,14 +37,18 @@ PURE double magnitude_of(double x) {
 
 /* a / n, where a.s is 0 or at least 2^-900 in magnitude. Of `first` some last bits may be wrong; q, corrected by what
  * that leaves of s, is the quotient's double or as near to it as a neighbour's half. So what q leaves of s is a double,
- * which fused() has without an error. Its quotient may be so small that it underflows; 2^-1000 covers that. */
+ * which fused() has without an error. Where a.e adds to that without one, and the sum is a multiple of n that a double can
+ * be, nothing is lost: so a tie is known to be one. Else the quotient may be so small that it underflows; 2^-1000 covers
+ * that, and 2^-900 is far above where what is left of a quotient would. */
 PURE near near_quotient(near a, double n) {
     double t;
     const double inverse = 1 / n, s = two_sum(a.s, a.e, &t), first = s * inverse;
     const double q = fused(fused(-first, n, s), inverse, first);
-    const double rest = fused(-q, n, s) + t, more = rest * inverse;
+    double error;
+    const double rest = two_sum(fused(-q, n, s), t, &error), more = rest * inverse;
     near to = {q, more, 4 * (a.b * inverse)};
-    if (rest != 0) to.b += magnitude_of(more) * 0x1p-50 + 0x1p-1000;
+    if (error != 0 || fused(-more, n, rest) != 0 || (rest != 0 && !(magnitude_of(rest) > 0x1p-900)))
+        to.b += magnitude_of(more) * 0x1p-50 + 0x1p-1000;
     return to;
 }
 

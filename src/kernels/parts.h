@@ -68,6 +68,7 @@ typedef struct parts_plan {
     i64 out_first;    /* the index of the first result */
     u64 number_first; /* its number among all that the caller asked for */
     u64 n;            /* segments, groups: elements of x */
+    u64 counts;       /* the word of the work where filled rows' counts begin; 0: there are none */
     u32 cut, parts;   /* PARTS_AXES ...; a bit for each PLAN_... that there is */
     u32 sums;         /* words of the sums in a record */
     u32 team;         /* threads for a row in `quick`: 1, or WARP */
@@ -80,6 +81,8 @@ typedef struct parts_plan {
     u32 tree_starts;  /* the tree's rows begin where our own offsets say, in the work */
     u32 skip_outside; /* ids outside are no error */
     u32 ids;          /* their type */
+    u32 filled;       /* in x a neutral element stands for each that a mask hid (filled.cu), ... */
+    u32 wide_counts;  /* ... and rows' counts of the others are of 64 bits, not of 32 */
     u32 ordered;      /* elements are brought into an order: PARTS_TOTAL says how many */
     u32 unasked; /* nobody asks what is the matter: the first words of the work are not looked at */
     u32 as_results; /* each value is written as a tally_result */
@@ -121,6 +124,19 @@ __device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
         atomicOr(&first[1 + row / 64], (u64)1 << (row % 64));
     write_word(first, left);
 }
+
+/* How many elements of a filled row the mask let pass. */
+__device__ u64 count_of_row(const GLOBAL u64 *work, u64 counts, u32 are_wide, u64 row) {
+    return are_wide ? work[counts + row] : ((const GLOBAL u32 *)(work + counts))[row];
+}
+
+/* Whether elements may have been filled in: always known where MASKED is not defined, but for machines whose kernels are
+ * compiled only once. */
+#if defined(MASKED) || !(defined(__CUDACC__) || defined(__OPENCL_VERSION__))
+#define IS_FILLED(p) ((p)->filled)
+#else
+#define IS_FILLED(p) 0
+#endif
 
 /* *p = the least of itself and v. */
 __device__ void note_least(GLOBAL u64 *p, u64 v) {

@@ -617,10 +617,11 @@ PURE u32 may_be_near(const parts_plan *p) {
  *
  * The variance is (n Q - S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
  * So the numerator is off by fewer than 4 d + 16 times n Q 2^-53, where an element goes through d additions in a lane
- * of the team of 2^t, and 5 merges at most: d + 5 for n Q, twice that for S^2, and 2 as it is worked out. Of f64 it is
+ * of the team of 2^t for a row of `length` places, and 5 merges at most: d + 5 for n Q, twice that for S^2, and 2 as it is worked out. Of f64 it is
  * fewer than (6 n + 128) (n + 32) times n Q 2^-106, the square of S's second double, which is left out, among them.
  */
-PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 t, u64 *bits) {
+PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 length, u32 t,
+                    u64 *bits) {
     const u32 op = p->lower.value[0] & 255;
     const double square = double_from(s->w[SQUARES]);
 #if defined(TYPE_F64) || defined(HAS_SUM)
@@ -631,7 +632,7 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 t, u
     near a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
     if (n >= NEAR_MOST || !(square > 0x1p-800 && square < 0x1p800)) return 0;
 #else
-    const double depth = (double)((n >> t) + 2 * PACK);
+    const double depth = (double)((length >> t) + 2 * PACK);
     double v = square, off = square * ((depth + 8) * 0x1p-53);
     if (n >= NEAR_MOST || !(square - square == 0)) return 0;
     if (square == 0) {
@@ -892,7 +893,23 @@ PURE u64 index_of(const parts_plan *p, u64 at, u64 start) {
 }
 #endif
 
-/* Writes the results of a row of n > 0 elements from its state, or leaves the row to `fold`. */
+/* How many elements a row of n places has, some of which may have been filled in. */
+__device__ u64 elements_of(const GLOBAL u64 *work, const parts_plan *p, u64 row, u64 n) {
+    return IS_FILLED(p) && p->counts != 0 ? count_of_row(work, p->counts, p->wide_counts, row) : n;
+}
+
+/* Writes the results of row `row`, which has no elements. */
+__device__ void put_nothing(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row) {
+    u32 lost = 0;
+    UNROLL_NOT
+    for (u32 v = 0; v < p->lower.values && !lost; v++) {
+        const u64 bits = lower_nothing(p, v, &lost);
+        if (!lost) put(out, p, v, row, bits);
+    }
+    if (lost) leave_row(work, p->left, row);
+}
+
+/* Writes the results of a row of n > 0 places from its state, or leaves the row to `fold`. */
 __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                           u64 n, state s) {
     u32 lost = 0;
@@ -900,6 +917,14 @@ __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
     const u32 values = p->lower.values;
 #else
     const u32 values = 1;
+#endif
+    n = elements_of(work, p, row, n);
+    if (IS_FILLED(p) && n == 0) {
+        put_nothing(work, out, p, row);
+        return;
+    }
+#if defined(KIND_INDEX)
+    if (IS_FILLED(p) && s.w[0] == 0) lost = 1; /* it may be a filled one's */
 #endif
     if (values == 1) { /* without a loop */
         u64 bits = lower_state(p, s, n, 0, &lost);
@@ -1261,17 +1286,10 @@ PURE u32 turns_of(u32 lanes, u32 t) {
 /* Writes the results of row `row`: n elements, of which the first has the number `start`. */
 __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                         u64 n, state s) {
-    if (n > 0) {
+    if (n > 0)
         put_state(work, out, p, row, start, n, s);
-        return;
-    }
-    u32 lost = 0;
-    UNROLL_NOT
-    for (u32 v = 0; v < p->lower.values && !lost; v++) {
-        const u64 bits = lower_nothing(p, v, &lost);
-        if (!lost) put(out, p, v, row, bits);
-    }
-    if (lost) leave_row(work, p->left, row);
+    else
+        put_nothing(work, out, p, row);
 }
 
 /* Returns which lanes' results are not put(): none, which the compiler knows, where no state is near. */
@@ -1312,17 +1330,18 @@ INLINED void retry(u32 failed, u32 rows, u32 *wide, u32 *back) {
 __device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                         u32 n, u32 t, state s, u32 wide) {
 #if defined(NEARS)
+    const u32 there = (u32)elements_of(work, p, row, n);
 #if defined(HAS_SQUARES)
-    const u32 is_near = n > 0 && wide == WIDE_NEAR;
+    const u32 is_near = there > 0 && wide == WIDE_NEAR;
 #else
-    const u32 is_near = n > 0 && s.tag & NEAR;
+    const u32 is_near = there > 0 && s.tag & NEAR;
 #endif
     if (is_near) {
         u64 bits;
 #if defined(HAS_SQUARES)
-        if (!near_found(p, VALUE_TYPE(p, 0), &s, n, t, &bits)) return 0;
+        if (!near_found(p, VALUE_TYPE(p, 0), &s, there, n, t, &bits)) return 0;
 #else
-        const lowered r = lower_near(s.w[0], s.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
+        const lowered r = lower_near(s.w[0], s.tag, there, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
         if (r.lost) return 0;
         bits = r.bits;
 #endif
@@ -1553,7 +1572,8 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
 #if defined(KEEPS_ERRORS)
             if (!is_sure(&k[i], 6)) {
                 u64 bits;
-                if (sum_found(now.w[0], now.tag, n, VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
+                if (sum_found(now.w[0], now.tag, (u32)elements_of(work, p, row + r, n),
+                              VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
                     put(out, p, 0, row + r, bits);
                     continue;
                 }
@@ -2140,6 +2160,7 @@ __device__ void put_longer(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p
     double off = magnitude_of(a.d[2]) + magnitude_of(a.d[3]);
     if (off != 0) off = 2 * off + magnitude_of(a.d[1]) * 0x1p-51;
     u32 lost = a.lost;
+    n = elements_of(work, p, row, n);
     state s = {{double_bits(a.d[0]), double_bits(a.d[1] - off)}, 0};
     const u64 bits = lower_state(p, s, n, 0, &lost);
     s.w[1] = double_bits(a.d[1] + off);

@@ -39,9 +39,14 @@ const struct model_program *model_program_find(const char *file, const char *con
                                                size_t count) {
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         const char *name = programs[i]->name;
-        bool same = has_word(name, file) && word_count(name) == count + 1;
+        size_t found = 1;
+        bool same = has_word(name, file);
         for (size_t k = 0; k < count && same; k++)
-            same = has_word(name, defines[k]);
+            if (strcmp(defines[k], "MASKED") != 0) { /* all of these know filled rows */
+                same = has_word(name, defines[k]);
+                found++;
+            }
+        same = same && word_count(name) == found;
         if (same) return programs[i];
     }
     return NULL;

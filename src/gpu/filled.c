@@ -1,0 +1,244 @@
+/* filled.c - see filled.h. */
+#include "gpu/filled.h"
+
+#include "kernels/tuning.h"
+#include "types.h"
+
+#include "kernels/filled.h"
+
+#define ELEMENTS_A_UNIT                                                                            \
+    128                  /* fewer, for each multiprocessor, are as soon done as they are copied */
+#define MEMORY_PART 4    /* the copy takes at most one part in so many of the device's memory */
+#define CHUNK_LEAST 1024 /* elements of a row that are counted at a time */
+#define WARP        32
+
+/* ---- Which problems ------------------------------------------------------------------------ */
+
+/* Whether a value depends on how many elements there are, or on there being none. */
+static bool counts(const struct problem *p) {
+    if (p->parts & (PART_BIT(PART_EXTREMES) | PART_BIT(PART_FAST))) return false;
+    if (type_is_float(p->type)) return true;
+    for (unsigned v = 0; v < p->values; v++)
+        if (p->value[v].op == TALLY_MEAN || p->value[v].op == TALLY_VAR ||
+            p->value[v].op == TALLY_STD)
+            return true;
+    return false;
+}
+
+bool filled_matters(const struct shaped *copy) {
+    return copy->filled && (counts(copy->p) || (copy->p->extremes & WANT_INDEX));
+}
+
+/* Whether one element changes no result of the problem: there is none that is both the least and the greatest. Fast means
+ * would need counts, which their kernels do not look at. */
+static bool has_neutral(const struct problem *p) {
+    const unsigned sums = PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES);
+    if (p->parts == PART_BIT(PART_EXTREMES)) return (problem_ends(p) & ~WANT_INDEX) == 1;
+    if (p->parts == PART_BIT(PART_FAST)) return p->values == 1 && p->value[0].op == TALLY_SUM;
+    return p->parts == PART_BIT(PART_MAGNITUDES) || (p->parts & ~sums) == 0;
+}
+
+uint64_t filled_neutral(const struct problem *p) {
+    const unsigned width = 8 * (unsigned)type_size(p->type);
+    const uint64_t all = UINT64_MAX >> (64 - width), sign = (uint64_t)1 << (width - 1);
+    const bool greatest = (p->extremes & WANT_GREATEST) != 0;
+    if (!(p->parts & PART_BIT(PART_EXTREMES)))
+        return type_is_float(p->type) && !problem_has(p, PART_FAST) ? sign : 0;
+    switch (p->type) { /* the infinity, or the least or the greatest integer */
+    case TALLY_F16:
+        return 0x7c00 | (greatest ? sign : 0);
+    case TALLY_BF16:
+        return 0x7f80 | (greatest ? sign : 0);
+    case TALLY_F32:
+        return 0x7f800000 | (greatest ? sign : 0);
+    case TALLY_F64:
+        return UINT64_C(0x7ff0000000000000) | (greatest ? sign : 0);
+    default:
+        return (greatest ? 0 : all) ^ (type_is_signed(p->type) ? sign : 0);
+    }
+}
+
+/* ---- The copy's shape ---------------------------------------------------------------------- */
+
+/* The axes of a copy from the outermost to the innermost, each a kept or a reduced one of the shape's. */
+struct axes {
+    unsigned count;
+    struct extent *of[2 * TALLY_DIMS_MAX];
+};
+
+static size_t step_of(const struct extent *e) {
+    return e->x < 0 ? (size_t)-e->x : (size_t)e->x;
+}
+
+/* The shape's axes in the order of rows, or sorted by their steps in memory; equal ones stay in their order. */
+static struct axes axes_of(struct shaped *s, bool in_order) {
+    struct axes a = {.count = 0};
+    for (unsigned d = 0; d < s->keeps + s->reduces; d++) {
+        struct extent *one = d < s->keeps ? &s->kept[d] : &s->reduced[d - s->keeps];
+        unsigned k = a.count++;
+        for (; !in_order && k > 0 && step_of(a.of[k - 1]) < step_of(one); k--)
+            a.of[k] = a.of[k - 1];
+        a.of[k] = one;
+    }
+    return a;
+}
+
+/* Makes one axis of two of which the outer one goes on, in the array and in the results, where the inner one ends. */
+static unsigned merged(struct extent *axis, unsigned count) {
+    unsigned kept = 0;
+    for (unsigned d = 0; d < count; d++) {
+        struct extent *last = kept > 0 ? &axis[kept - 1] : NULL;
+        const ptrdiff_t length = (ptrdiff_t)axis[d].length;
+        if (last && last->x == axis[d].x * length && last->out == axis[d].out * length &&
+            last->number == axis[d].number * axis[d].length) {
+            axis[d].length *= last->length;
+            *last = axis[d];
+        } else
+            axis[kept++] = axis[d];
+    }
+    return kept;
+}
+
+bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_order,
+                  struct shaped *copy) {
+    const uint64_t n = (uint64_t)s->results * s->each;
+    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    if (s->cut != TALLY_AXES || s->y || n < units * ELEMENTS_A_UNIT) return false;
+    if (n > queue->facts->memory / MEMORY_PART / type_size(s->p->type)) return false;
+    if (s->mask && !has_neutral(s->p)) return false;
+    *copy = *s;
+    struct axes a = axes_of(copy, in_order);
+    ptrdiff_t step = 1;
+    for (unsigned i = a.count; i-- > 0; step *= (ptrdiff_t)a.of[i]->length)
+        a.of[i]->x = step;
+    for (unsigned d = 0; d < copy->reduces; d++) /* no results are theirs */
+        copy->reduced[d].out = 0, copy->reduced[d].number = 0;
+    copy->keeps = merged(copy->kept, copy->keeps);
+    copy->reduces = merged(copy->reduced, copy->reduces);
+    copy->mask = NULL;
+    copy->filled = s->mask != NULL;
+    return true;
+}
+
+/* ---- Launches ------------------------------------------------------------------------------ */
+
+uint64_t filled_lay_out(const struct shaped *copy, bool in_order, uint64_t at,
+                        struct filled_layout *l) {
+    const uint64_t n = (uint64_t)copy->results * copy->each;
+    l->in_order = in_order;
+    l->to = at + at % 2; /* packs of 16 bytes are read from these on */
+    at = l->to + (n * type_size(copy->p->type) + 15) / 16 * 2;
+    l->counts = copy->filled && counts(copy->p) ? at : 0;
+    if (l->counts) at += copy->each >> 32 ? copy->results : (copy->results + 1) / 2;
+    return at;
+}
+
+enum { FILL_IN, COUNT_THERE };
+static const char *const names[FILLED_KERNELS] = {"fill_in", "count_there"};
+
+tally_status filled_prepare(struct queue *queue) {
+    struct gpu_program *program = NULL;
+    struct gpu_kernel *found[FILLED_KERNELS] = {0};
+    if (queue->filled[0]) return TALLY_OK;
+    tally_status s =
+        recipe_build_plain(queue->api, queue->gpu, queue->block, "filled.cu", &program);
+    for (unsigned i = 0; i < FILLED_KERNELS && s == TALLY_OK; i++)
+        s = queue->api->kernel(queue->gpu, program, names[i], &found[i]);
+    if (s == TALLY_OK)
+        for (unsigned i = 0; i < FILLED_KERNELS; i++)
+            queue->filled[i] = found[i];
+    return s;
+}
+
+/* Notes the axes of the copy, of which those are one where the outer one goes on where the inner one ends. */
+static void plan_axes(const struct shaped *s, bool in_order, struct filled_plan *plan) {
+    struct shaped there = *s;
+    const struct axes from = axes_of(&there, in_order);
+    plan->dims = 0;
+    for (unsigned i = 0; i < from.count; i++) {
+        const struct extent *e = from.of[i];
+        const struct part_extent next = {.length = e->length, .x = e->x, .mask = e->mask};
+        struct part_extent *last = plan->dims > 0 ? &plan->dim[plan->dims - 1] : NULL;
+        const int64_t length = (int64_t)e->length;
+        if (last && last->x == next.x * length && last->mask == next.mask * length) {
+            last->length *= e->length;
+            last->x = next.x;
+            last->mask = next.mask;
+        } else
+            plan->dim[plan->dims++] = next;
+    }
+    if (plan->dims == 0)
+        plan->dim[plan->dims++] = (struct part_extent){.length = 1, .x = 1, .mask = 1};
+}
+
+/* Whether elements lie by packs of `each` as they do in the copy, and so the mask's bytes: all steps but the innermost
+ * are made of whole packs, and so is its length, unless it is all there is. */
+static bool are_packs(const struct filled_plan *plan, int64_t each) {
+    const struct part_extent *inner = &plan->dim[plan->dims - 1];
+    bool fits = inner->x == 1 && (!plan->masked || inner->mask == 1);
+    fits = fits && (plan->dims == 1 || inner->length % (uint64_t)each == 0);
+    for (unsigned d = 0; d + 1 < plan->dims; d++)
+        fits =
+            fits && plan->dim[d].x % each == 0 && (!plan->masked || plan->dim[d].mask % each == 0);
+    return fits;
+}
+
+/* Whether results lie side by side in the mask, by fours. */
+static bool are_fours(const struct shaped *s) {
+    if (s->keeps == 0 || s->kept[s->keeps - 1].mask != 1 || s->kept[s->keeps - 1].length % 4 != 0)
+        return false;
+    bool fits = true;
+    for (unsigned d = 0; d + 1 < s->keeps; d++)
+        fits = fits && s->kept[d].mask % 4 == 0;
+    for (unsigned d = 0; d < s->reduces; d++)
+        fits = fits && s->reduced[d].mask % 4 == 0;
+    return fits;
+}
+
+tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
+                            const struct parts_plan *plan, const struct filled_layout *l) {
+    const struct gpu_api *api = queue->api;
+    const struct shaped *s = call->s;
+    const uint64_t n = (uint64_t)s->results * s->each, block = queue->block;
+    const uint64_t threads = block * parts_grid(queue, UINT64_MAX);
+    struct filled_plan filled = {.n = n,
+                                 .to = l->to,
+                                 .neutral = filled_neutral(s->p),
+                                 .x = call->first_x,
+                                 .mask = call->first_mask,
+                                 .width = 8 * (uint32_t)type_size(s->p->type),
+                                 .masked = call->mask != NULL,
+                                 .team = s->each > FILLED_TEAM_ROW && block % WARP == 0 ? WARP : 1};
+    plan_axes(s, l->in_order, &filled);
+    filled.in_packs = are_packs(&filled, 128 / filled.width);
+    filled.in_fours = are_fours(s);
+    if (s->keeps > 0 && s->kept[s->keeps - 1].mask == 1) filled.team = 1; /* columns */
+    /* Rows are cut where there are fewer than the device has threads. */
+    const uint64_t wanted = threads / filled.team / s->results + 1;
+    filled.chunk = (s->each + wanted - 1) / wanted;
+    if (filled.chunk < CHUNK_LEAST) filled.chunk = CHUNK_LEAST;
+    filled.chunks = (s->each + filled.chunk - 1) / filled.chunk;
+    tally_status status = filled_prepare(queue);
+    if (status == TALLY_OK && l->counts) {
+        const bool wide = s->each >> 32 != 0;
+        struct parts_plan counting = *plan;
+        counting.counts = l->counts;
+        counting.wide_counts = wide;
+        counting.mask = call->first_mask;
+        const struct gpu_argument arguments[] = {PIECE(call->mask), PIECE(call->work),
+                                                 VALUE(counting), VALUE(filled)};
+        const uint64_t teams = s->results * filled.chunks;
+        status = api->fill(queue->gpu, call->work, 8 * l->counts, 0, s->results * (wide ? 8 : 4));
+        if (status == TALLY_OK)
+            status = api->launch(queue->gpu, queue->filled[COUNT_THERE],
+                                 parts_grid(queue, (teams * filled.team + block - 1) / block),
+                                 queue->block, arguments, 4);
+    }
+    const uint64_t tile = block * FILLED_AT_ONCE * (128 / filled.width);
+    const struct gpu_argument arguments[] = {PIECE(call->x), PIECE(call->mask), PIECE(call->work),
+                                             VALUE(filled)};
+    if (status == TALLY_OK)
+        status = api->launch(queue->gpu, queue->filled[FILL_IN],
+                             parts_grid(queue, (n + tile - 1) / tile), queue->block, arguments, 4);
+    return status;
+}

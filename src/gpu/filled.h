@@ -1,0 +1,35 @@
+/*
+ * filled.h - filled copies: an array's elements side by side in the work, and for each that a mask hides a neutral
+ * element (kernels/filled.cu). What is fast for rows and columns then does those with a mask, too, and those whose
+ * elements lie apart; rows' counts of the elements that the mask lets pass lie beside the copy where results depend on
+ * them.
+ */
+#ifndef TALLY_GPU_FILLED_H
+#define TALLY_GPU_FILLED_H
+
+#include "gpu/queue.h"
+#include "gpu/strategy.h"
+
+/* Where the filled copy lies in the work, in words. */
+struct filled_layout {
+    uint64_t to, counts; /* counts: 0 where there are none */
+    bool in_order;       /* the copy's axes are in the order of rows */
+};
+
+/* Makes *copy the shape that a filled copy of the shape's array has, in the order of the axes in memory or, `in_order`, of
+ * rows. Returns whether there can be such a copy: it is for arrays that are large, and where the device has room. */
+bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_order,
+                  struct shaped *copy);
+/* Plans where everything is, from a word on; returns the word behind. */
+uint64_t filled_lay_out(const struct shaped *copy, bool in_order, uint64_t at,
+                        struct filled_layout *l);
+tally_status filled_prepare(struct queue *queue);
+/* Puts the copy of the call's array under way, to the call's work, and the counts; `plan` is that of the call. */
+tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
+                            const struct parts_plan *plan, const struct filled_layout *l);
+/* Whether the kernels that reduce the copy have to know that it is one: they look at counts, or give indices. */
+bool filled_matters(const struct shaped *copy);
+/* The bits of the element that stands for each that is hidden. */
+uint64_t filled_neutral(const struct problem *p);
+
+#endif

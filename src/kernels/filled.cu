@@ -1,0 +1,285 @@
+/*
+ * filled - a copy of an array in which elements lie side by side, and in the place of each that a mask hides there is a
+ * neutral one: the element that changes no result. Whoever reads the copy needs to know of no mask and of no strides
+ * (src/gpu/filled.h).
+ *
+ * fill_in: a thread makes packs of 16 bytes of the copy, where these lie in the array as packs, too; else one element
+ * after another.
+ *
+ * count_there: how many elements of each row the mask lets pass. A thread counts a row that is short, or four columns side
+ * by side; a warp a row that is long; and rows that are few are cut into chunks, whose counts are added up in memory.
+ */
+#define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
+#define OP_OR
+#define TYPE_U64 /* what the headers call an element; here its type is the plan's */
+#include "tuning.h"
+
+#include "operators.h"
+
+#include "half.h"
+
+#include "plan.h"
+
+#include "kernel.h"
+
+#include "result.h"
+
+#define RECORD_SPACE SHARED
+#include "lower.h"
+
+#include "parts.h"
+
+#include "filled.h"
+
+#include "spots.h"
+
+BEGINS_EARLY
+
+typedef union pack {
+    uint4 all;
+    u64 part[2];
+} pack;
+
+/* Returns a / b, and the rest of that at *rest. */
+PURE u64 divided(u64 a, u64 b, u64 *rest) {
+    if ((a | b) >> 32 == 0) {
+        *rest = (u32)a % (u32)b;
+        return (u32)a / (u32)b;
+    }
+    *rest = a % b;
+    return a / b;
+}
+
+/* Where an element of the copy lies in the array and in the mask, and its place on the innermost axis. */
+typedef struct source {
+    i64 x, mask;
+    u64 at;
+} source;
+
+PURE source source_of(const filled_plan *p, u64 j) {
+    source s = {p->x, p->mask, j};
+    for (u32 d = p->dims; d-- > 0;) {
+        u64 at = j;
+        if (d > 0) j = divided(j, p->dim[d].length, &at);
+        if (d + 1 == p->dims) s.at = at;
+        s.x += (i64)at * p->dim[d].x;
+        s.mask += (i64)at * p->dim[d].mask;
+    }
+    return s;
+}
+
+/* Eight bytes of elements of `width` bits in which those are neutral whose byte of the mask, `m`, is 0. */
+PURE u64 blended(u64 bits, u64 m, u32 width, u64 neutral) {
+    UNROLL
+    for (u32 e = 0; e < 64 / width; e++)
+        if ((m >> 8 * e & 255) == 0) {
+            const u64 all = (~(u64)0 >> (64 - width)) << e * width;
+            bits = (bits & ~all) | (neutral << e * width & all);
+        }
+    return bits;
+}
+
+/* The bytes of the mask for a pack of elements of `width` bits, in two halves. */
+INLINED void load_mask(const GLOBAL u8 *from, u32 width, u64 *m) {
+    pack t;
+    m[1] = 0;
+    if (width == 8) {
+        t.all = *(const GLOBAL uint4 *)from;
+        m[0] = t.part[0];
+        m[1] = t.part[1];
+        return;
+    }
+    m[0] = width == 16   ? *(const GLOBAL u64 *)from
+           : width == 32 ? *(const GLOBAL u32 *)from
+                         : *(const GLOBAL u16 *)from;
+    m[1] = m[0] >> 512 / width;
+}
+
+/* Makes packs of 16 bytes of the copy, FILLED_AT_ONCE of them on their way at a time, of packs that lie so in the array;
+ * returns how many elements these have. */
+INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to,
+                       const filled_plan *p, u32 width) {
+    const u32 each = 128 / width;
+    const u64 packs = p->n / each, step = (u64)gridDim.x * BLOCK * FILLED_AT_ONCE;
+    UNROLL_NOT
+    for (u64 first = (u64)blockIdx.x * BLOCK * FILLED_AT_ONCE + threadIdx.x; first < packs;
+         first += step) {
+        pack t[FILLED_AT_ONCE];
+        u64 m[FILLED_AT_ONCE][2];
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+            /* Behind the last pack the first one is loaded again, so that all are on their way at once. */
+            const u64 q = first + k * BLOCK < packs ? first + k * BLOCK : first;
+            const source s = source_of(p, q * each);
+            t[k].all = *(const GLOBAL uint4 *)(x + s.x * (i64)(width / 8));
+            if (p->masked) load_mask(mask + s.mask, width, m[k]);
+        }
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+            if (p->masked) UNROLL
+            for (u32 h = 0; h < 2; h++)
+                t[k].part[h] = blended(t[k].part[h], m[k][h], width, p->neutral);
+            if (first + k * BLOCK < packs) ((GLOBAL uint4 *)to)[first + k * BLOCK] = t[k].all;
+        }
+    }
+    return packs * each;
+}
+
+/* Makes the elements of the copy from `begin` on, one by one, of elements that lie anywhere: neighbouring threads have
+ * neighbouring ones. */
+INLINED void fill_singly(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to,
+                         const filled_plan *p, u32 width, u64 begin) {
+    const u64 step = (u64)gridDim.x * BLOCK * FILLED_AT_ONCE;
+    UNROLL_NOT
+    for (u64 first = begin + (u64)blockIdx.x * BLOCK * FILLED_AT_ONCE + threadIdx.x; first < p->n;
+         first += step) {
+        u64 bits[FILLED_AT_ONCE];
+        u8 is_there[FILLED_AT_ONCE];
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+            const u64 j = first + k * BLOCK < p->n ? first + k * BLOCK : first;
+            const source s = source_of(p, j);
+            bits[k] = load_bits(x, width, s.x);
+            is_there[k] = p->masked ? mask[s.mask] : 1;
+        }
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++)
+            if (first + k * BLOCK < p->n)
+                store_bits((GLOBAL u8 *)to, width, (i64)(first + k * BLOCK),
+                           is_there[k] ? bits[k] : p->neutral);
+    }
+}
+
+INLINED void fill(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *work, const filled_plan *p,
+                  u32 width) {
+    GLOBAL u64 *to = work + p->to;
+    const size_t first = (size_t)(x + p->x * (i64)(width / 8)) | (size_t)to;
+    const u32 is_packed = p->in_packs && first % 16 == 0 &&
+                          (!p->masked || (size_t)(mask + p->mask) % (128 / width) == 0);
+    u64 begin = 0;
+    if (is_packed) begin = fill_packs(x, mask, to, p, width);
+    fill_singly(x, mask, to, p, width, begin);
+    /* Packs are read as a whole. */
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        for (u64 j = p->n; j * width % 128 != 0; j++)
+            store_bits((GLOBAL u8 *)to, width, (i64)j, 0);
+}
+
+KERNEL fill_in(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *work,
+               const filled_plan plan) {
+    wait_for_earlier();
+    if (plan.width == 32)
+        fill(x, mask, work, &plan, 32);
+    else if (plan.width == 64)
+        fill(x, mask, work, &plan, 64);
+    else if (plan.width == 16)
+        fill(x, mask, work, &plan, 16);
+    else
+        fill(x, mask, work, &plan, 8);
+}
+
+/* A word with a 1 for each byte that is not 0. */
+PURE u32 ones_of(u32 w) {
+    w |= w >> 4;
+    w |= w >> 2;
+    w |= w >> 1;
+    return w & 0x01010101u;
+}
+
+/* How many bytes of a word are not 0. */
+PURE u32 bytes_set(u32 w) {
+    return ones_of(w) * 0x01010101u >> 24;
+}
+
+/* How many bytes are not 0 of those from..to-1 that one of `team` threads looks at, the `own`th, if they lie side by side. */
+__device__ u64 count_bytes(const GLOBAL u8 *mask, u64 from, u64 to, u32 own, u32 team) {
+    u64 count = 0;
+    const u64 into = (size_t)(mask + from) % 4, head = into == 0 ? from : from + 4 - into;
+    const u64 begin = head < to ? head : to, words = (to - begin) / 4, tail = begin + 4 * words;
+    const GLOBAL u32 *fours = (const GLOBAL u32 *)(mask + begin);
+    for (u64 i = from + own; i < begin; i += team)
+        count += mask[i] != 0;
+    UNROLL_NOT
+    for (u64 i = own; i < words; i += FILLED_AT_ONCE * team) {
+        u32 w[FILLED_AT_ONCE];
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++)
+            w[k] = i + k * team < words ? fours[i + k * team] : 0;
+        UNROLL
+        for (u32 k = 0; k < FILLED_AT_ONCE; k++)
+            count += bytes_set(w[k]);
+    }
+    for (u64 i = tail + own; i < to; i += team)
+        count += mask[i] != 0;
+    return count;
+}
+
+/* Adds to the counts of `columns` rows from `row` on. */
+__device__ void add_counts(GLOBAL u64 *work, const parts_plan *p, u64 row, u32 columns,
+                           const u64 *count) {
+    GLOBAL u32 *narrow = (GLOBAL u32 *)(work + p->counts);
+    for (u32 v = 0; v < columns; v++)
+        if (p->wide_counts)
+            atomicAdd(&work[p->counts + row + v], count[v]);
+        else
+            atomicAdd(&narrow[row + v], (u32)count[v]);
+}
+
+/* Counts elements from..to-1 of four rows that lie side by side in the mask, of which the first begins at `first`. */
+__device__ void count_columns(const GLOBAL u8 *mask, const parts_plan *p, spot first, u64 from,
+                              u64 to, u64 *count) {
+    for (u32 v = 0; v < 4; v++)
+        count[v] = 0;
+    UNROLL_NOT
+    while (from < to) {
+        const u64 end = to - from > 252 ? from + 252 : to; /* bytes hold 255 */
+        u32 ones = 0;
+        UNROLL_NOT
+        for (; from < end; from += FILLED_AT_ONCE) {
+            u32 w[FILLED_AT_ONCE];
+            UNROLL
+            for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
+                const u64 e = from + k < end ? from + k : from;
+                w[k] = *(const GLOBAL u32 *)(mask + element_spot(p, first, e).mask);
+            }
+            UNROLL
+            for (u32 k = 0; k < FILLED_AT_ONCE; k++)
+                ones += from + k < end ? ones_of(w[k]) : 0;
+        }
+        from = end;
+        for (u32 v = 0; v < 4; v++)
+            count[v] += ones >> 8 * v & 255;
+    }
+}
+
+KERNEL count_there(const GLOBAL u8 *mask, GLOBAL u64 *work, const parts_plan plan,
+                   const filled_plan filled) {
+    wait_for_earlier();
+    const u32 team = filled.team, own = threadIdx.x % team;
+    const u32 is_aligned = (size_t)(mask + plan.mask) % 4 == 0;
+    const u32 columns = filled.in_fours && is_aligned ? 4 : 1;
+    const u64 rows = plan.rows.count / columns, teams = (u64)gridDim.x * BLOCK / team;
+    const u64 tasks = rows * filled.chunks;
+    UNROLL_NOT
+    for (u64 task = ((u64)blockIdx.x * BLOCK + threadIdx.x) / team; task < tasks; task += teams) {
+        u64 row, count[4] = {0, 0, 0, 0};
+        const u64 from = divided(task, rows, &row) * filled.chunk;
+        const u64 to = from + filled.chunk < plan.rows.each ? from + filled.chunk : plan.rows.each;
+        const spot first = row_spot(&plan, row * columns);
+        u32 tells = 1;
+        if (columns == 4)
+            count_columns(mask, &plan, first, from, to, count);
+        else if (plan.reduces == 1 && plan.reduced[0].mask == 1)
+            count[0] = count_bytes(mask + first.mask, from, to, own, team);
+        else
+            for (u64 i = from + own; i < to; i += team)
+                count[0] += mask[element_spot(&plan, first, i).mask] != 0;
+#if WARP_AT_ONCE
+        if (team > 1) {
+            count[0] = warp_sum(count[0]);
+            tells = own == 0;
+        }
+#endif
+        if (tells) add_counts(work, &plan, row * columns, columns, count);
+    }
+}

@@ -1,0 +1,29 @@
+/*
+ * filled.h - the argument of the kernels that make a filled copy of an array (filled.cu). Kernels and the host read it
+ * alike.
+ *
+ * Whoever includes this has included parts.h.
+ */
+#ifndef TALLY_FILLED_H
+#define TALLY_FILLED_H
+
+#define FILLED_TEAM_ROW 64 /* a row of more elements than this is counted by a warp */
+#define FILLED_AT_ONCE  4u /* packs of 16 bytes that a thread has on their way */
+
+typedef struct filled_plan {
+    u64 n;       /* elements */
+    u64 to;      /* the word of the work from which on they lie in the copy, an even one */
+    u64 neutral; /* the bits of the element that stands where one is masked */
+    i64 x, mask; /* the index of the first element in each */
+    u32 width;   /* bits of an element */
+    u32 masked;
+    u32 in_packs; /* packs of 16 bytes of the copy lie so in the array and in the mask, if its first element does */
+    u32 in_fours; /* rows lie side by side in the mask, by fours if the first one does */
+    u64 chunk;    /* elements of a row that a thread or a warp counts, ... */
+    u64 chunks;   /* ... so many of them a row ... */
+    u32 team;     /* ... by so many threads: 1, or WARP */
+    u32 dims;     /* the axes from the outermost of the copy to the innermost; at least one */
+    part_extent dim[PARTS_DIMS];
+} filled_plan;
+
+#endif

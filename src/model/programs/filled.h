@@ -1,0 +1,11 @@
+/*
+ * filled.h - after filled.cu: its program for the model. PROGRAM and PROGRAM_NAME are the build's.
+ */
+#include "model/programs/programs.h"
+
+MODEL_KERNEL4(fill_in, const u8 *, const u8 *, u64 *, filled_plan);
+MODEL_KERNEL4(count_there, const u8 *, u64 *, parts_plan, filled_plan);
+
+static const model_kernel *const kernels[] = {&fill_in_kernel, &count_there_kernel, NULL};
+extern const struct model_program PROGRAM;
+const struct model_program PROGRAM = {PROGRAM_NAME, kernels};
