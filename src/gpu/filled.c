@@ -6,8 +6,6 @@
 
 #include "kernels/filled.h"
 
-#define ELEMENTS_A_UNIT                                                                            \
-    128                  /* fewer, for each multiprocessor, are as soon done as they are copied */
 #define MEMORY_PART 4    /* the copy takes at most one part in so many of the device's memory */
 #define CHUNK_LEAST 1024 /* elements of a row that are counted at a time */
 #define WARP        32
@@ -102,8 +100,7 @@ static unsigned merged(struct extent *axis, unsigned count) {
 bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_order,
                   struct shaped *copy) {
     const uint64_t n = (uint64_t)s->results * s->each;
-    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
-    if (s->cut != TALLY_AXES || s->y || n < units * ELEMENTS_A_UNIT) return false;
+    if (s->cut != TALLY_AXES || s->y || !parts_are_many(queue, n)) return false;
     if (n > queue->facts->memory / MEMORY_PART / type_size(s->p->type)) return false;
     if (s->mask && !has_neutral(s->p)) return false;
     *copy = *s;

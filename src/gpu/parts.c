@@ -24,8 +24,9 @@
 #define NODES_LOG      5                      /* part_nodes joins 2^5 values */
 #define PIECE_LEAST    ((uint64_t)1 << 14)
 #define PIECES_A_UNIT  8
-#define LOOKS_A_THREAD 16 /* kernels/parts.cu */
-#define LOOKS_A_BLOCK  4  /* blocks of `starts` that run where one of most other kernels does */
+#define MANY_A_UNIT    128 /* elements for each multiprocessor: see parts_are_many() */
+#define LOOKS_A_THREAD 16  /* kernels/parts.cu */
+#define LOOKS_A_BLOCK  4   /* blocks of `starts` that run where one of most other kernels does */
 
 /* The kernel `quick`. Where there are THREAD_ROWS rows, of no more than THREAD_MEAN elements on average, a thread takes
  * each row of up to THREAD_MOST elements; else a warp takes each row of up to FEW_MOST elements, or of WARP_MOST where
@@ -90,6 +91,10 @@ static unsigned blocks_at_once(const struct queue *queue) {
 unsigned parts_grid(const struct queue *queue, uint64_t blocks) {
     const unsigned most = blocks_at_once(queue);
     return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : most;
+}
+
+bool parts_are_many(const struct queue *queue, uint64_t n) {
+    return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)MANY_A_UNIT;
 }
 
 bool parts_are_contiguous(const struct shaped *s) {

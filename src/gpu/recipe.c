@@ -192,11 +192,11 @@ tally_status recipe_build_plain(const struct gpu_api *api, struct gpu *gpu, unsi
 
 tally_status recipe_build_typed(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                                 const char *file, const char *const *words, size_t count,
-                                bool masked, tally_type type, struct gpu_program **out) {
+                                bool loose, tally_type type, struct gpu_program **out) {
     struct defines d = {.count = 0};
     define_block(&d, block);
     for (size_t i = 0; i < count; i++) {
-        if (masked && i + 1 == count) define(&d, "%s", "MASKED");
+        if (loose && i + 1 == count) define(&d, "%s", "LOOSE");
         define(&d, "%s", words[i]);
     }
     define(&d, "TYPE_%s", tally_type_name(type));

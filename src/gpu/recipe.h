@@ -45,11 +45,10 @@ tally_status recipe_build(const struct gpu_api *api, struct gpu *gpu, unsigned b
 tally_status recipe_build_plain(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                                 const char *file, struct gpu_program **out);
 /* Compiles a kernel file for elements of one type, with `count` more defines, `words`, of which the last is OP_...; and
- * MASKED for arrays in which elements may have been filled in (filled.h): a simulated device's kernels always know of
- * these. */
+ * LOOSE for arrays in which elements may have been filled in or rows lie apart (kernels/parts.h). */
 tally_status recipe_build_typed(const struct gpu_api *api, struct gpu *gpu, unsigned block,
                                 const char *file, const char *const *words, size_t count,
-                                bool masked, tally_type type, struct gpu_program **out);
+                                bool loose, tally_type type, struct gpu_program **out);
 
 /* Whether one launch (or, for a tree, the last of a few) can give the problem's only value. */
 int recipe_gives_value(const struct problem *p);

@@ -13,6 +13,8 @@
  * of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
+/* Bytes of a row, at least, that does not begin where the one before it ends. */
+#define APART_BYTES 64
 /* Elements of a row that is for `few_rows`, where an element has so many bytes. */
 #define FEW_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
 #define FEW_AT_ONCE        4 /* such rows that a lane takes at once: LOADS of rows.cu */
@@ -115,11 +117,25 @@ static uint64_t elements_of(const struct shaped *s) {
     return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
 }
 
+/* Whether rows lie side by side each, but anywhere behind the first. Shorter ones are as fast from a filled copy
+ * (filled.h). */
+static bool lie_apart(const struct shaped *s) {
+    const size_t size = type_size(s->p->type);
+    const size_t least =
+        size == 8 && problem_has(s->p, PART_SQUARES) ? 4 * APART_BYTES : APART_BYTES;
+    if (parts_are_contiguous(s) || s->reduces != 1 || s->reduced[0].x != 1) return false;
+    for (unsigned d = 0; d < s->keeps; d++)
+        if (s->kept[d].x < 0) return false;
+    return s->each * size >= least;
+}
+
 static bool takes(const struct queue *queue, const struct shaped *s) {
     if (!queue->facts->has_uniform_branches || queue->block < BLOCK_LEAST ||
         queue->block % BLOCK_LEAST != 0)
         return false;
-    if (s->mask || !parts_are_contiguous(s) || elements_of(s) == 0) return false;
+    if (s->mask || elements_of(s) == 0) return false;
+    if (!parts_are_contiguous(s) && !(lie_apart(s) && parts_are_many(queue, elements_of(s))))
+        return false;
     if (s->cut == TALLY_GROUPS && (!s->sorted || s->skip_outside)) return false;
     return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
 }
@@ -127,6 +143,7 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
 /* Whether the rows are for `short_rows`, of which a warp takes many at a time and checks their offsets itself. */
 static bool are_short(const struct shaped *s) {
     const uint64_t bytes = elements_of(s) / s->results * type_size(s->p->type);
+    if (!parts_are_contiguous(s)) return false;
     return bytes <= (s->cut == TALLY_AXES && bytes % 16 != 0 ? ASKEW_BYTES : SHORT_BYTES);
 }
 
@@ -135,6 +152,7 @@ static bool are_short(const struct shaped *s) {
 static bool are_few(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     if (s->p->value[0].op == TALLY_MEAN && s->each * size == 16) return false;
+    if (!parts_are_contiguous(s)) return false;
     return s->cut == TALLY_AXES && s->each <= FEW_ELEMENTS(size) &&
            !problem_has(s->p, PART_SQUARES);
 }
@@ -204,15 +222,15 @@ static tally_status find(struct queue *queue, const struct shaped *shape,
                          const struct rows_kernels **out) {
     const struct problem *p = shape->p;
     const struct rows_kind *kind = kind_for(p);
-    const bool filled = filled_matters(shape);
-    struct rows_kernels *known = &queue->rows[filled][kind - kinds][p->type];
+    const bool loose = filled_matters(shape) || !parts_are_contiguous(shape);
+    struct rows_kernels *known = &queue->rows[loose][kind - kinds][p->type];
     struct gpu_program *program = NULL;
     tally_status s = TALLY_OK;
     *out = known;
     if (known->rows) return TALLY_OK;
     struct rows_kernels found = {0};
     s = recipe_build_typed(queue->api, queue->gpu, queue->block, "rows.cu", kind->words,
-                           kind->count, filled, p->type, &program);
+                           kind->count, loose, p->type, &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rows", &found.rows);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "short_rows", &found.shorts);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "join_rows", &found.join);
@@ -240,6 +258,12 @@ static tally_status enqueue(struct parts_run *run) {
     plan->piece = piece_of(queue, c->s);
     plan->pieces = pieces_of(queue, c->s);
     plan->edges = run->own;
+    plan->apart = !parts_are_contiguous(c->s);
+    if (plan->apart) { /* up to the end of the last row */
+        plan->n = c->s->each;
+        for (unsigned d = 0; d < c->s->keeps; d++)
+            plan->n += (uint64_t)c->s->kept[d].x * (c->s->kept[d].length - 1);
+    }
     const struct gpu_argument arguments[] = {PIECE(c->x), PIECE(run->offsets), PIECE(c->work),
                                              PIECE(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s, &kernels);

@@ -42,6 +42,8 @@ struct strategy {
 
 /* The grid for `blocks` equal pieces of work: no more blocks than the device runs at once. */
 unsigned parts_grid(const struct queue *queue, uint64_t blocks);
+/* Whether an array of n elements is large enough for this device to be worth a kernel that has to be compiled first. */
+bool parts_are_many(const struct queue *queue, uint64_t n);
 /* Whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 

@@ -40,14 +40,15 @@ typedef union pack {
     u64 part[2];
 } pack;
 
+SELDOM u64 divided_wide(u64 a, u64 b) {
+    return a / b;
+}
+
 /* Returns a / b, and the rest of that at *rest. */
 PURE u64 divided(u64 a, u64 b, u64 *rest) {
-    if ((a | b) >> 32 == 0) {
-        *rest = (u32)a % (u32)b;
-        return (u32)a / (u32)b;
-    }
-    *rest = a % b;
-    return a / b;
+    const u64 q = (a | b) >> 32 == 0 ? (u32)a / (u32)b : divided_wide(a, b);
+    *rest = a - q * b;
+    return q;
 }
 
 /* Where an element of the copy lies in the array and in the mask, and its place on the innermost axis. */
@@ -58,6 +59,7 @@ typedef struct source {
 
 PURE source source_of(const filled_plan *p, u64 j) {
     source s = {p->x, p->mask, j};
+    UNROLL_NOT
     for (u32 d = p->dims; d-- > 0;) {
         u64 at = j;
         if (d > 0) j = divided(j, p->dim[d].length, &at);

@@ -355,13 +355,7 @@ __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
 
 /* Where a row's results go: their index in each value's results. */
 PURE i64 row_place(const parts_plan *p, u64 row) {
-    i64 at = p->out_first;
-    if (p->cut != PARTS_AXES) return at + (i64)row;
-    for (u32 d = p->keeps; d-- > 0;) {
-        at += (i64)(row % p->kept[d].length) * p->kept[d].out;
-        row /= p->kept[d].length;
-    }
-    return at;
+    return p->out_first + (p->cut == PARTS_AXES ? result_spot(p, row) : (i64)row);
 }
 
 /* Writes the v-th value of a row to its place. */

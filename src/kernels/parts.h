@@ -83,6 +83,7 @@ typedef struct parts_plan {
     u32 ids;          /* their type */
     u32 filled;       /* in x a neutral element stands for each that a mask hid (filled.cu), ... */
     u32 wide_counts;  /* ... and rows' counts of the others are of 64 bits, not of 32 */
+    u32 apart;        /* rows lie side by side each, but not one behind the other */
     u32 ordered;      /* elements are brought into an order: PARTS_TOTAL says how many */
     u32 unasked; /* nobody asks what is the matter: the first words of the work are not looked at */
     u32 as_results; /* each value is written as a tally_result */
@@ -130,12 +131,14 @@ __device__ u64 count_of_row(const GLOBAL u64 *work, u64 counts, u32 are_wide, u6
     return are_wide ? work[counts + row] : ((const GLOBAL u32 *)(work + counts))[row];
 }
 
-/* Whether elements may have been filled in: always known where MASKED is not defined, but for machines whose kernels are
- * compiled only once. */
-#if defined(MASKED) || !(defined(__CUDACC__) || defined(__OPENCL_VERSION__))
+/* Whether elements may have been filled in, and whether rows lie apart: they do not where LOOSE is not defined, but for
+ * machines whose kernels are compiled only once. */
+#if defined(LOOSE) || !(defined(__CUDACC__) || defined(__OPENCL_VERSION__))
 #define IS_FILLED(p) ((p)->filled)
+#define IS_APART(p)  ((p)->apart)
 #else
 #define IS_FILLED(p) 0
+#define IS_APART(p)  0
 #endif
 
 /* *p = the least of itself and v. */

@@ -55,6 +55,8 @@
 
 #include "copies.h"
 
+#include "spots.h"
+
 BEGINS_EARLY
 
 #if defined(OP_SUM) && defined(FAST)
@@ -876,7 +878,8 @@ PURE u64 lower_nothing(const parts_plan *p, u32 v, u32 *lost) {
 
 __device__ void put(GLOBAL u8 *out, const parts_plan *p, u32 v, u64 row, u64 bits) {
     const u32 width = VALUE_WIDTH(p, v);
-    const i64 at = p->out_first + (i64)row * (p->keeps ? p->kept[0].out : 1);
+    const i64 at = p->out_first +
+                   (IS_APART(p) ? result_spot(p, row) : (i64)row * (p->keeps ? p->kept[0].out : 1));
     out += p->out[v];
     if (width == 64)
         ((GLOBAL u64 *)out)[at] = bits;
@@ -1841,6 +1844,11 @@ INLINED u32 add_edge(state *all, place at, u64 s, u32 n) {
 }
 #endif
 
+/* How far row `row` lies behind where it would lie if all followed one another. */
+PURE u64 apart_of(const parts_plan *p, u64 row) {
+    return IS_APART(p) ? (u64)(row_spot(p, row).x - p->x) - row * p->rows.each : 0;
+}
+
 /* What a warp does next: the row that began before its piece; the one that ends behind it; the next short or WARP rows;
  * one row for each team; one far longer row, all lanes together; nothing. */
 enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
@@ -1900,11 +1908,12 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
 #endif
     u64 mine =
         0; /* where the lane's own row begins, of `length` elements, and what is known of it */
+    u64 apart = 0;                      /* what that is off in memory */
     u32 length = 0, owners = FULL_WARP; /* lanes whose own rows have no result yet */
     state kept = neutral_state();
     UNROLL_NOT
     while (job != NOTHING) {
-        u64 s;
+        u64 s, off;
         u32 n, t = WARP_LOG;
         if (job == SHORT) {
             u32 count = 0;
@@ -1923,6 +1932,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
 #endif
             mine = row_start(offsets, p->rows, own < end ? own : end);
             const u64 behind = row_start(offsets, p->rows, own < end ? own + 1 : end);
+            if (own < end) apart = apart_of(p, own);
             length = (u32)(behind - mine);
             if (checks && warp_votes(own < end && !is_inside(work, p, own, mine, behind)) != 0)
                 return;
@@ -1942,6 +1952,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             }
             s = __shfl_sync(FULL_WARP, mine, source);
             n = __shfl_sync(FULL_WARP, length, source);
+            off = IS_APART(p) ? __shfl_sync(FULL_WARP, apart, source) : 0;
             if (job == GROUP && t < WARP_LOG) {
                 const u32 is_late = n > LATE_CHUNKS * CHUNK << t;
                 late = warp_votes(is_late && (lane & ((1u << t) - 1)) == 0);
@@ -1951,11 +1962,13 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             s = from.at;
             n = (u32)((next < until.at ? next : until.at) - s);
             if (checks && until.at < s) n = 0;
+            off = apart_of(p, from.row);
         } else {
             s = row_start(offsets, p->rows, until.row);
             n = (u32)(until.at - s);
+            off = apart_of(p, until.row);
         }
-        const span part = span_of(at, s + at.skew, n);
+        const span part = span_of(at, s + off + at.skew, n);
         const u32 is_edge = job == HEAD || job == TAIL;
         state all;
         /* What is left on an edge is not near. */
@@ -1963,7 +1976,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         u32 level = is_edge && wide == WIDE_NEAR ? WIDE_NOT : wide;
         u32 is_done = 0;
 #if defined(TYPE_F64)
-        if (is_edge && wide == WIDE_NEAR) is_done = add_edge(&all, at, s, n);
+        if (is_edge && wide == WIDE_NEAR) is_done = add_edge(&all, at, s + off, n);
 #endif
         if (is_done)
             ;

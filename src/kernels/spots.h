@@ -16,11 +16,22 @@ typedef struct spot {
 PURE spot row_spot(const parts_plan *p, u64 row) {
     spot at = {p->x, p->y, p->mask};
     for (u32 d = p->keeps; d-- > 0;) {
-        const i64 i = (i64)(row % p->kept[d].length);
-        row /= p->kept[d].length;
+        const i64 i = (i64)(d > 0 ? row % p->kept[d].length : row);
+        if (d > 0) row /= p->kept[d].length;
         at.x += i * p->kept[d].x;
         at.y += i * p->kept[d].y;
         at.mask += i * p->kept[d].mask;
+    }
+    return at;
+}
+
+/* Where the result of an array's row lies behind the first one. */
+PURE i64 result_spot(const parts_plan *p, u64 row) {
+    i64 at = 0;
+    for (u32 d = p->keeps; d-- > 0;) {
+        const i64 i = (i64)(d > 0 ? row % p->kept[d].length : row);
+        if (d > 0) row /= p->kept[d].length;
+        at += i * p->kept[d].out;
     }
     return at;
 }
