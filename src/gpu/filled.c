@@ -152,16 +152,14 @@ static void plan_axes(const struct shaped *s, bool in_order, struct filled_plan 
     struct shaped there = *s;
     const struct axes from = axes_of(&there, in_order);
     plan->dims = 0;
-    for (unsigned i = 0; i < from.count; i++) {
+    for (unsigned i = from.count; i-- > 0;) {
         const struct extent *e = from.of[i];
         const struct part_extent next = {.length = e->length, .x = e->x, .mask = e->mask};
         struct part_extent *last = plan->dims > 0 ? &plan->dim[plan->dims - 1] : NULL;
-        const int64_t length = (int64_t)e->length;
-        if (last && last->x == next.x * length && last->mask == next.mask * length) {
+        const int64_t length = last ? (int64_t)last->length : 0;
+        if (last && next.x == last->x * length && next.mask == last->mask * length)
             last->length *= e->length;
-            last->x = next.x;
-            last->mask = next.mask;
-        } else
+        else
             plan->dim[plan->dims++] = next;
     }
     if (plan->dims == 0)
@@ -171,10 +169,10 @@ static void plan_axes(const struct shaped *s, bool in_order, struct filled_plan 
 /* Whether elements lie by packs of `each` as they do in the copy, and so the mask's bytes: all steps but the innermost
  * are made of whole packs, and so is its length, unless it is all there is. */
 static bool are_packs(const struct filled_plan *plan, int64_t each) {
-    const struct part_extent *inner = &plan->dim[plan->dims - 1];
+    const struct part_extent *inner = &plan->dim[0];
     bool fits = inner->x == 1 && (!plan->masked || inner->mask == 1);
     fits = fits && (plan->dims == 1 || inner->length % (uint64_t)each == 0);
-    for (unsigned d = 0; d + 1 < plan->dims; d++)
+    for (unsigned d = 1; d < plan->dims; d++)
         fits =
             fits && plan->dim[d].x % each == 0 && (!plan->masked || plan->dim[d].mask % each == 0);
     return fits;
@@ -192,28 +190,48 @@ static bool are_fours(const struct shaped *s) {
     return fits;
 }
 
+/* The grid for so many blocks of work. */
+static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
+    const uint64_t units = queue->facts->units ? queue->facts->units : 1;
+    const uint64_t most =
+        units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_BLOCKS_A_UNIT);
+    return blocks == 0 ? 1 : (unsigned)(blocks < most ? blocks : most);
+}
+
+/* The bits of elements of `width`, again and again. */
+static uint64_t repeated(uint64_t bits, unsigned width) {
+    for (; width < 64; width *= 2)
+        bits |= bits << width;
+    return bits;
+}
+
 tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
                             const struct parts_plan *plan, const struct filled_layout *l) {
     const struct gpu_api *api = queue->api;
     const struct shaped *s = call->s;
     const uint64_t n = (uint64_t)s->results * s->each, block = queue->block;
-    const uint64_t threads = block * parts_grid(queue, UINT64_MAX);
-    struct filled_plan filled = {.n = n,
-                                 .to = l->to,
-                                 .neutral = filled_neutral(s->p),
-                                 .x = call->first_x,
-                                 .mask = call->first_mask,
-                                 .width = 8 * (uint32_t)type_size(s->p->type),
-                                 .masked = call->mask != NULL,
-                                 .team = s->each > FILLED_TEAM_ROW && block % WARP == 0 ? WARP : 1};
+    const uint64_t threads = block * grid_for(queue, UINT64_MAX);
+    struct filled_plan filled = {
+        .n = n,
+        .to = l->to,
+        .neutral = repeated(filled_neutral(s->p), 8 * (unsigned)type_size(s->p->type)),
+        .x = call->first_x,
+        .mask = call->first_mask,
+        .width = 8 * (uint32_t)type_size(s->p->type),
+        .masked = call->mask != NULL,
+        .team = s->each > FILLED_TEAM_ROW ? WARP : 1};
     plan_axes(s, l->in_order, &filled);
     filled.in_packs = are_packs(&filled, 128 / filled.width);
     filled.in_fours = are_fours(s);
-    if (s->keeps > 0 && s->kept[s->keeps - 1].mask == 1) filled.team = 1; /* columns */
+    /* A warp reads columns side by side, unless there are too few. */
+    if (s->keeps > 0 && s->kept[s->keeps - 1].mask == 1 && s->results > WARP) filled.team = 1;
+    if (block % WARP != 0) filled.team = 1;
     /* Rows are cut where there are fewer than the device has threads. */
-    const uint64_t wanted = threads / filled.team / s->results + 1;
+    const uint64_t rows = filled.in_fours ? (s->results + 3) / 4 : s->results;
+    const uint64_t least = filled.in_fours && filled.team == 1 ? CHUNK_LEAST / 8 : CHUNK_LEAST;
+    const uint64_t wanted = threads / filled.team / rows + 1;
     filled.chunk = (s->each + wanted - 1) / wanted;
-    if (filled.chunk < CHUNK_LEAST) filled.chunk = CHUNK_LEAST;
+    if (filled.chunk < least) filled.chunk = least;
     filled.chunks = (s->each + filled.chunk - 1) / filled.chunk;
     tally_status status = filled_prepare(queue);
     if (status == TALLY_OK && l->counts) {
@@ -228,7 +246,7 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
         status = api->fill(queue->gpu, call->work, 8 * l->counts, 0, s->results * (wide ? 8 : 4));
         if (status == TALLY_OK)
             status = api->launch(queue->gpu, queue->filled[COUNT_THERE],
-                                 parts_grid(queue, (teams * filled.team + block - 1) / block),
+                                 grid_for(queue, (teams * filled.team + block - 1) / block),
                                  queue->block, arguments, 4);
     }
     const uint64_t tile = block * FILLED_AT_ONCE * (128 / filled.width);
@@ -236,6 +254,6 @@ tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
                                              VALUE(filled)};
     if (status == TALLY_OK)
         status = api->launch(queue->gpu, queue->filled[FILL_IN],
-                             parts_grid(queue, (n + tile - 1) / tile), queue->block, arguments, 4);
+                             grid_for(queue, (n + tile - 1) / tile), queue->block, arguments, 4);
     return status;
 }

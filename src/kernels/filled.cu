@@ -7,7 +7,8 @@
  * after another.
  *
  * count_there: how many elements of each row the mask lets pass. A thread counts a row that is short, or four columns side
- * by side; a warp a row that is long; and rows that are few are cut into chunks, whose counts are added up in memory.
+ * by side; a warp a row that is long; and rows that are few are cut into chunks, those of columns interleaved, whose counts
+ * are added up in memory.
  */
 #define BLOCKS_A_UNIT GPU_BLOCKS_A_UNIT
 #define OP_OR
@@ -37,9 +38,11 @@ BEGINS_EARLY
 
 typedef union pack {
     uint4 all;
-    u64 part[2];
+    u64 two[2];
+    u32 word[4];
 } pack;
 
+/* In steps that few need: a call keeps them, and their registers, out of the loops. */
 SELDOM u64 divided_wide(u64 a, u64 b) {
     return a / b;
 }
@@ -51,50 +54,58 @@ PURE u64 divided(u64 a, u64 b, u64 *rest) {
     return q;
 }
 
-/* Where an element of the copy lies in the array and in the mask, and its place on the innermost axis. */
+/* Where an element of the copy lies in the array and in the mask. */
 typedef struct source {
     i64 x, mask;
-    u64 at;
 } source;
 
 PURE source source_of(const filled_plan *p, u64 j) {
-    source s = {p->x, p->mask, j};
+    u64 inner = j, outer = 0;
+    if (p->dims > 1) outer = divided(j, p->dim[0].length, &inner);
+    source s = {p->x + (i64)inner * p->dim[0].x, p->mask + (i64)inner * p->dim[0].mask};
     UNROLL_NOT
-    for (u32 d = p->dims; d-- > 0;) {
-        u64 at = j;
-        if (d > 0) j = divided(j, p->dim[d].length, &at);
-        if (d + 1 == p->dims) s.at = at;
+    for (u32 d = 1; d < p->dims; d++) {
+        u64 at = outer;
+        if (d + 1 < p->dims) outer = divided(outer, p->dim[d].length, &at);
         s.x += (i64)at * p->dim[d].x;
         s.mask += (i64)at * p->dim[d].mask;
     }
     return s;
 }
 
-/* Eight bytes of elements of `width` bits in which those are neutral whose byte of the mask, `m`, is 0. */
-PURE u64 blended(u64 bits, u64 m, u32 width, u64 neutral) {
-    UNROLL
-    for (u32 e = 0; e < 64 / width; e++)
-        if ((m >> 8 * e & 255) == 0) {
-            const u64 all = (~(u64)0 >> (64 - width)) << e * width;
-            bits = (bits & ~all) | (neutral << e * width & all);
-        }
-    return bits;
+/* A word with a 1 for each byte that is not 0. */
+PURE u32 ones_of(u32 w) {
+    w |= w >> 4;
+    w |= w >> 2;
+    w |= w >> 1;
+    return w & 0x01010101u;
 }
 
-/* The bytes of the mask for a pack of elements of `width` bits, in two halves. */
-INLINED void load_mask(const GLOBAL u8 *from, u32 width, u64 *m) {
-    pack t;
-    m[1] = 0;
-    if (width == 8) {
-        t.all = *(const GLOBAL uint4 *)from;
-        m[0] = t.part[0];
-        m[1] = t.part[1];
-        return;
+/* How many bytes of a word are not 0. */
+PURE u32 bytes_set(u32 w) {
+    return ones_of(w) * 0x01010101u >> 24;
+}
+
+/* The bits of the i-th word of a pack that the mask's bytes for it, `m`, let pass. */
+PURE u32 passed(const pack *m, u32 width, u32 i) {
+    if (width == 8) return ones_of(m->word[i]) * 255;
+    if (width == 16) {
+        const u32 two = m->word[i / 2] >> 16 * (i % 2) & 0xffff;
+        return ((two & 255) != 0 ? 0xffffu : 0) | (two > 255 ? 0xffff0000u : 0);
     }
-    m[0] = width == 16   ? *(const GLOBAL u64 *)from
-           : width == 32 ? *(const GLOBAL u32 *)from
-                         : *(const GLOBAL u16 *)from;
-    m[1] = m[0] >> 512 / width;
+    return (m->word[0] >> 8 * (width == 32 ? i : i / 2) & 255) != 0 ? ~0u : 0;
+}
+
+/* The bytes of the mask for a pack of elements of `width` bits. */
+INLINED pack load_mask(const GLOBAL u8 *from, u32 width) {
+    pack m;
+    if (width == 8)
+        m.all = *(const GLOBAL uint4 *)from;
+    else if (width == 16)
+        m.two[0] = *(const GLOBAL u64 *)from;
+    else
+        m.word[0] = width == 32 ? *(const GLOBAL u32 *)from : *(const GLOBAL u16 *)from;
+    return m;
 }
 
 /* Makes packs of 16 bytes of the copy, FILLED_AT_ONCE of them on their way at a time, of packs that lie so in the array;
@@ -106,21 +117,22 @@ INLINED u64 fill_packs(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *to
     UNROLL_NOT
     for (u64 first = (u64)blockIdx.x * BLOCK * FILLED_AT_ONCE + threadIdx.x; first < packs;
          first += step) {
-        pack t[FILLED_AT_ONCE];
-        u64 m[FILLED_AT_ONCE][2];
+        pack t[FILLED_AT_ONCE], m[FILLED_AT_ONCE];
         UNROLL
         for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
             /* Behind the last pack the first one is loaded again, so that all are on their way at once. */
             const u64 q = first + k * BLOCK < packs ? first + k * BLOCK : first;
             const source s = source_of(p, q * each);
             t[k].all = *(const GLOBAL uint4 *)(x + s.x * (i64)(width / 8));
-            if (p->masked) load_mask(mask + s.mask, width, m[k]);
+            if (p->masked) m[k] = load_mask(mask + s.mask, width);
         }
         UNROLL
         for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
             if (p->masked) UNROLL
-            for (u32 h = 0; h < 2; h++)
-                t[k].part[h] = blended(t[k].part[h], m[k][h], width, p->neutral);
+            for (u32 i = 0; i < 4; i++) {
+                const u32 keep = passed(&m[k], width, i);
+                t[k].word[i] = (t[k].word[i] & keep) | ((u32)(p->neutral >> 32 * (i % 2)) & ~keep);
+            }
             if (first + k * BLOCK < packs) ((GLOBAL uint4 *)to)[first + k * BLOCK] = t[k].all;
         }
     }
@@ -180,19 +192,6 @@ KERNEL fill_in(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *work,
         fill(x, mask, work, &plan, 8);
 }
 
-/* A word with a 1 for each byte that is not 0. */
-PURE u32 ones_of(u32 w) {
-    w |= w >> 4;
-    w |= w >> 2;
-    w |= w >> 1;
-    return w & 0x01010101u;
-}
-
-/* How many bytes of a word are not 0. */
-PURE u32 bytes_set(u32 w) {
-    return ones_of(w) * 0x01010101u >> 24;
-}
-
 /* How many bytes are not 0 of those from..to-1 that one of `team` threads looks at, the `own`th, if they lie side by side. */
 __device__ u64 count_bytes(const GLOBAL u8 *mask, u64 from, u64 to, u32 own, u32 team) {
     u64 count = 0;
@@ -227,28 +226,32 @@ __device__ void add_counts(GLOBAL u64 *work, const parts_plan *p, u64 row, u32 c
             atomicAdd(&narrow[row + v], (u32)count[v]);
 }
 
-/* Counts elements from..to-1 of four rows that lie side by side in the mask, of which the first begins at `first`. */
-__device__ void count_columns(const GLOBAL u8 *mask, const parts_plan *p, spot first, u64 from,
-                              u64 to, u64 *count) {
+/* Counts every `step`th element from `from` on of four rows that lie side by side in the mask, of which the first begins
+ * at `first`; `by_steps`: elements of a row are one step apart. */
+INLINED void count_columns(const GLOBAL u8 *mask, const parts_plan *p, spot first, u64 from,
+                           u64 step, u32 by_steps, u64 *count) {
+    const u64 end = p->rows.each;
     for (u32 v = 0; v < 4; v++)
         count[v] = 0;
     UNROLL_NOT
-    while (from < to) {
-        const u64 end = to - from > 252 ? from + 252 : to; /* bytes hold 255 */
+    while (from < end) {
         u32 ones = 0;
         UNROLL_NOT
-        for (; from < end; from += FILLED_AT_ONCE) {
-            u32 w[FILLED_AT_ONCE];
+        for (u32 turn = 0; turn < 255 / COUNTED_AT_ONCE && from < end;
+             turn++) { /* bytes hold 255 */
+            u32 w[COUNTED_AT_ONCE];
             UNROLL
-            for (u32 k = 0; k < FILLED_AT_ONCE; k++) {
-                const u64 e = from + k < end ? from + k : from;
-                w[k] = *(const GLOBAL u32 *)(mask + element_spot(p, first, e).mask);
+            for (u32 k = 0; k < COUNTED_AT_ONCE; k++) {
+                const u64 e = from + k * step < end ? from + k * step : from;
+                const i64 at = by_steps ? first.mask + (i64)e * p->reduced[0].mask
+                                        : element_spot(p, first, e).mask;
+                w[k] = *(const GLOBAL u32 *)(mask + at);
             }
             UNROLL
-            for (u32 k = 0; k < FILLED_AT_ONCE; k++)
-                ones += from + k < end ? ones_of(w[k]) : 0;
+            for (u32 k = 0; k < COUNTED_AT_ONCE; k++)
+                ones += from + k * step < end ? ones_of(w[k]) : 0;
+            from += COUNTED_AT_ONCE * step;
         }
-        from = end;
         for (u32 v = 0; v < 4; v++)
             count[v] += ones >> 8 * v & 255;
     }
@@ -265,12 +268,14 @@ KERNEL count_there(const GLOBAL u8 *mask, GLOBAL u64 *work, const parts_plan pla
     UNROLL_NOT
     for (u64 task = ((u64)blockIdx.x * BLOCK + threadIdx.x) / team; task < tasks; task += teams) {
         u64 row, count[4] = {0, 0, 0, 0};
-        const u64 from = divided(task, rows, &row) * filled.chunk;
+        const u64 chunk = divided(task, rows, &row), from = chunk * filled.chunk;
         const u64 to = from + filled.chunk < plan.rows.each ? from + filled.chunk : plan.rows.each;
         const spot first = row_spot(&plan, row * columns);
         u32 tells = 1;
-        if (columns == 4)
-            count_columns(mask, &plan, first, from, to, count);
+        if (columns == 4 && plan.reduces == 1)
+            count_columns(mask, &plan, first, chunk * team + own, filled.chunks * team, 1, count);
+        else if (columns == 4)
+            count_columns(mask, &plan, first, chunk * team + own, filled.chunks * team, 0, count);
         else if (plan.reduces == 1 && plan.reduced[0].mask == 1)
             count[0] = count_bytes(mask + first.mask, from, to, own, team);
         else
@@ -278,7 +283,8 @@ KERNEL count_there(const GLOBAL u8 *mask, GLOBAL u64 *work, const parts_plan pla
                 count[0] += mask[element_spot(&plan, first, i).mask] != 0;
 #if WARP_AT_ONCE
         if (team > 1) {
-            count[0] = warp_sum(count[0]);
+            for (u32 v = 0; v < columns; v++)
+                count[v] = warp_sum(count[v]);
             tells = own == 0;
         }
 #endif

@@ -8,12 +8,13 @@
 #define TALLY_FILLED_H
 
 #define FILLED_TEAM_ROW 64 /* a row of more elements than this is counted by a warp */
+#define COUNTED_AT_ONCE 8u /* words of the mask that a thread has on their way, for four columns */
 #define FILLED_AT_ONCE  4u /* packs of 16 bytes that a thread has on their way */
 
 typedef struct filled_plan {
     u64 n;       /* elements */
     u64 to;      /* the word of the work from which on they lie in the copy, an even one */
-    u64 neutral; /* the bits of the element that stands where one is masked */
+    u64 neutral; /* the bits of the element that stands where one is masked, again and again */
     i64 x, mask; /* the index of the first element in each */
     u32 width;   /* bits of an element */
     u32 masked;
@@ -22,7 +23,7 @@ typedef struct filled_plan {
     u64 chunk;    /* elements of a row that a thread or a warp counts, ... */
     u64 chunks;   /* ... so many of them a row ... */
     u32 team;     /* ... by so many threads: 1, or WARP */
-    u32 dims;     /* the axes from the outermost of the copy to the innermost; at least one */
+    u32 dims;     /* the axes from the innermost of the copy to the outermost; at least one */
     part_extent dim[PARTS_DIMS];
 } filled_plan;
 
