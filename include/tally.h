@@ -589,7 +589,8 @@ typedef struct tally_outcome {
 } tally_outcome;
 
 /* How many bytes of the device's memory tally_enqueue_shaped() needs to work in for this shape, whose arrays are not
- * looked at. Compiles and loads the kernels, so that tally_enqueue_shaped() need not. */
+ * looked at. Compiles and loads the kernels, so that tally_enqueue_shaped() need not. Large arrays along axes with a mask,
+ * or whose elements lie apart, want as much as their elements, and up to 8 bytes a result: they are copied. */
 TALLY_API tally_status tally_workspace_shaped(tally_device *device, const tally_problem *problem,
                                               const tally_shape *shape, size_t *bytes);
 
