@@ -206,8 +206,8 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
                          uint64_t n) {
     const uint64_t tiles = n / tile_elements(queue, type_size(p->type));
     uint64_t most = blocks_at_once(queue, p, r);
-    if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r)) /* a round for each GPU_TILES_A_BLOCK */
-        most *= tiles / GPU_TILES_A_BLOCK / most + 1;
+    if (!CPU_SHAPED(queue->block) && recipe_has_limbs(r))
+        most *= tiles / recipe_tiles_a_block(r) / most + 1; /* rounds */
     if (recipe_has_limbs(r)) {
         const uint64_t limit = SUM_THREADS_MOST / queue->block;
         if (most > limit) most = limit;

@@ -96,6 +96,10 @@ int recipe_has_alone(const struct recipe *r) {
     return recipe_has_limbs(r) || r->parts != PRODUCTS;
 }
 
+unsigned recipe_tiles_a_block(const struct recipe *r) {
+    return r->parts == (SUM | SQUARES) ? GPU_MOMENTS_TILES_A_BLOCK : GPU_TILES_A_BLOCK;
+}
+
 unsigned recipe_blocks_a_unit(const struct recipe *r, const struct problem *p) {
     if (!recipe_has_limbs(r)) {
         const bool both = r->parts == (SUM | SQUARES);

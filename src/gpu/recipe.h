@@ -30,6 +30,8 @@ unsigned recipe_number(const struct recipe *r);
 /* Whether it is an exact sum of floats: its blocks meet limb by limb in one record, or in words that count
  * (kernels/sum.cu), and not on a board (kernels/records.h). */
 int recipe_has_limbs(const struct recipe *r);
+/* Tiles of a block of an exact sum's kernel: where there would be more, there are further rounds of blocks. */
+unsigned recipe_tiles_a_block(const struct recipe *r);
 /* Blocks of GPU_BLOCK threads of its kernel that a GPU's multiprocessor has at once, as the kernel file says, too
  * (kernels/tuning.h). */
 unsigned recipe_blocks_a_unit(const struct recipe *r, const struct problem *p);

@@ -39,6 +39,8 @@
 /* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
  * are further rounds of smaller blocks, so that those which are first have something left to do. */
 #define GPU_TILES_A_BLOCK 64
+/* The same for two sums at once, whose blocks take longer to begin and to end. */
+#define GPU_MOMENTS_TILES_A_BLOCK 512
 
 #define CPU_BLOCKS_A_UNIT 128 /* PoCL hands them to its threads by 32 and more */
 #define CPU_TILES_A_BLOCK 8   /* at least */
