@@ -619,8 +619,9 @@ PURE u32 may_be_near(const parts_plan *p) {
  *
  * The variance is (n Q - S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
  * So the numerator is off by fewer than 4 d + 16 times n Q 2^-53, where an element goes through d additions in a lane
- * of the team of 2^t for a row of `length` places, and 5 merges at most: d + 5 for n Q, twice that for S^2, and 2 as it is worked out. Of f64 it is
- * fewer than (6 n + 128) (n + 32) times n Q 2^-106, the square of S's second double, which is left out, among them.
+ * of the team of 2^t for a row of `length` places, and 5 merges at most: d + 5 for n Q, twice that for S^2, and 2 as it
+ * is worked out. Of f64 it is fewer than (6 n + 128) (n + 32) times n Q 2^-106, the square of S's second double, which is
+ * left out, among them.
  */
 PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 length, u32 t,
                     u64 *bits) {
