@@ -112,13 +112,18 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 
 #endif
 
+/* A thread that has met so many tiles which need all levels of a window, or whose first one does (sum.cu), tries fewer
+ * levels no more. It must be more than one: as a lane that goes on with all levels holds up its whole warp, one rare
+ * element would. */
+#define DEEP_TILES 4u
+
 /* What a thread adds with. Tiles that fit their window change none of it. */
 typedef struct adder {
     window
         window; /* sigma is 0 while no window is worth trying; `exponent` is still that of the totals */
     u32 unfit; /* how many tiles in a row did not fit a window ... */
     u32 next;  /* ... and the number of the tile behind them */
-    u32 deep;  /* whether a tile has needed all of a window's levels */
+    u32 deep;  /* how many tiles have needed all of a window's levels; at most DEEP_TILES */
 #if HAS_LANE_SUMS
     u32 tiles; /* how many the thread has added to its lane's sum since it last emptied that */
 #endif
@@ -265,14 +270,14 @@ INLINED void add_again(const input *given, adder *a, u32 number, u64 *record, SH
 }
 
 /* Adds the thread's tile of this number; numbers rise by one from tile to tile. Where two of three levels are enough
- * for most tiles, these are tried first, until one tile has needed more. */
+ * for most tiles, these are tried first, until DEEP_TILES tiles have needed more. */
 INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED u64 *limbs,
                       SHARED u32 *lane_sums) {
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(t)) record[SEEN] |= SEEN_MIXED;
 #if HAS_TOP_LEVELS
-    if (!a->deep && a->window.sigma != 0) {
+    if (a->deep < DEEP_TILES && a->window.sigma != 0) {
         if (extract_top(t, a->window, record)) return;
-        a->deep = 1;
+        a->deep++;
     }
 #endif
     if (a->window.sigma == 0 || !extract(t, a->window, record))

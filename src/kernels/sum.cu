@@ -364,8 +364,8 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     if (tiles > 1) load_any(&next, x, y, s, 1);
     if (!(record[SEEN] & SEEN_MIXED) && any_not_minus_zero(&t)) record[SEEN] |= SEEN_MIXED;
 #if HAS_TOP_LEVELS
-    a.deep = common.sigma == 0 || !extract_top(&t, common, record);
-    if (a.deep && (common.sigma == 0 || !extract(&t, common, record))) atomicAdd(&unfit, 1u);
+    if (common.sigma == 0 || !extract_top(&t, common, record)) a.deep = DEEP_TILES;
+    if (a.deep > 0 && (common.sigma == 0 || !extract(&t, common, record))) atomicAdd(&unfit, 1u);
 #else
     if (common.sigma == 0 || !extract(&t, common, record)) atomicAdd(&unfit, 1u);
 #endif
