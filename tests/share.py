@@ -1,13 +1,13 @@
 """A share of the cases of each test, for a run that has no time for all: `ctest` loads this into pytest.
 
-Of a test with four cases or more every TALLY_SHARE-th is run (2), drawn by TALLY_SEED, which else is a fresh one: another
+Of a test with four cases or more every TALLY_SHARE-th is run (3), drawn by TALLY_SEED, which else is a fresh one: another
 run has others. TALLY_SHARE=1 has all of them, as has pytest by itself."""
 import os
 import random
 
 import pytest
 
-SHARE = int(os.environ.get("TALLY_SHARE", "2"))
+SHARE = int(os.environ.get("TALLY_SHARE", "3"))
 FEW = 4
 if not os.environ.get("TALLY_SEED"):
     os.environ["TALLY_SEED"] = str(random.randrange(1 << 32))

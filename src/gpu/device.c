@@ -329,7 +329,7 @@ static struct problem tree_problem(const struct problem *p) {
     return tree;
 }
 
-/* Reduces elements that lie in the device's memory: by the kernel that gives the value, or by records from which
+/* Reduces elements that lie in the device's memory: by the kernel that gives the values, or by records from which
  * the host lowers the values. Where `seconds` is not NULL, it is given the device's time for the launches. */
 static tally_status reduce_pieces(struct queue *queue, const struct problem *p,
                                   const struct inputs *in, tally_value *out, double *seconds) {
@@ -337,7 +337,7 @@ static tally_status reduce_pieces(struct queue *queue, const struct problem *p,
     tally_value root = {.type = 0};
     double tree_took = 0;
     tally_status s = TALLY_OK;
-    if (recipe_gives_value(p)) return queue_reduce(queue, p, in, out, seconds);
+    if (recipe_gives_values(p)) return queue_reduce(queue, p, in, out, seconds);
     state_clear(p, &state);
     if (problem_has(p, PART_TREE)) {
         const struct problem tree = tree_problem(p);
@@ -463,7 +463,7 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     struct gpu_device *d = own(device);
     tally_status s = gpu_enter_theirs(d, true);
     if (s == TALLY_OK) s = queue_prepare(&d->theirs, p, n, bytes);
-    if (s == TALLY_OK && !recipe_gives_value(p)) s = parts_prepare_few(&d->theirs);
+    if (s == TALLY_OK && !recipe_gives_values(p)) s = parts_prepare_few(&d->theirs);
     return gpu_leave_theirs(d, s);
 }
 
@@ -497,7 +497,7 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
 /* Whether a problem that needs launches for records, and one to lower them, has so few elements that one launch of the
  * kernel for a few rows (parts.h) does better. */
 static bool is_for_parts(const struct problem *p, size_t n) {
-    return !recipe_gives_value(p) && parts_are_few(p, 1, n);
+    return !recipe_gives_values(p) && parts_are_few(p, 1, n);
 }
 
 static tally_status enqueue(struct gpu_device *d, const struct problem *p, const tally_call *call) {

@@ -8,8 +8,8 @@
 #include "gpu/gpu.h"
 #include "problem.h"
 
-/* Reduces the n > 0 elements at the start of x to the only value of a problem for which recipe_gives_value(), and
- * waits for it; *seconds is the device's time for the launches. Fails as tally_reduce() does. */
+/* Reduces the n > 0 elements at the start of x to the values of a problem for which recipe_gives_values(), and
+ * waits for them; *seconds is the device's time for the launches. Fails as tally_reduce() does. */
 tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const struct problem *p,
                               struct gpu_memory *x, size_t n, tally_value *out, double *seconds);
 

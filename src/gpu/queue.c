@@ -18,9 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARP_THREADS 32u       /* of a warp */
-#define NODES_LEVELS 5         /* that one launch of `nodes` combines */
-#define PATIENCE     (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
+#define WARP_THREADS   32u /* of a warp */
+#define NODES_LEVELS   5   /* that one launch of `nodes` combines */
+#define VALUES_AT_ONCE 2   /* that a launch gives by itself, at most */
+#define RESULT_BYTES   (VALUES_AT_ONCE * sizeof(tally_result))
+#define PATIENCE       (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
 
 _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
                    RESULT_RANGE == TALLY_ERANGE && RESULT_LOST == TALLY_ELOST,
@@ -55,9 +57,9 @@ tally_status queue_open(struct queue *queue, const struct gpu_api *api, size_t i
     volatile void *seen = NULL;
     tally_status s = queue_open_bare(queue, api, index, context, block);
     if (s != TALLY_OK) return s;
-    s = api->allocate_visible(queue->gpu, 16, &queue->result, &seen);
+    s = api->allocate_visible(queue->gpu, RESULT_BYTES, &queue->result, &seen);
     queue->seen = s == TALLY_OK ? seen : NULL;
-    if (s != TALLY_OK) s = api->allocate(queue->gpu, 16, &queue->result);
+    if (s != TALLY_OK) s = api->allocate(queue->gpu, RESULT_BYTES, &queue->result);
     if (s != TALLY_OK) queue_close(queue);
     return s;
 }
@@ -435,12 +437,12 @@ static bool is_alone(const struct queue *queue, const struct problem *p, const s
     return has_alone(queue) && grid_for(queue, p, r, n) == 1;
 }
 
-/* Puts the launches for the only value of a problem under way. Its head, in `heads`, is 0, and is 0 again afterwards; a
+/* Puts the launches for the values that a kernel gives by itself under way. Its head, in `heads`, is 0, and is 0 again afterwards; a
  * block that is alone, and a tree, need none. */
-static tally_status start_value(struct queue *queue, const struct problem *p,
-                                const struct layout *l, const struct inputs *in,
-                                struct gpu_memory *heads, uint64_t place, struct gpu_memory *work,
-                                uint32_t request, struct gpu_memory *result) {
+static tally_status start_values(struct queue *queue, const struct problem *p,
+                                 const struct layout *l, const struct inputs *in,
+                                 struct gpu_memory *heads, uint64_t place, struct gpu_memory *work,
+                                 uint32_t request, struct gpu_memory *result) {
     const struct recipe *r = l->recipe[0];
     request |= recipe_request(p);
     if (is_tree(r)) {
@@ -451,20 +453,23 @@ static tally_status start_value(struct queue *queue, const struct problem *p,
     return launch_fold(queue, p, r, in, heads, work, place, request, result);
 }
 
-/* Waits for the result. Where the host can see it, it looks there for a while before it asks the driver to wait. */
-static tally_status wait_for(struct queue *queue, uint64_t word[2]) {
-    if (!queue->seen) return queue->api->read(queue->gpu, word, queue->result, 0, 16);
+/* Waits for the results of so many values, of which the last is written last. Where the host can see it, it looks there
+ * for a while before it asks the driver to wait. */
+static tally_status wait_for(struct queue *queue, unsigned values, uint64_t *word) {
+    if (!queue->seen)
+        return queue->api->read(queue->gpu, word, queue->result, 0, values * sizeof(tally_result));
+    const unsigned last = 2 * values - 1;
     tally_status s = TALLY_OK;
-    for (int i = 0; i < PATIENCE && (uint32_t)queue->seen[1] == RESULT_PENDING; i++) {
+    for (int i = 0; i < PATIENCE && (uint32_t)queue->seen[last] == RESULT_PENDING; i++) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
     }
-    if ((uint32_t)queue->seen[1] == RESULT_PENDING) s = queue->api->finish(queue->gpu);
+    if ((uint32_t)queue->seen[last] == RESULT_PENDING) s = queue->api->finish(queue->gpu);
     atomic_thread_fence(memory_order_acquire);
-    for (int i = 0; i < 2; i++)
+    for (unsigned i = 0; i <= last; i++)
         word[i] = queue->seen[i];
-    if (s == TALLY_OK && (uint32_t)word[1] == RESULT_PENDING)
+    if (s == TALLY_OK && (uint32_t)word[last] == RESULT_PENDING)
         return fail(TALLY_ELOST, "%s: a kernel ended without a result", queue->facts->name);
     return s;
 }
@@ -472,7 +477,7 @@ static tally_status wait_for(struct queue *queue, uint64_t word[2]) {
 tally_status queue_reduce(struct queue *queue, const struct problem *p, const struct inputs *in,
                           tally_value *out, double *seconds) {
     struct layout l;
-    uint64_t word[2];
+    uint64_t word[2 * VALUES_AT_ONCE] = {0};
     lay_out(queue, p, in->n, in->n, &l);
     const bool records = !is_tree(l.recipe[0]);
     tally_status s = check_length(queue, in->n);
@@ -483,19 +488,20 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
                                     values_bytes(p, in->n));
     if (s != TALLY_OK) return s;
     if (records) queue->clean = false; /* until the launch has come to its end */
-    if (queue->seen) queue->seen[1] = RESULT_PENDING;
+    if (queue->seen) queue->seen[2 * p->values - 1] = RESULT_PENDING;
     if (seconds) s = queue->api->mark(queue->gpu, 0);
     if (s == TALLY_OK)
-        s = start_value(queue, p, &l, in, queue->work, l.place[0],
-                        records ? queue->work : queue->values, queue->seen ? REQUEST_WATCHED : 0,
-                        queue->result);
+        s = start_values(queue, p, &l, in, queue->work, l.place[0],
+                         records ? queue->work : queue->values, queue->seen ? REQUEST_WATCHED : 0,
+                         queue->result);
     if (s == TALLY_OK && seconds) s = queue->api->mark(queue->gpu, 1);
-    if (s == TALLY_OK) s = wait_for(queue, word);
+    if (s == TALLY_OK) s = wait_for(queue, p->values, word);
     if (s == TALLY_OK && seconds) s = queue->api->elapsed(queue->gpu, seconds);
     if (s != TALLY_OK) return s;
     if (records) queue->clean = true;
     if ((uint32_t)word[1] != RESULT_OK) return lower_absence(p, (tally_status)(uint32_t)word[1]);
-    *out = value_of_bits(p->value[0].type, word[0]);
+    for (unsigned v = 0; v < p->values; v++)
+        out[v] = value_of_bits(p->value[v].type, word[2 * v]);
     return TALLY_OK;
 }
 
@@ -534,22 +540,22 @@ static struct known_head *find_head(struct queue *queue, const void *workspace) 
     return head;
 }
 
-/* Puts the only value of a problem under way, with a head of the queue's or else one in the workspace. */
-static tally_status enqueue_value(struct queue *queue, const struct problem *p,
-                                  const struct layout *l, const struct inputs *in,
-                                  struct gpu_memory *work, const void *workspace,
-                                  struct gpu_memory *results) {
+/* Puts the values that a kernel gives by itself under way, with a head of the queue's or else one in the workspace. */
+static tally_status enqueue_values(struct queue *queue, const struct problem *p,
+                                   const struct layout *l, const struct inputs *in,
+                                   struct gpu_memory *work, const void *workspace,
+                                   struct gpu_memory *results) {
     const struct recipe *r = l->recipe[0];
     uint64_t place = l->place[0];
     if (is_tree(r) || is_alone(queue, p, r, in->n))
-        return start_value(queue, p, l, in, work, place, work, 0, results);
+        return start_values(queue, p, l, in, work, place, work, 0, results);
     struct known_head *head = find_head(queue, workspace);
     if (!head) {
         tally_status s = zero_head(queue, l, work);
-        return s != TALLY_OK ? s : start_value(queue, p, l, in, work, place, work, 0, results);
+        return s != TALLY_OK ? s : start_values(queue, p, l, in, work, place, work, 0, results);
     }
     place = place >> 32 << 32 | head->number * LAUNCH_HEAD;
-    tally_status s = start_value(queue, p, l, in, queue->heads, place, work, 0, results);
+    tally_status s = start_values(queue, p, l, in, queue->heads, place, work, 0, results);
     if (s != TALLY_OK) queue_give_up(head);
     return s;
 }
@@ -570,7 +576,7 @@ tally_status queue_prepare(struct queue *queue, const struct problem *p, uint64_
     struct kernels k;
     lay_out(queue, p, 0, 0, &l);
     tally_status s = make_heads(queue);
-    if (s == TALLY_OK && !recipe_gives_value(p)) s = find_lower(queue);
+    if (s == TALLY_OK && !recipe_gives_values(p)) s = find_lower(queue);
     for (unsigned i = 0; i < l.launches && s == TALLY_OK; i++)
         s = queue_kernels(queue, p, l.recipe[i], &k);
     if (s == TALLY_OK) *bytes = queue_workspace(queue, p, n);
@@ -654,8 +660,8 @@ tally_status queue_enqueue(struct queue *queue, const struct problem *p, const s
     lay_out(queue, p, in->n, 0, &l);
     tally_status s = check_length(queue, in->n);
     if (s != TALLY_OK) return s;
-    return recipe_gives_value(p) ? enqueue_value(queue, p, &l, in, work, workspace, results)
-                                 : start_all(queue, p, &l, in, work, workspace, results);
+    return recipe_gives_values(p) ? enqueue_values(queue, p, &l, in, work, workspace, results)
+                                  : start_all(queue, p, &l, in, work, workspace, results);
 }
 
 /* ---- For ranks ------------------------------------------------------------------------------ */
@@ -712,7 +718,7 @@ tally_status gpu_reduce_piece(const struct gpu_api *api, struct gpu *gpu, const 
     struct queue queue = {.api = api, .gpu = gpu, .facts = api->facts(gpu)};
     const struct inputs in = {.x = x, .n = n};
     queue.block = queue.facts->is_cpu ? 1 : GPU_BLOCK;
-    tally_status s = api->allocate(gpu, 16, &queue.result);
+    tally_status s = api->allocate(gpu, RESULT_BYTES, &queue.result);
     if (s == TALLY_OK) s = queue_reduce(&queue, p, &in, out, seconds);
     api->release(gpu, queue.result);
     api->release(gpu, queue.work);

@@ -10,7 +10,7 @@
  *     behind           a board for each launch that needs one, and the values of a tree's nodes
  * The head must be 0 at first. struct layout says where everything is.
  *
- * Heads. A launch that gives a value leaves its head 0, and so does the one that lowers records to one value. To clear
+ * Heads. A launch that gives values leaves its head 0, and so does the one that lowers records to one value. To clear
  * a caller's workspace before such a launch would take as long as the launch. So the launch has its head in memory of
  * the queue's own, which was cleared once: each address of a workspace has a head there from its first call on, for
  * good. Calls with one workspace come one after another - that is the caller's to see to -, and so do the uses of its
@@ -109,7 +109,7 @@ struct queue {
     size_t values_bytes;
     struct gpu_memory *staging[2]; /* chunks of arrays: of x, and of y */
     size_t staging_bytes[2];
-    struct gpu_memory *result; /* two words, ... */
+    struct gpu_memory *result; /* two words for each of two values, ... */
     volatile uint64_t *seen;   /* ... here, where the host can see them; or NULL */
 
     struct kernels known[RECIPES_MAX][TALLY_F64 + 1]; /* found before: by recipe and type */
@@ -161,9 +161,9 @@ tally_status queue_take(struct queue *queue, const struct problem *p, struct sta
 tally_status queue_leaves(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                           uint64_t n, unsigned level, size_t *at);
 
-/* ---- From memory of the device to a value ---- */
+/* ---- From memory of the device to values ---- */
 
-/* Reduces n > 0 elements to the only value of a problem for which recipe_gives_value(), and waits for it. Where
+/* Reduces n > 0 elements to the values of a problem for which recipe_gives_values(), and waits for them. Where
  * `seconds` is not NULL, it is given the device's time for the launches. */
 tally_status queue_reduce(struct queue *queue, const struct problem *p, const struct inputs *in,
                           tally_value *out, double *seconds);

@@ -209,7 +209,19 @@ tally_status recipe_build_typed(const struct gpu_api *api, struct gpu *gpu, unsi
 
 /* ---- Values ------------------------------------------------------------------------------- */
 
-int recipe_gives_value(const struct problem *p) {
+static bool are_extremes(tally_op first, tally_op second, tally_op least, tally_op greatest) {
+    return (first == least && second == greatest) || (first == greatest && second == least);
+}
+
+/* Whether the problem is for both extremes, or for where they are, and nothing else. */
+static bool is_both(const struct problem *p) {
+    const tally_op first = p->value[0].op, second = p->values == 2 ? p->value[1].op : first;
+    return are_extremes(first, second, TALLY_MIN, TALLY_MAX) ||
+           are_extremes(first, second, TALLY_ARGMIN, TALLY_ARGMAX);
+}
+
+int recipe_gives_values(const struct problem *p) {
+    if (is_both(p)) return 1;
     if (p->values != 1) return 0;
     switch (p->value[0].op) {
     case TALLY_SUM: /* sums of integers only as integers */
@@ -255,5 +267,6 @@ uint32_t recipe_request(const struct problem *p) {
     const tally_op op = p->value[0].op;
     return request_type(p->value[0].type) |
            (op == TALLY_MIN || op == TALLY_ARGMIN ? REQUEST_LEAST : 0) |
-           (op == TALLY_ANY ? REQUEST_ANY : 0) | (op == TALLY_ALL ? REQUEST_ALL : 0);
+           (is_both(p) ? REQUEST_BOTH : 0) | (op == TALLY_ANY ? REQUEST_ANY : 0) |
+           (op == TALLY_ALL ? REQUEST_ALL : 0);
 }

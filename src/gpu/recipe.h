@@ -52,9 +52,10 @@ tally_status recipe_build_typed(const struct gpu_api *api, struct gpu *gpu, unsi
                                 const char *file, const char *const *words, size_t count,
                                 bool loose, tally_type type, struct gpu_program **out);
 
-/* Whether one launch (or, for a tree, the last of a few) can give the problem's only value. */
-int recipe_gives_value(const struct problem *p);
-/* The request (kernels/request.h) for that value. */
+/* Whether one launch (or, for a tree, the last of a few) can give the problem's values: an only one, or the two extremes
+ * or their indices. */
+int recipe_gives_values(const struct problem *p);
+/* The request (kernels/request.h) for them. */
 uint32_t recipe_request(const struct problem *p);
 
 #endif

@@ -5,8 +5,9 @@
  * A kernel file defines WORDS, merge(), PAD - an element that changes nothing -, and
  *     add_tile(tile, record)
  *     value_of(total, n, request, status)   returns the value's bits; *status, RESULT_OK at first, may become another
- * and includes this. Where it defines PAIRS, add_tile() has a second tile, of y; PAD_BESIDE is what that is filled
- * up with. Where it defines INDEXED, it has two functions more:
+ * and includes this. Where it defines GIVES_BOTH, a request may be for both extremes. Where it defines PAIRS,
+ * add_tile() has a second tile, of y; PAD_BESIDE is what that is filled up with. Where it defines INDEXED, it has two
+ * functions more:
  *     add_tile_at(tile, record, start)      the thread's element k has the index start + INDEX_IN_TILE(k)
  *     add_at(element, record, index)        one element
  * and may define SEARCHES_KEPT, and then
@@ -88,6 +89,19 @@ __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 fi
 
 #endif
 
+/* Writes what the request asks of the total. */
+__device__ void put_values(const u64 *total, u64 n, u32 request, GLOBAL u64 *result) {
+    u32 status = RESULT_OK;
+    const u64 bits = value_of(total, n, request, &status);
+    put_result(result, request, bits, status);
+#if defined(GIVES_BOTH)
+    if (request & REQUEST_BOTH) {
+        const u64 other = value_of(total, n, request ^ REQUEST_LEAST, &status);
+        put_result(result + 2, request, other, status);
+    }
+#endif
+}
+
 BEGINS_EARLY
 
 KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first, GLOBAL u64 *heads,
@@ -110,11 +124,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     merge_block(record, warps, exchange);
     const u32 last = merge_grid(record, heads + (u32)place, boards + (place >> 32), request, warps,
                                 exchange, &number);
-    if (last && request && threadIdx.x == 0) {
-        u32 status = RESULT_OK;
-        const u64 bits = value_of(record, n, request, &status);
-        put_result(result, request, bits, status);
-    }
+    if (last && request && threadIdx.x == 0) put_values(record, n, request, result);
 }
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__) && !defined(PAIRS) && !defined(INDEXED)
@@ -154,10 +164,6 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first,
         add_tile(&t, record);
     }
     merge_alone(record, warps, exchange);
-    if (threadIdx.x == 0) {
-        u32 status = RESULT_OK;
-        const u64 bits = value_of(record, n, request, &status);
-        put_result(result, request, bits, status);
-    }
+    if (threadIdx.x == 0) put_values(record, n, request, result);
 }
 #endif

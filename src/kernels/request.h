@@ -23,9 +23,10 @@
  *   bits 8-15   for floats, the bits of mantissa behind the implicit one ...
  *   bits 16-26  ... and the exponent's bias
  *   bit 27      WATCHED: the host waits for `result` to change
+ *   bit 28      BOTH: the other extreme, too, or its index, behind the one that LEAST says
  *
- * `result` is two words: the value's bits; and a status, with the type above it. The status is written
- * last, so that a host that can see `result` and says WATCHED may wait for it to change.
+ * `result` is two words for each value: the value's bits; and a status, with the type above it. The status is written
+ * last, so that a host that can see `result` and says WATCHED may wait for it, of two the second, to change.
  */
 #ifndef TALLY_REQUEST_H
 #define TALLY_REQUEST_H
@@ -35,6 +36,7 @@
 #define REQUEST_ANY     (1u << 6)
 #define REQUEST_ALL     (2u << 6)
 #define REQUEST_WATCHED (1u << 27)
+#define REQUEST_BOTH    (1u << 28)
 #define REQUEST_FLOAT(type, mantissa, bias)                                                        \
     ((unsigned)(type) | (unsigned)(mantissa) << 8 | (unsigned)(bias) << 16)
 

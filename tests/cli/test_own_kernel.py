@@ -629,13 +629,13 @@ def test_on_opencl(on_opencl, text):
 
 def test_wrong_on_opencl(on_opencl):
     """It leaves out what lies behind the first 4096 elements: the model's lengths are shorter."""
-    got = on_opencl(ADDS.replace("TYPE", "int").replace("if (i < n)", "if (i < n && i < 4096)"))
+    got = on_opencl(ADDS.replace("TYPE", "int").replace("if (i < n)", "if (i < n && i < 4096)"), "-n", 1000)
     assert got["wrong_for"] and all(n > 4096 for n in got["wrong_for"]) and 1024 in got["right_for"]
 
 
 def test_whole_segments_on_opencl(on_opencl, monkeypatch):
     monkeypatch.delenv("POCL_EXTRA_BUILD_FLAGS")  # it runs for longer than it is compiled
-    got = on_opencl(MODULO.replace("TYPE", "float"))
+    got = on_opencl(MODULO.replace("TYPE", "float"), "-n", 1000)
     assert not got["wrong_for"] and got["right_for"] and all(n % 128 == 0 for n in got["right_for"])
 
 

@@ -84,11 +84,14 @@ def test_specials(device, op, type_):
                 same(device, op, type_, raw, y, what=f"{a:#x} among {base:#x}")
 
 
+BOTH = [["minmax"], ["max", "min"], ["argmin", "argmax"], ["argmax", "argmin"]]  # which one launch gives
+
+
 @pytest.mark.parametrize("type_", TYPES)
 def test_several_values(device, type_):
     """One pass, many answers."""
     g = data.rng("device several " + type_)
-    for ops in (["describe"], ["minmax", "argmax"], ["mean", "var", "std"], ["sum", "min", "nonzero"],
+    for ops in (*BOTH, ["describe"], ["minmax", "argmax"], ["mean", "var", "std"], ["sum", "min", "nonzero"],
                 ["norm1", "norm2", "norminf", "sumsq"], ["count"], ["any", "all"], ["prod", "sum", "argmin"],
                 ["xor", "nans", "max"], ["describe", "norm2", "nonzero", "or"]):
         for n in (0, 1, 300, 5000):
@@ -155,17 +158,17 @@ def test_products_beyond_f64(device):
 def test_data_on_the_device(device):
     """What a CPU behind OpenCL calls its own memory is the host's; a cpu's is."""
     g = data.rng("device resident")
-    for op in STATISTICS:
-        for type_ in ("f32", "f64", "i16"):
+    for op, *also in [[op] for op in STATISTICS] + BOTH:
+        for type_ in types_on(device.spec):
             raw = data.make(g, kinds(type_)[0], type_, 5000)
             y = data.make(g, kinds(type_)[0], type_, 5000) if op == "dot" else None
-            asked = tally.problem(op, type_)
+            asked = tally.problem(op, type_, also=also)
             values = tally.fresh_values(tally.value_count(asked))
             status = tally.reduce_resident(device.handle, byref(asked), raw.ctypes.data,
                                            None if y is None else y.ctypes.data, 5000, values)
             got = tally.outcomes(status, values)
             if device.spec.startswith(("opencl", "cpu")):
-                assert got == tally.reduce_array(NOBODY, op, type_, raw, y), (op, type_)
+                assert got == tally.reduce_array(NOBODY, op, type_, raw, y, also=also), (op, also, type_)
             else:
                 assert got == "EUNSUPPORTED"
 

@@ -22,6 +22,8 @@ void check_time(const struct gpu_api *api);
 void check_reopening(const struct gpu_api *api, unsigned times, size_t bytes);
 /* Large writes, at odd places and of odd sizes, of memory that is changed as soon as write() returns. */
 void check_writes(const struct gpu_api *api, struct gpu *gpu);
+/* The same without the largest, where there is no ring (gpu/ring.h). */
+void check_writes_without_ring(const struct gpu_api *api, struct gpu *gpu);
 /* Launches and fills on a queue of the caller's stay in one order with copies. */
 void check_queue(const struct gpu_api *api, struct gpu *gpu, void *queue, void (*wait)(void *));
 /* Memory that a kernel writes and the host looks at. */

@@ -221,6 +221,7 @@ static cl_int counting_unmap(cl_command_queue queue, cl_mem memory, void *at, cl
 static void writes(void **state) {
     (void)state;
     needs_device();
+    if (under_oclgrind()) skip(); /* no kernel runs, and it has a record for each byte */
     real_map = cl.clEnqueueMapBuffer;
     real_unmap = cl.clEnqueueUnmapMemObject;
     cl.clEnqueueMapBuffer = counting_map;
@@ -229,7 +230,7 @@ static void writes(void **state) {
         map_fails = i == 1;
         maps = unmaps = 0;
         struct gpu *gpu = separate_in(NULL);
-        check_writes(&opencl_api, gpu);
+        (map_fails ? check_writes_without_ring : check_writes)(&opencl_api, gpu);
         opencl_api.close(gpu);
         assert_int_equal(maps, 1);
         assert_int_equal(unmaps, !map_fails);
@@ -354,6 +355,8 @@ static void programs_are_bounded(void **state) {
     struct gpu_memory *y;
     (void)state;
     needs_device();
+    setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable",
+           1); /* PoCL is to be done soon with so many */
     real_program = cl.clCreateProgramWithSource;
     real_release = cl.clReleaseProgram;
     cl.clCreateProgramWithSource = counting_program;
@@ -372,6 +375,7 @@ static void programs_are_bounded(void **state) {
     assert_int_equal(programs, 0);
     cl.clCreateProgramWithSource = real_program;
     cl.clReleaseProgram = real_release;
+    unsetenv("POCL_EXTRA_BUILD_FLAGS");
 }
 
 /* a * b + c is rounded twice, whatever the compiler would like better. */
