@@ -534,6 +534,7 @@ struct prepared {
     PyObject *problem;
     tally_device *device;
     size_t n, bytes;
+    size_t apart; /* bytes from one value's place to the next one's */
     int is_along;
     struct shape_numbers s;
 };
@@ -554,14 +555,16 @@ static tally_status measure(struct prepared *a, const tally_problem *problem, Py
     return PyErr_Occurred() ? TALLY_OK : tally_workspace(a->device, problem, a->n, &a->bytes);
 }
 
-/* prepare(what, device) -> (what enqueue() takes, bytes to work in): a number of elements, or a shape as enqueue_parts()
- * has it for axes. */
+/* prepare(what, device, apart) -> (what enqueue() takes, bytes to work in): a number of elements, or a shape as
+ * enqueue_parts() has it for axes. The values along axes are so many bytes apart; those of elements lie side by side. */
 static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
     const struct problem_object *self = (const struct problem_object *)object;
     PyObject *what, *spec;
-    if (!PyArg_ParseTuple(arguments, "OO", &what, &spec)) return NULL;
+    Py_ssize_t apart;
+    if (!PyArg_ParseTuple(arguments, "OOn", &what, &spec, &apart)) return NULL;
     struct prepared *a = calloc(1, sizeof *a);
     if (!a) return PyErr_NoMemory();
+    a->apart = (size_t)apart;
     a->is_along = PyTuple_Check(what);
     tally_status status = TALLY_OK;
     if ((!a->is_along || parse_shape("axes", what, &a->s) == 0) && (a->device = core_device(spec)))
@@ -579,21 +582,24 @@ static PyObject *problem_prepare(PyObject *object, PyObject *arguments) {
 int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
     const struct prepared *a = PyCapsule_GetPointer(prepared, "prepared");
     if (!a) return -1;
-    const tally_problem *problem = &((const struct problem_object *)a->problem)->problem;
+    const struct problem_object *object = (const struct problem_object *)a->problem;
+    const tally_problem *problem = &object->problem;
     void *x = (void *)(uintptr_t)at->x, *y = (void *)(uintptr_t)at->y;
     void *workspace = (void *)(uintptr_t)at->workspace, *queue = (void *)(uintptr_t)at->queue;
-    void *out = (void *)(uintptr_t)at->out;
     tally_status s;
     if (a->is_along) {
         tally_shape shape = a->s.shape;
+        void *out[TALLY_VALUES_MAX];
         shape.mask = (const unsigned char *)(uintptr_t)at->mask;
+        for (size_t v = 0; v < object->values; v++)
+            out[v] = (void *)(uintptr_t)(at->out + v * a->apart);
         const tally_shaped_call call = {.shape = &shape,
                                         .x = x,
                                         .y = y,
                                         .workspace = workspace,
                                         .workspace_bytes = a->bytes,
                                         .queue = queue,
-                                        .out = &out,
+                                        .out = out,
                                         .written = at->written};
         s = tally_enqueue_shaped(a->device, problem, &call);
     } else {
@@ -603,7 +609,7 @@ int core_enqueue_at(PyObject *prepared, const struct addresses *at) {
                                  .workspace = workspace,
                                  .workspace_bytes = a->bytes,
                                  .queue = queue,
-                                 .results = out};
+                                 .results = (void *)(uintptr_t)at->out};
         s = tally_enqueue(a->device, problem, &call);
     }
     if (s == TALLY_OK) return 0;

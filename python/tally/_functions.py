@@ -435,7 +435,7 @@ np.int64(3)
 """)
 def minmax(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Any:
     if _gpu.lies_there(x):
-        return MinMax(*_several(("minmax",), x, axis, keepdims, device))
+        return _several(("minmax",), x, axis, keepdims, device, MinMax)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
     if t.type in _COMPLEX_PART:
@@ -701,11 +701,11 @@ def vecdot(x1: Any, x2: Any, axis: int = -1, *, dtype: Any = None, device: str |
 # ---- Several values --------------------------------------------------------------------------------------------------
 
 
-def _several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, device: str | None) -> list[Any]:
-    """The values of operators of an array on a GPU."""
-    values: list[Any] = _gpu.values(lambda kind, rounded: problem(ops, kind, rounded), ops[0], x, axis, None, keepdims, None,
-                                    device)
-    return values
+def _several(ops: tuple[str, ...], x: Any, axis: Any, keepdims: bool, device: str | None,
+             gather: Callable[..., Any] | None = None) -> Any:
+    """The values of operators of an array on a GPU, as a list or gathered."""
+    return _gpu.values(lambda kind, rounded: problem(ops, kind, rounded), ops[0], x, axis, None, keepdims, None, device,
+                       gather=gather)
 
 
 def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Description:

@@ -13,7 +13,7 @@ import functools
 import math
 import struct
 import sys
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, cast
 
 import numpy as np
 
@@ -351,6 +351,8 @@ def _through(call: Callable[..., Any]) -> Callable[..., Any]:
             result = call(*(over(a) for a in arguments), **{k: over(v) for k, v in more.items()})
         if isinstance(result, list):
             return [jax.dlpack.from_dlpack(value) for value in result]
+        if isinstance(result, tuple):
+            return type(result)(*map(jax.dlpack.from_dlpack, result))
         return jax.dlpack.from_dlpack(result)
 
     return passing
@@ -465,7 +467,9 @@ class _Prepared(NamedTuple):
     size: int  # bytes to work in
     name: str  # the result's dtype, ...
     shape: tuple[int, ...]  # ... its shape, ...
-    room: int  # ... and the bytes that are written
+    room: int  # ... and the bytes that are written, of all values
+    values: int  # how many they are, ...
+    gather: Callable[..., Any] | None  # ... and what makes one result of several
     y: int | None  # which argument behind the first is the second array, ...
     mask: int | None  # ... which the mask
 
@@ -473,7 +477,7 @@ class _Prepared(NamedTuple):
 #: Calls with PyTorch's tensors: what tells them apart (_key) -> how they are made, of those that can be made so.
 _prepared: dict[tuple[Any, ...], _Prepared] = {}
 _MOST_PREPARED = 1024
-#: (device, stream, bytes to work in, result's dtype, shape and room) -> the memory to work in, which calls on one stream
+#: (device, stream, bytes to work in, result's dtype, shape and room, what gathers values) -> the memory to work in, which calls on one stream
 #: use one after the other, its address, and results that wait to be used, with theirs.
 _kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
 _MOST_KEPT = 32
@@ -528,22 +532,29 @@ def _common(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any,
         return _first(key, function, names, x, more)
     if x.is_neg() or _watch.get() is not None or found.library.is_capturing():
         return _call_by_names(function, names, x, more)
-    library, number, prepared, size, name, shape, room, y, mask = found
+    library, number, prepared, size, name, shape, room, _, gather, y, mask = found
     stream = library.stream(number)
-    kept = _kept.get((number, stream, size, name, shape, room)) or _keep(found, stream)
+    kept = _kept.get((number, stream, size, name, shape, room, gather)) or _keep(found, stream)
     is_kept = room <= _MOST_ROOM and size <= _MOST_WORK
     if is_kept:
         if not kept[2]:
-            kept[2].extend(library.results(min(_AT_ONCE, _MOST_ROOM // room), shape, room, name, number))
+            kept[2].extend(_results(found, min(_AT_ONCE, _MOST_ROOM // room)))
         result, address = kept[2].pop()
     else:
-        result = library.results(1, shape, room, name, number)[0][0]
-        address = result.data_ptr()
+        result, address = _results(found, 1)[0]
     _core.enqueue(prepared, x.data_ptr(), 0 if y is None else more[y].data_ptr(), 0 if mask is None else more[mask].data_ptr(),
                   kept[1], stream, address, is_kept)
     if is_kept and (y is None or mask is None):
         _core._again(function, names, (x, *more), prepared, library.is_capturing, kept, stream, mask is not None)
     return result
+
+
+def _results(p: _Prepared, count: int) -> list[tuple[Any, int]]:
+    """So many results, to be written, and their addresses."""
+    values = p.library.results(count * p.values, p.shape, p.room // p.values, p.name, p.number)
+    if p.gather is None:
+        return cast("list[tuple[Any, int]]", values)
+    return [(p.gather(*(v for v, _ in values[i:i + p.values])), values[i][1]) for i in range(0, len(values), p.values)]
 
 
 def _call_by_names(function: Callable[..., Any], names: tuple[str, ...] | None, x: Any, more: tuple[Any, ...]) -> Any:
@@ -568,26 +579,31 @@ def _first(key: tuple[Any, ...], function: Callable[..., Any], names: tuple[str,
 
 
 def _prepare(p: _core.Problem, t: There, axes: tuple[int, ...], y: There | None, y_strides: Strides | None, mask: There | None,
-             value: Any) -> None:
-    """Notes how a reduction to one value for each result, which has just been made, is made again."""
+             value: Any, gather: Callable[..., Any] | None = None) -> None:
+    """Notes how a reduction, which has just been made, is made again: to one value for each result, or to several of one
+    dtype that are gathered."""
     call = _call.get()
     if call is None and is_torch(t.array) and not _prepared:
         _core._elsewhere(t.library.torch.Tensor, _common)
     if call is None or call.x is not t.array or not (call.has(y) and call.has(mask)) or 0 in t.shape:
         return
-    name = _result_name(*_values_of(p)[0], t.type)
+    name, *others = (_result_name(*what, t.type) for what in _values_of(p))
+    if any(other != name for other in others):
+        return
     is_whole = _is_whole(p, t, axes, y, y_strides, mask)
     call.value = value
+    shape = tuple((value if gather is None else value[0]).shape)
     if is_whole:
-        enqueue, size = p.prepare(math.prod(t.shape), t.spec)
         room = _RESULT
+        enqueue, size = p.prepare(math.prod(t.shape), t.spec, room)
     else:
         bits, lengths, x, ys, masks = _squeezed(t, axes, y_strides,
                                                 None if mask is None else _strides_to(mask, t.shape, "where="))
-        enqueue, size = p.prepare((lengths, x, ys, masks, bits, None), t.spec)
-        room = -(-math.prod(value.shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
-    call.prepared = _Prepared(t.library, t.number, enqueue, size, name, tuple(value.shape), room, call.place_of(y),
-                              call.place_of(mask))
+        room = -(-math.prod(shape) * _SIZE[_KINDS[name]] // _RESULT) * _RESULT
+        enqueue, size = p.prepare((lengths, x, ys, masks, bits, None), t.spec, room)
+    values = 1 + len(others)
+    call.prepared = _Prepared(t.library, t.number, enqueue, size, name, shape, room * values, values, gather,
+                              call.place_of(y), call.place_of(mask))
 
 
 def _keep(p: _Prepared, stream: int) -> tuple[Any, int, list[tuple[Any, int]]]:
@@ -598,7 +614,7 @@ def _keep(p: _Prepared, stream: int) -> tuple[Any, int, list[tuple[Any, int]]]:
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
             _core._forget()
-        _kept[p.number, stream, p.size, p.name, p.shape, p.room] = kept
+        _kept[p.number, stream, p.size, p.name, p.shape, p.room, p.gather] = kept
     return kept
 
 
@@ -869,8 +885,9 @@ def _check_device(device: str | None) -> None:
 
 @_through
 def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, axis: Any, dtype: Any = None,
-           keepdims: bool = False, where: Any = None, device: str | None = None, out: Any = None) -> list[Any]:
-    """The values of any problem: make(element type, result type) is it. `out` is for one value."""
+           keepdims: bool = False, where: Any = None, device: str | None = None, out: Any = None,
+           gather: Callable[..., Any] | None = None) -> Any:
+    """The values of any problem, as a list or gathered: make(element type, result type) is it. `out` is for one value."""
     _check_device(device)
     t = take(x)
     axes = axes_of(axis, len(t.shape))
@@ -888,7 +905,14 @@ def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any,
     results = _along(p, t, axes, None, None, _mask(where, t), keepdims)
     if wanted is not None:
         results[0] = _fitted(label, results[0], t, wanted)
-    return results if out is None else [_into(out, results[0], t)]
+    if out is not None:
+        results = [_into(out, results[0], t)]
+    if gather is None:
+        return results
+    value = gather(*results)
+    if where is wanted is None:
+        _prepare(p, t, axes, None, None, None, value, gather)
+    return value
 
 
 @_through

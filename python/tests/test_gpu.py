@@ -102,7 +102,7 @@ def test_calls_that_are_asked_again(gpu, rng):
     """Other elements, and another mask, of the same shape; the same arguments but for one."""
     shape = (6, 5, 4)
     f8 = getattr(gpu.module, "float64", np.float64)
-    for op in FUNCTIONS:
+    for op in (*FUNCTIONS, "minmax"):
         function = getattr(tally, op)
         for axis in (None, -1 if op.startswith("arg") else ((0, 2), (0, 1, 2))[rng.integers(2)]):
             for more in (set(), {"dtype"}, {"where"}, {"ddof"}):
@@ -157,7 +157,8 @@ def test_calls_that_are_made_again_go_no_way_by_python(gpu, rng, by_python):
              lambda x, y, mask, f8: tally.var(x, axis=(0, 1), ddof=1), lambda x, y, mask, f8: tally.mean(x, 1, keepdims=True),
              lambda x, y, mask, f8: tally.sum(x, dtype=f8), lambda x, y, mask, f8: tally.max(x, 1, where=mask, initial=9),
              lambda x, y, mask, f8: tally.sum(x, where=mask), lambda x, y, mask, f8: tally.vecdot(x, y),
-             lambda x, y, mask, f8: tally.argmax(x, axis=1), lambda x, y, mask, f8: tally.all(x, axis=0)]
+             lambda x, y, mask, f8: tally.argmax(x, axis=1), lambda x, y, mask, f8: tally.all(x, axis=0),
+             lambda x, y, mask, f8: tally.minmax(x), lambda x, y, mask, f8: tally.minmax(x, axis=0, keepdims=True)]
     for call in calls:
         for _ in range(4):  # other elements of the same layout
             x, y, mask = rng.permutation(x), rng.permutation(y), rng.permutation(mask)

@@ -264,8 +264,8 @@ INLINED void keep_first(u64 *record, u32 extreme, u32 at) {
 /* Turns kept starts of tiles into kept indices, before loose elements are added (fold.h). Where one extreme's
  * index is asked for, the other one's is not looked for. */
 __device__ void find_kept(const GLOBAL element *x, u64 first, u32 request, u64 *record) {
-    if (request && !(request & REQUEST_BOTH))
-        record[request & REQUEST_LEAST ? AT_GREATEST : AT_LEAST] = 0;
+    if (request && !(request & (REQUEST_LEAST | REQUEST_BOTH))) record[AT_LEAST] = 0;
+    if (request & REQUEST_LEAST && !(request & REQUEST_BOTH)) record[AT_GREATEST] = 0;
 #if AT_ONCE
     keep_first(record, GREATEST, AT_GREATEST);
     keep_first(record, LEAST, AT_LEAST);
