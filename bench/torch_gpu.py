@@ -196,6 +196,7 @@ def main():
                                ("dot, 16 f32", lambda: tally.dot(x, x), lambda: torch.dot(x, x)),
                                ("max, 16 f32", lambda: tally.max(x), lambda: torch.max(x)),
                                ("argmax, 16 f32", lambda: tally.argmax(x), lambda: torch.argmax(x)),
+                               ("minmax, 16 f32", lambda: tally.minmax(x), lambda: torch.aminmax(x)),
                                ("any, 16 f32", lambda: tally.any(x), lambda: torch.any(x)),
                                ("sum axis 0, 4 x 4 f32", lambda: tally.sum(z, axis=0), lambda: torch.sum(z, 0)),
                                ("sum axis 1, 4 x 4 f32", lambda: tally.sum(z, axis=1), lambda: torch.sum(z, 1)),
