@@ -259,6 +259,18 @@ static bool unpack(struct source *s, uint64_t *size) {
     return look_ahead(s, FIRST_LOOK);
 }
 
+/* A file that is named .npy and does not begin as one, of which nothing else is said, is no input of numbers: what is
+ * cut off early would look like text, or like nothing at all. */
+static bool check_name(const struct source *s) {
+    const size_t length = strlen(s->name);
+    if (s->how.said || s->unpacker || length < 4 || strcmp(s->name + length - 4, ".npy") != 0)
+        return true;
+    return failed("%s does not begin as a .npy file does: it is cut short, or of another format; "
+                  "write it again, or say --text or --dtype",
+                  s->name),
+           false;
+}
+
 static bool recognise(struct source *s) {
     uint64_t size = SOURCE_UNKNOWN;
     if (!s->unpacker && !measure(s, &size)) return false;
@@ -276,7 +288,7 @@ static bool recognise(struct source *s) {
                recognise_text(s, size, s->how.said);
     if (s->how.is_raw) return recognise_raw(s, size, s->how.said);
     if (npy_recognise(s->ahead, s->ahead_end)) return recognise_npy(s, size, s->how.said);
-    if (!check_unpacked(s)) return false;
+    if (!check_unpacked(s) || !check_name(s)) return false;
     if (!s->how.said && guess_text(s->ahead, s->ahead_end))
         return recognise_text(s, size, s->how.said);
     return recognise_raw(s, size, s->how.said);

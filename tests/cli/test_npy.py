@@ -212,6 +212,10 @@ def test_every_truncation(tally, write):
         assert "t.npy is truncated: " in line and "write it again" in line
         line = tally.fails("sum", stdin=data[:length])
         assert "standard input is truncated: " in line
+    for length in range(6):  # so short that it does not even say what it is
+        path = write(data[:length], "t.npy")
+        assert "t.npy does not begin as a .npy file does: it is cut short" in tally.fails("sum", path)
+        assert tally("sum", "--dtype", "u8", path) == str(sum(data[:length]))
     assert tally.fails("sum", write(data[:-1], "t.npy")).endswith(
         "t.npy is truncated: its header promises 16 bytes of data, but only 15 follow; "
         "write it again"
