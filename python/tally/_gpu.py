@@ -477,8 +477,8 @@ class _Prepared(NamedTuple):
 #: Calls with PyTorch's tensors: what tells them apart (_key) -> how they are made, of those that can be made so.
 _prepared: dict[tuple[Any, ...], _Prepared] = {}
 _MOST_PREPARED = 1024
-#: (device, stream, bytes to work in, result's dtype, shape and room, what gathers values) -> the memory to work in, which calls on one stream
-#: use one after the other, its address, and results that wait to be used, with theirs.
+#: (device, stream, bytes to work in, result's dtype, shape and room, what gathers values) -> the memory to work in, which
+#: calls on one stream use one after the other, its address, and results that wait to be used, with theirs.
 _kept: dict[tuple[Any, ...], tuple[Any, int, list[tuple[Any, int]]]] = {}
 _MOST_KEPT = 32
 _MOST_WORK = 1 << 22  # bytes, of each

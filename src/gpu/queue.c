@@ -437,8 +437,8 @@ static bool is_alone(const struct queue *queue, const struct problem *p, const s
     return has_alone(queue) && grid_for(queue, p, r, n) == 1;
 }
 
-/* Puts the launches for the values that a kernel gives by itself under way. Its head, in `heads`, is 0, and is 0 again afterwards; a
- * block that is alone, and a tree, need none. */
+/* Puts the launches for the values that a kernel gives by itself under way. The head, in `heads`, is 0, and is 0 again
+ * afterwards; a block that is alone, and a tree, need none. */
 static tally_status start_values(struct queue *queue, const struct problem *p,
                                  const struct layout *l, const struct inputs *in,
                                  struct gpu_memory *heads, uint64_t place, struct gpu_memory *work,
