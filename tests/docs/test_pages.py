@@ -26,6 +26,7 @@ COLUMNS = {"steps": "steps", "rounds": "rounds", "barriers": "barriers", "of all
            "efficiency": "efficiency", "divergent": "divergent", "transactions": "transactions",
            "fewest": "fewest_transactions", "bank conflicts": "bank_conflicts", "bytes read": "bytes_read",
            "written": "bytes_written", "atomics": "atomics", "launches": "launches"}
+EVERY_CASE = True  # (tests/share.py)
 ran = {}
 
 
