@@ -13,7 +13,7 @@
  * Where CUB has its turn the elements are small integers, whose sums are the same in any order, so that results are
  * compared bit for bit.
  *
- *   cub_parts [POWER [f32|f64]]
+ *   cub_parts [POWER [f32|f64 [PART]]]    PART: only cases whose names have this in them
  */
 #include <algorithm>
 #include <cstdio>
@@ -35,6 +35,7 @@ static tally_device *device;
 static void *temporary;
 static size_t temporary_bytes;
 static double roof; /* the rate of plain reads, bytes a second */
+static const char *wanted = "";
 
 template <typename item> static item *room(size_t n) {
     void *made;
@@ -115,6 +116,7 @@ static void line(const std::string &name, tally_op op, const tally_shape &shape,
                  size_t results, double bytes, item *ours, item *theirs,
                  const std::function<void()> &cub, bool fast = false,
                  tally_type type = sizeof(item) == 4 ? TALLY_F32 : TALLY_F64) {
+    if (name.find(wanted) == std::string::npos) return;
     tally_problem problem = {};
     problem.op = op;
     problem.type = type;
@@ -291,6 +293,17 @@ static std::vector<long long> even(size_t n, size_t length) {
     return offsets;
 }
 
+/* Offsets of segments of n elements, whose lengths are made of pseudorandom words. */
+static std::vector<long long> mixed(size_t n,
+                                    const std::function<long long(unsigned long long)> &length) {
+    std::vector<long long> offsets = {0};
+    for (unsigned long long state = 1; offsets.back() < (long long)n;) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        offsets.push_back(std::min(offsets.back() + length(state), (long long)n));
+    }
+    return offsets;
+}
+
 template <typename item> static void all(int power, const char *type) {
     const size_t n = (size_t)1 << power;
     item *x = room<item>(n);
@@ -327,19 +340,20 @@ template <typename item> static void all(int power, const char *type) {
     all_columns("fast sum", TALLY_SUM, x, power, 8, true);
     for (int length = 2; length < power; length += 8)
         even_segments("variance", TALLY_VAR, x, n, length, false);
-    std::vector<long long> giant = even(n / 1024, 4), empty, mixed = {0};
+    std::vector<long long> giant = even(n / 1024, 4), empty;
     giant.back() = (long long)n - 7;
     giant.push_back((long long)n);
     for (size_t i = 0; i <= n; i += n / 64)
         empty.insert(empty.end(), 1 << 14, (long long)i);
-    for (unsigned long long state = 1; mixed.back() < (long long)n;) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const long long next = mixed.back() + (1ll << (state >> 60));
-        mixed.push_back(std::min(next, (long long)n));
-    }
     segments("sum, one giant among short ones", TALLY_SUM, x, n, giant);
     segments("sum, mostly empty ones", TALLY_SUM, x, n, empty);
-    segments("sum, of 2^0 to 2^15, mixed", TALLY_SUM, x, n, mixed);
+    for (long long most : {32, 200, 2000})
+        segments("sum, of 0 to " + std::to_string(most) + ", mixed", TALLY_SUM, x, n,
+                 mixed(n, [=](unsigned long long word) {
+                     return (long long)((word >> 32) % (most + 1));
+                 }));
+    segments("sum, of 2^0 to 2^15, mixed", TALLY_SUM, x, n,
+             mixed(n, [](unsigned long long word) { return 1ll << (word >> 60); }));
     for (size_t count : {10, 1000, 4000, 1000000})
         groups(x, n, count, false);
     for (size_t count : {1000, 1000000})
@@ -365,6 +379,7 @@ template <typename item> static void all(int power, const char *type) {
 int main(int argc, char **argv) {
     const int power = argc > 1 ? std::atoi(argv[1]) : 28;
     const char *only = argc > 2 ? argv[2] : "";
+    if (argc > 3) wanted = argv[3];
     tally_device_info info;
     check(cudaSetDevice(0), "device 0");
     check(cudaStreamCreate(&stream), "a stream");

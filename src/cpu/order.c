@@ -106,8 +106,8 @@ ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, str
             const vi16 bits = VECTOR_LOAD(vi16, x + k * apart);
             const vi16 key = bits ^ ((bits >> 15) & 0x7fff);
             PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);
-            low[k] = SELECT(vi16, key, <, low[k]);
-            high[k] = SELECT(vi16, key, >, high[k]);
+            low[k] = lower_i16(key, low[k]);
+            high[k] = higher_i16(key, high[k]);
         }
     x += (AT_ONCE - 1) * apart;
     n -= rows * STEP;
