@@ -123,8 +123,11 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
     const ELEMENT *p = x, *q = y;
     for (size_t i = 0; i < vectors / STREAMS; i++, p += along, q += along)
         for (size_t j = 0; j < STREAMS; j++) {
-            PREFETCH(p + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
-            if (PAIRED) PREFETCH(q + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
+            if (PAIRED) {
+                PREFETCH(p + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
+                PREFETCH(q + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
+            } else
+                PREFETCH_PLAIN(p + j * across, LANES(REAL) * sizeof(ELEMENT), AHEAD, 1);
             EXTRACT_STEP(p + j * across, q + j * across);
         }
     for (size_t i = 0; i < vectors % STREAMS; i++, p += LANES(REAL), q += LANES(REAL))

@@ -23,7 +23,7 @@
             for (size_t i = 0; i < round; i++, x += LANES(type))                                   \
                 for (int k = 0; k < STREAMS; k++) {                                                \
                     const vector v = VECTOR_LOAD(vector, x + k * apart);                           \
-                    PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);                                \
+                    PREFETCH_PLAIN(x + k * apart, TALLY_VECTOR, 2048, 1);                          \
                     count[k] -= (vector)((v << (up)) == 0);                                        \
                 }                                                                                  \
             for (int k = 0; k < STREAMS; k++)                                                      \

@@ -51,7 +51,7 @@
         for (size_t i = 0; i < rows; i++, x += LANES(type))                                        \
             for (int k = 0; k < AT_ONCE; k++) {                                                    \
                 const vector v = VECTOR_LOAD(vector, x + k * apart);                               \
-                PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);                                    \
+                PREFETCH_PLAIN(x + k * apart, TALLY_VECTOR, 2048, 1);                              \
                 if (want & WANT_LEAST) low[k] = SELECT(vector, v, <, low[k]);                      \
                 if (want & WANT_GREATEST) high[k] = SELECT(vector, v, >, high[k]);                 \
             }                                                                                      \
@@ -105,7 +105,7 @@ ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, str
         for (int k = 0; k < AT_ONCE; k++) {
             const vi16 bits = VECTOR_LOAD(vi16, x + k * apart);
             const vi16 key = bits ^ ((bits >> 15) & 0x7fff);
-            PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);
+            PREFETCH_PLAIN(x + k * apart, TALLY_VECTOR, 2048, 1);
             low[k] = lower_i16(key, low[k]);
             high[k] = higher_i16(key, high[k]);
         }
@@ -156,7 +156,7 @@ HALF_ORDER(bf16, 0x7f80)
         for (size_t i = 0; i < rows; i++, x += LANES(type))                                        \
             for (int k = 0; k < AT_ONCE; k++) {                                                    \
                 const vector v = VECTOR_LOAD(vector, x + k * apart);                               \
-                PREFETCH(x + k * apart, TALLY_VECTOR, 2048, 1);                                    \
+                PREFETCH_PLAIN(x + k * apart, TALLY_VECTOR, 2048, 1);                              \
                 if (want & WANT_LEAST) {                                                           \
                     low[k] = lower_##name(v, low[k]);                                              \
                     some |= (vword)v;                                                              \

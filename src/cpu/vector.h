@@ -9,6 +9,7 @@
 #ifndef TALLY_CPU_VECTOR_H
 #define TALLY_CPU_VECTOR_H
 
+#include "cpu/ahead.h"
 #include "cpu/loose.h"
 
 #include <stddef.h>
@@ -63,8 +64,12 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
         for (size_t line_ = 0; line_ < (bytes); line_ += 64)                                       \
             __builtin_prefetch((const char *)(p) + (distance) + line_, 0, 4 - (level));            \
     } while (0)
-/* What suits a kernel that reads one stream. */
-#define PREFETCH_AHEAD(p, bytes) PREFETCH(p, bytes, 16384, 2)
+/* The same of a kernel that does little with a line, and reads up to four streams: where the processor looks ahead better by
+ * itself, this asks for what is read next anyway. */
+#define PREFETCH_PLAIN(p, bytes, distance, level)                                                  \
+    PREFETCH(p, bytes, (distance)&cpu_asks_ahead, level)
+/* What suits such a kernel if it reads one stream. */
+#define PREFETCH_AHEAD(p, bytes) PREFETCH_PLAIN(p, bytes, 16384, 2)
 
 #ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */
 #define UNROLL(n)
