@@ -41,6 +41,40 @@ static int is_left_out(const struct sort_job *job, uint64_t id) {
     return id >= job->s->results || (job->only && !job->only[id]);
 }
 
+/* Ids that are compared at once. */
+#define RUN 32
+
+#define RUNS(type)                                                                                 \
+    do {                                                                                           \
+        const type *x = (const type *)s->ids + i;                                                  \
+        for (; run + RUN < most && x[run + RUN] == x[0]; run += RUN) {                             \
+            type differ = 0;                                                                       \
+            for (size_t k = 1; k < RUN; k++)                                                       \
+                differ |= (type)(x[run + k] ^ x[0]);                                               \
+            if (differ) break;                                                                     \
+        }                                                                                          \
+    } while (0)
+
+/* Returns how many of the `most` ids from number i on are the same as that, and follow it without another: as many times RUN, and
+ * at least one is left. */
+static size_t same_ids(const struct shaped *s, size_t i, size_t most) {
+    size_t run = 0;
+    switch (type_size(s->ids_type)) {
+    case 1:
+        RUNS(uint8_t);
+        break;
+    case 2:
+        RUNS(uint16_t);
+        break;
+    case 4:
+        RUNS(uint32_t);
+        break;
+    default:
+        RUNS(uint64_t);
+    }
+    return run;
+}
+
 static void count_task(void *context, size_t part, unsigned worker) {
     struct sort_job *job = context;
     const struct shaped *s = job->s;
@@ -55,12 +89,21 @@ static void count_task(void *context, size_t part, unsigned worker) {
         const uint64_t id = id_at(s->ids, s->ids_type, i);
         if (fall == SIZE_MAX && (id < before || is_left_out(job, id) || (s->mask && !s->mask[i])))
             fall = i;
-        before = id;
-        if (s->mask && !s->mask[i]) continue;
+        if (s->mask && !s->mask[i]) {
+            before = id;
+            continue;
+        }
         if (!is_left_out(job, id))
             count[id]++;
         else if (id >= groups && !s->skip_outside && bad == SIZE_MAX)
             bad = i;
+        if (id == before && !s->mask) { /* as sorted ids are: many at once */
+            const size_t here = STOP_EVERY - i % STOP_EVERY;
+            const size_t run = same_ids(s, i, here < end - i ? here : end - i);
+            if (!is_left_out(job, id)) count[id] += (int64_t)run;
+            i += run;
+        }
+        before = id;
     }
     job->bad[part] = bad;
     job->fall[part] = fall;
