@@ -8,6 +8,7 @@
  *            array of some dozens of columns, which are merged at the end.
  *   TURNED   as FOLDED, but rows are short: blocks of them are transposed in the cache.
  *   COPIED   any strides: the same, element by element.
+ * Sums of rows that lie one behind another are taken from running totals first, as those of segments are (segments.c).
  * A block with many elements is cut into parts for several threads. Results of a few elements each are mostly done
  * without states (few_rows.c), block by block; a block where that is not certain is done again with them.
  */
@@ -32,10 +33,13 @@
 #define STOP_ELEMENTS ((size_t)1 << 19)
 #define STOP_ROWS     64
 _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
-#define FOLD_COLS  64
-#define FOLD_LEAST 33                  /* elements: shorter rows are transposed */
-#define LONG_BYTES ((size_t)32 << 10)  /* longer rows are left to the kernels for whole arrays */
-#define PART_BYTES ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
+#define SEGMENTS_BLOCK 256  /* segments of a block */
+#define TURNED_BEST    8    /* longer rows and segments are summed by running totals first ... */
+#define RUN_BYTES      4096 /* ... and no longer rows than this */
+#define FOLD_COLS      64
+#define FOLD_LEAST     33                 /* elements: shorter rows are transposed */
+#define LONG_BYTES     ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
+#define PART_BYTES     ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
 /* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
 #define GROUP_BYTES ((size_t)512 << 10)
 /* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */
@@ -75,6 +79,7 @@ struct across {
     size_t group;       /* blocks of a task, where they have one part; of segments, these */
     few_kernel *few; /* for results of a few elements; NULL: none does these, or they have more */
     int divides;     /* values are divided by the number of elements */
+    int runs;        /* rows are summed by running totals where these are exact */
     uint64_t *kept;  /* the planes of all parts, where there are several */
     unsigned char *todo; /* results that are left, if any */
     struct hand *hands;
@@ -387,6 +392,77 @@ static void merge_batch(const struct across *a, struct hand *h, size_t count) {
         for (size_t half = COLUMN_STEP * COLUMN_STEP / 2; half >= COLUMN_STEP; half /= 2)
             form->merge(at, 0, at, half, FOLD_STRIDE, half);
     }
+}
+
+/* ---- Running totals --------------------------------------------------------------------------- */
+
+/* Whether nothing but sums is made, of a type that has running totals (segments.c). */
+static int sums_only(const struct across *a) {
+    return a->k->segments[a->p->type] != NULL &&
+           (a->forms == FORM_BIT(FORM_SUM1) || a->forms == FORM_BIT(FORM_SUM2));
+}
+
+/* Folds segments that are too long for running totals: numbers which[0..count) of a block, up to COLUMN_STEP of them,
+ * whose columns they become. */
+static void add_long(const struct across *a, struct hand *h, const char *x, const size_t *start,
+                     const unsigned char *which, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = start[which[i]], n = start[which[i] + 1] - at;
+        add_folded(a, h->fold, i * a->fold, x + at * a->element, NULL, n, 0, 1);
+    }
+    merge_batch(a, h, count);
+    for (size_t i = 0; i < count; i++)
+        copy_columns(a, h->planes, a->width + COLUMN_STEP, which[i], h->turned, FOLD_STRIDE, i, 1);
+}
+
+/* Sums `count` segments of x by running totals, piece by piece, and those that are longer than a piece one by one; of such
+ * that are too long for a column nothing is known. Returns whether all could be; 0, too, where more than such sums is
+ * asked. */
+static int add_running(const struct across *a, struct hand *h, const char *x, const size_t *start,
+                       size_t count) {
+    const size_t stride = a->width + COLUMN_STEP;
+    double *s = (double *)h->planes, *e = s + stride, *b = e + stride;
+    unsigned char which[COLUMN_STEP] = {0};
+    size_t longer = 0;
+    if (!sums_only(a)) return 0;
+    for (size_t m, i = 0; i < count; i += m) {
+        for (m = 0; i + m + 16 <= count && start[i + m + 16] - start[i] <= SEGMENTS_PIECE;)
+            m += 16;
+        while (i + m < count && start[i + m + 1] - start[i] <= SEGMENTS_PIECE)
+            m++;
+        if (m > 0 && !a->k->segments[a->p->type](x, start + i, m, h->running, s + i, e + i))
+            return 0;
+        memset(b + i, 0, m * sizeof *b);
+        if (m > 0) continue;
+        m = 1;
+        if ((start[i + 1] - start[i]) * a->element >= LONG_BYTES) {
+            s[i] = e[i] = 0;
+            b[i] = (double)INFINITY;
+            continue;
+        }
+        which[longer++] = (unsigned char)i;
+        if (longer < COLUMN_STEP) continue;
+        add_long(a, h, x, start, which, longer);
+        longer = 0;
+    }
+    if (longer > 0) add_long(a, h, x, start, which, longer);
+    return 1;
+}
+
+/* Whether the results are of rows that lie one behind another, of a length that running totals are best for. */
+static int rows_run(const struct across *a) {
+    const size_t n = a->s->each, turned = a->element == 8 ? 12 : TURNED_BEST;
+    return (a->way == TURNED || a->way == FOLDED) && a->outer == 0 && a->inner.x == 1 && !a->s->y &&
+           a->inner_kept.x == (ptrdiff_t)n && n > turned && n <= SEGMENTS_PIECE &&
+           n * a->element <= RUN_BYTES && a->width <= SEGMENTS_BLOCK;
+}
+
+/* Sums the rows of a block, which lie one behind another, as segments. Returns whether all could be. */
+static int add_rows_running(const struct across *a, struct hand *h, const char *x, size_t count) {
+    size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1] = {0};
+    for (size_t i = 0; i <= count; i++)
+        start[i] = i * a->s->each;
+    return add_running(a, h, x, start, count);
 }
 
 /* Where the kept dimensions outside the innermost put a block. */
@@ -754,6 +830,10 @@ static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
                       const struct place *at, size_t from, size_t to) {
     const size_t stride = a->width + COLUMN_STEP;
     const ptrdiff_t step = a->inner_kept.x * (ptrdiff_t)a->element;
+    if (a->runs) {
+        if (halts(a, h, at->width * a->s->each)) return;
+        if (add_rows_running(a, h, at->x, at->width)) return;
+    }
     if (a->way != FOLDED) {
         add_part(a, h, planes, stride, 0, at->x, at->y, at->width, from, to);
         return;
@@ -827,7 +907,8 @@ static int make_hands(struct across *a, unsigned threads) {
                      a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
     const size_t room = (a->s->cut == TALLY_AXES ? a->width : WIDTH) + COLUMN_STEP;
     const size_t values = 4 * room * sizeof(double),
-                 running = a->s->cut == TALLY_SEGMENTS ? SEGMENTS_ROOM * sizeof(uint64_t) : 0;
+                 running =
+                     a->s->cut == TALLY_SEGMENTS || a->runs ? SEGMENTS_ROOM * sizeof(uint64_t) : 0;
     const size_t bytes = (planes + 2 * fold + 2 * tile + values + running + 63) / 64 * 64 + 256;
     a->hands = calloc(threads, sizeof *a->hands);
     if (!a->hands) return 0;
@@ -925,6 +1006,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     for (unsigned k = 0; k < a.outer_kept; k++)
         a.total *= s->kept[k].length;
     plan_parts(&a, d->threads);
+    a.runs = a.parts == 1 && rows_run(&a) && sums_only(&a);
     if (a.parts > 1)
         a.kept = aligned_alloc(64, (a.total * a.parts * block_words(&a) * 8 + 63) / 64 * 64);
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
@@ -955,9 +1037,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
  * are exact (segments.c), unless all have one length up to TURNED_BEST. Else short ones are copied, sixteen at a time,
  * and filled up to the longest of them with what adds nothing, and longer ones are folded one by one; the segments of
  * a block are sorted by length first. If all have one short length, they are turned instead. */
-#define SEGMENTS_BLOCK 256
-#define SHORT          32
-#define TURNED_BEST    8 /* longer ones are summed by running totals first */
+#define SHORT 32
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
@@ -1018,52 +1098,6 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
     for (size_t i = 0; i < count; i++)
         order[at[key[i]]++] = (unsigned char)i;
     return all;
-}
-
-/* Folds segments that are too long for running totals: numbers which[0..count) of a block, up to COLUMN_STEP of them,
- * whose columns they become. */
-static void add_long(const struct across *a, struct hand *h, const size_t *start,
-                     const unsigned char *which, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const size_t at = start[which[i]], n = start[which[i] + 1] - at;
-        add_folded(a, h->fold, i * a->fold, a->s->x + at * a->element, NULL, n, 0, 1);
-    }
-    merge_batch(a, h, count);
-    for (size_t i = 0; i < count; i++)
-        copy_columns(a, h->planes, a->width + COLUMN_STEP, which[i], h->turned, FOLD_STRIDE, i, 1);
-}
-
-/* Sums `count` segments by running totals, piece by piece, and those that are longer than a piece one by one; of such
- * that are too long for a column nothing is known. Returns whether all could be; 0, too, where more than such sums is
- * asked. */
-static int add_running(const struct across *a, struct hand *h, const size_t *start, size_t count) {
-    const size_t stride = a->width + COLUMN_STEP;
-    double *s = (double *)h->planes, *e = s + stride, *b = e + stride;
-    unsigned char which[COLUMN_STEP] = {0};
-    size_t longer = 0;
-    if (a->forms != FORM_BIT(FORM_SUM1) && a->forms != FORM_BIT(FORM_SUM2)) return 0;
-    for (size_t m, i = 0; i < count; i += m) {
-        for (m = 0; i + m + 16 <= count && start[i + m + 16] - start[i] <= SEGMENTS_PIECE;)
-            m += 16;
-        while (i + m < count && start[i + m + 1] - start[i] <= SEGMENTS_PIECE)
-            m++;
-        if (m > 0 && !a->k->segments[a->p->type](a->s->x, start + i, m, h->running, s + i, e + i))
-            return 0;
-        memset(b + i, 0, m * sizeof *b);
-        if (m > 0) continue;
-        m = 1;
-        if ((start[i + 1] - start[i]) * a->element >= LONG_BYTES) {
-            s[i] = e[i] = 0;
-            b[i] = (double)INFINITY;
-            continue;
-        }
-        which[longer++] = (unsigned char)i;
-        if (longer < COLUMN_STEP) continue;
-        add_long(a, h, start, which, longer);
-        longer = 0;
-    }
-    if (longer > 0) add_long(a, h, start, which, longer);
-    return 1;
 }
 
 /* `count` segments, in this order, of which the first `shorts` are short, become as many columns. */
@@ -1204,7 +1238,7 @@ static void fold_segments(struct across *a, struct hand *h, struct place *place)
     if (fold_even(a, h, place)) return;
     memset(start + count + 1, 0, COLUMN_STEP * sizeof *start);
     read_offsets(a->s, place->row, count + 1, start);
-    if (!add_running(a, h, start, count)) {
+    if (!add_running(a, h, a->s->x, start, count)) {
         fold_sorted(a, h, start, count, place);
         return;
     }
