@@ -52,8 +52,9 @@ _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define FEW_WIDTH   512
 #define FEW_COLUMNS 128
 #define FEW_PITCH   (FEW_COLUMNS + COLUMN_STEP)
-/* Blocks in a row that were not certain, at most, after each of which as many are not tried without states. */
-#define FEW_WAIT 64
+/* Blocks in a row that failed the short way - without states, or by running totals -, at most, after each of which as many are not
+ * tried that way. */
+#define WAIT_MOST 64
 
 #define FORM_BIT(form) (1u << (form))
 
@@ -100,13 +101,25 @@ struct hand {
     double *value[4]; /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
-    uint64_t *running; /* segments: room for their running totals */
+    uint64_t *running; /* room for running totals of segments and rows */
     unsigned failed,
-        wait; /* blocks in a row that were not certain without states; that are not to be tried so */
+        wait;    /* blocks in a row that failed the short way; that are not to be tried so */
     int certain; /* all results of the block are; else ok[] says which */
     const unsigned char
         *order; /* segments: which one a column is, where they are sorted; else NULL */
 };
+
+/* Whether the next block is to be tried the short way: not for a while after blocks where that failed. */
+static int may_try(struct hand *h) {
+    if (h->wait == 0) return 1;
+    h->wait--;
+    return 0;
+}
+
+static void note_try(struct hand *h, int succeeded) {
+    h->wait = succeeded ? 0 : h->failed;
+    h->failed = succeeded ? 0 : h->failed < WAIT_MOST ? h->failed + 1 : WAIT_MOST;
+}
 
 /* ---- What is needed ------------------------------------------------------------------------- */
 
@@ -801,10 +814,7 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
     char *bits = (char *)h->bits;
     struct few_rows in = {.x = x, .row = row, .rows = each, .ahead = 4096, .ddof = a->p->ddof};
     if (!few || width < COLUMN_STEP) return 0;
-    if (h->wait > 0) {
-        h->wait--;
-        return 0;
-    }
+    if (!may_try(h)) return 0;
     int certain = 1;
     if (a->way == DIRECT)
         certain = few(&in, width, bits);
@@ -819,8 +829,7 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
         }
     }
     if (certain) a->k->copy(out, bits, width * size, a->s->results * size >= STREAM_BYTES);
-    h->wait = certain ? 0 : h->failed;
-    h->failed = certain ? 0 : h->failed < FEW_WAIT ? h->failed + 1 : FEW_WAIT;
+    note_try(h, certain);
     return certain;
 }
 
@@ -832,7 +841,11 @@ static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
     const ptrdiff_t step = a->inner_kept.x * (ptrdiff_t)a->element;
     if (a->runs) {
         if (halts(a, h, at->width * a->s->each)) return;
-        if (add_rows_running(a, h, at->x, at->width)) return;
+        if (may_try(h)) {
+            const int is_done = add_rows_running(a, h, at->x, at->width);
+            note_try(h, is_done);
+            if (is_done) return;
+        }
     }
     if (a->way != FOLDED) {
         add_part(a, h, planes, stride, 0, at->x, at->y, at->width, from, to);

@@ -128,8 +128,8 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *bins, const ELEMENT
 #endif
         }
         bins->used += m;
-        PREFETCH(x, m * sizeof *x, 16384, 2);
-        if (PAIRED) PREFETCH(y, m * sizeof *y, 16384, 2);
+        PREFETCH(x, m * sizeof *x, STREAM_AHEAD, 2);
+        if (PAIRED) PREFETCH(y, m * sizeof *y, STREAM_AHEAD, 2);
         vu64 special = {0};
         size_t i = 0;
         for (; i + LANES(double) <= m; i += LANES(double))

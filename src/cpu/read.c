@@ -25,7 +25,7 @@ uint64_t ISA_NAME(read_ahead)(const void *bytes, size_t size) {
     const unsigned char *p = bytes;
     vu64 a = {0};
     for (; size >= 4 * TALLY_VECTOR; size -= 4 * TALLY_VECTOR, p += 4 * TALLY_VECTOR) {
-        PREFETCH(p, 4 * TALLY_VECTOR, 16384, 2);
+        PREFETCH(p, 4 * TALLY_VECTOR, STREAM_AHEAD, 2);
         a ^= (VECTOR_LOAD(vu64, p) ^ VECTOR_LOAD(vu64, p + TALLY_VECTOR)) ^
              (VECTOR_LOAD(vu64, p + 2 * TALLY_VECTOR) ^ VECTOR_LOAD(vu64, p + 3 * TALLY_VECTOR));
     }

@@ -68,8 +68,9 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
  * itself, this asks for what is read next anyway. */
 #define PREFETCH_PLAIN(p, bytes, distance, level)                                                  \
     PREFETCH(p, bytes, (distance)&cpu_asks_ahead, level)
-/* What suits such a kernel if it reads one stream. */
-#define PREFETCH_AHEAD(p, bytes) PREFETCH_PLAIN(p, bytes, 16384, 2)
+/* What suits such a kernel if it reads one stream, so many bytes ahead. */
+#define STREAM_AHEAD             16384
+#define PREFETCH_AHEAD(p, bytes) PREFETCH_PLAIN(p, bytes, STREAM_AHEAD, 2)
 
 #ifdef __clang__ /* which unrolls by itself, and says that it cannot at -O1 */
 #define UNROLL(n)
@@ -78,8 +79,7 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
 #define UNROLL(n)     UNROLL_(GCC unroll n)
 #endif
 
-/* a < b ? a : b and a > b ? a : b lane by lane: so b where either is a NaN. (Of integers of 16 bits compilers make that two
- * instructions of every two comparisons side by side.) */
+/* a < b ? a : b and a > b ? a : b lane by lane: so b where either is a NaN. */
 ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
 #if TALLY_VECTOR == 64
     return (vf32)_mm512_min_ps((__m512)a, (__m512)b);
@@ -132,6 +132,7 @@ ALWAYS_INLINE vf64 higher_f64(vf64 a, vf64 b) {
 #endif
 }
 
+/* Spelled out, as compilers make a comparison and a masked move of it where the least and the greatest of the same keys are wanted. */
 ALWAYS_INLINE vi16 lower_i16(vi16 a, vi16 b) {
 #if TALLY_VECTOR == 64
     return (vi16)_mm512_min_epi16((__m512i)a, (__m512i)b);
