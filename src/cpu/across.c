@@ -19,6 +19,7 @@
 #include "cpu/rows.h"
 #include "exact/lower.h"
 #include "exact/round.h"
+#include "scratch.h"
 #include "status.h"
 #include "stop.h"
 #include "types.h"
@@ -34,6 +35,7 @@
 #define STOP_ROWS     64
 _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define SEGMENTS_BLOCK 256  /* segments of a block */
+#define SHORT          32   /* elements: longer segments are folded one by one */
 #define TURNED_BEST    8    /* longer rows and segments are summed by running totals first ... */
 #define RUN_BYTES      4096 /* ... and no longer rows than this */
 #define FOLD_COLS      64
@@ -95,10 +97,11 @@ struct across {
 struct hand {
     struct absence absence;
     size_t since;            /* elements since it last looked whether to stop */
+    struct scratch scratch;  /* has all that follows */
     uint64_t *planes;        /* of a block */
     uint64_t *fold, *turned; /* planes of what is being folded, and these turned */
-    char *tile, *tile2;
-    double *value[4]; /* s, e, b; n */
+    struct room tile, tile2; /* elements of x and of y as rows of columns */
+    double *value[4];        /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
     uint64_t *running; /* room for running totals of segments and rows */
@@ -293,6 +296,11 @@ static void copy_columns(const struct across *a, uint64_t *into, size_t into_str
     }
 }
 
+/* Bytes of a tile of so many rows, which are `pitch` elements apart. */
+static size_t tile_bytes(const struct across *a, size_t rows, size_t pitch) {
+    return rows * pitch * a->element;
+}
+
 /* Adds n elements of the innermost reduced dimension from x on, of each of `width` results; they are the first
  * of all where `starts`. */
 static void add_run(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
@@ -307,9 +315,10 @@ static void add_run(const struct across *a, struct hand *h, uint64_t *planes, si
     }
     for (size_t m, at = 0; at < n; at += m) {
         m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        char *tile = room_for(h->tile, tile_bytes(a, m, a->width)),
+             *tile2 = y ? room_for(h->tile2, tile_bytes(a, m, a->width)) : NULL;
         if (a->way == TURNED)
-            a->k->transpose[a->element](x + (ptrdiff_t)at * row, column, width, m, a->width,
-                                        h->tile);
+            a->k->transpose[a->element](x + (ptrdiff_t)at * row, column, width, m, a->width, tile);
         else
             for (size_t r = 0; r < m; r++)
                 for (size_t c = 0; c < width; c++) {
@@ -317,22 +326,22 @@ static void add_run(const struct across *a, struct hand *h, uint64_t *planes, si
                     const size_t to = (r * a->width + c) * a->element;
                     switch (a->element) {
                     case 1:
-                        h->tile[to] = x[from];
+                        tile[to] = x[from];
                         break;
                     case 2:
-                        memcpy(h->tile + to, x + from, 2);
+                        memcpy(tile + to, x + from, 2);
                         break;
                     case 4:
-                        memcpy(h->tile + to, x + from, 4);
+                        memcpy(tile + to, x + from, 4);
                         break;
                     default:
-                        memcpy(h->tile + to, x + from, 8);
+                        memcpy(tile + to, x + from, 8);
                     }
-                    if (y) memcpy(h->tile2 + to, y + from, a->element);
+                    if (y) memcpy(tile2 + to, y + from, a->element);
                 }
         const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
-        const struct column_rows in = {h->tile, h->tile2,   pitch, pitch,
-                                       m,       first + at, 1,     starts && at == 0};
+        const struct column_rows in = {tile, tile2,      pitch, pitch,
+                                       m,    first + at, 1,     starts && at == 0};
         add_rows(a, planes, stride, 0, &in, width);
     }
 }
@@ -819,12 +828,13 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
     if (a->way == DIRECT)
         certain = few(&in, width, bits);
     else {
-        in = (struct few_rows){h->tile, FEW_PITCH * (ptrdiff_t)a->element, each, 0, a->p->ddof};
+        char *tile = room_for(h->tile, tile_bytes(a, each, FEW_PITCH));
+        in = (struct few_rows){tile, FEW_PITCH * (ptrdiff_t)a->element, each, 0, a->p->ddof};
         const size_t most = width < FEW_COLUMNS ? width : FEW_COLUMNS;
         for (size_t c = 0, done = 0; certain && done < width; done = c + most, c = done) {
             if (c > width - most) c = width - most;
             a->k->transpose[a->element](x + (ptrdiff_t)c * column, column, most, each, FEW_PITCH,
-                                        h->tile);
+                                        tile);
             certain = few(&in, most, bits + c * size);
         }
     }
@@ -914,33 +924,47 @@ static void merge_task(void *context, size_t block, unsigned worker) {
     finish_writing();
 }
 
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Elements of a tile: each of the functions that write one needs rows times pitch of them. */
+static size_t tile_elements(const struct across *a) {
+    const int segments = a->s->cut == TALLY_SEGMENTS;
+    size_t most = 0;
+    if (a->way == TURNED || a->way == COPIED || segments) most = TILE_ROWS * a->width;
+    if (segments || a->few) most = larger(most, (size_t)FEW_ROWS * FEW_PITCH);
+    if (segments) most = larger(most, (size_t)(SHORT + GATHER_MORE) * COLUMN_STEP);
+    return most;
+}
+
+/* The arrays of one thread. Kernels read and write whole steps of columns, also behind a block's last column. */
+static void lay_out(const struct across *a, struct hand *h) {
+    struct scratch *s = &h->scratch;
+    const size_t fold = FOLD_STRIDE * a->planes, tile = tile_elements(a);
+    const size_t columns = (a->s->cut == TALLY_AXES ? a->width : WIDTH) + COLUMN_STEP;
+    const int runs = a->s->cut == TALLY_SEGMENTS || a->runs;
+    h->planes = scratch_array(s, block_words(a), sizeof(uint64_t));
+    h->fold = scratch_array(s, fold, sizeof(uint64_t));
+    h->turned = scratch_array(s, fold, sizeof(uint64_t));
+    h->tile = scratch_take(s, tile, a->element);
+    h->tile2 = scratch_take(s, a->s->y ? tile : 0, a->element);
+    for (int k = 0; k < 4; k++)
+        h->value[k] = scratch_array(s, columns, sizeof(double));
+    h->running = scratch_array(s, runs ? SEGMENTS_ROOM : 0, sizeof(uint64_t));
+    for (size_t i = 0; i < columns && s->memory; i++)
+        h->value[3][i] = (double)a->s->each;
+}
+
 static int make_hands(struct across *a, unsigned threads) {
-    const size_t planes = block_words(a) * 8, fold = FOLD_STRIDE * a->planes * 8,
-                 tile =
-                     a->way == TURNED || a->way == COPIED ? TILE_ROWS * a->width * a->element : 0;
-    const size_t room = (a->s->cut == TALLY_AXES ? a->width : WIDTH) + COLUMN_STEP;
-    const size_t values = 4 * room * sizeof(double),
-                 running =
-                     a->s->cut == TALLY_SEGMENTS || a->runs ? SEGMENTS_ROOM * sizeof(uint64_t) : 0;
-    const size_t bytes = (planes + 2 * fold + 2 * tile + values + running + 63) / 64 * 64 + 256;
     a->hands = calloc(threads, sizeof *a->hands);
     if (!a->hands) return 0;
     for (unsigned i = 0; i < threads; i++) {
         struct hand *h = &a->hands[i];
-        char *at = aligned_alloc(64, bytes);
-        if (!at) return 0;
-        memset(at, 0, bytes);
         h->absence.number = UINT64_MAX;
-        h->planes = (uint64_t *)(void *)at;
-        h->fold = (uint64_t *)(void *)(at + planes);
-        h->turned = (uint64_t *)(void *)(at + planes + fold);
-        h->tile = at + planes + 2 * fold;
-        h->tile2 = h->tile + tile;
-        for (int k = 0; k < 4; k++)
-            h->value[k] = (double *)(void *)(h->tile2 + tile) + k * room;
-        h->running = (uint64_t *)(void *)(h->tile2 + tile + values);
-        for (size_t k = 0; k < room; k++)
-            h->value[3][k] = (double)a->s->each;
+        lay_out(a, h);
+        if (!scratch_create(&h->scratch, 1)) return 0;
+        lay_out(a, h);
     }
     return 1;
 }
@@ -949,9 +973,9 @@ static void finish_hands(struct across *a, unsigned threads, struct absence *abs
                          tally_status *status) {
     for (unsigned i = 0; i < threads && a->hands; i++) {
         const struct absence *found = &a->hands[i].absence;
-        if (a->hands[i].planes && found->number != UINT64_MAX)
+        if (a->hands[i].scratch.memory && found->number != UINT64_MAX)
             shaped_absent(absence, found->number, found->status, found->value);
-        free(a->hands[i].planes);
+        scratch_destroy(&a->hands[i].scratch);
     }
     free(a->hands);
     if (a->failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
@@ -1050,7 +1074,6 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
  * are exact (segments.c), unless all have one length up to TURNED_BEST. Else short ones are copied, sixteen at a time,
  * and filled up to the longest of them with what adds nothing, and longer ones are folded one by one; the segments of
  * a block are sorted by length first. If all have one short length, they are turned instead. */
-#define SHORT 32
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
@@ -1070,8 +1093,9 @@ static void add_step(const struct across *a, struct hand *h, size_t at, const si
     const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
     const ptrdiff_t pitch = (ptrdiff_t)(COLUMN_STEP * a->element);
     const uint64_t zero = floating ? UINT64_C(1) << (8 * a->element - 1) : 0; /* adds nothing */
-    a->k->gather[a->element](a->s->x, start, length, count, longest, keys, zero, h->tile);
-    const struct column_rows in = {h->tile, NULL, pitch, pitch, longest, 0, 1, 1};
+    char *tile = room_for(h->tile, tile_bytes(a, longest + GATHER_MORE, COLUMN_STEP));
+    a->k->gather[a->element](a->s->x, start, length, count, longest, keys, zero, tile);
+    const struct column_rows in = {tile, NULL, pitch, pitch, longest, 0, 1, 1};
     add_rows(a, h->planes, a->width + COLUMN_STEP, at, &in, COLUMN_STEP);
 }
 
@@ -1081,9 +1105,10 @@ static void add_equal(const struct across *a, struct hand *h, const char *x, siz
     const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
     for (size_t m, at = 0; at < n; at += m) {
         m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
+        char *tile = room_for(h->tile, tile_bytes(a, m, a->width));
         a->k->transpose[a->element](x + at * a->element, (ptrdiff_t)(n * a->element), count, m,
-                                    a->width, h->tile);
-        const struct column_rows in = {h->tile, NULL, pitch, pitch, m, at, 1, at == 0};
+                                    a->width, tile);
+        const struct column_rows in = {tile, NULL, pitch, pitch, m, at, 1, at == 0};
         add_rows(a, h->planes, a->width + COLUMN_STEP, 0, &in, count);
     }
 }
@@ -1291,14 +1316,11 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
     a.inner_kept = (struct extent){.length = s->results, .out = 1, .number = 1};
     a.total = (s->results + SEGMENTS_BLOCK - 1) / SEGMENTS_BLOCK;
     a.group = group_of(a.total, s->n * a.element / a.total, d->threads);
-    a.way = COPIED; /* a tile is needed */
     if (!make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
-    else {
-        a.way = FOLDED;
+    else
         *status = cpu_share(d, s->n * a.element + s->results * 8, (a.total + a.group - 1) / a.group,
                             segments_task, &a);
-    }
     finish_hands(&a, d->threads, absence, status);
     *todo = a.todo;
     return 1;

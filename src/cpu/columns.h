@@ -23,6 +23,9 @@
 #define SEGMENTS_PIECE 1024
 #define SEGMENTS_ROOM  (2 * (SEGMENTS_PIECE + 2 * COLUMN_STEP))
 
+/* Whole blocks of so many rows are written where segments become columns: rows behind the longest one. */
+#define GATHER_MORE 15
+
 enum form {
     FORM_SUM1, /* s, b: of what is added in one double; e is 0 */
     FORM_SUM2,
@@ -103,8 +106,7 @@ struct column_kernels {
     int (*even[9])(const void *o, size_t n, size_t each);
     /* Segments of x, from elements start[c] on, as columns of `out`, COLUMN_STEP wide: count <= COLUMN_STEP
      * of them, of length[c] >= 1 elements. They are filled up to `longest`, and the other columns wholly: with
-     * their first element where `again`, else with `fill`. There is room for eight rows, or sixteen of 4 bytes,
-     * more. */
+     * their first element where `again`, else with `fill`. There is room for GATHER_MORE rows more. */
     void (*gather[9])(const char *x, const size_t *start, const size_t *length, size_t count,
                       size_t longest, int again, uint64_t fill, char *out);
     /* Writes elements of that many bytes, each from a word; where `past`, past the caches, and then a fence is needed

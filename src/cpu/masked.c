@@ -9,6 +9,7 @@
 
 #include "cpu/loose.h"
 #include "cpu/rows.h"
+#include "scratch.h"
 #include "status.h"
 #include "stop.h"
 #include "types.h"
@@ -34,7 +35,8 @@ struct spot {
 /* What a thread works with: one block. */
 struct hand {
     struct cpu_device alone; /* the thread as a device of its own */
-    char *memory, *x, *y;
+    struct scratch scratch;  /* has all that follows */
+    char *x, *y;
     /* Of each element its place in its row, hidden ones counted; NULL where no index is wanted. */
     uint32_t *position;
     int64_t *start; /* [rows + 1] */
@@ -371,28 +373,28 @@ static void masked_task(void *context, size_t task, unsigned worker) {
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-static size_t rounded(size_t bytes) {
-    return (bytes + PADDING + 63) / 64 * 64;
+/* The arrays of one thread. bring_together() writes hidden elements to place `room`. */
+static void lay_out(const struct job *job, struct hand *h) {
+    const struct problem *p = job->s->p;
+    struct scratch *s = &h->scratch;
+    const size_t elements = job->room + 1 + PADDING / job->element;
+    h->x = scratch_array(s, elements, job->element);
+    if (job->s->y) h->y = scratch_array(s, elements, job->element);
+    if (p->extremes & WANT_INDEX) h->position = scratch_array(s, job->room, sizeof *h->position);
+    h->start = scratch_array(s, ROWS_MOST + 1, sizeof *h->start);
+    for (unsigned v = 0; v < p->values; v++)
+        h->out[v] = scratch_array(s, ROWS_MOST, type_size(p->value[v].type));
 }
 
 static int make_hands(struct job *job, const struct cpu_device *d) {
-    const struct problem *p = job->s->p;
-    const size_t x = rounded((job->room + 1) * 8), y = job->s->y ? x : 0,
-                 position = p->extremes & WANT_INDEX ? rounded((job->room + 1) * 4) : 0,
-                 rows = rounded((ROWS_MOST + 1) * 8);
     job->hands = calloc(d->threads, sizeof *job->hands);
     for (unsigned i = 0; job->hands && i < d->threads; i++) {
         struct hand *h = &job->hands[i];
-        char *at = h->memory = aligned_alloc(64, x + y + position + (1 + p->values) * rows);
-        if (!at) return 0;
         h->alone =
             (struct cpu_device){.base.kind = &cpu_device_kind, .kernels = d->kernels, .threads = 1};
-        h->x = at;
-        h->y = at + x;
-        if (position) h->position = (uint32_t *)(void *)(at + x + y);
-        h->start = (int64_t *)(void *)(at + x + y + position);
-        for (unsigned v = 0; v < p->values; v++)
-            h->out[v] = at + x + y + position + (1 + v) * rows;
+        lay_out(job, h);
+        if (!scratch_create(&h->scratch, 0)) return 0;
+        lay_out(job, h);
     }
     return job->hands != NULL;
 }
@@ -433,7 +435,7 @@ int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if (*status == TALLY_OK && job.failed != TALLY_OK)
         *status = fail(job.failed, "no memory for a reduction in parts");
     for (unsigned i = 0; job.hands && i < d->threads; i++)
-        free(job.hands[i].memory);
+        scratch_destroy(&job.hands[i].scratch);
     free(job.hands);
     if (job.is_left && *status == TALLY_OK)
         *todo = job.todo;
