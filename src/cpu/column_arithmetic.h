@@ -92,14 +92,21 @@ ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
     return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
 }
 
-/* Where two vectors of floats are the same, in lanes of doubles. */
+/* Ziv's rounding test: all bits set in the lanes where both ends of an interval round to the same value, so that every
+ * number between them does. Equal values differ in their bits if one is -0 and the other +0; a NaN is never certain. */
+ALWAYS_INLINE vi64 rounds_the_same_f64(vf64 low, vf64 high) {
+    return (vi64)((vi64)low == (vi64)high) & (vi64)(low == low);
+}
+ALWAYS_INLINE vi64 rounds_the_same_f32(vf32half low, vf32half high) {
 #if TALLY_VECTOR == 64
-#define CERTAIN(f, g)                                                                              \
-    (vi64) _mm512_cvtepi32_epi64(                                                                  \
-        _mm256_castps_si256(_mm256_cmp_ps((__m256)(f), (__m256)(g), _CMP_EQ_OQ)))
+    const __m256i same = _mm256_cmpeq_epi32((__m256i)low, (__m256i)high);
+    const __m256 number = _mm256_cmp_ps((__m256)low, (__m256)low, _CMP_ORD_Q);
+    return (vi64)_mm512_cvtepi32_epi64(_mm256_and_si256(same, _mm256_castps_si256(number)));
 #else
-#define CERTAIN(f, g) __builtin_convertvector((vi32half)((f) == (g)), vi64)
+    const vi32half same = (vi32half)((vi32half)low == (vi32half)high) & (vi32half)(low == low);
+    return __builtin_convertvector(same, vi64);
 #endif
+}
 
 /* s + e +- b divided by n, in place. b is infinite where some step may have underflowed. The first quotient may be off
  * by two units of its last place; n has less than 2^50 of them, so that the remainder is exact nevertheless. */
@@ -198,7 +205,7 @@ ALWAYS_INLINE void variance_of(vf64 s, vf64 e, vf64 off, vf64 q, vf64 qe, vf64 o
 ALWAYS_INLINE vi64 round_to_f64(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vf64 x = s + (e - d), y = s + (e + d);
     const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
-    *certain = (vi64)(x == y);
+    *certain = rounds_the_same_f64(x, y);
     return PICK(exact, (vi64)s, (vi64)x);
 }
 
@@ -209,7 +216,7 @@ ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vf64 x = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e - more))),
                y = (vf64)PICK(exact, (vi64)s, (vi64)(s + (e + more)));
     const vf32half f = FLOATS_OF_DOUBLES(x), g = FLOATS_OF_DOUBLES(y);
-    *certain = CERTAIN(f, g);
+    *certain = rounds_the_same_f32(f, g);
     return f;
 }
 

@@ -63,19 +63,20 @@ PURE near near_root(near a) {
     return to;
 }
 
-/* The bits of s + e, rounded to the type `to`. */
-PURE u64 near_bits(double s, double e, u32 to) {
+/* s + e as a double that rounds to the type `to` as the exact sum does: rounded to odd where `to` is shorter. */
+PURE double near_double(double s, double e, u32 to) {
     double r;
     const double a = two_sum(s, e, &r);
-    return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);
+    return to == F64 ? a : pair_to_odd(a, r);
 }
 
 /* The bits of a, which is positive, rounded to the type `to`; *lost where its bound does not say which they are. */
 PURE u64 near_value(near a, u32 to, u32 *lost) {
     const double d = a.b == 0 ? 0 : 2 * a.b + magnitude_of(a.e) * 0x1p-51;
-    const u64 bits = near_bits(a.s, a.e - d, to);
-    if (!(a.s > 0x1p-900 && a.s < 0x1p900) || (d != 0 && near_bits(a.s, a.e + d, to) != bits))
-        *lost = 1;
+    const double low = near_double(a.s, a.e - d, to),
+                 high = d == 0 ? low : near_double(a.s, a.e + d, to);
+    u64 bits;
+    if (!(a.s > 0x1p-900 && a.s < 0x1p900) || !rounds_the_same(low, high, to, &bits)) *lost = 1;
     return bits;
 }
 

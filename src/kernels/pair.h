@@ -50,6 +50,14 @@ PURE u64 pair_shorter(double odd, u32 to) {
     return round_float(format_of(to), wide, double_bits(odd));
 }
 
+/* Ziv's rounding test: returns 1 if `low` and `high`, which are finite, round to the same value of the type `to`, so that
+ * every number between them does. *bits are that value's. -0 and +0 are different values. An interval with an end that is
+ * an infinity or a NaN is never certain: the exact way decides what becomes of those. */
+PURE u32 rounds_the_same(double low, double high, u32 to, u64 *bits) {
+    *bits = pair_shorter(low, to);
+    return low - low == 0 && high - high == 0 && pair_shorter(high, to) == *bits;
+}
+
 /* The bits of the double nearest to q + (rest + more) / n. q is that double or a neighbour of it, |more| is less
  * than half of rest's last bit, and n is an integer below 2^50. */
 PURE u64 pair_nearest(double q, double rest, double more, double n) {

@@ -532,14 +532,6 @@ PURE state neutral_state(void) {
 
 #define NEAR_MOST (1u << 20) /* fewer elements than this */
 
-#if defined(KIND_SHORT)
-/* Whether all numbers from x - off to x + off are the same if they are rounded to the type `to`, and the bits of that. */
-PURE u32 near_rounded(double x, double off, u32 to, u64 *bits) {
-    *bits = pair_shorter(x - off, to);
-    return pair_shorter(x + off, to) == *bits;
-}
-#endif
-
 #if defined(KEEPS_ERRORS)
 /* Returns whether a sum that is near, of n elements, determines it or the mean, and its bits. Each element is one of
  * 4 n + 16 additions' at most, all of which round a number of at most n times the greatest element. */
@@ -552,7 +544,7 @@ PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
         off = off * r + magnitude_of(v) * 0x1p-50;
     }
     off += magnitude_of(v) * 0x1p-52;
-    return n < NEAR_MOST && near_rounded(v, off, to, bits);
+    return n < NEAR_MOST && rounds_the_same(v - off, v + off, to, bits);
 }
 #endif
 
@@ -681,7 +673,7 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
         off = off / v;
     }
     off += v * 0x1p-50;
-    return near_rounded(v, off, to, bits);
+    return rounds_the_same(v - off, v + off, to, bits);
 #endif
 }
 #endif

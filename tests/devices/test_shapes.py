@@ -65,8 +65,11 @@ def elements(type, shape, rng, kind="tame"):
         x[rng.random(n) < 0.02] = np.nan
         x[rng.random(n) < 0.02] = np.inf
         x[rng.random(n) < 0.2] = -0.0
+    if kind == "underflow":  # what is left of sums, and variances, lies around the least f16, bf16 and f32
+        x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice([-10, -13, -20, -75, -134, -149, -160], n))
     with np.errstate(over="ignore"):
-        return elements_of(type, x).reshape(shape)
+        x = elements_of(type, x)
+    return (t.with_payloads(type, x, rng) if kind == "special" else x).reshape(shape)
 
 
 def elements_of(type, x):
@@ -76,7 +79,7 @@ def elements_of(type, x):
     return x.astype(t.DTYPE[type])
 
 
-KINDS = ["tame", "small", "special", "zeros", "wild", "huge"]
+KINDS = ["tame", "small", "special", "zeros", "wild", "huge", "underflow"]
 
 
 def problems(type):
@@ -131,7 +134,7 @@ def test_every_problem_along_axes(type, device):
     rng = np.random.default_rng(SEED)
     for k, problem in enumerate(some(problems(type), device, 6, compiled=True)):
         for i, (shape, axes) in enumerate(some(SHAPES, device, 3)):
-            x = elements(type, shape, rng, KINDS[(i + k) % 6])
+            x = elements(type, shape, rng, KINDS[(i + k) % len(KINDS)])
             y = elements(type, shape, rng) if problem.two() else None
             same(lambda d: t.reduce_axes(problem, x, axes, y, None, d), device, f"{problem.op} of {shape} over {axes}")
 
@@ -150,6 +153,26 @@ def test_ties(device):
             with np.errstate(all="ignore"):
                 short = x.astype(np.float32)
             same(lambda d: t.reduce_axes(t.Problem(op, "f32", out=type), short, [1], device=d), device, f"{op} of f32 to {type}")
+
+
+def test_nans_are_canonical(device):
+    """A NaN of any payload, signalling or not, makes every result that it is part of the canonical NaN: rows of all kernels'
+    lengths, columns, segments and groups."""
+    rng = np.random.default_rng(SEED)
+    for type in [type for type in ("f32", "f64", "bf16") if type in types_on(device.spec)]:
+        for op in ("sum", "mean", "norm2", "var"):
+            problem = t.Problem(op, type)
+            for length in (7, 20, 30, 65, 130):
+                x = rng.standard_normal((12, length)) * 2.0 ** rng.integers(-30, 30, (12, length))
+                x[::3, length // 2] = np.nan
+                x[1::3, 0] = np.inf if length == 7 else 0
+                x = t.with_payloads(type, elements_of(type, x), rng)
+                turned, flat, ids = np.ascontiguousarray(x.T), x.ravel(), np.tile(np.arange(12), length)
+                what = f"{op} of {type}, {length} elements"
+                same(lambda d: t.reduce_axes(problem, x, [1], device=d), device, what)
+                same(lambda d: t.reduce_axes(problem, turned, [0], device=d), device, what)
+                same(lambda d: t.reduce_segments(problem, flat, np.arange(13) * length, device=d), device, what)
+                same(lambda d: t.reduce_groups(problem, turned.ravel(), ids, 12, device=d), device, what)
 
 
 def test_many_columns(device):

@@ -103,6 +103,19 @@ class Problem:
         return "dot" in [self.op] + [OPS[o - 1] for o in self.c.also if o]
 
 
+def with_payloads(type, x, rng):
+    """The same elements, where each NaN has a sign and a payload of its own; half of them are signalling."""
+    bits = x.view(BITS[SIZE[type]]).copy()
+    mantissa = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[type]
+    infinity = ((1 << 8 * SIZE[type] - 1 - mantissa) - 1) << mantissa
+    nan = (bits & np.array(infinity + (1 << mantissa) - 1, bits.dtype)) > infinity
+    count = int(nan.sum())
+    sign = rng.integers(0, 2, count).astype(np.uint64) << np.uint64(8 * SIZE[type] - 1)
+    payload = rng.integers(1, 1 << mantissa, count).astype(np.uint64)
+    bits[nan] = (sign | np.uint64(infinity) | payload).astype(bits.dtype)
+    return bits.view(x.dtype)
+
+
 def operator(type, function, identity, commutative):
     """A user's operator from a function of two arrays."""
     dtype = DTYPE[type]

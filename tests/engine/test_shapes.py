@@ -48,11 +48,17 @@ def elements(type, shape, rng, kind="tame"):
         x[rng.random(n) < 0.1] = np.inf
         x[rng.random(n) < 0.05] = -np.inf
         x[rng.random(n) < 0.2] = -0.0
+    if kind == "underflow":  # what is left of sums, and variances, lies around the least f16, bf16 and f32
+        x = np.ldexp(rng.integers(-9, 10, n).astype(float), rng.choice([-10, -13, -20, -75, -134, -149, -160], n))
     with np.errstate(over="ignore"):
         if type == "bf16":
             bits = x.astype(np.float32).view(np.uint32)
-            return (bits >> 16).astype(np.uint16).reshape(shape)
-        return x.astype(t.DTYPE[type]).reshape(shape)
+            x = (bits >> 16).astype(np.uint16)
+        x = x.astype(t.DTYPE[type])
+    return (t.with_payloads(type, x, rng) if kind == "special" else x).reshape(shape)
+
+
+KINDS = ["tame", "small", "special", "zeros", "wild", "huge", "underflow"]
 
 
 def problems(type):
@@ -158,7 +164,7 @@ def test_every_problem_along_axes(type, device):
     rng = np.random.default_rng(SEED)
     for problem in problems(type):
         for i, (shape, axes) in enumerate(SHAPES):
-            kind = ["tame", "small", "special", "zeros", "wild", "huge"][i % 6]
+            kind = KINDS[i % len(KINDS)]
             x, y = elements(type, shape, rng, kind), elements(type, shape, rng)
             axes_case(problem, x, axes, device, y)
 
@@ -181,7 +187,7 @@ def random_view(type, rng, py):
     shape = [py.choice([1, 1, 2, 3, 4, 5, 7, 16, 33]) for _ in range(dims)]
     while np.prod(shape) > 20000:
         shape[py.randrange(dims)] = 1
-    x = elements(type, shape, rng, py.choice(["tame", "small", "special", "zeros", "wild", "huge"]))
+    x = elements(type, shape, rng, py.choice(KINDS))
     x = x.transpose(py.sample(range(dims), dims))
     cut = tuple(slice(None, None, py.choice([1, 1, 1, -1, 2, -2])) for _ in range(dims))
     x = x[cut]
@@ -222,6 +228,34 @@ def test_larger_axes(type, shape, axes, device, request):
         x = elements(type, shape, rng, kind)
         for problem in py.sample(problems, 5):  # other devices, types and seeds have others
             axes_case(problem, x, axes, device)
+
+
+@pytest.mark.parametrize("length", [5, 20, 59, 300])
+@pytest.mark.parametrize("type,out", [("f64", "f32"), ("f64", "f16"), ("f32", "f32"), ("f32", "bf16")])
+def test_results_that_underflow(type, out, length, device):
+    """Results below the least number of their type, from both sides: +0 and -0 are different bits."""
+    rng = np.random.default_rng(SEED)
+    least = {"f32": -149, "f16": -24, "bf16": -133}[out]
+    for op in ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot"):
+        half = least if op in ("sum", "mean", "std", "norm1", "norm2") else least / 2
+        for rest in (1e-2, 0.3, 0.5, 0.7, 1):
+            x = np.zeros((40, length))
+            x[:, :4] = [1e17, 1.1, -1e17, -1.1]
+            x[:, 4] = rest * rng.choice([-1, 1], 40) * (2.0 if op == "mean" else 1)
+            if op in ("var", "std"):
+                x[:] = rest * rng.uniform(1, 2, (40, 1))
+            if type == "f32" and op not in ("var", "std"):
+                x[:, :4] = 0
+            x = np.ldexp(x[:, rng.permutation(length)], int(half)).astype(t.DTYPE[type])
+            problem = t.Problem(op, type, out=out)
+            axes_case(problem, x, [1], device, np.ones_like(x))
+            axes_case(problem, np.ascontiguousarray(x.T), [0], device, np.ones_like(x).T.copy())
+            if op == "dot":
+                continue
+            segments = np.arange(41) * length
+            ids = np.tile(np.arange(40), length)
+            compare(problem, t.reduce_segments(problem, x.ravel(), segments, device=device), x)
+            compare(problem, t.reduce_groups(problem, x.T.ravel().copy(), ids, 40, device=device), x)
 
 
 @pytest.mark.parametrize("shape,axes", [((64, 300), [0]), ((300, 64), [1]), ((2000, 3), [1]), ((100000, 3), [0])])
@@ -381,7 +415,7 @@ def test_segments(type, n, device):
 def test_short_segments(type, device):
     """Sums and means of segments of all short lengths in turn: those that one unit fits, and those that none does."""
     rng = np.random.default_rng(SEED)
-    for kind in ("tame", "wild", "huge", "small", "zeros", "special"):
+    for kind in KINDS:
         for mean, count in ((0.4, 600), (5, 400), (70, 60), (400, 9)):
             lengths = rng.poisson(mean, count) if mean < 1 else rng.geometric(1 / mean, count) - 1
             offsets = np.concatenate([[3], 3 + np.cumsum(lengths)]).astype(rng.choice([np.int32, np.int64]))
