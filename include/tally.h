@@ -303,7 +303,8 @@ typedef struct tally_shape {
     const void *ids;         /* groups: of each element a number in [0, count) */
     tally_type ids_type;     /* any integer type; 0: i64 */
     int skip_outside; /* not 0: elements whose id lies outside are not there; else an error */
-    int sorted;       /* not 0: the ids never fall. (An error where they do.) */
+    int sorted; /* not 0: the ids never fall. An error where they do; but where a mask or skip_outside
+                            leaves elements out, only a hint */
 
     /* All: bytes, one an element; elements with 0 are not there. NULL: all are. */
     const unsigned char *mask;

@@ -183,11 +183,15 @@ static int feed(struct run *r) {
 
 static int show(const struct run *r) {
     tally_value value[TALLY_VALUES_MAX];
+    tally_problem rounded = r->problem; /* a problem where --out f64 can be said of it */
+    rounded.out = TALLY_F64;
     const tally_status s = tally_state_value(r->state, value);
     if (r->rank != 0) return s == TALLY_OK ? STATUS_OK : STATUS_FAILED;
     if (s == TALLY_ERANGE)
-        return failed("the exact %s does not fit 64 bits; --out f64 rounds what is built on sums",
-                      r->asked);
+        return failed("the exact %s does not fit 64 bits%s", r->asked,
+                      tally_problem_value_type(&rounded, 0)
+                          ? "; --out f64 rounds what is built on sums"
+                          : "");
     return s == TALLY_OK ? answer_values(r, value) : failed("%s", tally_error());
 }
 

@@ -645,18 +645,24 @@ static const char *merge_text(tally_status s) {
                                      : tally_status_text(s);
 }
 
+/* The line of rank `from` is to become every rank's. */
+static void take_reason_of(struct task *t, int from) {
+    t->reason_from = from;
+    t->step = STEP_REASON;
+}
+
 /* The ranks do not agree, or not all can go on. */
 static void refuse(struct task *t, const struct verdict *v) {
     const tally_status mine = t->status;
     t->status = v->status;
     t->step = STEP_DONE;
-    if (mine != TALLY_OK && v->failed == 1) return; /* its own line says it */
+    if (v->failed == 1) {
+        take_reason_of(t, (int)v->rank);
+        return;
+    }
     char reason[160] = "";
     if (mine != TALLY_OK) snprintf(reason, sizeof reason, "; %.150s", t->line);
-    if (v->failed == 1)
-        snprintf(t->line, sizeof t->line, "rank %lld: %s", (long long)v->rank,
-                 tally_status_text(v->status));
-    else if (v->failed > 1)
+    if (v->failed > 1)
         snprintf(t->line, sizeof t->line, "%lld of %d ranks failed: %s%s", (long long)v->failed,
                  t->ranks, tally_status_text(v->status), reason);
     else
@@ -711,7 +717,7 @@ static void take_merged(struct task *t) {
     }
 }
 
-/* Rank 0's line is there already where it alone knows why there are no values. */
+/* Rank 0 has the values, or its line says why there are none. */
 static void take_values(struct task *t) {
     const struct answer *answer = t->shaped ? t->shaped->answer : NULL;
     if (answer && (answer->status == TALLY_OK || answer->which >= 0)) {
@@ -719,9 +725,8 @@ static void take_values(struct task *t) {
         return;
     }
     t->status = (tally_status)(answer ? answer->status : t->given.status);
-    if (t->status != TALLY_OK && t->rank != 0)
-        snprintf(t->line, sizeof t->line, "%s", tally_status_text(t->status));
     give_values(t);
+    if (t->status != TALLY_OK) take_reason_of(t, 0);
 }
 
 /* Many states: all ranks have the merged blocks. */
@@ -872,6 +877,9 @@ void task_take(struct task *t) {
     case STEP_AGREE:
         take_blocks(t);
         break;
+    case STEP_REASON:
+        t->step = STEP_DONE;
+        break;
     case STEP_DONE:
         break;
     }
@@ -923,6 +931,9 @@ int task_issue(struct task *t, MPI_Comm comm, MPI_Request *r) {
     case STEP_SHARE:
         return r ? MPI_Ibcast(t->merged, count, t->type, 0, comm, r)
                  : MPI_Bcast(t->merged, count, t->type, 0, comm);
+    case STEP_REASON:
+        return r ? MPI_Ibcast(t->line, sizeof t->line, MPI_CHAR, t->reason_from, comm, r)
+                 : MPI_Bcast(t->line, sizeof t->line, MPI_CHAR, t->reason_from, comm);
     case STEP_DONE:
         break;
     }

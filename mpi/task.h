@@ -49,6 +49,7 @@ enum step {
     STEP_VALUES,
     STEP_SHARE,
     STEP_AGREE,
+    STEP_REASON, /* the one rank that failed tells the others why */
     STEP_DONE
 };
 
@@ -169,7 +170,8 @@ struct task {
     struct {
         int64_t status;
         tally_value value[VALUES_MAX];
-    } given; /* of this rank, and then of all; rank 0's status is everybody's */
+    } given;         /* of this rank, and then of all; rank 0's status is everybody's */
+    int reason_from; /* STEP_REASON: the rank whose line all take */
     int64_t frame[FRAME_MOST];
     char line
         [256]; /* why this rank has failed; between two arrays, so that their words are not a page apart, which */

@@ -24,6 +24,25 @@ tally_status device_refuses(const tally_device *device, const char *what) {
     return fail(TALLY_EUNSUPPORTED, "%s %s", device ? info.spec : "the calling thread", what);
 }
 
+/* Bytes of the option's name: what stands before '='. 0 for a bare word, as a device's number is. */
+static size_t name_length(const char *option) {
+    const size_t length = strcspn(option, "=,");
+    return option[length] == '=' ? length : 0;
+}
+
+/* Returns TALLY_EDEVICE if two of the options, which commas part, have one name, or two are bare words. */
+static tally_status check_twice(const char *options) {
+    for (const char *a = options; *a; a += strcspn(a, ","), a += *a == ',')
+        for (const char *b = options; b < a; b += strcspn(b, ",") + 1) {
+            const size_t name = name_length(a);
+            if (name != name_length(b) || memcmp(a, b, name) != 0) continue;
+            return name > 0 ? fail(TALLY_EDEVICE, "'%.60s' gives %.*s twice", options,
+                                   (int)(name < 20 ? name : 20), a)
+                            : fail(TALLY_EDEVICE, "'%.60s' names two devices", options);
+        }
+    return TALLY_OK;
+}
+
 static tally_status open_spec(const char *spec, void *context, tally_device **out) {
     const char *colon = strchr(spec, ':');
     size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
@@ -36,8 +55,11 @@ static tally_status open_spec(const char *spec, void *context, tally_device **ou
         return cpu_device_kind.open("", context, out);
     }
     for (size_t i = 0; i < KINDS; i++)
-        if (strlen(kinds[i]->name) == length && memcmp(spec, kinds[i]->name, length) == 0)
-            return kinds[i]->open(colon ? colon + 1 : "", context, out);
+        if (strlen(kinds[i]->name) == length && memcmp(spec, kinds[i]->name, length) == 0) {
+            const char *options = colon ? colon + 1 : "";
+            const tally_status s = check_twice(options);
+            return s == TALLY_OK ? kinds[i]->open(options, context, out) : s;
+        }
     char names[64] = "auto";
     for (size_t i = 0; i < KINDS; i++) {
         strcat(names, " ");

@@ -331,6 +331,7 @@ tally_status tally_groups_values(const tally_groups *groups, void *const out[]) 
 
 /* docs/shapes.md has the format. */
 enum { AT_VERSION = 8, AT_COUNT = 16, AT_FED = 24, AT_PROBLEM = 32, WORDS_MAX = 160 };
+#define SAVED_VERSION 1
 static const char magic[8] = "TALLYGRP";
 
 static void put(unsigned char *at, uint64_t word) {
@@ -391,7 +392,7 @@ tally_status tally_groups_save(const tally_groups *groups, void *bytes, size_t s
                     needs, size);
     }
     memcpy(at, magic, sizeof magic);
-    put(at + AT_VERSION, 1);
+    put(at + AT_VERSION, SAVED_VERSION);
     put(at + AT_COUNT, groups->count);
     put(at + AT_FED, groups->fed);
     at += AT_PROBLEM;
@@ -464,8 +465,11 @@ tally_status tally_groups_load(const void *bytes, size_t size, const tally_probl
     tally_groups *g = NULL;
     tally_state *none = NULL;
     if (!bytes || !out) return fail(TALLY_EINVAL, "tally_groups_load: an argument is NULL");
-    if (size < AT_PROBLEM + 16 || memcmp(at, magic, sizeof magic) != 0 || get(at + AT_VERSION) != 1)
-        return impossible();
+    if (size < AT_PROBLEM + 16 || memcmp(at, magic, sizeof magic) != 0) return impossible();
+    if (get(at + AT_VERSION) != SAVED_VERSION)
+        return fail(TALLY_EFORMAT,
+                    "the groups were saved in version %llu of the format; this library reads %d",
+                    (unsigned long long)get(at + AT_VERSION), SAVED_VERSION);
     const unsigned char *end = at + size - 8;
     if (get(end) != hash(bytes, size - 8)) return impossible();
     const uint64_t count = get(at + AT_COUNT), fed = get(at + AT_FED);

@@ -247,7 +247,7 @@ static tally_status find_problem(const unsigned char *bytes, const tally_problem
                     tally_type_name(out->type) ? tally_type_name(out->type) : "something");
     const tally_operator *user = theirs ? theirs->user : NULL;
     if (bytes[AT_USER] && !user)
-        return fail(TALLY_EINVAL, "this is the state of a user's operator, which has to be given");
+        return fail(TALLY_EFORMAT, "this is the state of a user's operator, which has to be given");
     if (bytes[AT_USER] != (user ? 1 + (user->commutative != 0) : 0))
         return fail(TALLY_EFORMAT, "this is the state of another operator");
     out->user = user;
@@ -336,9 +336,16 @@ static tally_status check_words(const tally_state *state, const void *words,
                 tally_op_name(state->asked.op), has_words == has_parts ? "words" : "additions");
 }
 
+static tally_status too_many(void) {
+    return fail(TALLY_ERANGE, "more than 2^63 - 1 elements do not fit a word");
+}
+
+static tally_status no_words(tally_op op) {
+    return fail(TALLY_EFORMAT, "these words are of no state of %s", tally_op_name(op));
+}
+
 static tally_status to_words(const tally_state *state, int64_t *words) {
-    if (state->state.n > INT64_MAX)
-        return fail(TALLY_ERANGE, "more than 2^63 - 1 elements do not fit a word");
+    if (state->state.n > INT64_MAX) return too_many();
     words[0] = (int64_t)state->state.n;
     pack(&state->plan, &state->state, (uint64_t *)(words + 1));
     return TALLY_OK;
@@ -388,25 +395,35 @@ tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left
     if (!has_parts(&p))
         return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by words",
                     tally_op_name(problem->op));
-    const uint64_t n = (uint64_t)left[0], *from = (const uint64_t *)left + 1;
+    const uint64_t n = (uint64_t)left[0], more = (uint64_t)right[0];
+    if (n > INT64_MAX || more > INT64_MAX) return no_words(problem->op);
+    if (n + more > INT64_MAX) return too_many();
+    /* All that can fail comes first, so that a failure leaves right[] as it is. */
+    const uint64_t *from = (const uint64_t *)left + 1;
     uint64_t *into = (uint64_t *)right + 1;
     for_parts(part, &p) {
         const struct monoid *m = &monoids[part];
         const unsigned words = m->words(&p);
-        if (m->additive) {
-            for (unsigned i = 0; i < words; i++)
-                into[i] += from[i];
-        } else {
+        if (!m->additive) {
             if (!m->unpack(&p, from, n, state_part(&a, part)) ||
-                !m->unpack(&p, into, (uint64_t)right[0], state_part(&b, part)))
-                return fail(TALLY_EFORMAT, "these words are of no state of %s",
-                            tally_op_name(problem->op));
+                !m->unpack(&p, into, more, state_part(&b, part)))
+                return no_words(problem->op);
             m->merge(&p, state_part(&a, part), state_part_of(&b, part), n);
-            m->pack(&p, state_part_of(&a, part), into);
         }
         from += words;
         into += words;
     }
-    right[0] += left[0];
+    from = (const uint64_t *)left + 1;
+    into = (uint64_t *)right + 1;
+    for_parts(part, &p) {
+        const struct monoid *m = &monoids[part];
+        const unsigned words = m->words(&p);
+        for (unsigned i = 0; m->additive && i < words; i++)
+            into[i] += from[i];
+        if (!m->additive) m->pack(&p, state_part_of(&a, part), into);
+        from += words;
+        into += words;
+    }
+    right[0] = (int64_t)(n + more);
     return TALLY_OK;
 }

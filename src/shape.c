@@ -358,12 +358,20 @@ static tally_status plan_call(const char *call, const tally_problem *problem,
     return status == TALLY_OK ? shape_plan(p, shape, x, y, out, s) : status;
 }
 
+/* Checks the one offset of no segments. Devices check those of segments. */
+static tally_status check_last_offset(const struct shaped *s) {
+    if (s->cut != TALLY_SEGMENTS || !s->offsets) return TALLY_OK;
+    const int64_t at = offset_at(s->offsets, s->offsets_type, 0);
+    return at < 0 || (uint64_t)at > s->n ? shape_bad_offset(s, 0) : TALLY_OK;
+}
+
 tally_status tally_reduce_shaped(tally_device *device, const tally_problem *problem,
                                  const tally_shape *shape, const void *x, const void *y,
                                  void *const out[]) {
     struct problem p;
     struct shaped s;
     tally_status status = plan_call("tally_reduce_shaped", problem, shape, x, y, out, &p, &s);
+    if (status == TALLY_OK && s.results == 0) status = check_last_offset(&s);
     if (status != TALLY_OK) return status;
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();

@@ -9,6 +9,7 @@
 #ifndef TALLY_SHAPE_H
 #define TALLY_SHAPE_H
 
+#include "loose.h"
 #include "monoid.h"
 
 /* A dimension. Strides are in elements. */
@@ -58,26 +59,26 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
                         const void *y, void *const out[], struct shaped *s);
 
 static inline int64_t offset_at(const void *offsets, tally_type type, size_t i) {
-    return type == TALLY_I32 ? ((const int32_t *)offsets)[i] : ((const int64_t *)offsets)[i];
+    return type == TALLY_I32 ? ((const loose_i32 *)offsets)[i] : ((const loose_i64 *)offsets)[i];
 }
 
 /* The i-th id, as an unsigned number that is at least 2^63 where it is negative. */
 static inline uint64_t id_at(const void *ids, tally_type type, size_t i) {
     switch (type) {
     case TALLY_I8:
-        return (uint64_t)((const int8_t *)ids)[i];
+        return (uint64_t)((const loose_i8 *)ids)[i];
     case TALLY_I16:
-        return (uint64_t)((const int16_t *)ids)[i];
+        return (uint64_t)((const loose_i16 *)ids)[i];
     case TALLY_I32:
-        return (uint64_t)((const int32_t *)ids)[i];
+        return (uint64_t)((const loose_i32 *)ids)[i];
     case TALLY_U8:
-        return ((const uint8_t *)ids)[i];
+        return ((const loose_u8 *)ids)[i];
     case TALLY_U16:
-        return ((const uint16_t *)ids)[i];
+        return ((const loose_u16 *)ids)[i];
     case TALLY_U32:
-        return ((const uint32_t *)ids)[i];
+        return ((const loose_u32 *)ids)[i];
     default:
-        return ((const uint64_t *)ids)[i];
+        return ((const loose_u64 *)ids)[i];
     }
 }
 

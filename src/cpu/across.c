@@ -19,6 +19,7 @@
 #include "cpu/rows.h"
 #include "exact/lower.h"
 #include "exact/round.h"
+#include "loose.h"
 #include "scratch.h"
 #include "status.h"
 #include "stop.h"
@@ -1200,8 +1201,8 @@ static void lower_none(const struct across *a, struct hand *h, const struct plac
 
 /* Copies offsets [first, first + count) to out[]. */
 static void read_offsets(const struct shaped *s, size_t first, size_t count, size_t *out) {
-    const int32_t *narrow = s->offsets;
-    const int64_t *wide = s->offsets;
+    const loose_i32 *narrow = s->offsets;
+    const loose_i64 *wide = s->offsets;
     if (s->offsets_type == TALLY_I32)
         for (size_t i = 0; i < count; i++)
             out[i] = (size_t)narrow[first + i];

@@ -991,8 +991,8 @@ GATHER(8, loose_u64)
             wrong |= o[i] < o[i - 1];                                                              \
         return wrong != 0;                                                                         \
     }
-FALLS(4, int32_t)
-FALLS(8, int64_t)
+FALLS(4, loose_i32)
+FALLS(8, loose_i64)
 
 #define EVEN(bytes, type)                                                                          \
     static int CONCAT(even_##bytes, TALLY_ISA)(const void *offsets, size_t n, size_t each) {       \
@@ -1002,8 +1002,8 @@ FALLS(8, int64_t)
             wrong |= (o[i + 1] - o[i]) ^ (type)each;                                               \
         return wrong == 0;                                                                         \
     }
-EVEN(4, uint32_t)
-EVEN(8, uint64_t)
+EVEN(4, loose_u32)
+EVEN(8, loose_u64)
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
@@ -1171,7 +1171,7 @@ static void ISA_NAME(copy)(char *to, const char *from, size_t bytes, int past) {
 /* ---- Windows of integers -------------------------------------------------------------------- */
 
 static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) {
-    const uint64_t *from = ids;
+    const loose_u64 *from = ids;
     for (size_t i = 0; i < n; i += 8)
         __builtin_prefetch((const char *)(from + i + n), 0, 2);
     for (size_t i = 0; i < n; i++)

@@ -61,16 +61,16 @@ static size_t same_ids(const struct shaped *s, size_t i, size_t most) {
     size_t run = 0;
     switch (type_size(s->ids_type)) {
     case 1:
-        RUNS(uint8_t);
+        RUNS(loose_u8);
         break;
     case 2:
-        RUNS(uint16_t);
+        RUNS(loose_u16);
         break;
     case 4:
-        RUNS(uint32_t);
+        RUNS(loose_u32);
         break;
     default:
-        RUNS(uint64_t);
+        RUNS(loose_u64);
     }
     return run;
 }
@@ -313,19 +313,19 @@ static void narrow_ids(const struct shaped *s, const struct column_kernels *k, s
                        size_t n, uint32_t *out) {
     switch (s->ids_type) {
     case TALLY_I8:
-        NARROW_ALL(int8_t);
+        NARROW_ALL(loose_i8);
     case TALLY_I16:
-        NARROW_ALL(int16_t);
+        NARROW_ALL(loose_i16);
     case TALLY_I32:
-        NARROW_ALL(int32_t);
+        NARROW_ALL(loose_i32);
     case TALLY_U8:
-        NARROW_ALL(uint8_t);
+        NARROW_ALL(loose_u8);
     case TALLY_U16:
-        NARROW_ALL(uint16_t);
+        NARROW_ALL(loose_u16);
     case TALLY_U32:
-        NARROW_ALL(uint32_t);
+        NARROW_ALL(loose_u32);
     default:
-        k->narrow((const uint64_t *)s->ids + first, n, out);
+        k->narrow((const loose_u64 *)s->ids + first, n, out);
     }
 }
 

@@ -7,8 +7,8 @@
  */
 #include "cpu/masked.h"
 
-#include "cpu/loose.h"
 #include "cpu/rows.h"
+#include "loose.h"
 #include "scratch.h"
 #include "status.h"
 #include "stop.h"

@@ -1,8 +1,8 @@
 /* rows.c - see rows.h. */
 #include "cpu/rows.h"
 
-#include "cpu/loose.h"
 #include "fold.h"
+#include "loose.h"
 #include "pool.h"
 #include "status.h"
 #include "stop.h"

@@ -10,7 +10,7 @@
 #define TALLY_CPU_VECTOR_H
 
 #include "cpu/ahead.h"
-#include "cpu/loose.h"
+#include "loose.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -253,12 +253,19 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     }
 }
 
+#if defined(KEEPS_ERRORS)
+/* sum + rest, but for a rest of 0, which would make +0 of -0. */
+PURE double with_rest(double sum, double rest) {
+    return rest == 0 ? sum : sum + rest;
+}
+#endif
+
 PURE state merge(state a, state b) {
 #if defined(KEEPS_ERRORS)
     a.tag = ((a.tag > b.tag ? a.tag : b.tag) & ~FLAGS) | ((a.tag | b.tag) & FLAGS);
     if (a.tag & NEAR) {
         const double sum = double_from(a.w[0]) + double_from(b.w[0]);
-        a.w[0] = double_bits(sum + (double_from(a.w[1]) + double_from(b.w[1])));
+        a.w[0] = double_bits(with_rest(sum, double_from(a.w[1]) + double_from(b.w[1])));
         a.w[1] = 0;
         return a;
     }
@@ -544,7 +551,8 @@ PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
         off = off * r + magnitude_of(v) * 0x1p-50;
     }
     off += magnitude_of(v) * 0x1p-52;
-    return n < NEAR_MOST && rounds_the_same(v - off, v + off, to, bits);
+    /* -0 + 0 would be +0: a sum of -0s alone has off = 0, and stays as it is. */
+    return n < NEAR_MOST && rounds_the_same(v - off, off == 0 ? v : v + off, to, bits);
 }
 #endif
 
@@ -1203,7 +1211,7 @@ INLINED state merge_team(state s, u32 t) {
 #if defined(KIND_FLOATS) && !defined(HAS_SQUARES)
 #if defined(KEEPS_ERRORS)
     if (warp_votes(s.tag & NEAR) != 0) {
-        double sum = double_from(s.w[0]) + double_from(s.w[1]);
+        double sum = with_rest(double_from(s.w[0]), double_from(s.w[1]));
         s.tag |= NEAR;
         UNROLL_NOT
         for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {

@@ -190,6 +190,10 @@ tally_status own_object_read(const char *path, struct own_object *out) {
         if (file >= 0) close(file);
         return fail(TALLY_EFORMAT, "%s cannot be read and changed", path);
     }
+    if (!S_ISREG(about.st_mode)) { /* it can be mapped */
+        close(file);
+        return fail(TALLY_EFORMAT, "%s is no object of a kernel", path);
+    }
     m.size = (size_t)about.st_size;
     m.bytes = mmap(NULL, m.size ? m.size : 1, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);

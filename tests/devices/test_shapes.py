@@ -175,6 +175,21 @@ def test_nans_are_canonical(device):
                 same(lambda d: t.reduce_groups(problem, turned.ravel(), ids, 12, device=d), device, what)
 
 
+def test_zeros_beside_rows_that_are_uncertain(device):
+    """A sum of -0s alone is -0, also where the row before it needs more than a cheap sum."""
+    rng = np.random.default_rng(SEED)
+    for type in [type for type in ("f32", "bf16") if type in types_on(device.spec)]:
+        for length in (5, 24, 66, 69, 140):
+            x = np.full((6, length), -0.0)
+            x[::2] = rng.standard_normal((3, length)) * 2.0 ** rng.integers(-60, 60, (3, length))
+            x[3, length // 2] = 0.0
+            x = elements_of(type, x)
+            for op in ("sum", "mean"):
+                problem, what = t.Problem(op, type), f"{op} of {type}, {length} elements"
+                same(lambda d: t.reduce_axes(problem, x, [1], device=d), device, what)
+                same(lambda d: t.reduce_segments(problem, x.ravel(), np.arange(7) * length, device=d), device, what)
+
+
 def test_many_columns(device):
     """A thread a column; what it cannot do is left to blocks, also of columns that pieces cut."""
     rng = np.random.default_rng(SEED)

@@ -277,7 +277,7 @@ def test_list():
     "", " ", "gpu", "cpux", "CPU:", "cpu,threads=1", "cpu:isa=mmx", "cpu:isa=", "cpu:threads=",
     "cpu:threads=x", "cpu:threads=-1", "cpu:threads=3x", "cpu:threads= 3", "cpu:bogus=1", "cpu:bogus",
     "cpu:threads=3,isa=", "cpu:threads=3;isa=avx2", "cpu:threads=4294967297",
-    "cpu:threads=18446744073709551617", "cpu:threads=1,threads", "cpu:isa=avx2avx2", "auto:threads=x",
+    "cpu:threads=18446744073709551617", "cpu:threads=1,threads", "cpu:threads=1,threads=2", "cpu:isa=baseline,isa=baseline", "cpu:isa=avx2avx2", "auto:threads=x",
     "%s%s%n", "a" * 10000, "cpu:" + "threads=1," * 1000 + "x", "cpu:isa=" + "a" * 1000, "\n", "cpu\n",
     "cpu:isa=baseline\n", "cpu:threads=1e0", "cpu:threads=0x1"])
 def test_specs_that_name_no_device(spec):

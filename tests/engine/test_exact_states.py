@@ -490,7 +490,7 @@ def test_forged_states_are_refused():
         for byte in bad:
             changed = forged(one, (at, bytes([byte])))
             for given in (True, False):
-                with pytest.raises(ValueError, match="EFORMAT|EINVAL" if at == AT_USER else "EFORMAT"):
+                with pytest.raises(ValueError, match="EFORMAT"):
                     Sum().load(changed, given)
     for ddof in (np.nan, np.inf, -np.inf, -1.0, -5e-324):
         assert rejected(forged(one, (AT_DDOF, struct.pack("<d", ddof)))) == "EFORMAT", ddof

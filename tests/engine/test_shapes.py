@@ -492,7 +492,8 @@ def test_equal_segments(device):
 
 @pytest.mark.parametrize("offsets,line", [([0, 5, 3, 7], "offset 2 falls: it is 3, behind 5"), ([0, 5, 11], "offset 2 is 11"),
                                           ([-1, 5, 7], "offset 0 is -1"), ([0, 12, 3], "offset 1 is 12"),
-                                          ([3, 2], "offset 1 falls: it is 2, behind 3"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])
+                                          ([3, 2], "offset 1 falls: it is 2, behind 3"), ([11], "offset 0 is 11"),
+                                          ([-1], "offset 0 is -1"), ([0, 2**31 - 1, 4], "offset 1 is 2147483647")])
 def test_hostile_offsets(offsets, line, device):
     x = np.ones(10)
     for kind in (np.int32, np.int64):
@@ -500,6 +501,37 @@ def test_hostile_offsets(offsets, line, device):
             t.reduce_segments(t.Problem("sum", "f64"), x, np.array(offsets, kind), device=device)
         assert failed.value.status == "EINVAL" and line in failed.value.line
         assert all((o.view(np.uint8) == 0xA5).all() for o in failed.value.out)
+
+
+def test_unaligned_offsets_and_ids(device):
+    """Offsets and ids need no alignment, as no array does."""
+    rng = np.random.default_rng(SEED)
+    for dtype in (np.int32, np.int64, np.uint16, np.uint32, np.uint64):
+        for n, parts in ((40, 5), (5000, 700), (300000, 40)):
+            numbers = np.sort(rng.integers(0, parts, n))
+            x = elements("f64", n, rng, "small")
+            def moved(array):
+                array = array.astype(dtype)
+                room = np.zeros(array.nbytes + 1, np.uint8)
+                room[1:] = array.view(np.uint8)
+                return np.frombuffer(room.data, dtype, array.size, 1)
+            starts = np.searchsorted(numbers, np.arange(parts + 1))
+            of = [x[a:b] for a, b in zip(starts[:-1], starts[1:])]
+            for op in ("sum", "max", "argmin"):
+                problem, index = t.Problem(op, "f64"), op == "argmin"
+                kept = [i for i, part in enumerate(of) if len(part)]
+                if dtype in (np.int32, np.int64) and not index:
+                    compare(problem, t.reduce_segments(problem, x, moved(starts), device=device), of)
+                for shuffled in (0, 1):
+                    order = rng.permutation(n) if shuffled else np.arange(n)
+                    ids = moved(np.searchsorted(kept, numbers)[order])
+                    there = [np.flatnonzero(numbers[order] == k) for k in kept] if n < 6000 else None
+                    if n >= 6000 and index:
+                        continue
+                    results = t.reduce_groups(problem, x[order], ids, len(kept), device=device)
+                    where = there if there is not None else [np.flatnonzero(numbers == k) for k in kept]
+                    compare(problem, results, [x[order][w] if there is not None else x[w] for w in where],
+                            indices=where if index else None)
 
 
 def test_late_bad_offset(device):

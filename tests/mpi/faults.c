@@ -155,12 +155,27 @@ static void in_step(void) {
     if (out[0].as.f64 != (double)ranks * N) wrong = 1;
 }
 
+/* Only rank `bad` has failed: every rank's line is its line. */
+static void knows_why(int bad, const char *word) {
+    char line[300], start[20];
+    snprintf(line, sizeof line, "%s", tally_mpi_error());
+    MPI_Bcast(line, sizeof line, MPI_CHAR, bad, MPI_COMM_WORLD);
+    snprintf(start, sizeof start, "rank %d: ", bad);
+    if (strcmp(line, tally_mpi_error()) == 0 && strncmp(line, start, strlen(start)) == 0 &&
+        strstr(line, word))
+        return;
+    wrong = 1;
+    fprintf(stderr, "rank %d of %d: rank %d failed by '%s', here the line is '%s'\n", rank, ranks,
+            bad, line, tally_mpi_error());
+}
+
 static void bad_rank(enum way way, int bad) {
     const int me = rank == bad;
     tally_value out[TALLY_VALUES_MAX] = UNTOUCHED;
     tally_problem nonsense = sum;
     nonsense.type = (tally_type)77;
     expect("x is NULL", call(way, &sum, me ? NULL : x, N, out), TALLY_EINVAL, out);
+    if (way < STATES) knows_why(bad, "NULL");
     if (way != STATES) {
         expect("the problem is NULL", call(way, me ? NULL : &sum, x, N, out), TALLY_EINVAL, out);
         expect("no type", call(way, me ? &nonsense : &sum, x, N, out), TALLY_ETYPE, out);

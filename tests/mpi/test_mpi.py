@@ -141,3 +141,11 @@ def test_the_model_of_the_example():
         pytest.skip("this build is without Fortran")
     bits = {run(ranks, "example_energy").split()[2] for ranks in ((1, 2) if QUICK else (1, 2, 3, 8))}
     assert len(bits) == 1, bits
+
+
+@pytest.mark.parametrize("ranks", [1, 2] if QUICK else [1, 2, 3])
+def test_expressions_without_elements(ranks):
+    """Fortran's arguments of any form, of which one rank's have no elements."""
+    if not os.path.exists(os.path.join(PROGRAMS, "mpi_empty")):
+        pytest.skip("this build is without Fortran")
+    assert "right" in run(ranks, "mpi_empty")

@@ -1,8 +1,8 @@
 /*
- * loose.h - elements where the caller put them, aligned or not.
+ * loose.h - types for elements, offsets and ids where the caller put them, aligned or not.
  */
-#ifndef TALLY_CPU_LOOSE_H
-#define TALLY_CPU_LOOSE_H
+#ifndef TALLY_LOOSE_H
+#define TALLY_LOOSE_H
 
 #include <stdint.h>
 
