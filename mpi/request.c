@@ -11,6 +11,7 @@
 #include "lanes.h"
 #include "task.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct tally_mpi_request {
@@ -124,8 +125,8 @@ static void wait_until(const tally_mpi_request *r) {
 
 /* ---- The public calls ------------------------------------------------------------------------ */
 
-/* The task has begun: sends its frame off. */
-static tally_status send_off(tally_mpi_request *r, MPI_Comm comm, tally_mpi_request **out) {
+/* Sends the frame of a task that has begun, and queues the task; or ends it where MPI cannot. */
+static void send_off(tally_mpi_request *r, MPI_Comm comm) {
     tally_mpi_request **last;
     r->next = NULL;
     r->pending = MPI_REQUEST_NULL;
@@ -134,9 +135,7 @@ static tally_status send_off(tally_mpi_request *r, MPI_Comm comm, tally_mpi_requ
     const int error = get_lanes(comm, &r->lanes);
     if (error != MPI_SUCCESS || !r->lanes) {
         task_lost(&r->task, error);
-        const tally_status s = task_end(&r->task);
-        free(r);
-        return s;
+        return;
     }
     issue(r);
     if (!r->lanes->first) {
@@ -146,41 +145,40 @@ static tally_status send_off(tally_mpi_request *r, MPI_Comm comm, tally_mpi_requ
     for (last = &r->lanes->first; *last; last = &(*last)->next) {
     }
     *last = r;
-    *out = r;
-    return TALLY_OK;
 }
 
-/* No request can be made, and the other ranks wait for this one's frame: sends one that says so, and waits. */
-static tally_status refuse(tally_mpi_request **out, struct task *t) {
-    struct lanes *lanes = NULL;
-    const tally_status status = out ? TALLY_ENOMEM : TALLY_EINVAL;
-    const char *why = out ? "no memory for a request" : "request is NULL";
-    frame_fill(t->frame, t->payload, 0, status, 0, t->rank, t->ranks);
-    int error = get_lanes(t->comm, &lanes);
-    /* A call that waits would not meet the others' that do not: MPI matches them by kind. */
-    MPI_Request pending = MPI_REQUEST_NULL;
-    if (error == MPI_SUCCESS && lanes) error = task_issue(t, lanes->frames, &pending);
-    if (error == MPI_SUCCESS)
-        error =
-            MPI_Wait(&pending, MPI_STATUS_IGNORE); // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
-    if (error != MPI_SUCCESS) task_lost(t, error);
-    task_end(t);
-    return explain(status, "rank %d: %s", t->rank, why);
+/* No request can be made, but the other ranks wait for this one's frame: takes part with one that says so, and waits until
+ * all have learnt it. */
+static tally_status refuse(tally_mpi_request *r, tally_mpi_request **out, MPI_Comm comm) {
+    struct task *t = &r->task;
+    t->status = out ? TALLY_ENOMEM : TALLY_EINVAL;
+    snprintf(t->line, sizeof t->line, "rank %d: %s", t->rank,
+             out ? "no memory for a request" : "request is NULL");
+    frame_fill(t->frame, t->payload, 0, t->status, 0, t->rank, t->ranks);
+    send_off(r, comm);
+    wait_until(r);
+    return task_end(t);
 }
 
 /* Begins a request, whose problem is a copy. */
 static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out) {
-    struct task none;
-    tally_mpi_request *r = out ? malloc(sizeof *r) : NULL;
-    struct task *t = r ? &r->task : &none;
+    tally_mpi_request none, *made = out ? malloc(sizeof *made) : NULL, *r = made ? made : &none;
     if (out) *out = NULL;
-    if (r && ask.problem) {
+    if (ask.problem) {
         r->problem = *ask.problem;
         ask.problem = &r->problem;
     }
-    t->ask = ask;
-    task_begin(t, comm, &LATER_FORM);
-    return r ? send_off(r, comm, out) : refuse(out, t);
+    r->task.ask = ask;
+    task_begin(&r->task, comm, &LATER_FORM);
+    if (!made) return refuse(r, out, comm);
+    send_off(r, comm);
+    if (r->lanes) { /* its status is for whoever waits */
+        *out = r;
+        return TALLY_OK;
+    }
+    const tally_status s = task_end(&r->task);
+    free(r);
+    return s;
 }
 
 tally_status tally_mpi_iallreduce(tally_device *device, const tally_problem *problem, const void *x,
