@@ -5,6 +5,7 @@ import math
 
 import data
 import expected
+import scripts
 from data import pick
 from formats import FLOATS, INTS, OPS, SIZE, TYPES
 from problems import Layout, Question, c_strides, reach
@@ -12,6 +13,9 @@ from problems import Layout, Question, c_strides, reach
 EDGES = [s for k in range(1, 14) for s in (2 ** k - 1, 2 ** k, 2 ** k + 1)]
 PLAIN = [op for op in OPS if op != "user"]
 WEIGHTED = PLAIN + ["sum", "mean", "var", "std", "dot", "norm2", "sumsq", "sum", "mean", "var", "prod", "user"]
+
+
+HOWS = ["axes"] * 45 + ["segments"] * 16 + ["groups"] * 14 + ["whole"] * 10 + ["states"] * 10 + ["grouped"] * 5
 
 
 def size(r, most):
@@ -208,7 +212,7 @@ def groups(r, type_, most):
     return layout
 
 
-def place(r, size_):
+def place(r):
     """Where an array stands: at the front guard, at the rear guard, or some bytes from either."""
     fate = r.random()
     if fate < .35:
@@ -245,7 +249,7 @@ def fill(r, layout, question, extent, others, masked):
             lengths = [b - a for a, b in zip(bounds, bounds[1:])]
             if bounds[0]:
                 lengths.insert(0, bounds[0])
-        elif layout.how == "groups":
+        elif layout.how in ("groups", "grouped"):
             lengths = [0] * layout.count
             for g in layout.ids:
                 if 0 <= g < layout.count:
@@ -345,8 +349,7 @@ def question(r, type_, n, op=None, two=None):
 def problem(r, scale=1.0, types=TYPES, hows=None):
     """(layout, [questions])."""
     type_ = r.choice(types) if r.random() < .6 else r.choice([t for t in types if t in FLOATS] or types)
-    fate = r.random()
-    how = r.choice(hows) if hows else "axes" if fate < .5 else "segments" if fate < .68 else "groups" if fate < .84 else "whole"
+    how = r.choice(hows or HOWS)
     most = room(r, scale)
     extent = others = masked = None
     if how == "axes":
@@ -355,23 +358,31 @@ def problem(r, scale=1.0, types=TYPES, hows=None):
     elif how == "segments":
         layout = segments(r, type_, most)
         n = layout.n // max(layout.count, 1)
-    elif how == "groups":
+    elif how in ("groups", "grouped"):
         layout = groups(r, type_, most)
         n = layout.n // layout.count
+        if how == "grouped":
+            layout.how, layout.sorted = how, 0
+            layout.skip = int(any(not 0 <= g < layout.count for g in layout.ids))
     else:
         n = size(r, most)
         layout = Layout(how=how, type=type_, n=n)
     first = question(r, type_, n)
     if how != "axes":
         extent = others = masked = layout.n
-        if how != "whole" and r.random() < .2:
+        if how not in ("whole", "states") and r.random() < .2:
             layout.mask = b""
     fill(r, layout, first, extent, others, masked)
-    layout.places = tuple(place(r, 0) for _ in range(5))
+    layout.places = tuple(place(r) for _ in range(5))
     layout.fill = -1 if r.random() < .5 else r.choice((0, 0xFF, 0x7F, 0xA5))
     questions = [first]
-    if layout.mask is None and layout.is_wrong():
+    if layout.is_wrong():
         return layout, questions
     for _ in range(pick(r, 1, 4)):
         questions.append(question(r, type_, n, two=layout.y is not None))
+    for q in questions:
+        if how == "states":
+            q.script = scripts.draw_states(r, layout, q)
+        elif how == "grouped":
+            q.script = scripts.draw_groups(r, layout, q)
     return layout, questions

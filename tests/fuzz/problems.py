@@ -14,6 +14,7 @@ import struct
 from array import array
 
 import expected
+import scripts
 from formats import CODE, FORMAT, INTS, OPS, PACK, SIZE, STATUS, TYPES, raw_bytes
 
 HOWS = ["whole", "shaped", "states", "grouped"]
@@ -247,12 +248,10 @@ class Question:
             status, made = expected.whole(layout.rows(), self)
             return status, -1, numbers([w for t, b in made for w in (t, b - (b >> 63 << 64))])
         if layout.how == "states":
-            import scripts
             return "OK", -1, scripts.states(layout, self)
         if layout.is_wrong():
             return "EINVAL", None, None
         if layout.how == "grouped":
-            import scripts
             rows = scripts.groups(layout, self)
         else:
             rows = layout.rows()
