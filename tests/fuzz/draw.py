@@ -31,7 +31,7 @@ def size(r, most):
         n = int(math.exp(r.random() * math.log(most + 1)))
     else:
         n = r.choice((0, 1))
-    return min(n, most)
+    return n if n <= most else pick(r, 1, most)
 
 
 def room(r, scale):

@@ -3,6 +3,7 @@
 import argparse
 import os
 import random
+import re
 import selectors
 import subprocess
 import sys
@@ -28,8 +29,7 @@ def arguments():
                    "processor, if none is named. cpu:isa=neon runs under qemu elsewhere")
     p.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that draw problems")
     p.add_argument("--how", action="append", choices=["whole", "axes", "segments", "groups", "states", "grouped"], help="only these")
-    p.add_argument("--scale", type=float, default=1, help="the share of the usual number of elements")
-    p.add_argument("--palette", type=int, default=0, help="problems that share a few types and operators, for devices that compile")
+    p.add_argument("--scale", type=float, help="the share of the usual number of elements (1; 0.05 on the model)")
     p.add_argument("--show", type=int, default=12, help="how many kinds of differences each process shows")
     p.add_argument("--build", default=os.path.join(ROOT, "build"), help="the folder that has bin/fuzz_worker")
     p.add_argument("--repro", metavar="LINE", help="runs one problem, as it was printed")
@@ -53,8 +53,8 @@ def present(specs, build):
 class Share:
     def __init__(self, options, number, count):
         self.options, self.number, self.step = options, number, count
-        self.workers = [Worker(spec, options.build) for spec in options.device]
-        self.alone = [Worker(spec, options.build) for spec in options.device]
+        self.workers = [Worker(spec, options.build, number) for spec in options.device]
+        self.alone = [Worker(spec, options.build, f"{number}-alone") for spec in options.device]
         self.counts = [0] * len(self.workers)
         self.differences = [0] * len(self.workers)
         self.seen = set()
@@ -101,7 +101,7 @@ class Share:
     def differ(self, k, layout, question, found):
         """Shows a problem whose answers on some devices are wrong, as simple as it can be made. One of a kind is enough."""
         first = min(found)
-        kind = (question.op, layout.how, found[first].split(" at ")[0].split(":")[0][:40])
+        kind = (question.op, layout.how, kind_of(found[first]))
         if kind in self.seen or len(self.seen) >= self.options.show:
             return
         self.seen.add(kind)
@@ -122,6 +122,13 @@ class Share:
             f"'{problems.line(layout, question)}'")
 
 
+def kind_of(words):
+    """What differences of one cause mostly have in common."""
+    if match := re.search("expected ([0-9a-f]+), got ([0-9a-f]+)$", words):
+        return f"{(int(match[1], 16) ^ int(match[2], 16)).bit_count() == 1}"
+    return re.sub("[0-9]+", "", words)
+
+
 def rest(cases):
     """The frames of some questions, with those of their layouts."""
     frames, last = [], None
@@ -134,10 +141,13 @@ def rest(cases):
 
 
 def drawn(options, k):
-    r = random.Random(f"{options.seed}:{k}")
-    if options.palette:
-        return draw.from_palette(r, random.Random(f"{options.seed}/{k // options.palette}"), options.scale, options.how)
-    return draw.problem(r, options.scale, hows=options.how)
+    """Problem k: its layout and its questions, without those that a device refuses by include/tally.h."""
+    layout, questions = draw.problem(random.Random(f"{options.seed}:{k}"), options.scale, hows=options.how)
+    if any(spec.startswith("model") for spec in options.device):
+        questions = [q for q in questions if not q.user]
+    elif layout.type in ("f16", "bf16") and any(not spec.startswith("cpu") for spec in options.device):
+        questions = [q for q in questions if not q.user]
+    return layout, questions
 
 
 def say(*words):
@@ -208,6 +218,9 @@ def main():
         options.seed = random.SystemRandom().getrandbits(32)
     if options.seconds is None and not options.problems:
         options.seconds = 60
+    if options.scale is None:
+        slow = {"m": .05}
+        options.scale = min(slow.get(spec[0], 1) for spec in options.device)
     if options.share:
         number, count = map(int, options.share.split("/"))
         Share(options, number, count).run()

@@ -20,7 +20,7 @@ def command(spec, build):
     neon is run by qemu on other processors."""
     program = [os.path.join(build, "bin", "fuzz_worker")]
     if "isa=neon" in spec and not NEON_THERE:
-        program = ["qemu-aarch64", os.path.join(build + "-arm", "bin", "fuzz_worker")]
+        program = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", os.path.join(build + "-arm", "bin", "fuzz_worker")]
     if spec.startswith("cpu") and "threads=" not in spec:
         join = "," if ":" in spec else ":"
         spec = ";".join(f"{spec}{join}threads={n}" for n in (1, 2, 3))
@@ -28,13 +28,19 @@ def command(spec, build):
 
 
 class Worker:
-    def __init__(self, spec, build):
+    """`name`: of the folder in which its OpenCL driver keeps compiled kernels; no two processes can share one."""
+
+    def __init__(self, spec, build, name="one"):
         self.spec, self.command = spec, command(spec, build)
+        self.environment = dict(os.environ, POCL_CACHE_DIR=os.path.join(build, "fuzz-kernels", str(name)))
         self.process = None
 
     def start(self):
         if self.process is None:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20)
+            if self.spec.startswith("opencl"):
+                os.makedirs(self.environment["POCL_CACHE_DIR"], exist_ok=True)
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20,
+                                            env=self.environment)
             if self._read(8) != struct.pack("<q", READY):
                 self.stop()
                 raise Absent(self.spec)
