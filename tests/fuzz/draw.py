@@ -21,6 +21,8 @@ HOWS = ["axes"] * 45 + ["segments"] * 16 + ["groups"] * 14 + ["whole"] * 10 + ["
 def size(r, most):
     """A length in [0, most]."""
     fate = r.random()
+    if most > 5000 and fate < .3:
+        return pick(r, most // 3, most)
     if fate < .5:
         n = pick(r, 1, 70) if r.random() < .7 else pick(r, 1, 9)
     elif fate < .75:
@@ -83,18 +85,18 @@ def strides(r, length, wild):
     return out, -low, high - low + 1
 
 
-def axes(r, type_, most):
-    kept, n = size(r, most), size(r, most)
+def axes(r, type_, most, results):
+    kept, n = size(r, min(most, results)), size(r, most)
     while kept * n > most:
         if r.random() < .5:
-            kept = size(r, max(1, most // max(n, 1)))
+            kept = size(r, max(1, min(results, most // max(n, 1))))
         else:
             n = size(r, max(1, most // max(kept, 1)))
     fate = r.random()
     if fate < .5:
         length, bits = ([kept, n], 2) if r.random() < .5 else ([n, kept], 1)
     elif fate < .65:
-        outer = pick(r, 1, 4) if kept * n * 4 <= max(most, 400) else 1
+        outer = pick(r, 1, 4) if kept * n * 4 <= max(most, 400) and 4 * kept <= results else 1
         length, bits = r.choice((([outer, kept, n], 4), ([outer, n, kept], 2), ([n, outer, kept], 1), ([outer, n, kept], 3),
                                  ([n, kept, outer], 5)))
     else:
@@ -160,9 +162,9 @@ def lengths_of_parts(r, n, count):
     return [b - a for a, b in zip(bounds, bounds[1:])]
 
 
-def segments(r, type_, most):
+def segments(r, type_, most, results):
     n = size(r, most)
-    count = size(r, max(1, min(most, 2 * n + 3)))
+    count = size(r, max(1, min(most, 2 * n + 3, results)))
     layout = Layout(how="segments", type=type_, n=n, count=count)
     if r.random() < .25 and count:
         layout.n = n = n // count * count
@@ -177,9 +179,9 @@ def segments(r, type_, most):
     return layout
 
 
-def groups(r, type_, most):
+def groups(r, type_, most, results):
     n = size(r, most)
-    count = max(1, size(r, max(1, min(most, 2 * n + 3))))
+    count = max(1, size(r, max(1, min(most, 2 * n + 3, results))))
     if r.random() < .4:
         count = min(count, pick(r, 1, 9))
     kind = r.choice(TYPES[:8])
@@ -346,20 +348,20 @@ def question(r, type_, n, op=None, two=None):
     return q
 
 
-def problem(r, scale=1.0, types=TYPES, hows=None):
-    """(layout, [questions])."""
+def problem(r, scale=1.0, types=TYPES, hows=None, results=1 << 30):
+    """(layout, [questions]). `results`: how many a layout has at most, about."""
     type_ = r.choice(types) if r.random() < .6 else r.choice([t for t in types if t in FLOATS] or types)
     how = r.choice(hows or HOWS)
     most = room(r, scale)
     extent = others = masked = None
     if how == "axes":
-        layout, extent, others, masked = axes(r, type_, most)
+        layout, extent, others, masked = axes(r, type_, most, results)
         n = math.prod([layout.length[d] for d in layout.kept_and_reduced()[1]])
     elif how == "segments":
-        layout = segments(r, type_, most)
+        layout = segments(r, type_, most, results)
         n = layout.n // max(layout.count, 1)
     elif how in ("groups", "grouped"):
-        layout = groups(r, type_, most)
+        layout = groups(r, type_, most, results)
         n = layout.n // layout.count
         if how == "grouped":
             layout.how, layout.sorted = how, 0
