@@ -41,7 +41,7 @@ def uniform(r, type_, n, op, out):
 
 def ranged(r, type_, n, op, out):
     form = FORMAT[type_]
-    width = r.choice((0, 1, 2, 5, 9, 14, 20, 24, 25, 30, 40, 54, 64, 80, 100, 200, 500))
+    width = r.choice((0, 1, 2, 5, 9, 14, 20, 24, 25, 30, 40, 40, 54, 60, 64, 80, 100, 200, 500))
     return span(r, type_, n, pick(r, 0, form.top), width, r.choice((None, None, form.sign, form.mantissa)))
 
 
@@ -115,10 +115,9 @@ def underflow(r, type_, n, op, out):
     return span(r, type_, n, low - pick(r, 0, 6) + form.bias, pick(r, 0, 8), r.choice((None, form.mantissa, form.sign)))
 
 
-def specials(r, type_, n, op, out):
-    """A few NaNs, infinities or zeros among other numbers."""
-    form = FORMAT[type_]
-    made = r.choice((uniform, ranged, few_bits, zeros))(r, type_, n, op, out)
+def sprinkle(r, type_, made):
+    """Puts a few NaNs, infinities or zeros among elements."""
+    form, n = FORMAT[type_], len(made)
     quiet = form.inf + (form.mantissa + 1 >> 1)
     choices = [form.inf, form.inf | form.sign, form.inf | 1, quiet | 1, quiet | form.sign | pick(r, 0, form.mantissa >> 1),
                form.inf | form.sign | 1 + pick(r, 0, form.mantissa >> 2), quiet, 0, form.sign]
@@ -127,6 +126,10 @@ def specials(r, type_, n, op, out):
         for _ in range(pick(r, 1, 1 + n // r.choice((2, 8, 40)))):
             made[pick(r, 0, n - 1)] = r.choice(some)
     return made
+
+
+def specials(r, type_, n, op, out):
+    return sprinkle(r, type_, r.choice((uniform, ranged, few_bits, zeros))(r, type_, n, op, out))
 
 
 FLOAT_KINDS = [uniform, ranged, ranged, near_one, few_bits, wide, any_bits, integral, constant, near_constant, subnormal, zeros,
@@ -200,7 +203,9 @@ def elements(r, type_, n, op, out, lengths=None):
             out_ += r.choice(others)[at:at + size]
             at += size
         made = (out_ + made[len(out_):])[:n]
-    elif fate < .4 and n:                                 # some elements of another kind
+    elif fate < .3 and type_ in FLOATS:
+        sprinkle(r, type_, made)
+    elif fate < .45 and n:                                # some elements of another kind
         other = r.choice(kinds)(r, type_, n, op, out)
         share = r.choice((.02, .1, .5))
         for i in range(n) if n < 100 or share > .1 else [pick(r, 0, n - 1) for _ in range(1 + int(n * share))]:

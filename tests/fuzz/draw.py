@@ -37,10 +37,9 @@ def size(r, most):
 
 
 def room(r, scale):
-    """How many elements a problem may have."""
+    """How many elements a problem may have; `scale` tells how far many go."""
     fate = r.random()
-    most = 150 if fate < .6 else 700 if fate < .86 else 4000 if fate < .976 else 20000 if fate < .9986 else 300000
-    return max(1, min(int(most * min(scale, 1)), most))
+    return 150 if fate < .6 else 700 if fate < .86 else int(scale * (4000 if fate < .976 else 20000 if fate < .9986 else 300000))
 
 
 # ---- Shapes -------------------------------------------------------------------------------------
