@@ -174,6 +174,8 @@ def segments(r, type_, most, results):
         bounds = [first]
         for size_ in lengths_of_parts(r, last - first, count):
             bounds.append(bounds[-1] + size_)
+        if r.random() < .01 and count:                    # an error: one falls, or lies outside
+            bounds[pick(r, 0, count)] = r.choice((n + 1, -1, pick(r, -3, n + 3), 1 << 30))
         layout.offsets, layout.offsets_type = bounds, r.choice(("i32", "i64"))
     return layout
 
@@ -245,7 +247,9 @@ def fill(r, layout, question, extent, others, masked):
         yindex = layout.index(layout.ys, layout.yb) if two else None
     else:
         index = None
-        if layout.how == "segments":
+        if layout.is_wrong():
+            lengths = [layout.n]
+        elif layout.how == "segments":
             bounds = layout.bounds()
             lengths = [b - a for a, b in zip(bounds, bounds[1:])]
             if bounds[0]:
@@ -343,7 +347,9 @@ def question(r, type_, n, op=None, two=None):
     if any(o in expected.ANY_FLOAT for o in ops) and r.random() < .35:
         q.out = r.choice(FLOATS)
     if r.random() < .05 and not any(o in ("sum", "mean") for o in ops):
-        q.fast = 1
+        q.fast = 1                                        # which no other operator notices
+    elif r.random() < .05 and op in ("sum", "mean") and not q.also and type_ in FLOATS:
+        q.fast, q.out = 1, r.choice((None, "f64"))        # of which the bits mean nothing
     return q
 
 
@@ -367,6 +373,8 @@ def problem(r, scale=1.0, types=TYPES, hows=None, results=1 << 30):
             layout.skip = int(any(not 0 <= g < layout.count for g in layout.ids))
     else:
         n = size(r, most)
+        if scale >= 1 and r.random() < (.003 if how == "whole" else .0005):              # for several threads
+            n = pick(r, 1 << 19, 5 << 19) // SIZE[type_]
         layout = Layout(how=how, type=type_, n=n)
     first = question(r, type_, n)
     if how != "axes":
@@ -382,6 +390,8 @@ def problem(r, scale=1.0, types=TYPES, hows=None, results=1 << 30):
     for _ in range(pick(r, 1, 4)):
         questions.append(question(r, type_, n, two=layout.y is not None))
     for q in questions:
+        if q.fast and how in ("states", "grouped"):
+            q.fast = 0
         if how == "states":
             q.script = scripts.draw_states(r, layout, q)
         elif how == "grouped":

@@ -48,10 +48,16 @@ class Worker:
 
     def stop(self):
         if self.process is not None:
-            self.process.stdin.close()
-            self.process.stdout.close()
-            self.process.kill()
-            self.process.wait()
+            for pipe in (self.process.stdin, self.process.stdout):
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    pass
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
             self.process = None
 
     def _read(self, size):
