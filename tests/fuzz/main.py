@@ -31,6 +31,7 @@ def arguments():
     p.add_argument("--how", action="append", choices=["whole", "axes", "segments", "groups", "states", "grouped"], help="only these")
     p.add_argument("--scale", type=float, help="the share of the usual number of elements (1; 0.2 on the model)")
     p.add_argument("--show", type=int, default=12, help="how many kinds of differences each process shows")
+    p.add_argument("--stop", action="store_true", help="ends at the first difference")
     p.add_argument("--build", default=os.path.join(ROOT, "build"), help="the folder that has bin/fuzz_worker")
     p.add_argument("--repro", metavar="LINE", help="runs one problem, as it was printed")
     p.add_argument("--share", help=argparse.SUPPRESS)     # the part of this process: NUMBER/COUNT
@@ -70,7 +71,7 @@ class Share:
                 k += self.step
             self.do(batch)
             now = time.monotonic()
-            done = (o.problems and self.counts[0] * self.step >= o.problems) or (o.seconds and now - began >= o.seconds)
+            done = (o.stop and any(self.differences)) or (o.problems and self.counts[0] * self.step >= o.problems) or (o.seconds and now - began >= o.seconds)
             if done or now - told > 1:
                 told = now
                 say("count", *self.counts, *self.differences)
