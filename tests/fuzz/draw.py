@@ -107,8 +107,11 @@ def axes(r, type_, most, results):
         length = [a.pop() if name == 0 and a else b.pop() if b else 1 for name in names]
         bits = sum(name << d for d, name in enumerate(names))
         if r.random() < .15:
-            length.insert(0, 1)
-            bits = bits << 1 | r.getrandbits(1)
+            more = pick(r, 1, 16 - len(length)) if r.random() < .2 else 1
+            length = [1] * more + length
+            bits = bits << more | r.getrandbits(more)
+    if r.random() < .005:
+        length, bits = [], 0                              # of no dimensions: one element
     layout = Layout(how="axes", type=type_, length=length, axes=bits)
     wild = r.random() < .35
     extent = math.prod(length)

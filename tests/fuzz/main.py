@@ -25,8 +25,8 @@ def arguments():
     p.add_argument("--seconds", type=float, help="how long (60, unless --problems is given)")
     p.add_argument("--problems", type=int, help="how many on each device, at least")
     p.add_argument("--seed", type=int, help="repeats a run")
-    p.add_argument("--device", action="append", metavar="SPEC", help="as tally_open() has them; every instruction set of this "
-                   "processor, if none is named. cpu:isa=neon runs under qemu elsewhere")
+    p.add_argument("--device", action="append", metavar="SPEC", help="as tally_open() has them, or 'null' for the calling "
+                   "thread; every instruction set of this processor, if none is named. cpu:isa=neon runs under qemu elsewhere")
     p.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that draw problems")
     p.add_argument("--how", action="append", choices=["whole", "axes", "segments", "groups", "states", "grouped"], help="only these")
     p.add_argument("--scale", type=float, help="the share of the usual number of elements (1; 0.2 on the model)")
@@ -217,7 +217,9 @@ def repeat(options):
 
 def main():
     options = arguments()
-    options.device = options.device or present(ALL_ISAS if os.uname().machine == "x86_64" else ["cpu"], options.build)
+    if not options.device:
+        options.device = present(ALL_ISAS if os.uname().machine == "x86_64" else ["cpu"], options.build)
+        options.device[-1] += ";null"                     # the calling thread has the best instruction set
     if options.seed is None:
         options.seed = random.SystemRandom().getrandbits(32)
     if options.seconds is None and not options.problems:

@@ -16,15 +16,20 @@ class Absent(Exception):
 
 
 def command(spec, build):
-    """What runs the worker of a device: several devices, with so many threads each, where it is the CPU. The instruction set
+    """What runs the worker of a device, or of several with ";" between them, of which calls take one each; "null" is the calling
+    thread. A CPU stands for three devices with 1, 2 and 3 threads. The instruction set
     neon is run by qemu on other processors."""
     program = [os.path.join(build, "bin", "fuzz_worker")]
     if "isa=neon" in spec and not NEON_THERE:
         program = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", os.path.join(build + "-arm", "bin", "fuzz_worker")]
-    if spec.startswith("cpu") and "threads=" not in spec:
-        join = "," if ":" in spec else ":"
-        spec = ";".join(f"{spec}{join}threads={n}" for n in (1, 2, 3))
-    return program + [spec]
+    specs = []
+    for each in spec.split(";"):
+        if each.startswith("cpu") and "threads=" not in each:
+            join = "," if ":" in each else ":"
+            specs += [f"{each}{join}threads={n}" for n in (1, 2, 3)]
+        else:
+            specs.append(each)
+    return program + [";".join(specs)]
 
 
 class Worker:
