@@ -223,6 +223,11 @@ def cancel(r, type_, row):
     if r.random() < .5:
         r.shuffle(back)
     row[half:2 * half] = back
+    if sign and r.random() < .3 and len(row) > 2:         # what is left is next to nothing, of either sign
+        if len(row) % 2 == 0:
+            other = row.index(row[half - 1] ^ sign, half)
+            row[half - 1] = row[other] = 0
+        row[-1 if len(row) % 2 else half - 1] = pick(r, 1, 3) | r.choice((0, sign))
     if r.random() < .3:
         r.shuffle(row)
 

@@ -204,7 +204,12 @@ def groups(r, type_, most, results):
     if r.random() < .3:
         ids.sort()
         layout.sorted = int(r.random() < .7)
-    if r.random() < .15 and n:
+        if layout.sorted and n and r.random() < .02:
+            ids[pick(r, 0, n - 1)] = pick(r, 0, count - 1)  # an error where it falls
+    if r.random() < .003:
+        layout.n = layout.count = 0
+        ids = []
+    if r.random() < .15 and layout.n:
         layout.skip = 1
         if not layout.sorted:
             size_ = 8 * SIZE[kind]
@@ -212,7 +217,7 @@ def groups(r, type_, most, results):
             outside = [g for g in outside if not 0 <= g < count]
             for _ in range(pick(r, 1, 1 + n // 4)):
                 ids[pick(r, 0, n - 1)] = r.choice(outside)
-    elif r.random() < .01 and n and count < 100 and not layout.sorted:
+    elif r.random() < .01 and layout.n and count < 100 and not layout.sorted:
         ids[pick(r, 0, n - 1)] = count + 1                # an error
     layout.ids = ids
     return layout
@@ -370,7 +375,7 @@ def problem(r, scale=1.0, types=TYPES, hows=None, results=1 << 30):
         n = layout.n // max(layout.count, 1)
     elif how in ("groups", "grouped"):
         layout = groups(r, type_, most, results)
-        n = layout.n // layout.count
+        n = layout.n // max(layout.count, 1)
         if how == "grouped":
             layout.how, layout.sorted = how, 0
             layout.skip = int(any(not 0 <= g < layout.count for g in layout.ids))

@@ -157,8 +157,11 @@ class Layout:
         if self.how == "segments" and self.offsets is not None:
             bounds = self.offsets
             return any(b < a for a, b in zip(bounds, bounds[1:])) or not 0 <= bounds[0] <= bounds[-1] <= self.n
-        return self.how == "groups" and not self.skip and any(
-            not 0 <= g < self.count for g, seen in zip(self.ids, self.mask or itertools.repeat(1)) if seen)
+        if self.how != "groups":
+            return False
+        if self.sorted and not self.skip and self.mask is None and any(b < a for a, b in zip(self.ids, self.ids[1:])):
+            return True
+        return not self.skip and any(not 0 <= g < self.count for g, seen in zip(self.ids, self.mask or itertools.repeat(1)) if seen)
 
     # ---- Frames ----
 

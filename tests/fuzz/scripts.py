@@ -2,16 +2,17 @@
 
 A step is a word of problems.STEPS and up to four numbers, of which the first is a state:
 
-    create s · begin_at s INDEX · feed s FROM N DEVICE · merge s t · save_load s GIVEN · copy s t · add_words s t · add_parts s t
+    create s [TYPE] · begin_at s INDEX · feed s FROM N DEVICE · merge s t · save_load s GIVEN · copy s t · add_words s t · add_parts s t
     subtract s t · negate s · value s · divided s DIVISOR TYPE · same s t · add_state s GROUP FROM N (groups alone)
 """
 
 import struct
+from array import array
 from collections import Counter
 
 import expected
 from data import pick
-from formats import CODE, FLOATS, FORMAT, INTS, SIZE, STATUS, TYPES
+from formats import CODE, FLOATS, FORMAT, INTS, SIZE, STATUS, TYPES, raw_bytes, raw_of_bytes, to_floats
 
 EXACT = ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot")
 SUBTRACTS = EXACT + ("count", "nans", "nonzero", "xor")
@@ -66,8 +67,30 @@ def given(r, can):
     return 1 if can.user else pick(r, 0, 1)
 
 
+def draw_mixed(r, layout, script):
+    """States whose elements are of different floating types: the array's bytes, as numbers of each."""
+    size, count = SIZE[layout.type] * layout.n, pick(r, 2, 4)
+    for i in range(count):
+        type_ = r.choice(FLOATS)
+        a, b = sorted((pick(r, 0, size // SIZE[type_]), pick(r, 0, size // SIZE[type_])))
+        script += [("create", i, CODE[type_]), ("feed", i, a, b - a, pick(r, 0, 255))]
+        if r.random() < .2:
+            script.append(("save_load", i, pick(r, 0, 1)))
+    left = list(range(count))
+    while len(left) > 1:
+        i, j = r.sample(range(len(left)), 2)
+        script.append(("merge", left[i], left[j]))
+        if r.random() < .3:
+            script += [("save_load", left[i], pick(r, 0, 1)), ("value", left[i])]
+        del left[j]
+    script.append(("value", left[0]))
+    return script
+
+
 def draw_states(r, layout, question):
     can, n, script = Can(layout.type, question), layout.n, []
+    if layout.type in FLOATS and not question.also and question.op in EXACT and question.op != "dot" and r.random() < .15:
+        return draw_mixed(r, layout, script)
     pieces = pick(r, 1, 5)
     cuts = list(zip(b := bounds(r, n, pieces), b[1:]))
     if r.random() < .4:
@@ -146,8 +169,35 @@ def negated_integers(layout, state):
     return rows
 
 
+def as_f64(type_, raw):
+    """The same numbers as bits of f64; what a NaN becomes is one."""
+    return raw_of_bytes("f64", array("d", to_floats(type_, raw)).tobytes())
+
+
+def mixed_states(layout, question):
+    """As states(), of elements that are of different types, as doubles."""
+    held, out, data = {}, [], raw_bytes(layout.type, layout.x)
+    for word, s, *rest in question.script:
+        if word == "create":
+            held[s] = TYPES[rest[0] - 1], []
+        elif word == "feed":
+            type_, known = held[s]
+            a, b = (i * SIZE[type_] for i in (rest[0], rest[0] + rest[1]))
+            held[s] = type_, known + as_f64(type_, raw_of_bytes(type_, data[a:b]))
+        elif word == "merge":
+            held[s] = held[s][0], held[s][1] + held[rest[0]][1]
+        elif word == "value":
+            type_, known = held[s]
+            to = expected.value_type(question.op, type_, question.out)
+            rows = expected.Rows("f64", known, [0, len(known)])
+            out += [0, CODE[to], expected.value(rows, question.op, to, question.ddof, 0)[0], len(known)]
+    return struct.pack(f"<{len(out)}Q", *out)
+
+
 def states(layout, question):
     """The bytes that the worker answers with."""
+    if len(question.script[0]) > 2:
+        return mixed_states(layout, question)
     made = expected.value_ops([question.op, *question.also])
     held, out = {}, []
     for word, s, *rest in question.script:
@@ -204,7 +254,7 @@ def draw_groups(r, layout, question):
         last = join(r, can, script, range(pieces), groups=True)
     if r.random() < .4:
         script += [("create", 8), ("feed", 8, 0, n, pick(r, 0, 255)), ("same", last, 8)]
-    if not can.tree and r.random() < .3:
+    if not can.tree and layout.count and r.random() < .3:
         a, b = sorted((pick(r, 0, n), pick(r, 0, n)))
         script.append(("add_state", last, pick(r, 0, layout.count - 1), a, b - a))
     return script + [("value", last)]

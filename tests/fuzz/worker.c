@@ -497,10 +497,11 @@ static void put_values(const tally_value *values, size_t count, tally_status sta
 }
 
 /* Does the steps of a script; each is STEP_WORDS numbers. Values go to the answer as they come. */
-static tally_status call_states(const tally_problem *problem) {
+static tally_status call_states(const tally_problem *asked) {
     const unsigned char *x = array(0, take()), *y = array(1, take());
-    const size_t size = tally_type_size(problem->type), values = (size_t)take();
+    const size_t values = (size_t)take();
     tally_state *state[STATES_MOST] = {NULL};
+    tally_problem problems[STATES_MOST]; /* each state's: its elements may be of another type */
     tally_value value[TALLY_VALUES_MAX];
     tally_status status = TALLY_OK, first = TALLY_OK;
     for (;;) {
@@ -510,30 +511,34 @@ static tally_status call_states(const tally_problem *problem) {
         if (step[0] == END) break;
         switch (step[0]) {
         case CREATE:
-            status = tally_state_create(problem, &state[a]);
+            problems[a] = *asked;
+            if (b) problems[a].type = (tally_type)b;
+            status = tally_state_create(&problems[a], &state[a]);
             break;
         case BEGIN_AT:
             status = tally_state_begin_at(state[a], (uint64_t)b);
             break;
-        case FEED:
+        case FEED: {
+            const size_t from = (size_t)b * tally_type_size(problems[a].type);
             status = tally_state_feed(state[a], devices[(size_t)step[4] % device_count],
-                                      x ? x + (size_t)b * size : NULL,
-                                      y ? y + (size_t)b * size : NULL, (size_t)step[3]);
+                                      x ? x + from : NULL, y ? y + from : NULL, (size_t)step[3]);
             break;
+        }
         case MERGE:
             status = tally_state_merge(state[a], state[b]);
             break;
         case SAVE_LOAD:
-            status = save_and_load(&state[a], b ? problem : NULL);
+            status = save_and_load(&state[a], b ? &problems[a] : NULL);
             break;
         case COPY:
+            problems[b] = problems[a];
             status = tally_state_copy(state[a], &state[b]);
             break;
         case ADD_WORDS:
             status = add_words(state[a], state[b]);
             break;
         case ADD_PARTS:
-            status = add_parts(problem, state[a], state[b]);
+            status = add_parts(&problems[a], state[a], state[b]);
             break;
         case SUBTRACT:
             status = tally_state_subtract(state[a], state[b]);
