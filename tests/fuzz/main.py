@@ -217,9 +217,15 @@ def repeat(options):
 
 def main():
     options = arguments()
+    worker = os.path.join(options.build, "bin", "fuzz_worker")
+    if not os.path.exists(worker):
+        sys.exit(f"fuzz: there is no {worker}; cmake --build {options.build} --target fuzz_worker makes it")
     if not options.device:
         options.device = present(ALL_ISAS if os.uname().machine == "x86_64" else ["cpu"], options.build)
         options.device[-1] += ";null"                     # the calling thread has the best instruction set
+    elif not options.share:
+        for spec in {*options.device} - {*present(options.device, options.build)}:
+            sys.exit(f"fuzz: {spec} is not here")
     if options.seed is None:
         options.seed = random.SystemRandom().getrandbits(32)
     if options.seconds is None and not options.problems:
