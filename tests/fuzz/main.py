@@ -110,7 +110,7 @@ class Share:
         def fails(l, q, d=first):
             return problems.difference(q, l, q.answer(l), self.alone[d].ask(l, q))
         if fails(layout, question):
-            layout, question = shrink.simplest(layout, question, fails, 20)
+            layout, question = shrink.simplest(layout, question, lambda l, q: kind_of(fails(l, q)) == kind[2], 20)
             found = {d: words for d in range(len(self.alone)) if (words := fails(layout, question, d))} or found
             where = ""
         else:
@@ -124,7 +124,9 @@ class Share:
 
 
 def kind_of(words):
-    """What differences of one cause mostly have in common."""
+    """What differences of one cause mostly have in common; None where there is none."""
+    if not words:
+        return None
     if match := re.search("expected ([0-9a-f]+), got ([0-9a-f]+)$", words):
         return f"{(int(match[1], 16) ^ int(match[2], 16)).bit_count() == 1}"
     return re.sub("[0-9]+", "", words)

@@ -216,6 +216,8 @@ def states(layout, question):
             assert min(left.values(), default=0) >= 0
             known = list(left.elements())
             held[s] = State(known, bool(known))           # a state of nothing is as a new one
+        elif word == "same":
+            assert len(held[s].known) == len(held[rest[0]].known)
         elif word == "negate":
             held[s] = State([(i, not minus) for i, minus in held[s].known], True)
         elif word == "value":
@@ -273,6 +275,8 @@ def groups(layout, question):
             held[s] = held[s] + held[rest[0]]
         elif word == "add_state":
             held[s] = held[s] + [(rest[0], i) for i in range(rest[1], rest[1] + rest[2])]
+        elif word == "same":
+            assert len(held[s]) == len(held[rest[0]])
         elif word == "value":
             there = [(p, g, i) for p, (g, i) in enumerate(held[s]) if 0 <= g < layout.count]
             return layout.grouped([g for _, g, _ in there], [layout.x[i] for _, _, i in there],
