@@ -70,7 +70,7 @@ static bool lower_group(const struct reduction *r, const struct group *group, st
 
 /* The answer to all of it, where there is one. */
 static bool lower_all(const struct reduction *r, struct answer *a) {
-    if (r->columns.value) {
+    if (r->columns.value.whole) {
         if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
         if (!r->is_decimal) return lower(r, r->state, a); /* a table without rows */
     }
@@ -120,17 +120,18 @@ static void print_key(const char *key, size_t length) {
 
 /* Whether there is an answer for each group, and none to all of it. */
 static bool is_grouped(const struct reduction *r) {
-    return r->columns.value && (r->columns.by || columns_apart(&r->columns));
+    return r->columns.value.whole && (r->columns.by.whole || columns_apart(&r->columns));
 }
 
 /* Several values have a line of their names above them, behind those of the keys. */
 static void print_names(const struct reduction *r, const struct answer *a) {
-    const char *by = r->columns.by;
+    const struct list *by = &r->columns.by;
     if (a->count == 1) return;
-    for (const char *at = by; at && *at; at++)
-        putchar(*at == ',' ? '\t' : *at);
+    for (size_t i = 0; i < by->count; i++)
+        printf("%s%s", i ? "\t" : "", by->item[i]);
     if (r->by_file) fputs("file", stdout);
-    if (is_grouped(r) && columns_apart(&r->columns)) fputs(by ? "\tcolumn" : "column", stdout);
+    if (is_grouped(r) && columns_apart(&r->columns))
+        fputs(by->count ? "\tcolumn" : "column", stdout);
     for (size_t i = 0; i < a->count; i++)
         printf("\t%s", tally_op_name(a->op[i]));
     putchar('\n');
@@ -188,7 +189,7 @@ static void json_answer(struct json_object *object, const struct answer *a) {
 
 /* A key of one field is a text, one of several a list of texts; a column's name stands apart. */
 static void json_key(const struct reduction *r, struct json_object *item, const char *key) {
-    const size_t fields = columns_count(r->columns.by);
+    const size_t fields = r->columns.by.count;
     struct json_object *list = fields > 1 ? json_new_list() : NULL;
     if (r->by_file) json_text(item, "file", key);
     for (size_t i = 0; i < fields; i++, key += strlen(key) + 1)
@@ -245,6 +246,6 @@ static int print_json(const struct reduction *r) {
 }
 
 int answer_print(struct reduction *r) {
-    if (r->sorted) groups_sort(&r->groups, columns_count(r->columns.by));
+    if (r->sorted) groups_sort(&r->groups, r->columns.by.count);
     return r->as_json ? print_json(r) : print_text(r);
 }

@@ -24,7 +24,7 @@ static int add_op(struct reduction *r, const char *name) {
     tally_op op;
     if (tally_op_parse(name, &op) != TALLY_OK) {
         char near[32];
-        if (names_nearest(name, names_of_ops(), near, sizeof near))
+        if (names_nearest(name, names_of_ops(), ' ', near, sizeof near))
             return misused("'%s' is no operator; did you mean %s?", name, near);
         return misused("'%s' is no operator; the operators are %s", name, names_of_ops());
     }
@@ -128,15 +128,15 @@ static bool feed_source(struct reduction *r, struct source *s, const char *key) 
     size_t n;
     if (!check_type(r, s) || !create_state(r)) return false;
     prepare_groups(r);
-    if (r->columns.value && s->is_text) return columns_feed(&r->columns, s, &r->groups);
+    if (r->columns.value.whole && s->is_text) return columns_feed(&r->columns, s, &r->groups);
     if (r->is_decimal) s->money = &r->money;
-    struct group *own = r->by_file         ? groups_append(&r->groups, s->name)
-                        : r->columns.value ? groups_find(&r->groups, key, strlen(key))
-                                           : NULL;
-    if ((r->by_file || r->columns.value) && !own) return false;
+    struct group *own = r->by_file               ? groups_append(&r->groups, s->name)
+                        : r->columns.value.whole ? groups_find(&r->groups, key, strlen(key))
+                                                 : NULL;
+    if ((r->by_file || r->columns.value.whole) && !own) return false;
     do {
         if (!source_next(s, &x, &n)) return false;
-        if (!r->columns.value && !feed(r, s->name, x, NULL, n)) return false;
+        if (!r->columns.value.whole && !feed(r, s->name, x, NULL, n)) return false;
         if (own && !group_feed(&r->groups, own, x, NULL, n)) return false;
     } while (n);
     return true;
@@ -148,7 +148,7 @@ static bool feed_file(struct reduction *r, const char *name, const struct readin
     if (!source_open(&s, name, how)) return false;
     const bool fed = feed_source(r, &s, key);
     r->numbers += s.elements;
-    if (r->columns.value || r->is_decimal)
+    if (r->columns.value.whole || r->is_decimal)
         r->bytes += s.elements * tally_type_size(r->problem.type);
     source_close(&s);
     return fed;
@@ -192,7 +192,7 @@ static bool tell_lengths(struct side *a, struct side *b) {
 /* Of two columns there may be more in other files, and the answer is their group's. */
 static bool feed_pairs(struct reduction *r, const char *name, const void *x, const void *y,
                        size_t n) {
-    if (!r->columns.value) return feed(r, name, x, y, n);
+    if (!r->columns.value.whole) return feed(r, name, x, y, n);
     r->bytes += 2 * (uint64_t)n * tally_type_size(r->problem.type);
     struct group *group = groups_find(&r->groups, "", 0);
     return group && group_add(&r->groups, group, x, y, n);
@@ -231,18 +231,10 @@ static bool feed_two(struct reduction *r, char *const name[2], const struct read
 
 static bool feed_columns(struct reduction *r, char *name) {
     struct reading how[2] = {r->how, r->how};
-    char column[2][256];
-    size_t i = 0;
-    for (const char *at = r->columns.value;; i++) {
-        const size_t length = strcspn(at, ",");
-        char *const own = column[i % 2];
-        if (length >= sizeof *column) return failed("%s has no column %s", name, at), false;
-        memcpy(own, at, length);
-        own[length] = 0;
-        how[i % 2].column = own;
-        if (!r->columns.in_pairs && !feed_file(r, name, &how[i % 2], own)) return false;
-        if (!at[length]) break;
-        at += length + 1;
+    for (size_t i = 0; i < r->columns.value.count; i++) {
+        how[i % 2].column = r->columns.value.item[i];
+        if (!r->columns.in_pairs && !feed_file(r, name, &how[i % 2], how[i % 2].column))
+            return false;
     }
     if (!r->columns.in_pairs) return true;
     prepare_groups(r);
@@ -251,18 +243,17 @@ static bool feed_columns(struct reduction *r, char *name) {
 
 static bool feed_all(struct reduction *r, char **names, int count) {
     for (int i = 0; i < count; i++) {
-        const bool by_column =
-            r->columns.value && columns_count(r->columns.value) > 1 && arrow_is_file(names[i]);
+        const bool by_column = r->columns.value.count > 1 && arrow_is_file(names[i]);
         if (!(by_column ? feed_columns(r, names[i]) : feed_file(r, names[i], &r->how, "")))
             return false;
     }
-    return !r->columns.value || groups_flush(&r->groups);
+    return !r->columns.value.whole || groups_flush(&r->groups);
 }
 
 /* ---- All of it ---- */
 
 int reduction_run(struct reduction *r, char **names, int count) {
-    const bool two = reduction_asks(r, TALLY_DOT) && !r->columns.value;
+    const bool two = reduction_asks(r, TALLY_DOT) && !r->columns.value.whole;
     if (two && count != 2)
         return misused("dot takes two inputs, x and y, not %d; see 'tally help dot'", count);
     if (!columns_differ(&r->columns) || !look_at_all(r, names, count)) return STATUS_FAILED;

@@ -19,6 +19,8 @@ struct reduction {
     tally_problem problem; /* its type is 0 until the first input tells it */
     size_t op_count;       /* how many operators were typed */
     struct reading how;
+    struct spelling spelling;
+    struct list na;         /* the words of --na */
     struct columns columns; /* its value is NULL where the input is no table */
     struct shaping shaping; /* in parts */
     bool by_file, sorted, is_decimal;

@@ -57,7 +57,7 @@ int shaped_check(const struct reduction *r) {
         return misused("--axis takes whole numbers with commas between them, as in 0 or 0,-1; '%s' "
                        "is not such",
                        s->axis);
-    const char *other = r->columns.value        ? "-c"
+    const char *other = r->columns.value.whole  ? "-c"
                         : r->columns.has_header ? "--header"
                         : r->columns.delimiter  ? "-F"
                         : r->is_decimal         ? "--decimal"
@@ -122,7 +122,7 @@ static bool check_mask(const struct job *job) {
 }
 
 static bool open_key(struct job *job, const char *name, bool is_ids) {
-    static const struct reading plain = {0};
+    static const struct reading plain = {.spelling = &spelling_usual};
     const char *what = is_ids ? "ids are a .npy file of integers"
                               : "offsets are a .npy file of i32 or i64, one more than segments";
     if (is_ids && !source_is_stdin(name) && access(name, F_OK) != 0 && !strstr(name, ".npz:"))
@@ -140,7 +140,7 @@ static bool open_key(struct job *job, const char *name, bool is_ids) {
 }
 
 static bool open_all(struct job *job, char **names, bool two) {
-    static const struct reading plain = {0};
+    static const struct reading plain = {.spelling = &spelling_usual};
     const struct shaping *s = &job->ask;
     if (!operand_open(&job->x, names[0], &job->r->how)) return false;
     if (two && !operand_open(&job->y, names[1], &job->r->how)) return false;

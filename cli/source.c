@@ -207,7 +207,7 @@ static bool recognise_arrow(struct source *s) {
     s->can_map = false;
     s->data = 0;
     s->bytes = SOURCE_UNKNOWN;
-    if (!arrow_open(s->name, s->how.column ? s->how.column : "", s->how.skip_na, &s->file,
+    if (!arrow_open(s->name, s->how.column ? s->how.column : "", s->how.spelling->skip_na, &s->file,
                     &s->helper) ||
         !look_ahead(s, FIRST_LOOK))
         return false;

@@ -9,6 +9,7 @@
 
 #include "money.h"
 #include "npy.h"
+#include "spelling.h"
 #include "tally.h"
 
 #include <stdbool.h>
@@ -22,12 +23,12 @@
 struct reading {
     tally_type said; /* what their elements are, or 0 */
     bool is_text;
-    const char *text_option; /* by what option, as messages call it */
-    bool is_raw;             /* they are raw elements, whatever they look like */
-    bool skip_na;            /* text: what says that a value is missing is left out */
-    uint64_t threads;        /* that may read text */
-    const char *column;      /* of a table, or NULL */
-    bool needs_text;         /* rows have keys, are decimals, or pairs of which some are left out */
+    const char *text_option;         /* by what option, as messages call it */
+    bool is_raw;                     /* they are raw elements, whatever they look like */
+    const struct spelling *spelling; /* how numbers and missing values are written */
+    uint64_t threads;                /* that may read text */
+    const char *column;              /* of an Arrow file, or NULL */
+    bool needs_text; /* rows have keys, are decimals, or pairs of which some are left out */
 };
 
 struct source {
