@@ -31,7 +31,8 @@ static int tell_range(const struct reduction *r, const tally_state *state) {
                   r->asked, tally_state_count(state), type, *type == 'u' ? "u64" : "i64");
 }
 
-static bool lower(const struct reduction *r, const tally_state *state, struct answer *a) {
+static bool lower(const struct reduction *r, const tally_state *state, const struct places *places,
+                  struct answer *a) {
     *a->money = 0;
     a->n = tally_state_count(state);
     tally_status status = tally_problem_values(&r->problem, &a->count);
@@ -47,6 +48,7 @@ static bool lower(const struct reduction *r, const tally_state *state, struct an
     } else if (status != TALLY_OK) {
         return failed("%s", tally_error()), false;
     }
+    places_apply(places, &r->problem, a->value, a->count);
     for (size_t i = 0; i < a->count; i++) {
         a->op[i] = tally_problem_value_op(&r->problem, i);
         if (a->value[i].type || !a->n || !wide_print(&r->problem, state, i, a->whole[i]))
@@ -63,7 +65,7 @@ static void lower_money(const struct money *money, struct answer *a) {
 }
 
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
-    if (!group->money) return lower(r, group->state, a);
+    if (!group->money) return lower(r, group->state, &group->places, a);
     lower_money(group->money, a);
     return true;
 }
@@ -72,9 +74,9 @@ static bool lower_group(const struct reduction *r, const struct group *group, st
 static bool lower_all(const struct reduction *r, struct answer *a) {
     if (r->columns.value.whole) {
         if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
-        if (!r->is_decimal) return lower(r, r->state, a); /* a table without rows */
+        if (!r->is_decimal) return lower(r, r->state, &r->places, a); /* a table without rows */
     }
-    if (!r->is_decimal) return lower(r, r->state, a);
+    if (!r->is_decimal) return lower(r, r->state, &r->places, a);
     lower_money(&r->money, a);
     return true;
 }

@@ -6,6 +6,7 @@
 #ifndef TALLY_CLI_GROUPS_H
 #define TALLY_CLI_GROUPS_H
 
+#include "missing.h"
 #include "money.h"
 #include "tally.h"
 
@@ -20,6 +21,7 @@ struct group {
     unsigned char *element; /* owned: elements that have not been fed yet */
     unsigned char *partner; /* owned: theirs, of dot */
     size_t used, room;      /* bytes of each */
+    struct places places;   /* of an array's elements */
 };
 
 struct groups {

@@ -338,6 +338,7 @@ static int run(void *argument) {
     status =
         (shaped_is_asked(&r->shaping) ? shaped_run : reduction_run)(r, work->names, work->count);
     tally_state_destroy(r->state);
+    kept_free(&r->kept);
     groups_free(&r->groups);
     tally_close(r->device);
     return status;

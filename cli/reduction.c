@@ -116,6 +116,34 @@ static bool feed(struct reduction *r, const char *name, const void *x, const voi
     return true;
 }
 
+static bool feed_both(struct reduction *r, const char *name, struct group *own, const void *x,
+                      const void *y, size_t n) {
+    if (!r->columns.value.whole && !feed(r, name, x, y, n)) return false;
+    return !own || group_feed(&r->groups, own, x, y, n);
+}
+
+/* Feeds elements of an array, without those that are missing, to the state of all and to a group's, or NULL. */
+static bool feed_array(struct reduction *r, const char *name, struct group *own, const void *x,
+                       const void *y, size_t n) {
+    const size_t size = tally_type_size(r->problem.type);
+    const unsigned char *at = x, *partner = y;
+    if (!missing_can_be(r->how.spelling, r->problem.type)) return feed_both(r, name, own, x, y, n);
+    while (n) {
+        const size_t run = n < KEPT_MOST ? n : (size_t)KEPT_MOST;
+        const void *a = at, *b = partner;
+        if (!kept_choose(&r->kept, r->how.spelling, r->problem.type, &a, &b, run) ||
+            !feed_both(r, name, own, a, b, r->kept.n))
+            return false;
+        if (!r->columns.value.whole) places_note(&r->places, &r->problem, r->state, &r->kept, run);
+        if (own) places_note(&own->places, &r->problem, own->state, &r->kept, run);
+        r->left_out += run - r->kept.n;
+        at += run * size;
+        partner += partner ? run * size : 0;
+        n -= run;
+    }
+    return true;
+}
+
 static void prepare_groups(struct reduction *r) {
     r->groups.problem = &r->problem;
     r->groups.device = r->device;
@@ -136,8 +164,7 @@ static bool feed_source(struct reduction *r, struct source *s, const char *key) 
     if ((r->by_file || r->columns.value.whole) && !own) return false;
     do {
         if (!source_next(s, &x, &n)) return false;
-        if (!r->columns.value.whole && !feed(r, s->name, x, NULL, n)) return false;
-        if (own && !group_feed(&r->groups, own, x, NULL, n)) return false;
+        if (!(s->is_text ? feed_both : feed_array)(r, s->name, own, x, NULL, n)) return false;
     } while (n);
     return true;
 }
@@ -192,10 +219,20 @@ static bool tell_lengths(struct side *a, struct side *b) {
 /* Of two columns there may be more in other files, and the answer is their group's. */
 static bool feed_pairs(struct reduction *r, const char *name, const void *x, const void *y,
                        size_t n) {
-    if (!r->columns.value.whole) return feed(r, name, x, y, n);
+    if (!r->columns.value.whole) return feed_array(r, name, NULL, x, y, n);
     r->bytes += 2 * (uint64_t)n * tally_type_size(r->problem.type);
     struct group *group = groups_find(&r->groups, "", 0);
     return group && group_add(&r->groups, group, x, y, n);
+}
+
+/* Pairs of texts would lose their partners where a word is left out. */
+static bool check_pairs(const struct reduction *r, const struct side *a, const struct side *b) {
+    if (!r->how.spelling->skip_na || (!a->source.is_text && !b->source.is_text)) return true;
+    return failed(
+               "%s is text, and dot with --skip-na leaves out pairs: of a table's two columns, as "
+               "in -c 1,2, or of arrays",
+               a->source.is_text ? a->source.name : b->source.name),
+           false;
 }
 
 static bool feed_in_step(struct reduction *r, struct side *a, struct side *b) {
@@ -218,8 +255,8 @@ static bool feed_two(struct reduction *r, char *const name[2], const struct read
     if (!source_open(&a.source, name[0], &how[0])) return false;
     bool fed = false;
     if (source_open(&b.source, name[1], &how[1])) {
-        fed = check_type(r, &a.source) && check_type(r, &b.source) && create_state(r) &&
-              feed_in_step(r, &a, &b);
+        fed = check_type(r, &a.source) && check_type(r, &b.source) && check_pairs(r, &a, &b) &&
+              create_state(r) && feed_in_step(r, &a, &b);
         r->numbers += a.source.elements;
         source_close(&b.source);
     }
@@ -261,6 +298,7 @@ int reduction_run(struct reduction *r, char **names, int count) {
     const double start = clock_seconds();
     progress_begin(r->total);
     if (!(two ? feed_two(r, names, how) : feed_all(r, names, count))) return STATUS_FAILED;
+    r->numbers -= r->left_out;
     progress_end();
     r->seconds = clock_seconds() - start;
     return answer_print(r);

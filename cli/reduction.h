@@ -30,8 +30,11 @@ struct reduction {
 
     /* As found. */
     tally_device *device;
-    tally_state *state;     /* of all elements; made when the first input tells its type */
-    struct groups groups;   /* of --by, of --each, and of tables and exact decimals */
+    tally_state *state;   /* of all elements; made when the first input tells its type */
+    struct groups groups; /* of --by, of --each, and of tables and exact decimals */
+    struct places places; /* of arrays' elements in `state` */
+    struct kept kept;
+    uint64_t left_out;      /* missing elements of arrays */
     struct money money;     /* of all numbers, for exact decimals without a table */
     const char *type_owner; /* the input that told it */
     uint64_t total;         /* bytes in all inputs together, 0 where that is not known */
