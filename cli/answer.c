@@ -24,23 +24,25 @@ struct answer {
 /* ---- Lowering ---- */
 
 /* Why there is no one value: a product, then. */
-static int tell_range(const struct reduction *r, const tally_state *state) {
-    const char *type = tally_type_name(r->problem.type);
+static int tell_range(const struct reduction *r, const tally_problem *problem,
+                      const tally_state *state) {
+    const char *type = tally_type_name(problem->type);
     return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; reduce parts of "
                   "the data, or convert them to f64",
                   r->asked, tally_state_count(state), type, *type == 'u' ? "u64" : "i64");
 }
 
-static bool lower(const struct reduction *r, const tally_state *state, const struct places *places,
-                  struct answer *a) {
+static bool lower(const struct reduction *r, const tally_problem *problem, const tally_state *state,
+                  const struct places *places, struct answer *a) {
     *a->money = 0;
     a->n = tally_state_count(state);
-    tally_status status = tally_problem_values(&r->problem, &a->count);
+    tally_status status = tally_problem_values(problem, &a->count);
     if (status == TALLY_OK) status = tally_state_value(state, a->value);
     if (status == TALLY_ERANGE) {
         a->value[0].type = 0;
-        if (!wide_print(&r->problem, state, 0, a->whole[0])) return tell_range(r, state), false;
-        a->op[0] = r->problem.op;
+        if (!wide_print(problem, state, 0, a->whole[0]))
+            return tell_range(r, problem, state), false;
+        a->op[0] = problem->op;
         return true;
     }
     if (status == TALLY_EINVAL && a->n == 0) {
@@ -48,10 +50,10 @@ static bool lower(const struct reduction *r, const tally_state *state, const str
     } else if (status != TALLY_OK) {
         return failed("%s", tally_error()), false;
     }
-    places_apply(places, &r->problem, a->value, a->count);
+    places_apply(places, problem, a->value, a->count);
     for (size_t i = 0; i < a->count; i++) {
-        a->op[i] = tally_problem_value_op(&r->problem, i);
-        if (a->value[i].type || !a->n || !wide_print(&r->problem, state, i, a->whole[i]))
+        a->op[i] = tally_problem_value_op(problem, i);
+        if (a->value[i].type || !a->n || !wide_print(problem, state, i, a->whole[i]))
             *a->whole[i] = 0;
     }
     return true;
@@ -65,7 +67,7 @@ static void lower_money(const struct money *money, struct answer *a) {
 }
 
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
-    if (!group->money) return lower(r, group->state, &group->places, a);
+    if (!group->money) return lower(r, group->problem, group->state, &group->places, a);
     lower_money(group->money, a);
     return true;
 }
@@ -74,9 +76,10 @@ static bool lower_group(const struct reduction *r, const struct group *group, st
 static bool lower_all(const struct reduction *r, struct answer *a) {
     if (r->columns.value.whole) {
         if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
-        if (!r->is_decimal) return lower(r, r->state, &r->places, a); /* a table without rows */
+        if (!r->is_decimal)
+            return lower(r, &r->problem, r->state, &r->places, a); /* a table without rows */
     }
-    if (!r->is_decimal) return lower(r, r->state, &r->places, a);
+    if (!r->is_decimal) return lower(r, &r->problem, r->state, &r->places, a);
     lower_money(&r->money, a);
     return true;
 }
@@ -189,6 +192,20 @@ static void json_answer(struct json_object *object, const struct answer *a) {
     json_results(object, a->value, whole, a->count);
 }
 
+/* What a group's elements are; NULL: all of them. */
+static const char *type_name(const struct reduction *r, const struct group *group) {
+    const bool is_decimal = group ? group->money != NULL : r->is_decimal;
+    return is_decimal ? "decimal" : tally_type_name(group ? group->problem->type : r->problem.type);
+}
+
+/* Whether groups differ in that. */
+static bool have_types(const struct reduction *r) {
+    for (size_t i = 1; i < r->groups.count; i++)
+        if (strcmp(type_name(r, &r->groups.list[0]), type_name(r, &r->groups.list[i])) != 0)
+            return true;
+    return false;
+}
+
 /* A key of one field is a text, one of several a list of texts; a column's name stands apart. */
 static void json_key(const struct reduction *r, struct json_object *item, const char *key) {
     const size_t fields = r->columns.by.count;
@@ -205,6 +222,7 @@ static void json_key(const struct reduction *r, struct json_object *item, const 
 
 static bool json_groups(const struct reduction *r, struct json_object *object) {
     struct json_object *list = json_new_list();
+    const bool has_types = have_types(r);
     struct answer a;
     bool done = true;
     for (size_t i = 0; i < r->groups.count; i++) {
@@ -213,6 +231,7 @@ static bool json_groups(const struct reduction *r, struct json_object *object) {
         if (!done) break;
         struct json_object *item = json_new_object();
         json_key(r, item, group->key);
+        if (has_types) json_text(item, "dtype", type_name(r, group));
         if (!group->money) json_count(item, "n", a.n);
         json_answer(item, &a);
         json_item(list, item); /* when it is whole: without memory to list it, it is freed */
@@ -234,7 +253,7 @@ static int print_json(const struct reduction *r) {
     for (size_t i = 0; i < count; i++)
         ops[i] = tally_problem_value_op(&r->problem, i);
     if (count > 1) json_ops(object, "ops", ops, count);
-    json_text(object, "dtype", r->is_decimal ? "decimal" : tally_type_name(r->problem.type));
+    json_text(object, "dtype", type_name(r, r->groups.count ? &r->groups.list[0] : NULL));
     json_count(object, "n", r->numbers);
     if (!is_grouped(r)) json_answer(object, &a);
     if ((is_grouped(r) || r->by_file) && !json_groups(r, object)) {

@@ -89,7 +89,9 @@ static void add_columns(struct table *t, const struct list *list) {
         *c = (struct column){.name = list->item[i],
                              .length = strlen(list->item[i]),
                              .field = NOWHERE,
-                             .type = t->groups->is_decimal ? 0 : s->type};
+                             .type = t->groups->is_decimal ? 0
+                                     : s->is_rows          ? s->found.type[i % s->found.count]
+                                                           : s->type};
         c->element = c->type ? tally_type_size(c->type) : sizeof(struct short_decimal);
     }
 }
@@ -120,7 +122,8 @@ static void order_columns(struct layout *l) {
 static bool begin_groups(struct table *t) {
     const struct layout *l = &t->layout;
     for (size_t i = 0; i < l->values && t->apart && l->values == l->count; i++)
-        if (!groups_find(t->groups, l->column[i].name, l->column[i].length)) return false;
+        if (!groups_find(t->groups, l->column[i].name, l->column[i].length, l->column[i].type))
+            return false;
     return true;
 }
 
@@ -376,7 +379,7 @@ static struct group *find_group(struct table *t, const struct keys *keys, size_t
         memcpy(t->key + used, c->name, c->length);
         used += c->length;
     }
-    return groups_find(t->groups, t->key, used);
+    return groups_find(t->groups, t->key, used, c->type);
 }
 
 static bool hand_on(struct table *t, const struct made_rows *m) {
@@ -400,6 +403,16 @@ static bool hand_on(struct table *t, const struct made_rows *m) {
 
 /* ---- The whole table ---- */
 
+/* Rows of the columns that are wanted, in their order. */
+static bool begin_rows(struct table *t) {
+    struct layout *l = &t->layout;
+    l->delimiter = ',';
+    l->width = l->least = l->count;
+    for (size_t i = 0; i < l->count; i++)
+        l->column[i].field = i;
+    return settle_columns(t);
+}
+
 /* Decides on the form of the table, from its first piece. */
 static bool begin_table(struct table *t, struct piece *piece) {
     struct layout *l = &t->layout;
@@ -411,6 +424,7 @@ static bool begin_table(struct table *t, struct piece *piece) {
                              .no_header = c->no_header,
                              .spelling = t->source->how.spelling,
                              .number = number};
+    if (t->source->is_rows) return begin_rows(t);
     if (memchr(text, 0, piece->end + piece->rest - piece->begin))
         return failed("%s is no text, but -c wants a table", t->source->name), false;
     for (size_t i = 0; i < l->count; i++)
@@ -500,6 +514,8 @@ static bool feed(struct table *t) {
     l->spelling = t->source->how.spelling;
     l->in_pairs = t->columns->in_pairs;
     l->scan = scan_best();
+    if (t->source->found.is_value_whole) list_take_whole(&t->columns->value);
+    if (t->source->found.is_key_whole) list_take_whole(&t->columns->by);
     set_columns(t);
     order_columns(l);
     return parse(t);

@@ -220,7 +220,6 @@ static bool read_window(struct source *s) {
     s->left = got - got % tally_type_size(s->type);
     if (got == BUFFER_BYTES) return true; /* there may be more */
     s->ended = true;
-    if (s->helper && !arrow_end(s->name, &s->helper)) return false;
     return check_end(s) && check_nothing_follows(s);
 }
 

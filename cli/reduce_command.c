@@ -357,9 +357,8 @@ static int command(struct reduction *r, int argc, char **argv) {
         r->how.is_text = true;
         r->how.text_option = is_table ? "-c" : "--decimal";
         r->columns.in_pairs = reduction_asks(r, TALLY_DOT);
-        r->how.column = r->columns.value.whole;
-        r->how.needs_text =
-            r->is_decimal || r->columns.by.whole || (r->columns.in_pairs && r->spelling.skip_na);
+        r->how.is_decimal = r->is_decimal;
+        if (r->is_decimal && !is_table) r->how.arrow.kind = ARROW_TEXT;
     }
     const bool named = optind < argc;
     struct work work = {r, named ? argv + optind : standard_input, named ? argc - optind : 1};

@@ -65,16 +65,42 @@ bool reduction_asks(const struct reduction *r, tally_op op) {
 
 /* ---- The inputs ---- */
 
+/* A source as messages call it: of an Arrow file with its column. */
+static const char *label(const struct source *s, char text[LABEL_BYTES]) {
+    if (s->found.count && s->how.arrow.column)
+        snprintf(text, LABEL_BYTES, "column %s of %s", s->how.arrow.column, s->name);
+    else
+        snprintf(text, LABEL_BYTES, "%s", s->name);
+    return text;
+}
+
 static bool check_type(struct reduction *r, const struct source *s) {
     tally_type type = r->problem.type;
+    char text[LABEL_BYTES];
+    if (s->found.count && columns_apart(&r->columns) && type) return true; /* each has its own */
     if (type && type != s->type)
         return failed("%s holds %s but %s holds %s; one reduction has one type, so convert one of "
                       "them",
-                      r->type_owner, tally_type_name(type), s->name, tally_type_name(s->type)),
+                      r->type_owner, tally_type_name(type), label(s, text),
+                      tally_type_name(s->type)),
                false;
-    if (!type) r->type_owner = s->name;
+    if (!type) label(s, r->type_owner);
     r->problem.type = s->type;
     return true;
+}
+
+/* Decimals that an Arrow file holds have an exact sum, and nothing else. */
+static bool check_decimals(const struct reduction *r, const struct source *s) {
+    bool is_decimal = s->found.count && s->is_decimal;
+    for (size_t i = 0; i < s->found.count && s->is_rows; i++)
+        is_decimal |= !s->found.type[i];
+    if (!is_decimal || (r->op_count == 1 && r->problem.op == TALLY_SUM && !r->problem.out))
+        return true;
+    return failed(
+               "%s: the column holds decimals, whose exact sum there is; for %s, --dtype f64 reads "
+               "each as the nearest such number",
+               s->name, r->asked),
+           false;
 }
 
 /* Looks at a file that can be opened twice, and soon: its type must fit, and its size is added up. */
@@ -150,21 +176,35 @@ static void prepare_groups(struct reduction *r) {
     r->groups.is_decimal = r->is_decimal;
 }
 
+/* The group that a source's elements belong to, where that is one; *out is NULL where they have none. */
+static bool find_own(struct reduction *r, const struct source *s, const char *key,
+                     struct group **out) {
+    const bool is_table = r->columns.value.whole;
+    *out = NULL;
+    if (!r->by_file && !is_table) return true;
+    if (s->found.is_value_whole) {
+        list_take_whole(&r->columns.value);
+        key = "";
+    }
+    *out = r->by_file ? groups_append(&r->groups, s->name, s->type)
+                      : groups_find(&r->groups, key, strlen(key), s->is_decimal ? 0 : s->type);
+    return *out;
+}
+
 /* key: of the group of a column that is no text's. */
 static bool feed_source(struct reduction *r, struct source *s, const char *key) {
     const void *x;
     size_t n;
-    if (!check_type(r, s) || !create_state(r)) return false;
+    struct group *own;
+    if (!check_type(r, s) || !check_decimals(r, s) || !create_state(r)) return false;
     prepare_groups(r);
-    if (r->columns.value.whole && s->is_text) return columns_feed(&r->columns, s, &r->groups);
-    if (r->is_decimal) s->money = &r->money;
-    struct group *own = r->by_file               ? groups_append(&r->groups, s->name)
-                        : r->columns.value.whole ? groups_find(&r->groups, key, strlen(key))
-                                                 : NULL;
-    if ((r->by_file || r->columns.value.whole) && !own) return false;
+    if (s->is_rows || (r->columns.value.whole && s->is_text && !s->found.count))
+        return columns_feed(&r->columns, s, &r->groups);
+    if (!find_own(r, s, key, &own)) return false;
+    if (s->is_decimal || r->is_decimal) s->money = own ? own->money : &r->money;
     do {
         if (!source_next(s, &x, &n)) return false;
-        if (!(s->is_text ? feed_both : feed_array)(r, s->name, own, x, NULL, n)) return false;
+        if (n && !(s->is_text ? feed_both : feed_array)(r, s->name, own, x, NULL, n)) return false;
     } while (n);
     return true;
 }
@@ -221,7 +261,7 @@ static bool feed_pairs(struct reduction *r, const char *name, const void *x, con
                        size_t n) {
     if (!r->columns.value.whole) return feed_array(r, name, NULL, x, y, n);
     r->bytes += 2 * (uint64_t)n * tally_type_size(r->problem.type);
-    struct group *group = groups_find(&r->groups, "", 0);
+    struct group *group = groups_find(&r->groups, "", 0, r->problem.type);
     return group && group_add(&r->groups, group, x, y, n);
 }
 
@@ -266,11 +306,27 @@ static bool feed_two(struct reduction *r, char *const name[2], const struct read
 
 /* ---- Columns of Arrow files, which are read one by one ---- */
 
-static bool feed_columns(struct reduction *r, char *name) {
+/* What of them is needed at a time: rows have keys, or lose pairs in which a value is missing. */
+static struct arrow_asked ask_arrow(const struct reduction *r) {
+    const struct columns *c = &r->columns;
+    return (struct arrow_asked){.kind = c->by.whole                               ? ARROW_ROWS
+                                        : c->in_pairs && r->how.spelling->skip_na ? ARROW_PAIRS
+                                        : r->is_decimal                           ? ARROW_TEXT
+                                                                                  : ARROW_ARRAY,
+                                .values = &c->value,
+                                .keys = &c->by};
+}
+
+static bool feed_arrow(struct reduction *r, char *name) {
     struct reading how[2] = {r->how, r->how};
-    for (size_t i = 0; i < r->columns.value.count; i++) {
-        how[i % 2].column = r->columns.value.item[i];
-        if (!r->columns.in_pairs && !feed_file(r, name, &how[i % 2], how[i % 2].column))
+    const struct list *value = &r->columns.value;
+    how[0].arrow = how[1].arrow = ask_arrow(r);
+    if (how[0].arrow.kind >= ARROW_ROWS) return feed_file(r, name, &how[0], "");
+    for (size_t i = 0; i < value->count; i++) {
+        how[i % 2].arrow.column = value->item[i];
+        if (r->columns.in_pairs)
+            how[i % 2].arrow.values = NULL;
+        else if (!feed_file(r, name, &how[i % 2], columns_apart(&r->columns) ? value->item[i] : ""))
             return false;
     }
     if (!r->columns.in_pairs) return true;
@@ -280,8 +336,8 @@ static bool feed_columns(struct reduction *r, char *name) {
 
 static bool feed_all(struct reduction *r, char **names, int count) {
     for (int i = 0; i < count; i++) {
-        const bool by_column = r->columns.value.count > 1 && arrow_is_file(names[i]);
-        if (!(by_column ? feed_columns(r, names[i]) : feed_file(r, names[i], &r->how, "")))
+        const bool is_arrow = r->columns.value.whole && arrow_is_file(names[i]);
+        if (!(is_arrow ? feed_arrow(r, names[i]) : feed_file(r, names[i], &r->how, "")))
             return false;
     }
     return !r->columns.value.whole || groups_flush(&r->groups);

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { LABEL_BYTES = 512 }; /* of an input, in messages */
+
 struct reduction {
     /* As told. */
     const char *asked;     /* the operators as typed: "sum", "count,mean" */
@@ -34,12 +36,12 @@ struct reduction {
     struct groups groups; /* of --by, of --each, and of tables and exact decimals */
     struct places places; /* of arrays' elements in `state` */
     struct kept kept;
-    uint64_t left_out;      /* missing elements of arrays */
-    struct money money;     /* of all numbers, for exact decimals without a table */
-    const char *type_owner; /* the input that told it */
-    uint64_t total;         /* bytes in all inputs together, 0 where that is not known */
-    uint64_t bytes;         /* of the elements that have been fed */
-    uint64_t numbers;       /* that have been read */
+    uint64_t left_out;            /* missing elements of arrays */
+    struct money money;           /* of all numbers, for exact decimals without a table */
+    char type_owner[LABEL_BYTES]; /* the input that told it */
+    uint64_t total;               /* bytes in all inputs together, 0 where that is not known */
+    uint64_t bytes;               /* of the elements that have been fed */
+    uint64_t numbers;             /* that have been read */
     double seconds;
 };
 

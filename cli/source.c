@@ -57,8 +57,9 @@ static bool read_packed(void *context, unsigned char *bytes, size_t size, size_t
 }
 
 static bool read_file(struct source *s, unsigned char *bytes, size_t size, size_t *got) {
-    return s->unpacker ? unpack_read(s->unpacker, bytes, size, got)
-                       : read_plain(s, bytes, size, got);
+    if (s->unpacker) return unpack_read(s->unpacker, bytes, size, got);
+    if (!read_plain(s, bytes, size, got)) return false;
+    return *got == size || !s->helper || arrow_end(s->name, &s->helper); /* it may have failed */
 }
 
 bool source_read(struct source *s, void *bytes, size_t size, size_t *got) {
@@ -194,31 +195,57 @@ static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
     return true;
 }
 
+/* Rows: a type that is told is that of all columns, or decimals are read as such. */
+static bool settle_rows(struct source *s) {
+    const tally_type said = s->how.said;
+    for (size_t i = 0; i < s->found.count; i++) {
+        tally_type *type = &s->found.type[i];
+        if (said && *type && *type != said)
+            return failed("%s: column %s holds %s, but --dtype says %s; leave --dtype out", s->name,
+                          s->how.arrow.values->item[i], tally_type_name(*type),
+                          tally_type_name(said)),
+                   false;
+        if (!*type) *type = said;
+        if (s->how.arrow.kind == ARROW_PAIRS && (!*type || *type != s->found.type[0]))
+            return failed("%s: dot takes two columns of one type of numbers, or --dtype f64 for "
+                          "decimals",
+                          s->name),
+                   false;
+    }
+    s->is_rows = true;
+    s->type = s->found.type[0] ? s->found.type[0] : TALLY_F64;
+    return s->is_text = true;
+}
+
+/* What the column holds: elements, or a text of decimals. */
+static bool settle_arrow(struct source *s) {
+    if (s->how.arrow.kind >= ARROW_ROWS) return settle_rows(s);
+    if (s->found.type[0] && s->how.arrow.kind == ARROW_ARRAY) {
+        struct npy_header header = {.type = s->found.type[0]};
+        return settle_type(s, &header, s->how.said);
+    }
+    s->is_text = true;
+    s->is_decimal = s->how.is_decimal || !s->how.said;
+    s->type = s->how.said ? s->how.said : TALLY_F64;
+    return true;
+}
+
 /* The helper's pipe takes the place of the file. */
 static bool recognise_arrow(struct source *s) {
-    char type[8] = "";
-    if (s->how.needs_text)
-        return failed("%s is an Arrow or Parquet file, whose columns are reduced without --by, "
-                      "--decimal and pairs with --skip-na; save it as comma-separated values",
-                      s->name),
-               false;
     close(s->file);
     s->ahead_next = s->ahead_end = 0;
     s->can_map = false;
     s->data = 0;
     s->bytes = SOURCE_UNKNOWN;
-    if (!arrow_open(s->name, s->how.column ? s->how.column : "", s->how.spelling->skip_na, &s->file,
-                    &s->helper) ||
+    if (!arrow_open(s->name, &s->how.arrow, s->how.spelling->skip_na, &s->file, &s->helper) ||
         !look_ahead(s, FIRST_LOOK))
         return false;
-    const unsigned char *end = s->ahead_end ? memchr(s->ahead, '\n', s->ahead_end) : NULL;
-    if (!end && !arrow_end(s->name, &s->helper)) return false;
-    snprintf(type, sizeof type, "%.*s", end ? (int)(end - s->ahead) : 0, (const char *)s->ahead);
-    struct npy_header header = {.element = 0};
-    if (tally_type_parse(type, &header.type) != TALLY_OK)
+    const char *first = (const char *)s->ahead;
+    const char *end = s->ahead_end ? memchr(s->ahead, '\n', s->ahead_end) : NULL;
+    if (!end || !arrow_read_line(first, end, &s->found))
         return failed("%s: python3 has not written a column", s->name), false;
-    s->ahead_next = (size_t)(end - s->ahead) + 1;
-    return settle_type(s, &header, s->how.said);
+    s->ahead_next = (size_t)(end - first) + 1;
+    return settle_arrow(s);
 }
 
 /* ---- Opening ---- */
@@ -275,7 +302,8 @@ static bool recognise(struct source *s) {
     uint64_t size = SOURCE_UNKNOWN;
     if (!s->unpacker && !measure(s, &size)) return false;
     if (!look_ahead(s, FIRST_LOOK)) return false;
-    if (s->can_map && !s->how.is_raw && (!s->how.is_text || s->how.column) &&
+    if (s->can_map && !s->how.is_raw &&
+        (!s->how.is_text || s->how.arrow.values || s->how.arrow.column || s->how.arrow.kind) &&
         s->file > STDIN_FILENO && arrow_recognise(s->ahead, s->ahead_end))
         return recognise_arrow(s);
     if (!unpack(s, &size)) return false;

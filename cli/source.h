@@ -7,6 +7,7 @@
 #ifndef TALLY_CLI_SOURCE_H
 #define TALLY_CLI_SOURCE_H
 
+#include "arrow.h"
 #include "money.h"
 #include "npy.h"
 #include "spelling.h"
@@ -27,8 +28,8 @@ struct reading {
     bool is_raw;                     /* they are raw elements, whatever they look like */
     const struct spelling *spelling; /* how numbers and missing values are written */
     uint64_t threads;                /* that may read text */
-    const char *column;              /* of an Arrow file, or NULL */
-    bool needs_text; /* rows have keys, are decimals, or pairs of which some are left out */
+    bool is_decimal;                 /* they are decimals, whose sum is exact */
+    struct arrow_asked arrow;        /* what of an Arrow file */
 };
 
 struct source {
@@ -54,7 +55,10 @@ struct source {
     size_t before_next, before_end;
     char path[1024]; /* of an archive whose member it is */
 
-    pid_t helper; /* the process that writes what is read, of an Arrow file; or 0 */
+    pid_t helper;             /* the process that writes what is read, of an Arrow file; or 0 */
+    struct arrow_found found; /* what that writes */
+    bool is_rows;             /* rows of these columns, without a header */
+    bool is_decimal;          /* a text of decimals, whose sum is exact */
 
     /* How far source_next() has come. */
     uint64_t done;               /* bytes of data that have been in a window */
