@@ -194,9 +194,11 @@ static bool check_names(const struct job *job, char **names, int count) {
                         S_ISREG(output.st_mode);
     int stdins = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char path[1024];
         if (!all[i]) continue;
         stdins += source_is_stdin(all[i]);
-        if (writes && stat(all[i], &input) == 0 && input.st_dev == output.st_dev &&
+        source_field(all[i], path);
+        if (writes && stat(path, &input) == 0 && input.st_dev == output.st_dev &&
             input.st_ino == output.st_ino)
             return failed("-o %s would write over an input; name another file", s->output), false;
     }

@@ -117,7 +117,7 @@ static bool check_npy_size(const struct source *s, uint64_t wanted) {
 static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     struct npy_header header;
     enum npy_result result;
-    while ((result = npy_read(s->ahead, s->ahead_end, &header)) == NPY_MORE) {
+    while ((result = npy_read(s->ahead, s->ahead_end, s->field, &header)) == NPY_MORE) {
         if (!look_ahead(s, header.needed)) return false;
         if (s->ahead_end < header.needed)
             return failed("%s is truncated: it ends within its header; write it again", s->name),
@@ -125,7 +125,9 @@ static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     }
     if (result == NPY_BAD) return failed("%s: %s", s->name, header.problem), false;
     if (!settle_type(s, &header, said)) return false;
-    uint64_t wanted = header.count * header.element;
+    s->record = header.record;
+    s->offset = header.offset;
+    uint64_t wanted = header.count * source_step(s);
     s->bytes = size == SOURCE_UNKNOWN ? size : size - header.needed;
     if (!check_npy_size(s, wanted)) return false;
     s->bytes = wanted;
@@ -322,12 +324,24 @@ static bool recognise(struct source *s) {
     return recognise_raw(s, size, s->how.said);
 }
 
+const char *source_field(const char *name, char path[1024]) {
+    const char *colon = NULL;
+    for (const char *at = name; (at = strstr(at, ".npy:")); at++)
+        if (at[5]) colon = at + 4;
+    if (!colon || (size_t)(colon - name) >= 1024 || access(name, F_OK) == 0) {
+        snprintf(path, 1024, "%s", name);
+        return NULL;
+    }
+    snprintf(path, 1024, "%.*s", (int)(colon - name), name);
+    return colon + 1;
+}
+
 /* Opens "a.npz:x", where there is no file of that name. */
 static bool open_member(struct source *s, bool *is_member) {
-    const char *colon = strstr(s->name, ".npz:");
-    *is_member = colon && colon[5] && access(s->name, F_OK) != 0;
+    const char *colon = strstr(s->base, ".npz:");
+    *is_member = colon && colon[5] && access(s->base, F_OK) != 0;
     if (!*is_member) return true;
-    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon + 4 - s->name), s->name);
+    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon + 4 - s->base), s->base);
     return unpack_member(s->path, colon + 5, &s->unpacker);
 }
 
@@ -336,11 +350,12 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
     bool is_stdin = source_is_stdin(name);
     *s = (struct source){
         .name = is_stdin ? "standard input" : name, .how = *how, .file = STDIN_FILENO};
+    s->field = source_field(name, s->base);
     if (!open_member(s, &is_member)) return false;
     if (is_member)
         s->file = -1;
     else if (!is_stdin)
-        s->file = open(name, O_RDONLY | O_CLOEXEC);
+        s->file = open(s->base, O_RDONLY | O_CLOEXEC);
     if (s->file < 0 && !is_member)
         return failed("%s cannot be opened: %s", name, strerror(errno)), false;
     if (is_stdin && isatty(s->file) && isatty(STDERR_FILENO))
@@ -351,6 +366,5 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
 }
 
 uint64_t source_count(const struct source *s) {
-    return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN
-                                                    : s->bytes / tally_type_size(s->type);
+    return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN : s->bytes / source_step(s);
 }
