@@ -213,7 +213,8 @@ bool job_failed(const struct job *job, uint64_t first, tally_status status) {
     size_t number;
     const char *words = tally_error_result(&number);
     if (!words) return failed("%s: %s", job->x.source.name, tally_error()), false;
-    return failed("%s: result %" PRIu64 "%s%s", job->x.source.name, first + number, words,
+    return failed("%s: result %" PRIu64 "%s%s", job->x.source.name,
+                  job->label ? job->label[first + number] : first + number, words,
                   status == TALLY_ERANGE && !job->r->problem.out
                       ? "; --out f64 rounds what is a sum"
                       : ""),
@@ -463,6 +464,7 @@ int shaped_run(struct reduction *r, char **names, int count) {
     operand_close(&job.mask);
     operand_close(&job.key);
     free(job.group_count);
+    free(job.label);
     free(job.there);
     return status;
 }

@@ -31,6 +31,9 @@ struct job {
     uint64_t each;         /* the length of equal segments, or 0 */
     uint64_t groups;       /* how many */
     uint64_t *group_count; /* [groups]: elements of each; owned */
+    uint64_t
+        *label;    /* [groups]: their ids, where only those that occur are numbered; NULL; owned */
+    uint64_t span; /* ids lie below this */
 
     bool skips;           /* --skip-na: elements may be missing */
     unsigned char *there; /* of a piece, or of all: 0 where an element is left out; owned */
