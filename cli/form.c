@@ -190,9 +190,10 @@ static bool is_aligned(const struct sample *s) {
 
 static bool is_by_blanks(const struct sample *s) {
     if (!s->rows || s->row[0].count < 2) return false;
+    bool has_words = s->rows == 1;
     for (size_t i = 1; i < s->rows; i++)
-        if (s->row[i].count < 2) return false;
-    return s->rows == 1 || is_even(s) || is_aligned(s);
+        has_words |= s->row[i].count > 1;
+    return has_words;
 }
 
 /* Chooses among those that stand in the first line, outside quotes. */
@@ -250,18 +251,44 @@ static bool may_be_thousands(const struct sample *s, size_t row) {
     return false;
 }
 
+/* Whether each row of an aligned table has a name of its own, left of the first column's. */
+static bool are_labelled(const struct sample *s) {
+    const size_t n = s->row[0].count;
+    bool is_wider = false;
+    if (s->delimiter != BY_BLANKS || s->rows < 2 || !is_aligned(s)) return false;
+    const ptrdiff_t first = field_of(s, 0, 0)->first - s->row[0].text;
+    for (size_t i = 1; i < s->rows; i++) {
+        if (s->row[i].count > n + 1 || field_of(s, i, 0)->last - s->row[i].text > first)
+            return false;
+        is_wider |= s->row[i].count == n + 1;
+    }
+    return is_wider;
+}
+
+/* Whether the first line has names, or every row begins with one: else a row that is wider is wrong. */
+static bool has_some_names(const struct sample *s) {
+    bool all = true;
+    for (size_t i = 0; i < s->row[0].count; i++) {
+        const struct field *f = field_of(s, 0, i);
+        if (f->is_quoted || kind_of(s, f, NULL) >= OTHER) return true;
+    }
+    for (size_t i = 1; i < s->rows; i++)
+        all &= kind_of(s, field_of(s, i, 0), NULL) == NAME || field_of(s, i, 0)->is_quoted;
+    return all;
+}
+
 /* Finds whether the first line is one name short of all rows. False where that is not clear. */
 static bool find_shift(const struct sample *s, size_t *shift) {
     const size_t n = s->row[0].count;
     bool is_filled = false, is_words = true, is_thousands = true;
-    *shift = 0;
-    for (size_t i = 1; i < s->rows; i++) {
+    *shift = are_labelled(s);
+    for (size_t i = 1; i < s->rows && !*shift; i++) {
         if (s->row[i].count != n + 1) return true;
         is_filled |= s->row[i].filled == n + 1;
         is_words &= ends_in_words(s, i);
         is_thousands &= may_be_thousands(s, i);
     }
-    if (s->rows < 2 || !is_filled || is_words) return true;
+    if (*shift || s->rows < 2 || !is_filled || is_words || !has_some_names(s)) return true;
     if (is_thousands)
         return failed("%s: all rows have %zu fields, and the first line has %zu: numbers such as "
                       "1,234.50 must stand in quotes; if the first field names the row, put a name "
