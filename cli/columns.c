@@ -231,7 +231,8 @@ static bool read_blank_names(struct table *t, const char *line, const char *end)
         l->is_aligned |= t->field && f.first - at > 1 + f.is_quoted;
         l->last_at = (size_t)(f.first - line);
         for (size_t i = 0; i < l->count; i++)
-            if (is_name(f.first, (size_t)(f.last - f.first), l->column[i].name)) {
+            if (is_name(f.first, (size_t)(f.last - f.first), l->column[i].name) ||
+                by_number(l->column[i].name) == t->field + t->form.shift) {
                 l->column[i].at = l->last_at;
                 l->column[i].end = (size_t)(f.last - line);
             }
@@ -311,6 +312,8 @@ static bool tell_cell(const struct table *t, const struct fault *f, uint64_t lin
     const char *type = f->column->type ? tally_type_name(f->column->type) : "decimal";
     const bool is_whole = strlen(f->cell) == f->bytes; /* it has no zero byte */
     const char *hint = is_whole ? spelling_hint(t->source->how.spelling, f->cell, hint_text) : "";
+    if (!*hint && strpbrk(f->cell, " \t") && t->layout.delimiter != BY_BLANKS)
+        hint = "-F blank has fields between runs of blanks";
     quoted(f->cell, f->bytes, shown);
     if (f->result == SPELLING_RANGE)
         failed("%s:%" PRIu64 ": %s does not fit %s", name, line, shown, type);
@@ -417,21 +420,23 @@ static bool begin_rows(struct table *t) {
 static bool begin_table(struct table *t, struct piece *piece) {
     struct layout *l = &t->layout;
     const struct columns *c = t->columns;
-    const char *number[2 * LIST_MOST], *text = piece->text + piece->begin;
+    const char *number[2 * LIST_MOST], *column[2 * LIST_MOST], *text = piece->text + piece->begin;
     struct form_told told = {.name = t->source->name,
                              .delimiter = c->delimiter,
                              .header = c->has_header,
                              .no_header = c->no_header,
                              .spelling = t->source->how.spelling,
-                             .number = number};
+                             .number = number,
+                             .column = column};
     if (t->source->is_rows) return begin_rows(t);
     if (memchr(text, 0, piece->end + piece->rest - piece->begin))
         return failed("%s is no text, but -c wants a table", t->source->name), false;
     for (size_t i = 0; i < l->count; i++)
         if (by_number(l->column[i].name) == NOWHERE)
-            told.needs_header = true;
+            column[told.name_count++] = l->column[i].name;
         else
             number[told.number_count++] = l->column[i].name;
+    told.needs_header = told.name_count > 0;
     if (!form_find(&told, text, piece->end - piece->begin, &t->form)) return false;
     piece->begin += t->form.skip;
     t->header_lines = t->form.lines;

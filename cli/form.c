@@ -188,12 +188,43 @@ static bool is_aligned(const struct sample *s) {
     return false;
 }
 
+/* Whether each row of an aligned table has a name of its own, left of the first column's. */
+static bool are_labelled(const struct sample *s) {
+    const size_t n = s->row[0].count;
+    bool is_wider = false;
+    if (s->delimiter != BY_BLANKS || s->rows < 2 || !is_aligned(s)) return false;
+    const ptrdiff_t first = field_of(s, 0, 0)->first - s->row[0].text;
+    for (size_t i = 1; i < s->rows; i++) {
+        if (s->row[i].count > n + 1 || field_of(s, i, 0)->last - s->row[i].text > first)
+            return false;
+        is_wider |= s->row[i].count == n + 1;
+    }
+    return is_wider;
+}
+
+/* Whether rows of several words stand below a line of several, or of one that leaves out that of labels. */
 static bool is_by_blanks(const struct sample *s) {
-    if (!s->rows || s->row[0].count < 2) return false;
+    if (!s->rows || (s->row[0].count < 2 && !are_labelled(s))) return false;
     bool has_words = s->rows == 1;
     for (size_t i = 1; i < s->rows; i++)
         has_words |= s->row[i].count > 1;
     return has_words;
+}
+
+/* The comma, where nothing else parts the fields. One that is a mark of numbers parts fields only if some of these have quotes,
+ * or the first line has names. */
+static bool find_comma(struct sample *s, const char *text, const char *end) {
+    const struct spelling *spelling = s->told->spelling;
+    s->delimiter = ',';
+    if (spelling->mark != ',' && *spelling->thousands != ',') return true;
+    if (!part_rows(s, text, end)) return false;
+    bool is_comma = false;
+    for (size_t i = 0; i < s->fields; i++)
+        is_comma |= s->field[i].is_quoted;
+    for (size_t i = 0; s->rows && s->row[0].count > 1 && i < s->row[0].count; i++)
+        is_comma |= kind_of(s, field_of(s, 0, i), NULL) == NAME;
+    if (!is_comma) s->delimiter = '\t';
+    return true;
 }
 
 /* Chooses among those that stand in the first line, outside quotes. */
@@ -220,7 +251,7 @@ static bool find_delimiter(struct sample *s, const char *text, const char *end) 
         if (is_there[i]) return s->delimiter = known[i], true;
     s->delimiter = BY_BLANKS;
     if (!part_rows(s, text, end)) return false;
-    if (!is_by_blanks(s)) s->delimiter = ',';
+    if (!is_by_blanks(s)) return find_comma(s, text, end);
     return true;
 }
 
@@ -235,34 +266,43 @@ static bool ends_in_words(const struct sample *s, size_t row) {
            field_of(s, 0, first->count - 1)->first - first->text;
 }
 
-static bool are_digits(const struct field *f, size_t least, size_t most) {
-    const char *at = f->first + (least < most && f->first < f->last && strchr("+-", *f->first));
-    const size_t digits = strspn(at, "0123456789");
+/* Whether the field, which is not quoted, has so many digits: a part of a number that was parted at its mark. */
+static bool are_digits(const struct field *f, size_t least, size_t most, bool is_first) {
+    const char *at = f->first + (is_first && f->first < f->last && strchr("+-", *f->first));
+    size_t digits = 0;
+    while (at + digits < f->last && at[digits] >= '0' && at[digits] <= '9')
+        digits++;
     if (f->is_quoted || digits < least || digits > most) return false;
-    return at + digits == f->last || (least == most && at[digits] == '.');
+    return at + digits == f->last || (!is_first && strchr(".,", at[digits]));
 }
 
-/* Whether a number such as 1,234.50 may have been parted at its comma. */
-static bool may_be_thousands(const struct sample *s, size_t row) {
-    if (s->delimiter != ',' || field_of(s, row, 0)->is_quoted) return false;
+/* Whether a number such as 1,234.50 may have been parted at its thousands, or as 1,5 at any mark. */
+static bool may_be_parted(const struct sample *s, size_t row, bool at_thousands) {
+    const size_t least = at_thousands ? 3 : 1, most = at_thousands ? 3 : WORD_BYTES;
+    if (s->delimiter != ',' && !(at_thousands && s->delimiter == BY_BLANKS)) return false;
+    if (field_of(s, row, 0)->is_quoted) return false;
     for (size_t i = 0; i + 1 < s->row[row].count; i++)
-        if (are_digits(field_of(s, row, i), 1, 3) && are_digits(field_of(s, row, i + 1), 3, 3))
+        if (are_digits(field_of(s, row, i), 1, most, true) &&
+            are_digits(field_of(s, row, i + 1), least, most, false))
             return true;
     return false;
 }
 
-/* Whether each row of an aligned table has a name of its own, left of the first column's. */
-static bool are_labelled(const struct sample *s) {
-    const size_t n = s->row[0].count;
-    bool is_wider = false;
-    if (s->delimiter != BY_BLANKS || s->rows < 2 || !is_aligned(s)) return false;
-    const ptrdiff_t first = field_of(s, 0, 0)->first - s->row[0].text;
+/* Whether the rows begin with 1, 2, 3 ..., or from 0, as R and pandas number them. */
+static bool are_numbered(const struct sample *s) {
+    double first = 0, x = 0;
     for (size_t i = 1; i < s->rows; i++) {
-        if (s->row[i].count > n + 1 || field_of(s, i, 0)->last - s->row[i].text > first)
-            return false;
-        is_wider |= s->row[i].count == n + 1;
+        if (kind_of(s, field_of(s, i, 0), &x) != NUMBER) return false;
+        if (i == 1) first = x;
+        if (x != first + (double)(i - 1) || (first != 0 && first != 1)) return false;
     }
-    return is_wider;
+    return true;
+}
+
+/* Whether one blank alone stands between the first two fields, if blanks part them. */
+static bool is_tight(const struct sample *s, size_t row) {
+    return s->delimiter != BY_BLANKS || s->row[row].count < 2 ||
+           field_of(s, row, 1)->first - field_of(s, row, 0)->last == 1;
 }
 
 /* Whether the first line has names, or every row begins with one: else a row that is wider is wrong. */
@@ -280,20 +320,26 @@ static bool has_some_names(const struct sample *s) {
 /* Finds whether the first line is one name short of all rows. False where that is not clear. */
 static bool find_shift(const struct sample *s, size_t *shift) {
     const size_t n = s->row[0].count;
-    bool is_filled = false, is_words = true, is_thousands = true;
-    *shift = are_labelled(s);
-    for (size_t i = 1; i < s->rows && !*shift; i++) {
+    bool is_filled = false, is_words = true, is_thousands = true, is_parted = true;
+    const bool is_labelled = are_labelled(s);
+    *shift = is_labelled;
+    for (size_t i = 1; i < s->rows; i++) {
         if (s->row[i].count != n + 1) return true;
         is_filled |= s->row[i].filled == n + 1;
         is_words &= ends_in_words(s, i);
-        is_thousands &= may_be_thousands(s, i);
+        is_thousands &= may_be_parted(s, i, true) && is_tight(s, i);
+        is_parted &= may_be_parted(s, i, false);
     }
-    if (*shift || s->rows < 2 || !is_filled || is_words || !has_some_names(s)) return true;
-    if (is_thousands)
+    if (s->rows < 2 || !is_filled) return true;
+    if (!is_labelled && (is_words || !has_some_names(s))) return true;
+    if (is_thousands || (is_parted && !are_numbered(s)))
         return failed("%s: all rows have %zu fields, and the first line has %zu: numbers such as "
-                      "1,234.50 must stand in quotes; if the first field names the row, put a name "
-                      "for it into the first line",
-                      s->told->name, n + 1, n),
+                      "%s must stand in quotes; if the first field names the row, put a name for "
+                      "it into the first line",
+                      s->told->name, n + 1, n,
+                      s->delimiter == BY_BLANKS ? "1 234"
+                      : is_thousands            ? "1,234.50"
+                                                : "1,5"),
                false;
     *shift = 1;
     return true;
@@ -416,25 +462,47 @@ static bool find_header(const struct sample *s, size_t shift, bool *has_header) 
     return is_unclear(s);
 }
 
+/* The next word of the comment line, and the byte behind it; NULL where there is none. */
+static const char *comment_word(const struct sample *s, const char *at, struct field *f) {
+    if (s->delimiter == BY_BLANKS) return field_between_blanks(at, s->comment_end, f);
+    if (at > s->comment_end) return NULL;
+    while (at < s->comment_end && *at == ' ')
+        at++;
+    f->first = at;
+    while (at < s->comment_end && *at != s->delimiter)
+        at++;
+    for (f->last = at; f->last > f->first && f->last[-1] == ' ';)
+        f->last--;
+    return at + 1;
+}
+
+/* Whether a column of this name is asked for. */
+static bool is_asked(const struct sample *s, const struct field *f) {
+    for (size_t n = 0; n < s->told->name_count; n++)
+        if (strlen(s->told->column[n]) == (size_t)(f->last - f->first) &&
+            memcmp(s->told->column[n], f->first, (size_t)(f->last - f->first)) == 0)
+            return true;
+    return false;
+}
+
 /* Whether the names stand in the comment line above the first row, as NumPy's savetxt() writes them: it has as many words
- * as the row, which has numbers alone. */
+ * as the row, which has numbers alone, or one of them is asked for. */
 static bool has_named_comment(const struct sample *s) {
     const struct row *first = &s->row[0];
     size_t words = 0;
+    bool has_asked = false, is_text = false;
     struct field f;
     if (!s->comment || !s->rows || s->told->no_header) return false;
-    for (size_t i = 0; i < first->count; i++)
-        if (kind_of(s, field_of(s, 0, i), NULL) >= OTHER) return false;
-    const char *at = s->comment + strspn(s->comment, " \t");
-    at += strspn(at, "#");
-    if (s->delimiter == BY_BLANKS) {
-        while ((at = field_between_blanks(at, s->comment_end, &f)))
-            words++;
-    } else {
-        for (words = 1; at < s->comment_end; at++)
-            words += *at == s->delimiter;
+    for (size_t i = 0; i < first->count; i++) {
+        if (is_asked(s, field_of(s, 0, i))) return false;
+        is_text |= kind_of(s, field_of(s, 0, i), NULL) >= OTHER;
     }
-    return words == first->count;
+    const char *at = s->comment + strspn(s->comment, " \t#");
+    while ((at = comment_word(s, at, &f))) {
+        words++;
+        has_asked |= is_asked(s, &f);
+    }
+    return words == first->count && (has_asked || !is_text);
 }
 
 /* ---- All of it ---- */

@@ -20,6 +20,8 @@ struct form_told {
     const struct spelling *spelling;
     size_t number_count;
     const char *const *number; /* columns that are given by number, as typed: each may be a name */
+    size_t name_count;
+    const char *const *column; /* columns that are given by a name that is no number */
 };
 
 struct form {

@@ -6,8 +6,8 @@
 #include "money.h"
 #include "types.h"
 
-#include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +121,8 @@ bool spelling_normalise(const struct spelling *s, const char *word, char *out) {
             digits++;
             *out++ = *word;
         } else if (apart && strncmp(word, s->thousands, apart) == 0) {
-            if (groups ? digits != 3 : digits < 1 || digits > 3) return false;
+            if (groups ? digits != 3 : digits < 1 || digits > 3 || out[-(ptrdiff_t)digits] == '0')
+                return false;
             groups++;
             digits = 0;
             word += apart - 1;
@@ -241,6 +242,8 @@ const char *spelling_hint(const struct spelling *s, const char *word, char out[1
     *out = 0;
     if (!s->skip_na && spelling_is_known_missing(word)) return "--skip-na leaves such words out";
     if (is_date(word)) return "that is a date or a time, and only numbers are reduced";
+    if (reads_as(word, ',', "") && reads_as(word, '.', ","))
+        return "--decimal-mark , or --thousands , tells how it is meant";
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
         if (reads_as(word, spellings[i].mark, spellings[i].thousands)) return spellings[i].hint;
     if (length && length <= 3 && strspn(word, ".?*-_") == length)
