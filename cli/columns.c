@@ -306,13 +306,24 @@ static bool has_header(struct table *t) {
 
 /* ---- What is wrong ---- */
 
+/* Whether a cell has several words, which begin as numbers do. */
+static bool are_numbers(const char *cell) {
+    size_t words = 0;
+    for (; *cell; words++) {
+        if (!strchr("0123456789+-.", *cell)) return false;
+        cell += strcspn(cell, " \t");
+        cell += strspn(cell, " \t");
+    }
+    return words > 1;
+}
+
 static bool tell_cell(const struct table *t, const struct fault *f, uint64_t line) {
     char shown[QUOTED_BYTES], hint_text[160];
     const char *name = t->source->name, *column = f->column->name;
     const char *type = f->column->type ? tally_type_name(f->column->type) : "decimal";
     const bool is_whole = strlen(f->cell) == f->bytes; /* it has no zero byte */
     const char *hint = is_whole ? spelling_hint(t->source->how.spelling, f->cell, hint_text) : "";
-    if (!*hint && strpbrk(f->cell, " \t") && t->layout.delimiter != BY_BLANKS)
+    if (!*hint && are_numbers(f->cell) && t->layout.delimiter != BY_BLANKS)
         hint = "-F blank has fields between runs of blanks";
     quoted(f->cell, f->bytes, shown);
     if (f->result == SPELLING_RANGE)

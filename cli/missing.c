@@ -46,8 +46,10 @@ size_t missing_mark(const struct spelling *s, tally_type type, const void *x, si
     const size_t size = tally_type_size(type);
     size_t left = 0;
     mark_nan(type, at, n, mask);
+    struct na_numbers numbers;
+    if (s->has_na_number) spelling_na_numbers(s, type, &numbers);
     for (size_t i = 0; s->has_na_number && i < n; i++)
-        if (mask[i] && spelling_is_na_number(s, type, at + i * size)) mask[i] = 0;
+        if (mask[i] && spelling_is_na_number(&numbers, at + i * size)) mask[i] = 0;
     for (size_t i = 0; i < n; i++)
         left += mask[i] != 0;
     return left;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { SHORT_WORD = 256 }; /* bytes; a longer word is copied to the heap */
+
 const struct spelling spelling_usual = {.mark = 0};
 
 /* ---- Missing values ---- */
@@ -97,11 +99,16 @@ static bool are_equal(tally_type type, const void *a, const void *b) {
     return memcmp(x, zero, size) == 0 && memcmp(y, zero, size) == 0;
 }
 
-bool spelling_is_na_number(const struct spelling *s, tally_type type, const void *element) {
-    unsigned char value[8];
+void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_numbers *out) {
+    out->type = type;
+    out->count = 0;
     for (size_t i = 0; i < s->na_count; i++)
-        if (decimal_read(type, s->na[i], value) == DECIMAL_OK && are_equal(type, element, value))
-            return true;
+        out->count += decimal_read(type, s->na[i], out->element[out->count]) == DECIMAL_OK;
+}
+
+bool spelling_is_na_number(const struct na_numbers *numbers, const void *element) {
+    for (size_t i = 0; i < numbers->count; i++)
+        if (are_equal(numbers->type, element, numbers->element[i])) return true;
     return false;
 }
 
@@ -180,13 +187,13 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
     if (strlen(word) != length - first) return SPELLING_MALFORMED; /* a zero byte */
     if (s->skip_na && spelling_is_missing(s, word)) return SPELLING_MISSING;
     if (!spelling_is_plain(s)) {
-        char *plain = strdup(word);
+        char brief[SHORT_WORD], *plain = length < SHORT_WORD ? brief : malloc(length + 1);
         const bool is_spelled = plain && spelling_normalise(s, word, plain);
         if (is_spelled) {
             memset(word, 0, length - first);
             memcpy(word, plain, strlen(plain));
         }
-        free(plain);
+        if (plain != brief) free(plain);
         if (!is_spelled) return SPELLING_MALFORMED;
     }
     const enum decimal_result result = type ? decimal_read(type, word, element) : money_check(word);
@@ -195,8 +202,10 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
     if (!s->skip_na) return SPELLING_NUMBER;
     if (type ? spelling_is_nan(type, element) : false) return SPELLING_MISSING;
     if (!s->has_na_number) return SPELLING_NUMBER;
-    const bool is_na = type ? spelling_is_na_number(s, type, element) : is_na_decimal(s, word);
-    return is_na ? SPELLING_MISSING : SPELLING_NUMBER;
+    if (!type) return is_na_decimal(s, word) ? SPELLING_MISSING : SPELLING_NUMBER;
+    struct na_numbers numbers;
+    spelling_na_numbers(s, type, &numbers);
+    return spelling_is_na_number(&numbers, element) ? SPELLING_MISSING : SPELLING_NUMBER;
 }
 
 /* ---- What is wrong ---- */

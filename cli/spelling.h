@@ -36,8 +36,15 @@ bool spelling_is_known_missing(const char *word);
 /* Whether the text opens with one of the words that Excel writes for an error, such as #N/A; `length` becomes its bytes. */
 bool spelling_is_excel_error(const char *text, const char *end, size_t *length);
 
-/* Whether an element equals a number among the words of --na. */
-bool spelling_is_na_number(const struct spelling *s, tally_type type, const void *element);
+/* The numbers among the words of --na, as elements of a type. */
+struct na_numbers {
+    tally_type type;
+    size_t count;
+    unsigned char element[NA_WORDS][8];
+};
+void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_numbers *out);
+/* Whether an element equals one of them. */
+bool spelling_is_na_number(const struct na_numbers *numbers, const void *element);
 /* Whether an element is NaN. */
 bool spelling_is_nan(tally_type type, const void *element);
 
