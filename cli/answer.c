@@ -59,6 +59,10 @@ static bool lower(const struct reduction *r, const tally_problem *problem, const
     return true;
 }
 
+static bool is_extreme(tally_op op) {
+    return op == TALLY_MIN || op == TALLY_MAX || op == TALLY_ARGMIN || op == TALLY_ARGMAX;
+}
+
 static void lower_money(const struct money *money, struct answer *a) {
     a->n = 0;
     a->count = 1;
@@ -66,9 +70,21 @@ static void lower_money(const struct money *money, struct answer *a) {
     money_print(money, a->money);
 }
 
+/* Whether the group has no elements, and extremes alone are asked for, which nothing has. */
+static bool is_nothing(const struct reduction *r, const struct group *group) {
+    if (!group->state || tally_state_count(group->state) || !r->columns.by.count) return false;
+    size_t count = 0;
+    tally_problem_values(group->problem, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!is_extreme(tally_problem_value_op(group->problem, i))) return false;
+    return true;
+}
+
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
-    if (!group->money) return lower(r, group->problem, group->state, &group->places, a);
-    lower_money(group->money, a);
+    if (group->money) return lower_money(group->money, a), true;
+    if (!lower(r, group->problem, group->state, &group->places, a)) return false;
+    for (size_t i = 0; i < a->count && !a->n && r->columns.by.count; i++)
+        if (is_extreme(a->op[i])) a->value[i].type = 0; /* beside others: none */
     return true;
 }
 
@@ -154,17 +170,21 @@ static void print_line(const char *key, size_t length, const struct answer *a) {
 static bool check_groups(const struct reduction *r) {
     struct answer a;
     for (size_t i = 0; i < r->groups.count; i++)
-        if (!lower_group(r, &r->groups.list[i], &a)) return false;
+        if (!is_nothing(r, &r->groups.list[i]) && !lower_group(r, &r->groups.list[i], &a))
+            return false;
     return true;
 }
 
 static bool print_groups(const struct reduction *r) {
     struct answer a;
+    bool has_names = false;
     if (!check_groups(r)) return false;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
+        if (is_nothing(r, group)) continue;
         if (!lower_group(r, group, &a)) return false;
-        if (i == 0) print_names(r, &a);
+        if (!has_names) print_names(r, &a);
+        has_names = true;
         print_line(group->key, group->key_bytes, &a);
     }
     return true;
@@ -227,6 +247,7 @@ static bool json_groups(const struct reduction *r, struct json_object *object) {
     bool done = true;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
+        if (is_nothing(r, group)) continue;
         done = lower_group(r, group, &a);
         if (!done) break;
         struct json_object *item = json_new_object();

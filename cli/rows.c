@@ -540,6 +540,8 @@ static void read_lines(struct made_rows *m, const struct piece *p) {
     const char *at = p->text + p->begin, *const end = p->text + p->end;
     const char *quote = find_quote(at, end), *lone = find_return(at, end);
     const bool is_parted = l->delimiter != BY_BLANKS;
+    const char blank =
+        l->delimiter == '\t' ? '#' : '\t'; /* behind which a comment may begin, too */
     r->line = m->header_lines;
     while (at < end && !m->fault.kind) {
         struct scanned line;
@@ -553,8 +555,8 @@ static void read_lines(struct made_rows *m, const struct piece *p) {
             next = lone + 1;
             line.count = count_delimiters(l, at, lone);
         }
-        const bool is_simple =
-            ends && is_parted && !r->in_row && !r->in_comment && quote >= line.end && *at != '#';
+        const bool is_simple = ends && is_parted && !r->in_row && !r->in_comment &&
+                               quote >= line.end && *at != '#' && *at != blank;
         if (!is_simple || !read_marked(m, at, &line))
             read_other_line(m, at, &line, next, quote < line.end);
         r->line += ends;

@@ -6,7 +6,6 @@
 #include "money.h"
 #include "types.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,28 +60,6 @@ bool spelling_is_excel_error(const char *text, const char *end, size_t *length) 
         if ((size_t)(end - text) >= *length && memcmp(text, errors[i], *length) == 0) return true;
     }
     return false;
-}
-
-bool spelling_is_nan(tally_type type, const void *element) {
-    uint16_t half;
-    float f32;
-    double f64;
-    switch (type) {
-    case TALLY_F16:
-        memcpy(&half, element, sizeof half);
-        return (half & 0x7fff) > 0x7c00;
-    case TALLY_BF16:
-        memcpy(&half, element, sizeof half);
-        return (half & 0x7fff) > 0x7f80;
-    case TALLY_F32:
-        memcpy(&f32, element, sizeof f32);
-        return isnan(f32);
-    case TALLY_F64:
-        memcpy(&f64, element, sizeof f64);
-        return isnan(f64);
-    default:
-        return false;
-    }
 }
 
 /* Whether two elements are the same number. */
@@ -199,9 +176,7 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
     const enum decimal_result result = type ? decimal_read(type, word, element) : money_check(word);
     if (result != DECIMAL_OK) return result == DECIMAL_RANGE ? SPELLING_RANGE : SPELLING_MALFORMED;
     if (!type) memcpy(element, &(char *){word}, sizeof word);
-    if (!s->skip_na) return SPELLING_NUMBER;
-    if (type ? spelling_is_nan(type, element) : false) return SPELLING_MISSING;
-    if (!s->has_na_number) return SPELLING_NUMBER;
+    if (!s->skip_na || !s->has_na_number) return SPELLING_NUMBER;
     if (!type) return is_na_decimal(s, word) ? SPELLING_MISSING : SPELLING_NUMBER;
     struct na_numbers numbers;
     spelling_na_numbers(s, type, &numbers);

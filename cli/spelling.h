@@ -45,8 +45,6 @@ struct na_numbers {
 void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_numbers *out);
 /* Whether an element equals one of them. */
 bool spelling_is_na_number(const struct na_numbers *numbers, const void *element);
-/* Whether an element is NaN. */
-bool spelling_is_nan(tally_type type, const void *element);
 
 /* Writes the number with the point as its mark and nothing between thousands. False where it is not spelled so: thousands
  * stand in groups of three, before the mark. out has room for as many bytes as the word, and a zero byte. */

@@ -177,3 +177,19 @@ def test_segments_groups_and_masks(tally, array, tmp_path):
     np.save(tmp_path / "m.npy", np.asfortranarray(np.ones((60, 100), bool)))
     np.save(path, x.reshape(60, 100))
     assert "for --skip-na save one of them" in tally.fails("sum", "--skip-na", "--axis", 0, "--mask", tmp_path / "m.npy", path)
+
+
+def test_keys_without_a_number(tally):
+    """A key of which nothing is left has sums and counts, but no extremes."""
+    table = b"k,v\na,1\nb,NA\na,3\nb,\n"
+    run = lambda op, *args: tally(op, "-c", "v", "--by", "k", "--skip-na", *args, stdin=table)
+    assert run("sum") == "a\t4\nb\t0" and run("count") == "a\t2\nb\t0" and run("mean") == "a\t2\nb\tnan"
+    for op, want in (("min", "1"), ("max", "3"), ("argmin", "0"), ("argmax", "1")):
+        assert run(op) == f"a\t{want}"
+        assert [g["key"] for g in tally.json(op, "-c", "v", "--by", "k", "--skip-na", stdin=table)["groups"]] == ["a"]
+    assert run("minmax") == "k\tmin\tmax\na\t1\t3" and run("min", "--sort") == "a\t1"
+    assert run("count,min,argmax") == "k\tcount\tmin\targmax\na\t2\t1\t1\nb\t0\tnone\tnone"
+    assert run("max", "--dtype", "i8", "--text") == "a\t3"
+    assert tally.json("sum,max", "-c", "v", "--by", "k", "--skip-na", stdin=table)["groups"][1]["value"] == [0, None]
+    done = tally.run("min", "-c", "v", "--by", "k", "--na", "1,3", stdin=table)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -57,7 +57,7 @@ CASES = [
     ("1,2\n3,4\n", "-c 2 --header", "4"), ("a,b\n1,2\n", "-c 2", "2"), ("a,b\n1,2\n", "-c 2 --no-header", ["1: 'b' is no f64 number"]),
     ("price\n1\n2\n", "-c 1", "3"), ("a,1\nb,2\n", "-c 2", "3"), ("5.1,3.5,Iris\n4.9,3.0,Iris\n", "-c 1", "10"),
     ("?,3,x\n4,5,y\n", "-c 2", "8"), ("NA,3\n4,5\n", "-c 2", "8"), ("NA,3\n4,5\n", "-c 1 --skip-na", "4"), ("1x,3\n4,5\n", "-c 2", "8"),
-    (",0,1\n0,5,6\n1,7,8\n", "-c 2", "12"), (",x,v\n0,5,6\n1,7,8\n", "-c v", "14"), (",x,v\n0,5,6\n1,7,8\n", "-c 3", "14"),
+    (",0,1\n0,5,6\n1,7,8\n", "-c 2", "12"), (",0,1\n0,5,6\n1,7,8\n", "-c 3", "14"), (",0,1\na,5,6\nb,7,8\n", "-c 3", "14"), (",x,v\n0,5,6\n1,7,8\n", "-c v", "14"), (",x,v\n0,5,6\n1,7,8\n", "-c 3", "14"),
     ("Rome,2019\nOslo,2020\n", "-c 2", "4039"), ("Rome,5,2019\nOslo,6,2020\n", "-c 2", "11"),
     ("city,2019\nRome,5\nOslo,7\n", "-c 2", ["the first line, 'city,2019', may have names or numbers; say --header or --no-header"]),
     ("city,2019\nRome,5\nOslo,7\n", "-c 2 --header", "12"), ("city,2019\nRome,5\nOslo,7\n", "-c 2 --no-header", "2031"),
@@ -71,6 +71,7 @@ CASES = [
     ("a#b#\n#9#1\n1#2\n", "-c b -F #", "11"), ("# x y\n1 2\n3 4\n", "-c y", "6"), ("# x,y\n1,2\n3,4\n", "-c y --by x", "1\t2\n3\t4"),
     ("# x y\n1 2\n3 4\n", "-c 2", "6"), ("# x y\n1 2\n3 4\n", "-c z", ["has no column z; its columns are x y"]), ("# x y\n1 2\n", "-c 2 --header", "2"),
     ("# a comment of five words\nx y\n1 2\n", "-c y", "2"), ("1,2\r#3,9\r3,4\r", "-c 2", "6"), ("a\tb\n#1\t2\n3\t4\n", "-c b", "4"),
+    ("a,b\n\t#1,2\n3,4\n", "-c b", "4"), ("a\tb\n\t#\n5\t4\n", "-c a --skip-na", "5"),
     # Runs of blanks.
     ("id value\n1 2.5\n2 3.5\n", "-c value", "6"), ("PID  RSS COMMAND\n  1  100 init\n 22   50 cron\n", "-c RSS", "150"),
     ("PID  RSS COMMAND\n  1  100 init -x 7\n 22   50 cron\n", "-c RSS", "150"), ("PID  RSS COMMAND\n  1  100 init -x\n 22   50 cron y\n", "-c RSS", "150"),
