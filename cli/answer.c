@@ -24,22 +24,25 @@ struct answer {
 /* ---- Lowering ---- */
 
 /* Why there is no one value: a product, then. */
-static int tell_range(const struct reduction *r, const tally_state *state) {
-    const char *type = tally_type_name(r->problem.type);
+static int tell_range(const struct reduction *r, const tally_problem *problem,
+                      const tally_state *state) {
+    const char *type = tally_type_name(problem->type);
     return failed("the exact %s of these %" PRIu64 " %s numbers does not fit %s; reduce parts of "
                   "the data, or convert them to f64",
                   r->asked, tally_state_count(state), type, *type == 'u' ? "u64" : "i64");
 }
 
-static bool lower(const struct reduction *r, const tally_state *state, struct answer *a) {
+static bool lower(const struct reduction *r, const tally_problem *problem, const tally_state *state,
+                  const struct places *places, struct answer *a) {
     *a->money = 0;
     a->n = tally_state_count(state);
-    tally_status status = tally_problem_values(&r->problem, &a->count);
+    tally_status status = tally_problem_values(problem, &a->count);
     if (status == TALLY_OK) status = tally_state_value(state, a->value);
     if (status == TALLY_ERANGE) {
         a->value[0].type = 0;
-        if (!wide_print(&r->problem, state, 0, a->whole[0])) return tell_range(r, state), false;
-        a->op[0] = r->problem.op;
+        if (!wide_print(problem, state, 0, a->whole[0]))
+            return tell_range(r, problem, state), false;
+        a->op[0] = problem->op;
         return true;
     }
     if (status == TALLY_EINVAL && a->n == 0) {
@@ -47,12 +50,17 @@ static bool lower(const struct reduction *r, const tally_state *state, struct an
     } else if (status != TALLY_OK) {
         return failed("%s", tally_error()), false;
     }
+    places_apply(places, problem, a->value, a->count);
     for (size_t i = 0; i < a->count; i++) {
-        a->op[i] = tally_problem_value_op(&r->problem, i);
-        if (a->value[i].type || !a->n || !wide_print(&r->problem, state, i, a->whole[i]))
+        a->op[i] = tally_problem_value_op(problem, i);
+        if (a->value[i].type || !a->n || !wide_print(problem, state, i, a->whole[i]))
             *a->whole[i] = 0;
     }
     return true;
+}
+
+static bool is_extreme(tally_op op) {
+    return op == TALLY_MIN || op == TALLY_MAX || op == TALLY_ARGMIN || op == TALLY_ARGMAX;
 }
 
 static void lower_money(const struct money *money, struct answer *a) {
@@ -62,19 +70,32 @@ static void lower_money(const struct money *money, struct answer *a) {
     money_print(money, a->money);
 }
 
+/* Whether the group has no elements, and extremes alone are asked for, which nothing has. */
+static bool is_nothing(const struct reduction *r, const struct group *group) {
+    if (!group->state || tally_state_count(group->state) || !r->columns.by.count) return false;
+    size_t count = 0;
+    tally_problem_values(group->problem, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!is_extreme(tally_problem_value_op(group->problem, i))) return false;
+    return true;
+}
+
 static bool lower_group(const struct reduction *r, const struct group *group, struct answer *a) {
-    if (!group->money) return lower(r, group->state, a);
-    lower_money(group->money, a);
+    if (group->money) return lower_money(group->money, a), true;
+    if (!lower(r, group->problem, group->state, &group->places, a)) return false;
+    for (size_t i = 0; i < a->count && !a->n && r->columns.by.count; i++)
+        if (is_extreme(a->op[i])) a->value[i].type = 0; /* beside others: none */
     return true;
 }
 
 /* The answer to all of it, where there is one. */
 static bool lower_all(const struct reduction *r, struct answer *a) {
-    if (r->columns.value) {
+    if (r->columns.value.whole) {
         if (r->groups.count) return lower_group(r, &r->groups.list[0], a);
-        if (!r->is_decimal) return lower(r, r->state, a); /* a table without rows */
+        if (!r->is_decimal)
+            return lower(r, &r->problem, r->state, &r->places, a); /* a table without rows */
     }
-    if (!r->is_decimal) return lower(r, r->state, a);
+    if (!r->is_decimal) return lower(r, &r->problem, r->state, &r->places, a);
     lower_money(&r->money, a);
     return true;
 }
@@ -120,17 +141,18 @@ static void print_key(const char *key, size_t length) {
 
 /* Whether there is an answer for each group, and none to all of it. */
 static bool is_grouped(const struct reduction *r) {
-    return r->columns.value && (r->columns.by || columns_apart(&r->columns));
+    return r->columns.value.whole && (r->columns.by.whole || columns_apart(&r->columns));
 }
 
 /* Several values have a line of their names above them, behind those of the keys. */
 static void print_names(const struct reduction *r, const struct answer *a) {
-    const char *by = r->columns.by;
+    const struct list *by = &r->columns.by;
     if (a->count == 1) return;
-    for (const char *at = by; at && *at; at++)
-        putchar(*at == ',' ? '\t' : *at);
+    for (size_t i = 0; i < by->count; i++)
+        printf("%s%s", i ? "\t" : "", by->item[i]);
     if (r->by_file) fputs("file", stdout);
-    if (is_grouped(r) && columns_apart(&r->columns)) fputs(by ? "\tcolumn" : "column", stdout);
+    if (is_grouped(r) && columns_apart(&r->columns))
+        fputs(by->count ? "\tcolumn" : "column", stdout);
     for (size_t i = 0; i < a->count; i++)
         printf("\t%s", tally_op_name(a->op[i]));
     putchar('\n');
@@ -148,17 +170,21 @@ static void print_line(const char *key, size_t length, const struct answer *a) {
 static bool check_groups(const struct reduction *r) {
     struct answer a;
     for (size_t i = 0; i < r->groups.count; i++)
-        if (!lower_group(r, &r->groups.list[i], &a)) return false;
+        if (!is_nothing(r, &r->groups.list[i]) && !lower_group(r, &r->groups.list[i], &a))
+            return false;
     return true;
 }
 
 static bool print_groups(const struct reduction *r) {
     struct answer a;
+    bool has_names = false;
     if (!check_groups(r)) return false;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
+        if (is_nothing(r, group)) continue;
         if (!lower_group(r, group, &a)) return false;
-        if (i == 0) print_names(r, &a);
+        if (!has_names) print_names(r, &a);
+        has_names = true;
         print_line(group->key, group->key_bytes, &a);
     }
     return true;
@@ -186,9 +212,23 @@ static void json_answer(struct json_object *object, const struct answer *a) {
     json_results(object, a->value, whole, a->count);
 }
 
+/* What a group's elements are; NULL: all of them. */
+static const char *type_name(const struct reduction *r, const struct group *group) {
+    const bool is_decimal = group ? group->money != NULL : r->is_decimal;
+    return is_decimal ? "decimal" : tally_type_name(group ? group->problem->type : r->problem.type);
+}
+
+/* Whether groups differ in that. */
+static bool have_types(const struct reduction *r) {
+    for (size_t i = 1; i < r->groups.count; i++)
+        if (strcmp(type_name(r, &r->groups.list[0]), type_name(r, &r->groups.list[i])) != 0)
+            return true;
+    return false;
+}
+
 /* A key of one field is a text, one of several a list of texts; a column's name stands apart. */
 static void json_key(const struct reduction *r, struct json_object *item, const char *key) {
-    const size_t fields = columns_count(r->columns.by);
+    const size_t fields = r->columns.by.count;
     struct json_object *list = fields > 1 ? json_new_list() : NULL;
     if (r->by_file) json_text(item, "file", key);
     for (size_t i = 0; i < fields; i++, key += strlen(key) + 1)
@@ -202,14 +242,17 @@ static void json_key(const struct reduction *r, struct json_object *item, const 
 
 static bool json_groups(const struct reduction *r, struct json_object *object) {
     struct json_object *list = json_new_list();
+    const bool has_types = have_types(r);
     struct answer a;
     bool done = true;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
+        if (is_nothing(r, group)) continue;
         done = lower_group(r, group, &a);
         if (!done) break;
         struct json_object *item = json_new_object();
         json_key(r, item, group->key);
+        if (has_types) json_text(item, "dtype", type_name(r, group));
         if (!group->money) json_count(item, "n", a.n);
         json_answer(item, &a);
         json_item(list, item); /* when it is whole: without memory to list it, it is freed */
@@ -231,7 +274,7 @@ static int print_json(const struct reduction *r) {
     for (size_t i = 0; i < count; i++)
         ops[i] = tally_problem_value_op(&r->problem, i);
     if (count > 1) json_ops(object, "ops", ops, count);
-    json_text(object, "dtype", r->is_decimal ? "decimal" : tally_type_name(r->problem.type));
+    json_text(object, "dtype", type_name(r, r->groups.count ? &r->groups.list[0] : NULL));
     json_count(object, "n", r->numbers);
     if (!is_grouped(r)) json_answer(object, &a);
     if ((is_grouped(r) || r->by_file) && !json_groups(r, object)) {
@@ -245,6 +288,6 @@ static int print_json(const struct reduction *r) {
 }
 
 int answer_print(struct reduction *r) {
-    if (r->sorted) groups_sort(&r->groups, columns_count(r->columns.by));
+    if (r->sorted) groups_sort(&r->groups, r->columns.by.count);
     return r->as_json ? print_json(r) : print_text(r);
 }

@@ -24,7 +24,7 @@ static const char *guess(const char *text, const struct option *options, char *o
     text += strspn(text, "-");
     snprintf(word, sizeof word, "%.*s", (int)strcspn(text, "="), text);
     *out = 0;
-    if (names_nearest(word, list, near, sizeof near))
+    if (names_nearest(word, list, ' ', near, sizeof near))
         snprintf(out, size, "; did you mean --%s?", near);
     return out;
 }

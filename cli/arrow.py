@@ -1,13 +1,20 @@
-"""Writes a column of an Arrow or Parquet file: its type, as tally calls it, on a line, then its raw elements.
+"""Writes columns of an Arrow or Parquet file: a line that tells what follows, then raw elements or text.
 
-    python3 - FILE COLUMN skip|keep      COLUMN: a name, a number from 1, or "" for the only one
+    python3 - FILE skip|keep array|text|rows VALUES COUNT COLUMN... KEYS COLUMN...
 
-What is wrong becomes the one line on standard error that the command would write. The command runs this text where
-it meets such a file; it is there for those who have Python's pyarrow.
+COLUMN is a name, a number from 1, or "" for the only one. COUNT of them have the values, the others the keys. VALUES and
+KEYS are lists of several as they were typed, or "": where one is a column's name as a whole, it is that column alone.
+
+The line has the types of the values, as tally calls them, with commas between them; behind them the words "values" and
+"keys" where that list is one name. What follows is, of one column of numbers, raw elements; of decimals, or as `text`, a
+line for each; as `rows`, comma-separated values. What is wrong becomes the one line on standard error that the command would
+write. The command runs this text where it meets such a file; it is there for those who have Python's pyarrow.
 """
 import sys
 
-path, wanted, missing = sys.argv[1:]
+path, missing, kind, all_values, count = sys.argv[1:6]
+values = sys.argv[6:6 + int(count)]
+all_keys, keys = sys.argv[6 + int(count)], sys.argv[7 + int(count):]
 
 
 def give_up(text):
@@ -31,19 +38,33 @@ TYPES = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": 
 
 
 def open_file():
-    """The schema, and what gives the batches of one column."""
+    """The schema, and what gives the batches of some columns."""
     with open(path, "rb") as file:
         is_parquet = file.read(4) == b"PAR1"
-    if is_parquet:
-        from pyarrow import parquet
-        table = parquet.ParquetFile(path)
-        schema = table.schema_arrow
-        return schema, lambda i: (batch.column(0) for batch in table.iter_batches(columns=[schema.names[i]]))
-    arrow = ipc.open_file(pyarrow.memory_map(path))
-    return arrow.schema, lambda i: (arrow.get_batch(k).column(i) for k in range(arrow.num_record_batches))
+    if not is_parquet:
+        arrow = ipc.open_file(pyarrow.memory_map(path))
+        return arrow.schema, lambda columns: ([arrow.get_batch(k).column(i) for i in columns]
+                                              for k in range(arrow.num_record_batches))
+    from pyarrow import parquet
+    table = parquet.ParquetFile(path)
+    names = table.schema_arrow.names
+
+    def batches(columns):
+        wanted = [names[i] for i in columns]
+        if any(names.count(name) > 1 for name in wanted):
+            for k in range(table.num_row_groups):
+                yield [table.read_row_group(k).column(i).combine_chunks() for i in columns]
+        else:
+            for batch in table.iter_batches(columns=wanted):
+                yield [batch.column(batch.schema.names.index(name)) for name in wanted]
+
+    return table.schema_arrow, batches
 
 
-def find(names):
+def find(names, wanted):
+    if names.count(wanted) > 1 and wanted:
+        one, other = [i + 1 for i, name in enumerate(names) if name == wanted][:2]
+        give_up(f" has two columns {wanted}, {one} and {other}; give the number of one of them")
     if wanted in names and wanted:
         return names.index(wanted)
     if wanted.isdigit() and 1 <= int(wanted) <= len(names):
@@ -54,34 +75,88 @@ def find(names):
     give_up(f" has no column {wanted}; its columns are {listed}" if wanted else f" has several columns; name one, as in -c {names[0]}: {listed}")
 
 
-def write(out, column, name, row):
-    """Writes the elements that lie side by side in the column's memory."""
-    is_floating = pyarrow.types.is_floating(column.type)
+def type_of(schema, i):
+    """What tally calls the type: "decimal" for those."""
+    found = schema.types[i]
+    if isinstance(found, pyarrow.DictionaryType):
+        found = found.value_type
+    if pyarrow.types.is_decimal(found):
+        return "decimal"
+    if str(found) in TYPES:
+        return TYPES[str(found)]
+    if pyarrow.types.is_temporal(found):
+        give_up(f": column {schema.names[i]} is of type {found}: that is a date or a time, and only numbers are reduced; "
+                "cast it to int64")
+    give_up(f": column {schema.names[i]} is of type {found}; a column of numbers is needed")
+
+
+def check_missing(column, name, row):
     if column.null_count and missing == "keep":
         first = row + column.is_null().to_pylist().index(True)
         give_up(f": row {first + 1} of column {name} has no value; --skip-na leaves such rows out")
+
+
+def plain(column):
+    """A dictionary's values; numbers for flags."""
+    if isinstance(column.type, pyarrow.DictionaryType):
+        column = column.dictionary_decode()
+    return column.cast(pyarrow.uint8()) if pyarrow.types.is_boolean(column.type) else column
+
+
+def as_text(column):
+    """The column's texts: those of numbers read back as the same number."""
+    if column.type == pyarrow.float16():
+        column = column.cast(pyarrow.float32())
+    return column if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type) else column.cast(pyarrow.string())
+
+
+def key_text(column):
+    if isinstance(column.type, pyarrow.DictionaryType):
+        column = column.dictionary_decode()
+    return as_text(column)
+
+
+def write_elements(out, column):
+    """Writes the elements that lie side by side in the column's memory."""
     if missing == "skip":
         column = column.drop_null()
-        if is_floating:
+        if pyarrow.types.is_floating(column.type):
             column = column.filter(compute.invert(compute.is_nan(column)))
-    if pyarrow.types.is_boolean(column.type):
-        column = column.cast(pyarrow.uint8())
     size = column.type.bit_width // 8
     if len(column):
         out.write(column.buffers()[1][column.offset * size:(column.offset + len(column)) * size])
 
 
+def write_rows(out, columns):
+    from pyarrow import csv
+    table = pyarrow.table(columns, names=[str(i) for i in range(len(columns))])
+    csv.write_csv(table, out, csv.WriteOptions(include_header=False))
+
+
 def main():
     schema, batches = open_file()
-    i = find(schema.names)
-    name, row = schema.names[i], 0
-    if str(schema.types[i]) not in TYPES:
-        give_up(f": column {name} is of type {schema.types[i]}; a column of numbers is needed")
-    out = sys.stdout.buffer
-    out.write(TYPES[str(schema.types[i])].encode() + b"\n")
-    for column in batches(i):
-        write(out, column, name, row)
-        row += len(column)
+    names, flags = schema.names, ""
+    wanted_values, wanted_keys = values, keys
+    if all_values and kind != "pairs" and all_values in names:
+        wanted_values, flags = [all_values], " values"
+    if all_keys and all_keys in names:
+        wanted_keys, flags = [all_keys], flags + " keys"
+    columns = [find(names, name) for name in wanted_values]
+    types = [type_of(schema, i) for i in columns]
+    by = [find(names, name) for name in wanted_keys]
+    out, row = sys.stdout.buffer, 0
+    out.write((",".join(types) + flags + "\n").encode())
+    for batch in batches(columns + by):
+        found = [plain(column) for column in batch[:len(columns)]]
+        for i, column in zip(columns, found):
+            check_missing(column, names[i], row)
+        row += len(batch[0])
+        if kind in ("rows", "pairs"):
+            write_rows(out, [as_text(column) for column in found] + [key_text(column) for column in batch[len(columns):]])
+        elif kind == "text" or types[0] == "decimal":
+            out.write("".join(f"{text}\n" for text in as_text(found[0].drop_null()).to_pylist()).encode())
+        else:
+            write_elements(out, found[0])
     out.flush()
 
 

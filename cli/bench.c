@@ -153,7 +153,7 @@ static int read_operator(struct bench *b, int argc, char **argv) {
         return misused("bench takes one operator; '%s' is one too many", argv[optind + 1]);
     if (tally_op_parse(argv[optind], &b->problem.op) == TALLY_OK) return STATUS_OK;
     char near[32];
-    if (names_nearest(argv[optind], names_of_ops(), near, sizeof near))
+    if (names_nearest(argv[optind], names_of_ops(), ' ', near, sizeof near))
         return misused("'%s' is no operator; did you mean %s?", argv[optind], near);
     return misused("bench takes one of the operators %s; '%s' is none", names_of_ops(),
                    argv[optind]);

@@ -5,21 +5,17 @@
 #define TALLY_CLI_COLUMNS_H
 
 #include "groups.h"
+#include "list.h"
 #include "source.h"
 
-enum { COLUMNS_MOST = 64 };
-
 struct columns {
-    const char *value; /* names, or numbers from 1, with commas between them */
-    const char *by;    /* those of the keys, or NULL */
+    struct list value; /* names, or numbers from 1; not given where the input is no table */
+    struct list by;    /* those of the keys */
     bool has_header;   /* the first line has names, also where numbers are given */
-    char delimiter;    /* 0: the comma, or the tab or semicolon that the first line has instead */
+    bool no_header;    /* it has none */
+    char delimiter;    /* BY_BLANKS, or 0: the form of the table tells */
     bool in_pairs;     /* of the two value columns, for dot: they are not apart, but x and y */
 };
-
-/* How many columns a text such as "price,quantity" names; 0 for NULL, and where one is missing or there are more
- * than COLUMNS_MOST. */
-size_t columns_count(const char *text);
 
 /* Whether several value columns are reduced, each for itself. */
 bool columns_apart(const struct columns *columns);
@@ -28,8 +24,8 @@ bool columns_apart(const struct columns *columns);
 bool columns_differ(const struct columns *columns);
 
 /* Adds the columns of a table, which is text, to the groups. A group's key has the fields of the columns in `by`,
- * and behind them the column's name where several are reduced apart; it is "" where there are neither. False,
- * with the line that says why, where that cannot be done. */
-bool columns_feed(const struct columns *columns, struct source *source, struct groups *groups);
+ * and behind them the column's name where several are reduced apart; it is "" where there are neither. A list whose whole
+ * text is the name of one column becomes that column. False, with the line that says why, where that cannot be done. */
+bool columns_feed(struct columns *columns, struct source *source, struct groups *groups);
 
 #endif

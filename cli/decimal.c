@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FORTRAN_BYTES = 512 }; /* a number with a D for its exponent is shorter */
+
 /* Writes the low bits of `value` as an integer of so many bytes. */
 static void store(uint64_t value, size_t bytes, void *element) {
     switch (bytes) {
@@ -77,13 +79,28 @@ static double read_odd(const char *text, char **end) {
     return is_odd(below) ? below : above;
 }
 
+/* The text with e in the place of Fortran's d, as in 1.0D+05, in `out`; the text itself where there is none. */
+static const char *exponent_letter(const char *text, char out[FORTRAN_BYTES]) {
+    const size_t sign = *text == '-' || *text == '+';
+    const size_t at = sign + strspn(text + sign, "0123456789.");
+    if ((text[at] != 'd' && text[at] != 'D') || at == sign || at >= FORTRAN_BYTES - 16) return text;
+    const size_t after = at + 1 + (text[at + 1] == '-' || text[at + 1] == '+');
+    const size_t digits = strspn(text + after, "0123456789");
+    if (!digits || digits > 8 || text[after + digits]) return text;
+    strcpy(out, text);
+    out[at] = 'e';
+    return out;
+}
+
 static enum decimal_result read_floating(tally_type type, const char *text, void *element) {
+    char with_e[FORTRAN_BYTES];
     union {
         float f32;
         double f64;
         uint16_t half;
     } value;
     char *end;
+    text = exponent_letter(text, with_e);
     switch (type) {
     case TALLY_F16:
         value.half = narrow_f16(read_odd(text, &end));

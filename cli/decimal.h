@@ -17,7 +17,7 @@ enum decimal_result {
 
 /* Reads text, which has no space at either end, into *element. Integers are exact; a floating
  * number is the nearest one of its type, ties to even (beyond the largest: infinity), and may also be
- * written "nan", "inf" or in hexadecimal. *element is written only with DECIMAL_OK. */
+ * written "nan", "inf" or in hexadecimal, and Fortran's D may open its exponent. *element is written only with DECIMAL_OK. */
 enum decimal_result decimal_read(tally_type type, const char *text, void *element);
 
 /* The same, fast, of the most common numbers: up to 19 digits with a point and a small exponent, as an f64 or

@@ -133,7 +133,8 @@ static bool check_still_whole(const struct source *s) {
  * is then no longer set. */
 static bool map_window(struct source *s) {
     uint64_t offset = s->data + s->done, left = s->bytes - s->done;
-    size_t size = left < WINDOW_BYTES ? (size_t)left : (size_t)WINDOW_BYTES;
+    const size_t window = WINDOW_BYTES - WINDOW_BYTES % source_step(s);
+    size_t size = left < window ? (size_t)left : window;
     size_t before = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
     unmap(s);
     if (!left) return s->ended = true, check_still_whole(s);
@@ -156,7 +157,7 @@ static bool map_window(struct source *s) {
 const void *source_map(struct source *s) {
     const size_t before = (size_t)(s->data % (uint64_t)sysconf(_SC_PAGESIZE));
     if (!s->can_map || s->is_text || s->swapped || s->bytes == SOURCE_UNKNOWN || !s->bytes ||
-        s->bytes > SIZE_MAX / 2 || s->bytes % tally_type_size(s->type))
+        s->record || s->bytes > SIZE_MAX / 2 || s->bytes % tally_type_size(s->type))
         return NULL;
     void *pages = mmap(NULL, before + (size_t)s->bytes, PROT_READ, MAP_SHARED, s->file,
                        (off_t)(s->data - before));
@@ -178,7 +179,7 @@ bool source_is_whole(const struct source *s) {
 
 /* What is wrong with the end of the data, if anything. */
 static bool check_end(const struct source *s) {
-    size_t element = tally_type_size(s->type);
+    size_t element = source_step(s);
     if (s->bytes != SOURCE_UNKNOWN && s->done < s->bytes)
         return failed("%s is truncated: %" PRIu64 " bytes of data were promised, but only %" PRIu64
                       " came; write it again",
@@ -211,16 +212,16 @@ static bool get_buffer(struct source *s, unsigned char **buffer, size_t bytes) {
 
 static bool read_window(struct source *s) {
     uint64_t left = s->bytes - s->done;
-    size_t got, wanted = left < BUFFER_BYTES ? (size_t)left : (size_t)BUFFER_BYTES;
+    const size_t step = source_step(s), most = BUFFER_BYTES - BUFFER_BYTES % step;
+    size_t got, wanted = left < most ? (size_t)left : most;
     if (!get_buffer(s, &s->buffer, BUFFER_BYTES)) return false;
     if (!s->done) fcntl(s->file, F_SETPIPE_SZ, 1 << 20); /* fewer waits; or it stays as it is */
     if (!source_read(s, s->buffer, wanted, &got)) return false;
     s->done += got;
     s->window = s->buffer;
-    s->left = got - got % tally_type_size(s->type);
-    if (got == BUFFER_BYTES) return true; /* there may be more */
+    s->left = got - got % step;
+    if (got == most) return true; /* there may be more */
     s->ended = true;
-    if (s->helper && !arrow_end(s->name, &s->helper)) return false;
     return check_end(s) && check_nothing_follows(s);
 }
 
@@ -235,6 +236,22 @@ static bool turn_piece(struct source *s, const void **x, size_t *bytes) {
     return true;
 }
 
+/* Gathers the field of the first elements of the window. */
+static bool gather_piece(struct source *s, const void **x, size_t *n) {
+    const size_t element = tally_type_size(s->type);
+    if (!get_buffer(s, &s->piece, PIECE_BYTES)) return false;
+    *n = s->left / s->record;
+    if (*n > PIECE_BYTES / element) *n = PIECE_BYTES / element;
+    for (size_t i = 0; i < *n; i++)
+        memcpy(s->piece + i * element, s->window + i * s->record + s->offset, element);
+    if (s->swapped) turn(s->piece, s->piece, *n * element, element);
+    s->window += *n * s->record;
+    s->left -= *n * s->record;
+    *x = s->piece;
+    progress_add(*n * s->record);
+    return true;
+}
+
 static bool fill_window(struct source *s) {
     while (!s->left && !s->ended) {
         bool by_map = s->can_map;
@@ -246,6 +263,7 @@ static bool fill_window(struct source *s) {
 static bool array_next(struct source *s, const void **x, size_t *n) {
     size_t bytes;
     if (!fill_window(s)) return false;
+    if (s->record && s->left) return gather_piece(s, x, n);
     *x = s->window;
     bytes = s->left;
     if (bytes) { /* an empty window may be NULL */

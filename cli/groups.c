@@ -65,31 +65,55 @@ static void release(struct group *group) {
     free(group->partner);
 }
 
-static bool make(struct groups *g, const char *key, size_t length) {
+/* The problem for elements of this type. */
+static const tally_problem *problem_of(struct groups *g, tally_type type) {
+    tally_problem *problem = &g->typed[type];
+    if (!problem->type) {
+        *problem = *g->problem;
+        problem->type = type;
+    }
+    return problem;
+}
+
+static bool make(struct groups *g, const char *key, size_t length, tally_type type) {
     struct group *group = &g->list[g->count];
     *group = (struct group){.key = malloc(length + 1), .key_bytes = length, .place = g->count};
-    if (g->is_decimal) group->money = calloc(1, sizeof *group->money);
-    if (!group->key || (g->is_decimal && !group->money)) return release(group), no_memory(g);
+    if (type)
+        group->problem = problem_of(g, type);
+    else
+        group->money = calloc(1, sizeof *group->money);
+    if (!group->key || (!type && !group->money)) return release(group), no_memory(g);
     memcpy(group->key, key, length);
     group->key[length] = 0;
-    if (!g->is_decimal && tally_state_create(g->problem, &group->state) != TALLY_OK)
+    if (type && tally_state_create(group->problem, &group->state) != TALLY_OK)
         return failed("%s", tally_error()), release(group), false;
     g->count++;
     return true;
 }
 
-struct group *groups_find(struct groups *g, const char *key, size_t length) {
+/* Whether a group takes elements of this type. */
+static bool has_type(const struct group *group, tally_type type) {
+    const tally_type own = group->problem ? group->problem->type : 0;
+    if (own == type) return true;
+    return failed("a column%s%s holds %s in one file and %s in another; convert one of them",
+                  *group->key ? " " : "", group->key, own ? tally_type_name(own) : "decimals",
+                  type ? tally_type_name(type) : "decimals"),
+           false;
+}
+
+struct group *groups_find(struct groups *g, const char *key, size_t length, tally_type type) {
     if (!grow(g)) return NULL;
     size_t *slot = find_slot(g, key, length);
     if (!*slot) {
-        if (!make(g, key, length)) return NULL;
+        if (!make(g, key, length, type)) return NULL;
         *slot = g->count;
     }
-    return &g->list[*slot - 1];
+    struct group *group = &g->list[*slot - 1];
+    return has_type(group, type) ? group : NULL;
 }
 
-struct group *groups_append(struct groups *g, const char *key) {
-    return grow(g) && make(g, key, strlen(key)) ? &g->list[g->count - 1] : NULL;
+struct group *groups_append(struct groups *g, const char *key, tally_type type) {
+    return grow(g) && make(g, key, strlen(key), type) ? &g->list[g->count - 1] : NULL;
 }
 
 bool group_feed(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
@@ -98,7 +122,7 @@ bool group_feed(struct groups *g, struct group *group, const void *x, const void
 }
 
 static bool flush(struct groups *g, struct group *group) {
-    const size_t n = group->used / tally_type_size(g->problem->type);
+    const size_t n = group->problem ? group->used / tally_type_size(group->problem->type) : 0;
     group->used = 0;
     return !n || group_feed(g, group, group->element, group->partner, n);
 }
@@ -110,7 +134,7 @@ static bool widen(unsigned char **memory, size_t room) {
 }
 
 bool group_add(struct groups *g, struct group *group, const void *x, const void *y, size_t n) {
-    const size_t bytes = n * tally_type_size(g->problem->type);
+    const size_t bytes = n * tally_type_size(group->problem->type);
     if (!bytes) return true;
     if (bytes > MOST_ROOM / 2) return flush(g, group) && group_feed(g, group, x, y, n);
     if (group->used + bytes > MOST_ROOM && !flush(g, group)) return false;

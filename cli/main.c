@@ -82,7 +82,7 @@ static int unknown_command(const char *name) {
         if (i) strcat(list, " ");
         strcat(list, commands[i].name);
     }
-    if (names_nearest(name, list, near, sizeof near))
+    if (names_nearest(name, list, ' ', near, sizeof near))
         return misused("'%s' is no command; did you mean %s?", name, near);
     return misused("'%s' is no command; the commands are %s", name, list);
 }

@@ -67,7 +67,7 @@ static enum decimal_result parse(const char *text, struct written *w) {
             behind++;
     w->length = (size_t)(text - w->digits);
     if (!whole && !behind) return DECIMAL_MALFORMED;
-    if (*text == 'e' || *text == 'E') {
+    if (*text && strchr("eEdD", *text)) {
         const bool down = text[1] == '-';
         text += 1 + (text[1] == '-' || text[1] == '+');
         if (!is_digit(*text)) return DECIMAL_MALFORMED;

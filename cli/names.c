@@ -65,31 +65,34 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m) {
     return d[n][m];
 }
 
-static const char *synonym(const char *word, const char *list, char *text, size_t size) {
+static const char *synonym(const char *word, const char *list, char between, char *text,
+                           size_t size) {
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
         const char *name = synonyms[i].name, *at = strstr(list, name);
         size_t length = strlen(name);
         if (strcasecmp(word, synonyms[i].word) != 0 || !at) continue;
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+        if ((at == list || at[-1] == between) && (at[length] == between || !at[length]))
             return snprintf(text, size, "%s", name), text;
     }
     return NULL;
 }
 
-const char *names_nearest(const char *word, const char *list, char *text, size_t size) {
+const char *names_nearest(const char *word, const char *list, char between, char *text,
+                          size_t size) {
+    const char parts[] = {between, 0};
     size_t length = strlen(word);
     if (length > WORD_BYTES) return NULL;
-    if (synonym(word, list, text, size)) return text;
+    if (synonym(word, list, between, text, size)) return text;
     size_t best = length <= 6 ? 2 : 3; /* one letter may be wrong, two of a long word */
     const char *found = NULL;
     for (const char *at = list; *at;) {
-        size_t n = strcspn(at, " ");
+        size_t n = strcspn(at, parts);
         if (n <= WORD_BYTES) {
             size_t far = distance(word, length, at, n);
             if (far < best && far < length) best = far, found = at;
         }
-        at += n + (at[n] == ' ');
+        at += n + (at[n] != 0);
     }
-    if (found) snprintf(text, size, "%.*s", (int)strcspn(found, " "), found);
+    if (found) snprintf(text, size, "%.*s", (int)strcspn(found, parts), found);
     return found ? text : NULL;
 }

@@ -10,8 +10,9 @@
 const char *names_of_types(void);
 const char *names_of_ops(void);
 
-/* The nearest name to `word` in a list such as the above, if one is so near that it may have been meant:
+/* The nearest name to `word` in a list such as the above, whose names `between` parts, if one is so near that it may have been meant:
  * "mean" for "maen" and for "average". NULL where there is none. Written to text[0..size). */
-const char *names_nearest(const char *word, const char *list, char *text, size_t size);
+const char *names_nearest(const char *word, const char *list, char between, char *text,
+                          size_t size);
 
 #endif

@@ -9,6 +9,8 @@
 
 static const char magic[] = "\x93NUMPY";
 enum {
+    RECORD_LIMIT = 1 << 20, /* bytes of a structured array's element */
+    NAMES_BYTES = 200,      /* of the fields' names, in messages */
     MAGIC_BYTES = sizeof magic - 1,
     VERSION_BYTES = 2,
     HEADER_LIMIT = 1 << 20 /* no array has a longer header; a damaged length does */
@@ -21,6 +23,10 @@ struct cursor {
 struct fields { /* the dictionary; a field's flag is set once it has been read */
     bool has_descr, has_order, has_shape;
     char descr[64];
+    const char *wanted; /* a field of a structured array, or NULL */
+    bool is_structured, is_found, has_parts;
+    size_t record, offset;
+    char names[NAMES_BYTES];
     bool has_zero;    /* one of the lengths in the shape is 0 */
     bool too_large;   /* the product of the others does not fit */
     uint64_t product; /* of the lengths that are not 0 */
@@ -108,6 +114,79 @@ static bool take_shape(struct cursor *c, struct fields *f) {
     return true;
 }
 
+/* ---- Structured arrays ---- */
+
+/* Bytes of a type such as <f8, |V4, <U5 or <M8[ns]; 0 where that is not known. */
+static size_t bytes_of(const char *descr) {
+    const char *code = descr + (descr[0] && strchr("<>|=", descr[0]));
+    size_t bytes = 0;
+    if (*code == 'O') return 8;
+    for (const char *at = code + (*code != 0); *at >= '0' && *at <= '9' && bytes < RECORD_LIMIT;
+         at++)
+        bytes = 10 * bytes + (size_t)(*at - '0');
+    return *code == 'U' ? 4 * bytes : bytes;
+}
+
+static bool take_fields(struct cursor *c, struct fields *f, size_t *bytes, unsigned depth);
+
+/* A field's type, and the shape that may follow: *bytes becomes its size. */
+static bool take_type(struct cursor *c, struct fields *f, char descr[64], size_t *bytes,
+                      bool *has_parts, unsigned depth) {
+    struct fields shape = {.product = 1};
+    skip_space(c);
+    *descr = 0;
+    *has_parts = false;
+    if (c->at < c->end && *c->at == '[') {
+        *has_parts = true;
+        if (!take_fields(c, f, bytes, depth + 1)) return false;
+    } else if (!take_string(c, descr, 64) || !(*bytes = bytes_of(descr))) {
+        return false;
+    }
+    if (take(c, ')')) return true;
+    if (!take(c, ',')) return false;
+    if (take(c, ')')) return true;
+    *has_parts = true;
+    if (!take_shape(c, &shape) || shape.too_large || shape.product > RECORD_LIMIT) return false;
+    *bytes *= shape.has_zero ? 0 : (size_t)shape.product;
+    take(c, ',');
+    return take(c, ')');
+}
+
+/* A field's name, or its title and name. */
+static bool take_name(struct cursor *c, char name[64]) {
+    char title[64];
+    if (!take(c, '(')) return take_string(c, name, 64);
+    return take_string(c, title, sizeof title) && take(c, ',') && take_string(c, name, 64) &&
+           take(c, ')');
+}
+
+/* The list of fields. Those of the array itself, of depth 0, are looked through for the wanted one. */
+static bool take_fields(struct cursor *c, struct fields *f, size_t *bytes, unsigned depth) {
+    *bytes = 0;
+    if (depth > 8 || !take(c, '[')) return false;
+    while (!take(c, ']')) {
+        char name[64], descr[64];
+        size_t size;
+        bool has_parts;
+        if (!take(c, '(') || !take_name(c, name) || !take(c, ',') ||
+            !take_type(c, f, descr, &size, &has_parts, depth))
+            return false;
+        const size_t used = strlen(f->names);
+        if (!depth && *name && used + strlen(name) + 2 < NAMES_BYTES)
+            snprintf(f->names + used, NAMES_BYTES - used, "%s%s", used ? " " : "", name);
+        if (!depth && *name && f->wanted && strcmp(name, f->wanted) == 0 && !f->is_found) {
+            f->is_found = true;
+            f->has_parts = has_parts;
+            f->offset = *bytes;
+            snprintf(f->descr, sizeof f->descr, "%s", descr);
+        }
+        *bytes += size;
+        if (*bytes > RECORD_LIMIT) return false;
+        if (!take(c, ',')) return take(c, ']');
+    }
+    return true;
+}
+
 /* Reads one "key: value"; NULL, or what is wrong with it. */
 static const char *take_field(struct cursor *c, struct fields *f) {
     char key[24];
@@ -116,7 +195,11 @@ static const char *take_field(struct cursor *c, struct fields *f) {
         f->has_descr = true;
         skip_space(c);
         if (c->at < c->end && *c->at == '[')
-            return "it holds a structured array; save the field you want as an array of its own";
+            return take_fields(c, f, &f->record, 0) && (f->is_structured = f->record > 0)
+                       ? NULL
+                       : "it holds a structured array whose dtype is not understood; save the "
+                         "field "
+                         "as an array of its own";
         return take_string(c, f->descr, sizeof f->descr) ? NULL
                                                          : "the dtype in its header is damaged";
     }
@@ -216,16 +299,39 @@ static enum npy_result bad(struct npy_header *out, const char *problem) {
     return NPY_BAD;
 }
 
-static enum npy_result read_text(struct cursor c, struct npy_header *out) {
-    struct fields f = {0};
+/* Whether the field that is wanted is there. */
+static bool check_field(const struct fields *f, struct npy_header *out) {
+    const size_t size = sizeof out->problem;
+    if (!f->is_structured && f->wanted)
+        snprintf(out->problem, size, "it holds no structured array, so it has no field %s",
+                 f->wanted);
+    else if (f->is_structured && !f->wanted)
+        snprintf(out->problem, size,
+                 "it holds a structured array; name a field, as in FILE:%.*s; its fields are %s",
+                 (int)strcspn(f->names, " "), f->names, f->names);
+    else if (f->is_structured && !f->is_found)
+        snprintf(out->problem, size, "it has no field %s; its fields are %s", f->wanted, f->names);
+    else if (f->is_structured && f->has_parts)
+        snprintf(out->problem, size,
+                 "its field %s holds several values; save it as an array of its own", f->wanted);
+    else
+        return true;
+    return false;
+}
+
+static enum npy_result read_text(struct cursor c, const char *field, struct npy_header *out) {
+    struct fields f = {.wanted = field};
     const char *problem = take_dictionary(&c, &f);
     if (problem) return bad(out, problem);
-    if (!read_descr(f.descr, out)) return NPY_BAD;
+    if (!check_field(&f, out) || !read_descr(f.descr, out)) return NPY_BAD;
     out->count = f.has_zero ? 0 : f.product;
     out->dims = f.dims;
     memcpy(out->length, f.length, sizeof out->length);
     out->is_fortran = f.is_fortran;
-    if (!f.has_zero && (f.too_large || f.product > INT64_MAX / out->element))
+    out->record = f.record;
+    out->offset = f.offset;
+    const size_t step = f.record ? f.record : out->element;
+    if (!f.has_zero && (f.too_large || f.product > INT64_MAX / step))
         return bad(out, "the shape in its header is too large for any file");
     return NPY_OK;
 }
@@ -234,7 +340,8 @@ bool npy_recognise(const unsigned char *bytes, size_t size) {
     return size >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
 }
 
-enum npy_result npy_read(const unsigned char *bytes, size_t size, struct npy_header *out) {
+enum npy_result npy_read(const unsigned char *bytes, size_t size, const char *field,
+                         struct npy_header *out) {
     memset(out, 0, sizeof *out);
     out->needed = MAGIC_BYTES + VERSION_BYTES;
     if (size < out->needed) return NPY_MORE;
@@ -258,5 +365,5 @@ enum npy_result npy_read(const unsigned char *bytes, size_t size, struct npy_hea
     out->needed = start + length;
     if (size < out->needed) return NPY_MORE;
     const char *text = (const char *)bytes + start;
-    return read_text((struct cursor){text, text + length}, out);
+    return read_text((struct cursor){text, text + length}, field, out);
 }

@@ -27,17 +27,21 @@ struct npy_header {
     size_t needed;   /* bytes before the array: known with NPY_OK, a lower bound with NPY_MORE */
     tally_type type; /* the elements' type; 0 where they are two bytes without a meaning */
     size_t element;  /* bytes an element */
+    size_t
+        record; /* of a structured array: bytes from one element's field to the next one's; else 0 */
+    size_t offset;   /* of the field in it */
     bool big_endian; /* the elements' byte order */
-    uint64_t count;  /* elements in all; count * element fits 63 bits */
+    uint64_t count;  /* elements in all; count * element, or count * record, fits 63 bits */
     unsigned dims;   /* how many dimensions; the first NPY_DIMS of them have these lengths */
     uint64_t length[NPY_DIMS];
     bool is_fortran;   /* the first index runs fastest, not the last */
-    char problem[192]; /* one line, with NPY_BAD */
+    char problem[400]; /* one line, with NPY_BAD */
 };
 
 /* Whether bytes[0..size) opens with the magic text of a .npy file. */
 bool npy_recognise(const unsigned char *bytes, size_t size);
-/* Reads the header at bytes[0..size), which may be followed by anything. */
-enum npy_result npy_read(const unsigned char *bytes, size_t size, struct npy_header *out);
+/* Reads the header at bytes[0..size), which may be followed by anything; field: that of a structured array, or NULL. */
+enum npy_result npy_read(const unsigned char *bytes, size_t size, const char *field,
+                         struct npy_header *out);
 
 #endif

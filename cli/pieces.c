@@ -7,7 +7,6 @@
  */
 #include "pieces.h"
 
-#include "decimal.h"
 #include "message.h"
 #include "progress.h"
 
@@ -67,7 +66,7 @@ static bool read_lines(struct pieces *r, struct piece *p, size_t used) {
     const char *last = NULL;
     while (!last && got == wanted && used <= LINE_BYTES) {
         wanted = LINE_BYTES + 1 - used < PIECE_BYTES ? LINE_BYTES + 1 - used : (size_t)PIECE_BYTES;
-        if (!grow(p, used + wanted + 1 + DECIMAL_SPARE) ||
+        if (!grow(p, used + wanted + 1 + PIECE_SPARE) ||
             !source_read(r->source, p->text + used, wanted, &got))
             return false;
         progress_add(got);
@@ -85,7 +84,7 @@ static bool read_lines(struct pieces *r, struct piece *p, size_t used) {
     }
     p->end = p->is_cut ? used : last ? (size_t)(last + 1 - p->text) : 0;
     p->rest = used - p->end;
-    memset(p->text + used, 0, DECIMAL_SPARE);
+    memset(p->text + used, 0, PIECE_SPARE);
     return r->read || check_start(r, p, used);
 }
 
@@ -96,7 +95,7 @@ static bool read_more(struct pieces *r) {
     const size_t rest = r->read ? before->rest : 0;
     p->is_first = !r->read;
     p->continues = r->read && before->is_cut;
-    if (!grow(p, rest + PIECE_BYTES + 1 + DECIMAL_SPARE)) return false;
+    if (!grow(p, rest + PIECE_BYTES + 1 + PIECE_SPARE)) return false;
     if (!p->made && !(p->made = calloc(1, r->work.made_bytes)))
         return failed("no memory for a buffer of %zu bytes", r->work.made_bytes), false;
     if (rest) memmove(p->text, before->text + before->end, rest);

@@ -6,12 +6,19 @@
 #ifndef TALLY_CLI_PIECES_H
 #define TALLY_CLI_PIECES_H
 
+#include "decimal.h"
+#include "scan.h"
 #include "source.h"
 
-enum { LINE_BYTES = 1 << 20 }; /* the longest line of a piece, without its end */
+enum {
+    LINE_BYTES = 1 << 20, /* the longest line of a piece, without its end */
+    PIECE_SPARE = 64      /* bytes behind a piece that can be read */
+};
+_Static_assert((int)PIECE_SPARE >= (int)DECIMAL_SPARE && (int)PIECE_SPARE >= (int)SCAN_SPARE,
+               "whoever reads a piece may look so far behind it");
 
 struct piece {
-    char *text; /* behind its end, DECIMAL_SPARE bytes are 0 */
+    char *text; /* behind its end, PIECE_SPARE bytes are 0 */
     size_t begin,
         end; /* the lines are [begin, end); the last one's end is there, too, but for a cut */
     bool is_first;

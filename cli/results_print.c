@@ -9,7 +9,7 @@
 
 struct printing {
     const struct results *results;
-    const uint64_t *known;
+    struct results_groups groups;
     struct json_object *value[TALLY_VALUES_MAX], *bits[TALLY_VALUES_MAX], *into;
 };
 
@@ -29,9 +29,9 @@ void results_print_single(const struct results *r, const tally_value *value, boo
 static bool print_line(void *context, uint64_t number, const tally_value *value) {
     const struct printing *p = context;
     char text[32];
-    if (p->known) {
-        if (!p->known[number]) return true;
-        printf("%" PRIu64 "\t", number);
+    if (p->groups.count) {
+        if (!p->groups.count[number]) return true;
+        printf("%" PRIu64 "\t", p->groups.label ? p->groups.label[number] : number);
     }
     for (size_t v = 0; v < p->results->values; v++) {
         if (v) putchar('\t');
@@ -41,10 +41,10 @@ static bool print_line(void *context, uint64_t number, const tally_value *value)
     return !ferror(stdout);
 }
 
-bool results_print_lines(struct results *r, const uint64_t *known) {
-    struct printing p = {.results = r, .known = known};
+bool results_print_lines(struct results *r, const struct results_groups *groups) {
+    struct printing p = {.results = r, .groups = *groups};
     if (r->values > 1) {
-        if (known) fputs("id\t", stdout);
+        if (groups->count) fputs("id\t", stdout);
         for (size_t v = 0; v < r->values; v++)
             printf("%s%s", v ? "\t" : "", tally_op_name(r->op[v]));
         putchar('\n');
@@ -70,10 +70,10 @@ static bool add_single(void *context, uint64_t number, const tally_value *value)
 
 static bool add_group(void *context, uint64_t number, const tally_value *value) {
     const struct printing *p = context;
-    if (!p->known[number]) return true;
+    if (!p->groups.count[number]) return true;
     struct json_object *group = json_new_object();
-    json_count(group, "key", number);
-    json_count(group, "n", p->known[number]);
+    json_count(group, "key", p->groups.label ? p->groups.label[number] : number);
+    json_count(group, "n", p->groups.count[number]);
     json_results(group, value, NULL, p->results->values);
     json_item(p->into, group);
     return true;
@@ -107,8 +107,9 @@ static bool put_lists(struct results *r, struct printing *p, struct json_object 
 }
 
 bool results_to_json(struct results *r, unsigned dims, const uint64_t *length,
-                     const uint64_t *known, const char *output, struct json_object *object) {
-    struct printing p = {.results = r, .known = known, .into = object};
+                     const struct results_groups *groups, const char *output,
+                     struct json_object *object) {
+    struct printing p = {.results = r, .groups = *groups, .into = object};
     struct json_object *types = json_new_list();
     json_member(object, "results", results_lengths(length, dims));
     for (size_t v = 0; v < r->values; v++)
@@ -119,7 +120,7 @@ bool results_to_json(struct results *r, unsigned dims, const uint64_t *length,
         return true;
     }
     if (!dims) return results_each(r, add_single, &p);
-    if (!known) return put_lists(r, &p, object);
+    if (!groups->count) return put_lists(r, &p, object);
     p.into = json_new_list();
     const bool done = results_each(r, add_group, &p);
     json_member(object, "groups", p.into);

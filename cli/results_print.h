@@ -10,17 +10,23 @@
 /* Prints the values of one result alone, as those of a whole array: several with their names, as a table where `is_table`. */
 void results_print_single(const struct results *r, const tally_value *value, bool is_table);
 
-/* Prints a line for each result, below one of names where there are several values. Of groups, `known` has how many elements each
- * has, and those without are left out; else it is NULL. Returns whether all results could be read; what could not be written is
+/* What is known of groups: how many elements each has - NULL where there are no groups -, and its id, or NULL where that is
+ * its number. Groups without elements are left out. */
+struct results_groups {
+    const uint64_t *count, *label;
+};
+
+/* Prints a line for each result, below one of names where there are several values. Returns whether all results could be read; what could not be written is
  * for finish_output() to say. */
-bool results_print_lines(struct results *r, const uint64_t *known);
+bool results_print_lines(struct results *r, const struct results_groups *groups);
 
 /* A list of lengths. */
 struct json_object *results_lengths(const uint64_t *length, unsigned dims);
 
 /* Puts the results' shape and types into the object, and the results: as one, where there are no dimensions, as groups, where
- * `known` is not NULL, or as lists; where `output` is not NULL its name instead. Returns whether all could be read. */
+ * these are known, or as lists; where `output` is not NULL its name instead. Returns whether all could be read. */
 bool results_to_json(struct results *r, unsigned dims, const uint64_t *length,
-                     const uint64_t *known, const char *output, struct json_object *object);
+                     const struct results_groups *groups, const char *output,
+                     struct json_object *object);
 
 #endif

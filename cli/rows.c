@@ -6,9 +6,9 @@
  */
 #include "rows.h"
 
+#include "fields.h"
 #include "groups.h"
 #include "money.h"
-#include "text.h"
 
 #include <csv.h>
 #include <stdlib.h>
@@ -26,7 +26,9 @@ struct progress_of_rows {
     bool has_parser;
     struct csv_parser parser;
     bool in_row;       /* libcsv is within a row */
+    bool in_comment;   /* the line is a comment */
     size_t field;      /* of that, from 0 */
+    size_t filled;     /* fields up to the last one that is not empty */
     uint64_t line;     /* line ends of the piece before what is read now */
     uint64_t row_line; /* before the row; less than 0, wrapped, where it began in another piece */
     size_t cells;
@@ -144,48 +146,54 @@ static bool row_key(struct made_rows *m, uint32_t *number) {
 /* ---- Cells ---- */
 
 /* Reads a cell by the long way. A decimal that is not short is kept as text. */
-static enum decimal_result read_slowly(struct made_rows *m, const struct cell *c,
-                                       union element *out, bool *is_missing) {
-    const struct layout *l = m->layout;
+static enum spelling_result read_slowly(struct made_rows *m, const struct column *column,
+                                        const struct cell *c, union element *out) {
     char text[CELL_BYTES + DECIMAL_SPARE];
+    const char *decimal = NULL;
     size_t at = 0;
+    int places = 0;
     if (c->bytes) memcpy(text, c->text, c->bytes);
-    memset(text + c->bytes, 0, DECIMAL_SPARE);
-    if (l->skip_na && (!c->bytes || text_is_missing(text))) return *is_missing = true, DECIMAL_OK;
-    if (strlen(text) != c->bytes) return DECIMAL_MALFORMED;
-    if (!l->is_decimal) return decimal_read(l->type, text, out->bytes);
-    const enum decimal_result result = money_check(text);
-    if (result == DECIMAL_OK && !keep_text(&m->keys, text, c->bytes, &at)) no_memory(m);
+    const enum spelling_result result =
+        spelling_read(m->layout->spelling, column->type, text, c->bytes,
+                      column->type ? (void *)out->bytes : (void *)&decimal);
+    if (column->type || result != SPELLING_NUMBER) return result;
+    const char *end = decimal_split(decimal, &out->decimal.digits, &places);
+    out->decimal.places = places;
+    if (end && !*end) return result;
+    if (!keep_text(&m->keys, decimal, strlen(decimal), &at)) no_memory(m);
     out->decimal = (struct short_decimal){.digits = (int64_t)at, .places = -1};
     return result;
 }
 
-static enum decimal_result read_cell(struct made_rows *m, const struct cell *c, union element *out,
-                                     bool *is_missing) {
-    const struct layout *l = m->layout;
+static inline enum spelling_result read_cell(struct made_rows *m, const struct column *column,
+                                             const struct cell *c, union element *out) {
     int places = 0;
-    const char *end = l->is_decimal ? decimal_split(c->text, &out->decimal.digits, &places)
-                                    : decimal_quick(l->type, c->text, out->bytes);
-    if (!end || end != c->text + c->bytes) return read_slowly(m, c, out, is_missing);
-    if (l->is_decimal) out->decimal.places = places;
-    return DECIMAL_OK;
+    const char *end = m->is_slow     ? NULL
+                      : column->type ? decimal_quick(column->type, c->text, out->bytes)
+                                     : decimal_split(c->text, &out->decimal.digits, &places);
+    if (!end || end != c->text + c->bytes) return read_slowly(m, column, c, out);
+    if (!column->type) out->decimal.places = places;
+    return SPELLING_NUMBER;
 }
 
 /* Adds the cell of a value column, or those of a pair, to its list. */
 static bool add_value(struct made_rows *m, size_t column, uint32_t key) {
     const struct layout *l = m->layout;
     const struct cell *c = &m->at->cell[column];
+    const struct column *of = &l->column[column];
     struct values *v = &m->list[column];
     union element x, y;
-    bool is_missing = false;
-    const enum decimal_result one = read_cell(m, c, &x, &is_missing);
-    const enum decimal_result other =
-        l->in_pairs ? read_cell(m, &c[1], &y, &is_missing) : DECIMAL_OK;
-    if (is_missing) return true;
-    m->fault.result = one != DECIMAL_OK ? one : other;
-    if (m->fault.result != DECIMAL_OK) return wrong(m, BAD_CELL, column + (one == DECIMAL_OK));
-    memcpy(v->x + v->count * l->element, x.bytes, sizeof x);
-    if (l->in_pairs) memcpy(v->y + v->count * l->element, y.bytes, sizeof y);
+    const enum spelling_result one = read_cell(m, of, c, &x);
+    const enum spelling_result other =
+        l->in_pairs ? read_cell(m, &of[1], &c[1], &y) : SPELLING_NUMBER;
+    const bool is_wrong = one > SPELLING_MISSING;
+    if (is_wrong || other > SPELLING_MISSING) {
+        m->fault.result = is_wrong ? one : other;
+        return wrong(m, BAD_CELL, column + !is_wrong);
+    }
+    if (one == SPELLING_MISSING || other == SPELLING_MISSING) return m->fault.kind == NOTHING;
+    memcpy(v->x + v->count * of->element, x.bytes, sizeof x);
+    if (l->in_pairs) memcpy(v->y + v->count * of->element, y.bytes, sizeof y);
     if (v->key) v->key[v->count] = key;
     v->count++;
     return m->fault.kind == NOTHING;
@@ -220,7 +228,7 @@ bool rows_open_parser(struct csv_parser *parser) {
 }
 
 static void begin_row(const struct layout *l, struct progress_of_rows *r) {
-    r->field = 0;
+    r->field = r->filled = 0;
     r->row_line = r->line;
     for (size_t i = 0; i < l->count; i++)
         r->cell[i].is_in_row = false;
@@ -244,14 +252,26 @@ static void on_field(void *data, size_t length, void *context) {
         c->is_in_row = true;
     }
     m->at->field++;
+    if (length) m->at->filled = m->at->field;
 }
 
-/* ... and this at each row's end, also of one without anything. Another may begin in the same line. */
+/* Whether the row has neither more fields than the first line nor too few. */
+static bool check_width(struct made_rows *m) {
+    const struct layout *l = m->layout;
+    if (m->at->filled > l->width) {
+        m->at->field = m->at->filled;
+        return wrong(m, WIDE_ROW, 0);
+    }
+    return m->at->field >= l->least || wrong(m, NARROW_ROW, 0);
+}
+
+/* ... and this at each row's end, also of one without anything. What is given to it ends with a row, or within one. */
 static void on_row(int end, void *context) {
     struct made_rows *m = context;
-    if (!m->fault.kind && m->at->field) end_row(m);
+    (void)end;
+    if (!m->fault.kind && m->at->field && check_width(m)) end_row(m);
     begin_row(m->layout, m->at);
-    if (end == '\n') m->at->in_row = false;
+    m->at->in_row = false;
 }
 
 /* Reads a line, with its end if that is there. */
@@ -304,12 +324,6 @@ struct parting {
     bool trims, has_quotes;
 };
 
-/* A field of a line; the blanks around it are in it yet, but for one in quotes. */
-struct field {
-    const char *first, *last;
-    bool is_quoted;
-};
-
 /* Finds the field that begins at `at`; returns the delimiter behind it, or end. NULL where a quote stands within a field,
  * or two of them for one: those are libcsv's. */
 static inline const char *part(const struct parting *by, const char *at, const char *end,
@@ -334,9 +348,18 @@ static inline void trim(struct field *f) {
         f->last--;
 }
 
-/* Reads a line, up to its end. False, and nothing is read, where libcsv has to do it, or to say what is wrong. */
+/* Whether nothing but delimiters and blanks stands behind the most fields that a row may have. */
+static bool ends_empty(const struct layout *l, const char *at, const char *end, size_t delimiters) {
+    while (delimiters >= l->width && end > at &&
+           (end[-1] == l->delimiter || end[-1] == ' ' || end[-1] == '\r'))
+        delimiters -= *--end == l->delimiter;
+    return delimiters < l->width;
+}
+
+/* Reads a line, up to its end, in which so many delimiters stand. False, and nothing is read, where libcsv has to do it, or
+ * to say what is wrong. */
 static inline bool read_parted(struct made_rows *m, const char *at, const char *end,
-                               bool has_quotes) {
+                               size_t delimiters, bool has_quotes) {
     const struct layout *l = m->layout;
     const struct parting by = {.delimiters = 0x0101010101010101u * (unsigned char)l->delimiter,
                                .trims = l->delimiter != ' ',
@@ -344,6 +367,8 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
     if (end > at && end[-1] == '\r') end--;
     if (by.trims) at = skip_blanks(at, end);
     if (at == end) return true; /* no row */
+    if (!has_quotes && delimiters >= l->width && !ends_empty(l, at, end, delimiters)) return false;
+    if (!has_quotes && delimiters + 1 < l->least) return false;
     struct field f;
     const char *stop = part(&by, at, end, &f);
     size_t field = 0;
@@ -360,13 +385,115 @@ static inline bool read_parted(struct made_rows *m, const char *at, const char *
         c->bytes = (size_t)(f.last - f.first);
         c->is_in_row = true;
     }
-    while (has_quotes && stop && stop != end)
+    for (; has_quotes && stop && stop != end; field++)
         stop = part(&by, stop + 1, end, &f);
-    if (!stop) return false;
+    if (!stop || (has_quotes && (field >= l->width || field + 1 < l->least))) return false;
     m->at->row_line = m->at->line;
     end_row(m);
     return true;
 }
+
+/* The marks of a line that are ahead. */
+struct marks {
+    const char *at; /* the byte of the word's bit 0 */
+    uint64_t word;
+    size_t next; /* of the words behind it, the first */
+};
+
+/* Finds the next delimiter, or NULL where none is marked. */
+static inline const char *next_mark(struct marks *ahead, const struct scanned *line) {
+    while (!ahead->word && ahead->next < line->words) {
+        ahead->at += 64;
+        ahead->word = line->marks[ahead->next++];
+    }
+    return ahead->word ? ahead->at + __builtin_ctzll(ahead->word) : NULL;
+}
+
+/* The same of a line without quotes, whose delimiters before the last column are marked. False, and nothing is read, where
+ * that is not so. */
+static inline bool read_marked(struct made_rows *m, const char *at, const struct scanned *line) {
+    const struct layout *l = m->layout;
+    const bool trims = l->delimiter != ' ';
+    const char *end = line->end, *stop;
+    struct marks ahead = {.at = at, .word = line->marks[0], .next = 1};
+    size_t field = 0;
+    if (line->count >= l->width || line->count + 1 < l->least) return false;
+    if (end > at && end[-1] == '\r') end--;
+    if (at == end || (trims && *at == ' ')) return false;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct column *column = l->order[i];
+        for (; field < column->field; field++) {
+            if (!(stop = next_mark(&ahead, line))) return false;
+            at = stop + 1;
+            ahead.word &= ahead.word - 1;
+        }
+        stop = next_mark(&ahead, line);
+        if (!stop && field < line->count) return false;
+        struct field f = {.first = at, .last = stop ? stop : end};
+        if (trims) trim(&f);
+        if (f.last - f.first >= CELL_BYTES) return false;
+        struct cell *c = &m->at->cell[column - l->column];
+        c->text = f.first;
+        c->bytes = (size_t)(f.last - f.first);
+        c->is_in_row = true;
+    }
+    m->at->row_line = m->at->line;
+    end_row(m);
+    return true;
+}
+
+/* ---- Runs of blanks ---- */
+
+static void set_cell(struct made_rows *m, const struct column *column, const char *first,
+                     const char *last) {
+    struct cell *c = &m->at->cell[column - m->layout->column];
+    while (last > first && field_is_blank(last[-1]))
+        last--;
+    *c = (struct cell){
+        .text = first, .bytes = (size_t)(last - first), .is_in_row = true, .own = c->own};
+    if (c->bytes < CELL_BYTES) return;
+    c->bytes = 0;
+    wrong(m, LONG_FIELD, (size_t)(column - m->layout->column));
+}
+
+/* Whether a row with fewer fields than the first line has a field below the column's name. */
+static bool is_below(const struct layout *l, const struct column *column, const struct cell *c,
+                     const char *line) {
+    if (!l->is_aligned || !c->is_in_row) return false;
+    const size_t at = (size_t)(c->text - line);
+    return at < column->end && at + c->bytes > column->at;
+}
+
+static void read_between_blanks(struct made_rows *m, const char *line, const char *end) {
+    const struct layout *l = m->layout;
+    struct progress_of_rows *r = m->at;
+    const char *at = line, *last = line;
+    size_t next = 0;
+    struct field f;
+    begin_row(l, r);
+    for (; (at = field_between_blanks(at, end, &f)); r->field++) {
+        if (r->field + 1 == l->width) last = f.first;
+        for (; next < l->count && l->order[next]->field == r->field; next++)
+            set_cell(m, l->order[next], f.first, f.last);
+    }
+    if (!r->field || m->fault.kind) return;
+    if (r->field > l->width) {
+        if (!l->is_aligned || (size_t)(last - line) < l->last_at) {
+            wrong(m, WIDE_ROW, 0);
+            return;
+        }
+        for (size_t i = 0; i < l->count; i++)
+            if (l->column[i].field + 1 == l->width) set_cell(m, &l->column[i], last, end);
+    }
+    for (size_t i = 0; i < l->count && r->field < l->least; i++)
+        if (!is_below(l, &l->column[i], &r->cell[i], line)) {
+            wrong(m, NARROW_ROW, 0);
+            return;
+        }
+    if (!m->fault.kind) end_row(m);
+}
+
+/* ---- Lines ---- */
 
 /* The first quote, or the first carriage return that does not stand before a line end; or end. */
 static const char *find_quote(const char *at, const char *end) {
@@ -380,25 +507,63 @@ static const char *find_return(const char *at, const char *end) {
     return at ? at : end;
 }
 
+/* How many delimiters stand in a part of a line. */
+static size_t count_delimiters(const struct layout *l, const char *at, const char *end) {
+    size_t count = 0;
+    for (; at < end; at++)
+        count += *at == l->delimiter;
+    return count;
+}
+
+/* Reads a line that is no simple one; the next begins at `next`. */
+static void read_other_line(struct made_rows *m, const char *at, const struct scanned *line,
+                            const char *next, bool has_quotes) {
+    struct progress_of_rows *r = m->at;
+    const char *end = line->end;
+    if (r->in_comment || (!r->in_row && field_opens_comment(at, end, m->layout->delimiter))) {
+        r->in_comment = next == end; /* it goes on in the next piece */
+        return;
+    }
+    if (m->layout->delimiter == BY_BLANKS) {
+        read_between_blanks(m, at, end);
+        return;
+    }
+    if (r->in_row || next == end ||
+        !(has_quotes ? read_parted(m, at, end, line->count, true)
+                     : read_parted(m, at, end, line->count, false)))
+        read_by_library(m, at, (size_t)(next - at));
+}
+
 static void read_lines(struct made_rows *m, const struct piece *p) {
     struct progress_of_rows *r = m->at;
+    const struct layout *l = m->layout;
     const char *at = p->text + p->begin, *const end = p->text + p->end;
     const char *quote = find_quote(at, end), *lone = find_return(at, end);
+    const bool is_parted = l->delimiter != BY_BLANKS;
+    const char blank =
+        l->delimiter == '\t' ? '#' : '\t'; /* behind which a comment may begin, too */
     r->line = m->header_lines;
     while (at < end && !m->fault.kind) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        const char *next = line_end ? line_end + 1 : end;
+        struct scanned line;
+        l->scan(at, end, l->delimiter, &line);
+        const char *next = line.end < end ? line.end + 1 : end;
         if (quote < at) quote = find_quote(at, end);
         if (lone < at) lone = find_return(at, end);
-        const bool is_simple = line_end && !r->in_row && lone >= line_end;
-        if (!is_simple || !(quote < line_end ? read_parted(m, at, line_end, true)
-                                             : read_parted(m, at, line_end, false)))
-            read_by_library(m, at, (size_t)(next - at));
-        r->line += line_end != NULL;
+        const bool ends = lone >= line.end && line.end < end;
+        if (lone < line.end) {
+            line.end = lone;
+            next = lone + 1;
+            line.count = count_delimiters(l, at, lone);
+        }
+        const bool is_simple = ends && is_parted && !r->in_row && !r->in_comment &&
+                               quote >= line.end && *at != '#' && *at != blank;
+        if (!is_simple || !read_marked(m, at, &line))
+            read_other_line(m, at, &line, next, quote < line.end);
+        r->line += ends;
         at = next;
     }
     m->lines = r->line;
-    m->goes_on = r->in_row;
+    m->goes_on = r->in_row || r->in_comment;
 }
 
 /* ---- By key ---- */
@@ -413,7 +578,7 @@ static void scatter(const struct values *v, size_t *place, size_t element,
 }
 
 /* Sorts by counting, so that each key's elements stay in their order. */
-static bool sort_by_key(struct made_rows *m, struct values *v) {
+static bool sort_by_key(struct made_rows *m, struct values *v, size_t element) {
     const size_t keys = m->keys.count;
     if (!widen(&v->first, &v->first_room, keys + 2, sizeof *v->first)) return no_memory(m);
     for (int side = 0; side < (v->y ? 2 : 1); side++) {
@@ -423,15 +588,14 @@ static bool sort_by_key(struct made_rows *m, struct values *v) {
         for (size_t k = 2; k < keys + 2; k++)
             v->first[k] += v->first[k - 1];
         /* first[k + 1] is where key k begins; when its elements are in place, where it ends. */
-        scatter(v, v->first + 1, m->layout->element, side ? v->y : v->x,
-                side ? v->y_sorted : v->x_sorted);
+        scatter(v, v->first + 1, element, side ? v->y : v->x, side ? v->y_sorted : v->x_sorted);
     }
     return true;
 }
 
 static void finish(struct made_rows *m) {
     for (size_t i = 0; i < m->layout->lists && m->list[i].key && !m->fault.kind; i++)
-        sort_by_key(m, &m->list[i]);
+        sort_by_key(m, &m->list[i], m->layout->column[i].element);
 }
 
 /* ---- The whole piece ---- */
@@ -450,7 +614,7 @@ static void clear(struct made_rows *m) {
 static void restart(struct progress_of_rows *r) {
     if (r->in_row && r->has_parser) csv_free(&r->parser);
     r->has_parser &= !r->in_row;
-    r->in_row = false;
+    r->in_row = r->in_comment = false;
 }
 
 static struct progress_of_rows *new_progress(const struct layout *l) {
@@ -484,8 +648,8 @@ static void free_list(struct values *v) {
     v->key = NULL;
 }
 
-static bool new_list(const struct layout *l, struct values *v, size_t room) {
-    const size_t bytes = room * l->element + sizeof(union element);
+static bool new_list(const struct layout *l, struct values *v, size_t element, size_t room) {
+    const size_t bytes = room * element + sizeof(union element);
     const bool by_key = l->count > l->values;
     free_list(v);
     v->x = v->x_sorted = malloc(bytes);
@@ -500,13 +664,14 @@ bool rows_prepare(struct made_rows *m, const struct layout *l, size_t bytes) {
     /* An element stands in a row with all delimiters before the last column, a digit and an end. */
     const size_t room = bytes / (l->order[l->count - 1]->field + 2) + 2;
     m->layout = l;
+    m->is_slow = !spelling_is_plain(l->spelling) || l->spelling->has_na_number;
     m->header_lines = 0;
     if (!m->at) m->at = new_progress(l);
     if (!m->list) m->list = calloc(l->lists, sizeof *m->list);
     if (!m->key) m->key = malloc((l->count - l->values + 1) * CELL_BYTES);
     if (!m->at || !m->list || !m->key) return false;
     for (size_t i = 0; i < l->lists && room > m->room; i++)
-        if (!new_list(l, &m->list[i], room)) return m->room = 0, false;
+        if (!new_list(l, &m->list[i], l->column[i].element, room)) return m->room = 0, false;
     if (room > m->room) m->room = room;
     clear(m);
     restart(m->at);

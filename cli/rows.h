@@ -6,6 +6,8 @@
 
 #include "decimal.h"
 #include "pieces.h"
+#include "scan.h"
+#include "spelling.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,21 +16,27 @@
 enum { CELL_BYTES = 4096 }; /* a cell that is looked at is shorter */
 
 struct column {
-    const char *name; /* not ended by a zero byte */
+    const char *name;
     size_t length;
-    size_t field; /* where it is in a row, from 0 */
+    size_t field;    /* where it is in a row, from 0 */
+    tally_type type; /* of the elements; 0: decimals, which are short_decimals */
+    size_t element;  /* bytes of one */
+    size_t at, end;  /* of runs of blanks: where its name stands in the first line */
 };
 
 /* What is read of each row. */
 struct layout {
-    tally_type type; /* of the elements, but for decimals: those are short_decimals */
-    bool is_decimal, skip_na;
-    bool in_pairs; /* the two value columns are x and y */
-    char delimiter;
+    const struct spelling *spelling;
+    bool in_pairs;  /* the two value columns are x and y */
+    char delimiter; /* or BY_BLANKS */
+    scan_line *scan;
+    size_t width;    /* a row has at most so many fields, but for empty ones behind them */
+    size_t least;    /* and at least so many */
+    bool is_aligned; /* of runs of blanks: columns stand below their names, and */
+    size_t last_at;  /* the last one, whose name begins there, may hold blanks */
     size_t count,
-        values;     /* of the columns; the first of them have the values, the others the key */
-    size_t lists;   /* of elements: one for each value column, or for the pair */
-    size_t element; /* bytes of one */
+        values;   /* of the columns; the first of them have the values, the others the key */
+    size_t lists; /* of elements: one for each value column, or for the pair */
     struct column *column;       /* owned, as is */
     const struct column **order; /* the same, by their fields */
 };
@@ -62,8 +70,17 @@ struct values {
 
 /* What is wrong with a row. */
 struct fault {
-    enum fault_kind { NOTHING, BAD_CELL, NO_COLUMN, ZERO_IN_KEY, LONG_FIELD, NO_MEMORY } kind;
-    enum decimal_result result; /* of the cell */
+    enum fault_kind {
+        NOTHING,
+        BAD_CELL,
+        NO_COLUMN,
+        WIDE_ROW,
+        NARROW_ROW,
+        ZERO_IN_KEY,
+        LONG_FIELD,
+        NO_MEMORY
+    } kind;
+    enum spelling_result result; /* of the cell */
     const struct column *column;
     uint64_t line;         /* line ends of the piece before the row */
     size_t fields;         /* of the row, as far as it has been read */
@@ -78,6 +95,7 @@ struct progress_of_rows;
 struct made_rows {
     const struct layout *layout;
     struct progress_of_rows *at;
+    bool is_slow;          /* decimal_quick() does not read all numbers as they are spelled */
     bool goes_on;          /* the last row goes on in the next piece */
     uint64_t header_lines; /* line ends before the first row; to be set after rows_prepare() */
     uint64_t lines;        /* line ends */

@@ -57,7 +57,7 @@ int shaped_check(const struct reduction *r) {
         return misused("--axis takes whole numbers with commas between them, as in 0 or 0,-1; '%s' "
                        "is not such",
                        s->axis);
-    const char *other = r->columns.value        ? "-c"
+    const char *other = r->columns.value.whole  ? "-c"
                         : r->columns.has_header ? "--header"
                         : r->columns.delimiter  ? "-F"
                         : r->is_decimal         ? "--decimal"
@@ -122,7 +122,7 @@ static bool check_mask(const struct job *job) {
 }
 
 static bool open_key(struct job *job, const char *name, bool is_ids) {
-    static const struct reading plain = {0};
+    static const struct reading plain = {.spelling = &spelling_usual};
     const char *what = is_ids ? "ids are a .npy file of integers"
                               : "offsets are a .npy file of i32 or i64, one more than segments";
     if (is_ids && !source_is_stdin(name) && access(name, F_OK) != 0 && !strstr(name, ".npz:"))
@@ -139,14 +139,43 @@ static bool open_key(struct job *job, const char *name, bool is_ids) {
     return true;
 }
 
+/* A word that is left out of a text would move all elements behind it. */
+static bool check_skips(struct job *job) {
+    const struct spelling *spelling = job->r->how.spelling;
+    const struct operand *both[] = {&job->x, &job->y};
+    for (int i = 0; i < 2 && spelling->skip_na; i++)
+        if (both[i]->is_open && (both[i]->source.is_text || both[i]->source.helper))
+            return failed("%s is no array: --skip-na in parts is for .npy files and raw elements, "
+                          "whose places stay",
+                          both[i]->source.name),
+                   false;
+    job->skips = missing_can_be(spelling, job->x.source.type);
+    return true;
+}
+
+/* Whether the elements of the other array lie in the order of x's. */
+static bool is_in_order_of_x(const struct job *job, const struct operand *o) {
+    char text[SHAPE_TEXT];
+    if (!o->is_open || o->source.dims < 2 || !o->source.has_shape || !job->x.source.has_shape ||
+        o->source.is_fortran == job->x.source.is_fortran)
+        return true;
+    return failed(
+               "%s, of shape %s, and %s are in Fortran's order and in C's; for --skip-na save one "
+               "of them in the other's",
+               o->source.name, operand_shape(o, text), job->x.source.name),
+           false;
+}
+
 static bool open_all(struct job *job, char **names, bool two) {
-    static const struct reading plain = {0};
+    static const struct reading plain = {.spelling = &spelling_usual};
     const struct shaping *s = &job->ask;
     if (!operand_open(&job->x, names[0], &job->r->how)) return false;
     if (two && !operand_open(&job->y, names[1], &job->r->how)) return false;
-    if (!check_types(job)) return false;
+    if (!check_types(job) || !check_skips(job)) return false;
     if (two && !operand_matches(&job->y, &job->x)) return false;
     if (s->mask && (!operand_open(&job->mask, s->mask, &plain) || !check_mask(job))) return false;
+    if (job->skips && (!is_in_order_of_x(job, &job->y) || !is_in_order_of_x(job, &job->mask)))
+        return false;
     if (s->axis) return read_axes(job);
     if (s->ids)
         return open_key(job, s->ids, true) && operand_matches(&job->key, &job->x) &&
@@ -165,9 +194,11 @@ static bool check_names(const struct job *job, char **names, int count) {
                         S_ISREG(output.st_mode);
     int stdins = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char path[1024];
         if (!all[i]) continue;
         stdins += source_is_stdin(all[i]);
-        if (writes && stat(all[i], &input) == 0 && input.st_dev == output.st_dev &&
+        source_field(all[i], path);
+        if (writes && stat(path, &input) == 0 && input.st_dev == output.st_dev &&
             input.st_ino == output.st_ino)
             return failed("-o %s would write over an input; name another file", s->output), false;
     }
@@ -182,7 +213,8 @@ bool job_failed(const struct job *job, uint64_t first, tally_status status) {
     size_t number;
     const char *words = tally_error_result(&number);
     if (!words) return failed("%s: %s", job->x.source.name, tally_error()), false;
-    return failed("%s: result %" PRIu64 "%s%s", job->x.source.name, first + number, words,
+    return failed("%s: result %" PRIu64 "%s%s", job->x.source.name,
+                  job->label ? job->label[first + number] : first + number, words,
                   status == TALLY_ERANGE && !job->r->problem.out
                       ? "; --out f64 rounds what is a sum"
                       : ""),
@@ -205,6 +237,45 @@ static bool tell_lengths(const struct job *job, const struct operand *other) {
            false;
 }
 
+/* Leaves the elements that are missing out, too: there[0..n) is what `mask`, or NULL, leaves of the others. */
+static bool mark_missing(struct job *job, const void *x, const void *y, const void *mask,
+                         size_t n) {
+    const tally_type type = job->r->problem.type;
+    if (n > job->there_room) {
+        free(job->there);
+        job->there = malloc(n);
+        job->there_room = job->there ? n : 0;
+    }
+    if (n && !job->there) return failed("no memory for a mask of %zu bytes", n), false;
+    if (mask)
+        memcpy(job->there, mask, n);
+    else if (n)
+        memset(job->there, 1, n);
+    missing_mark(job->r->how.spelling, type, x, n, job->there);
+    if (y) missing_mark(job->r->how.spelling, type, y, n, job->there);
+    return true;
+}
+
+/* Makes the mask one of all elements, where the arrays are whole. */
+static bool mark_all(struct job *job) {
+    struct operand *mask = &job->mask;
+    if (!job->skips || (mask->all && mask->all == job->there) || !job->x.n) return true;
+    if (!mark_missing(job, job->x.all, job->y.all, mask->all, (size_t)job->x.n)) return false;
+    if (!mask->is_open) {
+        const struct source *s = &job->x.source;
+        mask->source.name = s->name;
+        mask->source.has_shape = s->has_shape;
+        mask->source.is_fortran = s->is_fortran;
+        mask->source.dims = s->dims;
+        memcpy(mask->source.length, s->length, sizeof s->length);
+        mask->n = job->x.n;
+        mask->element = 1;
+        mask->is_open = true;
+    }
+    mask->all = job->there;
+    return true;
+}
+
 bool job_next(struct job *job, size_t wanted, struct piece *out) {
     size_t n;
     *out = (struct piece){.n = 0};
@@ -219,6 +290,9 @@ bool job_next(struct job *job, size_t wanted, struct piece *out) {
         if (!operand_next(&job->mask, wanted, &out->mask, &n)) return false;
         if (n != out->n) return tell_lengths(job, &job->mask);
     }
+    if (!job->skips || (job->there && job->mask.all == job->there)) return true;
+    if (!mark_missing(job, out->x, out->y, out->mask, out->n)) return false;
+    out->mask = job->there;
     return true;
 }
 
@@ -322,7 +396,7 @@ bool job_map(struct job *job) {
     operand_map(&job->x);
     if (job->y.is_open) operand_map(&job->y);
     if (job->mask.is_open) operand_map(&job->mask);
-    return job_is_whole(job);
+    return job_is_whole(job) && (!job->skips || job_fits((double)job->x.n)) && mark_all(job);
 }
 
 bool job_load(struct job *job) {
@@ -331,7 +405,7 @@ bool job_load(struct job *job) {
         return false;
     /* What came by pipes has a length only now. */
     return (!job->y.is_open || operand_matches(&job->y, &job->x)) &&
-           (!job->mask.is_open || operand_matches(&job->mask, &job->x));
+           (!job->mask.is_open || operand_matches(&job->mask, &job->x)) && mark_all(job);
 }
 
 /* Reduces the elements that the mask leaves to one result. */
@@ -390,5 +464,7 @@ int shaped_run(struct reduction *r, char **names, int count) {
     operand_close(&job.mask);
     operand_close(&job.key);
     free(job.group_count);
+    free(job.label);
+    free(job.there);
     return status;
 }

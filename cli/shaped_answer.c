@@ -18,7 +18,8 @@ static bool print_single(void *context, uint64_t number, const tally_value *valu
 }
 
 static int print_text(struct job *job) {
-    const bool done = job->dims ? results_print_lines(&job->results, job->group_count)
+    const struct results_groups groups = {job->group_count, job->label};
+    const bool done = job->dims ? results_print_lines(&job->results, &groups)
                                 : results_each(&job->results, print_single, job);
     return done ? finish_output() : STATUS_FAILED;
 }
@@ -36,13 +37,14 @@ static void put_cut(const struct job *job, struct json_object *object) {
     }
     if (job->ask.segments) json_count(object, "segments", job->length[0]);
     if (job->each) json_count(object, "segment_length", job->each);
-    if (job->ask.ids) json_count(object, "group_count", job->groups);
+    if (job->ask.ids) json_count(object, "group_count", job->span);
     if (job->ask.mask) json_text(object, "mask", job->mask.source.name);
 }
 
 static int print_json(struct job *job) {
     const struct reduction *r = job->r;
     struct results *all = &job->results;
+    const struct results_groups groups = {job->group_count, job->label};
     tally_device_info device;
     if (tally_device_describe(r->device, &device) != TALLY_OK) return failed("%s", tally_error());
     struct json_object *object = json_new_object();
@@ -52,7 +54,7 @@ static int print_json(struct job *job) {
     json_count(object, "n", r->numbers);
     put_cut(job, object);
     const bool done =
-        results_to_json(all, job->dims, job->length, job->group_count, job->ask.output, object);
+        results_to_json(all, job->dims, job->length, &groups, job->ask.output, object);
     json_text(object, "device", device.spec);
     json_measure(object, "seconds", r->seconds);
     json_measure(object, "gbps", (double)r->bytes * 1e-9 / r->seconds);

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FEW_GROUPS = 1 << 16 }; /* of so many each has a place, whether or not it has elements */
+
 struct ids {
     const struct job *job;
     uint64_t most;  /* the greatest */
@@ -82,15 +84,92 @@ static bool outside(const struct job *job, const struct ids *ids) {
 }
 
 static bool make_counts(struct job *job) {
-    size_t bytes;
-    if (!__builtin_mul_overflow(job->groups, sizeof *job->group_count, &bytes) &&
-        job_fits((double)bytes + (double)job->groups * (double)job->results.record))
-        job->group_count = calloc(job->groups + 1, sizeof *job->group_count);
+    const double bytes =
+        (double)job->groups * ((double)sizeof *job->group_count + (double)job->results.record);
+    if (job_fits(bytes)) job->group_count = calloc(job->groups + 1, sizeof *job->group_count);
     return job->group_count ||
-           (failed("no memory for %" PRIu64 " groups; --groups with --skip-outside leaves the "
-                   "highest ids out",
-                   job->groups),
+           (failed("no memory for %" PRIu64 " groups, which take %.3g GB; --groups with "
+                   "--skip-outside leaves the highest ids out",
+                   job->groups, bytes * 1e-9),
             false);
+}
+
+/* ---- Few groups with high ids ---- */
+
+static int compare_ids(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Copies an id of any type; negative ones become large. */
+#define COPY(NAME, name, kind, bits) COPY_##kind(NAME, bits)
+#define COPY_FLOATING(NAME, bits)
+#define COPY_SIGNED(NAME, bits)   COPY_AS(NAME, int##bits##_t)
+#define COPY_UNSIGNED(NAME, bits) COPY_AS(NAME, uint##bits##_t)
+#define COPY_AS(NAME, TYPE)                                                                        \
+    case TALLY_##NAME:                                                                             \
+        for (uint64_t i = 0; i < n; i++) {                                                         \
+            TYPE id;                                                                               \
+            memcpy(&id, x + i * sizeof id, sizeof id);                                             \
+            to[i] = (uint64_t)(int64_t)id;                                                         \
+        }                                                                                          \
+        break;
+
+static void copy_ids(tally_type type, const unsigned char *x, uint64_t n, uint64_t *to) {
+    switch (type) {
+        CLI_TYPES(COPY)
+    default:
+        break;
+    }
+}
+
+/* Whether the ids that occur are to be numbered: there are more groups than elements by far, and no array of all results is
+ * asked for. */
+static bool has_gaps(const struct job *job) {
+    return !job->ask.output && job->groups > FEW_GROUPS && job->groups / 8 > job->key.n &&
+           job->key.n != SOURCE_UNKNOWN;
+}
+
+/* Sorts the ids below the number of groups, each once; returns how many there are. */
+static uint64_t find_labels(const struct job *job, uint64_t *label) {
+    uint64_t count = 0, different = 0;
+    for (uint64_t i = 0; i < job->key.n; i++)
+        if (label[i] < job->groups) label[count++] = label[i];
+    if (count) qsort(label, (size_t)count, sizeof *label, compare_ids);
+    for (uint64_t i = 0; i < count; i++)
+        if (!i || label[i] != label[i - 1]) label[different++] = label[i];
+    return different;
+}
+
+/* Puts the numbers of the ids that occur in their place: memory follows those, not the greatest. Those outside stay so. */
+static bool number_groups(struct job *job) {
+    struct operand *key = &job->key;
+    job->span = job->groups;
+    if (!has_gaps(job)) return true;
+    if (!operand_load(key)) return false;
+    struct ids found = {.job = job, .place = UINT64_MAX};
+    uint64_t *id = calloc((size_t)key->n + 1, sizeof *id);
+    job->label = calloc((size_t)key->n + 1, sizeof *job->label);
+    if (!id || !job->label) return free(id), failed("no memory for %" PRIu64 " ids", key->n), false;
+    copy_ids(key->source.type, key->all, key->n, id);
+    for (uint64_t i = 0; i < key->n && !job->ask.skip_outside; i++)
+        if (id[i] >= job->groups && (!job->mask.all || job->mask.all[i]))
+            return found.place = i, found.bad = id[i], free(id), outside(job, &found);
+    memcpy(job->label, id, (size_t)key->n * sizeof *id);
+    const uint64_t count = find_labels(job, job->label);
+    for (uint64_t i = 0; i < key->n; i++) {
+        const uint64_t *at = id[i] < job->groups ? bsearch(&id[i], job->label, (size_t)count,
+                                                           sizeof *id, compare_ids)
+                                                 : NULL;
+        id[i] = at ? (uint64_t)(at - job->label) : UINT64_MAX;
+    }
+    free(key->buffer);
+    key->buffer = (unsigned char *)id;
+    key->all = key->buffer;
+    key->source.type = TALLY_I64;
+    key->element = sizeof *id;
+    job->groups = count;
+    return true;
 }
 
 /* How many groups there are, where that is not told: the greatest id and one. */
@@ -210,9 +289,10 @@ static bool is_same_order(const struct job *job) {
 }
 
 bool job_groups(struct job *job) {
-    if (!is_same_order(job) || !find_groups(job) || !make_counts(job)) return false;
+    if (!is_same_order(job) || !find_groups(job) || !number_groups(job) || !make_counts(job))
+        return false;
     job->dims = 1;
-    job->length[0] = job->groups;
+    job->length[0] = job->span;
     const double array = (double)job->x.n * (double)job->x.element * (job->y.is_open ? 2 : 1),
                  sorted = array + (double)job->x.n * 8;
     operand_map(&job->key);

@@ -31,6 +31,13 @@ struct job {
     uint64_t each;         /* the length of equal segments, or 0 */
     uint64_t groups;       /* how many */
     uint64_t *group_count; /* [groups]: elements of each; owned */
+    uint64_t
+        *label;    /* [groups]: their ids, where only those that occur are numbered; NULL; owned */
+    uint64_t span; /* ids lie below this */
+
+    bool skips;           /* --skip-na: elements may be missing */
+    unsigned char *there; /* of a piece, or of all: 0 where an element is left out; owned */
+    size_t there_room;
 };
 
 /* The three cuts. */
@@ -71,7 +78,8 @@ bool job_lower(struct job *job, const tally_groups *states, uint64_t count);
 /* The elements up to the `count`-th from here, or to the end, as one result. */
 bool job_feed_run(struct job *job, uint64_t count);
 
-/* Whether the arrays are whole in memory now; maps them first, where they can be. */
+/* Whether the arrays are whole in memory now; maps them first, where they can be. With --skip-na the mask is whole, then,
+ * too, and has no place for missing elements. */
 bool job_map(struct job *job);
 bool job_is_whole(const struct job *job);
 /* Makes them whole, read where they cannot be mapped. */

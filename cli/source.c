@@ -57,8 +57,9 @@ static bool read_packed(void *context, unsigned char *bytes, size_t size, size_t
 }
 
 static bool read_file(struct source *s, unsigned char *bytes, size_t size, size_t *got) {
-    return s->unpacker ? unpack_read(s->unpacker, bytes, size, got)
-                       : read_plain(s, bytes, size, got);
+    if (s->unpacker) return unpack_read(s->unpacker, bytes, size, got);
+    if (!read_plain(s, bytes, size, got)) return false;
+    return *got == size || !s->helper || arrow_end(s->name, &s->helper); /* it may have failed */
 }
 
 bool source_read(struct source *s, void *bytes, size_t size, size_t *got) {
@@ -116,7 +117,7 @@ static bool check_npy_size(const struct source *s, uint64_t wanted) {
 static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     struct npy_header header;
     enum npy_result result;
-    while ((result = npy_read(s->ahead, s->ahead_end, &header)) == NPY_MORE) {
+    while ((result = npy_read(s->ahead, s->ahead_end, s->field, &header)) == NPY_MORE) {
         if (!look_ahead(s, header.needed)) return false;
         if (s->ahead_end < header.needed)
             return failed("%s is truncated: it ends within its header; write it again", s->name),
@@ -124,7 +125,9 @@ static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     }
     if (result == NPY_BAD) return failed("%s: %s", s->name, header.problem), false;
     if (!settle_type(s, &header, said)) return false;
-    uint64_t wanted = header.count * header.element;
+    s->record = header.record;
+    s->offset = header.offset;
+    uint64_t wanted = header.count * source_step(s);
     s->bytes = size == SOURCE_UNKNOWN ? size : size - header.needed;
     if (!check_npy_size(s, wanted)) return false;
     s->bytes = wanted;
@@ -194,31 +197,57 @@ static bool recognise_text(struct source *s, uint64_t size, tally_type said) {
     return true;
 }
 
+/* Rows: a type that is told is that of all columns, or decimals are read as such. */
+static bool settle_rows(struct source *s) {
+    const tally_type said = s->how.said;
+    for (size_t i = 0; i < s->found.count; i++) {
+        tally_type *type = &s->found.type[i];
+        if (said && *type && *type != said)
+            return failed("%s: column %s holds %s, but --dtype says %s; leave --dtype out", s->name,
+                          s->how.arrow.values->item[i], tally_type_name(*type),
+                          tally_type_name(said)),
+                   false;
+        if (!*type) *type = said;
+        if (s->how.arrow.kind == ARROW_PAIRS && (!*type || *type != s->found.type[0]))
+            return failed("%s: dot takes two columns of one type of numbers, or --dtype f64 for "
+                          "decimals",
+                          s->name),
+                   false;
+    }
+    s->is_rows = true;
+    s->type = s->found.type[0] ? s->found.type[0] : TALLY_F64;
+    return s->is_text = true;
+}
+
+/* What the column holds: elements, or a text of decimals. */
+static bool settle_arrow(struct source *s) {
+    if (s->how.arrow.kind >= ARROW_ROWS) return settle_rows(s);
+    if (s->found.type[0] && s->how.arrow.kind == ARROW_ARRAY) {
+        struct npy_header header = {.type = s->found.type[0]};
+        return settle_type(s, &header, s->how.said);
+    }
+    s->is_text = true;
+    s->is_decimal = s->how.is_decimal || !s->how.said;
+    s->type = s->how.said ? s->how.said : TALLY_F64;
+    return true;
+}
+
 /* The helper's pipe takes the place of the file. */
 static bool recognise_arrow(struct source *s) {
-    char type[8] = "";
-    if (s->how.needs_text)
-        return failed("%s is an Arrow or Parquet file, whose columns are reduced without --by, "
-                      "--decimal and pairs with --skip-na; save it as comma-separated values",
-                      s->name),
-               false;
     close(s->file);
     s->ahead_next = s->ahead_end = 0;
     s->can_map = false;
     s->data = 0;
     s->bytes = SOURCE_UNKNOWN;
-    if (!arrow_open(s->name, s->how.column ? s->how.column : "", s->how.skip_na, &s->file,
-                    &s->helper) ||
+    if (!arrow_open(s->name, &s->how.arrow, s->how.spelling->skip_na, &s->file, &s->helper) ||
         !look_ahead(s, FIRST_LOOK))
         return false;
-    const unsigned char *end = s->ahead_end ? memchr(s->ahead, '\n', s->ahead_end) : NULL;
-    if (!end && !arrow_end(s->name, &s->helper)) return false;
-    snprintf(type, sizeof type, "%.*s", end ? (int)(end - s->ahead) : 0, (const char *)s->ahead);
-    struct npy_header header = {.element = 0};
-    if (tally_type_parse(type, &header.type) != TALLY_OK)
+    const char *first = (const char *)s->ahead;
+    const char *end = s->ahead_end ? memchr(s->ahead, '\n', s->ahead_end) : NULL;
+    if (!end || !arrow_read_line(first, end, &s->found))
         return failed("%s: python3 has not written a column", s->name), false;
-    s->ahead_next = (size_t)(end - s->ahead) + 1;
-    return settle_type(s, &header, s->how.said);
+    s->ahead_next = (size_t)(end - first) + 1;
+    return settle_arrow(s);
 }
 
 /* ---- Opening ---- */
@@ -275,7 +304,8 @@ static bool recognise(struct source *s) {
     uint64_t size = SOURCE_UNKNOWN;
     if (!s->unpacker && !measure(s, &size)) return false;
     if (!look_ahead(s, FIRST_LOOK)) return false;
-    if (s->can_map && !s->how.is_raw && (!s->how.is_text || s->how.column) &&
+    if (s->can_map && !s->how.is_raw &&
+        (!s->how.is_text || s->how.arrow.values || s->how.arrow.column || s->how.arrow.kind) &&
         s->file > STDIN_FILENO && arrow_recognise(s->ahead, s->ahead_end))
         return recognise_arrow(s);
     if (!unpack(s, &size)) return false;
@@ -294,12 +324,24 @@ static bool recognise(struct source *s) {
     return recognise_raw(s, size, s->how.said);
 }
 
+const char *source_field(const char *name, char path[1024]) {
+    const char *colon = NULL;
+    for (const char *at = name; (at = strstr(at, ".npy:")); at++)
+        if (at[5]) colon = at + 4;
+    if (!colon || (size_t)(colon - name) >= 1024 || access(name, F_OK) == 0) {
+        snprintf(path, 1024, "%s", name);
+        return NULL;
+    }
+    snprintf(path, 1024, "%.*s", (int)(colon - name), name);
+    return colon + 1;
+}
+
 /* Opens "a.npz:x", where there is no file of that name. */
 static bool open_member(struct source *s, bool *is_member) {
-    const char *colon = strstr(s->name, ".npz:");
-    *is_member = colon && colon[5] && access(s->name, F_OK) != 0;
+    const char *colon = strstr(s->base, ".npz:");
+    *is_member = colon && colon[5] && access(s->base, F_OK) != 0;
     if (!*is_member) return true;
-    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon + 4 - s->name), s->name);
+    snprintf(s->path, sizeof s->path, "%.*s", (int)(colon + 4 - s->base), s->base);
     return unpack_member(s->path, colon + 5, &s->unpacker);
 }
 
@@ -308,11 +350,12 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
     bool is_stdin = source_is_stdin(name);
     *s = (struct source){
         .name = is_stdin ? "standard input" : name, .how = *how, .file = STDIN_FILENO};
+    s->field = source_field(name, s->base);
     if (!open_member(s, &is_member)) return false;
     if (is_member)
         s->file = -1;
     else if (!is_stdin)
-        s->file = open(name, O_RDONLY | O_CLOEXEC);
+        s->file = open(s->base, O_RDONLY | O_CLOEXEC);
     if (s->file < 0 && !is_member)
         return failed("%s cannot be opened: %s", name, strerror(errno)), false;
     if (is_stdin && isatty(s->file) && isatty(STDERR_FILENO))
@@ -323,6 +366,5 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
 }
 
 uint64_t source_count(const struct source *s) {
-    return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN
-                                                    : s->bytes / tally_type_size(s->type);
+    return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN : s->bytes / source_step(s);
 }

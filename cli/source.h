@@ -7,8 +7,10 @@
 #ifndef TALLY_CLI_SOURCE_H
 #define TALLY_CLI_SOURCE_H
 
+#include "arrow.h"
 #include "money.h"
 #include "npy.h"
+#include "spelling.h"
 #include "tally.h"
 
 #include <stdbool.h>
@@ -22,12 +24,12 @@
 struct reading {
     tally_type said; /* what their elements are, or 0 */
     bool is_text;
-    const char *text_option; /* by what option, as messages call it */
-    bool is_raw;             /* they are raw elements, whatever they look like */
-    bool skip_na;            /* text: what says that a value is missing is left out */
-    uint64_t threads;        /* that may read text */
-    const char *column;      /* of a table, or NULL */
-    bool needs_text;         /* rows have keys, are decimals, or pairs of which some are left out */
+    const char *text_option;         /* by what option, as messages call it */
+    bool is_raw;                     /* they are raw elements, whatever they look like */
+    const struct spelling *spelling; /* how numbers and missing values are written */
+    uint64_t threads;                /* that may read text */
+    bool is_decimal;                 /* they are decimals, whose sum is exact */
+    struct arrow_asked arrow;        /* what of an Arrow file */
 };
 
 struct source {
@@ -42,6 +44,9 @@ struct source {
     bool is_fortran;    /* the first index runs fastest, not the last */
     unsigned dims;      /* the first NPY_DIMS have these lengths */
     uint64_t length[NPY_DIMS];
+    size_t record,
+        offset; /* of a structured array: bytes of an element, and where its field is; else 0 */
+    const char *field;            /* its name, behind a.npy: */
     bool can_map;                 /* a regular file: its data may be mapped */
     int file;                     /* descriptor; owned unless it is standard input's */
     uint64_t data;                /* where the data begin in a regular file */
@@ -52,8 +57,12 @@ struct source {
     unsigned char *before;     /* packed bytes that were read first; owned */
     size_t before_next, before_end;
     char path[1024]; /* of an archive whose member it is */
+    char base[1024]; /* the name without the field's */
 
-    pid_t helper; /* the process that writes what is read, of an Arrow file; or 0 */
+    pid_t helper;             /* the process that writes what is read, of an Arrow file; or 0 */
+    struct arrow_found found; /* what that writes */
+    bool is_rows;             /* rows of these columns, without a header */
+    bool is_decimal;          /* a text of decimals, whose sum is exact */
 
     /* How far source_next() has come. */
     uint64_t done;               /* bytes of data that have been in a window */
@@ -68,9 +77,18 @@ struct source {
     bool ended;
 };
 
+/* Bytes from one element to the next, in the file. */
+static inline size_t source_step(const struct source *s) {
+    return s->record ? s->record : tally_type_size(s->type);
+}
+
+/* The file that a name such as a.npy:x means, where x is a field of a structured array: written to path; and the field, or
+ * NULL for a plain name. */
+const char *source_field(const char *name, char path[1024]);
+
 /* Whether the name stands for standard input. */
 bool source_is_stdin(const char *name);
-/* Opens a file ("-": standard input; a.npz:x: a member of an archive) and recognises it. Close with source_close(). */
+/* Opens a file ("-": standard input; a.npz:x: a member of an archive; a.npy:x: a field) and recognises it. Close with source_close(). */
 bool source_open(struct source *source, const char *name, const struct reading *how);
 void source_close(struct source *source);
 

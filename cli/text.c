@@ -9,12 +9,16 @@
 #include "decimal.h"
 #include "message.h"
 #include "pieces.h"
+#include "spelling.h"
 #include "types.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+enum { SHORT_WORD = 256 }; /* bytes; a longer word is copied to the heap */
 
 /* What is made of a piece. */
 struct words {
@@ -27,7 +31,7 @@ struct words {
     uint64_t lines;  /* line ends before that */
     uint64_t added;  /* numbers that are in `money` */
     struct money money;
-    enum decimal_result result; /* of the word */
+    enum spelling_result result; /* of the word */
 };
 
 struct text_reader {
@@ -45,14 +49,6 @@ static bool ends_word(char c) {
     return c == '\n' || is_blank(c);
 }
 
-/* What is written where there is no value. */
-bool text_is_missing(const char *word) {
-    static const char *const words[] = {"NA", "N/A", "nan", "+nan", "-nan", "null", "none", "-"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasecmp(word, words[i]) == 0) return true;
-    return false;
-}
-
 /* Whether nothing but blanks stands before it in its line. */
 static bool opens_line(const char *first, const char *at) {
     while (at > first && is_blank(at[-1]))
@@ -60,24 +56,31 @@ static bool opens_line(const char *first, const char *at) {
     return at == first || at[-1] == '\n';
 }
 
-/* Reads a word by the long way; the byte behind it is overwritten for as long. */
-static enum decimal_result read_word(const struct source *s, struct words *p, char *word,
-                                     size_t length) {
-    const char after = word[length];
-    enum decimal_result result = DECIMAL_MALFORMED;
-    word[length] = 0;
-    if (memchr(word, 0, length)) {
-        result = DECIMAL_MALFORMED;
-    } else if (s->how.skip_na && text_is_missing(word)) {
-        result = DECIMAL_OK;
-    } else if (s->money) {
-        result = money_add(&p->money, word);
-        p->added += result == DECIMAL_OK;
-    } else {
-        result = decimal_read(s->type, word, p->element + p->elements);
-        if (result == DECIMAL_OK) p->elements += tally_type_size(s->type);
+/* Whether # opens a comment, and none of Excel's words. */
+static bool is_comment(const char *at, const char *end) {
+    size_t length;
+    return !spelling_is_excel_error(at, end, &length) || !ends_word(at[length]);
+}
+
+/* Reads a word by the long way, from a copy: behind the piece's end the next one's text may stand. */
+static enum spelling_result read_word(const struct source *s, struct words *p, const char *word,
+                                      size_t length) {
+    char brief[SHORT_WORD + DECIMAL_SPARE];
+    char *copy = length < SHORT_WORD ? brief : malloc(length + DECIMAL_SPARE);
+    unsigned char *element = p->element + p->elements;
+    const char *decimal = NULL;
+    if (!copy) return SPELLING_MALFORMED;
+    memcpy(copy, word, length);
+    const enum spelling_result result =
+        spelling_read(s->how.spelling, s->money ? 0 : s->type, copy, length,
+                      s->money ? (void *)&decimal : element);
+    if (result == SPELLING_NUMBER && s->money) {
+        money_add(&p->money, decimal);
+        p->added++;
+    } else if (result == SPELLING_NUMBER) {
+        p->elements += tally_type_size(s->type);
     }
-    word[length] = after;
+    if (copy != brief) free(copy);
     return result;
 }
 
@@ -86,9 +89,11 @@ static void read_piece(void *context, struct piece *piece) {
     const struct source *s = context;
     struct words *p = piece->made;
     char *at = piece->text + piece->begin, *const first = at, *const end = piece->text + piece->end;
-    p->result = DECIMAL_OK;
-    while (at < end && p->result == DECIMAL_OK) {
-        if (!s->money) {
+    const bool is_quick =
+        !s->money && spelling_is_plain(s->how.spelling) && !s->how.spelling->has_na_number;
+    p->result = SPELLING_NUMBER;
+    while (at < end && p->result <= SPELLING_MISSING) {
+        if (is_quick) {
             unsigned char *element = p->element + p->elements;
             at += decimal_many(s->type, at, end, &element, &p->lines) - at;
             p->elements = (size_t)(element - p->element);
@@ -98,7 +103,7 @@ static void read_piece(void *context, struct piece *piece) {
             at++, p->lines++;
         } else if (is_blank(*at)) {
             at++;
-        } else if (*at == '#' && opens_line(first, at)) {
+        } else if (*at == '#' && opens_line(first, at) && is_comment(at, end)) {
             at = memchr(at, '\n', (size_t)(end - at));
         } else {
             char *word = at;
@@ -106,7 +111,7 @@ static void read_piece(void *context, struct piece *piece) {
                 at++;
             p->length = (size_t)(at - word);
             p->result = read_word(s, p, word, p->length);
-            if (p->result != DECIMAL_OK) at = word;
+            if (p->result > SPELLING_MISSING) at = word;
         }
     }
     p->at = (size_t)(at - piece->text);
@@ -114,12 +119,24 @@ static void read_piece(void *context, struct piece *piece) {
 
 /* ---- What is wrong ---- */
 
+/* Whether a word may be the name of a column. */
+static bool is_name(const char *word) {
+    return strlen(word) < 64 && (isalpha((unsigned char)*word) || *word == '_') &&
+           !strpbrk(word, ",;|\"'");
+}
+
 /* How a word that is no number of the type may be mended. */
-static const char *hint(const struct source *s, const char *word) {
+static const char *hint(const struct source *s, uint64_t line, const char *word, char out[160]) {
     double x;
-    if (text_is_missing(word)) return "--skip-na leaves such words out";
+    const char *known = spelling_hint(s->how.spelling, word, out);
+    if (spelling_is_known_missing(word)) return "--skip-na leaves such words out";
     if (!type_is_floating(s->type) && decimal_read(TALLY_F64, word, &x) == DECIMAL_OK)
         return "choose --dtype f64";
+    if (*known) return known;
+    if (line == 1 && is_name(word)) {
+        snprintf(out, 160, "of a table with names in its first line, -c %s takes a column", word);
+        return out;
+    }
     if (strchr(word, ',') || strchr(word, ';'))
         return "numbers stand between blanks; of a table, -c 1 takes the first column";
     return "numbers with blanks between them are expected";
@@ -127,16 +144,16 @@ static const char *hint(const struct source *s, const char *word) {
 
 static bool tell_word(const struct source *s, uint64_t line, const struct piece *piece) {
     const struct words *p = piece->made;
-    char shown[QUOTED_BYTES], *word = piece->text + p->at;
+    char shown[QUOTED_BYTES], hint_text[160], *word = piece->text + p->at;
     const char *type = s->money ? "decimal" : tally_type_name(s->type);
     word[p->length] = 0;
     quoted(word, p->length, shown);
-    if (p->result == DECIMAL_RANGE)
+    if (p->result == SPELLING_RANGE)
         return failed("%s:%" PRIu64 ": %s does not fit %s; choose a wider --dtype", s->name, line,
                       shown, type),
                false;
     return failed("%s:%" PRIu64 ": '%s' is no %s number; %s", s->name, line, shown, type,
-                  hint(s, strlen(word) == p->length ? word : "")),
+                  hint(s, line, strlen(word) == p->length ? word : "", hint_text)),
            false;
 }
 
@@ -189,7 +206,7 @@ bool text_next(struct source *s, const void **x, size_t *n) {
         if (!piece) return !pieces_too_long(r->pieces) || tell_line(s, r->line);
         struct words *p = piece->made;
         r->line += p->lines;
-        if (p->result != DECIMAL_OK) return tell_word(s, r->line, piece);
+        if (p->result > SPELLING_MISSING) return tell_word(s, r->line, piece);
         if (s->money) money_merge(s->money, &p->money);
         s->elements += p->added;
         *x = p->element;

@@ -10,11 +10,9 @@
 struct text_reader;
 
 /* As source_next(), of a source that is text: the numbers, with blanks or line ends between them; lines
- * that start with # are left out, and with --skip-na words such as NA. False, with the line that says why,
+ * that start with # are left out, and with --skip-na words that say that a value is missing. False, with the line that says why,
  * where something else stands there. */
 bool text_next(struct source *source, const void **x, size_t *n);
-/* Whether a word says that a value is missing: NA, null. */
-bool text_is_missing(const char *word);
 void text_close(struct source *source);
 
 #endif

@@ -29,7 +29,7 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    -n | --n | --shape | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --axis | --groups | --grid | --length | --shared | --answer) return ;;
+    -n | --n | --shape | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --na | --decimal-mark | --thousands | --axis | --groups | --grid | --length | --shared | --answer) return ;;
     --by | --segments | --mask | --svg | -o | --output)
         [ "$command $before" != 'bench --segments' ] || { COMPREPLY=($(compgen -W 'zipf giant empty' -- "$current")); return; }
         compopt -o filenames 2>/dev/null
@@ -55,7 +55,8 @@ _tally() {
     *) # an operator: its options, else files
         case $current in
         -*)
-            words='--dtype --text --raw --skip-na --decimal --each -c --column --by --sort --header -F --delimiter
+            words='--dtype --text --raw --skip-na --na --decimal --decimal-mark --thousands --each -c --column --by --sort
+                --header --no-header -F --delimiter
                 --axis --segments --groups --skip-outside --mask -o --out --fast --device --threads --json --help'
             case ,$command, in *,var,* | *,std,* | *,describe,*) words="$words --ddof" ;; esac ;;
         *)

@@ -68,13 +68,15 @@ _tally() {
         local -a more
         [[ ,$command, != *,(var|std|describe),* ]] || more=('--ddof[the correction of the variance]:number')
         _arguments '--dtype[the elements'\'' type]:type:($types)' '--text[numbers as text]' '--raw[raw elements]' \
-            '--skip-na[leave out what is no number]' '--decimal[the exact decimal sum]' '--each[a line a file]' \
+            '--skip-na[leave out missing values]' '--na[words that are missing values]:words' \
+            '--decimal-mark[the mark before decimals]:mark:(. ,)' '--thousands[the mark between thousands]:character' \
+            '--decimal[the exact decimal sum]' '--each[a line a file]' \
             '(-c --column)'{-c,--column}'[a column of a table]:column' '--by[a value for each key of a column, or id of a file]:column or file:_files' \
             '--axis[along these axes]:axes' '--segments[of each segment]:offsets or length:_files' \
             '--groups[ids lie below this]:number' '--skip-outside[leave out ids that do not]' \
             '--mask[leave out elements whose byte is 0]:file:_files' '-o[write the results to a .npy file]:file:_files' \
-            '--sort[in order of the keys]' '--header[the first line has names]' \
-            '(-F --delimiter)'{-F,--delimiter}'[what parts the fields]:character' \
+            '--sort[in order of the keys]' '--header[the first line has names]' '--no-header[it has none]' \
+            '(-F --delimiter)'{-F,--delimiter}'[what parts the fields]:character:(tab blank)' \
             '--out[round to this type]:type:(f16 bf16 f32 f64)' '--fast[plain, unordered additions]' \
             '--device[where]:device:(auto cpu cuda opencl model)' '--threads[of the cpu]:number' \
             '--json[one JSON object]' '--help[its help]' $more '*:file:_files' ;;

@@ -75,14 +75,15 @@ def test_delimiters(tally):
                        (b"\xef\xbb\xbfb,a\r\n2,1\r\n", ()), (b"b\n2", ())):
         assert tally("sum", "-c", "b", *args, stdin=data) == "2"
     assert tally("sum", "-c", "2", stdin=b"a\t1\n\t2\n") == "3"
-    assert "-F takes one character, or tab; 'xy' is neither" in tally.fails("sum", "-c1", "-F", "xy", status=2)
+    assert "-F takes one character, tab or blank; 'xy' is none of these" in tally.fails("sum", "-c1", "-F", "xy", status=2)
 
 
 TABLES = [
     (("-c", "prise"), SALES, "standard input has no column prise; did you mean price?"),
     (("-c", "x"), SALES, "standard input has no column x; its columns are city price qty"),
     (("-c", "qty", "--by", "town"), SALES, "standard input has no column town; its columns are city price qty"),
-    (("-c", "2"), SALES, "standard input:1: 'price' is no f64 number; where the first line has names, add --header"),
+    (("-c", "1"), SALES, "standard input:2: 'Rome' in column 1 is no f64 number"),
+    (("-c", "1"), b"x,1\ny,2\n", "standard input:1: 'x' is no f64 number; where the first line has names, add --header"),
     (("-c", "b"), b"a,b\n1,2\n3\n", "standard input:3: the line has 1 field, and no column b"),
     (("-c", "b"), b"a,b\n1,2\n\n3,\n", "standard input:4: column b has no number, but ''; --skip-na leaves such rows out"),
     (("-c", "b"), b"a,b\n1,NA\n", "standard input:2: column b has no number, but 'NA'; --skip-na leaves such rows out"),
@@ -340,7 +341,7 @@ QUOTES = [  # a field as written, and its text
 def test_quotes(tally, field, text):
     """Fields before, at and behind those that are needed: in a line among others, and in one without an end."""
     numbers = ('7', '"7"', ' "7" ')
-    first = [f"{field},{n}{rest}" for n in numbers for rest in ("", ',"x"', f",{field}")]
+    first = [f"{field},{n}{rest}" for n in numbers for rest in (',"x"', "", f",{field}")]
     for rows, args, key in ((first, ("-c", 2, "--by", 1), f"{text}\t"), ([f"{n},{field}" for n in numbers], ("-c", 1), ""),
                             ([f"{field},k,{n}" for n in numbers], ("-c", 3, "--by", 2), "k\t")):
         for end in ("\n", "\r\n"):

@@ -278,3 +278,58 @@ def test_compressed(tally, write, pack):
     assert tally("sum", "-c", "b", stdin=pack(b"a,b\n1,2\n")) == "2"
     data = pack(bytes(100))
     assert tally("sum", "--dtype", "u8", "--raw", stdin=data) == str(sum(data))
+
+
+RECORDS = [
+    np.dtype([("x", "<f8"), ("n", "<i4"), ("s", "S5"), ("u", "U3"), ("b", "?"), ("big", ">i2")]),
+    np.dtype([("x", ">f4"), ("n", "u1")], align=True),
+    np.dtype({"names": ["n", "x"], "formats": ["<i8", "<f2"], "offsets": [3, 17], "itemsize": 31}),
+    np.dtype([("v", "<i4", (2, 3)), (("a title", "x"), "<f8"), ("in", [("n", "<i2"), ("m", "<c8")]), ("t", "<M8[ns]"), ("n", "<u2")]),
+]
+
+
+@pytest.mark.parametrize("record", range(len(RECORDS)))
+def test_fields_of_structured_arrays(tally, write, tmp_path, record):
+    rng = np.random.default_rng(record)
+    x = np.zeros(300_007, RECORDS[record])
+    for name in ("x", "n"):
+        x[name] = rng.integers(0, 100, x.size)
+    x["x"] /= 8
+    data = npy_bytes(x)
+    path = write(data)
+    ops = "sum,max,argmax,argmin,count"
+    for name in ("x", "n"):
+        plain = write(npy_bytes(np.ascontiguousarray(x[name].astype(x.dtype[name].newbyteorder("=")))), "plain.npy")
+        want = tally.json(ops, plain)
+        got = tally.json(ops, f"{path}:{name}")
+        assert [got[k] for k in ("value", "bits", "dtype", "n")] == [want[k] for k in ("value", "bits", "dtype", "n")], name
+        assert tally("sum", "--segments", 43 * 6977 if x.size % (43 * 6977) == 0 else x.size, f"{path}:{name}") == tally("sum", plain)
+        np.save(tmp_path / "i.npy", np.arange(x.size) % 7)
+        assert tally("sum", "--by", tmp_path / "i.npy", f"{path}:{name}") == tally("sum", "--by", tmp_path / "i.npy", plain)
+    grid = write(npy_bytes(np.asfortranarray(x[:300_000].reshape(300, 1000))), "grid.npy")
+    plain = write(npy_bytes(x[:300_000].reshape(300, 1000)["n"].astype("i8")), "plain.npy")
+    for axis in (0, 1):
+        assert tally("sum", "--axis", axis, f"{grid}:n") == tally("sum", "--axis", axis, plain)
+    np.savez(tmp_path / "a.npz", r=x)
+    assert tally("sum", f"{tmp_path}/a.npz:r.npy:n") == tally("sum", f"{path}:n")
+    names = " ".join(x.dtype.names)
+    assert tally.fails("sum", path) == (
+        f"{path}: it holds a structured array; name a field, as in FILE:{x.dtype.names[0]}; its fields are {names}")
+    assert tally.fails("sum", f"{path}:z") == f"{path}:z: it has no field z; its fields are {names}"
+    assert tally.fails("sum", f"{plain}:z") == f"{plain}:z: it holds no structured array, so it has no field z"
+    cut = write(data[:-1], "cut.npy")
+    assert "is truncated" in tally.fails("sum", f"{cut}:x")
+    assert "would write over an input" in tally.fails("sum", "--segments", 1, "-o", path, f"{path}:x")
+
+
+def test_fields_that_are_no_numbers(tally, write):
+    x = np.zeros(5, RECORDS[3])
+    path = write(npy_bytes(x))
+    assert "dates or times" in tally.fails("sum", f"{path}:t")
+    for name in ("v", "in"):
+        assert tally.fails("sum", f"{path}:{name}") == f"{path}:{name}: its field {name} holds several values; save it as an array of its own"
+    x = np.array([(1.0, np.nan), (2.0, 3.0)], [("x", "f8"), ("y", "f8")])
+    path = write(npy_bytes(x))
+    assert tally("sum", "--skip-na", f"{path}:y") == "3" and tally("dot", "--skip-na", f"{path}:x", f"{path}:y") == "6"
+    named = write(npy_bytes(np.arange(4)), "a.npy:x")
+    assert tally("sum", named) == "6"

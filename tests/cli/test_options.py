@@ -263,7 +263,7 @@ def test_help_and_version(tally):
 
 
 def test_help_names_every_option(tally):
-    for option in ("dtype", "text", "raw", "skip-na", "decimal", "each", "column", "by", "sort", "header", "delimiter", "axis", "segments", "groups", "skip-outside", "mask", "out", "ddof", "fast", "device", "threads", "json"):
+    for option in ("dtype", "text", "raw", "skip-na", "na", "decimal", "decimal-mark", "thousands", "each", "column", "by", "sort", "header", "no-header", "delimiter", "axis", "segments", "groups", "skip-outside", "mask", "out", "ddof", "fast", "device", "threads", "json"):
         assert f"--{option}" in tally("help", "sum")
     for option in ("dtype", "n", "data", "shape", "axis", "segments", "groups", "ids", "fast", "device", "threads", "repeat", "json"):
         assert f"--{option}" in tally("help", "bench")

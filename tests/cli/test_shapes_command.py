@@ -412,3 +412,37 @@ def test_archives_and_packed_files(tally, tmp_path, save):
     assert tally("sum", "--axis", 0, tmp_path / "a.npy.gz") == "12\n15\n18\n21"
     assert tally("sum", "--segments", 2, stdin=b"1 2 3 4") == "3\n7"
     assert json.loads(tally("sum", "--segments", 2, "--json", stdin=b"1 2 3 4"))["segments"] == 2
+
+
+def test_memory_follows_the_ids_that_occur(tally, tmp_path):
+    """Few elements with ids up to 2^62, in an address space of 1 GB."""
+    with open(tally.binary, "rb") as program:
+        code = program.read()
+        if b"__asan_init" in code or b"libtsan" in code:
+            pytest.skip("a sanitizer needs more memory than the limit here")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    rng = np.random.default_rng(seed := int.from_bytes(os.urandom(4), "little"))
+    x = rng.integers(-1000, 1000, 3000)
+    np.save(tmp_path / "x.npy", x)
+    for bits, kind in ((28, "u4"), (31, "i4"), (32, "u4"), (40, "i8"), (62, "i8"), (62, "u8")):
+        pool = np.unique(np.append(rng.integers(0, 2**bits - 1, 40, dtype="u8"), 2**bits - 1)).astype(kind)
+        ids = np.append(rng.choice(pool, 2999), pool[-1])
+        np.save(tmp_path / "i.npy", ids)
+        sums = {int(k): int(x[ids == k].sum()) for k in pool if (ids == k).any()}
+        want = "\n".join(f"{k}\t{v}" for k, v in sums.items())
+        run = lambda *args, **kw: tally("sum", "--threads", 1, "--by", tmp_path / "i.npy", *args, preexec_fn=limit, **kw)
+        assert run(tmp_path / "x.npy") == run(stdin=(tmp_path / "x.npy").read_bytes()) == want, (seed, bits, kind)
+        got = json.loads(run("--json", tmp_path / "x.npy"))
+        assert {g["key"]: g["value"] for g in got["groups"]} == sums and got["group_count"] == int(pool[-1]) + 1
+        half = int(pool[20])
+        if half > 1 << 17:
+            kept = "\n".join(f"{k}\t{v}" for k, v in sums.items() if k < half)
+            assert run("--groups", half, "--skip-outside", tmp_path / "x.npy") == kept, (seed, bits, kind)
+            line = tally.fails("sum", "--by", tmp_path / "i.npy", "--groups", half, tmp_path / "x.npy", preexec_fn=limit)
+            at = int(np.argmax(ids >= half))
+            assert f"id {at} is {ids[at]}, outside of the {half} groups" in line, (seed, bits, kind)
+        mask = (ids != pool[-1]).astype("u1")
+        np.save(tmp_path / "m.npy", mask)
+        assert run("--mask", tmp_path / "m.npy", tmp_path / "x.npy") == "\n".join(f"{k}\t{v}" for k, v in sums.items() if k != pool[-1])
+    line = tally.fails("sum", "--by", tmp_path / "i.npy", "-o", tmp_path / "o.npy", tmp_path / "x.npy", preexec_fn=limit)
+    assert "no memory for" in line and "which take" in line and "GB" in line

@@ -122,7 +122,7 @@ def test_lengths_of_segments(tally, a):
     ([0, 1, -5, 1], ("--groups", 2), "i.npy: id 2 is -5, outside of the 2 groups" + HINT + ", or say a larger --groups"),
     ([0, 7, -5, 1], ("--groups", 7), "i.npy: id 1 is 7, outside of the 7 groups" + HINT + ", or say a larger --groups"),
     (np.array([0, 2**64 - 1, 1, 1], "u8"), ("--groups", 2), "i.npy: id 1 is 18446744073709551615, outside of the 2 groups"),
-    ([0, 2**40, 2**61, 1], (), "no memory for 2305843009213693953 groups; --groups with --skip-outside leaves the highest ids out"),
+    ([0, 2**40, 2**61, 1], ("-o", "o.npy"), "no memory for 2305843009213693953 groups, which take 3.69e+10 GB; --groups with --skip-outside"),
     ([0, 1, 1], (), "i.npy has 3 elements but {} has 4; each needs a partner"),
     ([[0, 1], [1, 1]], (), "i.npy has shape (2, 2) but {} has (4,); each element needs a partner"),
     ([0.0, 1, 1, 1], (), "i.npy holds f64; ids are a .npy file of integers"),
