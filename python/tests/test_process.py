@@ -201,7 +201,7 @@ def test_pieces_between_looks(tmp_path):
               "tally.dot(x, x)", "tally.vecdot(x.reshape(4, -1), x.reshape(4, -1))", "tally.sum(x.view('c16'))",
               "tally.var(x.view('c16'))", "tally.var(x, mean=1.5)", "tally.sum(x.view('u1'))", "tally.sum(x.view('f4'))",
               "tally.segment('sum', x, 4)", "tally.segment('var', x, 1 << 20)", "tally.segment('sum', x[::-1], 512)",
-              "tally.segment('prod', x, [0, 5, x.size])", "tally.group('sum', x, ids[:x.size], groups=7)", "tally.group('max', x, ids[:x.size], groups=7)",
+              "tally.segment('prod', x, [0, 5, x.size])", "tally.group('sum', x, ids[:x.size], groups=7)", "tally.group('max', x, ids[:x.size], groups=7, fill_value=0)",
               "tally.group('prod', x, ids[:x.size], groups=7)", "tally.State('sum').update(x)", "tally.State('prod').update(x)",
               "tally.State('describe').update(x[::-1])", "tally.Groups('mean', groups=7).update(x, ids[:x.size])",
               "tally.reduce(operator, x.view('i8'))", "tally.reduce('count,mean,std', x, axis=0)"]
