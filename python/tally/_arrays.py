@@ -332,13 +332,23 @@ _BY_LIBRARY: dict[str, Callable[[Any], Taken]] = {
 # ---- From one type to another ----------------------------------------------------------------------------------------
 
 
+_EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, None) for kind, name in (("i", "i"), ("u", "u"))}
+
+
 def is_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
     """Whether a dtype holds each element of an array. (Only integers of 64 bits have to be looked at.)"""
-    if np.can_cast(array.dtype, dtype, "safe") and not (array.dtype.kind in "iu" and array.dtype.itemsize == 8 and dtype.kind in "fc"):
+    is_wide = array.dtype.itemsize == 8 and array.dtype.kind in "iu" and dtype.kind in "fc"
+    if not is_wide and np.can_cast(array.dtype, dtype, "safe"):
         return True
     if array.dtype.kind not in "iu" or dtype.kind not in "fc" or dtype.itemsize < (8 if dtype.kind == "f" else 16):
         return False
-    if array.size == 0 or (-2**53 <= array.min() and array.max() <= 2**53):
+    if array.size == 0:
+        return True
+    if array.flags.c_contiguous and array.dtype.isnative:
+        least, greatest = _EXTREMES[array.dtype.kind].reduce(array, None, None)
+    else:
+        least, greatest = array.min(), array.max()
+    if -2**53 <= least and greatest <= 2**53:
         return True
     flat = array.reshape(-1) if array.flags.c_contiguous else array
     step = max(1, (1 << 18) * flat.shape[0] // flat.size)

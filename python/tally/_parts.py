@@ -87,8 +87,6 @@ def _brought(what: list[tuple[str, str]], t: Taken, arrays: tuple[np.ndarray[Any
 def is_nothing(name: str, kind: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Which results may be of no elements: those with the value that the engine gives for these."""
     value: Any
-    if name not in NO_IDENTITY:
-        return np.zeros(array.shape, bool)
     if name in ("argmin", "argmax"):
         value = np.iinfo(np.uint64).max
     elif kind == "bf16":
@@ -105,7 +103,7 @@ def refuse_nothing(what: list[tuple[str, str]], arrays: tuple[np.ndarray[Any, An
                    counts: Callable[[], np.ndarray[Any, Any]], fill: Any = None) -> None:
     """Raises where a result is the least, or the index of that, of no elements; or puts `fill` there. counts() is how many
     elements each result has, in an array that is broadcast to the results; it is asked for where a result looks so."""
-    if not any(is_nothing(name, kind, array).any() for (name, kind), array in zip(what, arrays)):
+    if not any(name in NO_IDENTITY and is_nothing(name, kind, array).any() for (name, kind), array in zip(what, arrays)):
         return
     empty = np.asarray(counts()) == 0
     if not empty.any():
@@ -204,11 +202,10 @@ def lies_in_order(array: np.ndarray[Any, Any]) -> bool:
     return array.flags.c_contiguous and array.dtype.isnative and not is_odd(array)
 
 
-def _by_rows(op: Any, p: _core.Problem, t: Taken, axis: int, count: int, wanted: Any, call: Any,
+def _by_rows(op: Any, p: _core.Problem, t: Taken, rows: np.ndarray[Any, Any], a: int, count: int, wanted: Any, call: Any,
              counts: Callable[[], np.ndarray[Any, Any]], fill: Any, among: Occurring | None = None) -> Any:
-    """Segments or groups along an axis: call(problem, row, results) for each of the rows that lie along it. `among`: the only
+    """Segments or groups along axis `a`: call(problem, row, results) for each of the rows that lie along it. `among`: the only
     groups with elements, of which the results are."""
-    rows, a = _rows(t, axis)
     what = p.values()
     if fill is not None and len(what) == 1 and what[0][0] in ("argmin", "argmax"):
         # Of several values an index of nothing is no error.
@@ -297,7 +294,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
         return several(op, _gpu.segment(_maker(op, False, ddof), _label(op), x, offsets, axis, dtype, fill_value, device))
     t = take(x)
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
-    rows, _ = _rows(t, axis)
+    rows, a = _rows(t, axis)
     p = problem_of(op, t.type, rounded, False, real("ddof=", ddof))
     places: Any
     if isinstance(offsets, (int, np.integer)):
@@ -319,7 +316,7 @@ def segment(op: Any, x: Any, offsets: Any, *, axis: int = -1, dtype: Any = None,
     def counts() -> np.ndarray[Any, Any]:
         return np.full(count, rows.shape[-1] // count) if isinstance(places, int) else np.diff(places)
 
-    return _by_rows(op, p, t, axis, count, wanted, call, counts, fill_value)
+    return _by_rows(op, p, t, rows, a, count, wanted, call, counts, fill_value)
 
 
 def _segments_by_blocks(p: _core.Problem, row: np.ndarray[Any, Any], kind: str, offsets: Any,
@@ -450,7 +447,7 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
                                       sorted, fill_value, device))
     t = take(x)
     rounded, wanted = (None, None) if dtype is None else f._rounded(str(op), t, dtype)
-    rows, _ = _rows(t, axis)
+    rows, a = _rows(t, axis)
     p = problem_of(op, t.type, rounded, False, real("ddof=", ddof))
     numbers, kind, count = ids_of(ids, groups)
     if numbers.size != rows.shape[-1]:
@@ -487,4 +484,4 @@ def group(op: Any, x: Any, ids: Any, groups: int | None = None, *, axis: int = -
                                          (elements,), device)
         return elements
 
-    return _by_rows(op, p, t, axis, count, wanted, call, counts, fill_value, among)
+    return _by_rows(op, p, t, rows, a, count, wanted, call, counts, fill_value, among)

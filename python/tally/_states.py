@@ -329,6 +329,7 @@ class Groups:
         except ValueError:  # an index of nothing; all other results are there
             if fill_value is None:
                 raise
+            arrays[0][self._counts() == 0] = np.iinfo(np.uint64).max
         refuse_nothing(p.values(), arrays, self._counts, fill_value)
         shown = []
         for (name, kind), array in zip(p.values(), arrays):

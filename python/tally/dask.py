@@ -112,6 +112,12 @@ def _whole(x: Any, *, axes: tuple[int, ...], op: str, wanted: Any, ddof: float, 
     return np.asarray(_reduce_array(op, x, axes, dtype=wanted, ddof=ddof, keepdims=keepdims, device="cpu"))
 
 
+def _checked(x: Any) -> Any:
+    """A chunk that is numbers alone."""
+    take(x)
+    return x
+
+
 def _check(x: Any) -> str:
     """The type of an array's elements, if its chunks are numbers alone, as dask knows them."""
     if isinstance(x._meta, np.ma.MaskedArray):
@@ -168,6 +174,7 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     more: dict[str, Any] = {"op": names, "kind": kind, "out": out, "ddof": float(ddof)}
     axes = axes_of(axis, x.ndim)
     if all(len(x.chunks[d]) == 1 for d in axes):  # no result is in two chunks
+        x = x.map_blocks(_checked, dtype=x.dtype, meta=x._meta)  # (before dask makes plain arrays of chunks)
         return x.map_blocks(_whole, dtype=array.dtype, chunks=[
             (1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes],
             drop_axis=[] if keepdims else list(axes), axes=axes, op=op, wanted=dtype, ddof=ddof, keepdims=keepdims,
