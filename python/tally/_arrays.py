@@ -169,8 +169,8 @@ def lazy(x: Any) -> Any:
     """The dask array that an object is, or that an xarray object holds; None for all others."""
     if type(x) is np.ndarray or "dask" not in sys.modules:
         return None
-    if _library(x) == "xarray" and hasattr(x, "variable"):
-        x = x.variable._data
+    if _library(x) == "xarray":
+        x = getattr(getattr(x, "variable", x), "_data", None)
     return x if _library(x) == "dask" and hasattr(x, "chunks") and hasattr(x, "map_blocks") else None
 
 
@@ -270,10 +270,8 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _from_xarray(x: Any) -> Taken:
-    if not hasattr(x, "_data") and not hasattr(x, "variable"):
+    if not hasattr(x, "data"):
         raise TypeError(f"a {type(x).__name__} of xarray: give one of its variables")
-    if lazy(x) is not None:
-        return _from_dask(x)
     return take(x.data)
 
 

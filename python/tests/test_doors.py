@@ -386,7 +386,7 @@ def test_dask_arrays_stay_lazy():
     calls = {lambda: tally.sum(x): data.sum(), lambda: tally.mean(x, axis=0): data.mean(0), lambda: tally.std(x, 1, ddof=1): tally.std(data, 1, ddof=1),
              lambda: tally.max(x, axis=0, keepdims=True): data.max(0, keepdims=True), lambda: tally.norm(x, 1, axis=0): data.sum(0),
              lambda: tally.count_nonzero(x=x): 11, lambda: tally.any(x): True, lambda: tally.reduce("sumsq", x, 0): (data**2).sum(0),
-             lambda: tally.minmax(x).max: 11, lambda: tally.sum(labelled): data.sum(), lambda: labelled.reduce(tally.mean).data: data.mean(),
+             lambda: tally.minmax(x).max: 11, lambda: tally.sum(labelled): data.sum(), lambda: tally.sum(labelled.variable): data.sum(), lambda: labelled.reduce(tally.mean).data: data.mean(),
              lambda: labelled.reduce(tally.mean, "a").data: data.mean(0)}
     results = [(call(), want) for call, want in calls.items()]
     assert not computed
