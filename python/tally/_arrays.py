@@ -158,6 +158,7 @@ def from_dlpack(x: Any) -> Taken:
 _MEANINGS = ("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__")
 _NUMBERS = {bool, int, float, complex, np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
             np.uint64, np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.complex64, np.complex128}
+_WIDE = {int, np.int64, np.uint64, np.longlong, np.ulonglong}
 
 
 def _library(x: Any) -> str:
@@ -231,27 +232,36 @@ def _stands_alone(kind: type) -> bool:
 
 def _from_list(x: Any) -> np.ndarray[Any, Any]:
     """A list or a tuple as an array. Each array in it goes through the gate; integers that become floats do so exactly."""
-    numbers = _listed(x)
+    kinds: set[Any] = set()
+    numbers = _listed(x, kinds)
     array = np.asarray(numbers)
-    if array.dtype.kind in "fc" and array.dtype.itemsize <= 16 and (np.abs(array) >= 2**53).any():
+    if array.dtype.kind in "fc" and array.dtype.itemsize <= 16 and not kinds.isdisjoint(_WIDE) and (np.abs(array) >= 2**53).any():
         whole = np.array(numbers, object)
         for value, rounded in zip(whole.reshape(-1).tolist(), array.reshape(-1).tolist()):
-            if isinstance(value, int) and value != rounded:
+            if isinstance(value, (int, np.integer)) and int(value) != rounded:
                 raise TypeError(f"NumPy makes float64 of these numbers, which does not hold {value}: give numpy.array(x, ...)")
     return array
 
 
-def _listed(x: Any) -> Any:
-    if set(map(type, x)) <= _NUMBERS:
+def _listed(x: Any, kinds: set[Any]) -> Any:
+    """A list with what is no number in it as lists and ndarrays. The types of its numbers are added to `kinds`."""
+    here = set(map(type, x))
+    kinds |= here
+    if here <= _NUMBERS:
         return x
-    return [each if type(each) in _NUMBERS else _listed(each) if type(each) in (list, tuple) else _element(each) for each in x]
-
-
-def _element(x: Any) -> Any:
-    t = take(x)
-    if t.type == "bf16":
-        raise TypeError("a list of bfloat16 arrays: convert them first")
-    return t.array
+    listed = []
+    for each in x:
+        kind = type(each)
+        if kind is list or kind is tuple:
+            each = _listed(each, kinds)
+        elif kind not in _NUMBERS:
+            t = take(each)
+            if t.type == "bf16":
+                raise TypeError("a list of bfloat16 arrays: convert them first")
+            each = t.array
+            kinds.add(each.dtype.type)
+        listed.append(each)
+    return listed
 
 
 def _from_other(x: Any) -> np.ndarray[Any, Any]:

@@ -6,6 +6,7 @@ import math
 import resource
 import subprocess
 import sys
+import types
 from fractions import Fraction
 
 import hypothesis.strategies as st
@@ -147,6 +148,38 @@ def test_no_chunk_loses_what_it_is():
     wider = da.from_array(np.array([2**53 + 1, 1]), chunks=1).map_blocks(lambda b: b, meta=np.empty(0))
     with pytest.raises(TypeError, match="exactly"):
         tally.dask.sum(wider).compute(scheduler="sync")
+
+
+def test_no_tensor_loses_its_mask(monkeypatch):
+    """Subclasses of torch.Tensor with a meaning of their own, as torch.masked has them; by a double of torch."""
+
+    class Tensor:
+        is_cuda = False
+
+        @classmethod
+        def __torch_function__(cls, *_):
+            return NotImplemented
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **_):
+            raise BufferError("this far it may come")
+
+        detach, is_conj, is_neg = (lambda self: self), (lambda self: False), (lambda self: False)
+
+    class MaskedTensor(Tensor):
+        @classmethod
+        def __torch_function__(cls, *_):
+            return NotImplemented
+
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+    for door in (tally.sum, tally.State("sum").update, lambda x: tally.group("sum", x, [0])):
+        with pytest.raises(TypeError, match="a MaskedTensor is more than its numbers"):
+            door(MaskedTensor())
+        for kind in (Tensor, type("Plain", (Tensor,), {})):
+            with pytest.raises(BufferError, match="this far"):
+                door(kind())
 
 
 def test_what_is_numbers_alone_is_taken():
