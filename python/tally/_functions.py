@@ -140,7 +140,7 @@ def _rounded(op: str, t: Taken, dtype: Any) -> tuple[str | None, np.dtype[Any] |
     if kind in _COMPLEX_PART:
         return _COMPLEX_PART[kind], wanted
     if kind in FLOATS:
-        return kind, None
+        return (None, wanted) if op == "norminf" and t.type not in FLOATS else (kind, None)
     if t.type in FLOATS:
         raise TypeError(f"the {op} of {t.array.dtype} elements is not rounded to {wanted}: give a floating dtype")
     if op in ("mean", "var", "std", "norm2"):
@@ -191,7 +191,7 @@ def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *,
         value = _complex(op, t, axes, dtype, out, keepdims, where=where, initial=initial, fast=fast, device=device)
         _warn_of_few(op, ddof, t.array.shape, axes, where, np.asarray(value))
         return value
-    rounded, wanted = (None, DTYPE["f64"]) if op == "norminf" and dtype is not None else _rounded(op, t, dtype)
+    rounded, wanted = _rounded(op, t, dtype)
     element, rounded, initial = with_initial(op, t.type, rounded, initial)
     if element == "bf16" and (t.type != "bf16" or initial is not None or not t.array.dtype.isnative):
         raise TypeError("elements are not brought to bfloat16, nor have they an initial value: convert them first")

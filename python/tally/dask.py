@@ -156,7 +156,9 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     out, wanted = None, None
     if dtype is not None:
         asked = np.dtype(dtype)
-        if type_of(asked) in FLOATS:
+        if names[0] == "norminf" and element not in FLOATS:
+            wanted = asked.str
+        elif type_of(asked) in FLOATS:
             out = type_of(asked)
         elif asked.kind in "iu" and element not in FLOATS:
             wanted = asked.str
@@ -164,7 +166,7 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
             raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {asked}: give a floating dtype")
     p = _each(names, kind, out, float(ddof))
     ((name, type_),) = p.values()
-    if wanted is not None and type_ in FLOATS:
+    if wanted is not None and type_ in FLOATS and np.dtype(wanted).kind in "iu":
         raise TypeError(f"a {name} is no integer: give a floating dtype")
     array, _ = present(name, type_, np.empty((), DTYPE[type_]), element)
     if wanted is not None:

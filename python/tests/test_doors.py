@@ -53,6 +53,15 @@ class Masking:
         return np.ma.masked_array([1.0, 2.0], [False, True])
 
 
+class Beside:
+    """An object with a mask beside its numbers."""
+
+    mask = np.array([False, True])
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(2)
+
+
 def tagged():
     x = np.ones(2).view(Tagged)
     x.unit = "m"
@@ -65,6 +74,7 @@ def more_than_numbers():
     yield "masked in a list", [np.ma.masked_array([1.0, 2.0], [False, True]), ONES]
     yield "the masked constant", [1.0, np.ma.masked]
     yield "masked by __array__", Masking()
+    yield "a mask beside", Beside()
     yield "a unit", Unit([1.0, 2.0])
     yield "units in a list", [Unit([1.0, 2.0])]
     yield "a unit by attribute", tagged()
@@ -335,6 +345,16 @@ def test_norms_are_numpy_s_or_refused():
                 assert np.allclose(got, want) and np.asarray(got).dtype == np.asarray(want).dtype, (x.dtype, ord, axis)
     with pytest.raises(ValueError, match="axis="):
         tally.norm(m, 1, axis=(0, 1))
+
+
+def test_norms_of_dask_arrays():
+    da = pytest.importorskip("dask.array")
+    m = np.array([[1, -2], [3, 4]])
+    for x in (m, m.astype("f4")):
+        for ord in (None, 1, 2, np.inf):
+            for chunks in (1, 2):
+                got, want = tally.norm(da.from_array(x, chunks=chunks), ord, axis=0), np.linalg.norm(x, ord, axis=0)
+                assert got.dtype == want.dtype and np.allclose(got.compute(scheduler="sync"), want), (x.dtype, ord, chunks)
 
 
 # ---- Of no elements --------------------------------------------------------------------------------------------------
