@@ -12,6 +12,7 @@
 #   make install  install library, header, command, man page and completions (PREFIX=/usr/local, DESTDIR)
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
+#   make wheel    the Python package as a manylinux_2_28 wheel in dist/, tested with the oldest and the newest CPython here
 #   make format   lay out the sources as .clang-format says
 
 PREFIX ?= /usr/local
@@ -79,10 +80,13 @@ deb:
 	@scripts/install-deps deb
 	@scripts/make-deb build-deb
 
+wheel:
+	@scripts/make-wheel dist
+
 format:
 	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
 
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts bench-gpu-host bench-gpu-ranks page install uninstall deb format clean
+.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts bench-gpu-host bench-gpu-ranks page install uninstall deb wheel format clean

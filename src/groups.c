@@ -98,6 +98,13 @@ void tally_groups_destroy(tally_groups *groups) {
     free(groups);
 }
 
+tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]) {
+    if (!groups || (!count && groups->count > 0))
+        return fail(TALLY_EINVAL, "tally_groups_counts: an argument is NULL");
+    if (groups->count > 0) memcpy(count, groups->n, groups->count * sizeof *count);
+    return TALLY_OK;
+}
+
 static tally_status make(tally_groups *g) {
     const tally_operator *theirs = g->asked.user;
     if (theirs) {

@@ -456,6 +456,23 @@ static PyObject *groups_values(PyObject *object, PyObject *out) {
     return ok ? done(s) : NULL;
 }
 
+/* counts(out): how many elements each group has, into a contiguous array of 64-bit integers */
+static PyObject *groups_counts(PyObject *object, PyObject *out) {
+    struct state_object *self = (struct state_object *)object;
+    struct view v;
+    tally_status s = TALLY_OK;
+    if (view_get(out, 1, &v) < 0) return NULL;
+    const int ok = v.held && v.n == self->count && v.itemsize == 8 && view_is_contiguous(&v);
+    if (ok) {
+        lock(self);
+        s = tally_groups_counts(self->groups, v.buffer.buf);
+        unlock(self);
+    } else
+        PyErr_SetString(PyExc_ValueError, "results do not suit the groups");
+    view_release(&v);
+    return ok ? done(s) : NULL;
+}
+
 static PyObject *groups_save(PyObject *object, PyObject *unused) {
     struct state_object *self = (struct state_object *)object;
     (void)unused;
@@ -474,6 +491,7 @@ static PyMethodDef groups_methods[] = {
     {"feed", groups_feed, METH_VARARGS, "feed(x, y, mask, ids, ids_type, skip, device)"},
     {"merge", groups_merge, METH_O, "merge(other)"},
     {"values", groups_values, METH_O, "values(out)"},
+    {"counts", groups_counts, METH_O, "counts(out)"},
     {"save", groups_save, METH_NOARGS, "save(): bytes"},
     {NULL, NULL, 0, NULL},
 };

@@ -16,8 +16,8 @@ def main() -> None:
                                if os.path.abspath(p) != os.path.dirname(beside))
         command = shutil.which("tally", path=path)
     if command is None:
-        sys.exit("tally: this package was built without the command, and none is installed: build it with json-c, "
-                 "libcsv, zlib, libzstd and libzip")
+        sys.exit("tally: this package was built without the command, and none is installed: from the sources, `make install`, or "
+                 "`pip install . -C cmake.define.TALLY_CLI=ON`, which needs pkg-config, json-c, libcsv, zlib, libzstd and libzip")
     os.execv(command, ["tally", *sys.argv[1:]])
 
 

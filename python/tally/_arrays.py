@@ -1,4 +1,8 @@
-"""How arrays come in and results go out: any library's memory, as it lies, and that library's type for the result."""
+"""How arrays come in and results go out: any library's memory, as it lies, and that library's type for the result.
+
+`take()` is the one gate through which arrays enter. What is more than numbers - a mask, a missing value, a unit, a graph that
+is not computed yet - raises there, so that no result can lose it.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +45,8 @@ def type_of(dtype: np.dtype[Any]) -> str:
         return f"c{8 * dtype.itemsize}"
     if dtype.kind == "O":
         raise TypeError("tally does not reduce arrays of Python objects; give them a dtype, such as x.astype(float)")
+    if dtype.kind == "V":
+        raise TypeError("tally does not reduce structures: give one field, such as x['a']")
     if dtype.kind in "mM":
         raise TypeError(f"tally does not reduce {dtype}; x.view('i8') has its numbers")
     if dtype.kind in "fc":
@@ -105,8 +111,19 @@ def dlpack_device(x: Any) -> tuple[int, int] | None:
     return int(kind), int(number)
 
 
+def check_torch(x: Any) -> None:
+    """Refuses a subclass of torch.Tensor with a meaning of its own, such as a mask."""
+    torch, kind = sys.modules["torch"], type(x)
+    own, theirs = (getattr(k, "__torch_function__", None) for k in (kind, torch.Tensor))
+    if kind is not torch.Tensor and getattr(own, "__func__", own) is not getattr(theirs, "__func__", theirs) and \
+            kind.__module__.partition(".")[2] not in ("nn.parameter", "nn.modules.module"):
+        raise TypeError(f"a {kind.__name__} is more than its numbers, and a result would lose what it carries, such as a mask: "
+                        "give x.as_subclass(torch.Tensor), or its data")
+
+
 def _capsule(x: Any) -> Any:
     if is_torch(x):
+        check_torch(x)
         x = x.detach()
         if x.is_conj() or x.is_neg():
             raise TypeError("a lazily conjugated or negated tensor has no memory of its own: x.resolve_conj().resolve_neg()")
@@ -134,16 +151,47 @@ def from_dlpack(x: Any) -> Taken:
     return from_numpy(array, give)
 
 
-def _has_mask(x: Any) -> bool:
-    return isinstance(x, np.ma.MaskedArray) and x.mask is not np.ma.nomask
+# ---- The gate --------------------------------------------------------------------------------------------------------
+
+
+#: By what a subclass of ndarray, or another type, says that its arrays are more than their numbers.
+_MEANINGS = ("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__")
+_NUMBERS = {bool, int, float, complex, np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
+            np.uint64, np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.complex64, np.complex128}
+_WIDE = {int, np.int64, np.uint64, np.longlong, np.ulonglong}
+
+
+def _library(x: Any) -> str:
+    """The package that defines an object's type."""
+    return type(x).__module__.partition(".")[0]
+
+
+def lazy(x: Any) -> Any:
+    """The dask array that an object is, or that an xarray object holds; None for all others."""
+    if type(x) is np.ndarray or "dask" not in sys.modules:
+        return None
+    if _library(x) == "xarray":
+        x = getattr(getattr(x, "variable", x), "_data", None)
+    return x if _library(x) == "dask" and hasattr(x, "chunks") and hasattr(x, "map_blocks") else None
 
 
 def take(x: Any) -> Taken:
     """Any array, without a copy where it has memory of its own; numbers and lists become NumPy's arrays."""
+    kind = type(x)
+    if kind is np.ndarray:
+        return from_numpy(x)
     if isinstance(x, np.ndarray):
-        if _has_mask(x):
-            raise TypeError("a masked array: give its data, and where=~numpy.ma.getmaskarray(x)")
+        return from_numpy(plain(x))
+    if kind is list or kind is tuple:
+        return from_numpy(_from_list(x))
+    if kind in _NUMBERS:
         return from_numpy(np.asarray(x))
+    by_library = _BY_LIBRARY.get(_library(x))
+    if by_library is not None:
+        return by_library(x)
+    if _stands_alone(kind):
+        raise TypeError(f"a {kind.__name__} is more than its numbers, and a result would lose its unit, mask or labels: give "
+                        "the numbers alone, as numpy.asarray() or the library's own method has them")
     if hasattr(x, "__arrow_c_array__"):
         return from_numpy(_arrow.from_array(x))
     place = dlpack_device(x)
@@ -153,26 +201,182 @@ def take(x: Any) -> Taken:
                             "it to the host; alone, by the functions and without device=, it is reduced where it lies")
         return from_dlpack(x)
     if hasattr(x, "__arrow_c_stream__"):
-        return from_numpy(_from_column(x))
-    return from_numpy(np.asarray(x))
+        return from_numpy(_arrow.from_stream(x))
+    return from_numpy(_from_other(x))
 
 
-def _from_column(x: Any) -> np.ndarray[Any, Any]:
-    """A column of a data frame as NumPy's array of the same memory."""
-    library = type(x).__module__.partition(".")[0]
-    if library == "polars":
-        if x.null_count() > 0:
-            raise TypeError("the column has nulls: drop_nulls() or fill_null() first")
-        array = x.to_numpy()
-    elif not hasattr(x, "__array_ufunc__"):  # (pandas' and xarray's are NumPy's at heart)
-        return _arrow.from_stream(x)
-    else:
-        if not isinstance(getattr(x, "dtype", None), np.dtype) and getattr(x, "hasnans", False):
-            raise TypeError("the column has missing values: dropna() or fillna() first")
-        array = np.asarray(x)
+def plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of a subclass as ndarray, if it is no more than its numbers."""
+    kind = type(x)
+    if isinstance(x, np.ma.MaskedArray):
+        type_of(x.dtype)
+        if np.ma.is_masked(x):
+            raise TypeError("a masked array: give x.data and where=~numpy.ma.getmaskarray(x), or x.compressed(), which has the "
+                            "elements that are there")
+        if kind is np.ma.MaskedArray:
+            return plain(x.data) if type(x.data) is not np.ndarray else x.data
+    if kind is np.memmap:
+        return np.asarray(x)
+    if any(getattr(kind, name, None) is not getattr(np.ndarray, name) for name in _MEANINGS) or getattr(x, "__dict__", None) \
+            or any(vars(c).get("__slots__") for c in kind.__mro__):
+        raise TypeError(f"a {kind.__name__} is more than its numbers, and a result would lose what it carries, such as a unit: "
+                        "give numpy.asarray(x)")
+    return np.asarray(x)
+
+
+def _stands_alone(kind: type) -> bool:
+    """Whether a type that is no ndarray has a meaning of its own for NumPy's functions, and no way to hand its memory over."""
+    return any(callable(getattr(kind, name, None)) for name in _MEANINGS[:2]) and \
+        not any(hasattr(kind, name) for name in ("__dlpack__", "__arrow_c_array__", "__arrow_c_stream__"))
+
+
+def _from_list(x: Any) -> np.ndarray[Any, Any]:
+    """A list or a tuple as an array. Each array in it goes through the gate; integers that become floats do so exactly."""
+    kinds: set[Any] = set()
+    numbers = _listed(x, kinds)
+    array = np.asarray(numbers)
+    if array.dtype.kind in "fc" and array.dtype.itemsize <= 16 and not kinds.isdisjoint(_WIDE) and (np.abs(array) >= 2**53).any():
+        whole = np.array(numbers, object)
+        for value, rounded in zip(whole.reshape(-1).tolist(), array.reshape(-1).tolist()):
+            if isinstance(value, (int, np.integer)) and int(value) != rounded:
+                raise TypeError(f"NumPy makes float64 of these numbers, which does not hold {value}: give numpy.array(x, ...)")
+    return array
+
+
+def _listed(x: Any, kinds: set[Any]) -> Any:
+    """A list with what is no number in it as lists and ndarrays. The types of its numbers are added to `kinds`."""
+    here = set(map(type, x))
+    kinds |= here
+    if here <= _NUMBERS:
+        return x
+    listed = []
+    for each in x:
+        kind = type(each)
+        if kind is list or kind is tuple:
+            each = _listed(each, kinds)
+        elif kind not in _NUMBERS:
+            t = take(each)
+            if t.type == "bf16":
+                raise TypeError("a list of bfloat16 arrays: convert them first")
+            each = t.array
+            kinds.add(each.dtype.type)
+        listed.append(each)
+    return listed
+
+
+def _from_other(x: Any) -> np.ndarray[Any, Any]:
+    """What NumPy makes an array of: a buffer, or an object with __array__."""
+    kind = type(x)
+    if isinstance(x, (set, frozenset, dict)) or (hasattr(x, "__iter__") and hasattr(x, "__next__")):
+        raise TypeError(f"a {kind.__name__} is no array: give list(x), or numpy.fromiter(x, float)")
+    array = np.asanyarray(x)
+    if type(array) is not np.ndarray:
+        return plain(array)
+    if hasattr(getattr(x, "mask", None), "dtype"):
+        raise TypeError(f"a {kind.__name__} with a mask: give its numbers, and where=")
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise TypeError(f"a {kind.__name__} is no array of numbers; list(x) or numpy.asarray(x, float) may make one")
+    return array
+
+
+def _from_xarray(x: Any) -> Taken:
+    if not hasattr(x, "data"):
+        raise TypeError(f"a {type(x).__name__} of xarray: give one of its variables")
+    return take(x.data)
+
+
+def _from_dask(x: Any) -> Taken:
+    raise TypeError("a dask array is not computed yet: tally.dask and the functions of one array reduce it lazily; anything else "
+                    "needs x.compute()")
+
+
+def _from_scipy(x: Any) -> Taken:
+    if hasattr(x, "toarray"):
+        raise TypeError("a sparse array: x.data has the elements that are stored, x.toarray() all of them")
+    return from_numpy(_from_other(x))
+
+
+def _from_polars(x: Any) -> Taken:
+    """A column of polars, where it lies if that is one place."""
+    if hasattr(x, "columns"):
+        raise TypeError(f"a {type(x).__name__} of polars has several columns: give one, such as x['a'], or x.to_numpy()")
+    if not hasattr(x, "rechunk"):
+        raise TypeError(f"a {type(x).__name__} of polars is no column")
+    return from_numpy(_arrow.from_stream(x.rechunk()))
+
+
+def _from_pandas(x: Any) -> Taken:
+    """A column, an index, an extension array or a frame of pandas."""
+    is_frame = hasattr(x, "dtypes") and hasattr(x, "columns")
+    if not is_frame and not hasattr(x, "dtype"):
+        raise TypeError(f"a {type(x).__name__} of pandas is no array of numbers")
+    dtypes = list(x.dtypes) if is_frame else [x.dtype]
+    extensions = [d for d in dtypes if not isinstance(d, np.dtype)]
+    for d in extensions:
+        if d.name == "category":
+            raise TypeError("a categorical column: its codes are integers (x.cat.codes, x.codes)")
+        if _library(d) != "pandas":
+            raise TypeError(f"a column of {d} is more than its numbers, and a result would lose what it carries, such as a unit: "
+                            "give the numbers alone")
+    if extensions and np.asarray(x.isna()).any():
+        raise TypeError("the column has missing values: dropna() or fillna() first")
+    plain_types = [np.dtype(getattr(d, "numpy_dtype", None) or getattr(d, "subtype", d)) if d in extensions else d
+                   for d in dtypes] if all(hasattr(d, "numpy_dtype") or isinstance(d, np.dtype) for d in dtypes) else []
+    common = np.result_type(*plain_types) if plain_types and all(d.kind in "biufc" for d in plain_types) else None
+    array = np.asarray(x) if common is None or not extensions else x.to_numpy(dtype=common)
     if array.dtype.kind == "O":
         raise TypeError("the column has missing values, or no numbers: fill or drop them first")
-    return np.asarray(array)
+    if is_frame and array.dtype.kind == "f":
+        for i, d in enumerate(plain_types):
+            if d.kind in "iu":
+                exactly(x.iloc[:, i].to_numpy(dtype=d), array.dtype)
+    return from_numpy(array)
+
+
+_BY_LIBRARY: dict[str, Callable[[Any], Taken]] = {
+    "dask": _from_dask, "pandas": _from_pandas, "polars": _from_polars, "scipy": _from_scipy, "xarray": _from_xarray}
+
+
+# ---- From one type to another ----------------------------------------------------------------------------------------
+
+
+_EXTREMES = {kind: _core.Problem(("minmax",), f"{name}64", None, False, 0.0, None) for kind, name in (("i", "i"), ("u", "u"))}
+
+
+def is_exact(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype holds each element of an array. (Only integers of 64 bits have to be looked at.)"""
+    is_wide = array.dtype.itemsize == 8 and array.dtype.kind in "iu" and dtype.kind in "fc"
+    if not is_wide and np.can_cast(array.dtype, dtype, "safe"):
+        return True
+    if array.dtype.kind not in "iu" or dtype.kind not in "fc" or dtype.itemsize < (8 if dtype.kind == "f" else 16):
+        return False
+    if array.size == 0:
+        return True
+    if array.flags.c_contiguous and array.dtype.isnative:
+        least, greatest = _EXTREMES[array.dtype.kind].reduce(array, None, None)
+    else:
+        least, greatest = array.min(), array.max()
+    if -2**53 <= least and greatest <= 2**53:
+        return True
+    flat = array.reshape(-1) if array.flags.c_contiguous else array
+    step = max(1, (1 << 18) * flat.shape[0] // flat.size)
+    return all(is_held(flat[at:at + step]).all() for at in range(0, flat.shape[0], step))
+
+
+def is_held(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Of integers of 64 bits, whether float64 holds each."""
+    near = x.astype(np.float64)
+    inside = near < (2.0**63 if x.dtype.kind == "i" else 2.0**64)  # (beyond, the conversion back has no meaning)
+    back: np.ndarray[Any, Any] = np.where(inside, near, 0.0).astype(x.dtype)
+    held: np.ndarray[Any, Any] = inside & (back == x)
+    return held
+
+
+def exactly(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Elements brought to a dtype that holds each of them, side by side; TypeError where it does not."""
+    if not is_exact(array, dtype):
+        raise TypeError(f"{array.dtype} elements, of which {dtype} does not hold some exactly: convert them first, or give integers")
+    return np.asarray(array, dtype, order="C")
 
 
 def _publish() -> None:

@@ -16,6 +16,13 @@ _FORMATS = {b"c": "i1", b"C": "u1", b"s": "i2", b"S": "u2", b"i": "i4", b"I": "u
             b"f": "f4", b"g": "f8", b"b": "bits"}
 
 
+#: What else a format's first letters say.
+_OTHERS = {b"d:": "decimals: cast them to float64, which rounds each, or scale them to integers",
+           b"td": "dates: cast them to integers", b"ts": "dates: cast them to integers", b"tt": "times: cast them to integers",
+           b"tD": "durations: cast them to integers", b"+s": "tables of columns: give one of them",
+           b"+": "lists or unions: give their numbers alone", b"n": "nulls alone", b"u": "texts", b"U": "texts", b"vu": "texts"}
+
+
 class _Schema(ctypes.Structure):
     _fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64), ("n_children", c_int64),
                 ("children", c_void_p), ("dictionary", c_void_p), ("release", c_void_p), ("private", c_void_p)]
@@ -55,7 +62,11 @@ def _numbers(schema: _Schema, array: _Array, keep: Any) -> np.ndarray[Any, Any]:
     if schema.dictionary:
         raise TypeError("a dictionary-encoded Arrow array: reduce its indices, or decode it")
     if kind is None:
-        raise TypeError(f"tally does not reduce Arrow arrays of format {schema.format.decode()!r}: numbers and booleans only")
+        what = next((text for start, text in _OTHERS.items() if schema.format.startswith(start)), "no numbers or booleans")
+        raise TypeError(f"tally does not reduce Arrow's format {schema.format.decode()!r}, which is of {what}")
+    extension = _extension(schema.metadata)
+    if extension:
+        raise TypeError(f"an Arrow array of the extension type {extension} is more than its numbers: give its storage")
     first, n = array.offset, array.length
     if array.buffers[0] and array.null_count != 0:
         there = _bits(array.buffers[0], first, n, keep)
@@ -69,6 +80,27 @@ def _numbers(schema: _Schema, array: _Array, keep: Any) -> np.ndarray[Any, Any]:
     dtype = np.dtype(kind)
     whole: np.ndarray[Any, Any] = np.asarray(_Owner(array.buffers[1], (first + n) * dtype.itemsize, keep))
     return whole.view(dtype)[first:]
+
+
+def _extension(metadata: int | None) -> str:
+    """The name of an extension type, from a schema's pairs of texts, each behind its length in 32 bits; or ""."""
+    if not metadata:
+        return ""
+    at = metadata
+
+    def number() -> int:
+        nonlocal at
+        at += 4
+        return ctypes.c_int32.from_address(at - 4).value
+
+    def text() -> bytes:
+        nonlocal at
+        size = number()
+        at += size
+        return ctypes.string_at(at - size, size)
+
+    pairs = {text(): text() for _ in range(number())}
+    return pairs.get(b"ARROW:extension:name", b"").decode(errors="replace")
 
 
 def _bits(address: int, first: int, n: int, keep: Any) -> np.ndarray[Any, Any]:

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
+import sys
 import warnings
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core, _gpu
-from ._arrays import DTYPE, FLOATS, Taken, from_numpy, take, type_of
-from ._reduce import (BLOCK, AxisError, axes_of, check_extreme, check_index, check_initial, few, mask_of, pieces, positions, problem,
-                      real, reduce, reduce_into, rows_of, with_initial)
+from ._arrays import DTYPE, FLOATS, Taken, exactly, from_numpy, is_exact, is_held, lazy, take, type_of
+from ._reduce import (BLOCK, AxisError, asked_by, axes_of, brought, check_cast, check_extreme, check_index, check_initial,
+                      checked_out, few, mask_of, pieces, positions, problem, real, reduce, reduce_into, rows_of, with_initial)
 from ._results import Description, MinMax
 from ._variance import variances
 
@@ -75,18 +77,30 @@ def _public(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 lines.append(_COMMON[parameter.name])
         signature = str(inspect.signature(function)).split(" -> ")[0]
         signature = ", ".join(part.partition(": ")[0] + (" = " + part.partition(" = ")[2] if " = " in part else "")
-                              for part in _split(signature[1:-1])).replace(" = ", "=")
+                              for part in _parameters(signature[1:-1])).replace(" = ", "=")
         doc = f"{name}({signature})\n--\n\n{head.rstrip()}\n\nParameters\n----------\n" + "\n".join(lines)
         doc += f"\n\nReturns\n-------\n{_RETURNS.get(name, _RETURNS[''])}"
         if examples:
             doc += f"\n\nExamples\n--------\n>>> {examples}"
-        PUBLIC[name] = _core._bind(name, function, doc + "\n")
+        PUBLIC[name] = _core._bind(name, _or_lazily(name, function), doc + "\n")
         return function
 
     return bind
 
 
-def _split(signature: str) -> list[str]:
+def _or_lazily(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that hands a dask array to tally.dask, and all else to `function`."""
+
+    def entered(*arguments: Any, **more: Any) -> Any:
+        if "dask" in sys.modules and lazy(arguments[0] if arguments else more.get("x")) is not None:
+            from . import dask
+            return dask.call(name, inspect.signature(function).bind(*arguments, **more))
+        return function(*arguments, **more)
+
+    return entered
+
+
+def _parameters(signature: str) -> list[str]:
     """A signature's parameters (no default has a comma in it)."""
     return [part.strip() for part in signature.split(", ")]
 
@@ -94,40 +108,25 @@ def _split(signature: str) -> list[str]:
 # ---- Going out -------------------------------------------------------------------------------------------------------
 
 
-def _finish(array: np.ndarray[Any, Any], kind: str, t: Taken, axes: tuple[int, ...], keepdims: bool, out: Any,
-            written: bool = False) -> Any:
+def _finish(array: np.ndarray[Any, Any], kind: str, t: Taken, axes: tuple[int, ...], keepdims: bool,
+            out: np.ndarray[Any, Any] | None, written: bool = False, op: str = "") -> Any:
     """A result, whose reduced axes have length 1, as the caller is to see it. `written`: it is in `out` already."""
     if not isinstance(keepdims, (bool, np.bool_)):
         operator.index(keepdims)
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
     if written:
         return out
     if not keepdims and axes:
         array = array.reshape([n for d, n in enumerate(array.shape) if d not in axes])
     if out is None:
         return t.give(array, kind)
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"return arrays must be of ArrayType, not {type(out).__name__}")
     if out.shape != array.shape:
         raise ValueError(f"out= has shape {out.shape}, the result {array.shape}")
     if kind == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
-    if not np.can_cast(array.dtype, out.dtype, "same_kind"):
-        raise TypeError(f"cannot cast the result from {array.dtype!r} to {out.dtype!r} with casting rule 'same_kind'")
-    out[...] = array
+    if kind != "bf16" or out.dtype.name != "bfloat16":
+        check_cast(array.dtype, out.dtype)
+    out[...] = brought(array, out.dtype, op)
     return out
-
-
-def _to_type(array: np.ndarray[Any, Any], op: str, wanted: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
-    """Exact integers as another type, if they fit it; reals as complex numbers."""
-    if wanted is None or array.dtype == wanted:
-        return array
-    if wanted.kind in "iu" and array.dtype.kind in "iu":
-        limits = np.iinfo(wanted)
-        if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
-            raise OverflowError(f"the exact {op} does not fit {wanted}")
-    return array.astype(wanted)
 
 
 def _rounded(op: str, t: Taken, dtype: Any) -> tuple[str | None, np.dtype[Any] | None]:
@@ -141,7 +140,7 @@ def _rounded(op: str, t: Taken, dtype: Any) -> tuple[str | None, np.dtype[Any] |
     if kind in _COMPLEX_PART:
         return _COMPLEX_PART[kind], wanted
     if kind in FLOATS:
-        return kind, None
+        return (None, wanted) if op == "norminf" and t.type not in FLOATS else (kind, None)
     if t.type in FLOATS:
         raise TypeError(f"the {op} of {t.array.dtype} elements is not rounded to {wanted}: give a floating dtype")
     if op in ("mean", "var", "std", "norm2"):
@@ -166,7 +165,7 @@ def _warn_of_few(op: str, ddof: float, shape: tuple[int, ...], axes: tuple[int, 
     are, what they came to."""
     if op in ("mean", "var", "std") and few(shape, axes, where, ddof if op != "mean" else 0.0, result):
         text = "Mean of empty slice" if op == "mean" else "Degrees of freedom <= 0 for slice"
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        warnings.warn(text, RuntimeWarning, stacklevel=5)
 
 
 def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *, initial: Any = None,
@@ -175,17 +174,19 @@ def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *,
     """Operators whose result is a number of its own type: sums, means, variances, norms, products."""
     if mean is np._NoValue:
         mean = None
-    if _gpu.lies_there(x):
+    if not isinstance(x, Taken) and _gpu.lies_there(x):
         value = _gpu.reduce(op, x, axis, dtype, out, keepdims, initial, where, ddof, fast, device, mean)
         if where is None:
             _warn_of_few(op, ddof, tuple(x.shape), axes_of(axis, len(x.shape)), None, None)
         return value
-    t = take(x)
+    t = x if isinstance(x, Taken) else take(x)
     axes = axes_of(axis, t.array.ndim)
+    out = checked_out(out)
+    dtype = asked_by(op, dtype, out, t.type)
     if op in ("var", "std") and (mean is not None or t.type in _COMPLEX_PART):
         value = _variance(op, t, axes, dtype, where, ddof, mean, device)
         _warn_of_few(op, ddof, t.array.shape, axes, where, value)
-        return _finish(value, "f64", t, axes, keepdims, out)
+        return _finish(value, "f64", t, axes, keepdims, out, op=op)
     if t.type in _COMPLEX_PART:
         value = _complex(op, t, axes, dtype, out, keepdims, where=where, initial=initial, fast=fast, device=device)
         _warn_of_few(op, ddof, t.array.shape, axes, where, np.asarray(value))
@@ -198,10 +199,10 @@ def _number(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, *,
         raise TypeError("a bfloat16 array has no initial value beyond its type, and no product of another type")
     p = problem((op,), element, rounded, fast, ddof)
     kind = p.values()[0][1]
-    array, written = reduce_into(p, t, axes, out, keepdims, lambda a: _to_type(a, op, wanted), where=where, initial=initial,
+    array, written = reduce_into(p, t, axes, out, keepdims, lambda a: a if wanted is None else brought(a, wanted, op), where=where, initial=initial,
                                  element=element, device=device, progress=progress)
     _warn_of_few(op, ddof, t.array.shape, axes, where, None if kind == "bf16" else array)
-    return _finish(array, kind, t, axes, keepdims, out, written)
+    return _finish(array, kind, t, axes, keepdims, out, written, op)
 
 
 def _variance(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, where: Any, ddof: float, mean: Any,
@@ -216,7 +217,7 @@ def _variance(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, where: Any, 
         raise TypeError(f"a {op} of bfloat16 has no mean=, nor is it of complex numbers")
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
     if mean is not None:
-        mean = np.asarray(take(mean).array)
+        mean = take(mean).array
         try:
             mean = np.broadcast_to(mean, shape)
         except ValueError:
@@ -238,7 +239,7 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
     if op in ("sum", "mean"):
         initial = more.pop("initial")
         rounded = None if wanted is None else _COMPLEX_PART[type_of(wanted)]
-        initial = None if initial is None else complex(initial)
+        initial = _complex_initial(initial)
         array = np.empty(tuple(1 if d in axes else n for d, n in enumerate(t.array.shape)),
                          wanted or t.array.dtype.newbyteorder("="))
         for part, first, into in zip(_parts(t), (0, 0) if initial is None else (initial.real, initial.imag),
@@ -248,7 +249,7 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
             reduce_into(p, part, axes, into, True, lambda a: a, where=more["where"], initial=first, element=element,
                         device=more["device"])
         return _finish(array, "complex", t, axes, keepdims, out)
-    if op in ("norm2", "sumsq") and not more["where"] and more["initial"] is None:
+    if op in ("norm2", "sumsq"):
         # |z|^2 is the sum of both parts' squares: one more axis, which is reduced, too.
         base = t.array
         both = (np.stack([base.real, base.imag], -1) if base.size == 0 or base.ndim == 0 else
@@ -256,14 +257,25 @@ def _complex(op: str, t: Taken, axes: tuple[int, ...], dtype: Any, out: Any, kee
         inner = from_numpy(both, t.give)
         rounded, _ = _rounded(op, inner, dtype)
         all_axes = (*axes, base.ndim)
-        r = reduce(problem((op,), inner.type, rounded), inner, all_axes, device=more["device"])
+        mask = mask_of(more["where"], base.shape)
+        r = reduce(problem((op,), inner.type, rounded), inner, all_axes, where=None if mask is None else mask[..., None],
+                   device=more["device"])
         return _finish(r.arrays[0].reshape(r.arrays[0].shape[:-1]), r.types[0], t, axes, keepdims, out)
     if op == "prod":
         initial = more["initial"]
         array = _complex_product(t.array, axes, wanted or t.array.dtype.newbyteorder("="), more["where"],
-                                 None if initial is None else complex(initial))
+                                 _complex_initial(initial))
         return _finish(array, "complex", t, axes, keepdims, out)
     raise TypeError(f"tally has no {op} of complex numbers; reduce x.real and x.imag")
+
+
+def _complex_initial(initial: Any) -> complex | None:
+    if initial is None or initial is np._NoValue:
+        return None
+    number = take(initial).array
+    if number.ndim != 0 or (number.dtype.kind in "iu" and int(number) != float(number)):
+        raise TypeError(f"initial={initial!r} is no number that complex128 holds")
+    return complex(number)
 
 
 def _complex_product(x: np.ndarray[Any, Any], axes: tuple[int, ...], dtype: np.dtype[Any], where: Any,
@@ -326,9 +338,10 @@ def _element(op: str, x: Any, axis: Any, out: Any, keepdims: bool, *, initial: A
     if t.type == "bf16" and initial is not None:
         raise TypeError("a bfloat16 array has no initial value")
     initial = check_initial(t.type, initial)
+    out = checked_out(out)
     array, written = reduce_into(problem((op,), t.type), t, axes, out, keepdims, lambda a: _as_elements(a, t), where=where,
                                  initial=initial, device=device, progress=progress)
-    return _finish(array, t.type, t, axes, keepdims, out, written)
+    return _finish(array, t.type, t, axes, keepdims, out, written, op)
 
 
 def _as_elements(array: np.ndarray[Any, Any], t: Taken) -> np.ndarray[Any, Any]:
@@ -345,10 +358,11 @@ def _index(op: str, x: Any, axis: Any, out: Any, keepdims: bool, device: str | N
     if t.type in _COMPLEX_PART:
         raise TypeError(f"tally has no {op} of complex numbers: they have no order")
     check_index(op, t.array.shape, axes)
-    if isinstance(out, np.ndarray) and out.dtype.kind not in "iu":
+    out = checked_out(out)
+    if out is not None and out.dtype.kind not in "iu":
         raise TypeError(f"cannot cast indices from int64 to {out.dtype!r}")
     array, written = reduce_into(problem((op,), t.type), t, axes, out, keepdims, lambda a: a.view(np.int64), device=device)
-    return _finish(array, "i64", t, axes, keepdims, out, written)
+    return _finish(array, "i64", t, axes, keepdims, out, written, op)
 
 
 def _complex_truth(op: str, x: np.ndarray[Any, Any], axes: tuple[int, ...], mask: np.ndarray[Any, Any] | None,
@@ -375,6 +389,7 @@ def _truth(op: str, x: Any, axis: Any, out: Any, keepdims: bool, where: Any, dev
         return _gpu.reduce(op, x, axis, None, out, keepdims, None, where, 0.0, False, device)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
+    out = checked_out(out)
     if t.type in _COMPLEX_PART:
         value = _complex_truth(op, t.array, axes, mask_of(where, t.array.shape), device)
         return _finish(value, "bool", t, axes, keepdims, out)
@@ -435,6 +450,7 @@ np.int64(3)
 """)
 def minmax(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | None = None) -> Any:
     if _gpu.lies_there(x):
+        check_extreme("minmax", x.shape, axes_of(axis, len(x.shape)), None, None)
         return _several(("minmax",), x, axis, keepdims, device, MinMax)
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
@@ -494,18 +510,34 @@ def std(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 
 @_public("""The norm of elements as a vector: rounded once, without overflow or underflow on the way.
 
-`ord` is 2 (or None) for the root of the squares' sum, 1 for the sum of magnitudes, inf for the greatest of them.
+`ord` is 2 (or None) for the root of the squares' sum, 1 for the sum of magnitudes, inf for the greatest of them. With an `ord`
+the norm of two axes is a matrix's in NumPy, and an error here. Norms of integers are float64.
 
 >>> tally.norm([3 * 2.0**600, 4 * 2.0**600]) == 5 * 2.0**600
 np.True_
 """)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, device: str | None = None, progress: bool = False) -> Any:
+    there = _gpu.take(x) if _gpu.lies_there(x) else None
+    t = None if there else take(x)
+    kind, ndim = (there.type, len(there.shape)) if there else (t.type, t.array.ndim) if t else ("", 0)
+    op, dtype = norm_of(ord, axis, ndim, dtype, kind)
+    return _number(op, x if there else t, axis, dtype, None, keepdims, device=device, progress=progress)
+
+
+def norm_of(ord: Any, axis: Any, ndim: int, dtype: Any, kind: str) -> tuple[str, Any]:
+    """The operator of a norm of elements of a type, and the dtype of its result; of integers that is NumPy's. NumPy's norm of two
+    axes, by an order, is a matrix norm, and of more of them none: an error."""
     ops: dict[Any, str] = {None: "norm2", 2: "norm2", 1: "norm1", float("inf"): "norminf"}
     if not (ord is None or isinstance(ord, (int, float, np.number))) or ord not in ops:
         raise ValueError(f"Invalid norm order {ord!r} for vectors: 1, 2 and inf are here")
     if ops[ord] == "norminf" and dtype is not None:
         raise TypeError("the norm by the greatest magnitude has the elements' type")
-    return _number(ops[ord], x, axis, dtype, None, keepdims, device=device, progress=progress)
+    dims = ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
+    if ord is not None and dims > 1:
+        raise ValueError(f"the norm of order {ord} of {dims} axes is NumPy's norm of a matrix, which tally has not: give axis= for "
+                         "vectors' norms, or x.ravel() for that of all elements")
+    is_integer = kind not in FLOATS and kind not in _COMPLEX_PART
+    return ops[ord], DTYPE["f64"] if is_integer and dtype is None and ops[ord] != "norm2" else dtype
 
 
 @_public("""The sum of squares: exact, then rounded once.
@@ -590,10 +622,38 @@ def _common(a: Taken, b: Taken) -> tuple[Taken, Taken, str]:
     return a, b, type_of(np.result_type(a.array.dtype, b.array.dtype))
 
 
+def _split(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Vectors with the same products as those of x, and y, along the last axis: integers of x that float64 does not hold are
+    sums of two numbers of their sign, which it holds. All others are one, and -0 times 0 beside it, which adds nothing."""
+    held = is_held(x)
+    low = np.where(held, 0, np.fmod(x, x.dtype.type(2048)))
+    high = (x - low).astype(np.float64)
+    low = np.where(held, -0.0, low.astype(np.float64))
+    y = np.asarray(y, np.float64)
+    return np.concatenate([high, low], -1), np.concatenate([y, np.where(held, 0.0, y)], -1)
+
+
+def _exact_pair(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Two arrays of vectors that become float64, and have the same products as before."""
+    dtype = DTYPE["f64"]
+    if not is_exact(y, dtype):
+        if not is_exact(x, dtype):  # (one of int64, one of uint64)
+            low = np.fmod(x, x.dtype.type(2048))
+            x, y = np.concatenate([(x - low).astype(dtype), low.astype(dtype)], -1), np.concatenate([y, y], -1)
+        y, x = _split(np.asarray(y, y.dtype.newbyteorder("=")), x)
+    elif not is_exact(x, dtype):
+        x, y = _split(np.asarray(x, x.dtype.newbyteorder("=")), y)
+    return x, y
+
+
 def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element: str, conjugate: bool,
               dtype: Any, out: Any, device: str | None) -> Any:
     """Sums of products along the last axis of two arrays of one shape."""
     axes = (x.ndim - 1,)
+    out = checked_out(out)
+    dtype = asked_by("dot", dtype, out, element)
+    if element == "f64" and x.dtype != y.dtype:
+        x, y = _exact_pair(x, y)
     give = a.give if b.give == from_numpy(np.empty(0)).give else b.give
     if element in _COMPLEX_PART:
         return _finish(_complex_products(x, y, element, conjugate, dtype, device), "complex", a._replace(give=give), axes,
@@ -601,9 +661,9 @@ def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
     rounded, wanted = _rounded("dot", a._replace(type=element), dtype)
     left = _view(a, x)._replace(give=give)
     p = problem(("dot",), element, rounded)
-    array, written = reduce_into(p, left, axes, out, False, lambda a: _to_type(a, "dot", wanted), y=_view(b, y), element=element,
+    array, written = reduce_into(p, left, axes, out, False, lambda a: a if wanted is None else brought(a, wanted, "dot"), y=_view(b, y), element=element,
                                  device=device)
-    return _finish(array, p.values()[0][1], left, axes, False, out, written)
+    return _finish(array, p.values()[0][1], left, axes, False, out, written, "dot")
 
 
 def _view(t: Taken, array: np.ndarray[Any, Any]) -> Taken:
@@ -627,8 +687,8 @@ def _complex_products(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], element:
         for start in range(0, x.shape[-1], 1 << 16):
             cut = slice(start, start + (1 << 16))
             a, b = x[at][cut], y[at][cut]
-            ar, ai = (np.ascontiguousarray(v, dtype) for v in (a.real, a.imag))
-            br, bi = (np.ascontiguousarray(v, dtype) for v in (b.real, b.imag))
+            ar, ai = (exactly(v, dtype) for v in (a.real, a.imag))
+            br, bi = (exactly(v, dtype) for v in (b.real, b.imag))
             real.feed(ar, br, device)
             (real if conjugate else less).feed(ai, bi, device)
             imaginary.feed(ar, bi, device)
@@ -734,11 +794,13 @@ def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | 
     (np.int64(3), np.float64(2.0), np.int64(1))
     """
     if _gpu.lies_there(x):
+        check_extreme("describe", x.shape, axes_of(axis, len(x.shape)), None, None)
         return Description(*_several(("describe",), x, axis, keepdims, device))
     t = take(x)
     axes = axes_of(axis, t.array.ndim)
     if t.type in _COMPLEX_PART:
         raise TypeError("tally does not describe complex numbers; reduce their parts")
+    check_extreme("describe", t.array.shape, axes, None, None)
     r = reduce(problem(("describe",), t.type), t, axes, device=device)
     values = []
     for (op, kind), array in zip(r.what, r.arrays):
@@ -750,5 +812,5 @@ def describe(x: Any, axis: Any = None, keepdims: bool = False, *, device: str | 
     return Description(*values)
 
 
-PUBLIC["describe"] = describe
-describe.__module__ = "tally"
+PUBLIC["describe"] = functools.wraps(describe)(_or_lazily("describe", describe))
+PUBLIC["describe"].__module__ = "tally"

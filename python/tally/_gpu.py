@@ -18,10 +18,11 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence, cast
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE, FLOATS, dlpack_device, is_torch
+from ._arrays import DTYPE, FLOATS, check_torch, dlpack_device, is_torch
 from ._gpu_products import products
 from ._gpu_variance import is_for_complex, variances
-from ._reduce import AxisError, axes_of, bits_of, check_extreme, check_index, problem, with_initial
+from ._reduce import (NO_IDENTITY, ROUNDED, AxisError, asked_by, axes_of, bits_of, check_extreme, check_guess, check_index,
+                      check_initial, filling, lacks, problem, with_initial)
 
 _CUDA = 2
 _KINDS = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16",
@@ -303,6 +304,7 @@ class There(NamedTuple):
 def take(x: Any) -> There:
     """An array on a GPU, taken."""
     if is_torch(x):
+        check_torch(x)
         library = _library("torch")
     elif type(x).__module__.partition(".")[0] == "cupy":
         library = _library("cupy")
@@ -402,7 +404,7 @@ class _Fitted(NamedTuple):
             raise OverflowError(self.text)
 
 
-_watch: contextvars.ContextVar[list[_Watched | _Fitted] | None] = contextvars.ContextVar("tally_watch", default=None)
+_watch: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("tally_watch", default=None)
 
 
 @contextlib.contextmanager
@@ -418,7 +420,7 @@ def checked() -> Iterator[None]:
     >>> with tally.checked():
     ...     total = tally.sum([1, 2, 3])
     """
-    watched: list[_Watched | _Fitted] = []
+    watched: list[Any] = []  # of what has a check()
     token = _watch.set(watched)
     _core._watch(1)
     try:
@@ -661,7 +663,8 @@ def _in_parts(p: _core.Problem, t: There, cut: str, shape: tuple[Any, ...], y: i
 
     def allocate(size: int) -> int:
         nonlocal memory
-        memory = library.empty((size,), "uint8", t.number)
+        # (Of minmax nothing can go wrong, and nothing is written of it.)
+        memory = (library.empty if watch is None else library.zeros)((size,), "uint8", t.number)
         return int(library.address(memory))
 
     watch = _watch.get()
@@ -750,6 +753,8 @@ def _fitted(op: str, value: Any, t: There, kind: str | None) -> Any:
         return value
     if kind in _PART:
         return library.cast(value, _NAMES[kind])
+    if kind in FLOATS:
+        return library.cast(value, _NAMES[kind])
     limits = np.iinfo(DTYPE[kind])
     least = 0 if _KINDS[library.name(value)] == "u64" else int(limits.min)
     number = library.view(value, "int64")
@@ -760,7 +765,21 @@ def _fitted(op: str, value: Any, t: There, kind: str | None) -> Any:
     return library.cast(library.where(fits, number, 0), _NAMES[kind])
 
 
-def _into(out: Any, value: Any, t: There) -> Any:
+def _asked(op: str, dtype: Any, out: Any, element: str) -> Any:
+    """asked_by() of an array on a GPU."""
+    if out is None:
+        return dtype
+    if isinstance(out, tuple):
+        (out,) = out
+    kind = take(out).type if lies_there(out) else ""
+    if op not in ROUNDED or kind in ("", "bf16") or (kind not in FLOATS and kind not in _PART):
+        return dtype
+    like = np.empty((), _NAMES[kind])
+    asked = asked_by(op, None if dtype is None else _name_of(dtype), like, element)
+    return _NAMES[kind] if asked is like.dtype else dtype
+
+
+def _into(out: Any, value: Any, t: There, op: str) -> Any:
     """Puts a result where the caller wants it."""
     if isinstance(out, tuple):
         (out,) = out
@@ -774,7 +793,8 @@ def _into(out: Any, value: Any, t: There) -> Any:
 
     if from_ != to and rank(from_) > rank(to):
         raise TypeError(f"cannot cast the result from {_NAMES[from_]} to {_NAMES[to]} with casting rule 'same_kind'")
-    t.library.put(out, value)
+    t.library.put(out, _fitted(op, value, t, to) if rank(to) in (1, 2) and from_ in ("i64", "u64") else
+                  _fitted(op, t.library.cast(value, "int64"), t, to) if rank(to) in (1, 2) and rank(from_) in (1, 2) else value)
     return out
 
 
@@ -893,20 +913,28 @@ def values(make: Callable[[str, str | None], _core.Problem], label: str, x: Any,
     axes = axes_of(axis, len(t.shape))
     if t.type in _PART:
         raise TypeError("complex numbers are reduced by tally.sum, mean, norm, sumsq, dot and vecdot; or by their parts")
+    dtype = _asked(label, dtype, out, t.type)
     rounded, wanted = _rounded(label, t, dtype)
     p = make(t.type, rounded)
     what = p.values()
+    lone = next((op for op, _ in what if op in NO_IDENTITY), None)
+    if lone is not None and where is None and lacks(t.shape, axes):
+        raise ValueError(f"a result of no elements has no {lone}")
     if where is not None and any(op in ("argmin", "argmax") for op, _ in what):
         raise TypeError("argmin and argmax take no where=")
     if out is not None and len(what) > 1:
         raise ValueError("out= is for one value")
     if len(what) == 1 and label in ("argmin", "argmax"):
         check_index(label, t.shape, axes)
-    results = _along(p, t, axes, None, None, _mask(where, t), keepdims)
+    mask = _mask(where, t)
+    results = _along(p, t, axes, None, None, mask, keepdims)
+    if lone is not None and mask is not None:
+        counts = _along(problem(("count",), t.type), t, axes, None, None, mask, keepdims)[0]
+        results = _without_nothing(tuple(what), results, counts, t, None)
     if wanted is not None:
         results[0] = _fitted(label, results[0], t, wanted)
     if out is not None:
-        results = [_into(out, results[0], t)]
+        results = [_into(out, results[0], t, label)]
     if gather is None:
         return results
     value = gather(*results)
@@ -930,12 +958,15 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
         raise TypeError(f"tally.bitwise_{op} is not supported for {_NAMES[t.type]} elements; a view has their bits")
     mask = _mask(where, t)
     initial = None if initial is np._NoValue else initial
+    if initial is not None and op in ("min", "max", "and", "or", "xor") and t.type in DTYPE:
+        initial = check_initial(t.type, initial)
+    dtype = _asked(op, dtype, out, t.type)
     if op in ("var", "std") and (mean is not None or t.type in _PART):
         value = _variance(op, t, axes, dtype, mask, ddof, mean, keepdims)
     elif t.type in _PART:
         value = _complex(op, t, axes, dtype, mask, keepdims, fast, initial)
     else:
-        rounded, wanted = _rounded(op, t, dtype)
+        rounded, wanted = (None, "f64") if op == "norminf" and dtype is not None else _rounded(op, t, dtype)
         if op == "prod" and rounded not in (None, t.type):  # rounded at every step
             t, rounded = _cast(t, rounded), None
         if initial is not None and op in ("sum", "prod"):
@@ -949,7 +980,7 @@ def reduce(op: str, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, ini
                 both = take(t.library.beside(value, initial))
                 value = _along(p, both, (0,), None, None, None, False)[0]
         value = _fitted(op, value, t, wanted)
-    return value if out is None else _into(out, value, t)
+    return value if out is None else _into(out, value, t, op)
 
 
 def _cast(t: There, kind: str) -> There:
@@ -984,6 +1015,7 @@ _Layout = Callable[[There, There], tuple[tuple[int, ...], Strides, Strides]]
 def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjugate: bool) -> Any:
     """Sums of products along the last of some dimensions, by which two arrays are read: layout(a, b) is their shape and
     the strides of both. `conjugate`: complex elements of the first one."""
+    dtype = _asked("dot", dtype, out, a.type)
     rounded, wanted = _rounded("dot", a, dtype)
     p = problem(("dot",), _PART.get(a.type, a.type), rounded)
 
@@ -1011,7 +1043,7 @@ def _products(a: There, b: There, layout: _Layout, dtype: Any, out: Any, conjuga
         value = a.library.complex(part(a, b, False), part(conjugated(a), b, True))
     else:
         value = a.library.complex(part(a, conjugated(b), False), part(a, b, True))
-    return value if out is None else _into(out, value, a)
+    return value if out is None else _into(out, value, a, "dot")
 
 
 def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
@@ -1027,6 +1059,10 @@ def _two(a: Any, b: Any, device: str | None) -> tuple[There, There]:
     if "bf16" in (left.type, right.type):
         raise TypeError(f"bfloat16 goes with bfloat16 only: convert the other, {left.library.convert()}")
     kind = _KINDS[np.result_type(_NAMES[left.type], _NAMES[right.type]).name]
+    for each in (left, right):
+        if each.type in ("i64", "u64") and kind not in ("i64", "u64") and not _holds("f64", each):
+            raise TypeError(f"{_NAMES[each.type]} elements beyond 2^53, which {_NAMES[kind]} does not hold exactly: convert them, "
+                            f"{left.library.convert()}")
     return _cast(left, kind), _cast(right, kind)
 
 
@@ -1082,6 +1118,17 @@ def vecdot(a: Any, b: Any, axis: int, dtype: Any, device: str | None) -> Any:
 # ---- States ----------------------------------------------------------------------------------------------------------
 
 
+def _holds(kind: str, a: There) -> bool:
+    """Whether a type holds all elements of an array; those of 64-bit integers are looked at, which is waited for."""
+    if not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe"):
+        return False
+    if a.type not in ("i64", "u64") or kind in ("i64", "u64") or 0 in a.shape:
+        return True
+    ends = [_along(problem((op,), a.type), a, tuple(range(len(a.shape))), None, None, None, False)[0] for op in ("min", "max")]
+    low, high = (int.from_bytes(a.library.to_host(end), sys.byteorder, signed=a.type == "i64") for end in ends)
+    return -2**53 <= low and high <= 2**53
+
+
 def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
     """Feeds a state an array's elements in C order, brought to a type that holds them exactly; waits for it."""
     t = take(x)
@@ -1090,8 +1137,7 @@ def feed(state: _core.State, kind: str, x: Any, y: Any) -> None:
         raise ValueError(f"the arrays have shapes {tuple(t.shape)} and {tuple(both[1].shape)}")
     kept = []
     for a in both:
-        if a.type not in DTYPE or a.type != kind and ("bf16" in (a.type, kind) or
-                                                      not np.can_cast(DTYPE[a.type], DTYPE[kind], "safe")):
+        if a.type not in DTYPE or a.type != kind and ("bf16" in (a.type, kind) or not _holds(kind, a)):
             raise TypeError(f"a state of {kind} is not fed {_NAMES[a.type]} elements, which it cannot hold exactly")
         a = _cast(a, kind)
         kept.append(a if a.is_contiguous() else take(t.library.in_order(a.array)))
@@ -1110,8 +1156,16 @@ def _beside(a: Any, t: There, what: str) -> There:
     return taken if taken.is_contiguous() else take(t.library.in_order(a))
 
 
-def _by_rows(p: _core.Problem, t: There, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int) -> list[Any]:
-    """Segments or groups along an axis: one reduction for each of the rows that lie along it."""
+def _by_rows(p: _core.Problem, t: There, axis: int, count: int, cut: str, shape: tuple[Any, ...], mask: int,
+             is_filled: bool = False) -> list[Any]:
+    """Segments or groups along an axis: one reduction for each of the rows that lie along it. `is_filled`: nobody is told that
+    an index of nothing is none."""
+    if is_filled:
+        token = _watch.set(None)
+        try:
+            return _by_rows(p, t, axis, count, cut, shape, mask)
+        finally:
+            _watch.reset(token)
     library = t.library
     rows = t if axis == len(t.shape) - 1 and t.is_contiguous() else take(library.in_order(library.move(t.array, axis, -1)))
     n = rows.shape[-1]
@@ -1132,9 +1186,42 @@ def _axis(t: There, axis: int) -> int:
     return axes_of(axis, len(t.shape))[0]
 
 
+class _Lacking(NamedTuple):
+    library: Any
+    has: Any  # whether each result has elements
+    op: str
+
+    def check(self) -> None:
+        there = self.library.to_host(self.has)
+        if not all(there):
+            raise ValueError(f"result {there.index(0)} has no elements, so there is no {self.op}")
+
+
+def _without_nothing(what: tuple[tuple[str, str], ...], results: list[Any], counts: Any, t: There, fill: Any) -> list[Any]:
+    """Results, of which those that do not exist without elements are `fill` there, or else 0. `counts`: how many elements each
+    has, in an array that is broadcast to the results."""
+    library, has = t.library, counts >= 1
+    watch = _watch.get()
+    if fill is None and watch is not None:
+        watch.append(_Lacking(library, has, next(op for op, _ in what if op in NO_IDENTITY)))
+    shown = []
+    for (op, kind), result in zip(what, results):
+        if op in NO_IDENTITY:
+            name = library.name(result)
+            other = np.zeros((), DTYPE[kind]) if fill is None else filling(fill, op, kind)
+            if name[0] == "u":  # (which not every library chooses from)
+                signed = library.where(has, library.view(result, name[1:]), other.view(name[1:]).item())
+                result = library.view(signed, name)
+            else:
+                number = other.view(np.int64).item() if op in ("argmin", "argmax") else other.item()
+                result = library.where(has, result, bool(number) if name == "bool" else number)
+        shown.append(result)
+    return shown
+
+
 @_through
 def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, offsets: Any, axis: int, dtype: Any,
-            device: str | None) -> list[Any]:
+            fill: Any, device: str | None) -> list[Any]:
     """tally.segment's values, on the same GPU."""
     _check_device(device)
     t = take(x)
@@ -1151,13 +1238,20 @@ def segment(make: Callable[[str, str | None], _core.Problem], label: str, x: Any
             raise ValueError(f"{n} elements are not {count} segments of one length")
         cut = t._replace(shape=(*t.shape[:a], count, n // count, *t.shape[a + 1:]),
                          strides=(*t.strides[:a], n // count * t.strides[a], t.strides[a], *t.strides[a + 1:]))
-        return fitted(_along(p, cut, (a + 1,), None, None, None, False))
+        results = _along(p, cut, (a + 1,), None, None, None, False)
+        if n == 0:
+            results = _without_nothing(_values_of(p), results, t.library.zeros((1,), "int64", t.number), t, fill)
+        return fitted(results)
     places = _beside(offsets, t, "offsets")
     if places.shape[0] == 0 or places.type not in ("i32", "i64"):
         raise TypeError("offsets are int32 or int64, and one more than there are segments")
     count = places.shape[0] - 1
     shape = (t.shape[a], count, places.address, _SIZE[places.type])
-    return fitted(_by_rows(p, t, a, count, "segments", shape, 0))
+    results = _by_rows(p, t, a, count, "segments", shape, 0, fill is not None)
+    if count > 0 and any(op in NO_IDENTITY for op, _ in _values_of(p)):
+        counts = (places.array[1:] - places.array[:-1]).reshape(count, *(1,) * (len(t.shape) - 1 - a))
+        results = _without_nothing(_values_of(p), results, counts, t, fill)
+    return fitted(results)
 
 
 def _groups_in(ids: There) -> int:
@@ -1170,7 +1264,7 @@ def _groups_in(ids: There) -> int:
 
 @_through
 def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, ids: Any, groups: int | None, axis: int,
-          dtype: Any, where: Any, skip_outside: bool, sorted: bool, device: str | None) -> list[Any]:
+          dtype: Any, where: Any, skip_outside: bool, sorted: bool, fill: Any, device: str | None) -> list[Any]:
     """tally.group's values, on the same GPU."""
     _check_device(device)
     t = take(x)
@@ -1180,7 +1274,9 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
     numbers = _beside(ids, t, "ids")
     if numbers.shape[0] != t.shape[a]:
         raise ValueError(f"{t.shape[a]} elements, but {numbers.shape[0]} ids")
-    groups = _groups_in(numbers) if groups is None else groups
+    if groups is None:
+        groups = _groups_in(numbers)
+        check_guess(groups, t.shape[a], math.prod(t.shape) // max(1, t.shape[a]) * sum(_SIZE[out] for _, out in p.values()))
     mask = _mask(where, t)
     if mask is not None:
         if tuple(mask.shape) != (t.shape[a],):
@@ -1188,5 +1284,9 @@ def group(make: Callable[[str, str | None], _core.Problem], label: str, x: Any, 
         mask = mask if mask.is_contiguous() else take(t.library.in_order(where))
     kind = "u8" if numbers.type == "bool" else numbers.type
     shape = (t.shape[a], int(groups), numbers.address, kind, bool(skip_outside), bool(sorted))
-    results = _by_rows(p, t, a, int(groups), "groups", shape, 0 if mask is None else mask.address)
+    at = 0 if mask is None else mask.address
+    results = _by_rows(p, t, a, int(groups), "groups", shape, at, fill is not None)
+    if groups > 0 and any(op in NO_IDENTITY for op, _ in _values_of(p)):
+        counts = _by_rows(problem(("count",), numbers.type), numbers, 0, int(groups), "groups", shape, at)[0]
+        results = _without_nothing(_values_of(p), results, counts.reshape(int(groups), *(1,) * (len(t.shape) - 1 - a)), t, fill)
     return results if wanted is None else [_fitted(label, results[0], t, wanted), *results[1:]]

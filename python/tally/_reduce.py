@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE, FLOATS, Taken, is_odd
+from ._arrays import DTYPE, FLOATS, Taken, is_odd, plain, take, type_of
 
 BLOCK = 1 << 21
 AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
@@ -67,17 +67,17 @@ def check_extreme(name: str, shape: Sequence[int], axes: Sequence[int], initial:
     if where is not None and where is not True:
         raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
                          "specify 'initial'")
-    if _lacks(shape, axes):
+    if lacks(shape, axes):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
 def check_index(op: str, shape: Sequence[int], axes: Sequence[int]) -> None:
     """The same of its index."""
-    if _lacks(shape, axes):
+    if lacks(shape, axes):
         raise ValueError(f"attempt to get {op} of an empty sequence")
 
 
-def _lacks(shape: Sequence[int], axes: Sequence[int]) -> bool:
+def lacks(shape: Sequence[int], axes: Sequence[int]) -> bool:
     """Whether there are results, and none of them has elements."""
     return any(shape[d] == 0 for d in axes) and all(n > 0 for d, n in enumerate(shape) if d not in axes)
 
@@ -91,7 +91,7 @@ def check_initial(element: str, initial: Any) -> Any:
         if element not in FLOATS:
             raise OverflowError(f"initial={initial!r} does not fit {dtype}, the elements' type")
         return float(initial)
-    value = np.asarray(initial)
+    value = take(initial).array if not isinstance(initial, (int, float)) else np.asarray(initial)
     if value.ndim != 0:
         raise ValueError("initial= is one number")
     if value.dtype.kind not in "biuf":
@@ -111,10 +111,12 @@ def with_initial(op: str, kind: str, rounded: str | None, initial: Any) -> tuple
         kind, rounded = rounded, None
     if initial is None or initial is np._NoValue:
         return kind, rounded, None
-    if np.ndim(initial) != 0:
+    if not isinstance(initial, (int, float)) and take(initial).array.ndim != 0:
         raise ValueError("initial= is one number")
-    if isinstance(initial, int) and kind in FLOATS:
+    if isinstance(initial, (int, np.integer)) and kind in FLOATS:
         initial = check_initial("f64", initial)
+        if op == "sum" and float(initial) != int(initial):
+            raise TypeError(f"initial={initial} is an integer that float64 does not hold: convert it first")
     if kind not in FLOATS and op in ("sum", "prod"):
         kind = "u64" if kind[0] == "u" else "i64"
     elif kind in ("f16", "bf16", "f32") and op != "prod" and \
@@ -139,8 +141,8 @@ def mask_of(where: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any] | None:
     """where= as bytes of the array's shape; None for all of it."""
     if where is None or where is True:
         return None
-    mask = np.asarray(where)
-    if mask.dtype != np.bool_:
+    mask = where if isinstance(where, bool) else take(where).array
+    if not isinstance(mask, bool) and mask.dtype != np.bool_:
         raise TypeError(f"where= is an array of bool, not of {mask.dtype}")
     return np.broadcast_to(mask, shape)
 
@@ -382,11 +384,99 @@ def reduce(p: _core.Problem, t: Taken, axes: tuple[int, ...], *, y: Taken | None
     return results
 
 
+# ---- Results of nothing, and of many groups --------------------------------------------------------------------------
+
+#: What has no value without elements.
+NO_IDENTITY = ("min", "max", "argmin", "argmax")
+
+
+_MOST_GUESSED = 1 << 30  # bytes of results that a greatest id may ask for, where few groups can occur
+
+
+def filling(fill: Any, name: str, kind: str) -> Any:
+    """fill_value= as an element of results, which it must be."""
+    dtype = np.dtype(np.int64) if name in ("argmin", "argmax") else DTYPE[kind]
+    value = take(fill).array
+    if value.ndim != 0 or kind == "bf16" or value.dtype.kind not in ("biu" if dtype.kind in "iu" else "biuf"):
+        raise TypeError(f"fill_value={fill!r} is no {dtype}, as the results of {name} are")
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+        raise OverflowError(f"fill_value={fill!r} does not fit {dtype}, the type of {name}")
+    return value.astype(dtype).view(np.uint64) if name in ("argmin", "argmax") else value.astype(dtype)
+
+
+def check_guess(count: int, n: int, size: int) -> None:
+    """Refuses to make results for as many groups as a greatest id says, where nearly all have no elements."""
+    if count * size > _MOST_GUESSED and count > 64 * n:
+        raise MemoryError(f"the greatest id is {count - 1}: results for {count} groups need {count * size / 1e9:.1f} GB, and {n} "
+                          "elements fill few of them. numpy.unique(ids, return_inverse=True) numbers the groups that occur; "
+                          "groups= says that so many are meant")
+
+
+# ---- The way out -----------------------------------------------------------------------------------------------------
+
+#: What is built on exact sums, so that the value can be rounded to any floating type.
+ROUNDED = ("sum", "mean", "var", "std", "norm1", "norm2", "sumsq", "dot")
+
+
+def checked_out(out: Any) -> np.ndarray[Any, Any] | None:
+    """The array that out= is, or a tuple of it; None for none."""
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if out is None:
+        return None
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"return arrays must be of ArrayType, not {type(out).__name__}")
+    if type(out) is not np.ndarray:
+        if isinstance(out, np.ma.MaskedArray):
+            raise TypeError("out= is a masked array, whose mask a result would not change: give its data")
+        plain(out)
+    return out
+
+
+def asked_by(op: str, dtype: Any, out: np.ndarray[Any, Any] | None, element: str) -> Any:
+    """The dtype= of a call: that of out= where this does not hold the result's, so that the exact value is rounded once, to what
+    it is written to."""
+    if out is None or op not in ROUNDED or (out.dtype.kind not in "fc" and out.dtype.name != "bfloat16"):
+        return dtype
+    try:
+        kind = type_of(out.dtype)
+    except TypeError:  # (longdouble, which holds all results)
+        return dtype
+    if element in ("c64", "c128") and op in ("sum", "mean") and kind not in ("c64", "c128"):
+        return dtype  # (which is refused when the result is written)
+    if dtype is None and element not in FLOATS and element[0] != "c" and op in ("sum", "sumsq", "norm1", "dot"):
+        return out.dtype  # of an exact integer
+    if dtype is not None and np.dtype(dtype).kind not in "fc" and np.dtype(dtype).name != "bfloat16":
+        return dtype
+    result = type_of(np.dtype(dtype)) if dtype is not None else element if element in FLOATS or element[0] == "c" else "f64"
+    return dtype if _DIGITS[result] <= _DIGITS[kind] and (result, kind) not in (("bf16", "f16"), ("f16", "bf16")) else out.dtype
+
+
+#: Types by what holds what: those of one number hold each other's reals, but for f16 and bf16.
+_DIGITS = {"f16": 1, "bf16": 1, "f32": 2, "c64": 2, "f64": 3, "c128": 3}
+
+
+def brought(array: np.ndarray[Any, Any], dtype: np.dtype[Any], op: str) -> np.ndarray[Any, Any]:
+    """Results as another dtype: integers that do not fit it are an error; reals may become complex numbers."""
+    if array.dtype == dtype:
+        return array
+    if array.size and dtype.kind in "iu" and array.dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            raise OverflowError(f"the exact {op} does not fit {dtype}")
+    return array.astype(dtype)
+
+
+def check_cast(from_: np.dtype[Any], to: np.dtype[Any]) -> None:
+    if not np.can_cast(from_, to, "same_kind"):
+        raise TypeError(f"cannot cast the result from {from_!r} to {to!r} with casting rule 'same_kind'")
+
+
 def _lies_apart(out: np.ndarray[Any, Any], *arrays: Any) -> bool:
     return not any(isinstance(a, np.ndarray) and np.may_share_memory(out, a) for a in arrays)
 
 
-def reduce_into(p: _core.Problem, t: Taken, axes: tuple[int, ...], out: Any, keepdims: bool,
+def reduce_into(p: _core.Problem, t: Taken, axes: tuple[int, ...], out: np.ndarray[Any, Any] | None, keepdims: bool,
                 shown: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], *, y: Taken | None = None, where: Any = None,
                 **more: Any) -> tuple[np.ndarray[Any, Any], bool]:
     """The only value of a problem along axes, kept with length 1, as `shown` makes it of the engine's results; and whether it
@@ -398,11 +488,9 @@ def reduce_into(p: _core.Problem, t: Taken, axes: tuple[int, ...], out: Any, kee
     is_view = np.may_share_memory(like, raw)
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
     into = None
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
     if out is None and not is_view:
         into = np.empty(shape, like.dtype)
-    elif isinstance(out, np.ndarray) and out.flags.writeable and kind != "bf16" and \
+    elif out is not None and out.flags.writeable and kind != "bf16" and \
             out.shape == (shape if keepdims else tuple(n for d, n in enumerate(x.shape) if d not in axes)) and \
             np.can_cast(like.dtype, out.dtype, "same_kind") and _lies_apart(out, x, where, None if y is None else y.array):
         into = out if keepdims else np.expand_dims(out, axes)
@@ -418,5 +506,5 @@ def reduce_into(p: _core.Problem, t: Taken, axes: tuple[int, ...], out: Any, kee
         cut = (slice(None),) * d + (slice(at, at + step),) if step < results else ()
         part = reduce(p, t._replace(array=x[cut]), axes, y=None if y is None else y._replace(array=y.array[cut]),
                       where=None if mask is None else mask[cut], **more)
-        into[cut] = shown(part.arrays[0])
+        into[cut] = brought(shown(part.arrays[0]), into.dtype, p.values()[0][0])
     return into, out is not None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any
 
 import numpy as np
 
 from . import _core, _gpu
-from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, take, type_of
+from ._arrays import DTYPE, FLOATS, Taken, _give_numpy, is_exact, take, type_of
 from ._operators import Operator
-from ._parts import groups_by_blocks, ids_of, in_order, lies_in_order, names_of, present, problem_of, several
-from ._reduce import BLOCK, contiguous, mask_of, pieces, real
+from ._parts import (groups_by_blocks, ids_of, in_order, lies_in_order, names_of, present, problem_of,
+                     refuse_nothing, several)
+from ._reduce import BLOCK, NO_IDENTITY, contiguous, mask_of, pieces, real
 
 
 def kind_of(dtype: Any) -> str:
@@ -27,7 +29,7 @@ def kind_of(dtype: Any) -> str:
 def _elements(t: Taken, kind: str) -> np.dtype[Any]:
     """The dtype that fed elements are brought to; TypeError where that would not be exact."""
     if t.type not in DTYPE or "bf16" in (t.type, kind) and t.type != kind or \
-            t.type != kind and not np.can_cast(DTYPE[t.type], DTYPE[kind], "safe"):
+            t.type != kind and not is_exact(t.array, DTYPE[kind]):
         raise TypeError(f"a state of {kind} is not fed {t.array.dtype} elements, which it cannot hold exactly")
     return DTYPE[kind]
 
@@ -36,10 +38,7 @@ def _numbers(op: Any, p: _core.Problem, kind: str, values: tuple[Any, ...]) -> A
     shown = []
     for (name, type_), value in zip(p.values(), values):
         if value is None:
-            if name in ("argmin", "argmax"):
-                value = -1
-            else:
-                raise OverflowError(f"the exact {name} does not fit {type_}")
+            raise OverflowError(f"the exact {name} does not fit {type_}")
         if type_ == "bf16":
             bits = np.array(np.float32(value).view(np.uint32) >> 16, np.uint16)
             shown.append(_give_numpy(bits, "bf16"))
@@ -114,7 +113,12 @@ class State:
         return self
 
     def value(self) -> Any:
-        """The value, as the function of that name gives it; several values as a tuple."""
+        """The value, as the function of that name gives it; several values as a tuple. Of no elements there is no least or
+        greatest."""
+        if self._state.count() == 0:
+            for name, _ in self._state.problem.values():
+                if name in NO_IDENTITY:
+                    raise ValueError(f"the state has no elements, so there is no {name}")
         return _numbers(self._op, self._state.problem, self._kind, self._state.value())
 
     def divided(self, divisor: int, dtype: Any = None) -> Any:
@@ -196,7 +200,10 @@ class State:
 
     def from_words(self, words: Any) -> State:
         """Makes it the state that added-up words say. Returns the state."""
-        self._state.from_words(np.ascontiguousarray(words, np.int64))
+        integers = take(words).array
+        if integers.dtype.kind not in "iu" or integers.dtype.itemsize != 8:
+            raise TypeError(f"words are int64, as words() gives them, not {integers.dtype}")
+        self._state.from_words(np.ascontiguousarray(integers, np.int64))
         return self
 
     def __bytes__(self) -> bytes:
@@ -227,6 +234,27 @@ def _load_state(saved: bytes, op: Any, kind: str, ddof: float, out: str | None, 
     return State.from_bytes(saved, op, kind, ddof=ddof, out=out, fast=fast)
 
 
+#: What the states of operators are built of: exact sums of ...
+_SUMS = {"sum": "x", "mean": "x", "nans": "x", "var": "x x^2", "std": "x x^2", "sumsq": "x^2", "norm2": "x^2", "dot": "xy", "norm1": "|x|",
+         "describe": "x x^2"}
+_SUM_SIZE = 1152  # bytes of one of these, and ...
+_REST_SIZE = 64  # ... of all else of a group, about
+
+
+def _make_groups(p: _core.Problem, count: int) -> _core.Groups:
+    """The states of groups, or a MemoryError that says what they need: more than there is would be had only to be missed later."""
+    sums = {part for name, _ in p.values() for part in _SUMS.get(name, "").split()}
+    size = count * (_SUM_SIZE * len(sums) + _REST_SIZE)
+    too_many = MemoryError(f"the states of {count} groups need about {size / 1e9:.1f} GB; tally.group() of elements that are all "
+                           "there needs memory for groups that occur, and numpy.unique(ids, return_inverse=True) numbers these")
+    if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise too_many
+    try:
+        return _core.Groups(p, count)
+    except MemoryError:
+        raise too_many from None
+
+
 class Groups:
     """The states of all groups of a grouped reduction, for elements that come in pieces.
 
@@ -254,7 +282,7 @@ class Groups:
         self._op = op if isinstance(op, Operator) else names_of(op)
         self._kind, self._ddof, self._count = kind_of(dtype), real("ddof=", ddof), operator.index(groups)
         self._out = None if out is None else kind_of(out)
-        self._groups = _core.Groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
+        self._groups = _make_groups(problem_of(self._op, self._kind, self._out, False, self._ddof), self._count)
 
     def update(self, x: Any, ids: Any, *, where: Any = None, skip_outside: bool = False,
                device: str | None = None) -> Groups:
@@ -285,11 +313,24 @@ class Groups:
             return False
         return True
 
-    def value(self) -> Any:
-        """An array with a result for each group; several values as a tuple."""
+    def _counts(self) -> np.ndarray[Any, Any]:
+        """How many elements each group has."""
+        counts: np.ndarray[Any, Any] = np.empty(self._count, np.uint64)
+        self._groups.counts(counts)
+        return counts
+
+    def value(self, *, fill_value: Any = None) -> Any:
+        """An array with a result for each group; several values as a tuple. `fill_value`: what min, max, argmin and argmax are
+        for a group without elements; else that is an error."""
         p = self._groups.problem
         arrays = tuple(np.empty(self._count, DTYPE[kind]) for _, kind in p.values())
-        self._groups.values(arrays)
+        try:
+            self._groups.values(arrays)
+        except ValueError:  # an index of nothing; all other results are there
+            if fill_value is None:
+                raise
+            arrays[0][self._counts() == 0] = np.iinfo(np.uint64).max
+        refuse_nothing(p.values(), arrays, self._counts, fill_value)
         shown = []
         for (name, kind), array in zip(p.values(), arrays):
             array, kind = present(name, kind, array, self._kind)

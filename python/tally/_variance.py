@@ -62,7 +62,7 @@ def _nearest(value: Fraction, kind: str) -> float:
         return math.inf
 
 
-def _variance(parts: Sequence[tuple[int, int, int] | None], ddof: float, mean: complex | None, floating: bool) -> Fraction | None:
+def _variance(parts: Sequence[tuple[int, int, int] | None], ddof: float, mean: complex | int | None, floating: bool) -> Fraction | None:
     """The exact variance of numbers whose parts have those moments; None where there is none."""
     if any(p is None for p in parts) or (mean is not None and not (math.isfinite(mean.real) and math.isfinite(mean.imag))):
         return None
@@ -103,7 +103,7 @@ def variances(parts: Sequence[np.ndarray[Any, Any]], kind: str, axes: tuple[int,
                     piece = piece[masks[at][cut]]
                 state.feed(np.ascontiguousarray(piece, dtype), None, device)
             moments.append(_moments(state.words(), floating))
-        value = _variance(moments, ddof, None if means is None else complex(means[at]), floating)
+        value = _variance(moments, ddof, None if means is None else means[at].item(), floating)
         if value is None:
             values[at] = math.nan
         else:

@@ -10,6 +10,7 @@ The bits depend on the elements alone: not on chunks, workers, or the order in w
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,11 @@ import dask.array
 import numpy as np
 
 from . import _core
-from ._arrays import DTYPE, _give_numpy, type_of
+from ._arrays import DTYPE, FLOATS, _give_numpy, exactly, lazy, take, type_of
+from ._functions import norm_of
 from ._parts import names_of, present, problem_of, reduce as _reduce_array
-from ._reduce import axes_of
+from ._reduce import NO_IDENTITY, axes_of, brought, check_extreme, contiguous, store
+from ._results import MinMax
 
 da: Any = dask.array  # (its own annotations are partly missing)
 
@@ -38,9 +41,9 @@ def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str,
     """The states of a chunk's results: a column of elements becomes bytes."""
     del keepdims
     p = _each(op, kind, out, ddof)
-    array = np.asarray(x)
     if computing_meta:  # dask asks for the number of dimensions
-        return np.empty((0,) * array.ndim, object)
+        return np.empty((0,) * x.ndim, object)
+    array = take(x).array
     axes = axes_of(tuple(axis) if isinstance(axis, (list, tuple)) else axis, array.ndim)
     kept = [d for d in range(array.ndim) if d not in axes]
     shape = tuple(1 if d in axes else n for d, n in enumerate(array.shape))
@@ -48,9 +51,14 @@ def _chunk(x: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str,
     columns = array.transpose([*kept, *sorted(axes)])
     for at in np.ndindex(states.shape):
         state = _core.State(p)
-        state.feed(np.ascontiguousarray(columns[at], DTYPE[kind]), None, "cpu")
+        state.feed(_elements(columns[at], kind), None, "cpu")
         states[at] = state.save()
     return states.reshape(shape)
+
+
+def _elements(column: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
+    """Elements of a chunk, which may be of another type than dask was told."""
+    return exactly(contiguous(column, column.dtype.newbyteorder("=")), DTYPE[kind])
 
 
 def _merge(parts: Any, axis: Any, p: _core.Problem) -> np.ndarray[Any, Any]:
@@ -81,14 +89,19 @@ def _combine(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind
 
 
 def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], kind: str, out: str | None, ddof: float,
-               element: str) -> Any:
+               element: str, wanted: str | None) -> Any:
     p = _each(op, kind, out, ddof)
     merged = _merge(parts, axis, p)
     ((name, type_),) = p.values()
     values = np.empty(merged.shape, DTYPE[type_])
     for at in np.ndindex(merged.shape):
-        (values[at],) = _core.State(p, merged[at]).value()
+        state = _core.State(p, merged[at])
+        if name in NO_IDENTITY and state.count() == 0:
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+        store(values[(*at, ...)], (name, type_), state.value()[0])
     values, type_ = present(name, type_, values, element)
+    if wanted is not None:
+        values = brought(values, np.dtype(wanted), name)
     if not keepdims:
         axes = axes_of(tuple(axis), merged.ndim)
         values = values.reshape([n for d, n in enumerate(values.shape) if d not in axes])
@@ -97,6 +110,20 @@ def _aggregate(parts: Any, axis: Any, keepdims: bool, *, op: tuple[str, ...], ki
 
 def _whole(x: Any, *, axes: tuple[int, ...], op: str, wanted: Any, ddof: float, keepdims: bool) -> Any:
     return np.asarray(_reduce_array(op, x, axes, dtype=wanted, ddof=ddof, keepdims=keepdims, device="cpu"))
+
+
+def _checked(x: Any) -> Any:
+    """A chunk that is numbers alone."""
+    take(x)
+    return x
+
+
+def _check(x: Any) -> str:
+    """The type of an array's elements, if its chunks are numbers alone, as dask knows them."""
+    if isinstance(x._meta, np.ma.MaskedArray):
+        raise TypeError("a dask array of masked chunks: dask.array.ma.filled(x, ...) gives the masked elements a value, and "
+                        "x[~dask.array.ma.getmaskarray(x)] leaves them out")
+    return take(x._meta).type
 
 
 def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float = 0, keepdims: bool = False,
@@ -117,25 +144,44 @@ def reduce(op: str, x: Any, axis: Any = None, *, dtype: Any = None, ddof: float 
     """
     if not isinstance(x, da.Array):
         raise TypeError(f"tally.dask reduces dask arrays, not {type(x).__name__}; tally.reduce the others")
-    element = type_of(x.dtype)
+    element = _check(x)
+    if element != type_of(x.dtype):
+        raise TypeError(f"a dask array of {x.dtype}, whose chunks are {x._meta.dtype}")
     names = names_of(op)
     if element not in DTYPE or element == "bf16":
         raise TypeError(f"tally.dask does not reduce {x.dtype}")
     kind = "i8" if element == "bool" else element
     if len(names) != 1 or names[0] in _ORDERED or (names[0] == "prod" and x.dtype.kind == "f"):
         raise ValueError(f"{op!r} has no states that dask may merge in any order; one operator of those that have")
-    out = None if dtype is None else type_of(np.dtype(dtype))
+    out, wanted = None, None
+    if dtype is not None:
+        asked = np.dtype(dtype)
+        if names[0] == "norminf" and element not in FLOATS:
+            wanted = asked.str
+        elif type_of(asked) in FLOATS:
+            out = type_of(asked)
+        elif asked.kind in "iu" and element not in FLOATS:
+            wanted = asked.str
+        else:
+            raise TypeError(f"the {names[0]} of {x.dtype} elements is not rounded to {asked}: give a floating dtype")
     p = _each(names, kind, out, float(ddof))
     ((name, type_),) = p.values()
+    if wanted is not None and type_ in FLOATS and np.dtype(wanted).kind in "iu":
+        raise TypeError(f"a {name} is no integer: give a floating dtype")
     array, _ = present(name, type_, np.empty((), DTYPE[type_]), element)
+    if wanted is not None:
+        array = array.astype(wanted)
+    if name in NO_IDENTITY:
+        check_extreme(name, x.shape, axes_of(axis, x.ndim), None, None)
     more: dict[str, Any] = {"op": names, "kind": kind, "out": out, "ddof": float(ddof)}
     axes = axes_of(axis, x.ndim)
     if all(len(x.chunks[d]) == 1 for d in axes):  # no result is in two chunks
+        x = x.map_blocks(_checked, dtype=x.dtype, meta=x._meta)  # (before dask makes plain arrays of chunks)
         return x.map_blocks(_whole, dtype=array.dtype, chunks=[
             (1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes],
             drop_axis=[] if keepdims else list(axes), axes=axes, op=op, wanted=dtype, ddof=ddof, keepdims=keepdims,
             meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype))
-    return da.reduction(x, partial(_chunk, **more), partial(_aggregate, **more, element=element),
+    return da.reduction(x, partial(_chunk, **more), partial(_aggregate, **more, element=element, wanted=wanted),
                         combine=partial(_combine, **more), axis=axes, keepdims=keepdims, dtype=array.dtype,
                         split_every=split_every, concatenate=False, name=f"tally-{names[0]}",
                         meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(axes)), array.dtype))
@@ -171,3 +217,30 @@ def min(x: Any, axis: Any = None, keepdims: bool = False, *, split_every: Any = 
 def max(x: Any, axis: Any = None, keepdims: bool = False, *, split_every: Any = None) -> Any:
     """The greatest element."""
     return reduce("max", x, axis, keepdims=keepdims, split_every=split_every)
+
+
+# ---- tally.sum(x), and the like, of a dask array ---------------------------------------------------------------------
+
+_OPS = {"norm": "norm2", "count_nonzero": "nonzero", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}
+_TAKEN = ("x", "op", "axis", "dtype", "keepdims", "ddof", "correction", "ord")
+
+
+def call(name: str, bound: inspect.BoundArguments) -> Any:
+    """What one of tally's functions of one array is of a dask array, lazily."""
+    if name in ("argmin", "argmax", "describe", "dot", "vecdot"):
+        raise TypeError(f"tally.{name} of a dask array needs x.compute(): its chunks' states are merged with their neighbours only")
+    given = bound.arguments
+    parameters = bound.signature.parameters
+    for argument, value in given.items():
+        if argument not in _TAKEN and value is not parameters[argument].default:
+            raise TypeError(f"tally.{name} of a dask array is lazy, and has no {argument}=; x.compute() is an array that has")
+    x, op = lazy(given["x"]), given.get("op", _OPS.get(name, name))
+    axis, keepdims = given.get("axis"), given.get("keepdims", False)
+    if name == "minmax":
+        return MinMax(reduce("min", x, axis, keepdims=keepdims), reduce("max", x, axis, keepdims=keepdims))
+    dtype, ddof = given.get("dtype"), given.get("ddof", 0)
+    if given.get("correction") is not None:
+        ddof = given["correction"]
+    if name == "norm":
+        op, dtype = norm_of(given.get("ord"), axis, x.ndim, dtype, type_of(x.dtype))
+    return reduce(op, x, axis, dtype=dtype, ddof=ddof, keepdims=keepdims)

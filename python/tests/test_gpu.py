@@ -83,7 +83,7 @@ def test_the_shorter_way_is_for_what_lies_side_by_side(gpu, rng):
             for axis in (0, -1, 0, -1):  # the second time as it was remembered for that shape and layout
                 same(gpu, getattr(tally, op)(a, axis), getattr(tally, op)(b, axis))
                 same(gpu, getattr(tally, op)(a, axis=axis), getattr(tally, op)(b, axis=axis))
-    same(gpu, tally.norm(gpu.there(x), 1), tally.norm(x, 1))  # (which is no axis)
+    same(gpu, tally.norm(gpu.there(x[0]), 1), tally.norm(x[0], 1))  # (which is no axis)
     for _ in range(3):
         with pytest.raises(np.exceptions.AxisError):
             tally.sum(gpu.there(x), axis=2)
@@ -451,12 +451,19 @@ def test_segments_and_groups(gpu, rng):
     for op in ("sum", "max", "argmax", "minmax", "count,var"):
         same(gpu, tally.segment(op, there, 8), tally.segment(op, x, 8))
         same(gpu, tally.segment(op, gpu.transpose(there, (1, 0)), 8, axis=0), tally.segment(op, x.T, 8, axis=0))
-        if "arg" not in op:
-            same(gpu, tally.segment(op, there, gpu.there(offsets)), tally.segment(op, x, offsets))
-            same(gpu, tally.segment(op, there[0], gpu.there(offsets.astype("i4"))), tally.segment(op, x[0], offsets))
-            same(gpu, tally.group(op, there, gpu.there(ids), 5), tally.group(op, x, ids, 5))
-            same(gpu, tally.group(op, gpu.transpose(there, (1, 0)), gpu.there(ids.astype("u1")), 5, axis=0,
-                                  where=gpu.there(mask)), tally.group(op, x.T, ids, 5, axis=0, where=mask))
+        fill = {"fill_value": -7} if op in ("max", "argmax", "minmax") else {}
+        same(gpu, tally.segment(op, there, gpu.there(offsets), **fill), tally.segment(op, x, offsets, **fill))
+        same(gpu, tally.segment(op, there[0], gpu.there(offsets.astype("i4")), **fill), tally.segment(op, x[0], offsets, **fill))
+        same(gpu, tally.group(op, there, gpu.there(ids), 6, **fill), tally.group(op, x, ids, 6, **fill))
+        same(gpu, tally.group(op, gpu.transpose(there, (1, 0)), gpu.there(ids.astype("u1")), 6, axis=0,
+                              where=gpu.there(mask), **fill), tally.group(op, x.T, ids, 6, axis=0, where=mask, **fill))
+        if fill:  # of no elements: 0, and an error where that is asked for
+            for call in (lambda: tally.segment(op, there, gpu.there(offsets)), lambda: tally.group(op, there, gpu.there(ids), 6)):
+                least = call()
+                least = gpu.back(least[0] if isinstance(least, tuple) else least)
+                assert (least[:, 1 if least.shape[1] == 4 else 5] == 0).all()
+                with pytest.raises(ValueError, match="has no elements"), tally.checked():
+                    call()
     same(gpu, tally.group("sum", there[0], gpu.there(ids), 3, skip_outside=True),
          tally.group("sum", x[0], ids, 3, skip_outside=True))
     for kind in ("i8", "u1", "i2", "?"):
@@ -469,6 +476,28 @@ def test_segments_and_groups(gpu, rng):
         tally.group("sum", there, ids, 5)
     with pytest.raises(TypeError, match="elsewhere"):
         tally.segment("sum", there, offsets)
+
+
+def test_what_is_not_exact_on_the_way(gpu):
+    """What an out= rounds to once, integers that do not fit one, and 64-bit integers among floats."""
+    x = gpu.there(np.array([1, 2.0**-24, 2.0**-60]))
+    for call in (lambda out: tally.sum(x, out=out), lambda out: tally.reduce("sum", x, out=out),
+                 lambda out: tally.dot(x, gpu.there(np.ones(3)), out=out)):
+        assert gpu.back(call(gpu.there(np.empty((), "f4")))) == np.float32(1 + 2.0**-23)
+    large = gpu.there(np.full(2, 2**31))
+    for call in (lambda out: tally.sum(large, out=out), lambda out: tally.max(large, out=out), lambda out: tally.reduce("sum", large, out=out)):
+        assert gpu.back(call(gpu.there(np.ones((), "i4")))) == 0
+        with pytest.raises(OverflowError, match="int32"), tally.checked():
+            call(gpu.there(np.ones((), "i4")))
+    odd = gpu.there(np.array([2**53 + 1, -2**53]))
+    for call in (lambda: tally.dot(odd, gpu.there(np.ones(2))), lambda: tally.State("sum").update(odd)):
+        with pytest.raises(TypeError, match="exactly"):
+            call()
+    with pytest.raises(OverflowError, match="initial"):
+        tally.max(gpu.there(np.ones(2, "i1")), initial=1000)
+    for bad in (lambda: tally.describe(odd[:0]), lambda: tally.reduce("min", odd[:0])):
+        with pytest.raises(ValueError, match="no"):
+            bad()
 
 
 def test_operators(gpu, rng):

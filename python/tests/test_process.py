@@ -5,10 +5,13 @@ import doctest
 import gc
 import importlib
 import inspect
+import json
 import os
 import pathlib
 import pickle
 import re
+import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +19,8 @@ import textwrap
 import threading
 import time
 import tracemalloc
+import types
+import typing
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -201,7 +206,7 @@ def test_pieces_between_looks(tmp_path):
               "tally.dot(x, x)", "tally.vecdot(x.reshape(4, -1), x.reshape(4, -1))", "tally.sum(x.view('c16'))",
               "tally.var(x.view('c16'))", "tally.var(x, mean=1.5)", "tally.sum(x.view('u1'))", "tally.sum(x.view('f4'))",
               "tally.segment('sum', x, 4)", "tally.segment('var', x, 1 << 20)", "tally.segment('sum', x[::-1], 512)",
-              "tally.segment('prod', x, [0, 5, x.size])", "tally.group('sum', x, ids[:x.size], groups=7)", "tally.group('max', x, ids[:x.size], groups=7)",
+              "tally.segment('prod', x, [0, 5, x.size])", "tally.group('sum', x, ids[:x.size], groups=7)", "tally.group('max', x, ids[:x.size], groups=7, fill_value=0)",
               "tally.group('prod', x, ids[:x.size], groups=7)", "tally.State('sum').update(x)", "tally.State('prod').update(x)",
               "tally.State('describe').update(x[::-1])", "tally.Groups('mean', groups=7).update(x, ids[:x.size])",
               "tally.reduce(operator, x.view('i8'))", "tally.reduce('count,mean,std', x, axis=0)"]
@@ -408,3 +413,46 @@ def test_types(tmp_path):
                            "wrong"], capture_output=True, text=True, cwd=tmp_path, env=env)
     errors = [line for line in done.stdout.splitlines() if "error:" in line]
     assert done.returncode == 1 and len(errors) == 2 and all("wrong.py" in e for e in errors), done.stdout
+
+
+USES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "uses.py")
+
+
+def test_types_of_results(tmp_path):
+    """What mypy and pyright know of each result on a page of uses is what it is."""
+    extensions = pytest.importorskip("typing_extensions")
+    seen = []
+
+    def check(value, said):
+        origin, arguments = typing.get_origin(said) or said, typing.get_args(said)
+        if said is not typing.Any:
+            assert isinstance(value, origin), (value, said)
+        if origin is np.ndarray:
+            element = typing.get_args(arguments[1])[0]
+            assert element is typing.Any or issubclass(value.dtype.type, typing.get_origin(element) or element), (value, said)
+        elif origin is tally.MinMax and arguments:
+            check(value.min, arguments[0])
+        seen.append(said)
+        return value
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(extensions, "assert_type", check)
+        patch.setattr(tally.MinMax, "__class_getitem__", lambda item: types.GenericAlias(tally.MinMax, item), raising=False)
+        runpy.run_path(USES)
+    assert len(seen) > 30
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_page_of_uses(tmp_path, checker):
+    pytest.importorskip(checker)
+    shutil.copy(USES, tmp_path / "uses.py")
+    (tmp_path / "wrong.py").write_text("import numpy as np, tally\nx: str = tally.sum(np.ones(3))\ny: int = tally.group('mean', np.ones(2), [0, 1])\n")
+    package = os.path.dirname(tally.__file__)
+    beside = [] if "site-packages" in package else [os.path.dirname(package)]
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": beside}))
+    command = {"mypy": ["--strict", "--cache-dir", str(tmp_path / "cache")], "pyright": ["--pythonpath", sys.executable]}[checker]
+    env = {**os.environ, "MYPYPATH": os.pathsep.join(beside), "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    for page, errors in (("uses.py", 0), ("wrong.py", 2)):
+        done = subprocess.run([sys.executable, "-m", checker, *command, page], capture_output=True, text=True, cwd=tmp_path, env=env)
+        found = [line for line in done.stdout.splitlines() if " error: " in line]
+        assert len(found) == errors and all(page in line for line in found), done.stdout + done.stderr

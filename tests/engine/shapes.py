@@ -256,6 +256,11 @@ class Groups:
     def merge(self, right):
         check(lib.tally_groups_merge(self.handle, right.handle))
 
+    def counts(self):
+        counts = np.empty(self.count, np.uint64)
+        check(lib.tally_groups_counts(self.handle, c_void_p(address(counts))))
+        return counts
+
     def add_state(self, group, state):
         check(lib.tally_groups_add_state(self.handle, c_size_t(group), state.handle))
 

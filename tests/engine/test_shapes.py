@@ -750,7 +750,8 @@ def test_states_added_to_groups():
         once.feed(x, ids, y)
         twice.feed(x, ids, y)
         twice.feed(x, ids, y)
-        for expected in (once, twice):
+        for times, expected in ((1, once), (2, twice)):
+            assert expected.counts().tolist() == (times * np.bincount(ids, minlength=groups)).tolist()
             for group in range(groups):
                 at = np.flatnonzero(ids == group)
                 mine = np.ascontiguousarray(x[at])
