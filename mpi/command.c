@@ -94,7 +94,7 @@ static int read_header(struct file *f, tally_type said) {
         bytes = more;
         const ssize_t got = read_at(f, bytes, size, 0);
         if (got < 0) return free(bytes), wrong("%s cannot be read: %s", f->name, strerror(errno));
-        const enum npy_result result = npy_read(bytes, (size_t)got, &f->header);
+        const enum npy_result result = npy_read(bytes, (size_t)got, NULL, &f->header);
         if (result == NPY_MORE && f->header.needed > size) {
             size = f->header.needed;
             continue;
