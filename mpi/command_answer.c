@@ -67,18 +67,19 @@ static bool keep_single(void *context, uint64_t number, const tally_value *value
 
 int answer_results(const struct run *r, struct answer *a) {
     struct results *all = &a->results;
+    const struct results_groups groups = {a->known, NULL};
     tally_value one[TALLY_VALUES_MAX];
     if (r->output && !results_write(all, a->dims, a->length)) return STATUS_FAILED;
     if (r->as_json) {
         struct json_object *object = begin_object(r, all);
         put_parts(r, a, object);
-        if (results_to_json(all, a->dims, a->length, a->known, r->output, object))
+        if (results_to_json(all, a->dims, a->length, &groups, r->output, object))
             return end_object(r, object);
         json_object_put(object);
         return STATUS_FAILED;
     }
     if (r->output) return finish_output();
-    if (a->dims) return results_print_lines(all, a->known) ? finish_output() : STATUS_FAILED;
+    if (a->dims) return results_print_lines(all, &groups) ? finish_output() : STATUS_FAILED;
     if (!results_each(all, keep_single, one)) return STATUS_FAILED;
     print_single(r, all, one);
     return finish_output();
