@@ -117,7 +117,8 @@ ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     t = (vf64)PICK(plain, (vi64)*s, (vi64)t);
     rest = (vf64)((vi64)rest & ~plain);
     const vf64 inverse = 1 / n, q = t * inverse, r = rest - fused(q, n, t), more = r * inverse;
-    const vi64 small = (vi64)(absolute(t) < 0x1p-900) & (vi64)(t != 0);
+    /* A t that has cancelled to 0 is exact only without a bound, as the bound below may underflow. */
+    const vi64 small = (vi64)(absolute(t) < 0x1p-900) & ((vi64)(t != 0) | (vi64)(*b != 0));
     /* The remainder r may be so small that its quotient underflows. */
     const vf64 off = absolute(more) * 0x1p-51 + 0x1p-1000;
     const vf64 bound = (vf64)((vi64)(r != 0) & (vi64)off) + 2 * (*b * inverse);

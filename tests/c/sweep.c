@@ -1,11 +1,12 @@
 /*
  * sweep.c - every small shape: reductions along axes, by segment and by group, held against each row alone.
  *
- *     sweep [--share N] [--seed S] [--only WORD] [DEVICE...]
+ *     sweep [--share N] [--part K N] [--seed S] [--only WORD] [DEVICE...]
  *
  * Kept dimensions of 1 to 70 and 2^k - 1, 2^k, 2^k + 1, rows of 1 to 70 elements, in the layouts of layouts[] below,
  * for each operator of cases[] and each type. The same rows are taken as segments and as groups. tally_reduce() of a
- * row's elements says what its result is. --share N runs one shape in N, drawn by the seed, which is printed.
+ * row's elements says what its result is. --share N runs one shape in N, drawn by the seed, which is printed; --part K N
+ * runs the K-th of N parts, which are all shapes together.
  * Devices: all instruction sets of this machine, or those named. Exits with 1 after the first wrong result, and prints
  * the shape, the operator, the type and the row.
  *
@@ -388,14 +389,17 @@ static void open_instruction_sets(void) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t share = 1;
+    uint64_t share = 1, part = 0, parts = 1, shape = 0;
     seed = (uint64_t)time(NULL);
     const char *only = NULL, *from = getenv("TALLY_SEED");
     if (from) seed = strtoull(from, NULL, 0);
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--share") == 0 && i + 1 < argc)
             share = strtoull(argv[++i], NULL, 0);
-        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--part") == 0 && i + 2 < argc) {
+            part = strtoull(argv[++i], NULL, 0);
+            parts = strtoull(argv[++i], NULL, 0);
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
             seed = strtoull(argv[++i], NULL, 0);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
@@ -417,7 +421,8 @@ int main(int argc, char **argv) {
             if (floating ? !cases[c].floats : !cases[c].integers) continue;
             for (size_t k = 0; k < count; k++)
                 for (size_t r = 1; r <= ROWS_MOST; r++)
-                    if (draw() % share == 0) run_shape(&cases[c], type, kept[k], r);
+                    if (draw() % share == 0 && shape++ % parts == part)
+                        run_shape(&cases[c], type, kept[k], r);
         }
     }
     for (size_t d = 0; d < device_count; d++)

@@ -258,6 +258,22 @@ def test_results_that_underflow(type, out, length, device):
             compare(problem, t.reduce_groups(problem, x.T.ravel().copy(), ids, 40, device=device), x)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_means_that_underflow_in_f64(rows, device):
+    """What cancels leaves some units of the least f64, from either side: their mean is +0 or -0, or the least number."""
+    rng = np.random.default_rng(SEED)
+    for length in (5, 6, 11, 40):
+        x = np.zeros((rows, length))
+        big = rng.standard_normal((rows, 2)) * 2.0 ** rng.choice([-3, 200])
+        x[:, :4] = np.concatenate([big, -big], axis=1)
+        x[:, 4] = rng.choice([-5, -2, -1, 1, 2, 5], rows) * 5e-324
+        x = x[:, rng.permutation(length)]
+        problem = t.Problem("mean", "f64")
+        axes_case(problem, x, [1], device)
+        axes_case(problem, np.ascontiguousarray(x.T), [0], device)
+        compare(problem, t.reduce_segments(problem, x.ravel(), np.arange(rows + 1) * length, device=device), x)
+
+
 @pytest.mark.parametrize("shape,axes", [((64, 300), [0]), ((300, 64), [1]), ((2000, 3), [1]), ((100000, 3), [0])])
 @pytest.mark.parametrize("type", ["f64", "f32", "f16"])
 def test_variances_of_large_means(type, shape, axes, device):
