@@ -316,8 +316,13 @@ static const void *array(int slot, int64_t offset) {
     return offset < 0 ? NULL : loaded[slot].at + offset;
 }
 
+/* The address so many bytes behind; NULL of NULL. */
+static const void *moved(const void *base, size_t bytes) {
+    return base ? (const unsigned char *)base + bytes : NULL;
+}
+
 enum how { WHOLE, SHAPED, STATES, GROUPED };
-enum { DAMAGED = 1, WRITTEN_BESIDE = 2, DIFFERENT = 4, LEFT = 8 };
+enum { DAMAGED = 1, WRITTEN_BESIDE = 2, DIFFERENT = 4 };
 
 static int64_t flags;
 static int64_t wrong_result; /* the result that the call's error names; -1: none */
@@ -521,7 +526,7 @@ static tally_status call_states(const tally_problem *asked) {
         case FEED: {
             const size_t from = (size_t)b * tally_type_size(problems[a].type);
             status = tally_state_feed(state[a], devices[(size_t)step[4] % device_count],
-                                      x ? x + from : NULL, y ? y + from : NULL, (size_t)step[3]);
+                                      moved(x, from), moved(y, from), (size_t)step[3]);
             break;
         }
         case MERGE:
@@ -618,8 +623,7 @@ static tally_status add_state(const tally_problem *problem, tally_groups *groups
     tally_state *state = NULL;
     tally_status status = tally_state_create(problem, &state);
     if (status == TALLY_OK)
-        status = tally_state_feed(state, NULL, x ? x + from * size : NULL,
-                                  y ? y + from * size : NULL, n);
+        status = tally_state_feed(state, NULL, moved(x, from * size), moved(y, from * size), n);
     if (status == TALLY_OK) status = tally_groups_add_state(groups, group, state);
     tally_state_destroy(state);
     return status;
@@ -649,10 +653,10 @@ static tally_status call_grouped(const tally_problem *problem) {
         case FEED: {
             tally_shape piece = whole;
             piece.n = (size_t)step[3];
-            piece.ids = (const char *)whole.ids + (size_t)b * id_size;
-            piece.mask = whole.mask ? whole.mask + b : NULL;
+            piece.ids = moved(whole.ids, (size_t)b * id_size);
+            piece.mask = moved(whole.mask, (size_t)b);
             status = tally_groups_feed(groups[a], devices[(size_t)step[4] % device_count], &piece,
-                                       x + (size_t)b * size, y ? y + (size_t)b * size : NULL);
+                                       moved(x, (size_t)b * size), moved(y, (size_t)b * size));
             break;
         }
         case MERGE:
