@@ -164,7 +164,7 @@ static bool feed_array(struct reduction *r, const char *name, struct group *own,
         if (own) places_note(&own->places, &r->problem, own->state, &r->kept, run);
         r->left_out += run - r->kept.n;
         at += run * size;
-        partner += partner ? run * size : 0;
+        if (partner) partner += run * size;
         n -= run;
     }
     return true;

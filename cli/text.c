@@ -67,7 +67,7 @@ static enum spelling_result read_word(const struct source *s, struct words *p, c
                                       size_t length) {
     char brief[SHORT_WORD + DECIMAL_SPARE];
     char *copy = length < SHORT_WORD ? brief : malloc(length + DECIMAL_SPARE);
-    unsigned char *element = p->element + p->elements;
+    unsigned char *element = s->money ? NULL : p->element + p->elements;
     const char *decimal = NULL;
     if (!copy) return SPELLING_MALFORMED;
     memcpy(copy, word, length);

@@ -41,6 +41,7 @@ CASES = [
     ("a,b\n1,2, , \r\n3,4,\r\n", "-c b", "6"),
     ('a,b\n"1","2",""\n"3","4",\n', "-c b", "6"),
     ("a,b,c\n1,2\n3\n4,5,6,,\n", "-c a", "8"),
+    ("a,b,c\n1,2\n3\n4,5\n", "-c a", "8"), ("a,b,c\n1,2\n3\n4,5\n", "-c b", ["3: the line has 1 field, and no column b"]),
     (R_TABLE, "-c v", "11"), (R_TABLE, "-c x", "5"), (R_TABLE, "-c 3", "11"), (R_TABLE, "-c v --by x", "2\t5\n3\t6"),
     (R_TABLE, "-c v --by 1", "1\t5\n2\t6"), (R_TABLE, "-c 3 --by 2", "2\t5\n3\t6"), (R_TABLE, "-c x,v", "x\t5\nv\t11"),
     (R_TABLE.replace(" ", ","), "-c v", "11"), (R_TABLE.replace(" ", "\t"), "-c v", "11"), (R_TABLE.replace(" ", ";"), "-c v", "11"),
