@@ -652,7 +652,7 @@ def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
     axes = (x.ndim - 1,)
     out = checked_out(out)
     dtype = asked_by("dot", dtype, out, element)
-    if element == "f64" and x.dtype != y.dtype:
+    if element == "f64" and not {a.type, b.type}.isdisjoint(("i64", "u64")):
         x, y = _exact_pair(x, y)
     give = a.give if b.give == from_numpy(np.empty(0)).give else b.give
     if element in _COMPLEX_PART:

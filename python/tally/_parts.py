@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import operator
@@ -86,17 +87,19 @@ def _brought(what: list[tuple[str, str]], t: Taken, arrays: tuple[np.ndarray[Any
 
 def is_nothing(name: str, kind: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Which results may be of no elements: those with the value that the engine gives for these."""
-    value: Any
-    if name in ("argmin", "argmax"):
-        value = np.iinfo(np.uint64).max
-    elif kind == "bf16":
-        value = 0x7F80 if name == "min" else 0xFF80
-    elif kind in FLOATS:
-        value = np.inf if name == "min" else -np.inf
-    else:
-        value = np.iinfo(array.dtype).max if name == "min" else np.iinfo(array.dtype).min
-    found: np.ndarray[Any, Any] = array == value
+    found: np.ndarray[Any, Any] = array == _nothing(name, kind)
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def _nothing(name: str, kind: str) -> Any:
+    if name in ("argmin", "argmax"):
+        return np.iinfo(np.uint64).max
+    if kind == "bf16":
+        return 0x7F80 if name == "min" else 0xFF80
+    if kind in FLOATS:
+        return np.inf if name == "min" else -np.inf
+    return np.iinfo(DTYPE[kind]).max if name == "min" else np.iinfo(DTYPE[kind]).min
 
 
 def refuse_nothing(what: list[tuple[str, str]], arrays: tuple[np.ndarray[Any, Any], ...],
