@@ -623,8 +623,11 @@ def _common(a: Taken, b: Taken) -> tuple[Taken, Taken, str]:
 
 
 def _split(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Vectors with the same products as those of x, and y, along the last axis: integers of x that float64 does not hold are
-    sums of two numbers of their sign, which it holds. All others are one, and -0 times 0 beside it, which adds nothing."""
+    """Return two float64 arrays with the same exact sums of products along the last axis as x and y.
+
+    An integer of x that float64 does not hold becomes two parts of its sign: an infinity times both has one sign, too. Any other
+    integer stays whole, and -0 times 0 fills its second place, which adds nothing.
+    """
     held = is_held(x)
     low = np.where(held, 0, np.fmod(x, x.dtype.type(2048)))
     high = (x - low).astype(np.float64)
@@ -634,11 +637,12 @@ def _split(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndarray
 
 
 def _exact_pair(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Two arrays of vectors that become float64, and have the same products as before."""
+    """Bring two arrays of vectors to float64 without a change of their exact sums of products."""
     dtype = DTYPE["f64"]
     if not is_exact(y, dtype):
         if not is_exact(x, dtype):  # (one of int64, one of uint64)
             low = np.fmod(x, x.dtype.type(2048))
+            # Both parts of x are exact; y is repeated beside them, and split below.
             x, y = np.concatenate([(x - low).astype(dtype), low.astype(dtype)], -1), np.concatenate([y, y], -1)
         y, x = _split(np.asarray(y, y.dtype.newbyteorder("=")), x)
     elif not is_exact(x, dtype):
@@ -652,7 +656,7 @@ def _products(a: Taken, b: Taken, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
     axes = (x.ndim - 1,)
     out = checked_out(out)
     dtype = asked_by("dot", dtype, out, element)
-    if element == "f64" and x.dtype != y.dtype:
+    if element == "f64" and not {a.type, b.type}.isdisjoint(("i64", "u64")):
         x, y = _exact_pair(x, y)
     give = a.give if b.give == from_numpy(np.empty(0)).give else b.give
     if element in _COMPLEX_PART:

@@ -1198,8 +1198,8 @@ class _Lacking(NamedTuple):
 
 
 def _without_nothing(what: tuple[tuple[str, str], ...], results: list[Any], counts: Any, t: There, fill: Any) -> list[Any]:
-    """Results, of which those that do not exist without elements are `fill` there, or else 0. `counts`: how many elements each
-    has, in an array that is broadcast to the results."""
+    """Put `fill`, or 0, where a result of no elements has no value. `counts` is how many elements each result has, in an array
+    that is broadcast to the results."""
     library, has = t.library, counts >= 1
     watch = _watch.get()
     if fill is None and watch is not None:

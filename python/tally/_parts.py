@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import operator
@@ -85,24 +86,29 @@ def _brought(what: list[tuple[str, str]], t: Taken, arrays: tuple[np.ndarray[Any
 # ---- Results of nothing ----------------------------------------------------------------------------------------------
 
 def is_nothing(name: str, kind: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which results may be of no elements: those with the value that the engine gives for these."""
-    value: Any
-    if name in ("argmin", "argmax"):
-        value = np.iinfo(np.uint64).max
-    elif kind == "bf16":
-        value = 0x7F80 if name == "min" else 0xFF80
-    elif kind in FLOATS:
-        value = np.inf if name == "min" else -np.inf
-    else:
-        value = np.iinfo(array.dtype).max if name == "min" else np.iinfo(array.dtype).min
-    found: np.ndarray[Any, Any] = array == value
+    """Return which results have the value that the engine gives for no elements."""
+    found: np.ndarray[Any, Any] = array == _nothing(name, kind)
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def _nothing(name: str, kind: str) -> Any:
+    if name in ("argmin", "argmax"):
+        return np.iinfo(np.uint64).max
+    if kind == "bf16":
+        return 0x7F80 if name == "min" else 0xFF80
+    if kind in FLOATS:
+        return np.inf if name == "min" else -np.inf
+    return np.iinfo(DTYPE[kind]).max if name == "min" else np.iinfo(DTYPE[kind]).min
 
 
 def refuse_nothing(what: list[tuple[str, str]], arrays: tuple[np.ndarray[Any, Any], ...],
                    counts: Callable[[], np.ndarray[Any, Any]], fill: Any = None) -> None:
-    """Raises where a result is the least, or the index of that, of no elements; or puts `fill` there. counts() is how many
-    elements each result has, in an array that is broadcast to the results; it is asked for where a result looks so."""
+    """Raise where a result of no elements has no value, such as a minimum; or put `fill` there.
+
+    counts() returns how many elements each result has, in an array that is broadcast to the results. It is called only if some
+    result has the value that the engine gives for nothing.
+    """
     if not any(name in NO_IDENTITY and is_nothing(name, kind, array).any() for (name, kind), array in zip(what, arrays)):
         return
     empty = np.asarray(counts()) == 0
@@ -176,7 +182,7 @@ def reduce(op: Any, x: Any, axis: Any = None, *, dtype: Any = None, out: Any = N
 
 
 def _check_lengths(what: list[tuple[str, str]], shape: tuple[int, ...], axes: tuple[int, ...], where: Any) -> None:
-    """Raises where a result would be the least of nothing, and the like."""
+    """Raise if some result would have no elements and therefore no value."""
     mask = mask_of(where, shape)
     if lacks(shape, axes) if mask is None else not mask.any(axis=axes).all():
         name = next(name for name, _ in what if name in NO_IDENTITY)
@@ -226,7 +232,7 @@ def _by_rows(op: Any, p: _core.Problem, t: Taken, rows: np.ndarray[Any, Any], a:
 
 def _spread(p: _core.Problem, what: list[tuple[str, str]], arrays: list[np.ndarray[Any, Any]], found: np.ndarray[Any, Any],
             count: int, kind: str, fill: Any) -> list[np.ndarray[Any, Any]]:
-    """The results of groups that occur among those of all, of which the others have no elements."""
+    """Return the results of all groups: those of `found` from `arrays`, and for all others the values of nothing."""
     lone = next((name for name, _ in what if name in NO_IDENTITY), None)
     if lone is not None and fill is None:
         missing = int(np.argmax(found[:count] != np.arange(found.size))) if (found != np.arange(found.size)).any() else found.size
@@ -378,6 +384,7 @@ class Occurring(NamedTuple):
 
 
 def occurring(numbers: np.ndarray[Any, Any], count: int, mask: np.ndarray[Any, Any] | None, skip_outside: bool) -> Occurring:
+    """Number the groups that occur. An id outside of [0, count) is an error, or its element is masked."""
     inside = (numbers >= 0) & (numbers < count)
     if not skip_outside:
         outside = ~inside if mask is None else ~inside & mask

@@ -434,8 +434,7 @@ def checked_out(out: Any) -> np.ndarray[Any, Any] | None:
 
 
 def asked_by(op: str, dtype: Any, out: np.ndarray[Any, Any] | None, element: str) -> Any:
-    """The dtype= of a call: that of out= where this does not hold the result's, so that the exact value is rounded once, to what
-    it is written to."""
+    """Return the dtype that the exact value is rounded to, once: out='s if it holds less than the result's type, else dtype=."""
     if out is None or op not in ROUNDED or (out.dtype.kind not in "fc" and out.dtype.name != "bfloat16"):
         return dtype
     try:
@@ -452,12 +451,12 @@ def asked_by(op: str, dtype: Any, out: np.ndarray[Any, Any] | None, element: str
     return dtype if _DIGITS[result] <= _DIGITS[kind] and (result, kind) not in (("bf16", "f16"), ("f16", "bf16")) else out.dtype
 
 
-#: Types by what holds what: those of one number hold each other's reals, but for f16 and bf16.
+#: Ranks of types: each holds the numbers of lower ranks. f16 and bf16 do not hold each other's.
 _DIGITS = {"f16": 1, "bf16": 1, "f32": 2, "c64": 2, "f64": 3, "c128": 3}
 
 
 def brought(array: np.ndarray[Any, Any], dtype: np.dtype[Any], op: str) -> np.ndarray[Any, Any]:
-    """Results as another dtype: integers that do not fit it are an error; reals may become complex numbers."""
+    """Convert results to another dtype. An integer that does not fit it is an error; reals may become complex numbers."""
     if array.dtype == dtype:
         return array
     if array.size and dtype.kind in "iu" and array.dtype.kind in "iu":

@@ -234,15 +234,16 @@ def _load_state(saved: bytes, op: Any, kind: str, ddof: float, out: str | None, 
     return State.from_bytes(saved, op, kind, ddof=ddof, out=out, fast=fast)
 
 
-#: What the states of operators are built of: exact sums of ...
+#: The exact sums that an operator's state holds: of elements, squares, products or magnitudes.
 _SUMS = {"sum": "x", "mean": "x", "nans": "x", "var": "x x^2", "std": "x x^2", "sumsq": "x^2", "norm2": "x^2", "dot": "xy", "norm1": "|x|",
          "describe": "x x^2"}
-_SUM_SIZE = 1152  # bytes of one of these, and ...
-_REST_SIZE = 64  # ... of all else of a group, about
+_SUM_SIZE = 1152  # bytes of one such sum (the engine's sizeof)
+_REST_SIZE = 64  # bytes of all else of a group, rounded up
 
 
 def _make_groups(p: _core.Problem, count: int) -> _core.Groups:
-    """The states of groups, or a MemoryError that says what they need: more than there is would be had only to be missed later."""
+    """Make the states of groups, or raise a MemoryError that says what they need. (The system promises more memory than it has,
+    and ends the process when it is written.)"""
     sums = {part for name, _ in p.values() for part in _SUMS.get(name, "").split()}
     size = count * (_SUM_SIZE * len(sums) + _REST_SIZE)
     too_many = MemoryError(f"the states of {count} groups need about {size / 1e9:.1f} GB; tally.group() of elements that are all "
