@@ -84,10 +84,57 @@ static void run_group(struct model_device *d) {
     }
 }
 
-/* Does a shuffle, or a __syncwarp(), whose lanes have all come; returns whether there was one. Lanes that are done,
- * or that the block does not have, are not waited for. What a lane gets from one of them is undefined on hardware,
- * and here its own value with all bits inverted. */
-static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes) {
+/* What the i-th lane of the group gets from a shuffle. From a lane that takes no part - it waits elsewhere, is done,
+ * or is none of the block's - that is undefined on hardware, and here its own value with all bits inverted. */
+static uint64_t shuffled(struct model_device *d, const model_lane *warp, unsigned i,
+                         uint32_t here) {
+    const model_lane *l = d->group[i];
+    unsigned source = l->shuffle_source;
+    if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
+    if (here >> source & 1) return warp[source].shuffle_value;
+    fault_stray(d, l, source);
+    return ~l->shuffle_value;
+}
+
+static uint32_t combined(model_exchange kind, uint32_t a, uint32_t b) {
+    switch (kind) {
+    case EXCHANGE_ADD:
+        return a + b;
+    case EXCHANGE_MIN_SIGNED:
+        return (int32_t)b < (int32_t)a ? b : a;
+    case EXCHANGE_MAX_SIGNED:
+        return (int32_t)b > (int32_t)a ? b : a;
+    case EXCHANGE_MIN:
+        return b < a ? b : a;
+    case EXCHANGE_MAX:
+        return b > a ? b : a;
+    case EXCHANGE_AND:
+        return a & b;
+    case EXCHANGE_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+/* What the i-th lane of the group gets from a vote, a match or a reduction of the whole group. */
+static uint64_t voted(const struct model_device *d, unsigned i) {
+    const model_exchange kind = d->group[0]->exchange;
+    uint32_t lanes = 0, all = (uint32_t)d->group[0]->shuffle_value;
+    for (unsigned k = 0; k < d->group_size; k++) {
+        const model_lane *l = d->group[k];
+        const bool counts = kind == EXCHANGE_BALLOT
+                                ? l->shuffle_value != 0
+                                : l->shuffle_value == d->group[i]->shuffle_value;
+        lanes |= (uint32_t)counts << (l->index % MODEL_WARP);
+        if (k > 0) all = combined(kind, all, (uint32_t)l->shuffle_value);
+    }
+    return kind == EXCHANGE_BALLOT || kind == EXCHANGE_MATCH ? lanes : all;
+}
+
+/* Does an exchange whose lanes have all come; returns whether there was one. Lanes that are done, or that the block
+ * does not have, are not waited for. */
+static bool run_exchange(struct model_device *d, model_lane *warp, unsigned lanes) {
     for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
         gather(d, warp, lanes, LANE_SHUFFLE, from);
         if (d->group_size == 0) return false;
@@ -102,15 +149,12 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
         if (!agree || (named & alive) != here) continue;
 
         uint64_t given[MODEL_WARP] = {0};
-        for (unsigned i = 0; i < d->group_size; i++) {
-            const model_lane *l = d->group[i];
-            unsigned source = l->shuffle_source;
-            if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
-            given[i] = here >> source & 1 ? warp[source].shuffle_value : ~l->shuffle_value;
-        }
-        if (d->group[0]->meets)
+        const model_exchange kind = d->group[0]->exchange;
+        for (unsigned i = 0; i < d->group_size && kind != EXCHANGE_MEET; i++)
+            given[i] = kind == EXCHANGE_SHUFFLE ? shuffled(d, warp, i, here) : voted(d, i);
+        if (kind == EXCHANGE_MEET)
             d->warp_epoch = ++d->epoch;
-        else if (d->launch->accesses)
+        else if (kind == EXCHANGE_SHUFFLE && d->launch->accesses)
             trace_exchange(d, given);
         for (unsigned i = 0; i < d->group_size; i++) {
             d->group[i]->shuffle_value = given[i];
@@ -132,7 +176,7 @@ static void run_warp(struct model_device *d, unsigned w) {
         gather(d, warp, lanes, LANE_RUNNING, 0);
         if (d->group_size > 0)
             run_group(d);
-        else if (!run_shuffle(d, warp, lanes))
+        else if (!run_exchange(d, warp, lanes))
             return;
         if (d->fault.kind || d->out_of_memory) return;
     }
@@ -173,15 +217,22 @@ void schedule_block(struct model_device *d) {
     d->block_epoch = d->barrier_epoch = d->block_epochs[d->block] = d->epoch;
     d->block_steps = d->block_barriers = d->block_rounds = 0;
     d->acquired_count = 0;
+    d->has_written = false;
     d->unsettled = 0;
     for (unsigned i = 0; i < lanes; i++) {
         model_lane *l = &d->lanes[i];
-        *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};
+        *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i, .x = i};
+        if (d->launch->width) {
+            const unsigned row = i / d->launch->width;
+            l->x = i % d->launch->width;
+            l->y = row % d->launch->height;
+            l->z = row / d->launch->height;
+        }
         fiber_prepare(&l->fiber, (void *)l->stack, STACK - i % MODEL_WARP * STAGGER, lane_main);
     }
     for (bool barrier = true; barrier;) {
         for (unsigned w = 0; w < warps; w++) {
-            run_warp(d, w);
+            run_warp(d, d->launch->order ? warps - 1 - w : w);
             if (d->fault.kind || d->out_of_memory) {
                 count_accesses(d);
                 count_step(d, false);
