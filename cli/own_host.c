@@ -617,10 +617,15 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
     if (s->block) {
         blocks[count++] = s->block;
     } else {
+        /* A number below 32 is seldom a block, and an array of 1024 is as often for the largest block there is. */
         for (size_t i = 0; i < s->kernel->block_count; i++)
-            blocks[count++] = s->kernel->blocks[i];
+            if (s->kernel->blocks[i] >= 32 && s->kernel->blocks[i] < BLOCK_MAX)
+                blocks[count++] = s->kernel->blocks[i];
         blocks[count++] = PROBE_BLOCK;
         blocks[count++] = 32;
+        for (size_t i = 0; i < s->kernel->block_count; i++)
+            if (s->kernel->blocks[i] < 32 || s->kernel->blocks[i] == BLOCK_MAX)
+                blocks[count++] = s->kernel->blocks[i];
     }
     const unsigned shared_most = s->kernel->is.is_dynamic && !s->options->shared_bytes ? 2 : 1;
     for (unsigned i = 0; i < count && best < 3; i++)

@@ -111,8 +111,9 @@ static bool try_lengths(struct own_judgement *j, uint64_t asked) {
     const uint64_t b = h->block;
     const uint64_t s = h->form == OWN_SEGMENTS ? h->segment : 2 * b;
     uint64_t beyond = h->form == OWN_SEGMENTS ? (b + 1) * s : b * b;
-    /* Where the host combines what the blocks leave, nothing is particular about more blocks than threads. */
-    if (h->form == OWN_SEGMENTS && !h->combines && beyond > LONG) beyond = 0;
+    /* Where the host combines what the blocks leave, nothing is particular about more blocks than threads. Of a grid that
+     * walks the array, try_grids() has more blocks. */
+    if (!h->combines && h->form != OWN_ONE_BLOCK && beyond > LONG) beyond = 0;
     const uint64_t around[] = {s - 1,         s,         s + 1,  2 * s - 1,
                                2 * s,         2 * s + 1, 3 * s,  4 * s,
                                5 * s + 3,     asked,     beyond, beyond ? beyond + s / 2 + 1 : 0,
@@ -481,6 +482,8 @@ static void try_orders(struct own_judgement *j) {
 
 /* Where the grid is sized to the device it may have more blocks than a block has threads. */
 static void try_grids(struct own_judgement *j) {
+    /* Elements a thread, of which the fourth part are 16-byte loads, and four of these are under way together. */
+    enum { EACH = 14 };
     const unsigned b = j->host.block, grids[] = {1, 2, 3, b + 1, 2 * b + 3};
     if (j->host.form != OWN_WHOLE_GRID || j->session->options->grid) return;
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
@@ -488,16 +491,27 @@ static void try_grids(struct own_judgement *j) {
         struct own_run run;
         char values[160];
         h.grid = grids[i];
-        if (!own_host_run(j->session, &h, 2 * (uint64_t)grids[i] * b + 7, OWN_DATA, 0, NULL, NULL,
-                          &run))
-            return;
-        if (is_good(&run) || own_leaves(&run)) continue;
+        const uint64_t n = (grids[i] > 3 ? 2 : EACH) * (uint64_t)grids[i] * b + 7;
+        if (!own_host_run(j->session, &h, n, OWN_DATA, 0, NULL, NULL, &run)) return;
+        if (is_good(&run) || (own_leaves(&run) && grids[i] > 3)) continue;
         own_judge_note(j, &run);
         say_values(&run, values);
         find(j, "grid", "with %u blocks of %u threads, n = %" PRIu64 ", %s", run.grid, run.block,
              run.n, run.is_right ? "it has a fault" : values);
         return;
     }
+}
+
+/* Two blocks for more elements than they need: what they leave is of no use, but they are to keep to their arrays. The
+ * launch was found by such a trial, and a kernel that ended there has shown too little of itself. */
+static void try_few_blocks(struct own_judgement *j) {
+    struct own_host h = j->host;
+    struct own_run run;
+    if (h.form != OWN_SEGMENTS || j->session->options->grid) return;
+    h.grid = 2;
+    if (own_host_run(j->session, &h, 64 * (uint64_t)h.block, OWN_ONES, 0, NULL, NULL, &run) &&
+        own_leaves(&run))
+        own_judge_note(j, &run);
 }
 
 /* ---- The verdict ---- */
@@ -603,6 +617,7 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
         try_again(j);
         try_orders(j);
         try_grids(j);
+        try_few_blocks(j);
         size_t right = 0;
         for (size_t i = 0; i < j->tried_count; i++)
             right += j->tried[i].right;
