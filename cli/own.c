@@ -331,6 +331,56 @@ static int wait_for(pid_t child) {
     return word;
 }
 
+static void replace_all(char *text, const char *old, const char *new) {
+    const size_t from = strlen(old), to = strlen(new); /* to <= from */
+    for (char *at = text; (at = strstr(at, old)); at += to) {
+        memcpy(at, new, to);
+        memmove(at + to, at + from, strlen(at + from) + 1);
+    }
+}
+
+/* Puts a sentence before what the compiler says, or in its place, where one is known. */
+static void say_in_words(char *text, size_t room) {
+    static const struct {
+        const char *mark, *words;
+    } sentences[] = {
+        {"was not declared",
+         "a name that neither the text nor CUDA C as it is understood here declares"},
+        {"has not been declared",
+         "a name that neither the text nor CUDA C as it is understood here declares"},
+        {"undefined reference",
+         "a function that is not here: the text does not define it, and the model has no library"},
+        {"does not name a type",
+         "a type that neither the text nor CUDA C as it is understood here declares"},
+        {"expected", "the text is not C++ here, perhaps for a sign that is missing or too many"},
+        {"no match for", "an operator that these types do not have"},
+        {"no matching function", "a call that fits no function of that name"},
+        {"cannot convert", "a value of a type that does not become the other"},
+        {"invalid conversion", "a value of a type that does not become the other"},
+        {"has no member", "a member that the type does not have"},
+        {"poisoned", "a word that would go around the model"},
+        {"redefinition", "a name that is defined twice"},
+        {"redeclar", "a name that is declared twice"},
+        {"static assertion failed: ", ""},
+    };
+    char said[1024];
+    char *message = strstr(text, ": ");
+    if (!message) return;
+    message += 2;
+    snprintf(said, sizeof said, "%s", message);
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        const char *mark = strstr(said, sentences[i].mark);
+        if (!mark) continue;
+        const size_t left = room - (size_t)(message - text);
+        if (!*sentences[i].words)
+            snprintf(message, left, "%s", mark + strlen(sentences[i].mark));
+        else
+            snprintf(message, left, "%s; g++ says: %.700s", sentences[i].words, said);
+        return;
+    }
+    snprintf(message, room - (size_t)(message - text), "g++ does not take it: %.800s", said);
+}
+
 /* The compiler's first message, from "error: " on, with the line of the student's file. */
 static int compiler_failed(const struct work *w) {
     static const char *const marks[] = {"error: ", "undefined reference", NULL};
@@ -353,18 +403,19 @@ static int compiler_failed(const struct work *w) {
         }
     }
     if (log) fclose(log);
-    /* The model's own words are none of the student's. */
-    for (char *at; (at = strstr(best, "own::real<float>"));)
-        memmove(memcpy(at, "float", 5) + 5, at + 16, strlen(at + 16) + 1);
-    for (char *at; (at = strstr(best, "own::real<double>"));)
-        memmove(memcpy(at, "double", 6) + 6, at + 17, strlen(at + 17) + 1);
-    for (char *at; (at = strstr(best, "own::whole<int>"));)
-        memmove(memcpy(at, "int", 3) + 3, at + 15, strlen(at + 15) + 1);
+    replace_all(best, "own::real<float>", "float");
+    replace_all(best, "own::real<double>", "double");
+    replace_all(best, "own::whole<int>", "int");
+    replace_all(best, "own::element_t<float>", "float");
+    replace_all(best, "own::element_t<double>", "double");
+    replace_all(best, "own::", "");
     if (strstr(best, "always_inline"))
         strcpy(strstr(best, ": ") + 2,
                "a __device__ function is inlined here, so that it cannot call itself");
-    if (strstr(best, "frame-larger-than"))
+    else if (strstr(best, "frame-larger-than"))
         strcpy(strstr(best, ": ") + 2, "a thread's own variables take more than 32768 bytes here");
+    else if (*best)
+        say_in_words(best, sizeof best);
     if (!*best || strstr(best, "signal terminated"))
         return failed("%s takes too much time or memory to compile", w->file);
     return failed("%s", best);

@@ -302,6 +302,11 @@ static void print_judgement(const struct report *r) {
     print_miscounted(r);
 }
 
+/* Whether a rung reduces its input in place. */
+static bool is_in_place(const char *rung) {
+    return strncmp(rung, "interleaved-", 12) == 0 || strcmp(rung, "contiguous") == 0;
+}
+
 static void print_compared(const struct report *r) {
     const tally_ladder_counts *a = &r->run.result.counts, *b = &r->nearest.counts;
     if (!r->nearest.name) return;
@@ -332,6 +337,10 @@ static void print_compared(const struct report *r) {
                rows[i].its);
     printf("  %-20s %*.2f %18.2f\n", "efficiency", wide, ladder_efficiency(a),
            ladder_efficiency(b));
+    if (!r->kernel->is.output && is_in_place(r->nearest.name))
+        puts("That rung works on a copy of the array, which it makes first, and writes its result "
+             "to another: "
+             "the\ntransactions and bytes of both are among its.");
     if (a->operations == 0 && r->run.n > 1)
         puts("No operation was seen: they are counted where an operand comes from an array or a "
              "shuffle;\natomics are counted apart.");

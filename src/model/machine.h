@@ -104,9 +104,15 @@ typedef struct model_lane {
     unsigned index;   /* in the block */
     unsigned x, y, z; /* the same as CUDA's threadIdx */
     lane_state state;
-    uintptr_t site;    /* where it goes on: a basic block, a barrier, a shuffle; 0 at the start */
-    unsigned accesses; /* since then */
-    unsigned applied;  /* applications of the operator since then */
+    uintptr_t site;      /* where it goes on: a basic block, a barrier, a shuffle; 0 at the start */
+    uintptr_t other_way; /* where the lanes went from which it has just parted; 0: from none */
+    enum {
+        HALF_NONE,
+        HALF_WAITS,
+        HALF_CAME
+    } half;                   /* it waits where those come, or has come there */
+    unsigned accesses;        /* since then */
+    unsigned applied;         /* applications of the operator since then */
     uintptr_t latest, before; /* the last two addresses read since the operator was applied */
     unsigned latest_size;
     bool fenced;       /* a fence since its last plain or volatile write to global memory */

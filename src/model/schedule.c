@@ -9,7 +9,7 @@
  * is where real hardware brings them together again, too.
  *
  * A branch is seen by its outcome: lanes that ran a block together and now stand at different places
- * have diverged.
+ * have diverged. The two branches of `a && b` are one: see is_same_branch().
  *
  * Lanes at a barrier or a shuffle wait. When no lane of a warp can run, shuffles whose lanes have all
  * come are done; when no warp can run, a barrier that all the block's lanes stand at is over. If lanes
@@ -63,21 +63,83 @@ static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lan
     }
 }
 
+/* The ways that a group's lanes went after a block. */
+struct ways {
+    uintptr_t near, far; /* where they go on, if that is at two places */
+    unsigned count;      /* of places: 1, 2, or 3 for more; a barrier or the end is one */
+};
+
+static struct ways find_ways(const struct model_device *d) {
+    struct ways w = {d->group[0]->site, 0, 1};
+    const lane_state state = d->group[0]->state;
+    for (unsigned i = 1; i < d->group_size; i++) {
+        const model_lane *l = d->group[i];
+        if (l->state != state) w.count = 3;
+        if (l->state != state || l->site == w.near || (w.count > 1 && l->site == w.far)) continue;
+        if (w.count++ == 1) w.far = l->site;
+    }
+    if (w.count == 2 && w.far < w.near) w = (struct ways){w.far, w.near, 2};
+    if (w.count == 2 && state != LANE_RUNNING) w.count = 3;
+    return w;
+}
+
+/* How a group came to the block that it runs next. */
+struct arrival {
+    uintptr_t start,
+        other_way; /* the block; where the others went, if all of the group have parted from them there */
+    bool
+        has_met; /* it is all who parted at a branch, those of one way through a block without effect */
+};
+
+static struct arrival find_arrival(const struct model_device *d) {
+    struct arrival a = {d->group[0]->site, d->group[0]->other_way, false};
+    unsigned waited = 0, came = 0;
+    for (unsigned i = 0; i < d->group_size; i++) {
+        const model_lane *l = d->group[i];
+        if (l->other_way != a.other_way) a.other_way = 0;
+        waited += l->half == HALF_WAITS;
+        came += l->half == HALF_CAME;
+    }
+    a.has_met = waited && came && waited + came == d->group_size;
+    return a;
+}
+
+/* Returns whether the group's branch is the second half of `a && b` or `a || b`, of which hardware makes two predicates
+ * and one branch. Either the block does nothing but find b, and one of its ways leads to those from whom a has parted the
+ * group; or all have met again with what they found, and a block that does nothing but test that parts them. */
+static bool is_same_branch(const struct arrival *a, const struct ways *w, bool is_quiet) {
+    if (w->count != 2 || !is_quiet || w->near <= a->start) return false;
+    return a->has_met || (a->other_way && (w->near == a->other_way || w->far == a->other_way));
+}
+
+/* Notes for the lanes of the group how they come to their next block. */
+static void note_ways(struct model_device *d, const struct arrival *a, const struct ways *w,
+                      bool is_quiet) {
+    const bool parts = w->count == 2 && w->near > a->start;
+    for (unsigned i = 0; i < d->group_size; i++) {
+        model_lane *l = d->group[i];
+        const bool comes = w->count == 1 && is_quiet && a->other_way && l->site == a->other_way;
+        l->other_way = parts && l->site == w->near ? w->far : 0;
+        l->half = comes ? HALF_CAME : parts && l->site == w->far ? HALF_WAITS : HALF_NONE;
+    }
+}
+
 static void run_group(struct model_device *d) {
+    const struct arrival a = find_arrival(d);
     d->turn = 0;
     fiber_switch(&d->scheduler, next_turn(d));
     if (d->fault.kind || d->out_of_memory) return;
-    count_accesses(d);
 
     unsigned rounds = 0;
-    bool parted = false;
-    for (unsigned i = 0; i < d->group_size; i++) {
-        const model_lane *l = d->group[i];
-        if (l->applied > rounds) rounds = l->applied;
-        if (l->site != d->group[0]->site || l->state != d->group[0]->state) parted = true;
-    }
+    for (unsigned i = 0; i < d->group_size; i++)
+        if (d->group[i]->applied > rounds) rounds = d->group[i]->applied;
+    const bool is_quiet = d->access_count == 0 && rounds == 0;
+    count_accesses(d);
+
+    const struct ways w = find_ways(d);
     d->warp->rounds += rounds;
-    d->warp->divergent += parted;
+    d->warp->divergent += w.count > 1 && !is_same_branch(&a, &w, is_quiet);
+    note_ways(d, &a, &w, is_quiet);
     if (++d->spent > d->patience) {
         const model_lane *l = d->group[0];
         fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, l->site, l->index);

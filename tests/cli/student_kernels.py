@@ -302,6 +302,38 @@ __global__ void reduce(const float *input, float *output, int n) {
 }
 """, "", "barrier")
 
+kernel("wrong", "the block with the highest number is taken for the last", of_type(BLOCK, "float") + """
+__device__ float total = 0;
+__global__ void reduce(const float *input, float *output, int n) {
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += input[i];
+    v = block_sum(v);
+    if (threadIdx.x == 0) {
+        atomicAdd(&total, v);
+        if (blockIdx.x == gridDim.x - 1) output[0] = atomicExch(&total, 0.0f);
+    }
+}
+""", "", "order of blocks")
+kernel("wrong", "pairs from an odd address", """
+__global__ void reduce(const int *input, int *output, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    const long long *pairs = (const long long *)(input + 1);
+    int v = t == 0 ? input[0] : 0;
+    for (int i = t; i < (n - 1) / 2; i += blockDim.x * gridDim.x) v += (int)pairs[i] + (int)(pairs[i] >> 32);
+    if (t == 0 && n % 2 == 0) v += input[n - 1];
+    atomicAdd(output, v);
+}
+""", "--dtype i32", "multiple of")
+kernel("right", "pairs", """
+__global__ void reduce(const int *input, int *output, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    const long long *pairs = (const long long *)input;
+    int v = t == 0 && n % 2 ? input[n - 1] : 0;
+    for (int i = t; i < n / 2; i += blockDim.x * gridDim.x) v += (int)pairs[i] + (int)(pairs[i] >> 32);
+    atomicAdd(output, v);
+}
+""", "--dtype i32")
+
 # ---- wrong: shuffles ----
 
 kernel("wrong", "a shuffle within an if", """
@@ -956,3 +988,23 @@ __global__ void reduce(float *input, float *output, int n) {
     output[0] = tex1Dfetch(source, threadIdx.x);
 }
 """, "", "texture")
+
+# ---- The table of kinds in docs/own-kernels.md: a kernel that has the fault, and one like it that has none ----
+
+TWINS = {
+    "race": ("no barrier after the load", "a tree in shared memory"),
+    "order": ("the last block without a fence", "the last block"),
+    "barrier": ("a barrier in the if", "a tree in shared memory"),
+    "shuffle": ("a shuffle within an if", "shuffles and one atomic a block"),
+    "bounds": ("n is included", "a tree in shared memory"),
+    "alignment": ("pairs from an odd address", "pairs"),
+    "unwritten": ("unwritten shared memory", "a tree in shared memory"),
+    "endless": ("a spin lock", "one block adds into its result"),
+    "data": ("max padded with 0", "max with -INFINITY"),
+    "operator": ("another operator", "max with -INFINITY"),
+    "block": ("one warp of the block", "a shuffle of the last warp by the warps there are"),
+    "grid": ("as many partials as a block has threads", "the last block"),
+    "second launch": ("a counter that is not reset", "the last block, with atomicInc"),
+    "order of blocks": ("the block with the highest number is taken for the last", "the last block"),
+    "lengths": ("one block, powers of two", "one block walks the array"),
+}

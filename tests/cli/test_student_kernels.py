@@ -3,6 +3,8 @@
 import concurrent.futures
 import json
 import os
+import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,7 +13,7 @@ from collections import Counter
 import pytest
 
 from conftest import BINARY
-from student_kernels import KERNELS
+from student_kernels import KERNELS, TWINS
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="a kernel of one's own needs g++")
 STATUS = {"right": 0, "wrong": 1, "refused": 2}
@@ -62,8 +64,27 @@ def test_the_table():
     assert kinds["wrong"] > 50 and kinds["right"] > 40 and kinds["refused"] > 7
 
 
+def kernel_of(name):
+    (kernel,) = [k for k in KERNELS if k.name == name]
+    return kernel
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_kinds_and_their_twins(tally, tmp_path, kind):
+    """Each kind of the table in the documentation is told by its name, and a kernel like it without the fault is right."""
+    wrong, right = (run(kernel_of(name), tmp_path) for name in TWINS[kind])
+    said = json.loads(wrong.stdout)
+    assert wrong.returncode == 1 and kind in {told["kind"] for told in said["faults"] + said["findings"]}, wrong.stdout[:1500]
+    assert right.returncode == 0, right.stdout[:1500]
+
+
+def test_the_documentation_has_these_kinds():
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "own-kernels.md").read_text()
+    table = text[text.index("| kind | what is wrong |"):].split("\n\n")[0]
+    assert re.findall(r"^\| (\w[\w ]*) \|", table, re.M)[1:] == list(TWINS)
+
+
 def test_the_seed_repeats(tally, tmp_path):
-    (kernel,) = [k for k in KERNELS if k.name == "the sum of absolute values"]
-    (tmp_path / "mine.cu").write_text(kernel.text)
+    (tmp_path / "mine.cu").write_text(kernel_of("the sum of absolute values").text)
     first, again, other = (tally.judged("explain", "--kernel", tmp_path / "mine.cu", "--seed", seed) for seed in (5, 5, 6))
     assert first == again and first["findings"] and first["tried"]["seed"] == 5 and other["tried"]["seed"] == 6
