@@ -36,7 +36,8 @@ static bool set_block(struct ladder_options *o, const char *text) {
         return false;
     }
     if (block > BLOCK_MAX || block < 1)
-        return misused("--block takes 1 to %d threads; '%s' is not that", BLOCK_MAX, text), false;
+        return misused("--block takes a power of two from 1 to %d; '%s' is none", BLOCK_MAX, text),
+               false;
     o->run.block = (unsigned)block;
     return true;
 }
@@ -44,8 +45,7 @@ static bool set_block(struct ladder_options *o, const char *text) {
 bool ladder_block_fits(const struct ladder_options *o) {
     const unsigned block = o->run.block;
     if (!o->width && !(block & (block - 1))) return true;
-    return misused("--block takes a power of two from 1 to %d for a rung; %u is none", BLOCK_MAX,
-                   block),
+    return misused("--block takes a power of two from 1 to %d; '%u' is none", BLOCK_MAX, block),
            false;
 }
 
