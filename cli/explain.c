@@ -396,7 +396,7 @@ static bool set_option(struct explanation *e, int option) {
     switch (option) {
     case 'S':
         return e->with_steps = true;
-    case 'D':
+    case 'A':
         return e->draws = true;
     case 'V':
         e->svg = optarg;
@@ -413,12 +413,12 @@ static int read_options(struct explanation *e, struct own_options *own, int argc
     static const struct option options[] = {LADDER_LONG_OPTIONS,
                                             OWN_LONG_OPTIONS,
                                             {"steps", no_argument, NULL, 'S'},
-                                            {"draw", no_argument, NULL, 'D'},
+                                            {"draw", no_argument, NULL, 'A'},
                                             {"svg", required_argument, NULL, 'V'},
                                             {"device", required_argument, NULL, 'W'},
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":hn:D:", options, NULL)) != -1;) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         e->has_dtype |= c == 'd';
         own->rungs_only |= c == 'c' || c == 'f';
@@ -431,9 +431,12 @@ static int read_options(struct explanation *e, struct own_options *own, int argc
         return misused("--json is not drawn: leave out --draw and --svg");
     if (own->spec && optind < argc)
         return misused("explain takes a rung or --kernel; '%s' is one too many", argv[optind]);
-    if (!own_options_fit(own)) return STATUS_USAGE;
+    if (!own_options_fit(own) || (!own->spec && !ladder_block_fits(&e->options)))
+        return STATUS_USAGE;
     if (!own->spec && e->device)
         return misused("--device goes with --kernel: rungs are explained on the model");
+    if (e->device && e->options.width)
+        return misused("--device takes a block of one dimension, as in --block 256");
     if (e->device && (e->draws || e->svg))
         return misused("--device is not drawn: leave out --draw and --svg");
     if (own->spec) return STATUS_OK;

@@ -79,7 +79,7 @@ static bool read_rungs(struct ladder *l, int argc, char **argv) {
 }
 
 static bool set_option(struct ladder *l, int option) {
-    if (option == 'D') return l->device = optarg, true;
+    if (option == 'W') return l->device = optarg, true;
     if (option == 'O') return add_rungs(l, optarg);
     if (option == 'L') return l->list = true;
     return ladder_option(&l->options, option);
@@ -87,18 +87,18 @@ static bool set_option(struct ladder *l, int option) {
 
 static int read_options(struct ladder *l, int argc, char **argv) {
     static const struct option options[] = {LADDER_LONG_OPTIONS,
-                                            {"device", required_argument, NULL, 'D'},
+                                            {"device", required_argument, NULL, 'W'},
                                             {"only", required_argument, NULL, 'O'},
                                             {"list", no_argument, NULL, 'L'},
                                             OWN_LONG_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":hn:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, ":hn:D:", options, NULL)) != -1;) {
         if (c == '?' || c == ':') return argument_unknown(c, argv, options);
         if (!own_option(&l->own, c) && !set_option(l, c)) return STATUS_USAGE;
         if (l->own.is_misused) return STATUS_USAGE;
     }
-    if (!own_options_fit(&l->own)) return STATUS_USAGE;
+    if (!own_options_fit(&l->own) || !ladder_block_fits(&l->options)) return STATUS_USAGE;
     return read_rungs(l, argc, argv) ? STATUS_OK : STATUS_USAGE;
 }
 

@@ -10,6 +10,7 @@
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { BLOCK_MAX = 1024, COARSEN_MAX = 1 << 20 };
@@ -21,13 +22,31 @@ static bool set_n(struct ladder_options *o, const char *text) {
 }
 
 static bool set_block(struct ladder_options *o, const char *text) {
-    uint64_t block;
-    if (!argument_count("--block", text, &block)) return false;
-    if (block > BLOCK_MAX || (block & (block - 1)))
+    uint64_t block = 0;
+    unsigned size[3] = {0, 1, 1};
+    char rest;
+    const int sizes = sscanf(text, "%4ux%4ux%4u%c", &size[0], &size[1], &size[2], &rest);
+    const bool is_shape = strchr(text, 'x') && sizes >= 2 && sizes <= 3;
+    o->width = o->height = 0;
+    if (is_shape) {
+        block = (uint64_t)size[0] * size[1] * size[2];
+        o->width = size[0];
+        o->height = size[1];
+    } else if (!argument_count("--block", text, &block)) {
+        return false;
+    }
+    if (block > BLOCK_MAX || block < 1)
         return misused("--block takes a power of two from 1 to %d; '%s' is none", BLOCK_MAX, text),
                false;
     o->run.block = (unsigned)block;
     return true;
+}
+
+bool ladder_block_fits(const struct ladder_options *o) {
+    const unsigned block = o->run.block;
+    if (!o->width && !(block & (block - 1))) return true;
+    return misused("--block takes a power of two from 1 to %d; '%u' is none", BLOCK_MAX, block),
+           false;
 }
 
 static bool set_coarsen(struct ladder_options *o, const char *text) {

@@ -33,11 +33,20 @@ struct work {
     char file[256]; /* the student's, without its folder */
     struct own_text own;
     const struct own_function *kernel;
-    unsigned threads; /* of a block, where the kernel's template takes them */
-    char *bytes;      /* the file as it is, with a 0 behind it */
+    unsigned threads;       /* of a block, where the kernel's template takes them */
+    unsigned defined_block; /* that -D names; 0: none */
+    char *bytes;            /* the file as it is, with a 0 behind it */
 };
 
 /* ---- Options ---- */
+
+/* NAME, or NAME=VALUE, on one line. */
+static bool is_definition(const char *text) {
+    const size_t name =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    return name > 0 && !(*text >= '0' && *text <= '9') && (!text[name] || text[name] == '=') &&
+           !strpbrk(text, "\n\r\\") && strlen(text) < 200;
+}
 
 bool own_option(struct own_options *o, int option) {
     switch (option) {
@@ -49,6 +58,17 @@ bool own_option(struct own_options *o, int option) {
         if (o->grid <= GRID_MAX) return true;
         misused("--grid takes at most %d blocks", GRID_MAX);
         return o->is_misused = true;
+    case 'e':
+        o->is_misused = !argument_count("--seed", optarg, &o->seed);
+        return true;
+    case 'D':
+        if (o->define_count == OWN_DEFINES_MAX || !is_definition(optarg)) {
+            misused("-D takes NAME=VALUE or NAME, %d times at most", OWN_DEFINES_MAX);
+            o->is_misused = true;
+        } else {
+            o->defines[o->define_count++] = optarg;
+        }
+        return true;
     case 's':
         o->is_misused = !argument_count("--shared", optarg, &o->shared_bytes);
         return true;
@@ -67,8 +87,8 @@ bool own_option(struct own_options *o, int option) {
 }
 
 bool own_options_fit(const struct own_options *o) {
-    if (!o->spec && (o->grid || o->shared_bytes || o->length))
-        return misused("--grid, --length and --shared go with --kernel"), false;
+    if (!o->spec && (o->grid || o->shared_bytes || o->length || o->define_count || o->seed))
+        return misused("--grid, --length, --shared, --seed and -D go with --kernel"), false;
     if (o->spec && o->rungs_only)
         return misused("--coarsen and --finish are for rungs; a kernel of your own decides that "
                        "itself"),
@@ -134,15 +154,20 @@ static bool choose(struct work *w, const char *name) {
     return true;
 }
 
-static bool read_text(struct work *w, const char *spec) {
+static bool read_text(struct work *w, const struct own_options *o) {
     char path[256], why[200];
     const char *name;
     size_t length;
     unsigned line;
-    if (!split(spec, path, &name) || !read_file(path, &w->bytes, &length)) return false;
+    if (!split(o->spec, path, &name) || !read_file(path, &w->bytes, &length)) return false;
     w->bytes[length] = '\0';
     const char *slash = strrchr(path, '/');
     snprintf(w->file, sizeof w->file, "%s", slash ? slash + 1 : path);
+    for (size_t i = 0; i < o->define_count; i++) { /* -D THREADS=128 may be a block's threads */
+        const char *equals = strchr(o->defines[i], '=');
+        const unsigned long n = equals ? strtoul(equals + 1, NULL, 10) : 0;
+        if (n >= 32 && n <= 1024 && (n & (n - 1)) == 0) w->defined_block = (unsigned)n;
+    }
     const bool good = own_text_read(w->bytes, length, &w->own, why, sizeof why, &line);
     if (!good && line) return failed("%s:%u: %s", w->file, line, why), false;
     if (!good) return failed("%s: %s", w->file, why), false;
@@ -183,7 +208,40 @@ static const char *type_words(tally_type type) {
     return (size_t)type < sizeof words / sizeof *words ? words[type] : NULL;
 }
 
-static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
+/* The functor that a template is to have: one whose name is the operator's, or else the first. */
+static const struct own_functor *choose_functor(const struct own_text *text, tally_op op) {
+    static const char *const words[][4] = {[TALLY_SUM] = {"sum", "add", "plus"},
+                                           [TALLY_PROD] = {"prod", "mul", "times"},
+                                           [TALLY_MIN] = {"min", "less"},
+                                           [TALLY_MAX] = {"max", "greater"},
+                                           [TALLY_AND] = {"and"},
+                                           [TALLY_OR] = {"or"},
+                                           [TALLY_XOR] = {"xor"}};
+    for (size_t i = 0; i < text->functor_count && op <= TALLY_XOR; i++)
+        for (size_t k = 0; k < 4 && words[op][k]; k++)
+            if (strcasestr(text->functors[i].name, words[op][k])) return &text->functors[i];
+    return text->functor_count ? &text->functors[0] : NULL;
+}
+
+static bool defines(const struct own_options *o, const char *name) {
+    for (size_t i = 0; i < o->define_count; i++)
+        if (strncmp(o->defines[i], name, strlen(name)) == 0 &&
+            strcspn(o->defines[i], "=") == strlen(name))
+            return true;
+    return false;
+}
+
+/* Writes #define NAME VALUE for each -D. */
+static void write_defines(FILE *f, const struct own_options *o) {
+    for (size_t i = 0; i < o->define_count; i++) {
+        const char *equals = strchr(o->defines[i], '=');
+        fprintf(f, "#define %.*s %s\n", (int)strcspn(o->defines[i], "="), o->defines[i],
+                equals ? equals + 1 : "1");
+    }
+}
+
+static bool write_cpp(const struct work *w, const struct own_options *o, tally_op op,
+                      tally_type type) {
     const struct own_function *k = w->kernel;
     const char *t = type_words(type);
     FILE *f = fopen(w->text, "we");
@@ -194,7 +252,14 @@ static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
         *c = (char)(*c - ('a' - 'A'));
     fprintf(f, "#define OWN_OP_%s 1\n#line 1 \"own_lane.hpp\"\n%s\n", name, tally_own_prelude());
     fprintf(f, "#define OWN_T %s\n#define " OWN_THREADS " %u\n", t ? t : "float", w->threads);
-    if (w->own.needs_t) fputs("using T = OWN_T;\n", f);
+    const struct own_functor *functor = choose_functor(&w->own, op);
+    if (functor)
+        fprintf(f, "#define " OWN_FUNCTOR " %s%s\n", functor->name,
+                functor->is_template ? "<OWN_T>" : "");
+    else
+        fputs("#define " OWN_FUNCTOR " OWN_T\n", f);
+    if (w->own.needs_t && !defines(o, "T")) fputs("using T = OWN_T;\n", f);
+    write_defines(f, o);
     fputs("#line 1 \"", f);
     for (const char *c = w->file; *c; c++)
         fputc(*c == '"' || *c == '\\' || *c < ' ' ? '_' : *c, f);
@@ -206,7 +271,7 @@ static bool write_cpp(const struct work *w, tally_op op, tally_type type) {
             "OWN_EXPORTED const own_kernel tally_own_kernels[];\n"
             "OWN_EXPORTED const size_t tally_own_kernel_count;\n"
             "constinit const own_kernel tally_own_kernels[] = "
-            "{own::kernel<&%s%s%s%s>::describe(\"%s\", "
+            "{own::kernel<&::%s%s%s%s>::describe(\"%s\", "
             "\"%s\")};\nconstinit const size_t tally_own_kernel_count = 1;\n",
             k->name, *k->arguments ? "<" : "", k->arguments, *k->arguments ? ">" : "", k->name,
             k->parameters);
@@ -266,6 +331,56 @@ static int wait_for(pid_t child) {
     return word;
 }
 
+static void replace_all(char *text, const char *old, const char *new) {
+    const size_t from = strlen(old), to = strlen(new); /* to <= from */
+    for (char *at = text; (at = strstr(at, old)); at += to) {
+        memcpy(at, new, to);
+        memmove(at + to, at + from, strlen(at + from) + 1);
+    }
+}
+
+/* Puts a sentence before what the compiler says, or in its place, where one is known. */
+static void say_in_words(char *text, size_t room) {
+    static const struct {
+        const char *mark, *words;
+    } sentences[] = {
+        {"was not declared",
+         "a name that neither the text nor CUDA C as it is understood here declares"},
+        {"has not been declared",
+         "a name that neither the text nor CUDA C as it is understood here declares"},
+        {"undefined reference",
+         "a function that is not here: the text does not define it, and the model has no library"},
+        {"does not name a type",
+         "a type that neither the text nor CUDA C as it is understood here declares"},
+        {"expected", "the text is not C++ here, perhaps for a sign that is missing or too many"},
+        {"no match for", "an operator that these types do not have"},
+        {"no matching function", "a call that fits no function of that name"},
+        {"cannot convert", "a value of a type that does not become the other"},
+        {"invalid conversion", "a value of a type that does not become the other"},
+        {"has no member", "a member that the type does not have"},
+        {"poisoned", "a word that would go around the model"},
+        {"redefinition", "a name that is defined twice"},
+        {"redeclar", "a name that is declared twice"},
+        {"static assertion failed: ", ""},
+    };
+    char said[1024];
+    char *message = strstr(text, ": ");
+    if (!message) return;
+    message += 2;
+    snprintf(said, sizeof said, "%s", message);
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        const char *mark = strstr(said, sentences[i].mark);
+        if (!mark) continue;
+        const size_t left = room - (size_t)(message - text);
+        if (!*sentences[i].words)
+            snprintf(message, left, "%s", mark + strlen(sentences[i].mark));
+        else
+            snprintf(message, left, "%s; g++ says: %.700s", sentences[i].words, said);
+        return;
+    }
+    snprintf(message, room - (size_t)(message - text), "g++ does not take it: %.800s", said);
+}
+
 /* The compiler's first message, from "error: " on, with the line of the student's file. */
 static int compiler_failed(const struct work *w) {
     static const char *const marks[] = {"error: ", "undefined reference", NULL};
@@ -288,18 +403,19 @@ static int compiler_failed(const struct work *w) {
         }
     }
     if (log) fclose(log);
-    /* The model's own words are none of the student's. */
-    for (char *at; (at = strstr(best, "own::real<float>"));)
-        memmove(memcpy(at, "float", 5) + 5, at + 16, strlen(at + 16) + 1);
-    for (char *at; (at = strstr(best, "own::real<double>"));)
-        memmove(memcpy(at, "double", 6) + 6, at + 17, strlen(at + 17) + 1);
-    for (char *at; (at = strstr(best, "own::whole<int>"));)
-        memmove(memcpy(at, "int", 3) + 3, at + 15, strlen(at + 15) + 1);
+    replace_all(best, "own::real<float>", "float");
+    replace_all(best, "own::real<double>", "double");
+    replace_all(best, "own::whole<int>", "int");
+    replace_all(best, "own::element_t<float>", "float");
+    replace_all(best, "own::element_t<double>", "double");
+    replace_all(best, "own::", "");
     if (strstr(best, "always_inline"))
         strcpy(strstr(best, ": ") + 2,
                "a __device__ function is inlined here, so that it cannot call itself");
-    if (strstr(best, "frame-larger-than"))
+    else if (strstr(best, "frame-larger-than"))
         strcpy(strstr(best, ": ") + 2, "a thread's own variables take more than 32768 bytes here");
+    else if (*best)
+        say_in_words(best, sizeof best);
     if (!*best || strstr(best, "signal terminated"))
         return failed("%s takes too much time or memory to compile", w->file);
     return failed("%s", best);
@@ -333,21 +449,28 @@ static int run_shut(const struct work *w, const struct own_options *o,
     snprintf(k.file, sizeof k.file, "%s", w->file);
     snprintf(k.name, sizeof k.name, "%s", w->kernel->name);
     memcpy(k.blocks, w->own.blocks, sizeof k.blocks);
+    if (w->defined_block) {
+        k.blocks[0] = w->defined_block;
+        k.block_count = 1;
+    }
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    if (tally_own_open(w->object, &k.own) != TALLY_OK) return failed("%s", tally_error());
+    if (tally_own_open(w->object, &k.own) != TALLY_OK)
+        return failed("%s", tally_error()), OWN_NOT_JUDGED;
     if (tally_own_describe(k.own, 0, &k.is) != TALLY_OK)
-        return failed("%s:%u: %s", k.file, k.line, tally_error());
+        return failed("%s:%u: %s", k.file, k.line, tally_error()), OWN_NOT_JUDGED;
     remove_folder(w);
     k.text = w->bytes;
     if (o->svg && strcmp(o->svg, "-") != 0) {
         static char svg_buffer[1 << 16];
-        if (!(k.svg = fopen(o->svg, "we"))) return failed("%s: %s", o->svg, strerror(errno));
+        if (!(k.svg = fopen(o->svg, "we")))
+            return failed("%s: %s", o->svg, strerror(errno)), OWN_NOT_JUDGED;
         setvbuf(k.svg, svg_buffer, _IOFBF, sizeof svg_buffer);
     }
     own_limit(o->seconds);
     if (!own_shut(k.svg ? fileno(k.svg) : -1))
         return failed("this system cannot shut a process off (seccomp), so that no kernel of your "
-                      "own is run");
+                      "own is run"),
+               OWN_NOT_JUDGED;
     const int status = run(context, &k);
     tally_own_close(k.own);
     return status;
@@ -367,7 +490,7 @@ static int run_apart(const struct work *w, const struct own_options *o,
                      int (*run)(void *context, struct own_kernel *kernel), void *context) {
     fflush(NULL);
     const pid_t child = fork();
-    if (child < 0) return failed("no process for the kernel: %s", strerror(errno));
+    if (child < 0) return failed("no process for the kernel: %s", strerror(errno)), OWN_NOT_JUDGED;
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         const int status = run_shut(w, o, run, context);
@@ -380,16 +503,17 @@ static int run_apart(const struct work *w, const struct own_options *o,
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
     if (!o->device) word = wait_for(child);
-    return WIFSIGNALED(word) ? tell_signal(w, o, WTERMSIG(word)) : WEXITSTATUS(word);
+    if (WIFSIGNALED(word)) return tell_signal(w, o, WTERMSIG(word)), OWN_NOT_JUDGED;
+    return WEXITSTATUS(word);
 }
 
 int own_in_process(const struct own_options *o, tally_op op, tally_type type,
                    int (*run)(void *context, struct own_kernel *kernel), void *context) {
     struct work *w = calloc(1, sizeof *w);
-    if (!w) return failed("no memory for a kernel");
-    int status = STATUS_FAILED;
+    if (!w) return failed("no memory for a kernel"), OWN_NOT_JUDGED;
+    int status = OWN_NOT_JUDGED;
     w->threads = o->block ? o->block : TEMPLATE_THREADS;
-    if (read_text(w, o->spec) && make_folder(w) && write_cpp(w, op, type) && write_places(w) &&
+    if (read_text(w, o) && make_folder(w) && write_cpp(w, o, op, type) && write_places(w) &&
         compile(w))
         status = run_apart(w, o, run, context);
     remove_folder(w);

@@ -8,7 +8,7 @@
 #include "ladder_counts.h"
 #include "message.h"
 #include "own_device.h"
-#include "own_host.h"
+#include "own_judge.h"
 #include "picture.h"
 
 #include <inttypes.h>
@@ -17,109 +17,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LENGTHS_MAX = 96,
-    FAULTS_MAX = 6,
-    MISCOUNTED_MAX = 512,
-    N_MOST = 1 << 20,
-    LADDER_BLOCK = 256
-};
-
-struct tried {
-    uint64_t n;
-    bool right; /* and without a fault */
-    bool complete;
-    bool leaves; /* its arrays */
-    double value, expected;
-};
-
-struct seen_fault {
-    uint64_t n;
-    tally_own_fault kind;
-    unsigned line, other_line;
-    char sentence[512];
-};
+enum { MISCOUNTED_MAX = 512, N_MOST = 1 << 20, LADDER_BLOCK = 256 };
 
 struct report {
     struct explanation *e;
     const struct own_kernel *kernel;
     struct own_session session;
-    struct own_host host; /* for the lengths tried */
+    struct own_judgement j;
     struct own_host main; /* for the launch that is shown */
     struct own_run run;
     char host_words[600];
-    struct tried tried[LENGTHS_MAX];
-    size_t tried_count;
-    struct seen_fault faults[FAULTS_MAX];
-    size_t fault_count;
-    bool endless;              /* it does not end for one of the lengths */
     uint64_t miscounted_n;     /* the n that the following is about; 0: none */
     int times[MISCOUNTED_MAX]; /* how often each element is counted */
     tally_ladder_row nearest;
     struct own_page *page; /* where a device is asked, or NULL */
-    char verdict[400];
 };
 
 static const char *fault_name(tally_own_fault kind) {
-    static const char *const names[] = {"none",      "barrier", "bounds", "alignment",
-                                        "unwritten", "race",    "stack",  "endless"};
+    static const char *const names[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
+                                        "race", "stack",   "endless", "order",     "shuffle"};
     return names[kind];
 }
 
 /* ---- Running ---- */
-
-static void note_fault(struct report *r, const struct own_run *run) {
-    const tally_own_result *f = &run->result;
-    if (f->fault == TALLY_OWN_RIGHT) return;
-    for (size_t i = 0; i < r->fault_count; i++)
-        if (r->faults[i].kind == f->fault && r->faults[i].line == f->line &&
-            r->faults[i].other_line == f->other_line)
-            return;
-    if (r->fault_count == FAULTS_MAX) return;
-    struct seen_fault *seen = &r->faults[r->fault_count++];
-    *seen = (struct seen_fault){run->n, f->fault, f->line, f->other_line, ""};
-    snprintf(seen->sentence, sizeof seen->sentence, "%s", f->sentence);
-}
-
-static bool leaves(const struct own_run *run) {
-    return run->result.fault == TALLY_OWN_BOUNDS || run->result.fault == TALLY_OWN_ALIGNMENT;
-}
-
-static bool try_length(struct report *r, uint64_t n) {
-    struct own_run run;
-    if (n < 1 || n > own_host_most(&r->host) || r->tried_count == LENGTHS_MAX) return true;
-    for (size_t i = 0; i < r->tried_count; i++)
-        if (r->tried[i].n == n) return true;
-    if (!own_host_run(&r->session, &r->host, n, OWN_DATA, 0, NULL, NULL, &run)) return false;
-    const bool right = run.is_right && run.result.fault == TALLY_OWN_RIGHT;
-    r->tried[r->tried_count++] =
-        (struct tried){n, right, run.result.is_complete, leaves(&run), run.value, run.expected};
-    note_fault(r, &run);
-    r->endless |= run.result.fault == TALLY_OWN_ENDLESS;
-    return true;
-}
-
-static int by_n(const void *a, const void *b) {
-    const struct tried *x = a, *y = b;
-    return (x->n > y->n) - (x->n < y->n);
-}
-
-/* Small lengths, powers of two and their neighbours, and those around the segment's. */
-static bool try_lengths(struct report *r) {
-    static const uint64_t always[] = {
-        1,  2,  3,  4,  5,  6,   7,   8,   10,  12,  14,  15,  16,  17,  24,  31,   32,   33,
-        48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257, 500, 512, 1000, 1023, 1024};
-    const uint64_t s = r->host.form == OWN_SEGMENTS ? r->host.segment : 2 * (uint64_t)r->host.block;
-    const uint64_t around[] = {s - 1,     s,     s + 1, 2 * s - 1, 2 * s,
-                               2 * s + 1, 3 * s, 4 * s, 5 * s + 3};
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        if (r->endless || !try_length(r, always[i])) break;
-    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
-        if (r->endless || !try_length(r, around[i])) break;
-    if (r->tried_count == 0) return false; /* whose line is written */
-    qsort(r->tried, r->tried_count, sizeof *r->tried, by_n);
-    return true;
-}
 
 /* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. Behind a fault,
  * such as a value that is read before it is written, a sum says nothing of that. */
@@ -127,12 +47,13 @@ static bool count_elements(struct report *r) {
     struct own_run run;
     uint64_t n = 0;
     if (r->session.op != TALLY_SUM) return true;
-    for (size_t i = 0; i < r->tried_count && !n; i++)
-        if (r->tried[i].complete && r->tried[i].value != r->tried[i].expected) n = r->tried[i].n;
+    for (size_t i = 0; i < r->j.tried_count && !n; i++)
+        if (r->j.tried[i].complete && r->j.tried[i].value != r->j.tried[i].expected)
+            n = r->j.tried[i].n;
     if (!n && !r->run.is_right) n = r->run.n;
     if (!n || n > MISCOUNTED_MAX) return true;
     for (uint64_t i = 0; i < n; i++) {
-        if (!own_host_run(&r->session, &r->host, n, OWN_UNIT, i, NULL, NULL, &run)) return false;
+        if (!own_host_run(&r->session, &r->j.host, n, OWN_UNIT, i, NULL, NULL, &run)) return false;
         if (!run.result.is_complete || run.result.fault != TALLY_OWN_RIGHT ||
             fabs(run.value) > 1e6 || run.value != floor(run.value))
             return true;
@@ -160,7 +81,7 @@ static bool find_nearest(struct report *r) {
     struct ladder_options o = r->e->options;
     double best = INFINITY;
     o.run.block = r->run.block & (r->run.block - 1) ? 0 : r->run.block;
-    o.run.coarsen = r->host.form == OWN_SEGMENTS && r->main.segment > 2 * (uint64_t)r->main.block
+    o.run.coarsen = r->j.host.form == OWN_SEGMENTS && r->main.segment > 2 * (uint64_t)r->main.block
                         ? (unsigned)(r->main.segment / (2 * (uint64_t)r->main.block))
                         : 4;
     o.run.finish = TALLY_FINISH_HOST;
@@ -182,85 +103,6 @@ static bool find_nearest(struct report *r) {
     }
     free(x);
     return true;
-}
-
-/* ---- The verdict ---- */
-
-static bool is_power(uint64_t n, uint64_t unused) {
-    (void)unused;
-    return (n & (n - 1)) == 0;
-}
-static bool is_even(uint64_t n, uint64_t unused) {
-    (void)unused;
-    return n % 2 == 0;
-}
-static bool is_multiple(uint64_t n, uint64_t segment) {
-    return n % segment == 0;
-}
-static bool is_at_most(uint64_t n, uint64_t segment) {
-    return n <= segment;
-}
-static bool is_power_of_two_at_most(uint64_t n, uint64_t segment) {
-    return is_power(n, 0) && n <= segment;
-}
-
-/* Whether exactly the lengths that `rule` says are right. */
-static bool follows(const struct report *r, bool (*rule)(uint64_t n, uint64_t s), uint64_t s) {
-    for (size_t i = 0; i < r->tried_count; i++)
-        if (r->tried[i].right != rule(r->tried[i].n, s)) return false;
-    return true;
-}
-
-static void list_lengths(const struct report *r, bool right, char *text, size_t room) {
-    size_t used = 0, said = 0;
-    for (size_t i = 0; i < r->tried_count && used < room; i++)
-        if (r->tried[i].right == right) {
-            if (++said > 12) {
-                snprintf(text + used, room - used, ", ...");
-                return;
-            }
-            used += (size_t)snprintf(text + used, room - used, "%s%" PRIu64, said > 1 ? ", " : "",
-                                     r->tried[i].n);
-        }
-}
-
-static void judge(struct report *r) {
-    char list[200] = "";
-    size_t right = 0;
-    const uint64_t s = r->host.segment ? r->host.segment : 2 * (uint64_t)r->host.block;
-    const uint64_t most = r->tried[r->tried_count - 1].n;
-    for (size_t i = 0; i < r->tried_count; i++)
-        right += r->tried[i].right;
-    if (right == r->tried_count)
-        snprintf(r->verdict, sizeof r->verdict,
-                 "right for all %zu lengths tried, from 1 to %" PRIu64, right, most);
-    else if (r->endless)
-        snprintf(r->verdict, sizeof r->verdict, "wrong: with n = %" PRIu64 " it does not end",
-                 r->tried[r->tried_count - 1].n);
-    else if (right == 0)
-        snprintf(r->verdict, sizeof r->verdict,
-                 "wrong for all %zu lengths tried, from 1 to %" PRIu64, r->tried_count, most);
-    else if (follows(r, is_power, s))
-        snprintf(r->verdict, sizeof r->verdict,
-                 "right where n is a power of two, and wrong for every other length tried");
-    else if (r->host.segment && follows(r, is_multiple, s))
-        snprintf(r->verdict, sizeof r->verdict,
-                 "right where n is a multiple of the segment, which is %" PRIu64
-                 " for blocks of %u threads, and for no other length tried",
-                 s, r->host.block);
-    else if (follows(r, is_even, s))
-        snprintf(r->verdict, sizeof r->verdict, "right for even n, and wrong for odd n");
-    else if (follows(r, is_at_most, s))
-        snprintf(r->verdict, sizeof r->verdict, "right up to n = %" PRIu64 ", and wrong beyond", s);
-    else if (follows(r, is_power_of_two_at_most, s))
-        snprintf(r->verdict, sizeof r->verdict,
-                 "right where n is a power of two up to %" PRIu64 ", and for no other length tried",
-                 s);
-    else {
-        list_lengths(r, false, list, sizeof list);
-        snprintf(r->verdict, sizeof r->verdict, "wrong for %zu of the %zu lengths tried: %s",
-                 r->tried_count - right, r->tried_count, list);
-    }
 }
 
 /* ---- On a device ---- */
@@ -286,7 +128,7 @@ static void fill_question(struct own_question *q, const struct own_session *s,
 /* What the device is to be asked: fewer lengths than the model, and longer ones. */
 static void ask(struct report *r) {
     struct own_question *q = &r->page->question;
-    const uint64_t most = own_host_most(&r->host), s = r->host.segment;
+    const uint64_t most = own_host_most(&r->j.host), s = r->j.host.segment;
     const uint64_t lengths[] = {
         1,     2, 3,     5,         32,        33,      100,           255,           1000, 1024,
         s - 1, s, s + 1, 2 * s + 1, 5 * s + 3, 1 << 16, (1 << 16) + 1, (1 << 20) + 1, 2048};
@@ -294,16 +136,16 @@ static void ask(struct report *r) {
     const bool is_cuda = strncmp(r->e->device, "cuda", 4) == 0;
     size_t count = 0;
     bool whole = false; /* with whole segments it stays in its arrays, and else it does not */
-    for (size_t i = 0; i < r->fault_count; i++)
+    for (size_t i = 0; i < r->j.fault_count; i++)
         q->leaves_arrays |=
-            r->faults[i].kind == TALLY_OWN_BOUNDS || r->faults[i].kind == TALLY_OWN_ALIGNMENT;
-    if (q->leaves_arrays && !is_cuda && s && r->host.form == OWN_SEGMENTS) {
-        whole = !leaves(&r->run) || r->run.n % s;
-        for (size_t i = 0; i < r->tried_count; i++)
-            whole &= !r->tried[i].leaves || r->tried[i].n % s;
+            r->j.faults[i].kind == TALLY_OWN_BOUNDS || r->j.faults[i].kind == TALLY_OWN_ALIGNMENT;
+    if (q->leaves_arrays && !is_cuda && s && r->j.host.form == OWN_SEGMENTS) {
+        whole = !own_leaves(&r->run) || r->run.n % s;
+        for (size_t i = 0; i < r->j.tried_count; i++)
+            whole &= !r->j.tried[i].leaves || r->j.tried[i].n % s;
         q->leaves_arrays = !whole;
     }
-    fill_question(q, &r->session, &r->host, &r->main);
+    fill_question(q, &r->session, &r->j.host, &r->main);
     q->whole = whole;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         note_length(q, &count, whole ? (lengths[i] + s - 1) / s * s : lengths[i], most);
@@ -314,7 +156,7 @@ static void ask(struct report *r) {
             (!whole || times[i] % r->main.segment == 0))
             q->times[i] = times[i];
     if (q->times[0] == 0) q->times[0] = own_host_most(&r->main);
-    q->is_endless = r->endless || r->run.result.fault == TALLY_OWN_ENDLESS;
+    q->is_endless = r->j.endless || r->run.result.fault == TALLY_OWN_ENDLESS;
     if (r->nearest.name) snprintf(q->nearest, sizeof q->nearest, "%s", r->nearest.name);
     own_device_ask(r->page);
 }
@@ -419,17 +261,50 @@ static void print_miscounted(const struct report *r) {
     puts(said == 8 ? "; ..." : ".");
 }
 
+/* Writes a paragraph behind a label, 100 columns wide. */
+static void print_labelled(const char *label, const char *text) {
+    enum { WIDE = 100, INDENT = 13 };
+    int column = printf("    %-9s", label);
+    while (*text) {
+        const int word = (int)strcspn(text, " ");
+        if (column > INDENT && column + 1 + word > WIDE) column = printf("\n%*s", INDENT, "") - 1;
+        column += printf("%s%.*s", column > INDENT ? " " : "", word, text);
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_advice(const struct own_advice *a) {
+    if (*a->why) print_labelled("why:", a->why);
+    if (*a->mend) print_labelled("mend:", a->mend);
+    if (*a->lesson) print_labelled("lesson:", a->lesson);
+}
+
 static void print_judgement(const struct report *r) {
-    const struct tried *first = NULL;
-    printf("\nThe kernel is %s.\n", r->verdict);
-    for (size_t i = 0; i < r->fault_count; i++)
-        printf("  n = %" PRIu64 ": %s\n", r->faults[i].n, r->faults[i].sentence);
-    for (size_t i = 0; i < r->tried_count && !first; i++)
-        if (r->tried[i].complete && r->tried[i].value != r->tried[i].expected) first = &r->tried[i];
+    const struct own_tried *first = NULL;
+    printf("\nThe kernel is %s.\n", r->j.verdict);
+    print_labelled("tried:", r->j.tried_words);
+    for (size_t i = 0; i < r->j.fault_count; i++) {
+        printf("  n = %" PRIu64 ": %s\n", r->j.faults[i].n, r->j.faults[i].sentence);
+        print_advice(&r->j.faults[i].advice);
+    }
+    for (size_t i = 0; i < r->j.finding_count; i++) {
+        printf("  %s\n", r->j.findings[i].sentence);
+        print_advice(&r->j.findings[i].advice);
+    }
+    for (size_t i = 0; i < r->j.tried_count && !first; i++)
+        if (r->j.tried[i].complete && r->j.tried[i].value != r->j.tried[i].expected)
+            first = &r->j.tried[i];
     if (first)
         printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n", first->n,
                first->value, first->expected);
     print_miscounted(r);
+}
+
+/* Whether a rung reduces its input in place. */
+static bool is_in_place(const char *rung) {
+    return strncmp(rung, "interleaved-", 12) == 0 || strcmp(rung, "contiguous") == 0;
 }
 
 static void print_compared(const struct report *r) {
@@ -462,15 +337,29 @@ static void print_compared(const struct report *r) {
                rows[i].its);
     printf("  %-20s %*.2f %18.2f\n", "efficiency", wide, ladder_efficiency(a),
            ladder_efficiency(b));
+    if (!r->kernel->is.output && is_in_place(r->nearest.name))
+        puts("That rung works on a copy of the array, which it makes first, and writes its result "
+             "to another: "
+             "the\ntransactions and bytes of both are among its.");
     if (a->operations == 0 && r->run.n > 1)
         puts("No operation was seen: they are counted where an operand comes from an array or a "
              "shuffle;\natomics are counted apart.");
 }
 
+/* "sum", or "sum of products a[i] * b[i] (dot)". */
+static const char *say_what(const struct report *r, char text[200]) {
+    const tally_own_kernel *k = &r->kernel->is;
+    snprintf(text, 200, k->second ? "%s of products %s[i] * %s[i]%s" : "%s",
+             tally_op_name(r->session.op), k->input, k->second ? k->second : "",
+             r->session.op == TALLY_SUM ? " (dot)" : "");
+    return text;
+}
+
 static int print_text(const struct report *r) {
+    char what[200];
     printf("%s:%u: %s of %" PRIu64 " %s by kernel %s, on the model\n", r->kernel->file,
-           r->kernel->line, tally_op_name(r->session.op), r->run.n,
-           tally_type_name(r->kernel->is.type), r->kernel->name);
+           r->kernel->line, say_what(r, what), r->run.n, tally_type_name(r->kernel->is.type),
+           r->kernel->name);
     printf("The host is taken to do this: %s.\n", r->host_words);
     print_judgement(r);
     if (!r->run.result.is_complete)
@@ -503,25 +392,69 @@ static struct json_object *json_host(const struct report *r) {
 
 static struct json_object *json_lengths(const struct report *r, bool right) {
     struct json_object *list = json_new_list();
-    for (size_t i = 0; i < r->tried_count; i++)
-        if (r->tried[i].right == right)
-            json_item(list, json_object_new_int64((int64_t)r->tried[i].n));
+    for (size_t i = 0; i < r->j.tried_count; i++)
+        if (r->j.tried[i].right == right)
+            json_item(list, json_object_new_int64((int64_t)r->j.tried[i].n));
     return list;
+}
+
+static void json_advice(struct json_object *o, const struct own_advice *a) {
+    json_text(o, "why", a->why);
+    json_text(o, "mend", a->mend);
+    json_text(o, "lesson", a->lesson);
 }
 
 static struct json_object *json_faults(const struct report *r) {
     struct json_object *list = json_new_list();
-    for (size_t i = 0; i < r->fault_count; i++) {
-        const struct seen_fault *f = &r->faults[i];
+    for (size_t i = 0; i < r->j.fault_count; i++) {
+        const struct own_seen_fault *f = &r->j.faults[i];
         struct json_object *o = json_new_object();
         json_text(o, "kind", fault_name(f->kind));
         json_count(o, "n", f->n);
         json_count(o, "line", f->line);
         json_count(o, "other_line", f->other_line);
         json_text(o, "sentence", f->sentence);
+        json_advice(o, &f->advice);
         json_item(list, o);
     }
     return list;
+}
+
+static struct json_object *json_findings(const struct report *r) {
+    struct json_object *list = json_new_list();
+    for (size_t i = 0; i < r->j.finding_count; i++) {
+        struct json_object *o = json_new_object();
+        json_text(o, "kind", r->j.findings[i].kind);
+        json_text(o, "sentence", r->j.findings[i].sentence);
+        json_advice(o, &r->j.findings[i].advice);
+        json_item(list, o);
+    }
+    return list;
+}
+
+/* What the verdict rests on. */
+static struct json_object *json_tried(const struct report *r) {
+    const struct own_judgement *j = &r->j;
+    struct json_object *o = json_new_object(), *blocks = json_new_list(), *data = json_new_list();
+    for (size_t i = 0; i < j->block_count; i++) {
+        struct json_object *block = json_new_object();
+        json_count(block, "threads", j->blocks[i].threads);
+        if (j->blocks[i].runs)
+            json_flag(block, "right", j->blocks[i].right);
+        else
+            json_null(block, "right");
+        json_item(blocks, block);
+    }
+    for (enum own_data d = OWN_DATA; d < OWN_DATA_KINDS; d++)
+        if (j->data[d]) json_item(data, json_object_new_string(own_data_words(d)));
+    json_text(o, "words", j->tried_words);
+    json_count(o, "lengths", j->tried_count);
+    json_member(o, "blocks", blocks);
+    json_member(o, "data", data);
+    json_count(o, "launches", j->launches);
+    json_count(o, "orders", j->orders);
+    json_count(o, "seed", r->session.options->seed);
+    return o;
 }
 
 static struct json_object *json_times(const struct report *r) {
@@ -532,6 +465,7 @@ static struct json_object *json_times(const struct report *r) {
 }
 
 static int print_json(const struct report *r) {
+    char what[200];
     struct json_object *o = json_new_object();
     json_text(o, "file", r->kernel->file);
     json_text(o, "kernel", r->kernel->name);
@@ -539,6 +473,7 @@ static int print_json(const struct report *r) {
     json_text(o, "device", "model");
     json_count(o, "n", r->run.n);
     json_text(o, "op", tally_op_name(r->session.op));
+    json_text(o, "what", say_what(r, what));
     json_text(o, "dtype", tally_type_name(r->kernel->is.type));
     json_count(o, "block", r->run.block);
     json_member(o, "host", json_host(r));
@@ -546,10 +481,13 @@ static int print_json(const struct report *r) {
     json_flag(o, "complete", r->run.result.is_complete);
     json_measure(o, "value", r->run.value);
     json_measure(o, "expected", r->run.expected);
-    json_text(o, "verdict", r->verdict);
+    json_text(o, "status", r->j.status == OWN_RIGHT ? "right" : "wrong");
+    json_text(o, "verdict", r->j.verdict);
+    json_member(o, "tried", json_tried(r));
     json_member(o, "right_for", json_lengths(r, true));
     json_member(o, "wrong_for", json_lengths(r, false));
     json_member(o, "faults", json_faults(r));
+    json_member(o, "findings", json_findings(r));
     json_count(o, "miscounted_n", r->miscounted_n);
     json_member(o, "times_counted", json_times(r));
     json_count(o, "launches", 1);
@@ -570,7 +508,7 @@ static int print_json(const struct report *r) {
 /* Which n and block are shown: as `tally explain` shows a rung. */
 static bool choose_main(struct report *r) {
     struct explanation *e = r->e;
-    const struct own_host *h = &r->host;
+    const struct own_host *h = &r->j.host;
     const bool drawn = e->draws || e->svg, asked = e->options.has_n;
     unsigned block = drawn ? 8 : 512;
     if (!asked && drawn)
@@ -614,7 +552,7 @@ static bool watch(struct report *r) {
     if (!own_host_run(&r->session, &r->main, e->options.n, OWN_DATA, 0, explain_note_step, e,
                       &r->run))
         return false;
-    note_fault(r, &r->run);
+    own_judge_note(&r->j, &r->run);
     if (e->out_of_memory) return failed("no memory for the steps of %s", r->kernel->name), false;
     explain_settle(e);
     e->row.name = r->kernel->name;
@@ -652,23 +590,46 @@ static int draw(struct report *r) {
     return finish_output();
 }
 
+/* Whether the device has found it wrong. */
+static bool is_wrong_there(const struct own_answer *a) {
+    bool wrong = *a->fault != '\0';
+    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++)
+        wrong |= !a->lengths[i].right;
+    return wrong;
+}
+
+/* The status of a report that was written. */
+static int verdict_of(const struct report *r, int written) {
+    return written == STATUS_OK ? r->j.status : OWN_NOT_JUDGED;
+}
+
 static int report(void *context, struct own_kernel *kernel) {
     struct report *r = context;
     const struct ladder_options *o = &r->e->options;
     r->kernel = kernel;
     r->session.kernel = kernel;
+    r->j.session = &r->session;
     if (kernel->template_block) r->session.block = kernel->template_block;
     if (r->e->has_dtype && kernel->is.type != o->run.type)
         return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
-                      tally_type_name(kernel->is.type), tally_type_name(o->run.type));
-    if (!own_host_find(&r->session, &r->host) || !choose_main(r) || !watch(r)) return STATUS_FAILED;
-    if (r->e->draws || r->e->svg) return draw(r);
-    const bool good =
-        try_lengths(r) && count_elements(r) && (!r->run.result.is_complete || find_nearest(r));
-    if (!good) return STATUS_FAILED;
-    judge(r);
+                      tally_type_name(kernel->is.type), tally_type_name(o->run.type)),
+               OWN_NOT_JUDGED;
+    if (!own_host_find(&r->session, &r->j.host) || !choose_main(r) || !watch(r))
+        return OWN_NOT_JUDGED;
+    if (r->e->draws || r->e->svg) return draw(r) == STATUS_OK ? OWN_RIGHT : OWN_NOT_JUDGED;
+    const bool good = own_judge(&r->j, r->run.n) && count_elements(r) &&
+                      (!r->run.result.is_complete || find_nearest(r));
+    if (!good) return OWN_NOT_JUDGED;
+    if (r->j.status == OWN_RIGHT && (!r->run.is_right || r->run.result.fault != TALLY_OWN_RIGHT)) {
+        r->j.status = OWN_WRONG;
+        snprintf(r->j.verdict, sizeof r->j.verdict,
+                 "wrong for n = %" PRIu64
+                 ", launched as below: the result is %.9g, and %.9g would be right",
+                 r->run.n, r->run.value, r->run.expected);
+    }
     if (r->page) ask(r);
-    return o->as_json ? print_json(r) : print_text(r);
+    if (r->page && is_wrong_there(&r->page->answer)) r->j.status = OWN_WRONG;
+    return verdict_of(r, o->as_json ? print_json(r) : print_text(r));
 }
 
 bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
@@ -739,7 +700,7 @@ int own_device_row(struct own_kernel *kernel, const struct own_options *own,
         host = same;
     if (!own_host_run(&session, &host, n, OWN_DATA, 0, NULL, NULL, &run)) return STATUS_FAILED;
     fill_question(q, &session, &host, &host);
-    q->leaves_arrays = leaves(&run);
+    q->leaves_arrays = own_leaves(&run);
     q->is_endless = run.result.fault == TALLY_OWN_ENDLESS;
     q->times[0] = o->n;
     own_device_ask(own->page);
@@ -748,13 +709,16 @@ int own_device_row(struct own_kernel *kernel, const struct own_options *own,
 
 int own_explain(struct explanation *e, const struct own_options *own) {
     struct report *r = calloc(1, sizeof *r);
-    if (!r) return failed("no memory for a report");
+    if (!r) return failed("no memory for a report"), OWN_NOT_JUDGED;
     struct own_options with = *own;
     with.svg = e->svg;
     with.device = e->device;
     with.block = e->options.run.block;
+    with.width = e->options.width;
+    with.height = e->options.height;
+    if (!with.seed) with.seed = 1;
     if (e->device && !(with.page = r->page = own_page_make()))
-        return free(r), failed("no memory for a device");
+        return free(r), failed("no memory for a device"), OWN_NOT_JUDGED;
     own = &with;
     r->e = e;
     r->session = (struct own_session){

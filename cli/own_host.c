@@ -11,7 +11,7 @@
 
 enum { BLOCK_MAX = 1024, PROBE_BLOCK = 64, GRID_SIZED = 32 };
 
-/* ---- Elements: small integers, so that every order of a sum gives the same float ---- */
+/* ---- Elements ---- */
 
 static bool is_float(tally_type type) {
     return type == TALLY_F32 || type == TALLY_F64;
@@ -21,22 +21,21 @@ static bool is_signed(tally_type type) {
     return type == TALLY_I8 || type == TALLY_I16 || type == TALLY_I32 || type == TALLY_I64;
 }
 
-static void put(tally_type type, void *array, uint64_t i, int64_t value) {
-    const size_t size = tally_type_size(type);
-    const float f = (float)value;
-    const double d = (double)value;
-    memcpy((char *)array + i * size,
-           type == TALLY_F32   ? (const void *)&f
-           : type == TALLY_F64 ? (const void *)&d
-                               : (const void *)&value,
-           size);
-}
-
 /* A float's value; an integer's, made as wide as it goes. */
 struct number {
     double real;
     int64_t whole;
 };
+
+static void put(tally_type type, void *array, uint64_t i, struct number value) {
+    const size_t size = tally_type_size(type);
+    const float f = (float)value.real;
+    memcpy((char *)array + i * size,
+           type == TALLY_F32   ? (const void *)&f
+           : type == TALLY_F64 ? (const void *)&value.real
+                               : (const void *)&value.whole,
+           size);
+}
 
 static struct number get(tally_type type, const void *array, uint64_t i) {
     const size_t size = tally_type_size(type);
@@ -58,7 +57,48 @@ static struct number get(tally_type type, const void *array, uint64_t i) {
     return v;
 }
 
-static int64_t datum(tally_op op, tally_type type, uint64_t i) {
+const char *own_data_words(enum own_data data) {
+    static const char *const words[OWN_DATA_KINDS] = {
+        [OWN_DATA] = "small whole numbers",
+        [OWN_ONES] = "ones",
+        [OWN_UNIT] = "one 1 among zeros",
+        [OWN_SIGNS] = "numbers of both signs",
+        [OWN_NEGATIVE] = "negative numbers",
+        [OWN_POSITIVE] = "great positive numbers",
+        [OWN_FRACTIONS] = "fractions",
+        [OWN_WIDTH] = "numbers that need all bits of the type",
+        [OWN_SPREAD] = "numbers of widely different size",
+        [OWN_TIES] = "numbers of one magnitude and both signs"};
+    return words[data];
+}
+
+bool own_data_suits(enum own_data data, tally_op op, tally_type type) {
+    const bool bits = op == TALLY_AND || op == TALLY_OR || op == TALLY_XOR;
+    switch (data) {
+    case OWN_SIGNS:
+    case OWN_NEGATIVE:
+    case OWN_TIES:
+        return !bits && (is_float(type) || is_signed(type));
+    case OWN_POSITIVE:
+        return op == TALLY_MIN || op == TALLY_MAX;
+    case OWN_FRACTIONS:
+        return is_float(type);
+    case OWN_SPREAD:
+        return is_float(type) && op == TALLY_SUM;
+    default:
+        return true;
+    }
+}
+
+/* A hash of 64 bits (the finalizer of SplitMix64). */
+static uint64_t hash(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static int64_t small(tally_op op, tally_type type, uint64_t i) {
     const uint64_t mixed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     switch (op) {
     case TALLY_SUM:
@@ -73,6 +113,123 @@ static int64_t datum(tally_op op, tally_type type, uint64_t i) {
     default:
         return (int64_t)mixed;
     }
+}
+
+/* A factor. All but some 24 of n are 1 or -1; of these at most six have a mantissa, of `bits` bits, so that products in
+ * any order are exact. */
+static double factor(enum own_data data, tally_type type, uint64_t i, uint64_t n, uint64_t h) {
+    const uint64_t apart = n / 24 + 1;
+    const double sign = data == OWN_NEGATIVE || (data != OWN_WIDTH && h & 1) ? -1 : 1;
+    if (i % apart) return sign;
+    const uint64_t k = i / apart;
+    if (k % 4 == 0 && data == OWN_FRACTIONS) return sign * 1.5;
+    if (k < 3 && data == OWN_WIDTH) return type == TALLY_F64 ? 1 + 0x1p-16 : 1 + 0x1p-7;
+    return sign * (k % 2 ? 2 : 0.5 + (data != OWN_FRACTIONS) * 1.5);
+}
+
+/* A term of a sum. Sums of absolute values stay below 2^24 of the terms' unit for floats, 2^53 for doubles. */
+static double term(enum own_data data, tally_type type, uint64_t n, uint64_t h) {
+    const double sign = h >> 63 ? -1 : 1;
+    const int bits = type == TALLY_F64 ? 50 : 21;
+    const double most = ldexp(1, bits) / (double)n;
+    switch (data) {
+    case OWN_NEGATIVE:
+        return -1 - (double)(h % 9);
+    case OWN_FRACTIONS: /* multiples of 2^-6, or of 2^-30 */
+        return sign * (double)(h % (type == TALLY_F64 ? UINT64_C(1) << 32 : 512)) *
+               (type == TALLY_F64 ? 0x1p-30 : 0x1p-6);
+    case OWN_WIDTH:
+        return sign * (most < 2 ? 1 : floor(most - (double)(h % 1024) * most * 0x1p-12));
+    case OWN_SPREAD:
+        return sign * ldexp(1 + (double)(h % 4096) * 0x1p-12, (int)(h >> 20 & 31) - 16);
+    case OWN_TIES:
+        return sign * 3;
+    default:
+        return sign * (double)(1 + h % 50);
+    }
+}
+
+/* A candidate for the least or the greatest. */
+static double candidate(enum own_data data, tally_type type, uint64_t h) {
+    const double sign = h >> 63 ? -1 : 1;
+    const double far = type == TALLY_F64 ? 1e300 : 1e37;
+    switch (data) {
+    case OWN_NEGATIVE:
+        return -far * (1 + (double)(h % 1024) * 0x1p-10);
+    case OWN_POSITIVE:
+        return far * (1 + (double)(h % 1024) * 0x1p-10);
+    case OWN_FRACTIONS: /* between -1/2 and 1/2 */
+        return (double)(h >> (type == TALLY_F64 ? 14 : 42)) *
+                   (type == TALLY_F64 ? 0x1p-50 : 0x1p-22) -
+               0.5;
+    case OWN_WIDTH:
+    case OWN_SPREAD:
+        return sign * ldexp(1 + (double)(h % 4096) * 0x1p-12, (int)(h >> 20 & 127) - 64);
+    case OWN_TIES:
+        return sign * 7.5;
+    default:
+        return sign * (double)(1 + h % 50);
+    }
+}
+
+static int64_t whole_number(enum own_data data, tally_op op, tally_type type, uint64_t i,
+                            uint64_t n, uint64_t h) {
+    const unsigned bits = 8 * (unsigned)tally_type_size(type) - is_signed(type);
+    const int64_t sign = h >> 63 ? -1 : 1;
+    const uint64_t all = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
+    const bool is_extreme = op == TALLY_MIN || op == TALLY_MAX;
+    if (op == TALLY_OR || op == TALLY_AND) { /* each bit is one element's */
+        uint64_t mine = 0;
+        for (unsigned b = 0; b < 8 * tally_type_size(type); b++)
+            if (i == hash(b * 7 + n) % n) mine |= UINT64_C(1) << b;
+        return (int64_t)(op == TALLY_OR ? mine : ~mine);
+    }
+    if (op == TALLY_XOR) return (int64_t)h;
+    if (op == TALLY_PROD)
+        return data == OWN_WIDTH ? (int64_t)(h | 1)
+                                 : (i % (n / 16 + 1) ? 1 : 3) * (data == OWN_NEGATIVE ? -1 : sign);
+    switch (data) {
+    case OWN_NEGATIVE:
+        return is_extreme ? -(int64_t)(all - h % (all / 8)) : -1 - (int64_t)(h % 9);
+    case OWN_POSITIVE:
+        return (int64_t)(all - h % (all / 8));
+    case OWN_WIDTH:
+        if (is_extreme || bits < 31) return (int64_t)h;
+        return (is_signed(type) ? sign : 1) * (int64_t)(all / n - h % (all / n / 4 + 1));
+    case OWN_TIES:
+        return sign * 7;
+    default:
+        return sign * (int64_t)(1 + h % 50);
+    }
+}
+
+static struct number datum(const struct own_session *s, enum own_data data, uint64_t i, uint64_t n,
+                           uint64_t unit) {
+    const tally_type type = s->kernel->is.type;
+    const uint64_t h = hash(hash(s->options->seed + 64 * (uint64_t)data) + i);
+    struct number v = {0, 0};
+    if (data <= OWN_UNIT) {
+        v.whole = data == OWN_DATA ? small(s->op, type, i) : data == OWN_ONES || i == unit;
+        v.real = (double)v.whole;
+    } else if (!is_float(type)) {
+        v.whole = whole_number(data, s->op, type, i, n, h);
+    } else if (s->op == TALLY_PROD) {
+        v.real = factor(data, type, i, n, h);
+    } else {
+        v.real = s->op == TALLY_SUM ? term(data, type, n, h) : candidate(data, type, h);
+    }
+    return v;
+}
+
+/* Of the second of two arrays: powers of two, so that a product has no more bits than its factor. */
+static struct number second_datum(tally_type type, enum own_data data, uint64_t i) {
+    static const double floats[] = {1, -1, 2, 0.5};
+    struct number v = {1, 1};
+    if (data == OWN_ONES || data == OWN_UNIT) return v;
+    v.real = data == OWN_DATA ? 1 + (double)(i % 3) : floats[hash(i) % 4];
+    v.whole = 1 + (int64_t)(i % 3);
+    if (is_signed(type) && data != OWN_DATA && hash(i) & 1) v.whole = -v.whole;
+    return v;
 }
 
 static int64_t combined(tally_op op, bool has_sign, int64_t a, int64_t b) {
@@ -108,21 +265,57 @@ static double combined_real(tally_op op, double a, double b) {
     }
 }
 
-/* Combines elements `step` apart, of which there are `count`, in order. The elements of floats are small
- * integers: no double is rounded here. */
-static struct number fold(tally_op op, tally_type type, const void *x, uint64_t count,
-                          uint64_t step) {
-    struct number all = get(type, x, 0);
-    for (uint64_t i = 1; i < count; i++) {
-        const struct number v = get(type, x, i * step);
+static struct number one(int64_t whole) {
+    return (struct number){(double)whole, whole};
+}
+
+/* Combines elements `step` apart, of which there are `count`, in order; with y, products. No double is rounded here,
+ * but those of OWN_SPREAD, by less than their bound. */
+static struct number fold(tally_op op, tally_type type, const void *x, const void *y,
+                          uint64_t count, uint64_t step) {
+    struct number all = {0, 0};
+    long double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        struct number v = get(type, x, i * step);
+        if (y) {
+            const struct number w = get(type, y, i * step);
+            v.real *= w.real;
+            v.whole = (int64_t)((uint64_t)v.whole * (uint64_t)w.whole);
+        }
+        sum += (long double)v.real;
         if (is_float(type)) {
-            all.real = combined_real(op, all.real, v.real);
+            all.real = i ? combined_real(op, all.real, v.real) : v.real;
         } else {
-            put(type, &all.whole, 0, combined(op, is_signed(type), all.whole, v.whole));
-            all = get(type, &all.whole, 0);
+            struct number next =
+                one(i ? combined(op, is_signed(type), all.whole, v.whole) : v.whole);
+            put(type, &next.whole, 0, next);
+            all = get(type, &next.whole, 0);
         }
     }
+    if (is_float(type) && op == TALLY_SUM) all.real = (double)sum;
     if (type == TALLY_F32) all.real = (double)(float)all.real;
+    return all;
+}
+
+/* What the elements come to by another operator than the one that is asked for. */
+static struct number other_fold(enum own_looks look, tally_type type, const void *x, uint64_t n) {
+    static const tally_op ops[] = {[OWN_LOOKS_SUM] = TALLY_SUM,
+                                   [OWN_LOOKS_PROD] = TALLY_PROD,
+                                   [OWN_LOOKS_MIN] = TALLY_MIN,
+                                   [OWN_LOOKS_MAX] = TALLY_MAX};
+    struct number all = {0, 0};
+    if (look <= OWN_LOOKS_MAX) return fold(ops[look], type, x, NULL, n, 1);
+    for (uint64_t i = 0; i < n; i++) {
+        struct number v = get(type, x, i);
+        const bool negative = is_float(type) ? v.real < 0 : is_signed(type) && v.whole < 0;
+        const struct number size = {negative ? -v.real : v.real, negative ? -v.whole : v.whole};
+        if (look == OWN_LOOKS_NORM1)
+            all = (struct number){all.real + size.real, all.whole + size.whole};
+        if (look == OWN_LOOKS_SUMSQ)
+            all = (struct number){all.real + v.real * v.real, all.whole + v.whole * v.whole};
+        if (look == OWN_LOOKS_NORMINF && size.real > all.real) all = size;
+        if (look == OWN_LOOKS_COUNT) all = one((int64_t)n);
+    }
     return all;
 }
 
@@ -142,6 +335,7 @@ static unsigned block_for(const struct own_session *s, const struct own_host *h,
 
 static unsigned grid_for(const struct own_session *s, const struct own_host *h, uint64_t n) {
     uint64_t grid = 1;
+    if (h->grid) return h->grid;
     if (s->options->grid) return (unsigned)s->options->grid;
     if (h->form == OWN_SEGMENTS) grid = (n + h->segment - 1) / h->segment;
     if (h->form == OWN_WHOLE_GRID) {
@@ -161,12 +355,15 @@ static void fill(const struct own_session *s, void *x, uint64_t n, int data, uin
     const tally_type type = s->kernel->is.type;
     const uint64_t few =
         n >> 20; /* of so many elements one is not 0: the sum is an exact float still */
-    const bool thin = s->op == TALLY_SUM && few > 1;
+    const bool thin = s->op == TALLY_SUM && data == OWN_DATA && few > 1;
     for (uint64_t i = 0; i < n; i++)
         put(type, x, i,
-            data != OWN_DATA              ? data == OWN_ONES || i == unit
-            : thin && i * 40503 / 7 % few ? 0
-                                          : datum(s->op, type, i));
+            thin && i * 40503 / 7 % few ? one(0) : datum(s, (enum own_data)data, i, n, unit));
+}
+
+static void fill_second(const struct own_session *s, void *y, uint64_t n, int data) {
+    for (uint64_t i = 0; i < n; i++)
+        put(s->kernel->is.type, y, i, second_datum(s->kernel->is.type, (enum own_data)data, i));
 }
 
 void own_host_value(const struct own_session *s, double number, tally_value *out) {
@@ -177,7 +374,7 @@ void own_host_value(const struct own_session *s, double number, tally_value *out
     else if (type == TALLY_F64)
         out->as.f64 = number;
     else
-        put(type, &out->as, 0, number < 0 ? (int64_t)number : (int64_t)(uint64_t)number);
+        put(type, &out->as, 0, one(number < 0 ? (int64_t)number : (int64_t)(uint64_t)number));
 }
 
 void *own_host_elements(const struct own_session *s, uint64_t n) {
@@ -187,9 +384,16 @@ void *own_host_elements(const struct own_session *s, uint64_t n) {
 }
 
 static tally_own_launch launch_of(const struct own_session *s, const struct own_run *r,
-                                  const void *x) {
+                                  const void *x, const void *y) {
+    const struct own_options *o = s->options;
+    const bool shaped = o->width && r->block == o->block;
     return (tally_own_launch){.op = s->op,
                               .x = x,
+                              .y = y,
+                              .width = shaped ? o->width : 0,
+                              .height = shaped ? o->height : 0,
+                              .order = s->order,
+                              .keeps = s->keeps,
                               .n = (size_t)r->n,
                               .grid = r->grid,
                               .block = r->block,
@@ -206,21 +410,60 @@ static size_t shared_for(const struct own_session *s, unsigned per_thread, unsig
     return (size_t)per_thread * block * tally_type_size(s->kernel->is.type);
 }
 
-/* Takes the result from where the host finds it, and holds it against the right one. */
-static void judge(const struct own_session *s, const struct own_host *h, const void *x,
-                  const void *input, const void *output, struct own_run *r) {
+/* The result, from where the host finds it: combined by `op` where there are several values. */
+static struct number result_of(const struct own_session *s, const struct own_host *h, tally_op op,
+                               const void *input, const void *output, const struct own_run *r) {
     const tally_type type = s->kernel->is.type;
-    const struct number right = fold(s->op, type, x, r->n, 1);
     const bool parts = h->form == OWN_SEGMENTS && h->segment;
     const uint64_t blocks = parts ? (r->n + h->segment - 1) / h->segment : 1;
-    const struct number got = s->kernel->is.output
-                                  ? fold(s->op, type, output, h->combines ? 1 : r->grid, 1)
-                                  : fold(s->op, type, input, blocks, parts ? h->segment : 1);
+    const bool is_one = h->combines || s->kernel->is.output == NULL;
+    if (s->kernel->is.output) return fold(op, type, output, NULL, is_one ? 1 : r->grid, 1);
+    return fold(op, type, input, NULL, blocks, parts ? h->segment : 1);
+}
+
+static bool equals(tally_type type, struct number a, struct number b, double bound) {
+    if (!is_float(type)) return a.whole == b.whole;
+    return a.real == b.real || fabs(a.real - b.real) <= bound;
+}
+
+/* What a wrong result is instead; only results of one block tell that. */
+static void note_looks(const struct own_session *s, const struct own_host *h, const void *x,
+                       const void *input, const void *output, struct own_run *r) {
+    const tally_type type = s->kernel->is.type;
+    const struct number got = result_of(s, h, s->op, input, output, r);
+    for (int k = 0; k < OWN_LOOKS_KINDS; k++)
+        if (equals(type, got, other_fold((enum own_looks)k, type, x, r->n), 0)) r->looks |= 1u << k;
+}
+
+/* Takes the result, and holds it against the right one. */
+static void judge(const struct own_session *s, const struct own_host *h, const void *x,
+                  const void *y, int data, const void *input, const void *output,
+                  struct own_run *r) {
+    const tally_type type = s->kernel->is.type;
+    const struct number right = fold(s->op, type, x, y, r->n, 1);
+    const struct number got = result_of(s, h, s->op, input, output, r);
+    double sizes = 0;
+    r->least = r->greatest = get(type, x, 0).real;
+    for (uint64_t i = 0; i < r->n; i++) {
+        const double v = get(type, x, i).real;
+        sizes += fabs(v) * (y ? 2 : 1);
+        if (v < r->least) r->least = v;
+        if (v > r->greatest) r->greatest = v;
+    }
+    /* n - 1 roundings, each of a partial sum that is at most the sum of the sizes; and the result's own. */
+    if (data == OWN_SPREAD)
+        r->bound = (double)r->n * (type == TALLY_F32 ? 0x1p-24 : 0x1p-53) * sizes * 1.001;
     r->value = got.real;
     r->expected = right.real;
-    r->is_right = r->result.is_complete &&
-                  (is_float(type) ? got.real == right.real : got.whole == right.whole);
+    r->is_right = r->result.is_complete && equals(type, got, right, r->bound);
     if (s->kernel->is.output && r->result.written == 0) r->is_right = false;
+    if (r->is_right) return;
+    if (r->grid == 1 && !y) note_looks(s, h, x, input, output, r);
+    if (r->result.fault == TALLY_OWN_RIGHT && *r->result.stray) {
+        r->result.fault = TALLY_OWN_SHUFFLE;
+        r->result.line = r->result.stray_line;
+        snprintf(r->result.sentence, sizeof r->result.sentence, "%s", r->result.stray);
+    }
 }
 
 bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_t n, int data,
@@ -235,23 +478,26 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
     r->shared_bytes = shared_for(s, h->shared_per_thread, r->block);
     char *x = malloc((size_t)n * size), *input = malloc((size_t)n * size);
     char *output = malloc((size_t)r->grid * size);
-    bool good = x && input && output;
+    char *y = s->kernel->is.second ? malloc((size_t)n * size) : NULL;
+    bool good = x && input && output && (y || !s->kernel->is.second);
     if (good) {
         fill(s, x, n, data, unit);
-        const tally_own_launch how = launch_of(s, r, x);
+        if (y) fill_second(s, y, n, data);
+        const tally_own_launch how = launch_of(s, r, x, y);
         good = (s->program ? tally_own_time(s->program, &how, s->repeats, input, output,
                                             &r->seconds, &r->result)
                            : tally_own_run(s->kernel->own, 0, &how, on_step, context, input, output,
                                            &r->result)) == TALLY_OK;
         if (s->program) r->result.written = 1; /* nobody sees there what it writes */
         if (good)
-            judge(s, h, x, input, output, r);
+            judge(s, h, x, y, data, input, output, r);
         else
             failed("%s: %s", s->kernel->file, tally_error());
     } else {
         failed("no memory for %" PRIu64 " elements", n);
     }
     free(x);
+    free(y);
     free(input);
     free(output);
     return good;
@@ -271,7 +517,7 @@ static bool probe(const struct own_session *s, unsigned block, unsigned shared_p
     char *x = malloc((size_t)n * tally_type_size(s->kernel->is.type));
     if (!x) return failed("no memory for %" PRIu64 " elements", n), false;
     fill(s, x, n, OWN_ONES, 0);
-    tally_own_launch how = launch_of(s, &r, x);
+    tally_own_launch how = launch_of(s, &r, x, s->kernel->is.second ? x : NULL);
     how.outputs = (size_t)n;
     const bool good =
         tally_own_run(s->kernel->own, 0, &how, NULL, NULL, NULL, NULL, out) == TALLY_OK;
@@ -356,16 +602,30 @@ bool own_host_at(const struct own_session *s, unsigned block, const struct own_h
     return out->form == like->form;
 }
 
+/* Whether several blocks make it wrong by what they do to each other, and no missing fence does. */
+static bool is_wrong_by_blocks(const struct own_session *s, const struct own_host *h) {
+    const uint64_t n = h->form == OWN_SEGMENTS ? 2 * h->segment : 16 * (uint64_t)h->block;
+    struct own_run r;
+    if (!own_host_run(s, h, n, OWN_DATA, 0, NULL, NULL, &r) || r.grid < 2) return false;
+    if (r.result.fault == TALLY_OWN_ORDER || r.result.fault == TALLY_OWN_ENDLESS) return false;
+    return !r.is_right || (r.result.fault == TALLY_OWN_RACE && r.result.detail == 2);
+}
+
 bool own_host_find(const struct own_session *s, struct own_host *out) {
     unsigned blocks[OWN_BLOCKS_MAX + 2], count = 0;
     int best = -2;
     if (s->block) {
         blocks[count++] = s->block;
     } else {
+        /* A number below 32 is seldom a block, and an array of 1024 is as often for the largest block there is. */
         for (size_t i = 0; i < s->kernel->block_count; i++)
-            blocks[count++] = s->kernel->blocks[i];
+            if (s->kernel->blocks[i] >= 32 && s->kernel->blocks[i] < BLOCK_MAX)
+                blocks[count++] = s->kernel->blocks[i];
         blocks[count++] = PROBE_BLOCK;
         blocks[count++] = 32;
+        for (size_t i = 0; i < s->kernel->block_count; i++)
+            if (s->kernel->blocks[i] < 32 || s->kernel->blocks[i] == BLOCK_MAX)
+                blocks[count++] = s->kernel->blocks[i];
     }
     const unsigned shared_most = s->kernel->is.is_dynamic && !s->options->shared_bytes ? 2 : 1;
     for (unsigned i = 0; i < count && best < 3; i++)
@@ -376,6 +636,24 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
             best = score;
             *out = trial;
         }
+    /* Several blocks make it wrong: one that walks the whole array may make it right. */
+    const bool may_be_one = best >= 0 && best < 3 && !s->options->grid &&
+                            out->form != OWN_ONE_BLOCK && !out->combines &&
+                            is_wrong_by_blocks(s, out);
+    for (unsigned i = 0; i < count && may_be_one && best < 3; i++) {
+        struct own_host trial = *out;
+        trial.form = OWN_ONE_BLOCK;
+        trial.block = blocks[i];
+        trial.segment = 0;
+        trial.per_thread = 0;
+        trial.must_be_one = true;
+        struct own_run r;
+        if (!own_host_run(s, &trial, 8 * (uint64_t)trial.block + 5, OWN_DATA, 0, NULL, NULL, &r) ||
+            !r.is_right || (r.result.fault != TALLY_OWN_RIGHT && best >= 2))
+            continue;
+        best = r.result.fault == TALLY_OWN_RIGHT ? 3 : 2;
+        *out = trial;
+    }
     if (best >= 0) return true;
     return failed("%s: %s", s->kernel->file, tally_error()), false;
 }

@@ -20,11 +20,43 @@ struct own_host {
     unsigned block;      /* its threads; one block: for as many elements as it takes */
     unsigned per_thread; /* one block: n / per_thread threads; 0: always `block` */
     uint64_t segment;
+    unsigned grid;              /* blocks, where that does not follow from n; 0: it does */
+    bool must_be_one;           /* several blocks make it wrong, and one block right */
     bool combines;              /* the last block makes the result of what the others leave */
     unsigned shared_per_thread; /* elements of an array without a size, a thread */
 };
 
-enum { OWN_DATA, OWN_ONES, OWN_UNIT }; /* elements: numbers; ones; one 1 among zeros */
+/* The elements. All but those of OWN_SPREAD have a result that no order of combining rounds. */
+enum own_data {
+    OWN_DATA, /* small whole numbers */
+    OWN_ONES,
+    OWN_UNIT, /* one 1 among zeros */
+    OWN_SIGNS,
+    OWN_NEGATIVE,
+    OWN_POSITIVE,
+    OWN_FRACTIONS,
+    OWN_WIDTH,  /* they need all bits of their type, or those of the sum do */
+    OWN_SPREAD, /* floats of very different size: a sum is right within own_run.bound */
+    OWN_TIES,   /* one magnitude, both signs */
+    OWN_DATA_KINDS
+};
+/* What they are, in words: "numbers of both signs". */
+const char *own_data_words(enum own_data data);
+/* Whether a type and operator have such elements, and they tell more than OWN_DATA. */
+bool own_data_suits(enum own_data data, tally_op op, tally_type type);
+
+/* What else a wrong result may be. */
+enum own_looks {
+    OWN_LOOKS_SUM,
+    OWN_LOOKS_PROD,
+    OWN_LOOKS_MIN,
+    OWN_LOOKS_MAX,
+    OWN_LOOKS_NORM1,
+    OWN_LOOKS_SUMSQ,
+    OWN_LOOKS_NORMINF,
+    OWN_LOOKS_COUNT,
+    OWN_LOOKS_KINDS
+};
 
 struct own_run {
     uint64_t n;
@@ -33,6 +65,9 @@ struct own_run {
     size_t shared_bytes;
     bool is_right;          /* the value is, whatever faults there are */
     double value, expected; /* as far as a double shows them */
+    double bound;           /* of a right value's error; 0: it has none */
+    double least, greatest; /* elements */
+    unsigned looks;         /* where it is wrong: bit k: it is what own_looks k is */
     double seconds;         /* of the launch, on a device that has a time */
     tally_own_result result;
 };
@@ -43,6 +78,8 @@ struct own_session {
     tally_op op;
     unsigned block;             /* that was asked for; 0: none */
     bool accesses;              /* on_step() is told of them */
+    unsigned order;             /* of the blocks; see tally_own_launch */
+    bool keeps;                 /* variables keep what the launch before left */
     tally_own_program *program; /* on a device that has a time; NULL: on the model */
     unsigned repeats;           /* there */
 };

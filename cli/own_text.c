@@ -171,6 +171,18 @@ static const char *const integer_words[] = {
     "int16_t", "int32_t",  "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", NULL};
 static const char *const real_words[] = {"float", "double", NULL};
 
+/* Returns whether a number of that name is about warps or about elements a thread, and no block's. */
+static bool names_a_warp(const struct reader *r, struct token t) {
+    static const char *const words[] = {"warp", "lane", "factor", "coarse", "per", NULL};
+    char name[OWN_NAME];
+    copy_name(r, t, name);
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    for (const char *const *word = words; *word; word++)
+        if (strstr(name, *word)) return true;
+    return false;
+}
+
 /* A number that may be the threads of a block: a power of two up to 1024. */
 static void note_block(struct reader *r, struct token t, size_t end) {
     const unsigned long n = t.from < end ? strtoul(r->clean + t.from, NULL, 10) : 0;
@@ -185,9 +197,7 @@ static void note_define(struct reader *r, size_t from, size_t end) {
     const struct token name = next(r, from, end), value = next(r, name.to, end);
     if (value.from >= end || value.from == name.to) return;
     if (is_one_of(r, value, integer_words) || is_one_of(r, value, real_words)) add_type(r, name);
-    const unsigned long n = strtoul(r->clean + value.from, NULL, 10);
-    if (next(r, value.to, end).from < end || n < 2 || n > 1024 || (n & (n - 1))) return;
-    if (r->out->block_count < OWN_BLOCKS_MAX) r->out->blocks[r->out->block_count++] = (unsigned)n;
+    if (next(r, value.to, end).from >= end && !names_a_warp(r, name)) note_block(r, value, end);
 }
 
 /* Directives that choose or define stay; they are no declarations. All others become blanks. */
@@ -318,6 +328,16 @@ static void edit_for_opencl(struct reader *r, size_t from, size_t end) {
     }
 }
 
+/* `__shared__ S a[8], b;`: the model's have an initializer, so that C++ sets them before the program runs and not at a
+ * thread's first call, whatever S is. */
+static void edit_shared(struct reader *r, size_t from, size_t end) {
+    for (struct token t = next(r, from, end); t.from < end; t = next(r, t.to, end)) {
+        if (is(r, t, "[") || is(r, t, "(") || is(r, t, "<")) t.to = past_closing(r, t.from, end);
+        if (is(r, t, ",") || is(r, t, ";")) edit(r, FOR_MODEL, t.from, t.from, "%s", " {}");
+        if (is(r, t, ";") || is(r, t, "=")) return;
+    }
+}
+
 /* Edits what a kept declaration, [from, end), needs. */
 static void edit_declaration(struct reader *r, size_t from, size_t end) {
     static const char *const passed[] = {"volatile", "const", "static", "__align__", NULL};
@@ -330,7 +350,10 @@ static void edit_declaration(struct reader *r, size_t from, size_t end) {
             const struct token size = find(r, t.to, end, "[");
             if (size.from < end && find(r, t.to, end, ";").from > size.from)
                 note_block(r, next(r, size.to, end), end);
-            if (is(r, before, "extern")) edit_dynamic(r, before, t, end);
+            if (is(r, before, "extern"))
+                edit_dynamic(r, before, t, end);
+            else
+                edit_shared(r, t.to, end);
             if (is(r, before, "static"))
                 edit(r, FOR_MODEL | FOR_OPENCL, before.from, before.to, "%s", "");
         } else if (is_one_of(r, t, passed) || is(r, t, "(") || is(r, t, ")") ||
@@ -415,14 +438,29 @@ static bool names_a_block(const struct reader *r, struct token t) {
     return false;
 }
 
+/* Returns whether a template's type is called as functors are, and not as elements. */
+static bool is_element(const struct reader *r, struct token name) {
+    static const char *const words[] = {"op", "fun", "reduc", "combine", "oper", "fn", NULL};
+    char text[OWN_NAME];
+    copy_name(r, name, text);
+    for (char *c = text; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    for (const char *const *word = words; *word; word++)
+        if (strncmp(text, *word, strlen(*word)) == 0 || (strstr(text, *word) && strlen(*word) > 2))
+            return false;
+    return text[0] != 'f' || text[1] != '\0';
+}
+
 /* What a template's parameter is taken to be: a type the elements', a number the block's threads, a flag false, and
  * whatever has a value by default that. False where nobody knows. */
 static bool take_parameter(const struct reader *r, const struct parameter *p, char text[OWN_NAME]) {
-    const char *word = p->is_type                                                 ? "OWN_T"
+    const bool is_functor = p->is_type && !is_element(r, p->name);
+    const char *word = is_functor                                                 ? OWN_FUNCTOR
+                       : p->is_type                                               ? "OWN_T"
                        : p->is_flag                                               ? "false"
                        : p->kind.from < p->name.from && names_a_block(r, p->name) ? OWN_THREADS
                                                                                   : NULL;
-    if (p->value.from < p->value.to && !p->is_type)
+    if (p->value.from < p->value.to && (!p->is_type || is_functor))
         copy_name(r, p->value, text);
     else if (word)
         snprintf(text, OWN_NAME, "%s", word);
@@ -543,14 +581,146 @@ static bool is_hosts(const struct reader *r, size_t from, size_t head, size_t en
                                        "typedef", "static_assert", "constexpr",
                                        "class",   "namespace",     NULL};
     const struct token first = next(r, from, end);
-    if (has(r, from, end, "std")) return true;
+    if (has(r, from, end, "std") && !has(r, from, end, "__device__")) return true;
     for (struct token t = next(r, from, end); t.from < end; t = next(r, t.to, end))
         if (t.to - t.from > 4 && memcmp(r->clean + t.from, "cuda", 4) == 0) return true;
-    if (is(r, first, "using")) return is(r, next(r, first.to, end), "namespace");
+    if (is(r, first, "using"))
+        return is(r, next(r, first.to, end), "namespace") &&
+               !has(r, from, end, "cooperative_groups") && !has(r, from, end, "cg");
     if (is_one_of(r, first, kept)) return false;
     if (has_body) return has(r, from, head, "(");
     const struct token open = find(r, from, head, "("), equals = find(r, from, head, "=");
     return open.from < equals.from && open.from < head;
+}
+
+/* Returns whether a function of the device's at the top of the file may be made `static`, so that its shared arrays
+ * lie where those of the kernel do. Those of a template are put there by the linker (own.c). */
+static bool may_be_static(const struct reader *r, size_t from, size_t head) {
+    return !is(r, next(r, from, head), "template") && !has(r, from, head, "static") &&
+           !has(r, from, head, "extern") && !has(r, from, find(r, from, head, "(").from, ":");
+}
+
+/* Words that a kernel may use on a GPU and not here, each with what to say. A word that ends with * stands for all that
+ * begin so. */
+static const struct {
+    const char *word, *why;
+} absent[] = {
+    {"__shfl", "is now __shfl_sync(0xffffffff, v, lane): since CUDA 9 a shuffle names its lanes"},
+    {"__shfl_down",
+     "is now __shfl_down_sync(0xffffffff, v, delta): since CUDA 9 a shuffle names the "
+     "lanes that take part"},
+    {"__shfl_up",
+     "is now __shfl_up_sync(0xffffffff, v, delta): since CUDA 9 a shuffle names the lanes "
+     "that take part"},
+    {"__shfl_xor", "is now __shfl_xor_sync(0xffffffff, v, lanes): since CUDA 9 a shuffle names the "
+                   "lanes that take part"},
+    {"__ballot", "is now __ballot_sync(0xffffffff, p): since CUDA 9 it names the lanes that vote"},
+    {"__any", "is now __any_sync(0xffffffff, p): since CUDA 9 it names the lanes that vote"},
+    {"__all", "is now __all_sync(0xffffffff, p): since CUDA 9 it names the lanes that vote"},
+    {"this_grid",
+     "is not here: blocks run one after another on the model, so that no barrier can span "
+     "the grid; let the last block combine, or launch a second time"},
+    {"grid_group", "is not here: blocks run one after another on the model, so that no barrier can "
+                   "span the grid; let the last block combine, or launch a second time"},
+    {"this_cluster", "is not here: the model has no clusters of blocks"},
+    {"cub",
+     "is a library, whose code is not here; write the block's reduction out, as the rungs do"},
+    {"thrust", "is a library for the host; write the reduction out, as the rungs do"},
+    {"wmma", "is for matrix units, which the model has not"},
+    {"texture", "is not here: the model has no textures; read the array itself"},
+    {"cudaTextureObject_t", "is not here: the model has no textures; read the array itself"},
+    {"tex1D*", "is not here: the model has no textures; read the array itself"},
+    {"surf1D*", "is not here: the model has no surfaces; write the array itself"},
+    {"__half*", "is not here: elements are float, double or integers"},
+    {"half", "is not here: elements are float, double or integers"},
+    {"half2", "is not here: elements are float, double or integers"},
+    {"__nv_bfloat16*", "is not here: elements are float, double or integers"},
+    {"malloc", "is not here: a kernel has its arrays, shared memory and its own variables"},
+    {"__pipeline_memcpy_async", "is not here: load the element and store it"},
+    {"memcpy_async", "is not here: load the element and store it"},
+    {"clock", "is not here: the model knows nothing of time"},
+    {"clock64", "is not here: the model knows nothing of time"},
+    {"__nanosleep", "is not here: the model knows nothing of time"},
+    {"atomic_ref", "is of cuda::std, which is not here; atomicAdd() and its like are"},
+    {"barrier", "is of cuda::std, which is not here; __syncthreads() is"},
+    {"__syncthreads_count", "is not here; add the flags in shared memory"},
+    {"__syncthreads_or", "is not here; combine the flags in shared memory"},
+    {"__syncthreads_and", "is not here; combine the flags in shared memory"},
+};
+
+/* Looks in a kept declaration for a word that is not here. */
+static bool find_absent(const struct reader *r, size_t from, size_t end, char *why, size_t room,
+                        unsigned *line) {
+    struct token before = {from, from}, earlier = before;
+    for (struct token t = next(r, from, end); t.from < end; t = next(r, t.to, end)) {
+        const char *said = NULL;
+        const size_t size = t.to - t.from;
+        for (size_t i = 0; i < sizeof absent / sizeof *absent && !said; i++) {
+            const size_t length = strlen(absent[i].word);
+            const bool all = absent[i].word[length - 1] == '*';
+            if (all ? size >= length - 1 &&
+                          memcmp(r->clean + t.from, absent[i].word, length - 1) == 0
+                    : is(r, t, absent[i].word))
+                said = absent[i].why;
+        }
+        /* `barrier`, `half`, `texture` and the like may be names of the text's own. */
+        const struct token after = next(r, t.to, end);
+        const bool is_scoped = is(r, before, ":") || (after.from < end && is(r, after, ":"));
+        const bool is_type = after.from < end && (is_name(r->clean[after.from]) ||
+                                                  (is(r, t, "texture") && is(r, after, "<")));
+        const bool is_plain = r->clean[t.from] != '_' && !is(r, t, "this_grid") &&
+                              !is(r, t, "malloc") && strncmp(r->clean + t.from, "clock", 5) != 0 &&
+                              strncmp(r->clean + t.from, "tex1D", 5) != 0;
+        if (said && is_plain && !is_scoped && !(is_type && !is_name(r->clean[before.from])))
+            said = NULL;
+        const bool launches = is(r, t, "<") && is(r, before, "<") && is(r, earlier, "<") &&
+                              t.from == before.to && before.from == earlier.to;
+        if (said || launches) {
+            *line = line_at(r, t.from);
+            if (launches)
+                snprintf(why, room,
+                         "<<<...>>> in a kernel is not here: a kernel starts no others on the "
+                         "model; launch it from the host");
+            else
+                snprintf(why, room, "%.*s %s", (int)size, r->clean + t.from, said);
+            return true;
+        }
+        earlier = before;
+        before = t;
+    }
+    return false;
+}
+
+/* Notes a class that has an operator(). */
+static void note_functor(struct reader *r, size_t from, size_t end) {
+    const struct token first = next(r, from, end);
+    struct token word = first;
+    struct own_text *out = r->out;
+    const bool is_template = is(r, first, "template");
+    if (is_template) {
+        const struct token open = next(r, first.to, end);
+        if (!is(r, open, "<")) return;
+        word = next(r, past_closing(r, open.from, end), end);
+    }
+    const struct token named = find(r, from, end, "operator");
+    if (!(is(r, word, "struct") || is(r, word, "class")) || named.from >= end ||
+        !is(r, next(r, named.to, end), "(") || out->functor_count == OWN_FUNCTORS_MAX)
+        return;
+    copy_name(r, next(r, word.to, end), out->functors[out->functor_count].name);
+    out->functors[out->functor_count++].is_template = is_template;
+}
+
+/* Notes `const int BLOCK = 256;`, which may be the threads of a block. */
+static void note_constant(struct reader *r, size_t from, size_t end) {
+    const struct token equals = find(r, from, end, "=");
+    struct token name = next(r, from, end);
+    if (equals.from >= end ||
+        !(has(r, from, equals.from, "const") || has(r, from, equals.from, "constexpr")))
+        return;
+    for (struct token t = name; t.from < equals.from; t = next(r, t.to, end))
+        name = t;
+    const struct token value = next(r, equals.to, end);
+    if (is(r, next(r, value.to, end), ";") && !names_a_warp(r, name)) note_block(r, value, end);
 }
 
 /* Reads the declaration [from, end), whose body, if it has one, begins at `head`. */
@@ -559,26 +729,23 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
     const bool has_body = r->clean[end - 1] == '}';
     const struct token device = find(r, from, head, "__device__");
     note_types(r, from, head);
-    const struct token groups = find(r, from, end, "cooperative_groups");
-    if (groups.from < end) {
-        *line = line_at(r, groups.from);
-        snprintf(why, room,
-                 "cooperative groups are not understood here; write __syncthreads(), and "
-                 "__shfl_down_sync() for the lanes of a warp");
-        return false;
-    }
+    if (!has_body) note_constant(r, from, end);
     if (has(r, from, head, "__global__")) {
         if (has_body && !note_kernel(r, from, head, why, room, line)) return false;
     } else if (device.from < head) {
         const struct token open = find(r, from, head, "("), equals = find(r, from, head, "=");
-        if (!has_body || !(open.from < head))
-            if (!(open.from < equals.from && open.from < head))
-                edit(r, FOR_MODEL, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
+        const bool is_function = open.from < equals.from && open.from < head;
+        if (!is_function && (!has_body || !(open.from < head)))
+            edit(r, FOR_MODEL, device.from, device.to, "%s", "OWN_DEVICE_VARIABLE");
+        else if (is_function && may_be_static(r, from, head))
+            edit(r, FOR_MODEL, device.from, device.to, "%s", "static __device__");
     } else if (!has(r, from, head, "__constant__") && !has(r, from, head, "__shared__") &&
                !has(r, from, head, "__managed__") && is_hosts(r, from, head, end, has_body)) {
         blank(r->bytes, from, end);
         return true;
     }
+    note_functor(r, from, end);
+    if (find_absent(r, from, end, why, room, line)) return false;
     edit_declaration(r, from, end);
     edit_for_opencl(r, from, end);
     drop_template(r, from, head, has(r, from, head, "__global__"));

@@ -7,7 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { OWN_KERNELS_MAX = 64, OWN_BLOCKS_MAX = 4, OWN_NAME = 64, OWN_DYNAMIC_MAX = 4 };
+enum {
+    OWN_KERNELS_MAX = 64,
+    OWN_BLOCKS_MAX = 4,
+    OWN_NAME = 64,
+    OWN_DYNAMIC_MAX = 4,
+    OWN_FUNCTORS_MAX = 8
+};
 
 struct own_function {
     char name[OWN_NAME];
@@ -19,6 +25,14 @@ struct own_function {
 
 /* Where the text of a kernel, or what is made of it, names the threads of its block. */
 #define OWN_THREADS "OWN_THREADS"
+/* And where it names a functor that whoever compiles it chooses. */
+#define OWN_FUNCTOR "OWN_FUNCTOR"
+
+/* A class with an operator(). */
+struct own_functor {
+    char name[OWN_NAME];
+    bool is_template;
+};
 
 /* Whom a text is for. */
 enum own_reader { OWN_MODEL, OWN_CUDA, OWN_OPENCL, OWN_READERS };
@@ -37,6 +51,8 @@ struct own_text {
     bool needs_t;                            /* it uses a type T that it does not define */
     unsigned blocks[OWN_BLOCKS_MAX]; /* what it defines that may be the threads of a block */
     size_t block_count;
+    struct own_functor functors[OWN_FUNCTORS_MAX];
+    size_t functor_count;
 };
 
 /* Reads the text of a file. What is the host's (other functions, #include, #pragma) becomes blanks, so that

@@ -968,17 +968,17 @@ TALLY_API void tally_own_close(tally_own *own); /* NULL is allowed */
 
 typedef struct tally_own_kernel {
     const char *name;
-    const char *input, *output,
-        *length;         /* its parameters' names; NULL where it has none such. Without
-                                            an output the result is in the input */
-    tally_type type;     /* of the elements */
+    const char *input, *output, *length,
+        *second;     /* its parameters' names; NULL where it has none such. Without an output the
+                            result is in the input. `second`: it takes two arrays, and reduces products */
+    tally_type type; /* of the elements */
     size_t shared_bytes; /* of shared arrays with a size */
     int is_dynamic;      /* it has an array whose size the launch gives */
     char roles[9];       /* as in tally_own_text */
 } tally_own_kernel;
 
 /* The i-th kernel, in the order of the text. TALLY_EINVAL past the last; TALLY_EUNSUPPORTED for one whose
- * parameters are not those of a reduction: pointers to one or two arrays and at most one integer. */
+ * parameters are not those of a reduction: pointers to one, two or three arrays, at most one integer, and functors. */
 TALLY_API tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel *out);
 
 /* How a host launches it: once. */
@@ -986,13 +986,18 @@ typedef struct tally_own_launch {
     tally_op op;
     const void *x; /* n elements of the kernel's type, which stay as they are */
     size_t n;
-    unsigned grid, block; /* 1 up; 1 to 1024 */
-    uint64_t length;      /* what it passes for the number of elements */
-    size_t outputs;       /* elements of the output, all the identity before the launch */
-    size_t shared_bytes;  /* for arrays without a size; with the others 48 KiB at most */
-    int forgives;         /* races and unwritten memory do not end it */
-    uint64_t patience;    /* basic blocks of a warp between barriers; 0: 16 n + 2^12 */
-    int accesses;         /* not 0: on_step() is told of accesses; arrays have the kernel's names */
+    unsigned grid, block;   /* 1 up; 1 to 1024 */
+    uint64_t length;        /* what it passes for the number of elements */
+    size_t outputs;         /* elements of the output, all the identity before the launch */
+    size_t shared_bytes;    /* for arrays without a size; with the others 48 KiB at most */
+    int forgives;           /* races and unwritten memory do not end it */
+    const void *y;          /* n elements of the second array, where the kernel takes one */
+    unsigned width, height; /* of a block of two or three dimensions; 0: it has one */
+    unsigned
+        order; /* of the blocks: 0 ascending, 1 descending, else a random one that this number draws */
+    int keeps; /* the kernel's variables in global memory keep what the launch before left there */
+    uint64_t patience; /* basic blocks of a warp between barriers; 0: 16 n + 2^12 */
+    int accesses;      /* not 0: on_step() is told of accesses; arrays have the kernel's names */
 } tally_own_launch;
 
 typedef enum tally_own_fault {
@@ -1003,14 +1008,22 @@ typedef enum tally_own_fault {
     TALLY_OWN_UNWRITTEN, /* read before it was written */
     TALLY_OWN_RACE,      /* two threads at one place, and nothing that orders them */
     TALLY_OWN_STACK,     /* too many variables of its own */
-    TALLY_OWN_ENDLESS    /* it does not end */
+    TALLY_OWN_ENDLESS,   /* it does not end */
+    TALLY_OWN_ORDER,     /* a fence is missing beside the atomic by which blocks pass values on */
+    TALLY_OWN_SHUFFLE    /* a shuffle takes a value from a lane that takes no part in it */
 } tally_own_fault;
 
 typedef struct tally_own_result {
     tally_own_fault fault;
     char sentence[512]; /* what is wrong; "" for TALLY_OWN_RIGHT */
     unsigned line,
-        other_line;  /* of the text: where that is, and the other place it names; 0: none */
+        other_line; /* of the text: where that is, and the other place it names; 0: none */
+    int detail; /* race: 1 within a warp, 2 between blocks. Barrier: 1 for a shuffle, 2 where some have
+                        left the kernel. Order: 1 where a fence of the block stands, 2 where the reader's is missing */
+    char stray
+        [200]; /* a shuffle that takes a value from a lane that takes no part, "" for none. It is a fault
+                            where the result is wrong */
+    unsigned stray_line;
     int is_complete; /* it ran to its end */
     size_t written;  /* of the outputs: those up to the last that was written */
     int all_written; /* and none of these was left out */

@@ -7,7 +7,7 @@ _tally() {
     local rungs='sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
         shared coarsened grid-stride vectorized shuffle single-pass tally'
     local commands="$operators $statistics devices bench ladder explain report quiz help version"
-    local own='--kernel --grid --length --shared'
+    local own='--kernel --grid --length --shared --define --seed'
     local words='' climb='-n --n --op --dtype --block --coarsen --finish --json --help'
     COMPREPLY=()
 
@@ -29,7 +29,7 @@ _tally() {
     --data) words='uniform normal loguniform wild' ;;
     --finish) words='relaunch atomic host' ;;
     --only) words=$rungs ;;
-    -n | --n | --shape | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --na | --decimal-mark | --thousands | --axis | --groups | --grid | --length | --shared | --answer) return ;;
+    -n | --n | --shape | --threads | --repeat | --block | --coarsen | --ddof | -c | --column | -F | --delimiter | --na | --decimal-mark | --thousands | --axis | --groups | --grid | --length | --shared | -D | --define | --seed | --answer) return ;;
     --by | --segments | --mask | --svg | -o | --output)
         [ "$command $before" != 'bench --segments' ] || { COMPREPLY=($(compgen -W 'zipf giant empty' -- "$current")); return; }
         compopt -o filenames 2>/dev/null

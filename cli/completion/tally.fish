@@ -97,6 +97,8 @@ complete -c tally -n '__tally_is ladder explain' -l kernel -r -d 'a kernel of yo
 complete -c tally -n '__tally_is ladder explain' -l grid -x -d 'blocks of the launch'
 complete -c tally -n '__tally_is ladder explain' -l length -x -a block -d 'what is passed for n'
 complete -c tally -n '__tally_is ladder explain' -l shared -x -d 'bytes of the launch'
+complete -c tally -n '__tally_is ladder explain' -s D -l define -x -d 'a name for the text'
+complete -c tally -n '__tally_is ladder explain' -l seed -x -d 'of data and orders'
 complete -c tally -n '__tally_is quiz' -l answer -x -d 'the answer'
 complete -c tally -n '__tally_is quiz' -l list -d 'the questions'
 complete -c tally -n '__tally_is bench ladder explain' -s n -l n -x -d 'so many elements'

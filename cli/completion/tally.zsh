@@ -26,7 +26,8 @@ _tally() {
         '--finish[how blocks'\'' results meet]:finish:(relaunch atomic host)' '--json[one JSON object]' '--help[its help]')
 
     own=('--kernel[a kernel of your own]:file:_files -g "*.cu"' '--grid[blocks of the launch]:number'
-        '--length[what is passed for n]:number or block' '--shared[bytes of the launch]:number')
+        '--length[what is passed for n]:number or block' '--shared[bytes of the launch]:number'
+        '(-D --define)'{-D+,--define=}'[a name for the text]:name=value' '--seed[of data and orders]:number')
 
     if (( CURRENT == 2 )); then
         if compset -P '*,'; then # the last of several statistics

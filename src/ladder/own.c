@@ -30,8 +30,9 @@ struct tally_own {
     const struct own_kernel *kernels;
     size_t count;
     model_device *device;
-    char *initial;                 /* what the variables in global memory held at first */
-    char names[3][NAME_MAX_BYTES]; /* input, output, length of the kernel described last */
+    char *initial; /* what the variables in global memory held at first */
+    char names
+        [4][NAME_MAX_BYTES]; /* input, output, length, second input of the kernel described last */
 };
 
 extern const struct embedded embedded_own[];
@@ -50,7 +51,7 @@ const char *tally_own_flags(void) {
            "-fno-thread-jumps -fno-delete-null-pointer-checks "
            "-fcf-protection=none -fno-exceptions -fno-rtti -fno-threadsafe-statics "
            "-fno-asynchronous-unwind-tables -fno-builtin -fno-stack-protector -fno-math-errno "
-           "-fno-tree-loop-distribute-patterns -Werror=frame-larger-than=32768 "
+           "-fno-tree-loop-distribute-patterns -fwrapv -Werror=frame-larger-than=32768 "
            "-nostdinc -nostdlib";
 }
 
@@ -121,9 +122,9 @@ void tally_own_close(tally_own *own) {
 
 /* ---- What a kernel takes ---- */
 
-/* The numbers of the parameters that are the input, the output and the length; -1: there is none. */
+/* The numbers of the parameters that are the input, the output, the length and the second input; -1: there is none. */
 struct roles {
-    int input, output, length;
+    int input, output, length, second;
 };
 
 /* Writes the i-th parameter's name to out; "" where it has none. */
@@ -151,9 +152,20 @@ static bool swapped(const struct own_kernel *k, int first, int second) {
     return names_an_output(k, first) && !names_an_output(k, second);
 }
 
+/* Of three arrays the output is the one that is not const or, where that does not tell, the one with the name of an
+ * output, or else the last. */
+static int output_of_three(const struct own_kernel *k, const int pointers[3]) {
+    int found = -1, written = 0;
+    for (int i = 0; i < 3; i++)
+        if (!k->parameters[pointers[i]].is_const) found = i, written++;
+    for (int i = 0; i < 3 && written != 1; i++)
+        if (!k->parameters[pointers[i]].is_const && names_an_output(k, pointers[i])) return i;
+    return written == 1 ? found : 2;
+}
+
 static tally_status find_roles(const struct own_kernel *k, struct roles *r) {
-    int pointers[2] = {-1, -1}, count = 0;
-    *r = (struct roles){-1, -1, -1};
+    int pointers[3] = {-1, -1, -1}, count = 0;
+    *r = (struct roles){-1, -1, -1, -1};
     for (unsigned i = 0; i < k->count; i++) {
         const struct own_parameter *p = &k->parameters[i];
         char name[NAME_MAX_BYTES];
@@ -167,10 +179,10 @@ static tally_status find_roles(const struct own_kernel *k, struct roles *r) {
                         "kernel %s takes two integers: nobody knows what to pass for %s", k->name,
                         name);
         if (p->kind == OWN_INTEGER) r->length = (int)i;
-        if (p->kind == OWN_POINTER && count == 2)
+        if (p->kind == OWN_POINTER && count == 3)
             return fail(TALLY_EUNSUPPORTED,
-                        "kernel %s takes three arrays; it may take (input, output, n), "
-                        "(input, output) or (array, n)",
+                        "kernel %s takes four arrays; it may take (input, output, n), "
+                        "(input, output), (array, n) or (a, b, output, n)",
                         k->name);
         if (p->kind == OWN_POINTER) pointers[count++] = (int)i;
     }
@@ -178,9 +190,16 @@ static tally_status find_roles(const struct own_kernel *k, struct roles *r) {
     const bool turned = count == 2 && swapped(k, pointers[0], pointers[1]);
     r->input = pointers[turned];
     if (count == 2) r->output = pointers[!turned];
-    if (r->output >= 0 && strcmp(k->parameters[r->input].type, k->parameters[r->output].type) != 0)
-        return fail(TALLY_EUNSUPPORTED, "kernel %s: its two arrays have different types, %s and %s",
-                    k->name, k->parameters[r->input].type, k->parameters[r->output].type);
+    if (count == 3) {
+        const int output = output_of_three(k, pointers);
+        r->output = pointers[output];
+        r->input = pointers[output == 0];
+        r->second = pointers[output == 2 ? 1 : 2];
+    }
+    for (int i = 0; i < count; i++)
+        if (strcmp(k->parameters[r->input].type, k->parameters[pointers[i]].type) != 0)
+            return fail(TALLY_EUNSUPPORTED, "kernel %s: its arrays have different types, %s and %s",
+                        k->name, k->parameters[r->input].type, k->parameters[pointers[i]].type);
     return TALLY_OK;
 }
 
@@ -201,14 +220,17 @@ tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel
     tally_own *names = (tally_own *)own;
     char roles[9] = "";
     for (unsigned p = 0; p < k->count; p++)
-        roles[p] = (int)p == r.input             ? 'i'
-                   : (int)p == r.output          ? 'o'
-                   : k->parameters[p].bytes == 4 ? '4'
-                                                 : '8';
+        roles[p] = (int)p == r.input                      ? 'i'
+                   : (int)p == r.output                   ? 'o'
+                   : (int)p == r.second                   ? 'j'
+                   : k->parameters[p].kind == OWN_DEFAULT ? 'd'
+                   : k->parameters[p].bytes == 4          ? '4'
+                                                          : '8';
     *out = (tally_own_kernel){.name = k->name,
                               .input = name_of(names, k, r.input, 0),
                               .output = name_of(names, k, r.output, 1),
                               .length = name_of(names, k, r.length, 2),
+                              .second = name_of(names, k, r.second, 3),
                               .type = type,
                               .shared_bytes = own->object.shared_used,
                               .is_dynamic = own->object.dynamic_name[0] != '\0'};
@@ -223,7 +245,7 @@ struct teller {
     const struct own_kernel *kernel;
     struct roles roles;
     const tally_own_launch *how;
-    uintptr_t input, output;
+    uintptr_t input, output, second;
     size_t size; /* of an element */
     tally_type type;
     tally_own_result *out;
@@ -246,27 +268,36 @@ static uintptr_t how_far(uintptr_t address, uintptr_t base, size_t bytes) {
                                     : address - base - bytes + 1;
 }
 
-/* Returns the parameter whose array, input or output, an address lies in or nearest to, with its base and its number
- * of elements; -1 where the address is far from both. */
+/* Returns the parameter whose array an address lies in or nearest to, with its base and its number of elements; -1
+ * where the address is far from all. */
 static int nearest_array(const struct teller *t, uintptr_t address, uintptr_t *base, size_t *n) {
-    const bool has_output = t->roles.output >= 0;
-    const uintptr_t far = (uintptr_t)1 << 30;
-    const uintptr_t to_input = how_far(address, t->input, t->how->n * t->size);
-    const uintptr_t to_output =
-        has_output ? how_far(address, t->output, t->how->outputs * t->size) : UINTPTR_MAX;
-    const bool is_output = to_output < to_input;
-    *base = is_output ? t->output : t->input;
-    *n = is_output ? t->how->outputs : t->how->n;
-    if ((is_output ? to_output : to_input) >= far) return -1;
-    return is_output ? t->roles.output : t->roles.input;
+    const struct {
+        int role;
+        uintptr_t base;
+        size_t count;
+    } arrays[] = {{t->roles.input, t->input, t->how->n},
+                  {t->roles.second, t->second, t->how->n},
+                  {t->roles.output, t->output, t->how->outputs}};
+    uintptr_t best = (uintptr_t)1 << 30;
+    int role = -1;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        if (arrays[i].role < 0) continue;
+        const uintptr_t far = how_far(address, arrays[i].base, arrays[i].count * t->size);
+        if (far >= best) continue;
+        best = far;
+        role = arrays[i].role;
+        *base = arrays[i].base;
+        *n = arrays[i].count;
+    }
+    return role;
 }
 
 /* Says which element of which array lies at an address. */
 static void say_element(struct teller *t, uintptr_t address) {
     const uintptr_t global = t->own->object.global.base;
     char name[NAME_MAX_BYTES];
-    uintptr_t base;
-    size_t n;
+    uintptr_t base = 0;
+    size_t n = 0;
     if (own_object_say(&t->own->object, address, t->size, t->out->sentence + t->length,
                        sizeof t->out->sentence - t->length)) {
         t->length = strlen(t->out->sentence);
@@ -288,8 +319,8 @@ static void say_element(struct teller *t, uintptr_t address) {
 
 static void say_length_of(struct teller *t, uintptr_t address) {
     char name[NAME_MAX_BYTES];
-    uintptr_t base;
-    size_t n;
+    uintptr_t base = 0;
+    size_t n = 0;
     const int role = nearest_array(t, address, &base, &n);
     if (role < 0) return;
     parameter_name(t->kernel, (unsigned)role, name);
@@ -318,6 +349,37 @@ static void tell_race(struct teller *t, const model_fault *f) {
         deed[f->here.writes]);
 }
 
+/* A fence is missing beside the atomic by which one block tells another that a value is there. */
+static void tell_order(struct teller *t, const model_fault *f) {
+    say(t, "block %u reads ", f->here.block);
+    say_element(t, f->address);
+    say_line(t, ", ", &f->here);
+    say(t, ", which block %u writes", f->other.block);
+    say_line(t, ", ", &f->other);
+    say(t, f->fence == 2 ? ", and no __threadfence() stands behind the atomic"
+                         : ", and no __threadfence() stands between that and the atomic");
+    say_line(t, ", ", &f->between);
+    if (f->fence == 1) say(t, "; __threadfence_block() orders it for its own block only");
+}
+
+static void tell_stray(struct teller *t, const model_fault *f) {
+    char *text = t->out->stray;
+    const size_t room = sizeof t->out->stray;
+    const unsigned lane = f->other.lane % MODEL_WARP;
+    const bool named = f->address >> lane & 1;
+    int used = snprintf(text, room,
+                        "the shuffle on line %u, of mask 0x%08llx, gives lane %u of block %u the "
+                        "value of lane %u, which %s",
+                        f->here.line, (unsigned long long)f->address, f->here.lane, f->here.block,
+                        f->other.lane,
+                        !named ? "the mask does not name: it takes no part"
+                        : f->other.lane >= t->how->block ? "the block does not have"
+                        : f->other.site                  ? "does not take part: it is elsewhere"
+                                        : "does not take part: it has left the kernel");
+    if (used >= (int)room) text[room - 1] = '\0';
+    t->out->stray_line = f->here.line;
+}
+
 /* Says the model's sentence without the kernel's name, which the reader knows, and with "on line 7" for
  * "at mine.cu:7". */
 static void tell_in_its_words(struct teller *t, const model_fault *f) {
@@ -341,12 +403,24 @@ static void tell(struct teller *t, const model_fault *f) {
                                             [MODEL_FAULT_ALIGNMENT] = TALLY_OWN_ALIGNMENT,
                                             [MODEL_FAULT_UNWRITTEN] = TALLY_OWN_UNWRITTEN,
                                             [MODEL_FAULT_RACE] = TALLY_OWN_RACE,
+                                            [MODEL_FAULT_ORDER] = TALLY_OWN_ORDER,
+                                            [MODEL_FAULT_STRAY] = TALLY_OWN_SHUFFLE,
                                             [MODEL_FAULT_STACK] = TALLY_OWN_STACK,
                                             [MODEL_FAULT_ENDLESS] = TALLY_OWN_ENDLESS};
     t->out->fault = kinds[f->kind];
     t->out->line = f->here.line;
     t->out->other_line = f->other.line;
+    t->out->detail = f->kind == MODEL_FAULT_ORDER     ? f->fence
+                     : f->kind == MODEL_FAULT_SHUFFLE ? 1
+                     : f->kind == MODEL_FAULT_BARRIER ? (f->other.site ? 0 : 2)
+                     : f->kind != MODEL_FAULT_RACE    ? 0
+                     : f->here.block != f->other.block
+                         ? 2
+                         : f->here.lane / MODEL_WARP == f->other.lane / MODEL_WARP;
     switch (f->kind) {
+    case MODEL_FAULT_ORDER:
+        tell_order(t, f);
+        return;
     case MODEL_FAULT_RACE:
         tell_race(t, f);
         return;
@@ -404,6 +478,8 @@ static tally_status check(const tally_own *own, const struct own_kernel *k,
                     "kernel %s asks for %zu bytes of shared memory; a block has %d", k->name,
                     shared, SHARED_MAX);
     if (how->n && !how->x) return fail(TALLY_EINVAL, "tally_own_run: x is NULL");
+    if (how->width && (!how->height || how->block % (how->width * (uint64_t)how->height) != 0))
+        return fail(TALLY_EINVAL, "a block's threads are a multiple of its width and height");
     return TALLY_OK;
 }
 
@@ -461,6 +537,8 @@ static struct step_array array_of(const void *teller, const model_access *m) {
             array.base = span.base;
     } else if ((uintptr_t)m->array == t->input) {
         array.name = t->own->names[0];
+    } else if (t->roles.second >= 0 && (uintptr_t)m->array == t->second) {
+        array.name = t->own->names[3];
     } else if (t->roles.output >= 0 && (uintptr_t)m->array == t->output) {
         array.name = t->own->names[1];
     } else {
@@ -477,28 +555,36 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
     const model_span shared[2] = {{own->object.shared.base, own->object.shared.bytes},
                                   {own->object.dynamic.base, how->shared_bytes}};
     uint64_t length = how->length;
-    void *in = NULL, *out = NULL, *arguments[OWN_PARAMETERS_MAX];
+    void *in = NULL, *second = NULL, *out = NULL, *arguments[OWN_PARAMETERS_MAX] = {0};
     model_device *d = own->device;
     tally_status status = TALLY_ENOMEM;
-    if (model_allocate(d, bytes, &in) != MODEL_OK || model_allocate(d, out_bytes, &out) != MODEL_OK)
+    if (model_allocate(d, bytes, &in) != MODEL_OK ||
+        (how->y && model_allocate(d, bytes, &second) != MODEL_OK) ||
+        model_allocate(d, out_bytes, &out) != MODEL_OK)
         goto end;
     void *identity = malloc(out_bytes + 1);
     if (!identity) goto end;
     own_fill_identity(how->op, type, identity, how->outputs);
     model_write(d, in, how->x, bytes);
+    if (second) model_write(d, second, how->y, bytes);
     model_write(d, out, identity, out_bytes);
     free(identity);
-    if (own->initial)
+    if (own->initial && !how->keeps)
         memcpy((void *)own->object.global.base, own->initial, own->object.global.bytes);
 
     t->input = (uintptr_t)in;
     t->output = (uintptr_t)out;
+    t->second = (uintptr_t)second;
     arguments[t->roles.input] = &in;
+    if (t->roles.second >= 0) arguments[t->roles.second] = &second;
     if (t->roles.output >= 0) arguments[t->roles.output] = &out;
     if (t->roles.length >= 0) arguments[t->roles.length] = &length;
     const model_launch l = {.kernel = &kernel,
                             .grid = how->grid,
                             .block = how->block,
+                            .width = how->width,
+                            .height = how->height,
+                            .order = how->order,
                             .arguments = arguments,
                             .on_step = listener->on_step ? pass_on : NULL,
                             .context = listener,
@@ -514,12 +600,14 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
         tell(t, model_last_fault(d));
     else if (model_noted_fault(d)->kind != MODEL_FAULT_NONE)
         tell(t, model_noted_fault(d));
+    if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE) tell_stray(t, model_stray_shuffle(d));
     note_touched(t, d);
     take_counts(t, &counts);
     if (input) model_read(d, input, in, bytes);
     if (output) model_read(d, output, out, out_bytes);
 end:
     model_free(d, in);
+    model_free(d, second);
     model_free(d, out);
     return status == TALLY_ENOMEM ? fail(status, "no memory for the kernel's arrays") : status;
 }

@@ -106,7 +106,7 @@ void count_step(struct model_device *d, bool barrier) {
     memory_settle_guesses(d);
     if (d->launch->accesses) trace_finish(d);
     if (d->launch->on_step) {
-        const model_step step = {.block = d->block,
+        const model_step step = {.block = d->numbers[d->block],
                                  .step = d->step,
                                  .barrier = barrier,
                                  .stride = d->strides_differ ? 0 : d->stride,

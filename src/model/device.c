@@ -47,6 +47,7 @@ void model_close(model_device *d) {
     if (d->stacks) munmap(d->stacks, MODEL_BLOCK_MAX * STACK);
     free(d->lanes);
     free(d->block_epochs);
+    free(d->numbers);
     free(d->releases);
     free(d->saved);
     trace_release(d);
@@ -63,6 +64,10 @@ const model_fault *model_last_fault(const model_device *d) {
 
 const model_fault *model_noted_fault(const model_device *d) {
     return &d->noted;
+}
+
+const model_fault *model_stray_shuffle(const model_device *d) {
+    return &d->stray;
 }
 
 void model_set_patience(model_device *d, uint64_t blocks) {
@@ -118,8 +123,13 @@ bool model_touched(const model_device *d, const void *memory, unsigned block, bo
     const region *r = d->buffers;
     bool any = false;
     if (block >= d->counts.blocks) return false; /* the launch did not come to that block */
-    const uint32_t first = d->block_epochs[block];
-    const uint32_t last = block + 1 < d->counts.blocks ? d->block_epochs[block + 1] : UINT32_MAX;
+    unsigned place = block;                      /* in the order of the launch */
+    if (d->numbers[place] != block)
+        for (place = 0; place < d->counts.blocks && d->numbers[place] != block;)
+            place++;
+    if (place == d->counts.blocks) return false;
+    const uint32_t first = d->block_epochs[place];
+    const uint32_t last = place + 1 < d->counts.blocks ? d->block_epochs[place + 1] : UINT32_MAX;
     while (r < d->buffers + d->buffer_count && r->base != (uintptr_t)memory)
         r++;
     if (r == d->buffers + d->buffer_count || first < d->launch_epoch) return false;
@@ -169,6 +179,21 @@ void device_tell(struct model_device *d, const model_step *step) {
     if (d->put_aside) memory_restore_shared(d);
 }
 
+/* Sets which block runs when. */
+static void number_blocks(model_device *d) {
+    const unsigned grid = d->launch->grid, order = d->launch->order;
+    uint64_t state = order;
+    for (unsigned i = 0; i < grid; i++)
+        d->numbers[i] = order ? grid - 1 - i : i;
+    for (unsigned i = grid; order > 1 && i > 1; i--) { /* Fisher and Yates's shuffle */
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const unsigned other = (unsigned)((state >> 33) % i);
+        const uint32_t kept = d->numbers[i - 1];
+        d->numbers[i - 1] = d->numbers[other];
+        d->numbers[other] = kept;
+    }
+}
+
 static void run_grid(model_device *d) {
     model_counts *c = &d->counts;
     c->launches = 1;
@@ -191,12 +216,16 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
                     "a launch of this device is under way: its callback needs another");
     memset(&d->fault, 0, sizeof d->fault);
     memset(&d->noted, 0, sizeof d->noted);
+    memset(&d->stray, 0, sizeof d->stray);
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
         return fail(d, MODEL_EINVAL, "a launch needs a kernel, a grid, and a block of 1 to 1024");
     uint32_t *epochs = realloc(d->block_epochs, launch->grid * sizeof *epochs);
     if (!epochs) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
     d->block_epochs = epochs;
+    uint32_t *numbers = realloc(d->numbers, launch->grid * sizeof *numbers);
+    if (!numbers) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
+    d->numbers = numbers;
 
     pthread_mutex_lock(&launching);
     if (!put_aside_shared()) {
@@ -224,12 +253,14 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     memory_find_shared(d);
 
     TALLY_ASSERT(!model_now); /* where a callback launches, its own launch is suspended */
+    number_blocks(d);
     model_now = d;
     run_grid(d);
     model_now = NULL;
 
     if (d->fault.kind) fault_describe(d, &d->fault);
     if (d->noted.kind) fault_describe(d, &d->noted);
+    if (d->stray.kind) fault_describe(d, &d->stray);
     d->launch = NULL;
     pthread_mutex_unlock(&launching);
 

@@ -28,6 +28,19 @@ void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigne
     d->fault.other.lane = lane;
 }
 
+void fault_stray(struct model_device *d, const model_lane *lane, unsigned source) {
+    if (d->stray.kind) return;
+    d->stray = (model_fault){
+        .kind = MODEL_FAULT_STRAY,
+        .kernel = d->launch->kernel->name,
+        .address = lane->shuffle_mask,
+        .here = {.site = lane->site, .block = d->block, .lane = lane->index},
+        .other = {.block = d->block, .lane = lane->index / MODEL_WARP * MODEL_WARP + source}};
+    const model_lane *other = &d->lanes[d->stray.other.lane];
+    if (d->stray.other.lane < d->launch->block && other->state != LANE_DONE)
+        d->stray.other.site = other->site;
+}
+
 bool fault_forgive(struct model_device *d) {
     if (!d->launch->forgives) return false;
     /* A read of what nothing had written is better told as the race with the write, once that comes. */
@@ -184,6 +197,9 @@ void fault_describe(struct model_device *d, model_fault *f) {
     sentence s = {f->text, sizeof f->text, 0};
     model_find_line(&f->here);
     model_find_line(&f->other);
+    model_find_line(&f->between);
+    f->here.block = d->numbers[f->here.block];
+    f->other.block = d->numbers[f->other.block];
 
     say(&s, "kernel %s, block %u, ", f->kernel, f->here.block);
     switch (f->kind) {
@@ -245,6 +261,19 @@ void fault_describe(struct model_device *d, model_fault *f) {
         say_place(&s, &f->here);
         say(&s, ": at least one writes, and %s is between",
             f->other.block == f->here.block ? "no barrier" : "nothing");
+        break;
+    case MODEL_FAULT_ORDER:
+        say(&s, "lane %u: reads %u bytes of global memory", f->here.lane, f->size);
+        say_place(&s, &f->here);
+        say(&s, " that block %u, lane %u, wrote", f->other.block, f->other.lane);
+        say_place(&s, &f->other);
+        say(&s, ", and no fence stands %s the atomic", f->fence == 2 ? "behind" : "before");
+        say_place(&s, &f->between);
+        break;
+    case MODEL_FAULT_STRAY:
+        say(&s, "lane %u: a shuffle", f->here.lane);
+        say_place(&s, &f->here);
+        say(&s, " takes the value of lane %u, which takes no part in it", f->other.lane);
         break;
     case MODEL_FAULT_STACK:
         say(&s, "lane %u", f->here.lane);

@@ -82,7 +82,10 @@ static void on_access(uintptr_t address, unsigned size, unsigned kind, uintptr_t
     }
 
     if (kind & ACCESS_WRITE) {
-        if (!shared && !(kind & ACCESS_RELAXED)) me->fenced = false;
+        if (!shared && (kind & ACCESS_ATOMIC) != ACCESS_ATOMIC) {
+            me->fenced = me->fenced_block = false;
+            d->has_written = true;
+        }
     } else {
         me->before = me->latest_size == size ? me->latest : 0;
         me->latest = address;
@@ -134,7 +137,7 @@ unsigned model_thread(void) {
 }
 
 unsigned model_block(void) {
-    return model_now->block;
+    return model_now->numbers[model_now->block];
 }
 
 unsigned model_threads(void) {
@@ -143,6 +146,39 @@ unsigned model_threads(void) {
 
 unsigned model_blocks(void) {
     return model_now->launch->grid;
+}
+
+/* For blocks of two or three dimensions. */
+unsigned model_thread_x(void);
+unsigned model_thread_y(void);
+unsigned model_thread_z(void);
+unsigned model_threads_x(void);
+unsigned model_threads_y(void);
+unsigned model_threads_z(void);
+
+unsigned model_thread_x(void) {
+    return model_now->lane->x;
+}
+
+unsigned model_thread_y(void) {
+    return model_now->lane->y;
+}
+
+unsigned model_thread_z(void) {
+    return model_now->lane->z;
+}
+
+unsigned model_threads_x(void) {
+    return model_now->launch->width ? model_now->launch->width : model_now->launch->block;
+}
+
+unsigned model_threads_y(void) {
+    return model_now->launch->width ? model_now->launch->height : 1;
+}
+
+unsigned model_threads_z(void) {
+    const model_launch *l = model_now->launch;
+    return l->width ? l->block / (l->width * l->height) : 1;
 }
 
 /* ---- The operator --------------------------------------------------------------------------- */
@@ -186,11 +222,14 @@ void model_barrier(void) {
     schedule_yield(d);
 }
 
-u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
+/* The running lane waits for the others that the mask names; returns what it gets. */
+static u64 exchange(model_exchange kind, unsigned mask, u64 value, unsigned source,
+                    uintptr_t site) {
     struct model_device *d = model_now;
     model_lane *me = d->lane;
-    me->site = SITE;
+    me->site = site;
     me->state = LANE_SHUFFLE;
+    me->exchange = kind;
     me->shuffle_mask = mask;
     me->shuffle_value = value;
     me->shuffle_source = source;
@@ -198,34 +237,54 @@ u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
     return me->shuffle_value;
 }
 
+u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
+    return exchange(EXCHANGE_SHUFFLE, mask, value, source, SITE);
+}
+
 void model_meet(unsigned mask);
 
 /* __syncwarp(): what the lanes did before is done before what they do next. */
 void model_meet(unsigned mask) {
-    struct model_device *d = model_now;
-    model_lane *me = d->lane;
-    me->site = SITE;
-    me->state = LANE_SHUFFLE;
-    me->shuffle_mask = mask;
-    me->shuffle_source = me->index % MODEL_WARP;
-    me->meets = true;
-    schedule_yield(d);
-    me->meets = false;
+    exchange(EXCHANGE_MEET, mask, 0, 0, SITE);
+}
+
+u64 model_vote(unsigned mask, u64 value, unsigned kind);
+unsigned model_active(void);
+
+/* __ballot_sync(), __match_any_sync(), __reduce_add_sync() and their like: `kind` is a model_exchange. */
+u64 model_vote(unsigned mask, u64 value, unsigned kind) {
+    return exchange((model_exchange)kind, mask, value, 0, SITE);
+}
+
+/* Returns the mask of the lanes that run together now: __activemask(). */
+unsigned model_active(void) {
+    const struct model_device *d = model_now;
+    uint32_t lanes = 0;
+    for (unsigned i = 0; i < d->group_size; i++)
+        lanes |= UINT32_C(1) << (d->group[i]->index % MODEL_WARP);
+    return lanes;
 }
 
 /* ---- Fences and atomics --------------------------------------------------------------------- */
 
-/* Notes that the running block has acquired what others released at `location`. Where there are too many,
- * all are forgotten: that can only make the model report a race that is none. */
-static void acquire(struct model_device *d, uintptr_t location) {
+/* Notes an atomic of the running block at `location`, or that a fence has followed it. Where there are too many
+ * locations, all are forgotten: that can only make the model report a race that is none. */
+static void acquire(struct model_device *d, uintptr_t location, uintptr_t site, bool fenced) {
     const unsigned kept = sizeof d->acquired / sizeof *d->acquired;
-    for (unsigned i = 0; i < d->acquired_count && i < kept; i++)
-        if (d->acquired[i].location == location && d->acquired[i].lane == d->lane->index) return;
+    for (unsigned i = 0; i < d->acquired_count; i++)
+        if (d->acquired[i].location == location && d->acquired[i].fenced == fenced &&
+            (d->acquired[i].lane == d->lane->index || !fenced))
+            return;
     if (d->acquired_count == kept) d->acquired_count = 0;
-    d->acquired[d->acquired_count++] = (handshake){location, d->block, d->epoch, d->lane->index};
+    d->acquired[d->acquired_count++] = (handshake){.location = location,
+                                                   .site = site,
+                                                   .block = d->block,
+                                                   .epoch = d->epoch,
+                                                   .lane = d->lane->index,
+                                                   .fenced = fenced};
 }
 
-static void release(struct model_device *d, uintptr_t location) {
+static void release(struct model_device *d, uintptr_t location, uintptr_t site) {
     if (d->release_count == d->release_capacity) {
         size_t capacity = d->release_capacity ? 2 * d->release_capacity : 64;
         handshake *more = realloc(d->releases, capacity * sizeof *more);
@@ -236,21 +295,37 @@ static void release(struct model_device *d, uintptr_t location) {
         d->releases = more;
         d->release_capacity = capacity;
     }
-    d->releases[d->release_count++] = (handshake){location, d->block, d->epoch, d->lane->index};
+    d->releases[d->release_count++] = (handshake){.location = location,
+                                                  .site = site,
+                                                  .block = d->block,
+                                                  .epoch = d->epoch,
+                                                  .lane = d->lane->index,
+                                                  .fenced = d->lane->fenced,
+                                                  .fenced_block = d->lane->fenced_block};
 }
 
 void model_fence(void) {
     struct model_device *d = model_now;
     d->lane->fenced = true;
-    if (d->lane->atomic) acquire(d, d->lane->atomic);
+    if (d->lane->atomic) acquire(d, d->lane->atomic, d->lane->atomic_site, true);
     d->lane->atomic = 0;
+}
+
+void model_fence_block(void);
+
+/* __threadfence_block(): it orders nothing between blocks, and a barrier does for the lanes of one. */
+void model_fence_block(void) {
+    model_now->lane->fenced_block = true;
 }
 
 static void on_atomic(void *p, unsigned size, unsigned swap, uintptr_t site) {
     struct model_device *d = model_now;
     on_access((uintptr_t)p, size, ACCESS_ATOMIC | ACCESS_RELAXED | swap, site);
     d->lane->atomic = (uintptr_t)p;
-    if (d->lane->fenced && !memory_is_shared(d, (uintptr_t)p)) release(d, (uintptr_t)p);
+    d->lane->atomic_site = site;
+    if (memory_is_shared(d, (uintptr_t)p)) return;
+    acquire(d, (uintptr_t)p, site, false);
+    if (d->lane->fenced || d->has_written) release(d, (uintptr_t)p, site);
 }
 
 void model_on_atomic(void *p, unsigned size, uintptr_t site);
@@ -314,6 +389,15 @@ u32 model_cas_u32(u32 *p, u32 expected, u32 v) ATOMIC(u32, old == expected ? v :
                  HOOK(blocks),
                  HOOK(barrier),
                  HOOK(fence),
+                 HOOK(fence_block),
+                 HOOK(thread_x),
+                 HOOK(thread_y),
+                 HOOK(thread_z),
+                 HOOK(threads_x),
+                 HOOK(threads_y),
+                 HOOK(threads_z),
+                 HOOK(vote),
+                 HOOK(active),
                  HOOK(operation),
                  HOOK(shuffle),
                  HOOK(meet),

@@ -45,6 +45,7 @@ typedef struct cell {
 #define CELL_RELAXED 0x8000u /* that access was atomic or volatile */
 #define CELL_MANY    0x4000u /* reader: not the only lane that read since the barrier */
 #define CELL_WARPS   0x2000u /* reader: nor the only warp */
+#define CELL_ATOMIC  0x1000u /* that access was atomic */
 
 /* A stretch of memory with its shadow. A cell covers 2^shift bytes: 16, or as few as the smallest access so far. */
 typedef struct region {
@@ -81,20 +82,45 @@ typedef struct model_guess {
     bool writes, other_writes;
 } model_guess;
 
+/* What the lanes of a warp do together, once all that a mask names have come. */
+typedef enum model_exchange {
+    EXCHANGE_SHUFFLE,
+    EXCHANGE_MEET, /* __syncwarp(), which orders memory */
+    EXCHANGE_BALLOT,
+    EXCHANGE_MATCH, /* the lanes with the same value */
+    EXCHANGE_ADD,   /* __reduce_add_sync() and its like, of 32-bit integers */
+    EXCHANGE_MIN_SIGNED,
+    EXCHANGE_MAX_SIGNED,
+    EXCHANGE_MIN,
+    EXCHANGE_MAX,
+    EXCHANGE_AND,
+    EXCHANGE_OR,
+    EXCHANGE_XOR
+} model_exchange;
+
 typedef struct model_lane {
     fiber fiber;
-    uintptr_t stack; /* its lowest address */
-    unsigned index;  /* in the block */
+    uintptr_t stack;  /* its lowest address */
+    unsigned index;   /* in the block */
+    unsigned x, y, z; /* the same as CUDA's threadIdx */
     lane_state state;
-    uintptr_t site;    /* where it goes on: a basic block, a barrier, a shuffle; 0 at the start */
-    unsigned accesses; /* since then */
-    unsigned applied;  /* applications of the operator since then */
+    uintptr_t site;      /* where it goes on: a basic block, a barrier, a shuffle; 0 at the start */
+    uintptr_t other_way; /* where the lanes went from which it has just parted; 0: from none */
+    enum {
+        HALF_NONE,
+        HALF_WAITS,
+        HALF_CAME
+    } half;                   /* it waits where those come, or has come there */
+    unsigned accesses;        /* since then */
+    unsigned applied;         /* applications of the operator since then */
     uintptr_t latest, before; /* the last two addresses read since the operator was applied */
     unsigned latest_size;
-    bool fenced;      /* a fence since its last plain write to global memory */
-    uintptr_t atomic; /* the location of its last atomic; 0 once a fence has followed */
+    bool fenced;       /* a fence since its last plain or volatile write to global memory */
+    bool fenced_block; /* or a fence of the block only */
+    uintptr_t atomic,
+        atomic_site; /* the location of its last atomic; 0 once a fence has followed */
     unsigned shuffle_mask, shuffle_source;
-    bool meets; /* it waits at a __syncwarp(), which orders memory, and not at a shuffle */
+    model_exchange exchange; /* what it waits for */
     uint64_t shuffle_value;
     model_guess guess; /* what it has read and not yet tried by a compare and swap */
 } model_lane;
@@ -121,13 +147,14 @@ typedef struct origin {
 
 #define ACCESSES_MAX 64u /* a lane stops after so many and goes on: see hooks.c */
 
-/* A release or an acquire at `location` by a lane of a block, in `epoch`: its atomic there after a fence, or before
- * one. */
+/* An atomic at `location` by a lane of a block, in `epoch`. Of the writer it is a release if a fence stands before
+ * it; of the reader an acquire if one follows. */
 typedef struct handshake {
-    uintptr_t location;
+    uintptr_t location, site;
     unsigned block;
     uint32_t epoch;
     unsigned lane;
+    bool fenced, fenced_block;
 } handshake;
 
 /* ---- The device ----------------------------------------------------------------------------- */
@@ -150,10 +177,11 @@ struct model_device {
     unsigned access_count; /* of them in use */
 
     const model_launch *launch;
-    uintptr_t anchor; /* sites are kept as distances from here: the kernel's code */
-    unsigned block;   /* now running */
-    unsigned step;    /* of it */
-    uint32_t epoch;   /* now */
+    uintptr_t anchor;  /* sites are kept as distances from here: the kernel's code */
+    unsigned block;    /* now running: its place in the order of the launch */
+    uint32_t *numbers; /* [place]: its blockIdx */
+    unsigned step;     /* of it */
+    uint32_t epoch;    /* now */
     uint32_t launch_epoch, block_epoch; /* their first */
     uint32_t barrier_epoch;             /* the first since the block's last barrier */
     uint32_t warp_epoch;                /* and since the running warp's lanes last met */
@@ -166,8 +194,10 @@ struct model_device {
     uint64_t patience, spent; /* basic blocks that a warp may run between two barriers, and has */
     handshake *releases;      /* by all blocks of the launch, in their order */
     size_t release_count, release_capacity;
-    handshake acquired[8]; /* by the block that runs */
+    handshake
+        acquired[8]; /* by the block that runs: its atomics, fenced where a fence has followed */
     unsigned acquired_count;
+    bool has_written; /* the block that runs, to global memory and not by atomics */
 
     model_access *trace; /* of the step, where the launch asks for it */
     size_t trace_count, trace_capacity;
@@ -189,6 +219,7 @@ struct model_device {
     bool out_of_memory;
     model_fault fault;
     model_fault noted; /* the first that the launch forgave */
+    model_fault stray; /* the first shuffle that got a value from a lane that takes no part in it */
     char error[640];
 };
 
@@ -260,6 +291,8 @@ void fault_at(struct model_device *d, model_fault_kind kind, uintptr_t address, 
 void fault_other(struct model_device *d, uintptr_t site, unsigned block, unsigned lane);
 /* Remembers the fault that has just been found as one that the launch forgives; false where it does not. */
 bool fault_forgive(struct model_device *d);
+/* Remembers that the running lane's shuffle takes a value from lane `source` of the warp, which takes no part. */
+void fault_stray(struct model_device *d, const model_lane *lane, unsigned source);
 void fault_describe(struct model_device *d, model_fault *f);
 
 /* Finds the shared array around an address: its start, its bytes, and its name, cut to size - 1 bytes. False

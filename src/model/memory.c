@@ -9,6 +9,8 @@
  *   unwritten   what it reads has been written: in shared memory, by this block
  *   race        whoever touched the place before is ordered before this access, unless both read or
  *               both are atomic or volatile, or the one that is not is a guess (machine.h)
+ *   order       the same of two volatile accesses, where the writer's block has announced its own by an
+ *               atomic, and no fence stands before that
  *
  * Ordered before an access are: what the same lane did before; what any lane of the block did before the last
  * barrier, or a lane of the same warp before the warp's last __syncwarp(); earlier launches. And what another
@@ -265,13 +267,19 @@ static unsigned block_of(const struct model_device *d, uint32_t epoch) {
     return low;
 }
 
-/* Returns whether what lane `lane` of another block did in `epoch` was passed on to the running lane: by a
- * release of that block and an acquire of this one at the same location. */
-static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
-    if (d->acquired_count == 0) return false;
+/* How what lane `lane` of another block did in `epoch` reached the running lane: by an atomic of that block at a
+ * location, and one of this block there. Of the pairs of atomics the one with the most fences counts. */
+struct passing {
+    const handshake *given, *taken; /* NULL: there is no such pair */
+    bool released, acquired; /* a fence stands before the writer's atomic; behind the reader's */
+};
+
+static struct passing passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
+    struct passing best = {0};
+    if (d->acquired_count == 0) return best;
     unsigned block = block_of(d, epoch);
     size_t low = 0, high = d->release_count;
-    while (low < high) { /* the first release of that block or a later one */
+    while (low < high) { /* the first atomic of that block or a later one */
         size_t middle = low + (high - low) / 2;
         if (d->releases[middle].block < block)
             low = middle + 1;
@@ -283,12 +291,23 @@ static bool passed_on(const struct model_device *d, uint32_t epoch, unsigned lan
         if (epoch > given->epoch || (epoch == given->epoch && lane != given->lane)) continue;
         for (unsigned i = 0; i < d->acquired_count; i++) {
             const handshake *taken = &d->acquired[i];
-            if (taken->location == given->location &&
-                (taken->epoch < d->epoch || taken->lane == d->lane->index))
-                return true;
+            if (taken->location != given->location ||
+                (taken->epoch >= d->epoch && taken->lane != d->lane->index))
+                continue;
+            if (best.given && given->fenced + taken->fenced <= best.released + best.acquired)
+                continue;
+            best = (struct passing){given, taken, given->fenced, taken->fenced};
+            if (best.released && best.acquired) return best;
         }
     }
-    return false;
+    return best;
+}
+
+/* Returns whether that orders it before an access of the running lane. A volatile access is not held back by a cache
+ * and needs no fence behind the reader's atomic. */
+static bool is_ordered(const struct model_device *d, uint32_t epoch, unsigned lane, bool relaxed) {
+    const struct passing p = passed_on(d, epoch, lane);
+    return p.released && (p.acquired || relaxed);
 }
 
 /* Returns whether the running warp's lanes have met since one of them, `by`, did something in `epoch`. */
@@ -304,7 +323,7 @@ static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by,
     if (epoch >= d->block_epoch)
         return epoch >= d->barrier_epoch && !met(d, epoch, by) &&
                ((by & CELL_LANE) != d->lane->index || (by & CELL_MANY));
-    return !passed_on(d, epoch, by & CELL_LANE);
+    return !is_ordered(d, epoch, by & CELL_LANE, relaxed);
 }
 
 /* Makes a race a guess of the lane that read plainly; false where that is not what happened. */
@@ -354,10 +373,30 @@ void memory_settle_guesses(struct model_device *d) {
     }
 }
 
+/* Returns whether the running lane reads what another block has written by a volatile store and announced by an
+ * atomic before which no fence stands: a GPU may let the atomic be seen first. */
+static bool overtakes(const struct model_device *d, uint32_t epoch, unsigned by, unsigned kind) {
+    const bool is_atomic = (kind & ACCESS_ATOMIC) == ACCESS_ATOMIC;
+    if (!(by & CELL_RELAXED) || (by & CELL_ATOMIC) || is_atomic || !(kind & ACCESS_RELAXED) ||
+        epoch < d->launch_epoch || epoch >= d->block_epoch)
+        return false;
+    const struct passing p = passed_on(d, epoch, by & CELL_LANE);
+    return p.given && !p.released;
+}
+
 static bool race(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                  uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
     if (is_guess(d, address, size, kind, site, epoch, by, by_site, by_writes)) return true;
-    fault_at(d, MODEL_FAULT_RACE, address, size, site, d->lane->index);
+    const struct passing p =
+        epoch < d->block_epoch ? passed_on(d, epoch, by & CELL_LANE) : (struct passing){0};
+    const bool is_order = by_writes && p.given && !(kind & ACCESS_WRITE);
+    fault_at(d, is_order ? MODEL_FAULT_ORDER : MODEL_FAULT_RACE, address, size, site,
+             d->lane->index);
+    if (is_order) {
+        const handshake *at = p.released ? p.taken : p.given;
+        d->fault.fence = p.released ? 2 : p.given->fenced_block;
+        d->fault.between = (model_place){.site = at->site, .block = d->numbers[at->block]};
+    }
     d->fault.here.writes = kind & ACCESS_WRITE;
     d->fault.other.writes = by_writes;
     fault_other(d, d->anchor + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
@@ -369,7 +408,9 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
     const bool shared = memory_is_shared(d, address);
     const bool relaxed = kind & ACCESS_RELAXED;
     const unsigned me = d->lane->index;
-    const uint16_t mark = (uint16_t)(me | (relaxed ? CELL_RELAXED : 0));
+    const bool atomic = (kind & ACCESS_ATOMIC) == ACCESS_ATOMIC;
+    const uint16_t mark =
+        (uint16_t)(me | (relaxed ? CELL_RELAXED : 0) | (atomic ? CELL_ATOMIC : 0));
     const int32_t near = (int32_t)(site - d->anchor);
 
     if (address & (size - 1)) {
@@ -396,6 +437,9 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
         if (c->write >= oldest && unordered(d, c->write, c->writer, relaxed) &&
             !race(d, address, size, kind, site, c->write, c->writer, c->write_site, true))
             return false;
+        if (!shared && c->write >= oldest && overtakes(d, c->write, c->writer, kind) &&
+            !race(d, address, size, kind, site, c->write, c->writer, c->write_site, true))
+            return false;
         if (kind & ACCESS_WRITE) {
             if (c->read >= oldest && unordered(d, c->read, c->reader, relaxed) &&
                 !race(d, address, size, kind, site, c->read, c->reader, c->read_site, false))
@@ -417,7 +461,7 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
             }
             c->reader |= (uint16_t)more;
         } else if (c->read < d->launch_epoch || c->read >= d->block_epoch ||
-                   passed_on(d, c->read, c->reader & CELL_LANE)) {
+                   is_ordered(d, c->read, c->reader & CELL_LANE, false)) {
             c->read = d->epoch;
             c->reader = mark;
             c->read_site = near;

@@ -178,6 +178,9 @@ typedef struct model_span {
 typedef struct model_launch {
     const model_kernel *kernel;
     unsigned grid, block;   /* blocks of the grid, 1 up; lanes of a block, 1 to MODEL_BLOCK_MAX */
+    unsigned width, height; /* of a block of two or three dimensions; 0: it has one */
+    unsigned
+        order; /* of the blocks, and of the warps of a block: 0 ascending, 1 descending, else random by this */
     void *const *arguments; /* arguments[i] points at the i-th; read during the call */
     /* Told of every step, or NULL. It may launch kernels itself, on other devices than this one. */
     void (*on_step)(void *context, const model_step *step);
@@ -213,8 +216,10 @@ typedef enum model_fault_kind {
     MODEL_FAULT_ALIGNMENT, /* an address that is no multiple of the size of the access */
     MODEL_FAULT_UNWRITTEN, /* a read of memory that nothing has written */
     MODEL_FAULT_RACE,      /* two lanes at one place, one of them writing, and nothing between */
-    MODEL_FAULT_STACK,     /* a kernel of one's own has more variables than a lane's stack holds */
-    MODEL_FAULT_ENDLESS    /* a warp or block goes on for longer than model_set_patience() allows */
+    MODEL_FAULT_ORDER, /* a race of two blocks that an atomic was to order, and a fence is missing */
+    MODEL_FAULT_STRAY,  /* a shuffle takes a value from a lane that takes no part in it */
+    MODEL_FAULT_STACK,  /* a kernel of one's own has more variables than a lane's stack holds */
+    MODEL_FAULT_ENDLESS /* a warp or block goes on for longer than model_set_patience() allows */
 } model_fault_kind;
 
 /* Where something happened. The line is the source's if the program has debugging information. */
@@ -229,15 +234,22 @@ struct model_place {
 typedef struct model_fault {
     model_fault_kind kind;
     const char *kernel;
-    model_place here;  /* who ran into it: the second of the two in a race */
-    model_place other; /* race: the first; barrier, shuffle: a lane that is elsewhere */
-    uint64_t address;  /* of the access; or the index that is outside an array */
-    unsigned size;     /* of the access, in bytes; 0 for an index */
-    char text[512];    /* all of it in one line */
+    model_place here;    /* who ran into it: the second of the two in a race */
+    model_place other;   /* race: the first; barrier, shuffle: a lane that is elsewhere */
+    model_place between; /* order: the atomic beside which the fence is missing */
+    int fence; /* order: which is missing: 0 before the writer's atomic, 1 there, where a fence of the block stands,
+                  2 behind the reader's */
+    uint64_t address; /* of the access; or the index that is outside an array; stray: the mask */
+    unsigned size;    /* of the access, in bytes; 0 for an index */
+    char text[512];   /* all of it in one line */
 } model_fault;
 
 /* The first fault that the device's last launch forgave; its kind is MODEL_FAULT_NONE if there was none. */
 const model_fault *model_noted_fault(const model_device *device);
+
+/* The first shuffle of the device's last launch that took a value from a lane that takes no part. It is no fault
+ * where that value is not used. */
+const model_fault *model_stray_shuffle(const model_device *device);
 
 /* The fault of the device's last launch; its kind is MODEL_FAULT_NONE if that went well. */
 const model_fault *model_last_fault(const model_device *device);

@@ -2,10 +2,11 @@
  * own_kernel.h - what a kernel that is compiled at run time says of itself: for the text that makes such a
  * kernel (own_lane.hpp, before which this file stands) and for whoever loads it (ladder/own.c).
  */
-enum { OWN_OTHER, OWN_POINTER, OWN_INTEGER, OWN_PARAMETERS_MAX = 8 };
+enum { OWN_OTHER, OWN_POINTER, OWN_INTEGER, OWN_DEFAULT, OWN_PARAMETERS_MAX = 8 };
 
 struct own_parameter {
-    unsigned kind; /* OWN_POINTER to elements, OWN_INTEGER, OWN_OTHER */
+    unsigned
+        kind; /* OWN_POINTER to elements, OWN_INTEGER, OWN_DEFAULT: a class without members, OWN_OTHER */
     unsigned is_const;
     unsigned bytes; /* of the parameter itself */
     char type[8];   /* "f32": of a pointer's elements, or of the integer */

@@ -69,7 +69,16 @@
     X(43, own_shuffle, shuffle)                                                                    \
     X(44, own_meet, meet)                                                                          \
     X(45, own_on_atomic, on_atomic)                                                                \
-    X(46, own_on_swap, on_swap)
+    X(46, own_on_swap, on_swap)                                                                    \
+    X(47, own_fence_block, fence_block)                                                            \
+    X(48, own_thread_x, thread_x)                                                                  \
+    X(49, own_thread_y, thread_y)                                                                  \
+    X(50, own_thread_z, thread_z)                                                                  \
+    X(51, own_threads_x, threads_x)                                                                \
+    X(52, own_threads_y, threads_y)                                                                \
+    X(53, own_threads_z, threads_z)                                                                \
+    X(54, own_vote, vote)                                                                          \
+    X(55, own_active, active)
 #define OWN_EXPORTED extern "C" __attribute__((visibility("default")))
 #define OWN_NAME(place, symbol, name) #name,
 OWN_EXPORTED void *tally_hooks[64];
@@ -98,7 +107,16 @@ __attribute__((const)) unsigned own_thread(void);
 __attribute__((const)) unsigned own_block(void);
 __attribute__((const)) unsigned own_threads(void);
 __attribute__((const)) unsigned own_blocks(void);
+__attribute__((const)) unsigned own_thread_x(void);
+__attribute__((const)) unsigned own_thread_y(void);
+__attribute__((const)) unsigned own_thread_z(void);
+__attribute__((const)) unsigned own_threads_x(void);
+__attribute__((const)) unsigned own_threads_y(void);
+__attribute__((const)) unsigned own_threads_z(void);
 void own_barrier(void);
+void own_fence_block(void);
+own_u64 own_vote(unsigned mask, own_u64 value, unsigned kind);
+unsigned own_active(void);
 void own_fence(void);
 void own_operation(void);
 own_u64 own_shuffle(unsigned mask, own_u64 value, unsigned source);
@@ -110,6 +128,11 @@ void own_on_swap(void *p, unsigned size, unsigned long site);
 /* ---- Elements ------------------------------------------------------------------------------- */
 
 namespace own {
+OWN_INLINE int ones(unsigned long long x) {
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return (int)(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
+}
 template <class T> struct bare { using type = T; };
 template <class T> struct bare<T &> { using type = typename bare<T>::type; };
 template <class T> struct bare<T &&> { using type = typename bare<T>::type; };
@@ -294,9 +317,50 @@ OWN_CHOOSE(fmax, >)
 template <class A> requires operand<A> OWN_INLINE auto fabsf(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
 template <class A> requires operand<A> OWN_INLINE auto fabs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
 template <class A> requires operand<A> OWN_INLINE auto abs(A &&a) { return wrap(get(a) < 0 ? -get(a) : get(a)); }
+/* Rounding, without a library: numbers from 2^52 up are whole. */
+OWN_INLINE double truncated(double x) { return x > -4503599627370496.0 && x < 4503599627370496.0 ? (double)(long long)x : x; }
+OWN_INLINE double floored(double x) { return truncated(x) > x ? truncated(x) - 1 : truncated(x); }
+OWN_INLINE double nearest_even(double x) {
+    const double down = floored(x), rest = x - down;
+    return rest < 0.5 || (rest == 0.5 && floored(down / 2) * 2 == down) ? down : down + 1;
+}
+OWN_INLINE double rounded(double x) { return x < 0 ? -floored(0.5 - x) : floored(x + 0.5); }
+#define OWN_UNARY(name, ...)                                                                       \
+    template <class A> requires operand<A> OWN_INLINE auto name(A &&a) {                           \
+        const auto x = get(a);                                                                     \
+        return wrap(__VA_ARGS__);                                                                  \
+    }
+#define OWN_UNARIES(name, ...) OWN_UNARY(name, __VA_ARGS__) OWN_UNARY(name##f, __VA_ARGS__)
+OWN_UNARIES(trunc, (decltype(x * 1.0f))truncated(x))
+OWN_UNARIES(floor, (decltype(x * 1.0f))floored(x))
+OWN_UNARIES(ceil, (decltype(x * 1.0f))-floored(-(double)x))
+OWN_UNARIES(rint, (decltype(x * 1.0f))nearest_even(x))
+OWN_UNARIES(round, (decltype(x * 1.0f))rounded(x))
+OWN_UNARY(sqrtf, __builtin_sqrtf((float)x))
+OWN_UNARY(sqrt, (decltype(x * 1.0f))__builtin_sqrt((double)x))
+OWN_UNARY(__fsqrt_rn, __builtin_sqrtf((float)x))
+template <class A> requires operand<A> OWN_INLINE bool signbit(A &&a) { return __builtin_signbit(get(a)); }
+template <class A> requires operand<A> OWN_INLINE bool isnan(A &&a) { return get(a) != get(a); }
+template <class A> requires operand<A> OWN_INLINE bool isinf(A &&a) { return __builtin_isinf((double)get(a)); }
+template <class A> requires operand<A> OWN_INLINE bool isfinite(A &&a) { return __builtin_isfinite((double)get(a)); }
+/* A product is exact in the next wider type, so that the sum is rounded once, or at most differs in a double's last bit. */
+template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
+OWN_INLINE auto fmaf(A &&a, B &&b, C &&c) {
+    if constexpr (adds && (element<A> || element<B> || element<C>)) own_operation();
+    return wrap((float)((double)get(a) * (double)get(b) + (double)get(c)));
+}
+template <class A, class B, class C> requires operand<A> && operand<B> && operand<C>
+OWN_INLINE auto fma(A &&a, B &&b, C &&c) {
+    if constexpr (adds && (element<A> || element<B> || element<C>)) own_operation();
+    return wrap((decltype(get(a) * get(b) + get(c)))((long double)get(a) * (long double)get(b) + (long double)get(c)));
+}
 } // namespace own
 using own::min; using own::max; using own::fminf; using own::fmaxf; using own::fmin; using own::fmax;
 using own::fabsf; using own::fabs; using own::abs;
+using own::trunc; using own::truncf; using own::floor; using own::floorf; using own::ceil; using own::ceilf;
+using own::rint; using own::rintf; using own::round; using own::roundf; using own::sqrtf; using own::sqrt;
+using own::signbit; using own::isnan; using own::isinf; using own::isfinite; using own::fmaf; using own::fma;
+using own::__fsqrt_rn;
 
 /* ---- The words ------------------------------------------------------------------------------ */
 
@@ -306,7 +370,8 @@ using own::fabsf; using own::fabs; using own::abs;
 #define __forceinline__
 #define __constant__ OWN_DEVICE_VARIABLE
 #define __managed__
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __grid_constant__
 #define __noinline__
 #define __restrict__      __restrict
 #define __launch_bounds__(...)
@@ -323,9 +388,15 @@ using own::fabsf; using own::fabs; using own::abs;
 struct own_dimension {
     unsigned x, y, z;
 };
-#define threadIdx (own_dimension{own_thread(), 0, 0})
+typedef own_dimension uint3;
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    constexpr dim3(own_dimension d) : x(d.x), y(d.y), z(d.z) {}
+};
+#define threadIdx (own_dimension{own_thread_x(), own_thread_y(), own_thread_z()})
 #define blockIdx  (own_dimension{own_block(), 0, 0})
-#define blockDim  (own_dimension{own_threads(), 1, 1})
+#define blockDim  (own_dimension{own_threads_x(), own_threads_y(), own_threads_z()})
 #define gridDim   (own_dimension{own_blocks(), 1, 1})
 #define warpSize  32
 typedef unsigned long size_t;
@@ -338,12 +409,22 @@ typedef unsigned int uint32_t;
 typedef int int32_t;
 typedef unsigned long uint64_t;
 typedef long int64_t;
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned long ulong;
+typedef long ptrdiff_t;
+typedef unsigned long uintptr_t;
+typedef decltype(nullptr) nullptr_t;
 
 #define __syncthreads()        own_barrier()
 #define __threadfence()        own_fence()
-#define __threadfence_block()  own_fence()
+#define __threadfence_block()  own_fence_block()
 #define __threadfence_system() own_fence()
 OWN_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { own_meet(mask); }
+OWN_INLINE unsigned __activemask() { return own_active(); }
+OWN_INLINE unsigned __ballot_sync(unsigned mask, bool p) { return (unsigned)own_vote(mask, p, 2); }
+OWN_INLINE int __any_sync(unsigned mask, bool p) { return own_vote(mask, p, 2) != 0; }
+OWN_INLINE int __all_sync(unsigned mask, bool p) { return own_vote(mask, !p, 2) == 0; }
 
 namespace own {
 template <class V> union word {
@@ -359,6 +440,14 @@ template <class V> OWN_INLINE auto shuffled(unsigned mask, V v, unsigned source)
         return real<V>(w.v);
     else
         return whole<V>(w.v);
+}
+/* A number of a shuffle, or of none, as an element. */
+template <class A> OWN_INLINE auto real_or_whole(A &&a) {
+    using V = plain_t<A>;
+    if constexpr ((V)0.5 != (V)0)
+        return real<V>(get(a));
+    else
+        return whole<V>(get(a));
 }
 } // namespace own
 /* A lane keeps its own value where a shuffle up or down would leave its part of `width` lanes, or an xor would reach a
@@ -379,6 +468,50 @@ template <class A> requires own::operand<A> OWN_INLINE auto __shfl_xor_sync(unsi
     const unsigned at = OWN_LANE, to = at ^ (unsigned)lanes;
     return own::shuffled(mask, own::get(a), (to & ~(width - 1u)) > (at & ~(width - 1u)) ? at : to);
 }
+
+namespace own {
+template <class V> OWN_INLINE own_u64 bits_of(V v) {
+    word<V> w{0};
+    w.v = v;
+    return w.bits;
+}
+template <class V> OWN_INLINE auto reduced(unsigned mask, V v, unsigned of_signed, unsigned of_unsigned, bool counted) {
+    static_assert(sizeof(V) <= 4 && (V)0.5 == (V)0, "__reduce_*_sync() takes integers of 32 bits");
+    if (counted) own_operation();
+    return whole<V>((V)own_vote(mask, bits_of(v), (V)-1 < (V)0 ? of_signed : of_unsigned));
+}
+} // namespace own
+template <class A> requires own::operand<A> OWN_INLINE unsigned __match_any_sync(unsigned mask, A &&a) {
+    return (unsigned)own_vote(mask, own::bits_of(own::get(a)), 3);
+}
+template <class A> requires own::operand<A> OWN_INLINE unsigned __match_all_sync(unsigned mask, A &&a, int *all) {
+    const unsigned same = (unsigned)own_vote(mask, own::bits_of(own::get(a)), 3);
+    *all = same == (unsigned)own_vote(mask, 1, 2);
+    return *all ? same : 0;
+}
+#define OWN_REDUCE(name, of_signed, of_unsigned, counted)                                          \
+    template <class A> requires own::operand<A> OWN_INLINE auto name(unsigned mask, A &&a) {        \
+        return own::reduced(mask, own::get(a), of_signed, of_unsigned, counted);                   \
+    }
+OWN_REDUCE(__reduce_add_sync, 4, 4, own::adds)
+OWN_REDUCE(__reduce_min_sync, 5, 7, own::compares)
+OWN_REDUCE(__reduce_max_sync, 6, 8, own::compares)
+OWN_REDUCE(__reduce_and_sync, 9, 9, own::ands)
+OWN_REDUCE(__reduce_or_sync, 10, 10, own::ors)
+OWN_REDUCE(__reduce_xor_sync, 11, 11, own::xors)
+
+/* Reads that a cache is told of: __ldg() promises that nobody writes there, __ldcg() and __ldcv() pass the first cache by. */
+#define OWN_LOAD(name, qualifier)                                                                  \
+    template <class P> requires own::operand<P> OWN_INLINE auto name(const P *p) {                  \
+        return own::wrap((own::plain_t<P>)*(const qualifier own::plain_t<P> *)p);                  \
+    }
+OWN_LOAD(__ldg, )
+OWN_LOAD(__ldca, )
+OWN_LOAD(__ldcs, )
+OWN_LOAD(__ldlu, )
+OWN_LOAD(__ldcg, volatile)
+OWN_LOAD(__ldcv, volatile)
+template <class V> requires (!own::operand<V>) OWN_INLINE V __ldg(const V *p) { return *p; }
 
 #define OWN_SITE ((unsigned long)__builtin_return_address(0))
 #define OWN_ATOMIC(name, ...)                                                                      \
@@ -431,7 +564,17 @@ OWN_INLINE own::real<float> __uint_as_float(unsigned a) { return own::bits<float
 template <class A> OWN_INLINE long long __double_as_longlong(A &&a) { return own::bits<long long>((double)own::get(a)); }
 OWN_INLINE own::real<double> __longlong_as_double(long long a) { return own::bits<double>(a); }
 OWN_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-OWN_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
+OWN_INLINE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+OWN_INLINE int __popcll(unsigned long long x) { return own::ones(x); }
+OWN_INLINE int __popc(unsigned x) { return own::ones(x); }
+OWN_INLINE int __ffs(int x) { return __builtin_ffs(x); }
+OWN_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
+OWN_INLINE unsigned __lanemask_lt() { return (1u << OWN_LANE) - 1; }
+OWN_INLINE int __mul24(int a, int b) { return a * b; }
+OWN_INLINE unsigned __umul24(unsigned a, unsigned b) { return a * b; }
+template <class A, class B> requires own::operand<A> && own::operand<B> OWN_INLINE auto __fadd_rn(A &&a, B &&b) { return a + b; }
+template <class A, class B> requires own::operand<A> && own::operand<B> OWN_INLINE auto __dadd_rn(A &&a, B &&b) { return a + b; }
+template <class A, class B> requires own::operand<A> && own::operand<B> OWN_INLINE auto __fmul_rn(A &&a, B &&b) { return a * b; }
 template <class... A> OWN_INLINE int printf(const char *, A &&...) { return 0; }
 #define assert(condition) ((void)0)
 #define NULL              0
@@ -441,7 +584,31 @@ template <class... A> OWN_INLINE int printf(const char *, A &&...) { return 0; }
 #define FLT_MAX           3.402823466e+38f
 #define FLT_MIN           1.175494351e-38f
 #define DBL_MAX           1.7976931348623157e+308
+#define DBL_MIN           2.2250738585072014e-308
+#define FLT_EPSILON       1.192092896e-07f
+#define DBL_EPSILON       2.2204460492503131e-16
+#define SHRT_MAX          32767
+#define SHRT_MIN          (-32768)
+#define USHRT_MAX         65535
+#define CHAR_BIT          8
+#define LONG_MAX          0x7fffffffffffffffL
+#define LONG_MIN          (-LONG_MAX - 1)
+#define ULONG_MAX         0xffffffffffffffffUL
+#define LLONG_MAX         0x7fffffffffffffffLL
+#define LLONG_MIN         (-LLONG_MAX - 1)
+#define ULLONG_MAX        0xffffffffffffffffULL
+#define INT32_MAX         INT_MAX
+#define INT32_MIN         INT_MIN
+#define UINT32_MAX        UINT_MAX
+#define INT64_MAX         LONG_MAX
+#define INT64_MIN         LONG_MIN
+#define UINT64_MAX        ULONG_MAX
 #define INFINITY          __builtin_inff()
+#define HUGE_VALF         __builtin_inff()
+#define HUGE_VAL          __builtin_inf()
+#define NAN               __builtin_nanf("")
+#define CUDART_INF_F      __builtin_inff()
+#define CUDART_INF        __builtin_inf()
 
 #define OWN_VECTOR(name, T, bytes, ...)                                                            \
     struct alignas(bytes) name {                                                                   \
@@ -468,6 +635,140 @@ __attribute__((used, noinline)) inline void *memcpy(void *to, const void *from, 
 }
 }
 
+/* ---- Of the standard library ---------------------------------------------------------------- */
+
+namespace own {
+template <class T> struct limits {
+    static constexpr bool is_real = (T)0.5 != (T)0, is_signed = (T)-1 < (T)0;
+    static constexpr OWN_INLINE T max() {
+        if constexpr (is_real) return sizeof(T) == 4 ? (T)FLT_MAX : (T)DBL_MAX;
+        else return is_signed ? (T)(((own_u64)1 << (8 * sizeof(T) - 1)) - 1) : (T)~(own_u64)0;
+    }
+    static constexpr OWN_INLINE T lowest() {
+        if constexpr (is_real) return -max();
+        else return is_signed ? (T)(-max() - 1) : (T)0;
+    }
+    static constexpr OWN_INLINE T min() {
+        if constexpr (is_real) return sizeof(T) == 4 ? (T)FLT_MIN : (T)DBL_MIN;
+        else return lowest();
+    }
+    static constexpr OWN_INLINE T infinity() { return (T)__builtin_inf(); }
+    static constexpr OWN_INLINE T epsilon() { return sizeof(T) == 4 ? (T)FLT_EPSILON : (T)DBL_EPSILON; }
+};
+#define OWN_FUNCTOR(name, ...)                                                                     \
+    template <class T = void> struct name {                                                        \
+        template <class A, class B> OWN_INLINE T operator()(A &&a, B &&b) const { return (T)(__VA_ARGS__); } \
+    };                                                                                             \
+    template <> struct name<void> {                                                                \
+        template <class A, class B> OWN_INLINE auto operator()(A &&a, B &&b) const { return __VA_ARGS__; } \
+    };
+OWN_FUNCTOR(plus, a + b)
+OWN_FUNCTOR(multiplies_by, a *b)
+OWN_FUNCTOR(less, max(a, b))
+OWN_FUNCTOR(greater, min(a, b))
+OWN_FUNCTOR(bit_and, a &b)
+OWN_FUNCTOR(bit_or, a | b)
+OWN_FUNCTOR(bit_xor, a ^ b)
+} // namespace own
+namespace std {
+template <class T> struct numeric_limits : own::limits<own::plain_t<T>> {};
+using own::min; using own::max; using own::abs; using own::fabs; using own::sqrt; using own::plus;
+template <class T = void> using multiplies = own::multiplies_by<T>;
+using ::size_t; using ::uint32_t; using ::int32_t; using ::uint64_t; using ::int64_t;
+} // namespace std
+
+/* ---- Cooperative groups: a block, its tiles, the lanes that run together --------------------- */
+
+namespace cooperative_groups {
+struct thread_group {
+    unsigned mask, rank, count; /* mask 0: a block */
+    OWN_INLINE void sync() const {
+        if (mask)
+            own_meet(mask);
+        else
+            own_barrier();
+    }
+    OWN_INLINE unsigned thread_rank() const { return rank; }
+    OWN_INLINE unsigned size() const { return count; }
+    OWN_INLINE unsigned num_threads() const { return count; }
+};
+struct thread_block : thread_group {
+    static OWN_INLINE void sync() { own_barrier(); }
+    static OWN_INLINE own_dimension group_index() { return own_dimension{own_block(), 0, 0}; }
+    static OWN_INLINE own_dimension thread_index() { return threadIdx; }
+    static OWN_INLINE own_dimension dim_threads() { return blockDim; }
+    static OWN_INLINE own_dimension group_dim() { return blockDim; }
+};
+OWN_INLINE thread_block this_thread_block() { return thread_block{{0, own_thread(), own_threads()}}; }
+
+/* Lanes of one warp, in the order of their numbers: a tile of a power of two, or those that run together. */
+struct lanes_group : thread_group {
+    OWN_INLINE unsigned lane_of(unsigned place) const {
+        const unsigned first = (unsigned)__builtin_ctz(mask);
+        if (mask >> first == (count < 32 ? (1u << count) - 1 : ~0u)) return first + place;
+        unsigned left = mask;
+        for (; place > 0; place--)
+            left &= left - 1;
+        return (unsigned)__builtin_ctz(left);
+    }
+    OWN_INLINE void sync() const { own_meet(mask); }
+    template <class A> OWN_INLINE auto shfl(A &&a, unsigned place) const {
+        return own::shuffled(mask, own::get(a), lane_of(place % count));
+    }
+    template <class A> OWN_INLINE auto shfl_down(A &&a, unsigned delta) const {
+        return own::shuffled(mask, own::get(a), lane_of(rank + delta < count ? rank + delta : rank));
+    }
+    template <class A> OWN_INLINE auto shfl_up(A &&a, unsigned delta) const {
+        return own::shuffled(mask, own::get(a), lane_of(rank >= delta ? rank - delta : rank));
+    }
+    template <class A> OWN_INLINE auto shfl_xor(A &&a, unsigned lanes) const {
+        return own::shuffled(mask, own::get(a), lane_of((rank ^ lanes) < count ? rank ^ lanes : rank));
+    }
+    OWN_INLINE unsigned ballot(bool p) const {
+        return (__ballot_sync(mask, p) & mask) >> (unsigned)__builtin_ctz(mask);
+    }
+    OWN_INLINE int any(bool p) const { return __any_sync(mask, p); }
+    OWN_INLINE int all(bool p) const { return __all_sync(mask, p); }
+};
+typedef lanes_group coalesced_group;
+template <unsigned N, class Parent = void> struct thread_block_tile : lanes_group {
+    static OWN_INLINE unsigned size() { return N; }
+    static OWN_INLINE unsigned num_threads() { return N; }
+    OWN_INLINE unsigned meta_group_rank() const { return own_thread() / N; }
+    OWN_INLINE unsigned meta_group_size() const { return (own_threads() + N - 1) / N; }
+};
+template <unsigned N> OWN_INLINE auto tiled_partition(const thread_group &) {
+    static_assert(N > 0 && N <= 32 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads here");
+    const unsigned in = own_thread() % 32 & ~(N - 1);
+    return thread_block_tile<N>{{{(N < 32 ? (1u << N % 32) - 1 : ~0u) << in, own_thread() % N, N}}};
+}
+OWN_INLINE lanes_group tiled_partition(const thread_group &, unsigned n) {
+    const unsigned in = own_thread() % 32 & ~(n - 1);
+    return lanes_group{{(n < 32 ? (1u << n) - 1 : ~0u) << in, own_thread() % n, n}};
+}
+OWN_INLINE coalesced_group coalesced_threads() {
+    const unsigned mask = own_active();
+    return lanes_group{{mask, (unsigned)own::ones(mask & ((1u << own_thread() % 32) - 1)),
+                        (unsigned)own::ones(mask)}};
+}
+template <class T = void> using plus = own::plus<T>;
+template <class T = void> using less = own::less<T>;
+template <class T = void> using greater = own::greater<T>;
+template <class T = void> using bit_and = own::bit_and<T>;
+template <class T = void> using bit_or = own::bit_or<T>;
+template <class T = void> using bit_xor = own::bit_xor<T>;
+template <class G> OWN_INLINE void sync(const G &g) { g.sync(); }
+/* All lanes get what a tree of shuffles gives the first. */
+template <class G, class A, class F> OWN_INLINE auto reduce(const G &g, A &&a, F &&f) {
+    auto v = own::wrap(own::get(a));
+    for (unsigned far = 1; far < g.count; far *= 2) {
+        const auto other = g.shfl_down(v, far);
+        if (g.rank + far < g.count) v = own::wrap(own::get(f(own::real_or_whole(v), own::real_or_whole(other))));
+    }
+    return own::wrap(own::get(g.shfl(v, 0)));
+}
+} // namespace cooperative_groups
+
 /* ---- Describing a kernel -------------------------------------------------------------------- */
 
 namespace own {
@@ -484,6 +785,8 @@ template <class P> struct parameter {
         if constexpr (plain<P> && !element<P>) {
             p.kind = (bare_t<P>)0.5 == (bare_t<P>)0 ? OWN_INTEGER : OWN_OTHER;
             name_type<bare_t<P>>(p.type);
+        } else if constexpr (__is_empty(bare_t<P>)) {
+            p.kind = OWN_DEFAULT;
         }
         p.bytes = sizeof(P);
         return p;
@@ -503,7 +806,14 @@ template <class E> struct parameter<E *> {
     }
 };
 template <class P> struct parameter<P *__restrict> : parameter<P *> {};
-template <class T> struct argument { static OWN_INLINE T of(void *p) { return (T) * (own_u64 *)p; } };
+template <class T> struct argument {
+    static OWN_INLINE T of(void *p) {
+        if constexpr (__is_empty(T))
+            return T{};
+        else
+            return (T) * (own_u64 *)p;
+    }
+};
 template <class T> struct argument<T *> { static OWN_INLINE T *of(void *p) { return *(T **)p; } };
 template <class T> struct argument<T *__restrict> { static OWN_INLINE T *of(void *p) { return *(T **)p; } };
 template <unsigned... I> struct places {};

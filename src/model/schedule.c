@@ -9,7 +9,7 @@
  * is where real hardware brings them together again, too.
  *
  * A branch is seen by its outcome: lanes that ran a block together and now stand at different places
- * have diverged.
+ * have diverged. The two branches of `a && b` are one: see is_same_branch().
  *
  * Lanes at a barrier or a shuffle wait. When no lane of a warp can run, shuffles whose lanes have all
  * come are done; when no warp can run, a barrier that all the block's lanes stand at is over. If lanes
@@ -63,31 +63,140 @@ static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lan
     }
 }
 
+/* The ways that a group's lanes went after a block. */
+struct ways {
+    uintptr_t near, far; /* where they go on, if that is at two places */
+    unsigned count;      /* of places: 1, 2, or 3 for more; a barrier or the end is one */
+};
+
+static struct ways find_ways(const struct model_device *d) {
+    struct ways w = {d->group[0]->site, 0, 1};
+    const lane_state state = d->group[0]->state;
+    for (unsigned i = 1; i < d->group_size; i++) {
+        const model_lane *l = d->group[i];
+        if (l->state != state) w.count = 3;
+        if (l->state != state || l->site == w.near || (w.count > 1 && l->site == w.far)) continue;
+        if (w.count++ == 1) w.far = l->site;
+    }
+    if (w.count == 2 && w.far < w.near) w = (struct ways){w.far, w.near, 2};
+    if (w.count == 2 && state != LANE_RUNNING) w.count = 3;
+    return w;
+}
+
+/* How a group came to the block that it runs next. */
+struct arrival {
+    uintptr_t start,
+        other_way; /* the block; where the others went, if all of the group have parted from them there */
+    bool
+        has_met; /* it is all who parted at a branch, those of one way through a block without effect */
+};
+
+static struct arrival find_arrival(const struct model_device *d) {
+    struct arrival a = {d->group[0]->site, d->group[0]->other_way, false};
+    unsigned waited = 0, came = 0;
+    for (unsigned i = 0; i < d->group_size; i++) {
+        const model_lane *l = d->group[i];
+        if (l->other_way != a.other_way) a.other_way = 0;
+        waited += l->half == HALF_WAITS;
+        came += l->half == HALF_CAME;
+    }
+    a.has_met = waited && came && waited + came == d->group_size;
+    return a;
+}
+
+/* Returns whether the group's branch is the second half of `a && b` or `a || b`, of which hardware makes two predicates
+ * and one branch. Either the block does nothing but find b, and one of its ways leads to those from whom a has parted the
+ * group; or all have met again with what they found, and a block that does nothing but test that parts them. */
+static bool is_same_branch(const struct arrival *a, const struct ways *w, bool is_quiet) {
+    if (w->count != 2 || !is_quiet || w->near <= a->start) return false;
+    return a->has_met || (a->other_way && (w->near == a->other_way || w->far == a->other_way));
+}
+
+/* Notes for the lanes of the group how they come to their next block. */
+static void note_ways(struct model_device *d, const struct arrival *a, const struct ways *w,
+                      bool is_quiet) {
+    const bool parts = w->count == 2 && w->near > a->start;
+    for (unsigned i = 0; i < d->group_size; i++) {
+        model_lane *l = d->group[i];
+        const bool comes = w->count == 1 && is_quiet && a->other_way && l->site == a->other_way;
+        l->other_way = parts && l->site == w->near ? w->far : 0;
+        l->half = comes ? HALF_CAME : parts && l->site == w->far ? HALF_WAITS : HALF_NONE;
+    }
+}
+
 static void run_group(struct model_device *d) {
+    const struct arrival a = find_arrival(d);
     d->turn = 0;
     fiber_switch(&d->scheduler, next_turn(d));
     if (d->fault.kind || d->out_of_memory) return;
-    count_accesses(d);
 
     unsigned rounds = 0;
-    bool parted = false;
-    for (unsigned i = 0; i < d->group_size; i++) {
-        const model_lane *l = d->group[i];
-        if (l->applied > rounds) rounds = l->applied;
-        if (l->site != d->group[0]->site || l->state != d->group[0]->state) parted = true;
-    }
+    for (unsigned i = 0; i < d->group_size; i++)
+        if (d->group[i]->applied > rounds) rounds = d->group[i]->applied;
+    const bool is_quiet = d->access_count == 0 && rounds == 0;
+    count_accesses(d);
+
+    const struct ways w = find_ways(d);
     d->warp->rounds += rounds;
-    d->warp->divergent += parted;
+    d->warp->divergent += w.count > 1 && !is_same_branch(&a, &w, is_quiet);
+    note_ways(d, &a, &w, is_quiet);
     if (++d->spent > d->patience) {
         const model_lane *l = d->group[0];
         fault_at(d, MODEL_FAULT_ENDLESS, 0, 0, l->site, l->index);
     }
 }
 
-/* Does a shuffle, or a __syncwarp(), whose lanes have all come; returns whether there was one. Lanes that are done,
- * or that the block does not have, are not waited for. What a lane gets from one of them is undefined on hardware,
- * and here its own value with all bits inverted. */
-static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes) {
+/* What the i-th lane of the group gets from a shuffle. From a lane that takes no part - it waits elsewhere, is done,
+ * or is none of the block's - that is undefined on hardware, and here its own value with all bits inverted. */
+static uint64_t shuffled(struct model_device *d, const model_lane *warp, unsigned i,
+                         uint32_t here) {
+    const model_lane *l = d->group[i];
+    unsigned source = l->shuffle_source;
+    if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
+    if (here >> source & 1) return warp[source].shuffle_value;
+    fault_stray(d, l, source);
+    return ~l->shuffle_value;
+}
+
+static uint32_t combined(model_exchange kind, uint32_t a, uint32_t b) {
+    switch (kind) {
+    case EXCHANGE_ADD:
+        return a + b;
+    case EXCHANGE_MIN_SIGNED:
+        return (int32_t)b < (int32_t)a ? b : a;
+    case EXCHANGE_MAX_SIGNED:
+        return (int32_t)b > (int32_t)a ? b : a;
+    case EXCHANGE_MIN:
+        return b < a ? b : a;
+    case EXCHANGE_MAX:
+        return b > a ? b : a;
+    case EXCHANGE_AND:
+        return a & b;
+    case EXCHANGE_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+/* What the i-th lane of the group gets from a vote, a match or a reduction of the whole group. */
+static uint64_t voted(const struct model_device *d, unsigned i) {
+    const model_exchange kind = d->group[0]->exchange;
+    uint32_t lanes = 0, all = (uint32_t)d->group[0]->shuffle_value;
+    for (unsigned k = 0; k < d->group_size; k++) {
+        const model_lane *l = d->group[k];
+        const bool counts = kind == EXCHANGE_BALLOT
+                                ? l->shuffle_value != 0
+                                : l->shuffle_value == d->group[i]->shuffle_value;
+        lanes |= (uint32_t)counts << (l->index % MODEL_WARP);
+        if (k > 0) all = combined(kind, all, (uint32_t)l->shuffle_value);
+    }
+    return kind == EXCHANGE_BALLOT || kind == EXCHANGE_MATCH ? lanes : all;
+}
+
+/* Does an exchange whose lanes have all come; returns whether there was one. Lanes that are done, or that the block
+ * does not have, are not waited for. */
+static bool run_exchange(struct model_device *d, model_lane *warp, unsigned lanes) {
     for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
         gather(d, warp, lanes, LANE_SHUFFLE, from);
         if (d->group_size == 0) return false;
@@ -102,15 +211,12 @@ static bool run_shuffle(struct model_device *d, model_lane *warp, unsigned lanes
         if (!agree || (named & alive) != here) continue;
 
         uint64_t given[MODEL_WARP] = {0};
-        for (unsigned i = 0; i < d->group_size; i++) {
-            const model_lane *l = d->group[i];
-            unsigned source = l->shuffle_source;
-            if (source >= MODEL_WARP) source = l->index % MODEL_WARP; /* past the warp: its own */
-            given[i] = here >> source & 1 ? warp[source].shuffle_value : ~l->shuffle_value;
-        }
-        if (d->group[0]->meets)
+        const model_exchange kind = d->group[0]->exchange;
+        for (unsigned i = 0; i < d->group_size && kind != EXCHANGE_MEET; i++)
+            given[i] = kind == EXCHANGE_SHUFFLE ? shuffled(d, warp, i, here) : voted(d, i);
+        if (kind == EXCHANGE_MEET)
             d->warp_epoch = ++d->epoch;
-        else if (d->launch->accesses)
+        else if (kind == EXCHANGE_SHUFFLE && d->launch->accesses)
             trace_exchange(d, given);
         for (unsigned i = 0; i < d->group_size; i++) {
             d->group[i]->shuffle_value = given[i];
@@ -132,7 +238,7 @@ static void run_warp(struct model_device *d, unsigned w) {
         gather(d, warp, lanes, LANE_RUNNING, 0);
         if (d->group_size > 0)
             run_group(d);
-        else if (!run_shuffle(d, warp, lanes))
+        else if (!run_exchange(d, warp, lanes))
             return;
         if (d->fault.kind || d->out_of_memory) return;
     }
@@ -173,15 +279,22 @@ void schedule_block(struct model_device *d) {
     d->block_epoch = d->barrier_epoch = d->block_epochs[d->block] = d->epoch;
     d->block_steps = d->block_barriers = d->block_rounds = 0;
     d->acquired_count = 0;
+    d->has_written = false;
     d->unsettled = 0;
     for (unsigned i = 0; i < lanes; i++) {
         model_lane *l = &d->lanes[i];
-        *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i};
+        *l = (model_lane){.stack = (uintptr_t)(d->stacks + i * STACK), .index = i, .x = i};
+        if (d->launch->width) {
+            const unsigned row = i / d->launch->width;
+            l->x = i % d->launch->width;
+            l->y = row % d->launch->height;
+            l->z = row / d->launch->height;
+        }
         fiber_prepare(&l->fiber, (void *)l->stack, STACK - i % MODEL_WARP * STAGGER, lane_main);
     }
     for (bool barrier = true; barrier;) {
         for (unsigned w = 0; w < warps; w++) {
-            run_warp(d, w);
+            run_warp(d, d->launch->order ? warps - 1 - w : w);
             if (d->fault.kind || d->out_of_memory) {
                 count_accesses(d);
                 count_step(d, false);

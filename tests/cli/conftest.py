@@ -40,6 +40,14 @@ class Tally:
     def json(self, *args, **kwargs):
         return json.loads(self(*args, "--json", **kwargs))
 
+    def judged(self, *args, **kwargs):
+        """What is said of a kernel of one's own, whose verdict the exit status is: 0 right, 1 wrong."""
+        done = self.run(*args, "--json", **kwargs)
+        assert done.returncode in (0, 1) and done.stderr == b"", (done.returncode, done.stderr.decode())
+        said = json.loads(done.stdout)
+        assert said["status"] == ("right", "wrong")[done.returncode]
+        return said
+
     def fails(self, *args, status=1, **kwargs):
         """The line it fails with, without "tally: "."""
         done = self.run(*args, **kwargs)

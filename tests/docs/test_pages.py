@@ -34,7 +34,8 @@ def run(command):
     if command not in ran:
         env = dict(os.environ, PATH=f"{TALLY.parent}:{os.environ['PATH']}", LC_ALL="C.UTF-8")
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120, cwd=ROOT, env=env)
-        assert done.returncode == 0, f"{command}: {done.stderr}"
+        wrong = "explain --kernel" in command  # the status is the verdict there
+        assert done.returncode in ((0, 1) if wrong else (0,)), f"{command}: {done.stderr}"
         ran[command] = done.stdout
     return ran[command]
 

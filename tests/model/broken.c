@@ -144,7 +144,7 @@ __device__ void last_block(u32 *values, u32 *ticket, u32 *out, int before, int a
     if (threadIdx.x == 0) {
         values[blockIdx.x] = blockIdx.x + 1; /* [leave own] */
         if (before) __threadfence();
-        if (atomicAdd(ticket, 1u) == gridDim.x - 1) {
+        if (atomicAdd(ticket, 1u) == gridDim.x - 1) { /* [take a ticket] */
             if (after) __threadfence();
             u32 sum = 0;
             for (u32 b = 0; b < gridDim.x; b++)

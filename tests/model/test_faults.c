@@ -203,9 +203,11 @@ static void test_fences(void **state) {
         assert_int_equal(run(missing[i], 10, 32, arguments), MODEL_EFAULT);
         const model_fault *fault = model_last_fault(device);
         print_message("%s\n", fault->text);
-        assert_int_equal(fault->kind, MODEL_FAULT_RACE);
+        assert_int_equal(fault->kind, MODEL_FAULT_ORDER);
+        assert_int_equal(fault->fence, i == 0 ? 0 : 2);
         assert_true(fault->here.line == 0 || fault->here.line == line_of("read others'"));
         assert_true(fault->other.line == 0 || fault->other.line == line_of("leave own"));
+        assert_true(fault->between.line == 0 || fault->between.line == line_of("take a ticket"));
         assert_int_equal(fault->here.block, 9);
         assert_int_equal(fault->other.block, 0);
     }

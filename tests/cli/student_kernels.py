@@ -1,0 +1,1010 @@
+"""Kernels as students and course texts write them, each with the verdict that it deserves.
+
+kernel(verdict, name, text, options, words): verdict is "right", "wrong" or "refused"; words are what the verdict must say."""
+
+from collections import namedtuple
+
+Kernel = namedtuple("Kernel", "verdict name text options words")
+
+KERNELS = []
+
+
+def kernel(verdict, name, text, options="", words=()):
+    KERNELS.append(Kernel(verdict, name, text, options, (words,) if isinstance(words, str) else words))
+
+
+# Pieces that many kernels share, so that a kernel below shows only what is its own.
+WARP = """
+__inline__ __device__ T warp_sum(T v) {
+    for (int offset = 16; offset > 0; offset /= 2)
+        v += __shfl_down_sync(0xffffffff, v, offset);
+    return v;
+}
+"""
+BLOCK = WARP + """
+__inline__ __device__ T block_sum(T v) {
+    __shared__ T sums[32];
+    int lane = threadIdx.x % warpSize, warp = threadIdx.x / warpSize;
+    v = warp_sum(v);
+    if (lane == 0) sums[warp] = v;
+    __syncthreads();
+    v = threadIdx.x < (blockDim.x + 31) / 32 ? sums[lane] : 0;
+    if (warp == 0) v = warp_sum(v);
+    return v;
+}
+"""
+
+
+def of_type(text, name):
+    return text.replace("T ", name + " ")
+
+
+def tree(load, combine="s[t] += s[t + stride];", type="float", store="output[blockIdx.x] = s[0];"):
+    """The usual block's tree in shared memory; load fills s[t]."""
+    return f"""
+__global__ void reduce({type} *input, {type} *output, int n) {{
+    extern __shared__ {type} s[];
+    unsigned int t = threadIdx.x;
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {load}
+    __syncthreads();
+    for (unsigned int stride = blockDim.x / 2; stride > 0; stride /= 2) {{
+        if (t < stride) {{
+            {combine}
+        }}
+        __syncthreads();
+    }}
+    if (t == 0) {store}
+}}
+"""
+
+
+def last_block(before="__threadfence();", after="", final="t < gridDim.x ? partials[t] : 0", reset="counter = 0;",
+               loop="for (int k = t + blockDim.x; k < gridDim.x; k += blockDim.x) v += partials[k];", qualifier="volatile"):
+    """The last block to finish combines the partials."""
+    return of_type(BLOCK, "float") + f"""
+__device__ unsigned int counter = 0;
+__device__ {qualifier} float partials[4096];
+__global__ void reduce(const float *input, float *output, int n) {{
+    __shared__ bool last;
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) v += input[i];
+    v = block_sum(v);
+    if (t == 0) {{
+        partials[blockIdx.x] = v;
+        {before}
+        unsigned int ticket = atomicAdd(&counter, 1);
+        {after}
+        last = ticket == gridDim.x - 1;
+    }}
+    __syncthreads();
+    if (last) {{
+        v = {final};
+        {loop}
+        __syncthreads();
+        v = block_sum(v);
+        if (t == 0) {{
+            output[0] = v;
+            {reset}
+        }}
+    }}
+}}
+"""
+
+
+LOAD = "s[t] = i < n ? input[i] : 0;"
+WHOLE = ("--grid", "100")
+
+# ---- wrong: lengths ----
+
+kernel("wrong", "the first 128 partials only", last_block(loop="", final="t < 128 && t < gridDim.x ? partials[t] : 0").replace(
+    "i += gridDim.x * blockDim.x) v", "i += gridDim.x * blockDim.x) v"), "-n 65536 --block 128 --grid 512", "65536")
+
+kernel("wrong", "as many partials as a block has threads", last_block(loop=""))
+
+kernel("wrong", "a short index", """
+__global__ void reduce(const float *input, float *output, int n) {
+    extern __shared__ float s[];
+    float sum = 0;
+    for (short i = threadIdx.x; i >= 0 && i < n; i += blockDim.x) sum += input[i];
+    s[threadIdx.x] = sum;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (threadIdx.x < stride) s[threadIdx.x] += s[threadIdx.x + stride];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *output = s[0];
+}
+""")
+
+kernel("wrong", "an unsigned short index of the block", tree("unsigned short j = i; s[t] = i < n ? input[j] : 0;"))
+
+kernel("wrong", "an odd length reads behind the end", tree("""
+    i = blockIdx.x * blockDim.x * 2 + threadIdx.x;
+    s[t] = i < n ? input[i] + input[i + blockDim.x] : 0;"""), "", "but input has")
+
+kernel("wrong", "half of the segment", """
+#define COARSE 4
+#define BLOCK 256
+__global__ void reduce(float *input, float *output, int n) {
+    __shared__ float s[BLOCK];
+    unsigned int t = threadIdx.x, i = 2 * COARSE * blockIdx.x * BLOCK + t;
+    float sum = 0;
+    for (int k = 0; k < COARSE; k++) if (i + k * BLOCK < n) sum += input[i + k * BLOCK];
+    s[t] = sum;
+    for (unsigned int stride = BLOCK / 2; stride > 0; stride /= 2) {
+        __syncthreads();
+        if (t < stride) s[t] += s[t + stride];
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""")
+
+kernel("wrong", "the tree stops at stride 2", tree(LOAD).replace("stride > 0", "stride > 1"))
+
+kernel("wrong", "the tree begins too low", tree(LOAD).replace("stride = blockDim.x / 2", "stride = blockDim.x / 4"))
+
+kernel("wrong", "n is included", tree("s[t] = i <= n ? input[i] : 0;"), "", "but input has")
+
+kernel("wrong", "the last element is left out", tree("s[t] = i < n - 1 ? input[i] : 0;"))
+
+kernel("wrong", "a grid that walks by a block", of_type(BLOCK, "float") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x) v += input[i];
+    v = block_sum(v);
+    if (threadIdx.x == 0) atomicAdd(output, v);
+}
+""", "--grid 4")
+
+kernel("wrong", "float4 without a tail", of_type(BLOCK, "float") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    float v = 0;
+    const float4 *four = reinterpret_cast<const float4 *>(input);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n / 4; i += blockDim.x * gridDim.x) {
+        float4 x = four[i];
+        v += x.x + x.y + x.z + x.w;
+    }
+    v = block_sum(v);
+    if (threadIdx.x == 0) atomicAdd(output, v);
+}
+""")
+
+# ---- wrong: blocks ----
+
+kernel("wrong", "one warp of the block", of_type(WARP, "float") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = warp_sum(i < n ? input[i] : 0);
+    if (threadIdx.x == 0) output[blockIdx.x] = v;
+}
+""", "", ("32", "64"))
+
+kernel("wrong", "eight warps at most", of_type(WARP, "int") + """
+__global__ void reduce(const int *input, int *output, int n) {
+    __shared__ int sums[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = warp_sum(i < n ? input[i] : 0);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < 8 && w < blockDim.x / 32; w++) v += sums[w];
+        output[blockIdx.x] = v;
+    }
+}
+""", "--dtype i32", "1024")
+
+kernel("wrong", "a block that is no power of two, asked for", tree(LOAD), "--block 100", "100")
+
+# ---- wrong: data ----
+
+MAX = "s[t] = fmaxf(s[t], s[t + stride]);"
+MIN = "s[t] = fminf(s[t], s[t + stride]);"
+
+kernel("wrong", "max padded with 0", tree("s[t] = i < n ? input[i] : 0;", MAX), "--op max", "negative")
+kernel("wrong", "max started with FLT_MIN", "#include <float.h>\n" + tree("s[t] = FLT_MIN; if (i < n) s[t] = fmaxf(s[t], input[i]);", MAX),
+       "--op max", "negative")
+kernel("wrong", "max started with -1000", tree("s[t] = -1000; if (i < n) s[t] = fmaxf(s[t], input[i]);", MAX), "--op max")
+kernel("wrong", "min started with 0", tree("s[t] = 0; if (i < n) s[t] = fminf(s[t], input[i]);", MIN), "--op min", "positive")
+kernel("wrong", "min started with 999999", tree("s[t] = i < n ? input[i] : 999999;", MIN), "--op min")
+kernel("wrong", "atomicMax on the bits of floats", """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMax((int *)output, __float_as_int(input[i]));
+}
+""", "--op max")
+kernel("wrong", "an int accumulator for floats", of_type(BLOCK, "int") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = block_sum(i < n ? (int)input[i] : 0);
+    if (threadIdx.x == 0) output[blockIdx.x] = v;
+}
+""", "", "fraction")
+kernel("wrong", "a short accumulator for ints", """
+__global__ void reduce(const int *input, int *output, int n) {
+    __shared__ short s[1024];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? input[i] : 0;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""", "--dtype i32")
+kernel("wrong", "a float for doubles", tree(LOAD, type="float").replace("float *input, float *output", "double *input, double *output"),
+       "--dtype f64")
+kernel("wrong", "an int for long longs", of_type(BLOCK, "int") + """
+__global__ void reduce(const long long *input, long long *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = block_sum(i < n ? input[i] : 0);
+    if (threadIdx.x == 0) output[blockIdx.x] = v;
+}
+""", "--dtype i64")
+kernel("wrong", "the sum of absolute values", tree("s[t] = i < n ? fabsf(input[i]) : 0;"), "", "negative")
+kernel("wrong", "the maximum of absolute values", tree("s[t] = i < n ? fabsf(input[i]) : -INFINITY;", MAX), "--op max", "negative")
+kernel("wrong", "an unsigned comparison of ints", tree("s[t] = i < n ? input[i] : INT_MIN;", """
+    unsigned a = s[t], b = s[t + stride]; s[t] = a > b ? a : b;""", "int").replace("__global__", "#include <climits>\n__global__"),
+       "--op max --dtype i32", "negative")
+kernel("wrong", "min of long longs started with INT_MAX", "#include <limits.h>\n" + tree(
+    "s[t] = i < n ? input[i] : INT_MAX;", "if (s[t + stride] < s[t]) s[t] = s[t + stride];", "long long"), "--op min --dtype i64")
+kernel("wrong", "a product started with 0", tree("s[t] = i < n ? input[i] : 0;", "s[t] *= s[t + stride];"), "--op prod")
+kernel("wrong", "another operator", tree("s[t] = i < n ? input[i] : -INFINITY;", MAX), "", "max")
+kernel("wrong", "a rounded element", tree("s[t] = i < n ? rintf(input[i]) : 0;"), "", "fraction")
+
+# ---- wrong: launches ----
+
+kernel("wrong", "a counter that is not reset", last_block(reset=""), "", "second launch")
+kernel("wrong", "a sum in global memory that is not reset", """
+__device__ float total;
+__global__ void reduce(const float *input, float *output, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&total, input[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) output[0] = atomicAdd(&total, 0.0f);
+}
+""", "", "second launch")
+
+# ---- wrong: memory order ----
+
+kernel("wrong", "the last block without a fence", last_block(before=""), "", "__threadfence()")
+kernel("wrong", "the fence after the atomic", last_block(before="", after="__threadfence();"), "", "__threadfence()")
+kernel("wrong", "a fence of the block", last_block(before="__threadfence_block();"), "", "__threadfence_block()")
+kernel("wrong", "blocks add without atomics", tree(LOAD, store="output[0] += s[0];"), "", "block")
+kernel("wrong", "no barrier after the load", tree(LOAD).replace("    __syncthreads();\n    for", "    for"), "", "barrier")
+kernel("wrong", "no barrier in the tree", tree(LOAD).replace("        }\n        __syncthreads();", "        }"), "", "barrier")
+kernel("wrong", "a barrier in the if", tree(LOAD).replace("            s[t] += s[t + stride];\n        }\n        __syncthreads();",
+                                                       "            s[t] += s[t + stride];\n            __syncthreads();\n        }"),
+       "", "barrier")
+kernel("wrong", "a return before the barrier", tree("if (i >= n) return;\n    s[t] = input[i];"), "", "barrier")
+kernel("wrong", "the last warp without a barrier", tree(LOAD).replace("        __syncthreads();\n    }", "        if (stride > 32) __syncthreads();\n    }"),
+       "", "__syncwarp()")
+kernel("wrong", "unwritten shared memory", tree("if (i < n) s[t] = input[i];"), "", "written")
+kernel("wrong", "shared memory used again too soon", of_type(WARP, "float") + """
+__device__ float block_sum(float v, float *sums) {
+    v = warp_sum(v);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0;
+    for (int w = 0; w < (blockDim.x + 31) / 32; w++) v += sums[w];
+    return v;
+}
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float sums[32];
+    int half = (n + 1) / 2;
+    float v = 0, w = 0;
+    for (int i = threadIdx.x; i < half; i += blockDim.x) v += input[i];
+    for (int i = half + threadIdx.x; i < n; i += blockDim.x) w += input[i];
+    v = block_sum(v, sums);
+    w = block_sum(w, sums);
+    if (threadIdx.x == 0) output[0] = v + w;
+}
+""", "", "barrier")
+
+kernel("wrong", "the block with the highest number is taken for the last", of_type(BLOCK, "float") + """
+__device__ float total = 0;
+__global__ void reduce(const float *input, float *output, int n) {
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += input[i];
+    v = block_sum(v);
+    if (threadIdx.x == 0) {
+        atomicAdd(&total, v);
+        if (blockIdx.x == gridDim.x - 1) output[0] = atomicExch(&total, 0.0f);
+    }
+}
+""", "", "order of blocks")
+kernel("wrong", "pairs from an odd address", """
+__global__ void reduce(const int *input, int *output, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    const long long *pairs = (const long long *)(input + 1);
+    int v = t == 0 ? input[0] : 0;
+    for (int i = t; i < (n - 1) / 2; i += blockDim.x * gridDim.x) v += (int)pairs[i] + (int)(pairs[i] >> 32);
+    if (t == 0 && n % 2 == 0) v += input[n - 1];
+    atomicAdd(output, v);
+}
+""", "--dtype i32", "multiple of")
+kernel("right", "pairs", """
+__global__ void reduce(const int *input, int *output, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    const long long *pairs = (const long long *)input;
+    int v = t == 0 && n % 2 ? input[n - 1] : 0;
+    for (int i = t; i < n / 2; i += blockDim.x * gridDim.x) v += (int)pairs[i] + (int)(pairs[i] >> 32);
+    atomicAdd(output, v);
+}
+""", "--dtype i32")
+
+# ---- wrong: shuffles ----
+
+kernel("wrong", "a shuffle within an if", """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = i < n ? input[i] : 0;
+    for (int offset = 16; offset > 0; offset /= 2)
+        if (lane < offset) v += __shfl_down_sync(0xffffffff, v, offset);
+    if (lane == 0) atomicAdd(output, v);
+}
+""", "", ("the shuffle on line 6", "take part"))
+kernel("wrong", "a shuffle from lanes outside its mask", """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = i < n ? input[i] : 0;
+    if (lane < 16) {
+        for (int offset = 16; offset > 0; offset /= 2) v += __shfl_down_sync(0x0000ffff, v, offset);
+    }
+    if (lane == 0) atomicAdd(output, v);
+}
+""", "", "0x0000ffff")
+kernel("wrong", "the shuffles of the last warp with too few lanes", of_type(WARP, "float") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float sums[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = warp_sum(i < n ? input[i] : 0);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x < blockDim.x / 32) {
+        v = warp_sum(sums[threadIdx.x]);
+        if (threadIdx.x == 0) output[blockIdx.x] = v;
+    }
+}
+""", "", "take part")
+kernel("wrong", "a shuffle that begins at 8", of_type(BLOCK, "float").replace("offset = 16", "offset = 8") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = block_sum(i < n ? input[i] : 0);
+    if (threadIdx.x == 0) output[blockIdx.x] = v;
+}
+""")
+kernel("wrong", "a spin lock", """
+__device__ int lock = 0;
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        while (atomicCAS(&lock, 0, 1) != 0) ;
+        *output += input[i];
+        atomicExch(&lock, 0);
+    }
+}
+""", "", "lock")
+kernel("wrong", "two arrays without a bound", """
+__global__ void dot(const float *a, const float *b, float *output, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = a[i] * b[i];
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) atomicAdd(output, s[0]);
+}
+""", "", "but a has")
+
+# ---- right: the texts' trees ----
+
+kernel("right", "a tree in shared memory", tree(LOAD))
+kernel("right", "interleaved, in place, of whole segments", """
+__global__ void reduce(float *input, float *output) {
+    unsigned int segment = 2 * blockDim.x * blockIdx.x;
+    unsigned int i = segment + 2 * threadIdx.x;
+    for (unsigned int stride = 1; stride <= blockDim.x; stride *= 2) {
+        if (threadIdx.x % stride == 0) input[i] += input[i + stride];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) output[blockIdx.x] = input[i];
+}
+""")
+kernel("right", "the first addition while loading", """
+#define BLOCK_DIM 512
+__global__ void reduce(float *input, float *output, unsigned int n) {
+    __shared__ float s[BLOCK_DIM];
+    unsigned int t = threadIdx.x, i = blockIdx.x * BLOCK_DIM * 2 + t;
+    s[t] = (i < n ? input[i] : 0.0f) + (i + BLOCK_DIM < n ? input[i + BLOCK_DIM] : 0.0f);
+    for (unsigned int stride = BLOCK_DIM / 2; stride >= 1; stride /= 2) {
+        __syncthreads();
+        if (t < stride) s[t] += s[t + stride];
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""", "", "512")
+kernel("right", "coarsened", """
+constexpr int FACTOR = 4;
+__global__ void reduce(const float *input, float *output, int n) {
+    extern __shared__ float s[];
+    unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x * 2 * FACTOR + t;
+    float sum = 0.0f;
+    #pragma unroll
+    for (int k = 0; k < 2 * FACTOR; k++)
+        if (i + k * blockDim.x < n) sum += input[i + k * blockDim.x];
+    s[t] = sum;
+    __syncthreads();
+    for (unsigned stride = blockDim.x >> 1; stride > 0; stride >>= 1) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""")
+kernel("right", "any block", """
+__global__ void reduce(const float *input, float *output, int n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? input[i] : 0;
+    __syncthreads();
+    for (int left = blockDim.x; left > 1; left = (left + 1) / 2) {
+        int half = (left + 1) / 2;
+        if (t + half < left) s[t] += s[t + half];
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""", "--block 100")
+kernel("right", "any block, 180 threads", KERNELS[-1].text, "--block 180")
+kernel("right", "one block walks the array", """
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    float sum = 0;
+    for (int i = t; i < n; i += 256) sum += input[i];
+    s[t] = sum;
+    __syncthreads();
+    for (int stride = 128; stride > 0; stride >>= 1) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) *output = s[0];
+}
+""", "", "one block")
+kernel("right", "one block adds into its result", """
+__global__ void reduce(const int *input, int *output, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(output, input[i]);
+}
+""", "--dtype i32", "one block")
+kernel("wrong", "one block, powers of two", """
+__global__ void reduce(int *array, int n) {
+    for (int stride = n / 2; stride > 0; stride /= 2) {
+        if (threadIdx.x < stride) array[threadIdx.x] += array[threadIdx.x + stride];
+        __syncthreads();
+    }
+}
+""", "--dtype i32", "power of two")
+kernel("right", "segments in place", """
+__global__ void reduce(float *array, int n) {
+    unsigned int i = blockIdx.x * blockDim.x * 2 + threadIdx.x;
+    for (unsigned int stride = blockDim.x; stride > 0; stride /= 2) {
+        if (threadIdx.x < stride && i + stride < n) array[i] += array[i + stride];
+        __syncthreads();
+    }
+}
+""")
+kernel("right", "a last warp with __syncwarp", """
+template <unsigned int blockSize>
+__device__ void last_warp(volatile float *s, unsigned int t) {
+    float v = s[t];
+    if (blockSize >= 64) { v += s[t + 32]; __syncwarp(); s[t] = v; __syncwarp(); }
+    v += s[t + 16]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 8]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 4]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 2]; __syncwarp(); s[t] = v; __syncwarp();
+    v += s[t + 1]; __syncwarp(); s[t] = v;
+}
+template <unsigned int blockSize>
+__global__ void reduce(float *input, float *output, unsigned int n) {
+    __shared__ float s[2 * blockSize];
+    unsigned int t = threadIdx.x, i = blockIdx.x * blockSize * 2 + t, step = blockSize * 2 * gridDim.x;
+    float v = 0;
+    while (i < n) {
+        v += input[i];
+        if (i + blockSize < n) v += input[i + blockSize];
+        i += step;
+    }
+    s[t] = v;
+    s[t + blockSize] = 0;
+    __syncthreads();
+    if (blockSize >= 512) { if (t < 256) { s[t] = v = v + s[t + 256]; } __syncthreads(); }
+    if (blockSize >= 256) { if (t < 128) { s[t] = v = v + s[t + 128]; } __syncthreads(); }
+    if (blockSize >= 128) { if (t < 64) { s[t] = v = v + s[t + 64]; } __syncthreads(); }
+    if (t < 32) last_warp<blockSize>(s, t);
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""", "--block 256")
+
+# ---- right: warps ----
+
+WALK = "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)"
+
+kernel("right", "shuffles and one atomic a block", of_type(BLOCK, "float") + f"""
+__global__ void reduce(const float *__restrict__ input, float *__restrict__ output, int n) {{
+    float v = 0;
+    {WALK} v += input[i];
+    v = block_sum(v);
+    if (threadIdx.x == 0) atomicAdd(output, v);
+}}
+""")
+kernel("right", "a block's function as a template", """
+template <typename T>
+__device__ T warp_reduce(T v) {
+    #pragma unroll
+    for (int mask = warpSize / 2; mask > 0; mask >>= 1) v += __shfl_xor_sync(0xffffffffu, v, mask);
+    return v;
+}
+template <typename T>
+__global__ void __launch_bounds__(1024) reduce(const T *input, T *output, size_t n) {
+    extern __shared__ __align__(16) T s[];
+    T v = T(0);
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) v += __ldg(&input[i]);
+    v = warp_reduce(v);
+    if ((threadIdx.x & 31) == 0) s[threadIdx.x >> 5] = v;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        v = threadIdx.x < (blockDim.x >> 5) ? s[threadIdx.x] : T(0);
+        v = warp_reduce(v);
+        if (threadIdx.x == 0) output[blockIdx.x] = v;
+    }
+}
+""")
+FUNCTOR = """
+struct Maximum { __device__ float operator()(float a, float b) const { return a > b ? a : b; } };
+template <typename T, class Op>
+__device__ T fold(T v, Op op) {
+    for (int offset = 16; offset; offset >>= 1) v = op(v, __shfl_down_sync(~0u, v, offset));
+    return v;
+}
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = i < n ? input[i] : -INFINITY;
+    v = fold(v, Maximum());
+    if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        v = threadIdx.x < (blockDim.x + 31) / 32 ? s[threadIdx.x] : -INFINITY;
+        v = fold(v, Maximum());
+        if (threadIdx.x == 0) output[blockIdx.x] = v;
+    }
+}
+"""
+kernel("right", "a functor", FUNCTOR, "--op max")
+kernel("right", "a functor template of the kernel", """
+template <typename T> struct Sum { __host__ __device__ T operator()(const T &a, const T &b) const { return a + b; } };
+template <typename T, template <typename> class Op = Sum>
+__global__ void reduce(const T *input, T *output, int n) {
+    __shared__ T s[1024];
+    Op<T> op;
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? input[i] : T();
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] = op(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""")
+kernel("right", "a functor as a parameter of the template", """
+struct Add { template <typename T> __device__ T operator()(T a, T b) const { return a + b; } };
+template <typename T, typename Op>
+__global__ void reduce(const T *input, T *output, int n, Op op) {
+    __shared__ T s[1024];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? input[i] : T(0);
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] = op(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""")
+kernel("right", "a lambda", """
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[1024];
+    auto add = [](float a, float b) { return a + b; };
+    const auto t = threadIdx.x;
+    const auto i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? input[i] : 0.f;
+    __syncthreads();
+    for (auto stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] = add(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""")
+kernel("right", "__reduce_add_sync", """
+__global__ void reduce(const int *input, int *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = __reduce_add_sync(0xffffffff, i < n ? input[i] : 0);
+    if (threadIdx.x % 32 == 0) atomicAdd(output, v);
+}
+""", "--dtype i32")
+kernel("right", "__reduce_max_sync", """
+#include <climits>
+__global__ void reduce(const int *input, int *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = __reduce_max_sync(0xffffffff, i < n ? input[i] : INT_MIN);
+    if (threadIdx.x % 32 == 0) atomicMax(output, v);
+}
+""", "--dtype i32 --op max")
+kernel("right", "ballots", """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
+    unsigned mask = __ballot_sync(0xffffffff, i < n);
+    if (i < n) {
+        float v = input[i];
+        int count = __popc(mask);
+        for (int offset = 16; offset > 0; offset /= 2) {
+            float other = __shfl_sync(mask, v, lane + offset < count ? lane + offset : lane);
+            if (lane < offset && lane + offset < count) v += other;
+        }
+        if (lane == 0) atomicAdd(output, v);
+    }
+}
+""")
+kernel("right", "any and all", """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = 0;
+    while (__any_sync(0xffffffff, i < n)) {
+        if (i < n) v += input[i];
+        i += gridDim.x * blockDim.x;
+    }
+    if (!__all_sync(0xffffffff, v == 0)) {
+        for (int offset = 16; offset > 0; offset /= 2) v += __shfl_down_sync(0xffffffff, v, offset);
+        if (threadIdx.x % 32 == 0) atomicAdd(output, v);
+    }
+}
+""")
+kernel("right", "__match_any_sync and __activemask", """
+__global__ void reduce(const int *input, int *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    if (i < n) {
+        unsigned active = __activemask();
+        unsigned same = __match_any_sync(active, input[i]);
+        if (__ffs(same) - 1 == lane) atomicAdd(output, input[i] * __popc(same));
+    }
+}
+""", "--dtype i32")
+kernel("right", "cooperative groups", """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[32];
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<32> tile = cg::tiled_partition<32>(block);
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + block.thread_rank(); i < n; i += gridDim.x * block.size()) v += input[i];
+    v = cg::reduce(tile, v, cg::plus<float>());
+    if (tile.thread_rank() == 0) s[tile.meta_group_rank()] = v;
+    block.sync();
+    if (tile.meta_group_rank() == 0) {
+        v = tile.thread_rank() < tile.meta_group_size() ? s[tile.thread_rank()] : 0;
+        v = cg::reduce(tile, v, cg::plus<float>());
+        if (tile.thread_rank() == 0) output[blockIdx.x] = v;
+    }
+}
+""")
+kernel("right", "cooperative groups' shuffles", """
+#include <cooperative_groups.h>
+using namespace cooperative_groups;
+__device__ int sum_of(thread_group g, int *s, int v) {
+    int lane = g.thread_rank();
+    for (int i = g.size() / 2; i > 0; i /= 2) {
+        s[lane] = v;
+        g.sync();
+        if (lane < i) v += s[lane + i];
+        g.sync();
+    }
+    return v;
+}
+__global__ void reduce(int *input, int *output, int n) {
+    extern __shared__ int s[];
+    auto block = this_thread_block();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int v = sum_of(block, s, i < n ? input[i] : 0);
+    if (block.thread_rank() == 0) atomicAdd(output, v);
+}
+""", "--dtype i32")
+kernel("wrong", "cooperative groups without sync", KERNELS[-1].text.replace("        g.sync();\n        if", "        if"), "--dtype i32", "barrier")
+
+# ---- right: what C++ and CUDA offer ----
+
+kernel("right", "a struct of a block's sums", """
+struct Partial { float sum; int count; };
+__device__ Partial merge(const Partial &a, const Partial &b) { Partial c = {a.sum + b.sum, a.count + b.count}; return c; }
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ Partial s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t].sum = i < n ? input[i] : 0;
+    s[t].count = i < n;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] = merge(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0].sum;
+}
+""")
+kernel("right", "the dot product", """
+__global__ void dot(const float *a, const float *b, float *output, int n) {
+    __shared__ float cache[256];
+    int t = threadIdx.x;
+    float temp = 0;
+    for (int i = t + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) temp += a[i] * b[i];
+    cache[t] = temp;
+    __syncthreads();
+    int i = blockDim.x / 2;
+    while (i != 0) {
+        if (t < i) cache[t] += cache[t + i];
+        __syncthreads();
+        i /= 2;
+    }
+    if (t == 0) output[blockIdx.x] = cache[0];
+}
+""", "", "dot")
+kernel("right", "a name given on the command line", """
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[THREADS];
+    int t = threadIdx.x, i = blockIdx.x * THREADS + t;
+    s[t] = i < n ? input[i] : 0;
+    __syncthreads();
+    for (int stride = THREADS / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""", "-D THREADS=128", "128")
+TWO = """
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[16][16];
+    int x = threadIdx.x, y = threadIdx.y;
+    int i = (blockIdx.x * blockDim.y + y) * blockDim.x + x;
+    s[y][x] = i < n ? input[i] : 0;
+    __syncthreads();
+    for (int stride = 8; stride > 0; stride /= 2) {
+        if (x < stride) s[y][x] += s[y][x + stride];
+        __syncthreads();
+    }
+    for (int stride = 8; stride > 0; stride /= 2) {
+        if (x == 0 && y < stride) s[y][0] += s[y + stride][0];
+        __syncthreads();
+    }
+    if (x == 0 && y == 0) output[blockIdx.x] = s[0][0];
+}
+"""
+kernel("right", "a block of two dimensions", TWO, "--block 16x16", "16x16")
+kernel("wrong", "a block of two dimensions without a barrier", TWO.replace(
+    "x < stride) s[y][x] += s[y][x + stride];\n        __syncthreads();", "x < stride) s[y][x] += s[y][x + stride];"), "--block 16x16", "barrier")
+kernel("right", "max with -INFINITY", tree("s[t] = i < n ? input[i] : -INFINITY;", MAX), "--op max")
+kernel("right", "min with FLT_MAX and infinity", "#include <cfloat>\n" + tree(
+    "s[t] = i < n ? input[i] : __int_as_float(0x7f800000);", "s[t] = min(s[t], s[t + stride]);"), "--op min")
+kernel("right", "a product", tree("s[t] = i < n ? input[i] : 1;", "s[t] *= s[t + stride];", "double"), "--op prod --dtype f64")
+kernel("right", "max by compare and swap", """
+__device__ float atomicMaxFloat(float *address, float value) {
+    int *bits = (int *)address, old = *bits, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(bits, assumed, __float_as_int(fmaxf(value, __int_as_float(assumed))));
+    } while (assumed != old);
+    return __int_as_float(old);
+}
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMaxFloat(output, input[i]);
+}
+""", "--op max")
+kernel("right", "atomicMax by the sign", """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float v = input[i];
+        if (!signbit(v)) atomicMax((int *)output, __float_as_int(v));
+        else atomicMin((unsigned int *)output, __float_as_uint(v));
+    }
+}
+""", "--op max")
+kernel("right", "a double for floats", """
+__global__ void reduce(const float *input, float *output, int n) {
+    extern __shared__ double d[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    d[t] = i < n ? (double)input[i] : 0.0;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) d[t] += d[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) output[blockIdx.x] = (float)d[0];
+}
+""")
+kernel("right", "Kahan's sum", """
+__global__ void reduce(const float *input, float *output, int n) {
+    extern __shared__ float s[];
+    float sum = 0, error = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        float y = input[i] - error, next = sum + y;
+        error = (next - sum) - y;
+        sum = next;
+    }
+    s[threadIdx.x] = sum;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (threadIdx.x < stride) s[threadIdx.x] += s[threadIdx.x + stride];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) atomicAdd(output, s[0]);
+}
+""")
+kernel("right", "the last block", last_block())
+kernel("right", "the last block, with atomicInc", last_block(reset="").replace("atomicAdd(&counter, 1)", "atomicInc(&counter, gridDim.x - 1)"))
+kernel("right", "the last block reads through __ldcg", last_block(qualifier="").replace(
+    "partials[t] :", "__ldcg(&partials[t]) :").replace("+= partials[k]", "+= __ldcg(&partials[k])"))
+kernel("right", "float4 with a tail", of_type(BLOCK, "float") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    float v = 0;
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int i = t; i < n / 4; i += blockDim.x * gridDim.x) {
+        float4 x = reinterpret_cast<const float4 *>(input)[i];
+        v += (x.x + x.y) + (x.z + x.w);
+    }
+    if (t < n % 4) v += input[n - 1 - t];
+    v = block_sum(v);
+    if (threadIdx.x == 0) atomicAdd(output, v);
+}
+""")
+kernel("right", "a file as students hand it in", """
+#include <stdio.h>
+#include <stdlib.h>
+#include <assert.h>
+#include <cuda_runtime.h>
+#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s\\n", cudaGetErrorString(e)); exit(1); } } while (0)
+const int threads = 256;
+__global__ void sumKernel(const float *d_in, float *d_out, const int N)
+{
+    extern __shared__ float sdata[];
+    int tid = threadIdx.x;
+    int gid = blockIdx.x * blockDim.x + threadIdx.x;
+    sdata[tid] = (gid < N) ? d_in[gid] : 0.0f;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s >>= 1) {
+        if (tid < s) sdata[tid] += sdata[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0) { d_out[blockIdx.x] = sdata[0]; if (gid < 0) printf("block %d: %f\\n", blockIdx.x, sdata[0]); }
+    assert(tid < blockDim.x);
+}
+int main(int argc, char **argv)
+{
+    int N = 1 << 20;
+    float *d_in, *d_out;
+    CHECK(cudaMalloc(&d_in, N * sizeof(float)));
+    CHECK(cudaMalloc(&d_out, (N / threads) * sizeof(float)));
+    sumKernel<<<N / threads, threads, threads * sizeof(float)>>>(d_in, d_out, N);
+    CHECK(cudaDeviceSynchronize());
+    return 0;
+}
+""")
+kernel("right", "extern C and unsigned chars of a mask", """
+extern "C" __global__ void reduce(const unsigned *input, unsigned *output, unsigned n) {
+    unsigned i = threadIdx.x + blockDim.x * blockIdx.x, v = i < n ? input[i] : 0u;
+    for (unsigned m = 1; m < 32; m <<= 1) v += __shfl_xor_sync(0xffffffffu, v, m);
+    if (!(threadIdx.x & 31u)) atomicAdd(output, v);
+}
+""", "--dtype u32")
+kernel("right", "a shuffle of the last warp by the warps there are", """
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float sums[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    float v = i < n ? input[i] : 0;
+    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+    if (lane == 0) sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        v = lane < warps ? sums[lane] : 0;
+        for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+        if (lane == 0) output[blockIdx.x] = v;
+    }
+}
+""")
+
+# ---- refused, in words ----
+
+kernel("refused", "the old shuffle", of_type(BLOCK, "float").replace("__shfl_down_sync(0xffffffff, v, offset)", "__shfl_down(v, offset)") + """
+__global__ void reduce(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = block_sum(i < n ? input[i] : 0);
+    if (threadIdx.x == 0) output[blockIdx.x] = v;
+}
+""", "", "__shfl_down_sync")
+kernel("refused", "the whole grid's barrier", """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void reduce(float *input, float *output, int n) {
+    cg::grid_group grid = cg::this_grid();
+    grid.sync();
+    if (grid.thread_rank() == 0) output[0] = input[0];
+}
+""", "", "grid")
+kernel("refused", "a block of CUB", """
+#include <cub/cub.cuh>
+__global__ void reduce(float *input, float *output, int n) {
+    typedef cub::BlockReduce<float, 256> BlockReduce;
+    __shared__ typename BlockReduce::TempStorage storage;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = BlockReduce(storage).Sum(i < n ? input[i] : 0);
+    if (threadIdx.x == 0) output[blockIdx.x] = v;
+}
+""", "", "cub")
+kernel("refused", "half precision", """
+#include <cuda_fp16.h>
+__global__ void reduce(const __half *input, __half *output, int n) {
+    __half v = __float2half(0.0f);
+    for (int i = threadIdx.x; i < n; i += blockDim.x) v = __hadd(v, input[i]);
+    output[threadIdx.x] = v;
+}
+""", "", "half")
+kernel("refused", "a kernel that starts kernels", """
+__global__ void child(float *a) { a[0] = 1; }
+__global__ void reduce(float *input, float *output, int n) {
+    child<<<1, 32>>>(input);
+}
+""", "", "<<<")
+kernel("refused", "a forgotten semicolon", """
+__global__ void reduce(float *input, float *output, int n) {
+    int i = threadIdx.x
+    output[0] = input[i];
+}
+""", "", "mine.cu:4")
+kernel("refused", "a name that is not there", """
+__global__ void reduce(float *input, float *output, int n) {
+    int i = threadIdx.x;
+    if (i == 0) output[0] = inptu[i];
+}
+""", "", ("inptu", "mine.cu:4"))
+kernel("refused", "a texture", """
+texture<float, 1> source;
+__global__ void reduce(float *input, float *output, int n) {
+    output[0] = tex1Dfetch(source, threadIdx.x);
+}
+""", "", "texture")
+
+# ---- The table of kinds in docs/own-kernels.md: a kernel that has the fault, and one like it that has none ----
+
+TWINS = {
+    "race": ("no barrier after the load", "a tree in shared memory"),
+    "order": ("the last block without a fence", "the last block"),
+    "barrier": ("a barrier in the if", "a tree in shared memory"),
+    "shuffle": ("a shuffle within an if", "shuffles and one atomic a block"),
+    "bounds": ("n is included", "a tree in shared memory"),
+    "alignment": ("pairs from an odd address", "pairs"),
+    "unwritten": ("unwritten shared memory", "a tree in shared memory"),
+    "endless": ("a spin lock", "one block adds into its result"),
+    "data": ("max padded with 0", "max with -INFINITY"),
+    "operator": ("another operator", "max with -INFINITY"),
+    "block": ("one warp of the block", "a shuffle of the last warp by the warps there are"),
+    "grid": ("as many partials as a block has threads", "the last block"),
+    "second launch": ("a counter that is not reset", "the last block, with atomicInc"),
+    "order of blocks": ("the block with the highest number is taken for the last", "the last block"),
+    "lengths": ("one block, powers of two", "one block walks the array"),
+}
