@@ -49,7 +49,7 @@ enum { OWN_RIGHT = 0, OWN_WRONG = 1, OWN_NOT_JUDGED = 2 };
     "  --grid G          the host launches so many blocks; otherwise as many as n needs\n"         \
     "  --length L        what the host passes for n: a number, or block (its threads)\n"           \
     "  --shared BYTES    shared memory of the launch, for extern __shared__ arrays\n"              \
-    "  -D, --define D    the kernel's text is compiled with D, NAME or NAME=VALUE, defined\n"                   \
+    "  -D, --define D    the kernel's text is compiled with D, NAME or NAME=VALUE, defined\n"      \
     "  --seed S          of the data and of the orders of blocks that are tried; 1\n"
 
 /* Takes one option by its value above, with optarg; false for one that is not among them. */
