@@ -544,6 +544,24 @@ static bool choose_main(struct report *r) {
     return true;
 }
 
+/* A kernel that takes no n is shown for a length that it is for. */
+static void choose_length(struct report *r) {
+    struct explanation *e = r->e;
+    const struct own_host *h = &r->main;
+    const uint64_t lengths[] = {e->options.n, h->segment, 2 * h->segment, 2 * (uint64_t)h->block,
+                                h->block};
+    struct own_run trial;
+    if (e->options.has_n || r->kernel->is.length) return;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        if (lengths[i] < 1 || lengths[i] > own_host_most(h) ||
+            !own_host_run(&r->session, h, lengths[i], OWN_DATA, 0, NULL, NULL, &trial) ||
+            !trial.is_right)
+            continue;
+        e->options.n = lengths[i];
+        return;
+    }
+}
+
 static bool watch(struct report *r) {
     struct explanation *e = r->e;
     r->session.accesses = e->with_steps || e->draws || e->svg;
@@ -614,8 +632,9 @@ static int report(void *context, struct own_kernel *kernel) {
         return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
                       tally_type_name(kernel->is.type), tally_type_name(o->run.type)),
                OWN_NOT_JUDGED;
-    if (!own_host_find(&r->session, &r->j.host) || !choose_main(r) || !watch(r))
-        return OWN_NOT_JUDGED;
+    if (!own_host_find(&r->session, &r->j.host) || !choose_main(r)) return OWN_NOT_JUDGED;
+    choose_length(r);
+    if (!watch(r)) return OWN_NOT_JUDGED;
     if (r->e->draws || r->e->svg) return draw(r) == STATUS_OK ? OWN_RIGHT : OWN_NOT_JUDGED;
     const bool good = own_judge(&r->j, r->run.n) && count_elements(r) &&
                       (!r->run.result.is_complete || find_nearest(r));

@@ -647,11 +647,9 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
         trial.segment = 0;
         trial.per_thread = 0;
         trial.must_be_one = true;
-        struct own_run r;
-        if (!own_host_run(s, &trial, 8 * (uint64_t)trial.block + 5, OWN_DATA, 0, NULL, NULL, &r) ||
-            !r.is_right || (r.result.fault != TALLY_OWN_RIGHT && best >= 2))
-            continue;
-        best = r.result.fault == TALLY_OWN_RIGHT ? 3 : 2;
+        const int score = find_one_block(s, &trial);
+        if (score < 3 && (score < 2 || best >= 2)) continue;
+        best = score;
         *out = trial;
     }
     if (best >= 0) return true;

@@ -155,6 +155,10 @@ static bool is_power_of_two_at_most(uint64_t n, uint64_t segment) {
     return is_power(n, 0) && n <= segment;
 }
 
+static bool is_exactly(uint64_t n, uint64_t right) {
+    return n == right;
+}
+
 typedef bool rule(uint64_t n, uint64_t segment);
 
 /* Returns whether the rule says which lengths are right, n = 1 apart where `but_one` is set. */
@@ -194,7 +198,8 @@ static struct pattern find_pattern(const struct own_judgement *j) {
                  {is_at_most, s},
                  {is_power_of_two_at_most, s},
                  {is_at_most, most},
-                 {is_power_of_two_at_most, most}};
+                 {is_power_of_two_at_most, most},
+                 {is_exactly, most}};
     for (int but_one = 0; but_one < 2 && !p.is; but_one++)
         for (size_t i = 0; i < sizeof rules / sizeof *rules && !p.is; i++)
             if (rules[i].is && most > 1 && follows(j, rules[i].is, rules[i].s, but_one)) {
@@ -202,23 +207,27 @@ static struct pattern find_pattern(const struct own_judgement *j) {
                 p.s = rules[i].s;
                 p.but_one = but_one;
             }
+    const char *only = j->session->kernel->is.length ? "only " : "";
     if (p.is == is_power)
         snprintf(p.words, sizeof p.words,
-                 "right only where n is a power of two, and wrong for every other length tried");
+                 "right %swhere n is a power of two, and wrong for every other length tried", only);
     else if (p.is == is_multiple)
         snprintf(p.words, sizeof p.words,
                  "right %swhere n is a multiple of the segment, which is %" PRIu64
                  " for blocks of %u threads, and for no other length tried",
-                 j->session->kernel->is.length ? "only " : "", s, h->block);
+                 only, s, h->block);
+    else if (p.is == is_exactly)
+        snprintf(p.words, sizeof p.words,
+                 "right for n = %" PRIu64 ", and for no other length tried", p.s);
     else if (p.is == is_even)
         snprintf(p.words, sizeof p.words, "right only for even n, and wrong for odd n");
     else if (p.is == is_at_most)
         snprintf(p.words, sizeof p.words, "right up to n = %" PRIu64 ", and wrong beyond", p.s);
     else if (p.is == is_power_of_two_at_most)
         snprintf(p.words, sizeof p.words,
-                 "right only where n is a power of two up to %" PRIu64
+                 "right %swhere n is a power of two up to %" PRIu64
                  ", and for no other length tried",
-                 p.s);
+                 only, p.s);
     if (p.is && p.but_one && strlen(p.words) < sizeof p.words - 20)
         strcat(p.words, ", n = 1 apart");
     return p;
@@ -535,11 +544,13 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
     const uint64_t most = j->tried[j->tried_count - 1].n;
     for (size_t i = 0; i < j->tried_count; i++)
         right += j->tried[i].right;
-    const bool has_no_n = p->is == is_multiple && !j->session->kernel->is.length;
+    /* A kernel that takes no n is for the lengths that the host launches it for. */
+    const bool has_no_n = (p->is == is_multiple || p->is == is_power ||
+                           p->is == is_power_of_two_at_most || p->is == is_exactly) &&
+                          !j->session->kernel->is.length;
     const bool all = right == j->tried_count;
     j->status = (all || has_no_n) && !j->finding_count && !j->endless ? OWN_RIGHT : OWN_WRONG;
-    for (size_t i = 0; i < j->fault_count && !has_no_n; i++)
-        j->status = OWN_WRONG;
+    if (j->fault_count > (has_no_n ? j->length_faults : 0)) j->status = OWN_WRONG;
     if (j->finding_count && strcmp(j->findings[0].kind, "operator") == 0)
         snprintf(j->verdict, sizeof j->verdict, "wrong: %s", j->findings[0].sentence);
     else if (all && j->finding_count)
@@ -611,6 +622,7 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
     if (!try_lengths(j, n)) return false;
     const struct pattern p = find_pattern(j);
     j->data[OWN_DATA] = true;
+    j->length_faults = j->fault_count;
     if (!j->endless) {
         try_data(j);
         try_blocks(j, &p);

@@ -50,7 +50,8 @@ struct own_judgement {
     struct own_tried tried[OWN_LENGTHS_MAX];
     size_t tried_count;
     struct own_seen_fault faults[OWN_FAULTS_MAX];
-    size_t fault_count;
+    size_t fault_count,
+        length_faults; /* all; those that a run for a length with small whole numbers has */
     struct own_finding findings[OWN_FINDINGS_MAX];
     size_t finding_count;
     struct own_tried_block blocks[OWN_TRIED_BLOCKS_MAX];

@@ -485,6 +485,7 @@ static bool note_template(struct reader *r, size_t open, size_t end, struct own_
                        (int)(p.name.to - p.name.from), r->clean + p.name.from),
                    false;
         k->takes_block |= strcmp(text, OWN_THREADS) == 0;
+        if (!p.is_type && names_a_block(r, p.name)) note_block(r, p.value, close);
         snprintf(k->arguments + used, sizeof k->arguments - used, "%s%s", used ? ", " : "", text);
     }
     return true;
@@ -710,10 +711,16 @@ static void note_functor(struct reader *r, size_t from, size_t end) {
     out->functors[out->functor_count++].is_template = is_template;
 }
 
-/* Notes `const int BLOCK = 256;`, which may be the threads of a block. */
+/* Notes `const int BLOCK = 256;` and `enum { BLOCK = 256 };`, which may be the threads of a block. */
 static void note_constant(struct reader *r, size_t from, size_t end) {
     const struct token equals = find(r, from, end, "=");
     struct token name = next(r, from, end);
+    if (is(r, name, "enum")) {
+        struct token before = name;
+        for (struct token t = name; t.from < end; before = t, t = next(r, t.to, end))
+            if (is(r, t, "=") && !names_a_warp(r, before)) note_block(r, next(r, t.to, end), end);
+        return;
+    }
     if (equals.from >= end ||
         !(has(r, from, equals.from, "const") || has(r, from, equals.from, "constexpr")))
         return;
@@ -729,7 +736,7 @@ static bool read_declaration(struct reader *r, size_t from, size_t head, size_t 
     const bool has_body = r->clean[end - 1] == '}';
     const struct token device = find(r, from, head, "__device__");
     note_types(r, from, head);
-    if (!has_body) note_constant(r, from, end);
+    if (!has_body || is(r, next(r, from, end), "enum")) note_constant(r, from, end);
     if (has(r, from, head, "__global__")) {
         if (has_body && !note_kernel(r, from, head, why, room, line)) return false;
     } else if (device.from < head) {

@@ -372,7 +372,7 @@ static void tell_stray(struct teller *t, const model_fault *f) {
                         "value of lane %u, which %s",
                         f->here.line, (unsigned long long)f->address, f->here.lane, f->here.block,
                         f->other.lane,
-                        !named ? "the mask does not name: it takes no part"
+                        !named ? "the mask does not name: it does not take part"
                         : f->other.lane >= t->how->block ? "the block does not have"
                         : f->other.site                  ? "does not take part: it is elsewhere"
                                         : "does not take part: it has left the kernel");

@@ -194,35 +194,57 @@ static uint64_t voted(const struct model_device *d, unsigned i) {
     return kind == EXCHANGE_BALLOT || kind == EXCHANGE_MATCH ? lanes : all;
 }
 
-/* Does an exchange whose lanes have all come; returns whether there was one. Lanes that are done, or that the block
- * does not have, are not waited for. */
+/* Cuts the group, lanes that wait at one place, down to those with the mask of its i-th lane. Returns whether all have
+ * come that the mask names, but for lanes that are done or that the block does not have. */
+static bool gather_named(struct model_device *d, const model_lane *warp, unsigned lanes,
+                         unsigned i) {
+    const uint32_t named = d->group[i]->shuffle_mask;
+    uint32_t here = 0, alive = 0;
+    unsigned count = 0;
+    for (unsigned k = 0; k < d->group_size; k++) {
+        if (d->group[k]->shuffle_mask != named) continue;
+        here |= UINT32_C(1) << (d->group[k]->index % MODEL_WARP);
+        d->group[count++] = d->group[k];
+    }
+    for (unsigned l = 0; l < lanes; l++)
+        alive |= (uint32_t)(warp[l].state != LANE_DONE) << l;
+    d->group_size = count;
+    return (named & alive) == here;
+}
+
+static void exchange_group(struct model_device *d, const model_lane *warp) {
+    const model_exchange kind = d->group[0]->exchange;
+    uint64_t given[MODEL_WARP] = {0};
+    uint32_t here = 0;
+    for (unsigned i = 0; i < d->group_size; i++)
+        here |= UINT32_C(1) << (d->group[i]->index % MODEL_WARP);
+    for (unsigned i = 0; i < d->group_size && kind != EXCHANGE_MEET; i++)
+        given[i] = kind == EXCHANGE_SHUFFLE ? shuffled(d, warp, i, here) : voted(d, i);
+    if (kind == EXCHANGE_MEET)
+        d->warp_epoch = ++d->epoch;
+    else if (kind == EXCHANGE_SHUFFLE && d->launch->accesses)
+        trace_exchange(d, given);
+    for (unsigned i = 0; i < d->group_size; i++) {
+        d->group[i]->shuffle_value = given[i];
+        d->group[i]->state = LANE_RUNNING;
+    }
+}
+
+/* Does an exchange whose lanes have all come; returns whether there was one. Lanes that wait at one place may be
+ * several groups of lanes, as tiles of a warp are: each has its mask. */
 static bool run_exchange(struct model_device *d, model_lane *warp, unsigned lanes) {
     for (uintptr_t from = 0;; from = d->group[0]->site + 1) {
         gather(d, warp, lanes, LANE_SHUFFLE, from);
         if (d->group_size == 0) return false;
-        uint32_t here = 0, alive = 0, named = d->group[0]->shuffle_mask;
-        bool agree = true;
-        for (unsigned i = 0; i < d->group_size; i++) {
-            here |= UINT32_C(1) << (d->group[i]->index % MODEL_WARP);
-            agree &= d->group[i]->shuffle_mask == named;
+        const uintptr_t site = d->group[0]->site;
+        const unsigned waiting = d->group_size;
+        for (unsigned i = 0; i < waiting; i++) {
+            gather(d, warp, lanes, LANE_SHUFFLE, site);
+            if (!gather_named(d, warp, lanes, i)) continue;
+            exchange_group(d, warp);
+            return true;
         }
-        for (unsigned l = 0; l < lanes; l++)
-            alive |= (uint32_t)(warp[l].state != LANE_DONE) << l;
-        if (!agree || (named & alive) != here) continue;
-
-        uint64_t given[MODEL_WARP] = {0};
-        const model_exchange kind = d->group[0]->exchange;
-        for (unsigned i = 0; i < d->group_size && kind != EXCHANGE_MEET; i++)
-            given[i] = kind == EXCHANGE_SHUFFLE ? shuffled(d, warp, i, here) : voted(d, i);
-        if (kind == EXCHANGE_MEET)
-            d->warp_epoch = ++d->epoch;
-        else if (kind == EXCHANGE_SHUFFLE && d->launch->accesses)
-            trace_exchange(d, given);
-        for (unsigned i = 0; i < d->group_size; i++) {
-            d->group[i]->shuffle_value = given[i];
-            d->group[i]->state = LANE_RUNNING;
-        }
-        return true;
+        gather(d, warp, lanes, LANE_SHUFFLE, site);
     }
 }
 

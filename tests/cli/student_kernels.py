@@ -989,6 +989,387 @@ __global__ void reduce(float *input, float *output, int n) {
 }
 """, "", "texture")
 
+# ---- From texts: NVIDIA's samples and blog, a textbook; and mistakes in them ----
+
+kernel("right", "SDK reduce0","""
+__global__ void reduce0(int *g_idata, int *g_odata) {
+extern __shared__ int sdata[];
+// each thread loads one element from global to shared mem
+unsigned int tid = threadIdx.x;
+unsigned int i = blockIdx.x*blockDim.x + threadIdx.x;
+sdata[tid] = g_idata[i];
+__syncthreads();
+// do reduction in shared mem
+for(unsigned int s=1; s < blockDim.x; s *= 2) {
+if (tid % (2*s) == 0) {
+sdata[tid] += sdata[tid + s];
+}
+__syncthreads();
+}
+// write result for this block to global mem
+if (tid == 0) g_odata[blockIdx.x] = sdata[0];
+}
+""", "--dtype i32")
+kernel("right", "SDK reduce6","""
+template <class T, unsigned int blockSize, bool nIsPow2>
+__global__ void reduce6(T *g_idata, T *g_odata, unsigned int n) {
+  extern __shared__ T sdata[];
+  unsigned int tid = threadIdx.x;
+  unsigned int i = blockIdx.x * blockSize * 2 + threadIdx.x;
+  unsigned int gridSize = blockSize * 2 * gridDim.x;
+  T mySum = 0;
+  while (i < n) {
+    mySum += g_idata[i];
+    if (nIsPow2 || i + blockSize < n) mySum += g_idata[i + blockSize];
+    i += gridSize;
+  }
+  sdata[tid] = mySum;
+  __syncthreads();
+  if ((blockSize >= 512) && (tid < 256)) { sdata[tid] = mySum = mySum + sdata[tid + 256]; }
+  __syncthreads();
+  if ((blockSize >= 256) && (tid < 128)) { sdata[tid] = mySum = mySum + sdata[tid + 128]; }
+  __syncthreads();
+  if ((blockSize >= 128) && (tid < 64)) { sdata[tid] = mySum = mySum + sdata[tid + 64]; }
+  __syncthreads();
+  if (tid < 32) {
+    if (blockSize >= 64) mySum += sdata[tid + 32];
+    for (int offset = warpSize / 2; offset > 0; offset /= 2) mySum += __shfl_down_sync(0xffffffff, mySum, offset);
+  }
+  if (tid == 0) g_odata[blockIdx.x] = mySum;
+}
+""", "--dtype f32")
+KEPLER="""
+__inline__ __device__
+int warpReduceSum(int val) {
+  for (int offset = warpSize/2; offset > 0; offset /= 2)
+    val += __shfl_down_sync(0xffffffff, val, offset);
+  return val;
+}
+__inline__ __device__
+int blockReduceSum(int val) {
+  static __shared__ int shared[32]; // Shared mem for 32 partial sums
+  int lane = threadIdx.x % warpSize;
+  int wid = threadIdx.x / warpSize;
+  val = warpReduceSum(val);
+  if (lane==0) shared[wid]=val;
+  __syncthreads();
+  val = (threadIdx.x < blockDim.x / warpSize) ? shared[lane] : 0;
+  if (wid==0) val = warpReduceSum(val);
+  return val;
+}
+"""
+kernel("right", "Kepler blog",KEPLER+"""
+__global__ void deviceReduceKernel(int *in, int* out, int N) {
+  int sum = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < N; i += blockDim.x * gridDim.x) sum += in[i];
+  sum = blockReduceSum(sum);
+  if (threadIdx.x==0) out[blockIdx.x]=sum;
+}
+""", "--dtype i32")
+kernel("right", "Kepler vector2",KEPLER+"""
+__global__ void deviceReduceVector2Kernel(int* in, int* out, int N) {
+  int sum = 0;
+  int idx = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int i = idx; i < N/2; i += blockDim.x * gridDim.x) {
+    int2 val = reinterpret_cast<int2*>(in)[i];
+    sum += val.x + val.y;
+  }
+  int i = idx + N/2*2;
+  if (i < N) sum += in[i];
+  sum = blockReduceSum(sum);
+  if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+""", "--dtype i32")
+kernel("right", "PMPP segmented","""
+#define BLOCK_DIM 1024
+__global__ void SegmentedSumReductionKernel(float* input, float* output) {
+    __shared__ float input_s[BLOCK_DIM];
+    unsigned int segment = 2*blockDim.x*blockIdx.x;
+    unsigned int i = segment + threadIdx.x;
+    unsigned int t = threadIdx.x;
+    input_s[t] = input[i] + input[i + BLOCK_DIM];
+    for (unsigned int stride = blockDim.x/2; stride >= 1; stride /= 2) {
+        __syncthreads();
+        if (t < stride) input_s[t] += input_s[t + stride];
+    }
+    if (t == 0) atomicAdd(output, input_s[0]);
+}
+""")
+kernel("right", "PMPP coarsened","""
+#define BLOCK_DIM 256
+#define COARSE_FACTOR 4
+__global__ void CoarsenedSumReductionKernel(float* input, float* output) {
+    __shared__ float input_s[BLOCK_DIM];
+    unsigned int segment = COARSE_FACTOR*2*blockDim.x*blockIdx.x;
+    unsigned int i = segment + threadIdx.x;
+    unsigned int t = threadIdx.x;
+    float sum = input[i];
+    for (unsigned int tile = 1; tile < COARSE_FACTOR*2; ++tile) sum += input[i + tile*BLOCK_DIM];
+    input_s[t] = sum;
+    for (unsigned int stride = blockDim.x/2; stride >= 1; stride /= 2) {
+        __syncthreads();
+        if (t < stride) input_s[t] += input_s[t + stride];
+    }
+    if (t == 0) atomicAdd(output, input_s[0]);
+}
+""")
+kernel("right", "PMPP simple","""
+__global__ void SimpleSumReductionKernel(float* input, float* output) {
+    unsigned int i = 2*threadIdx.x;
+    for (unsigned int stride = 1; stride <= blockDim.x; stride *= 2) {
+        if (threadIdx.x % stride == 0) input[i] += input[i + stride];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *output = input[0];
+}
+""", "","power of two")
+kernel("right", "PMPP convergent","""
+__global__ void ConvergentSumReductionKernel(float* input, float* output) {
+    unsigned int i = threadIdx.x;
+    for (unsigned int stride = blockDim.x; stride >= 1; stride /= 2) {
+        if (threadIdx.x < stride) input[i] += input[i + stride];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *output = input[0];
+}
+""", "","power of two")
+kernel("right", "PMPP shared one block","""
+#define BLOCK_DIM 1024
+__global__ void SharedMemorySumReductionKernel(float* input, float* output) {
+    __shared__ float input_s[BLOCK_DIM];
+    unsigned int t = threadIdx.x;
+    input_s[t] = input[t] + input[t + BLOCK_DIM];
+    for (unsigned int stride = blockDim.x/2; stride >= 1; stride /= 2) {
+        __syncthreads();
+        if (threadIdx.x < stride) input_s[t] += input_s[t + stride];
+    }
+    if (threadIdx.x == 0) *output = input_s[0];
+}
+""")
+kernel("right", "3-D block","""
+__global__ void reduce(const float *input, float *output, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    int size = blockDim.x * blockDim.y * blockDim.z, i = blockIdx.x * size + t;
+    s[t] = i < n ? input[i] : 0;
+    __syncthreads();
+    for (int k = size / 2; k > 0; k /= 2) { if (t < k) s[t] += s[t + k]; __syncthreads(); }
+    if (t == 0) output[blockIdx.x] = s[0];
+}
+""", "--block 8x8x4")
+kernel("right", "tiles of 4","""
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void reduce(const float *input, float *output, int n) {
+    auto tile = cg::tiled_partition<4>(cg::this_thread_block());
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = i < n ? input[i] : 0;
+    for (int k = tile.size() / 2; k > 0; k /= 2) v += tile.shfl_down(v, k);
+    if (tile.thread_rank() == 0) atomicAdd(output, v);
+}
+""")
+kernel("right", "coalesced","""
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+using namespace cooperative_groups;
+__global__ void reduce(const int *input, int *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        coalesced_group g = coalesced_threads();
+        int v = cooperative_groups::reduce(g, input[i], plus<int>());
+        if (g.thread_rank() == 0) atomicAdd(output, v);
+    }
+}
+""", "--dtype i32")
+kernel("right", "early return, atomics","""
+__global__ void reduce(const double *input, double *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    atomicAdd(output, input[i]);
+}
+""", "--dtype f64")
+kernel("right", "template int block","""
+template <typename T, int BLOCK = 128>
+__global__ void reduce(const T *__restrict__ in, T *__restrict__ out, std::size_t n) {
+    __shared__ T s[BLOCK];
+    std::size_t i = static_cast<std::size_t>(blockIdx.x) * BLOCK + threadIdx.x;
+    s[threadIdx.x] = i < n ? in[i] : std::numeric_limits<T>::lowest();
+    __syncthreads();
+#pragma unroll
+    for (int d = BLOCK / 2; d > 0; d >>= 1) {
+        if (threadIdx.x < d) s[threadIdx.x] = max(s[threadIdx.x], s[threadIdx.x + d]);
+        __syncthreads();
+    }
+    if (!threadIdx.x) out[blockIdx.x] = s[0];
+}
+""", "--op max --dtype i32")
+kernel("right", "enum block, unsigned char","""
+enum { THREADS = 128 };
+__global__ void reduce(const unsigned char *in, unsigned char *out, int n) {
+    __shared__ unsigned char s[THREADS];
+    int i = blockIdx.x * THREADS + threadIdx.x;
+    s[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int d = THREADS / 2; d > 0; d >>= 1) {
+        if (threadIdx.x < d) s[threadIdx.x] |= s[threadIdx.x + d];
+        __syncthreads();
+    }
+    if (!threadIdx.x) out[blockIdx.x] = s[0];
+}
+""", "--op or --dtype u8")
+kernel("right", "dot, templates and atomics","""
+template <typename T>
+__global__ void dot(const T *x, const T *y, T *result, size_t n) {
+    T v = 0;
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v = fma(x[i], y[i], v);
+    for (int o = 16; o; o /= 2) v += __shfl_xor_sync(0xffffffff, v, o);
+    if (threadIdx.x % 32 == 0) atomicAdd(result, v);
+}
+""", "--dtype f64","dot")
+kernel("right", "xor","""
+__global__ void reduce(const unsigned long long *in, unsigned long long *out, int n) {
+    unsigned long long v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v ^= in[i];
+    atomicXor(out, v);
+}
+""", "--op xor --dtype u64")
+kernel("right", "and","""
+__global__ void reduce(const unsigned *in, unsigned *out, int n) {
+    unsigned v = ~0u;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v &= in[i];
+    v = __reduce_and_sync(0xffffffffu, v);
+    if (threadIdx.x % 32 == 0) atomicAnd(out, v);
+}
+""", "--op and --dtype u32")
+kernel("right", "min by warp, shuffle width","""
+#include <cfloat>
+__device__ float tileMin(float v) { for (int o = 8; o > 0; o >>= 1) v = fminf(v, __shfl_down_sync(0xffffffff, v, o, 16)); return v; }
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float m[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = tileMin(i < n ? in[i] : FLT_MAX);
+    if (threadIdx.x % 16 == 0) m[threadIdx.x / 16] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int k = 1; k < blockDim.x / 16; k++) v = fminf(v, m[k]);
+        out[blockIdx.x] = v;
+    }
+}
+""", "--op min")
+kernel("right", "a class with methods","""
+class Accumulator {
+    float sum;
+public:
+    __device__ Accumulator() : sum(0) {}
+    __device__ void add(float x) { sum += x; }
+    __device__ float get() const { return sum; }
+};
+__global__ void reduce(const float *in, float *out, int n) {
+    Accumulator a;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) a.add(in[i]);
+    atomicAdd(out, a.get());
+}
+""")
+kernel("right", "a lock free double add","""
+__device__ double atomicAddD(double* address, double val) {
+    unsigned long long int* address_as_ull = (unsigned long long int*)address;
+    unsigned long long int old = *address_as_ull, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(address_as_ull, assumed, __double_as_longlong(val + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    return __longlong_as_double(old);
+}
+__global__ void reduce(const double *in, double *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAddD(out, in[i]);
+}
+""", "--dtype f64")
+kernel("wrong", "Kepler without the zero",KEPLER.replace("(threadIdx.x < blockDim.x / warpSize) ? shared[lane] : 0","shared[lane]")+"""
+__global__ void k(int *in, int* out, int N) {
+  int sum = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < N; i += blockDim.x * gridDim.x) sum += in[i];
+  sum = blockReduceSum(sum);
+  if (threadIdx.x==0) out[blockIdx.x]=sum;
+}
+""", "--dtype i32")
+kernel("wrong", "am I last is local",last_block().replace("__shared__ bool last;","bool last = false;"))
+kernel("wrong", "no barrier before last",last_block().replace("""        last = ticket == gridDim.x - 1;
+    }
+    __syncthreads();""","""        last = ticket == gridDim.x - 1;
+    }"""))
+kernel("wrong", "ticket compared with gridDim",last_block().replace("gridDim.x - 1;","gridDim.x;"))
+kernel("wrong", "syncwarp for syncthreads",tree(LOAD).replace("        __syncthreads();\n    }\n","        __syncwarp();\n    }\n"))
+kernel("wrong", "shuffle width 16",of_type(BLOCK,"float").replace("v, offset)","v, offset, 16)")+"""
+__global__ void k(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float v = block_sum(i < n ? in[i] : 0);
+  if (threadIdx.x == 0) out[blockIdx.x] = v;
+}
+""")
+kernel("wrong", "mask of half a warp",of_type(BLOCK,"float").replace("0xffffffff","0xffff")+"""
+__global__ void k(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float v = block_sum(i < n ? in[i] : 0);
+  if (threadIdx.x == 0) out[blockIdx.x] = v;
+}
+""")
+kernel("wrong", "all threads write",tree(LOAD).replace("if (t == 0) output[blockIdx.x] = s[0];","output[blockIdx.x] = s[t];"))
+kernel("wrong", "the sum of squares",tree("s[t] = i < n ? input[i] * input[i] : 0;"),"","squares")
+kernel("wrong", "the mean",tree("s[t] = i < n ? input[i] / n : 0;"))
+kernel("wrong", "the count",tree("s[t] = i < n ? 1 : 0;"))
+kernel("wrong", "n is not used",tree("s[t] = input[i];"))
+kernel("wrong", "loads after the test",tree("s[t] = input[i]; if (i >= n) s[t] = 0;"))
+kernel("wrong", "float atomics on int sum with rounding", """
+__global__ void k(const int *in, int *out, int n) {
+  __shared__ float s;
+  if (threadIdx.x == 0) s = 0;
+  __syncthreads();
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) atomicAdd(&s, (float)in[i]);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(out, (int)s);
+}
+""", "--dtype i32")
+kernel("wrong", "the blog's ballot mask","""
+__global__ void k(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned mask = __ballot_sync(0xffffffff, i < n);
+  if (i < n) {
+    float v = in[i];
+    for (int offset = 16; offset > 0; offset /= 2) v += __shfl_down_sync(mask, v, offset);
+    if (threadIdx.x % 32 == 0) atomicAdd(out, v);
+  }
+}
+""", "","take part")
+kernel("wrong", "dot forgets the tail","""
+__global__ void dot(const float *a, const float *b, float *c, int n) {
+  float v = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i + 3 < n; i += blockDim.x * gridDim.x) v += a[i] * b[i];
+  atomicAdd(c, v);
+}
+""")
+kernel("wrong", "dot is sum of a","""
+__global__ void dot(const float *a, const float *b, float *c, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) atomicAdd(c, a[i] + 0 * b[i]);
+}
+""")
+kernel("wrong", "counter reset by the host only in text","""
+__device__ int done;
+__global__ void k(const int *in, volatile int *out, int n) {
+  __shared__ int s[256]; __shared__ int amLast;
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? in[i] : 0; __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+  if (t == 0) { out[blockIdx.x] = s[0]; __threadfence(); amLast = atomicAdd(&done, 1) == gridDim.x - 1; }
+  __syncthreads();
+  if (amLast && t == 0) { int v = 0; for (int b = 0; b < gridDim.x; b++) v += out[b]; out[0] = v; }
+}
+""", "--dtype i32 --block 128","second launch")
+kernel("wrong", "a reversed bound",tree("s[t] = n < i ? input[i] : 0;"))
+kernel("wrong", "max with min",tree("s[t] = i < n ? input[i] : INFINITY;","s[t] = fminf(s[t], s[t + stride]);"),"--op max","min")
+
+
 # ---- The table of kinds in docs/own-kernels.md: a kernel that has the fault, and one like it that has none ----
 
 TWINS = {
