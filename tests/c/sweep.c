@@ -406,6 +406,7 @@ int main(int argc, char **argv) {
         else
             open_device(argv[i]);
     if (device_count == 0) open_instruction_sets();
+    setvbuf(stdout, NULL, _IOLBF, 0);
     printf("sweep: seed %" PRIu64 ", one shape in %" PRIu64 "\n", seed, share);
     draws = seed;
     size_t kept[DENSE + 30], count = 0;
