@@ -178,7 +178,7 @@ static bool no_column(struct table *t, const struct column *c) {
 /* A list whose whole text is a name becomes that column. */
 static void take_whole_lists(struct table *t) {
     struct layout *l = &t->layout;
-    size_t field[2 * LIST_MOST];
+    size_t field[2 * LIST_MOST] = {0};
     const size_t values = l->values;
     const bool is_value = t->value_at != NOWHERE, is_key = t->key_at != NOWHERE;
     for (size_t i = 0; i < l->count; i++)

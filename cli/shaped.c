@@ -247,9 +247,10 @@ static bool mark_missing(struct job *job, const void *x, const void *y, const vo
         job->there_room = job->there ? n : 0;
     }
     if (n && !job->there) return failed("no memory for a mask of %zu bytes", n), false;
+    if (!n) return true;
     if (mask)
         memcpy(job->there, mask, n);
-    else if (n)
+    else
         memset(job->there, 1, n);
     missing_mark(job->r->how.spelling, type, x, n, job->there);
     if (y) missing_mark(job->r->how.spelling, type, y, n, job->there);

@@ -167,8 +167,8 @@ enum spelling_result spelling_read(const struct spelling *s, tally_type type, ch
         char brief[SHORT_WORD], *plain = length < SHORT_WORD ? brief : malloc(length + 1);
         const bool is_spelled = plain && spelling_normalise(s, word, plain);
         if (is_spelled) {
-            memset(word, 0, length - first);
-            memcpy(word, plain, strlen(plain));
+            memset(word, 0, length - first); /* the number is not longer */
+            strcpy(word, plain);
         }
         if (plain != brief) free(plain);
         if (!is_spelled) return SPELLING_MALFORMED;
