@@ -647,7 +647,9 @@ bool own_host_find(const struct own_session *s, struct own_host *out) {
         trial.segment = 0;
         trial.per_thread = 0;
         trial.must_be_one = true;
-        const int score = find_one_block(s, &trial);
+        /* One that takes n is to walk an array of any length; one that does not may be for its block's only. */
+        const int score = s->kernel->is.length ? try(s, &trial, 8 * (uint64_t)trial.block + 5)
+                                               : find_one_block(s, &trial);
         if (score < 3 && (score < 2 || best >= 2)) continue;
         best = score;
         *out = trial;
