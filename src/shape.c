@@ -371,7 +371,8 @@ tally_status tally_reduce_shaped(tally_device *device, const tally_problem *prob
     struct problem p;
     struct shaped s;
     tally_status status = plan_call("tally_reduce_shaped", problem, shape, x, y, out, &p, &s);
-    if (status == TALLY_OK && s.results == 0) status = check_last_offset(&s);
+    if (status != TALLY_OK) return status;
+    status = s.results == 0 ? check_last_offset(&s) : TALLY_OK;
     if (status != TALLY_OK) return status;
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();
