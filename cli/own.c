@@ -334,7 +334,8 @@ static int wait_for(pid_t child) {
 static void replace_all(char *text, const char *old, const char *new) {
     const size_t from = strlen(old), to = strlen(new); /* to <= from */
     for (char *at = text; (at = strstr(at, old)); at += to) {
-        memcpy(at, new, to);
+        for (size_t i = 0; i < to; i++)
+            at[i] = new[i];
         memmove(at + to, at + from, strlen(at + from) + 1);
     }
 }
