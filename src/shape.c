@@ -275,11 +275,14 @@ void sorted_free(struct sorted *sorted) {
     free(sorted->owned);
 }
 
+static tally_status offset_is_outside(size_t i, int64_t at, size_t n) {
+    return fail(TALLY_EINVAL, "offset %zu is %lld, outside of the array's %zu elements", i,
+                (long long)at, n);
+}
+
 tally_status shape_bad_offset(const struct shaped *s, size_t i) {
     const int64_t at = offset_at(s->offsets, s->offsets_type, i);
-    if (at < 0 || (uint64_t)at > s->n)
-        return fail(TALLY_EINVAL, "offset %zu is %lld, outside of the array's %zu elements", i,
-                    (long long)at, s->n);
+    if (at < 0 || (uint64_t)at > s->n) return offset_is_outside(i, at, s->n);
     return fail(TALLY_EINVAL, "offset %zu falls: it is %lld, behind %lld", i, (long long)at,
                 (long long)offset_at(s->offsets, s->offsets_type, i - 1));
 }
@@ -359,10 +362,11 @@ static tally_status plan_call(const char *call, const tally_problem *problem,
 }
 
 /* Checks the one offset of no segments. Devices check those of segments. */
-static tally_status check_last_offset(const struct shaped *s) {
-    if (s->cut != TALLY_SEGMENTS || !s->offsets) return TALLY_OK;
-    const int64_t at = offset_at(s->offsets, s->offsets_type, 0);
-    return at < 0 || (uint64_t)at > s->n ? shape_bad_offset(s, 0) : TALLY_OK;
+static tally_status check_last_offset(const tally_shape *shape) {
+    const tally_type type = shape->offsets_type ? shape->offsets_type : TALLY_I64;
+    if (shape->cut != TALLY_SEGMENTS || shape->count > 0 || !shape->offsets) return TALLY_OK;
+    const int64_t at = offset_at(shape->offsets, type, 0);
+    return at < 0 || (uint64_t)at > shape->n ? offset_is_outside(0, at, shape->n) : TALLY_OK;
 }
 
 tally_status tally_reduce_shaped(tally_device *device, const tally_problem *problem,
@@ -372,7 +376,7 @@ tally_status tally_reduce_shaped(tally_device *device, const tally_problem *prob
     struct shaped s;
     tally_status status = plan_call("tally_reduce_shaped", problem, shape, x, y, out, &p, &s);
     if (status != TALLY_OK) return status;
-    status = s.results == 0 ? check_last_offset(&s) : TALLY_OK;
+    status = check_last_offset(shape);
     if (status != TALLY_OK) return status;
     if (!device) device = cpu_calling_thread();
     struct fp_env caller = fp_env_enter();
