@@ -25,7 +25,8 @@
  *   - A floating product, and any user-defined operator, is evaluated over one canonical tree whose
  *     shape depends on n only (docs/canonical-tree.md).
  *   - Integers are exact; an integer result that does not fit its type is TALLY_ERANGE.
- *   - NaN in, NaN out (the canonical quiet NaN) for all floating values; min and max order -0 below +0;
+ *   - NaN in, NaN out (the canonical quiet NaN) for all floating values but and, or and xor, which combine bits, whatever
+ *     these stand for; min and max order -0 below +0;
  *     a sum that is exactly zero is -0 only where n > 0 and every term is -0.
  *   - Reducing nothing gives the operator's identity.
  *
@@ -460,7 +461,8 @@ TALLY_API size_t tally_state_parts(const tally_state *state);
 TALLY_API tally_status tally_state_to_parts(const tally_state *state, int64_t *words);
 TALLY_API tally_status tally_state_from_parts(tally_state *state, const int64_t *words);
 /* right[] becomes the words of all that both know, the elements of left[] first. Words of up to 2^31 states can be combined
- * so, neighbours in any order. */
+ * so, neighbours in any order. TALLY_EFORMAT: the words of one are of no state of the problem; TALLY_ERANGE: both know more
+ * than 2^63 - 1 elements. right[] is then as it was. */
 TALLY_API tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left,
                                          int64_t *right);
 

@@ -269,6 +269,12 @@ class Groups:
         check(lib.tally_groups_values(self.handle, pointers))
         return out
 
+    def counts(self):
+        """How many elements each group has."""
+        count = np.zeros(self.count, np.uint64)
+        check(lib.tally_groups_counts(self.handle, c_void_p(address(count))))
+        return count
+
     def save(self):
         lib.tally_groups_size.restype = c_size_t
         size = lib.tally_groups_size(self.handle)

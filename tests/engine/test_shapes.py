@@ -721,6 +721,11 @@ def test_group_states(type, device):
         whole.feed(x, ids, y, None, True, device)
         saved = pieces[0].save()
         assert saved == whole.save(), problem.op
+        assert (pieces[0].counts() == np.bincount(ids[ids >= 0], minlength=groups)).all()
+        newer = saved[:8] + b"\2" + saved[9:]
+        with pytest.raises(t.Failed) as failed:
+            t.Groups.load(problem, groups, newer)
+        assert failed.value.status == "EFORMAT" and "version 2" in failed.value.line
         additive = t.Groups(problem, groups).words() is not None
         seen += additive
         if additive:
