@@ -292,13 +292,15 @@ def test_nothing_leaks():
     tracemalloc.start()
     every_call(x)
     gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(200):
-        every_call(x)
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
+    grown = []
+    while len(grown) < 12 and (not grown or grown[-1] >= 2_000):  # Python's own caches fill for a while; what leaks grows for ever
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(200):
+            every_call(x)
+        gc.collect()
+        grown.append(tracemalloc.get_traced_memory()[0] - before)
     tracemalloc.stop()
-    assert after - before < 20_000, after - before
+    assert grown[-1] < 2_000, grown
     before = resident()
     for _ in range(300):
         every_call(x)
