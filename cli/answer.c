@@ -70,8 +70,9 @@ static void lower_money(const struct money *money, struct answer *a) {
     money_print(money, a->money);
 }
 
-/* Whether the group has no elements, and extremes alone are asked for, which nothing has. */
-static bool is_nothing(const struct reduction *r, const struct group *group) {
+/* Returns true if the group has no elements and only min, max, argmin or argmax are asked for: it has no line, as these do
+ * not exist for no elements. */
+static bool has_no_extremes(const struct reduction *r, const struct group *group) {
     if (!group->state || tally_state_count(group->state) || !r->columns.by.count) return false;
     size_t count = 0;
     tally_problem_values(group->problem, &count);
@@ -170,7 +171,7 @@ static void print_line(const char *key, size_t length, const struct answer *a) {
 static bool check_groups(const struct reduction *r) {
     struct answer a;
     for (size_t i = 0; i < r->groups.count; i++)
-        if (!is_nothing(r, &r->groups.list[i]) && !lower_group(r, &r->groups.list[i], &a))
+        if (!has_no_extremes(r, &r->groups.list[i]) && !lower_group(r, &r->groups.list[i], &a))
             return false;
     return true;
 }
@@ -181,7 +182,7 @@ static bool print_groups(const struct reduction *r) {
     if (!check_groups(r)) return false;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
-        if (is_nothing(r, group)) continue;
+        if (has_no_extremes(r, group)) continue;
         if (!lower_group(r, group, &a)) return false;
         if (!has_names) print_names(r, &a);
         has_names = true;
@@ -212,14 +213,14 @@ static void json_answer(struct json_object *object, const struct answer *a) {
     json_results(object, a->value, whole, a->count);
 }
 
-/* What a group's elements are; NULL: all of them. */
+/* Returns the name of the type of a group's elements, or with NULL of all elements: "decimal" for decimals. */
 static const char *type_name(const struct reduction *r, const struct group *group) {
     const bool is_decimal = group ? group->money != NULL : r->is_decimal;
     return is_decimal ? "decimal" : tally_type_name(group ? group->problem->type : r->problem.type);
 }
 
-/* Whether groups differ in that. */
-static bool have_types(const struct reduction *r) {
+/* Returns true if two groups have elements of different types. */
+static bool types_differ(const struct reduction *r) {
     for (size_t i = 1; i < r->groups.count; i++)
         if (strcmp(type_name(r, &r->groups.list[0]), type_name(r, &r->groups.list[i])) != 0)
             return true;
@@ -242,12 +243,12 @@ static void json_key(const struct reduction *r, struct json_object *item, const 
 
 static bool json_groups(const struct reduction *r, struct json_object *object) {
     struct json_object *list = json_new_list();
-    const bool has_types = have_types(r);
+    const bool has_types = types_differ(r);
     struct answer a;
     bool done = true;
     for (size_t i = 0; i < r->groups.count; i++) {
         const struct group *group = &r->groups.list[i];
-        if (is_nothing(r, group)) continue;
+        if (has_no_extremes(r, group)) continue;
         done = lower_group(r, group, &a);
         if (!done) break;
         struct json_object *item = json_new_object();

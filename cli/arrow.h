@@ -20,7 +20,7 @@
 bool arrow_recognise(const unsigned char *bytes, size_t size);
 bool arrow_is_file(const char *path);
 
-/* What the helper writes behind its first line. */
+/* The form of what the helper writes after its first line. */
 enum arrow_kind {
     ARROW_ARRAY, /* one column: raw elements; of decimals a line each */
     ARROW_TEXT,  /* one column: a line each */
@@ -40,7 +40,7 @@ struct arrow_asked {
 bool arrow_open(const char *path, const struct arrow_asked *asked, bool skip_na, int *file,
                 pid_t *helper);
 
-/* What the helper's first line says. */
+/* The helper's first line, read. */
 struct arrow_found {
     size_t count;
     tally_type type[LIST_MOST];        /* of the values; 0: decimals */

@@ -192,7 +192,8 @@ static void take_whole_lists(struct table *t) {
                                            : field[values + i - l->values];
 }
 
-/* What a header, or the lack of one, tells: where the columns are. */
+/* Ends the header: a column without a field gets the one that its number says. Fails if a column has none, and orders the
+ * columns by field. */
 static bool settle_columns(struct table *t) {
     struct layout *l = &t->layout;
     t->in_header = false;
@@ -306,7 +307,7 @@ static bool has_header(struct table *t) {
 
 /* ---- What is wrong ---- */
 
-/* Whether a cell has several words, which begin as numbers do. */
+/* Returns true if a cell has several words and all begin as numbers do: the fields may be parted by blanks. */
 static bool are_numbers(const char *cell) {
     size_t words = 0;
     for (; *cell; words++) {

@@ -50,7 +50,7 @@ static inline const char *field_between_blanks(const char *at, const char *end, 
     return f->last = at;
 }
 
-/* Whether a line is a comment: # opens it, and it is none of Excel's words, such as #N/A. */
+/* Returns whether a line is a comment: # opens it, and it is none of Excel's words, such as #N/A. */
 static inline bool field_opens_comment(const char *at, const char *end, char delimiter) {
     size_t length;
     while (at < end && field_is_blank(*at) && *at != delimiter)

@@ -170,7 +170,7 @@ static enum kind kind_of(const struct sample *s, const struct field *f, double *
 
 /* ---- The delimiter ---- */
 
-/* Whether all rows have as many fields, more than one; the first may have one fewer. */
+/* Returns true if all rows of the sample have the same number of fields, at least two. The first row may have one fewer. */
 static bool is_even(const struct sample *s) {
     if (!s->rows) return false;
     const size_t n = s->row[s->rows - 1].count;
@@ -179,7 +179,7 @@ static bool is_even(const struct sample *s) {
     return n > 1 && (s->row[0].count == n || (s->row[0].count + 1 == n && s->rows > 1));
 }
 
-/* Whether columns stand below each other: runs of blanks part the words of the first line. */
+/* Returns true if the table is aligned: its first line begins with a blank or has two blanks in a row. */
 static bool is_aligned(const struct sample *s) {
     const char *at = s->row[0].text, *end = field_of(s, 0, s->row[0].count - 1)->last;
     if (field_is_blank(*at)) return true;
@@ -188,7 +188,7 @@ static bool is_aligned(const struct sample *s) {
     return false;
 }
 
-/* Whether each row of an aligned table has a name of its own, left of the first column's. */
+/* Returns true if each row of an aligned table has a label, to the left of the first column. */
 static bool are_labelled(const struct sample *s) {
     const size_t n = s->row[0].count;
     bool is_wider = false;
@@ -202,7 +202,8 @@ static bool are_labelled(const struct sample *s) {
     return is_wider;
 }
 
-/* Whether rows of several words stand below a line of several, or of one that leaves out that of labels. */
+/* Returns true if blanks part the fields: the first line has several words, or the rows have labels, and some later row has
+ * several words. */
 static bool is_by_blanks(const struct sample *s) {
     if (!s->rows || (s->row[0].count < 2 && !are_labelled(s))) return false;
     bool has_words = s->rows == 1;
@@ -257,7 +258,7 @@ static bool find_delimiter(struct sample *s, const char *text, const char *end) 
 
 /* ---- Rows that are wider than the first line ---- */
 
-/* Whether the last column of an aligned table holds the words that a row has more: they begin where its name does, or
+/* Returns whether the last column of an aligned table holds the words that a row has more: they begin where its name does, or
  * behind that. */
 static bool ends_in_words(const struct sample *s, size_t row) {
     const struct row *first = &s->row[0], *r = &s->row[row];
@@ -266,7 +267,7 @@ static bool ends_in_words(const struct sample *s, size_t row) {
            field_of(s, 0, first->count - 1)->first - first->text;
 }
 
-/* Whether the field, which is not quoted, has so many digits: a part of a number that was parted at its mark. */
+/* Returns whether the field, which is not quoted, has so many digits: a part of a number that was parted at its mark. */
 static bool are_digits(const struct field *f, size_t least, size_t most, bool is_first) {
     const char *at = f->first + (is_first && f->first < f->last && strchr("+-", *f->first));
     size_t digits = 0;
@@ -276,7 +277,7 @@ static bool are_digits(const struct field *f, size_t least, size_t most, bool is
     return at + digits == f->last || (!is_first && strchr(".,", at[digits]));
 }
 
-/* Whether a number such as 1,234.50 may have been parted at its thousands, or as 1,5 at any mark. */
+/* Returns whether a number such as 1,234.50 may have been parted at its thousands, or as 1,5 at any mark. */
 static bool may_be_parted(const struct sample *s, size_t row, bool at_thousands) {
     const size_t least = at_thousands ? 3 : 1, most = at_thousands ? 3 : WORD_BYTES;
     if (s->delimiter != ',' && !(at_thousands && s->delimiter == BY_BLANKS)) return false;
@@ -288,7 +289,7 @@ static bool may_be_parted(const struct sample *s, size_t row, bool at_thousands)
     return false;
 }
 
-/* Whether the rows begin with 1, 2, 3 ..., or from 0, as R and pandas number them. */
+/* Returns whether the rows begin with 1, 2, 3 ..., or from 0, as R and pandas number them. */
 static bool are_numbered(const struct sample *s) {
     double first = 0, x = 0;
     for (size_t i = 1; i < s->rows; i++) {
@@ -299,13 +300,13 @@ static bool are_numbered(const struct sample *s) {
     return true;
 }
 
-/* Whether one blank alone stands between the first two fields, if blanks part them. */
+/* Returns whether one blank alone stands between the first two fields, if blanks part them. */
 static bool is_tight(const struct sample *s, size_t row) {
     return s->delimiter != BY_BLANKS || s->row[row].count < 2 ||
            field_of(s, row, 1)->first - field_of(s, row, 0)->last == 1;
 }
 
-/* Whether the first line has names, or every row begins with one: else a row that is wider is wrong. */
+/* Returns whether the first line has names, or every row begins with one: else a row that is wider is wrong. */
 static bool has_some_names(const struct sample *s) {
     bool all = true;
     for (size_t i = 0; i < s->row[0].count; i++) {
@@ -347,7 +348,7 @@ static bool find_shift(const struct sample *s, size_t *shift) {
 
 /* ---- The header ---- */
 
-/* What the first row has above the others. */
+/* Evidence that the first row is a header: how many of its fields are of one kind above fields of another. */
 struct evidence {
     size_t names_above_numbers, others_above_numbers, texts;
     size_t numbers,
@@ -357,7 +358,7 @@ struct evidence {
     bool is_counted; /* the first name is empty, and the others are 0, 1, 2 ... */
 };
 
-/* What stands below the field. */
+/* Tells what kinds of words the later rows have in field i. */
 static void look_below(const struct sample *s, size_t i, bool *has_numbers, bool *has_names,
                        bool *are_years) {
     *has_numbers = *has_names = false;
@@ -426,7 +427,7 @@ static bool is_unclear(const struct sample *s) {
            false;
 }
 
-/* Whether a column's number is a field of the first line, and there are fewer columns than that. */
+/* Returns whether a column's number is a field of the first line, and there are fewer columns than that. */
 static bool is_named_by_number(const struct sample *s) {
     for (size_t n = 0; n < s->told->number_count; n++) {
         const char *word = s->told->number[n];
@@ -476,7 +477,7 @@ static const char *comment_word(const struct sample *s, const char *at, struct f
     return at + 1;
 }
 
-/* Whether a column of this name is asked for. */
+/* Returns whether a column of this name is asked for. */
 static bool is_asked(const struct sample *s, const struct field *f) {
     for (size_t n = 0; n < s->told->name_count; n++)
         if (strlen(s->told->column[n]) == (size_t)(f->last - f->first) &&
@@ -485,7 +486,7 @@ static bool is_asked(const struct sample *s, const struct field *f) {
     return false;
 }
 
-/* Whether the names stand in the comment line above the first row, as NumPy's savetxt() writes them: it has as many words
+/* Returns whether the names stand in the comment line above the first row, as NumPy's savetxt() writes them: it has as many words
  * as the row, which has numbers alone, or one of them is asked for. */
 static bool has_named_comment(const struct sample *s) {
     const struct row *first = &s->row[0];

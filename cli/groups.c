@@ -91,7 +91,7 @@ static bool make(struct groups *g, const char *key, size_t length, tally_type ty
     return true;
 }
 
-/* Whether a group takes elements of this type. */
+/* Returns whether a group takes elements of this type. */
 static bool has_type(const struct group *group, tally_type type) {
     const tally_type own = group->problem ? group->problem->type : 0;
     if (own == type) return true;

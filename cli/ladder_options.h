@@ -44,7 +44,7 @@ struct ladder_options {
 /* Takes one option by its value above, with optarg. */
 bool ladder_option(struct ladder_options *options, int option);
 
-/* Whether the block is one that rungs take; false: the line is written. A kernel of one's own takes any. */
+/* Returns whether the block is one that rungs take; false: the line is written. A kernel of one's own takes any. */
 bool ladder_block_fits(const struct ladder_options *options);
 
 /* Makes an array of n elements, the same for every run; ladder_release() it. */

@@ -94,7 +94,7 @@ void kept_free(struct kept *k) {
 
 /* ---- Indexes ---- */
 
-/* Which of the places the problem's value i has; INDEXES_MOST: it is no index. */
+/* Returns which entry of places.index belongs to the problem's value i; INDEXES_MOST if that value is no index. */
 static size_t place_of(const tally_problem *problem, size_t i) {
     const tally_op op = tally_problem_value_op(problem, i);
     return op == TALLY_ARGMIN ? 0 : op == TALLY_ARGMAX ? 1 : INDEXES_MOST;

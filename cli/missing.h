@@ -8,14 +8,15 @@
 
 #include <stdint.h>
 
-/* Whether an element of this type can be one of these. */
+/* Returns whether an element of this type can be one of these. */
 bool missing_can_be(const struct spelling *s, tally_type type);
 
 /* Clears mask[i] where x[i] is missing. Returns how many of mask[0..n) are not 0 then. */
 size_t missing_mark(const struct spelling *s, tally_type type, const void *x, size_t n,
                     unsigned char *mask);
 
-/* Where the elements that are left stood: argmin and argmax count all elements. Zero at first. */
+/* Maps indices among the elements that are kept to indices among all elements, which argmin and argmax count. All fields
+ * start as 0. */
 enum { INDEXES_MOST = 2 };
 struct places {
     uint64_t seen, kept;          /* elements so far, and those that are left of them */

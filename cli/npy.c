@@ -299,7 +299,7 @@ static enum npy_result bad(struct npy_header *out, const char *problem) {
     return NPY_BAD;
 }
 
-/* Whether the field that is wanted is there. */
+/* Returns whether the field that is wanted is there. */
 static bool check_field(const struct fields *f, struct npy_header *out) {
     const size_t size = sizeof out->problem;
     if (!f->is_structured && f->wanted)

@@ -302,7 +302,7 @@ static void print_judgement(const struct report *r) {
     print_miscounted(r);
 }
 
-/* Whether a rung reduces its input in place. */
+/* Returns whether a rung reduces its input in place. */
 static bool is_in_place(const char *rung) {
     return strncmp(rung, "interleaved-", 12) == 0 || strcmp(rung, "contiguous") == 0;
 }
@@ -432,7 +432,7 @@ static struct json_object *json_findings(const struct report *r) {
     return list;
 }
 
-/* What the verdict rests on. */
+/* Returns what the verdict rests on as JSON: lengths, blocks, data, orders, launches, seed. */
 static struct json_object *json_tried(const struct report *r) {
     const struct own_judgement *j = &r->j;
     struct json_object *o = json_new_object(), *blocks = json_new_list(), *data = json_new_list();
@@ -608,7 +608,7 @@ static int draw(struct report *r) {
     return finish_output();
 }
 
-/* Whether the device has found it wrong. */
+/* Returns whether the device has found it wrong. */
 static bool is_wrong_there(const struct own_answer *a) {
     bool wrong = *a->fault != '\0';
     for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++)

@@ -221,7 +221,7 @@ static struct number datum(const struct own_session *s, enum own_data data, uint
     return v;
 }
 
-/* Of the second of two arrays: powers of two, so that a product has no more bits than its factor. */
+/* Returns element i of the second array: a power of two, so that a product has no more bits than its other factor. */
 static struct number second_datum(tally_type type, enum own_data data, uint64_t i) {
     static const double floats[] = {1, -1, 2, 0.5};
     struct number v = {1, 1};
@@ -297,7 +297,7 @@ static struct number fold(tally_op op, tally_type type, const void *x, const voi
     return all;
 }
 
-/* What the elements come to by another operator than the one that is asked for. */
+/* Reduces the elements by an operator that a wrong kernel may implement instead of the one asked for. */
 static struct number other_fold(enum own_looks look, tally_type type, const void *x, uint64_t n) {
     static const tally_op ops[] = {[OWN_LOOKS_SUM] = TALLY_SUM,
                                    [OWN_LOOKS_PROD] = TALLY_PROD,
@@ -426,7 +426,7 @@ static bool equals(tally_type type, struct number a, struct number b, double bou
     return a.real == b.real || fabs(a.real - b.real) <= bound;
 }
 
-/* What a wrong result is instead; only results of one block tell that. */
+/* Notes which other operators give the kernel's wrong result. Only launches of one block are compared. */
 static void note_looks(const struct own_session *s, const struct own_host *h, const void *x,
                        const void *input, const void *output, struct own_run *r) {
     const tally_type type = s->kernel->is.type;
@@ -602,7 +602,7 @@ bool own_host_at(const struct own_session *s, unsigned block, const struct own_h
     return out->form == like->form;
 }
 
-/* Whether several blocks make it wrong by what they do to each other, and no missing fence does. */
+/* Returns whether several blocks make it wrong by what they do to each other, and no missing fence does. */
 static bool is_wrong_by_blocks(const struct own_session *s, const struct own_host *h) {
     const uint64_t n = h->form == OWN_SEGMENTS ? 2 * h->segment : 16 * (uint64_t)h->block;
     struct own_run r;

@@ -40,12 +40,12 @@ enum own_data {
     OWN_TIES,   /* one magnitude, both signs */
     OWN_DATA_KINDS
 };
-/* What they are, in words: "numbers of both signs". */
+/* Returns the data in words: "numbers of both signs". */
 const char *own_data_words(enum own_data data);
-/* Whether a type and operator have such elements, and they tell more than OWN_DATA. */
+/* Returns whether a type and operator have such elements, and they tell more than OWN_DATA. */
 bool own_data_suits(enum own_data data, tally_op op, tally_type type);
 
-/* What else a wrong result may be. */
+/* The other operators whose result a wrong result is compared with. */
 enum own_looks {
     OWN_LOOKS_SUM,
     OWN_LOOKS_PROD,

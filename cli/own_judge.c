@@ -94,7 +94,7 @@ static int by_n(const void *a, const void *b) {
     return (x->n > y->n) - (x->n < y->n);
 }
 
-/* Whether the grid that was asked for is so large that there is time for few launches only. */
+/* Returns whether the grid that was asked for is so large that there is time for few launches only. */
 static bool is_wide(const struct own_judgement *j) {
     return j->session->options->grid * (j->session->block ? j->session->block : j->host.block) >
            8192;
@@ -111,8 +111,8 @@ static bool try_lengths(struct own_judgement *j, uint64_t asked) {
     const uint64_t b = h->block;
     const uint64_t s = h->form == OWN_SEGMENTS ? h->segment : 2 * b;
     uint64_t beyond = h->form == OWN_SEGMENTS ? (b + 1) * s : b * b;
-    /* Where the host combines what the blocks leave, nothing is particular about more blocks than threads. Of a grid that
-     * walks the array, try_grids() has more blocks. */
+    /* A grid of more blocks than a block has threads is special only where the kernel combines the blocks' values itself.
+     * try_grids() tries such grids for kernels that walk the array. */
     if (!h->combines && h->form != OWN_ONE_BLOCK && beyond > LONG) beyond = 0;
     const uint64_t around[] = {s - 1,         s,         s + 1,  2 * s - 1,
                                2 * s,         2 * s + 1, 3 * s,  4 * s,
@@ -398,7 +398,7 @@ static bool block_is_right(const struct own_judgement *j, unsigned threads) {
     return false;
 }
 
-/* Whether the text names the block: in a constant, or in the length of a shared array. */
+/* Returns whether the text names the block: in a constant, or in the length of a shared array. */
 static bool text_names_block(const struct own_judgement *j) {
     const struct own_kernel *k = j->session->kernel;
     for (size_t i = 0; i < k->block_count; i++)
@@ -489,7 +489,7 @@ static void try_orders(struct own_judgement *j) {
         }
 }
 
-/* Where the grid is sized to the device it may have more blocks than a block has threads. */
+/* Tries other grids. A grid sized to the device may have more blocks than a block has threads. */
 static void try_grids(struct own_judgement *j) {
     /* Elements a thread, of which the fourth part are 16-byte loads, and four of these are under way together. */
     enum { EACH = 14 };
@@ -581,7 +581,7 @@ static void say_verdict(struct own_judgement *j, const struct pattern *p) {
     }
 }
 
-/* What "right" rests on. */
+/* Writes the words of what the verdict rests on. */
 static void say_tried(struct own_judgement *j) {
     char blocks[160], odd[160], *text = j->tried_words;
     const size_t room = sizeof j->tried_words;

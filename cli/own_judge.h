@@ -16,7 +16,7 @@ struct own_tried {
     double value, expected;
 };
 
-/* What is wrong, why that matters, what mends it, and the lesson that teaches it ("" where none does). */
+/* Advice beside the sentence of a fault: why it matters, what mends it, and the lesson that teaches it, or "". */
 struct own_advice {
     char why[400], mend[300], lesson[40];
 };

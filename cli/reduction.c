@@ -306,7 +306,8 @@ static bool feed_two(struct reduction *r, char *const name[2], const struct read
 
 /* ---- Columns of Arrow files, which are read one by one ---- */
 
-/* What of them is needed at a time: rows have keys, or lose pairs in which a value is missing. */
+/* Returns what to ask of an Arrow file: whole rows if they have keys, pairs if a missing value removes its partner, else one
+ * column. */
 static struct arrow_asked ask_arrow(const struct reduction *r) {
     const struct columns *c = &r->columns;
     return (struct arrow_asked){.kind = c->by.whole                               ? ARROW_ROWS

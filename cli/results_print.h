@@ -10,8 +10,8 @@
 /* Prints the values of one result alone, as those of a whole array: several with their names, as a table where `is_table`. */
 void results_print_single(const struct results *r, const tally_value *value, bool is_table);
 
-/* What is known of groups: how many elements each has - NULL where there are no groups -, and its id, or NULL where that is
- * its number. Groups without elements are left out. */
+/* Groups: the number of elements of each, or NULL without groups; and the id of each, or NULL if ids are 0, 1, 2 ... Groups
+ * without elements are left out. */
 struct results_groups {
     const uint64_t *count, *label;
 };

@@ -255,7 +255,7 @@ static void on_field(void *data, size_t length, void *context) {
     if (length) m->at->filled = m->at->field;
 }
 
-/* Whether the row has neither more fields than the first line nor too few. */
+/* Returns whether the row has neither more fields than the first line nor too few. */
 static bool check_width(struct made_rows *m) {
     const struct layout *l = m->layout;
     if (m->at->filled > l->width) {
@@ -348,7 +348,7 @@ static inline void trim(struct field *f) {
         f->last--;
 }
 
-/* Whether nothing but delimiters and blanks stands behind the most fields that a row may have. */
+/* Returns whether nothing but delimiters and blanks stands behind the most fields that a row may have. */
 static bool ends_empty(const struct layout *l, const char *at, const char *end, size_t delimiters) {
     while (delimiters >= l->width && end > at &&
            (end[-1] == l->delimiter || end[-1] == ' ' || end[-1] == '\r'))
@@ -456,7 +456,7 @@ static void set_cell(struct made_rows *m, const struct column *column, const cha
     wrong(m, LONG_FIELD, (size_t)(column - m->layout->column));
 }
 
-/* Whether a row with fewer fields than the first line has a field below the column's name. */
+/* Returns whether a row with fewer fields than the first line has a field below the column's name. */
 static bool is_below(const struct layout *l, const struct column *column, const struct cell *c,
                      const char *line) {
     if (!l->is_aligned || !c->is_in_row) return false;
@@ -507,7 +507,7 @@ static const char *find_return(const char *at, const char *end) {
     return at ? at : end;
 }
 
-/* How many delimiters stand in a part of a line. */
+/* Returns the number of delimiters in a part of a line. */
 static size_t count_delimiters(const struct layout *l, const char *at, const char *end) {
     size_t count = 0;
     for (; at < end; at++)

@@ -153,7 +153,7 @@ static bool check_skips(struct job *job) {
     return true;
 }
 
-/* Whether the elements of the other array lie in the order of x's. */
+/* Returns whether the elements of the other array lie in the order of x's. */
 static bool is_in_order_of_x(const struct job *job, const struct operand *o) {
     char text[SHAPE_TEXT];
     if (!o->is_open || o->source.dims < 2 || !o->source.has_shape || !job->x.source.has_shape ||

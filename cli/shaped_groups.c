@@ -22,12 +22,10 @@ struct ids {
     uint64_t most;  /* the greatest */
     uint64_t place; /* of the first that is outside; UINT64_MAX */
     uint64_t bad;   /* that id */
+    uint64_t *copy; /* copy_one(): where the ids go */
 };
 
-/* Negative ids are large ones. */
-#define AT(TYPE, i) (memcpy(&id, ids + (i) * sizeof(TYPE), sizeof id), (uint64_t)(int64_t)id)
-
-/* Finds the greatest id, and negative ones, where the number of groups is not told. */
+/* Visits each id as a number of 64 bits, in which a negative one is large. */
 #define SCAN(NAME, name, kind, bits) SCAN_##kind(NAME, bits)
 #define SCAN_FLOATING(NAME, bits)
 #define SCAN_SIGNED(NAME, bits)   SCAN_AS(NAME, int##bits##_t)
@@ -42,6 +40,7 @@ struct ids {
         }                                                                                          \
         break;
 
+/* Finds the greatest id, and negative ones, where the number of groups is not told. */
 static inline void find_most(struct ids *out, uint64_t place, uint64_t id) {
     if (id > INT64_MAX) {
         if (out->place == UINT64_MAX) out->place = place, out->bad = id;
@@ -57,7 +56,11 @@ static inline void count_one(struct ids *out, uint64_t place, uint64_t id) {
         out->place = place, out->bad = id;
 }
 
-/* visit(): one of the two above, for ids [0, n) at place `first` that the mask leaves. */
+static inline void copy_one(struct ids *out, uint64_t place, uint64_t id) {
+    out->copy[place] = id;
+}
+
+/* visit(): one of those above, for ids [0, n) at place `first` that the mask leaves. */
 #define EACH(function, visitor)                                                                    \
     static void function(struct ids *out, tally_type type, const unsigned char *x,                 \
                          const unsigned char *mask, uint64_t first, size_t n) {                    \
@@ -70,6 +73,7 @@ static inline void count_one(struct ids *out, uint64_t place, uint64_t id) {
     }
 EACH(find_most_of, find_most)
 EACH(count_of, count_one)
+EACH(copy_of, copy_one)
 
 static bool outside(const struct job *job, const struct ids *ids) {
     const bool is_signed = type_is_signed(job->key.source.type);
@@ -101,29 +105,7 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Copies an id of any type; negative ones become large. */
-#define COPY(NAME, name, kind, bits) COPY_##kind(NAME, bits)
-#define COPY_FLOATING(NAME, bits)
-#define COPY_SIGNED(NAME, bits)   COPY_AS(NAME, int##bits##_t)
-#define COPY_UNSIGNED(NAME, bits) COPY_AS(NAME, uint##bits##_t)
-#define COPY_AS(NAME, TYPE)                                                                        \
-    case TALLY_##NAME:                                                                             \
-        for (uint64_t i = 0; i < n; i++) {                                                         \
-            TYPE id;                                                                               \
-            memcpy(&id, x + i * sizeof id, sizeof id);                                             \
-            to[i] = (uint64_t)(int64_t)id;                                                         \
-        }                                                                                          \
-        break;
-
-static void copy_ids(tally_type type, const unsigned char *x, uint64_t n, uint64_t *to) {
-    switch (type) {
-        CLI_TYPES(COPY)
-    default:
-        break;
-    }
-}
-
-/* Whether the ids that occur are to be numbered: there are more groups than elements by far, and no array of all results is
+/* Returns whether the ids that occur are to be numbered: there are more groups than elements by far, and no array of all results is
  * asked for. */
 static bool has_gaps(const struct job *job) {
     return !job->ask.output && job->groups > FEW_GROUPS && job->groups / 8 > job->key.n &&
@@ -141,17 +123,18 @@ static uint64_t find_labels(const struct job *job, uint64_t *label) {
     return different;
 }
 
-/* Puts the numbers of the ids that occur in their place: memory follows those, not the greatest. Those outside stay so. */
+/* Replaces each id by its number among the ids that occur, so that memory follows those and not the greatest id. Ids outside
+ * stay outside. */
 static bool number_groups(struct job *job) {
     struct operand *key = &job->key;
     job->span = job->groups;
     if (!has_gaps(job)) return true;
     if (!operand_load(key)) return false;
-    struct ids found = {.job = job, .place = UINT64_MAX};
     uint64_t *id = calloc((size_t)key->n + 1, sizeof *id);
     job->label = calloc((size_t)key->n + 1, sizeof *job->label);
     if (!id || !job->label) return free(id), failed("no memory for %" PRIu64 " ids", key->n), false;
-    copy_ids(key->source.type, key->all, key->n, id);
+    struct ids found = {.job = job, .place = UINT64_MAX, .copy = id};
+    copy_of(&found, key->source.type, key->all, NULL, 0, (size_t)key->n);
     for (uint64_t i = 0; i < key->n && !job->ask.skip_outside; i++)
         if (id[i] >= job->groups && (!job->mask.all || job->mask.all[i]))
             return found.place = i, found.bad = id[i], free(id), outside(job, &found);

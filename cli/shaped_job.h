@@ -78,7 +78,7 @@ bool job_lower(struct job *job, const tally_groups *states, uint64_t count);
 /* The elements up to the `count`-th from here, or to the end, as one result. */
 bool job_feed_run(struct job *job, uint64_t count);
 
-/* Whether the arrays are whole in memory now; maps them first, where they can be. With --skip-na the mask is whole, then,
+/* Returns whether the arrays are whole in memory now; maps them first, where they can be. With --skip-na the mask is whole, then,
  * too, and has no place for missing elements. */
 bool job_map(struct job *job);
 bool job_is_whole(const struct job *job);

@@ -219,7 +219,7 @@ static bool settle_rows(struct source *s) {
     return s->is_text = true;
 }
 
-/* What the column holds: elements, or a text of decimals. */
+/* Prepares to read what the helper sends: rows, elements, or decimals as text. */
 static bool settle_arrow(struct source *s) {
     if (s->how.arrow.kind >= ARROW_ROWS) return settle_rows(s);
     if (s->found.type[0] && s->how.arrow.kind == ARROW_ARRAY) {

@@ -18,7 +18,7 @@ const struct spelling spelling_usual = {.mark = 0};
 
 /* ---- Missing values ---- */
 
-/* What is written where there is no value, in any case of letters. */
+/* Words for a missing value, in any case of letters. */
 static const char *const missing_words[] = {"",     "NA",  "N/A",      "null", "none", "-",
                                             "<NA>", "\\N", "#N/A N/A", "#N/A", "#NA",  "NaT"};
 
@@ -62,7 +62,7 @@ bool spelling_is_excel_error(const char *text, const char *end, size_t *length) 
     return false;
 }
 
-/* Whether two elements are the same number. */
+/* Returns whether two elements are the same number. */
 static bool are_equal(tally_type type, const void *a, const void *b) {
     const size_t size = tally_type_size(type);
     static const unsigned char zero[8];
@@ -199,7 +199,7 @@ static bool is_date(const char *word) {
     return mark && parts >= (mark == ':' ? 1 : 2) && (!*word || strchr(" T:.Z", *word));
 }
 
-/* Whether a number of this spelling is written there. */
+/* Returns whether a number of this spelling is written there. */
 static bool reads_as(const char *word, char mark, const char *thousands) {
     struct spelling other = {.mark = mark};
     char plain[64];

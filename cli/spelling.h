@@ -24,16 +24,16 @@ struct spelling {
 /* The point, nothing between thousands, and every word a value. */
 extern const struct spelling spelling_usual;
 
-/* Whether numbers have the point as their mark and nothing between thousands, so that decimal_quick() reads them. */
+/* Returns whether numbers have the point as their mark and nothing between thousands, so that decimal_quick() reads them. */
 static inline bool spelling_is_plain(const struct spelling *s) {
     return !s->mark && !*s->thousands;
 }
 
-/* Whether a word, which has no blank at either end, says that a value is missing; "" does. */
+/* Returns whether a word, which has no blank at either end, says that a value is missing; "" does. */
 bool spelling_is_missing(const struct spelling *s, const char *word);
 /* The same by the words that --skip-na knows, without those of --na. */
 bool spelling_is_known_missing(const char *word);
-/* Whether the text opens with one of the words that Excel writes for an error, such as #N/A; `length` becomes its bytes. */
+/* Returns whether the text opens with one of the words that Excel writes for an error, such as #N/A; `length` becomes its bytes. */
 bool spelling_is_excel_error(const char *text, const char *end, size_t *length);
 
 /* The numbers among the words of --na, as elements of a type. */
@@ -43,14 +43,14 @@ struct na_numbers {
     unsigned char element[NA_WORDS][8];
 };
 void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_numbers *out);
-/* Whether an element equals one of them. */
+/* Returns whether an element equals one of them. */
 bool spelling_is_na_number(const struct na_numbers *numbers, const void *element);
 
 /* Writes the number with the point as its mark and nothing between thousands. False where it is not spelled so: thousands
  * stand in groups of three, before the mark. out has room for as many bytes as the word, and a zero byte. */
 bool spelling_normalise(const struct spelling *s, const char *word, char *out);
 
-/* What a cell or word became. */
+/* The result of reading a cell or word. */
 enum spelling_result { SPELLING_NUMBER, SPELLING_MISSING, SPELLING_MALFORMED, SPELLING_RANGE };
 
 /* Reads a word, in which blanks may stand at either end, as an element; or, with type 0, checks that it is a decimal, whose
@@ -59,7 +59,7 @@ enum spelling_result { SPELLING_NUMBER, SPELLING_MISSING, SPELLING_MALFORMED, SP
 enum spelling_result spelling_read(const struct spelling *s, tally_type type, char *word,
                                    size_t length, void *element);
 
-/* How a word that is no number of the type may be mended, as the last part of a message; "" where nothing is known. */
+/* Returns advice on a word that is no number of the type, as the end of a message; "" if there is none. */
 const char *spelling_hint(const struct spelling *s, const char *word, char out[160]);
 
 #endif

@@ -56,7 +56,7 @@ static bool opens_line(const char *first, const char *at) {
     return at == first || at[-1] == '\n';
 }
 
-/* Whether # opens a comment, and none of Excel's words. */
+/* Returns whether # opens a comment, and none of Excel's words. */
 static bool is_comment(const char *at, const char *end) {
     size_t length;
     return !spelling_is_excel_error(at, end, &length) || !ends_word(at[length]);
@@ -119,7 +119,7 @@ static void read_piece(void *context, struct piece *piece) {
 
 /* ---- What is wrong ---- */
 
-/* Whether a word may be the name of a column. */
+/* Returns whether a word may be the name of a column. */
 static bool is_name(const char *word) {
     return strlen(word) < 64 && (isalpha((unsigned char)*word) || *word == '_') &&
            !strpbrk(word, ",;|\"'");

@@ -346,7 +346,7 @@ typedef struct tally_groups tally_groups;
 TALLY_API tally_status tally_groups_create(const tally_problem *problem, size_t count,
                                            tally_groups **out);
 TALLY_API void tally_groups_destroy(tally_groups *groups); /* NULL is allowed */
-/* How many elements each group has: count[0] to count[groups - 1]. */
+/* Writes the number of elements of each group to count[0] ... count[groups - 1]. TALLY_EINVAL: an argument is NULL. */
 TALLY_API tally_status tally_groups_counts(const tally_groups *groups, uint64_t count[]);
 /* Adds x[0..shape->n) behind the elements that are there. `shape` is a TALLY_GROUPS one, of the same count.
  * On an error nothing has been fed: needs memory for copies of the states of groups that get elements. */

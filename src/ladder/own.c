@@ -152,8 +152,8 @@ static bool swapped(const struct own_kernel *k, int first, int second) {
     return names_an_output(k, first) && !names_an_output(k, second);
 }
 
-/* Of three arrays the output is the one that is not const or, where that does not tell, the one with the name of an
- * output, or else the last. */
+/* Returns which of three arrays is the output: the one that is not const; if several are not, the one with the name of an
+ * output, else the last. */
 static int output_of_three(const struct own_kernel *k, const int pointers[3]) {
     int found = -1, written = 0;
     for (int i = 0; i < 3; i++)

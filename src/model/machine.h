@@ -82,7 +82,7 @@ typedef struct model_guess {
     bool writes, other_writes;
 } model_guess;
 
-/* What the lanes of a warp do together, once all that a mask names have come. */
+/* Operations that the lanes of a warp do together once all lanes named by a mask have arrived. */
 typedef enum model_exchange {
     EXCHANGE_SHUFFLE,
     EXCHANGE_MEET, /* __syncwarp(), which orders memory */

@@ -267,8 +267,8 @@ static unsigned block_of(const struct model_device *d, uint32_t epoch) {
     return low;
 }
 
-/* How what lane `lane` of another block did in `epoch` reached the running lane: by an atomic of that block at a
- * location, and one of this block there. Of the pairs of atomics the one with the most fences counts. */
+/* A pair of atomics at one location by which values of another block reach the running lane: one of that block, then one
+ * of this block. passed_on() takes the pair with the most fences. */
 struct passing {
     const handshake *given, *taken; /* NULL: there is no such pair */
     bool released, acquired; /* a fence stands before the writer's atomic; behind the reader's */

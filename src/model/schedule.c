@@ -83,7 +83,7 @@ static struct ways find_ways(const struct model_device *d) {
     return w;
 }
 
-/* How a group came to the block that it runs next. */
+/* How a group of lanes reached the basic block that it runs next. */
 struct arrival {
     uintptr_t start,
         other_way; /* the block; where the others went, if all of the group have parted from them there */
@@ -146,8 +146,9 @@ static void run_group(struct model_device *d) {
     }
 }
 
-/* What the i-th lane of the group gets from a shuffle. From a lane that takes no part - it waits elsewhere, is done,
- * or is none of the block's - that is undefined on hardware, and here its own value with all bits inverted. */
+/* Returns the value that the i-th lane of the group gets from a shuffle. A source lane that does not take part waits
+ * elsewhere, has left, or is none of the block's; hardware leaves its value undefined, and the model returns the reading
+ * lane's own value with all bits inverted. */
 static uint64_t shuffled(struct model_device *d, const model_lane *warp, unsigned i,
                          uint32_t here) {
     const model_lane *l = d->group[i];
@@ -179,7 +180,7 @@ static uint32_t combined(model_exchange kind, uint32_t a, uint32_t b) {
     }
 }
 
-/* What the i-th lane of the group gets from a vote, a match or a reduction of the whole group. */
+/* Returns the value that the i-th lane of the group gets from a vote, a match or a reduction of the group. */
 static uint64_t voted(const struct model_device *d, unsigned i) {
     const model_exchange kind = d->group[0]->exchange;
     uint32_t lanes = 0, all = (uint32_t)d->group[0]->shuffle_value;

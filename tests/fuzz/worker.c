@@ -36,7 +36,7 @@ int __wrap_posix_memalign(void **, size_t, size_t);
 char *__wrap_strdup(const char *);
 void __wrap_free(void *);
 
-/* What stands before a block. `magic` is the word right before the block; in a block of libc's own allocator that word
+/* The header before a block. `magic` is the word right before the block; in a block of libc's own allocator that word
  * holds a small size, so __wrap_free() can tell the two apart. */
 struct head {
     struct head *next, *previous;
@@ -172,7 +172,7 @@ static unsigned char *arena(void) {
     return all + PAGE;
 }
 
-/* Where `size` bytes stand: `place` bytes behind the front guard, or ~place before the rear one. */
+/* Returns the address of `size` bytes: `place` bytes after the front guard, or ~place bytes before the rear one. */
 static unsigned char *placed(unsigned char *in, int64_t place, size_t size) {
     if (size + BESIDE * 2 > ARENA) die("an array is larger than the arena");
     return place >= 0 ? in + place : in + ARENA - size - (size_t)~place;
