@@ -84,7 +84,7 @@ wheel:
 	@scripts/make-wheel dist
 
 format:
-	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cu' '*.cpp' | xargs clang-format -i
 
 clean:
 	rm -rf "$(BUILD)" build-*

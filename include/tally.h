@@ -12,9 +12,11 @@
  * any device. A tally_state does them apart: it is fed, merged with others, saved, loaded, and lowered at
  * any time, so that an array may come in pieces, from several threads, processes or machines.
  *
- *     const tally_problem mean = {.op = TALLY_MEAN, .type = TALLY_F32};
+ *     tally_problem mean = TALLY_DEFAULTS;
+ *     mean.op = TALLY_MEAN;
+ *     mean.type = TALLY_F32;
  *     tally_value value;
- *     tally_reduce(NULL, &mean, x, NULL, n, &value);        value.as.f32 is the mean of x[0..n)
+ *     tally_reduce(NULL, &mean, x, NULL, n, &value);        // value.as.f32 is the mean of x[0..n)
  *
  * What Tally promises of a result:
  *
@@ -51,6 +53,16 @@ extern "C" {
 #define TALLY_API __attribute__((visibility("default")))
 #else
 #define TALLY_API
+#endif
+
+/* The initializer of a problem, a shape or a call whose fields all have their defaults. ISO C++17 has neither C's {0},
+ * where an enumeration comes first, nor its designated initializers. */
+#ifdef __cplusplus
+#define TALLY_DEFAULTS                                                                             \
+    {}
+#else
+#define TALLY_DEFAULTS                                                                             \
+    { 0 }
 #endif
 
 #define TALLY_VERSION_MAJOR 0
@@ -223,8 +235,8 @@ typedef struct tally_operator {
     const char *source;   /* for GPUs: the same as an expression in a and b, or NULL (see below) */
 } tally_operator;
 
-/* What is asked of an array. All that is left 0 has its default: {.op = TALLY_SUM, .type = TALLY_F32}
- * is a whole problem. A problem is copied by the calls that it is given to, the operator and all it
+/* What is asked of an array. All that is left 0 has its default: an operator and a type are a whole
+ * problem. A problem is copied by the calls that it is given to, the operator and all it
  * points to (but for its context) included. */
 typedef struct tally_problem {
     tally_op op;
@@ -276,9 +288,30 @@ typedef enum tally_cut {
 #define TALLY_DIMS_MAX 16
 
 /* All that is left 0 has its default, so that these are whole shapes:
- *     {.cut = TALLY_AXES, .dims = 2, .length = (size_t[]){1000, 4}, .axes = 1 << 1}    1000 rows of 4
- *     {.cut = TALLY_SEGMENTS, .n = n, .count = count, .offsets = offsets}
- *     {.cut = TALLY_GROUPS, .n = n, .count = groups, .ids = ids, .ids_type = TALLY_I32}
+ *     void *const outs[] = {out}; // an array of results for each value
+ *
+ *     tally_shape rows = TALLY_DEFAULTS;
+ *     const size_t length[] = {1000, 4};
+ *     rows.cut = TALLY_AXES;
+ *     rows.dims = 2;
+ *     rows.length = length;
+ *     rows.axes = 1 << 1; // dimension 1 is reduced: 1000 results
+ *     tally_reduce_shaped(NULL, &mean, &rows, x, NULL, outs);
+ *
+ *     tally_shape segments = TALLY_DEFAULTS;
+ *     segments.cut = TALLY_SEGMENTS;
+ *     segments.n = n;
+ *     segments.count = count;
+ *     segments.offsets = offsets; // count + 1 of them
+ *     tally_reduce_shaped(NULL, &mean, &segments, x, NULL, outs);
+ *
+ *     tally_shape groups = TALLY_DEFAULTS;
+ *     groups.cut = TALLY_GROUPS;
+ *     groups.n = n;
+ *     groups.count = count;
+ *     groups.ids = ids; // n of them
+ *     groups.ids_type = TALLY_I32;
+ *     tally_reduce_shaped(NULL, &mean, &groups, x, NULL, outs);
  * Everything that it points to stays the caller's and is only read. Strides are in elements; they may be 0
  * (the same elements over again) or negative. */
 typedef struct tally_shape {

@@ -4,7 +4,9 @@
  * Each rank has a part of an array; rank 0's elements come first, then rank 1's, and so on. A call reduces the
  * whole of it, and gives the bits that tally_reduce() gives for the whole array in one process:
  *
- *     const tally_problem sum = {.op = TALLY_SUM, .type = TALLY_F64};
+ *     tally_problem sum = TALLY_DEFAULTS;
+ *     sum.op = TALLY_SUM;
+ *     sum.type = TALLY_F64;
  *     tally_value energy;
  *     tally_mpi_allreduce(NULL, &sum, x, NULL, n, &energy, MPI_COMM_WORLD);
  *

@@ -6,9 +6,9 @@
  * puts the reduction of the whole on a stream of the caller's and returns: nothing is waited for, and on CUDA it may be
  * captured into a graph. The results are those of tally_enqueue() for the whole array on one GPU, on every rank:
  *
- *     tally_nccl_measure(gpu, &sum, n, 1, comm, &bytes);              once, and cudaMalloc(&workspace, bytes)
- *     tally_nccl_agree(gpu, &sum, n, 1, comm, &call);                 once: all ranks ask for the same
- *     tally_nccl_allreduce(gpu, &sum, comm, &call);                   any number of times
+ *     tally_nccl_measure(gpu, &sum, n, 1, comm, &bytes); // once, and cudaMalloc(&workspace, bytes)
+ *     tally_nccl_agree(gpu, &sum, n, comm, &call);       // once: all ranks ask for the same
+ *     tally_nccl_allreduce(gpu, &sum, comm, &call);      // any number of times
  *
  * And arrays, such as gradients, are added up element by element over the ranks: tally_nccl_allreduce_array().
  *
