@@ -269,10 +269,21 @@ tally_status shape_plan(const struct problem *p, const tally_shape *shape, const
     return TALLY_OK;
 }
 
+static void lay_out_starts(struct sorted *sorted, size_t groups) {
+    sorted->start = scratch_array(&sorted->starts, groups + 1, sizeof *sorted->start);
+}
+
+int sorted_begin(struct sorted *sorted, size_t groups) {
+    *sorted = (struct sorted){0};
+    lay_out_starts(sorted, groups);
+    if (!scratch_create(&sorted->starts, 0)) return 0;
+    lay_out_starts(sorted, groups);
+    return 1;
+}
+
 void sorted_free(struct sorted *sorted) {
-    free(sorted->start);
-    free(sorted->position);
-    free(sorted->owned);
+    scratch_destroy(&sorted->starts);
+    scratch_destroy(&sorted->copies);
 }
 
 static tally_status offset_is_outside(size_t i, int64_t at, size_t n) {

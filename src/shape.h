@@ -11,6 +11,7 @@
 
 #include "loose.h"
 #include "monoid.h"
+#include "scratch.h"
 
 /* A dimension. Strides are in elements. */
 struct extent {
@@ -88,8 +89,10 @@ struct sorted {
     const char *x, *y;
     int64_t *start;     /* [groups + 1] */
     uint64_t *position; /* each element's index in the caller's array; NULL: as they lie */
-    void *owned;        /* the memory of x and y where they are copies, else NULL */
+    struct scratch starts, copies; /* of start[]; of x, y and position[], where they are copies */
 };
+/* Makes *sorted empty but for room for the start[] of so many groups. Returns 0 if there is no memory. */
+int sorted_begin(struct sorted *sorted, size_t groups);
 void sorted_free(struct sorted *sorted);
 
 /* Return TALLY_EINVAL with the line about the i-th offset, or id, which lies outside or falls. */

@@ -4,6 +4,7 @@
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
+#include "scratch.h"
 #include "status.h"
 #include "stop.h"
 #include "types.h"
@@ -20,6 +21,7 @@ struct sort_job {
     const struct shaped *s;
     const unsigned char *only; /* [groups]: only of groups with one that is not 0; NULL: all */
     size_t parts, part;        /* how many, and the elements of each but the last */
+    struct scratch scratch;    /* has count[], bad[] and fall[] */
     int64_t *count; /* [parts][groups]: how many elements, then where the next one goes */
     size_t *bad;    /* [parts]: the first id that is wrong; SIZE_MAX: none */
     size_t *fall; /* [parts]: the first id below the one before it, or of an element in no group */
@@ -171,10 +173,23 @@ static void place_groups(struct sort_job *job, int64_t *start) {
     start[groups] = at;
 }
 
+static void lay_out_counts(struct sort_job *job) {
+    job->count = scratch_array(&job->scratch, job->parts * job->s->results, sizeof *job->count);
+    job->bad = scratch_array(&job->scratch, job->parts, sizeof *job->bad);
+    job->fall = scratch_array(&job->scratch, job->parts, sizeof *job->fall);
+}
+
+/* The copies of `n` elements, and where an index is wanted their positions. */
+static void lay_out_copies(struct sort_job *job, size_t n, struct scratch *copies) {
+    job->x = scratch_array(copies, n, job->element);
+    if (job->s->y) job->y = scratch_array(copies, n, job->element);
+    if (job->s->p->extremes & WANT_INDEX)
+        job->position = scratch_array(copies, n, sizeof *job->position);
+}
+
 static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sorted *out) {
     const struct shaped *s = job->s;
     const size_t id_bytes = s->n * type_size(s->ids_type);
-    const int index = (s->p->extremes & WANT_INDEX) != 0;
     tally_status shared = cpu_share(d, id_bytes, job->parts, count_task, job);
     if (shared != TALLY_OK) return shared;
     if (job->halt) return stop_status();
@@ -187,14 +202,13 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
         out->y = s->y;
         return TALLY_OK;
     }
-    const size_t bytes = (size_t)out->start[s->results] * job->element,
-                 room = (bytes + 63) / 64 * 64;
-    out->owned = aligned_alloc(64, (s->y ? 2 : 1) * room + 64);
-    if (index) out->position = malloc((size_t)out->start[s->results] * sizeof(uint64_t) + 1);
-    if (!out->owned || (index && !out->position)) return no_memory();
-    out->x = job->x = out->owned;
-    out->y = job->y = s->y ? job->x + room : NULL;
-    job->position = out->position;
+    const size_t n = (size_t)out->start[s->results];
+    lay_out_copies(job, n, &out->copies);
+    if (!scratch_create(&out->copies, 0)) return no_memory();
+    lay_out_copies(job, n, &out->copies);
+    out->x = job->x;
+    out->y = job->y;
+    out->position = job->position;
     shared = cpu_share(d, s->n * job->element, job->parts, scatter_task, job);
     return shared == TALLY_OK && job->halt ? stop_status() : shared;
 }
@@ -206,13 +220,12 @@ static tally_status sort_some(struct cpu_device *d, const struct shaped *s,
     if (d->threads > 1 && s->n / PART_MIN > 1 && s->results <= s->n / 4)
         job.parts = s->n / PART_MIN < d->threads ? s->n / PART_MIN : d->threads;
     job.part = s->n / job.parts;
-    *out = (struct sorted){.start = malloc((s->results + 1) * sizeof *out->start)};
-    job.count = malloc(job.parts * s->results * sizeof *job.count + 1);
-    job.bad = malloc(2 * job.parts * sizeof *job.bad);
-    job.fall = job.bad + job.parts;
-    tally_status status = out->start && job.count && job.bad ? sort(d, &job, out) : no_memory();
-    free(job.count);
-    free(job.bad);
+    tally_status status = TALLY_OK;
+    lay_out_counts(&job);
+    if (!sorted_begin(out, s->results) || !scratch_create(&job.scratch, 0)) status = no_memory();
+    lay_out_counts(&job);
+    if (status == TALLY_OK) status = sort(d, &job, out);
+    scratch_destroy(&job.scratch);
     if (status != TALLY_OK) sorted_free(out);
     return status;
 }
@@ -256,16 +269,22 @@ struct window {
 };
 #define WINDOW_ELEMENTS ((size_t)1 << 22)
 
+/* What one thread works with. */
+struct sums_hand {
+    struct scratch scratch;       /* has the arrays */
+    struct group_sum *sums;       /* [room] */
+    struct group_window *windows; /* [room], none in two lines of the caches */
+    struct window window;
+};
+
 struct sums_job {
     const struct shaped *s;
     const struct column_kernels *k;
-    struct group_window *windows; /* [threads][room] */
-    struct window *window;        /* [threads] */
     size_t part, element;
-    struct group_sum *sums; /* [threads][room] */
-    size_t room;            /* groups, and one for elements in no group */
-    size_t bad;             /* the first id outside; SIZE_MAX: none */
-    int fetches;            /* the sums are too many for the caches */
+    struct sums_hand *hands; /* [threads] */
+    size_t room;             /* groups, and one for elements in no group */
+    size_t bad;              /* the first id outside; SIZE_MAX: none */
+    int fetches;             /* the sums are too many for the caches */
 };
 
 #define WIDEN_ALL(type, from, to)                                                                  \
@@ -400,9 +419,10 @@ static void open_window(struct window *w, const double *x, size_t n) {
 /* Adds a chunk to the groups: in integers where that is exact, else in doubles. */
 static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id, const double *x,
                       size_t n) {
-    struct group_sum *sums = job->sums + worker * job->room;
-    struct group_window *windows = job->windows + worker * job->room;
-    struct window *w = &job->window[worker];
+    struct sums_hand *hand = &job->hands[worker];
+    struct group_sum *sums = hand->sums;
+    struct group_window *windows = hand->windows;
+    struct window *w = &hand->window;
     int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
     if (w->pause > 0) {
         w->pause--;
@@ -552,6 +572,32 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
     return any;
 }
 
+static void lay_out_sums(struct sums_hand *hand, size_t room) {
+    hand->sums = scratch_array(&hand->scratch, room, sizeof *hand->sums);
+    hand->windows = scratch_array(&hand->scratch, room, sizeof *hand->windows);
+}
+
+/* Makes the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
+static int make_sums(struct sums_job *job, unsigned threads) {
+    job->hands = calloc(threads, sizeof *job->hands);
+    for (unsigned i = 0; job->hands && i < threads; i++) {
+        struct sums_hand *hand = &job->hands[i];
+        lay_out_sums(hand, job->room);
+        if (!scratch_create(&hand->scratch, 0)) return 0;
+        lay_out_sums(hand, job->room);
+        memset(hand->windows, 0, job->room * sizeof *hand->windows);
+        for (size_t g = 0; g < job->room; g++)
+            hand->sums[g] = (struct group_sum){.s = -0.0};
+    }
+    return job->hands != NULL;
+}
+
+static void free_sums(struct sums_job *job, unsigned threads) {
+    for (unsigned i = 0; job->hands && i < threads; i++)
+        scratch_destroy(&job->hands[i].scratch);
+    free(job->hands);
+}
+
 /* Sums few groups, whose ids come in any order, and returns 1: *status says how that went, *any, as lower_sums() has it,
  * whether left[] marks groups that are to be done as segments. Or does nothing and returns 0, where there is no memory or that way is the
  * better one. */
@@ -565,19 +611,10 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
                            .fetches = s->results > FEW_GROUPS};
     if (!are_sums(s->p) || s->results > s->n || s->sorted || look_sorted(s)) return 0;
     if (job.fetches && s->n / s->results / d->threads < MEAN_LEAST) return 0;
-    job.sums = malloc(d->threads * job.room * sizeof *job.sums);
-    const size_t bytes = (d->threads * job.room * sizeof *job.windows + 63) / 64 * 64;
-    job.windows = aligned_alloc(64, bytes); /* none in two lines of the caches */
-    job.window = calloc(d->threads, sizeof *job.window);
-    if (!job.sums || !job.windows || !job.window) {
-        free(job.sums);
-        free(job.windows);
-        free(job.window);
+    if (!make_sums(&job, d->threads)) {
+        free_sums(&job, d->threads);
         return 0;
     }
-    memset(job.windows, 0, bytes);
-    for (size_t i = 0; i < d->threads * job.room; i++)
-        job.sums[i] = (struct group_sum){.s = -0.0};
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
     if (job.part > TASK_MAX) job.part = TASK_MAX;
     *status = cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
@@ -585,15 +622,12 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
         *status = shape_bad_id(s, job.bad);
     else if (*status == TALLY_OK) {
         for (unsigned i = 0; i < d->threads; i++)
-            empty_windows(&job.window[i], job.windows + i * job.room, job.sums + i * job.room,
-                          job.room);
+            empty_windows(&job.hands[i].window, job.hands[i].windows, job.hands[i].sums, job.room);
         for (unsigned i = 1; i < d->threads; i++)
-            merge_sums(job.sums, job.sums + i * job.room, s->results);
-        *any = lower_sums(s, job.k, job.sums, left);
+            merge_sums(job.hands[0].sums, job.hands[i].sums, s->results);
+        *any = lower_sums(s, job.k, job.hands[0].sums, left);
     }
-    free(job.sums);
-    free(job.windows);
-    free(job.window);
+    free_sums(&job, d->threads);
     return 1;
 }
 
@@ -614,8 +648,9 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
         left = NULL;
     }
     if (any == 1) { /* there is nothing in them */
-        sorted = (struct sorted){.x = s->x, .start = calloc(s->results + 1, sizeof *sorted.start)};
-        status = sorted.start ? TALLY_OK : no_memory();
+        status = sorted_begin(&sorted, s->results) ? TALLY_OK : no_memory();
+        if (sorted.start) memset(sorted.start, 0, (s->results + 1) * sizeof *sorted.start);
+        sorted.x = s->x;
     } else
         status = sort_some(d, s, left, &sorted);
     if (status != TALLY_OK) {
