@@ -58,7 +58,7 @@ tally_status terms_plan_of(const tally_terms *t, terms_plan *plan, tally_terms_s
                             .bounds = BOUND_WORDS * (size_t)plan->blocks,
                             .words = t->n,
                             .spare = TERMS_BLOCK * t->spare,
-                            .workspace_bytes = 8 * ((size_t)plan->blocks + 1 + terms_chunks(plan)),
+                            .workspace_bytes = 8 * (size_t)terms_work_words(plan),
                             .rows = plan->blocks * ((widest + plan->digit - 1) / plan->digit - 1)};
     return TALLY_OK;
 }

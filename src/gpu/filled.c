@@ -119,15 +119,15 @@ bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_ord
 
 /* ---- Launches ------------------------------------------------------------------------------ */
 
-uint64_t filled_lay_out(const struct shaped *copy, bool in_order, uint64_t at,
-                        struct filled_layout *l) {
+void filled_lay_out(const struct shaped *copy, bool in_order, struct area *area,
+                    struct filled_layout *l) {
     const uint64_t n = (uint64_t)copy->results * copy->each;
     l->in_order = in_order;
-    l->to = at + at % 2; /* packs of 16 bytes are read from these on */
-    at = l->to + (n * type_size(copy->p->type) + 15) / 16 * 2;
-    l->counts = copy->filled && counts(copy->p) ? at : 0;
-    if (l->counts) at += copy->each >> 32 ? copy->results : (copy->results + 1) / 2;
-    return at;
+    /* Packs of 16 bytes are read. */
+    l->to = area_take_pairs(area, (n * type_size(copy->p->type) + 15) / 16 * 2);
+    l->counts = 0;
+    if (copy->filled && counts(copy->p))
+        l->counts = area_take_bytes(area, copy->results * (copy->each >> 32 ? 8 : 4));
 }
 
 enum { FILL_IN, COUNT_THERE };

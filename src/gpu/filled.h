@@ -20,9 +20,9 @@ struct filled_layout {
  * rows. Returns whether there can be such a copy: it is for arrays that are large, and where the device has room. */
 bool filled_shape(const struct queue *queue, const struct shaped *s, bool in_order,
                   struct shaped *copy);
-/* Plans where everything is, from a word on; returns the word behind. */
-uint64_t filled_lay_out(const struct shaped *copy, bool in_order, uint64_t at,
-                        struct filled_layout *l);
+/* Plans where everything is. */
+void filled_lay_out(const struct shaped *copy, bool in_order, struct area *area,
+                    struct filled_layout *l);
 tally_status filled_prepare(struct queue *queue);
 /* Puts the copy of the call's array under way, to the call's work, and the counts; `plan` is that of the call. */
 tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,

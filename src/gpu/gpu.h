@@ -59,6 +59,11 @@ struct gpu_argument {
     const void *value;
 };
 
+/* Bytes [from, to) of a piece that no kernel may touch. */
+struct gpu_guard {
+    size_t from, to;
+};
+
 struct gpu_api {
     const char *name; /* "cuda", "opencl", "model" */
 
@@ -86,6 +91,10 @@ struct gpu_api {
     /* Makes a piece that stands for memory of the caller's which kernels may write: a device pointer, or a
      * cl_mem on any OpenCL device. */
     tally_status (*wrap)(struct gpu *gpu, void *native, size_t bytes, struct gpu_memory **out);
+    /* Makes these the guards of a piece of its own, in place of any others: a kernel that touches one ends with TALLY_ELOST.
+     * The host's copies and fills may pass over them. NULL: the machine does not check accesses. */
+    void (*guard)(struct gpu *gpu, struct gpu_memory *memory, const struct gpu_guard *guards,
+                  size_t count);
     /* `from` may be changed as soon as the call returns; large copies go through memory that the device
      * reads by itself, and the last part of them may then still be under way. */
     tally_status (*write)(struct gpu *gpu, struct gpu_memory *to, size_t offset, const void *from,

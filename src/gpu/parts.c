@@ -81,6 +81,7 @@ struct parts_layout {
     bool marked;                     /* rows that it leaves are marked, a byte each */
     uint64_t left, own; /* where the work says which these are, and the strategy's own words */
     size_t bytes;       /* of the work */
+    struct area area;
 };
 
 static unsigned blocks_at_once(const struct queue *queue) {
@@ -195,35 +196,28 @@ static bool makes_keys(const struct shaped *s) {
            !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
 }
 
-/* Plans how elements are brought into an order, and where in the work; returns the word behind. */
-static uint64_t lay_out_order(const struct queue *queue, const struct shaped *s,
-                              struct parts_layout *l, uint64_t at) {
+/* Plans how elements are brought into an order, and where in the work. */
+static void lay_out_order(const struct queue *queue, const struct shaped *s, struct parts_layout *l,
+                          struct area *area) {
     const unsigned most = sorts_tiles(queue) ? SORT_TILE_BITS : SORT_THREAD_BITS(queue->block);
     const unsigned bits =
         s->cut == TALLY_GROUPS && s->results > 0 ? bits_for((uint64_t)s->results - 1) : 0;
-    if (!l->ordered) return at;
+    if (!l->ordered) return;
     l->aside = goes_aside(s);
     l->arrays = !l->aside ? 0 : problem_has(s->p, PART_PRODUCTS) ? 2 : 1;
     l->passes = bits == 0 ? 1 : (bits + most - 1) / most;
     l->digit = (bits + l->passes - 1) / l->passes;
     const uint64_t each =
         l->arrays == 0 ? l->n : (l->n * type_size(s->p->type) + 15) / 16 * 2; /* words */
-    at += at % 2; /* packs of 16 bytes are read from these on */
-    for (unsigned i = 0; i < 2; i++) {
-        for (unsigned a = 0; (a == 0 || a < l->arrays) && i < l->passes; a++) {
-            l->carried[a][i] = at;
-            at += each + each % 2;
-        }
+    for (unsigned i = 0; i < 2; i++) { /* packs of 16 bytes are read */
+        for (unsigned a = 0; (a == 0 || a < l->arrays) && i < l->passes; a++)
+            l->carried[a][i] = area_take_pairs(area, each + each % 2);
         if (i == 0 ? l->passes == 1 : l->passes == 1 && !makes_keys(s)) continue;
-        l->keys[i] = at;
-        at += (l->n + 3) / 4 * 2;
+        l->keys[i] = area_take_pairs(area, (l->n + 3) / 4 * 2);
     }
     l->workers = (uint64_t)order_grid(queue, l->n) * (sorts_tiles(queue) ? 1 : queue->block);
-    l->totals = at;
-    at += (uint64_t)1 << l->digit;
-    l->counts = at;
-    at += l->workers << l->digit;
-    return at;
+    l->totals = area_take(area, (uint64_t)1 << l->digit);
+    l->counts = area_take(area, l->workers << l->digit);
 }
 
 static void lay_out(const struct queue *queue, const struct shaped *s, struct parts_layout *l) {
@@ -255,25 +249,22 @@ static void lay_out(const struct queue *queue, const struct shaped *s, struct pa
     l->starts_own = l->compacted || (s->cut == TALLY_GROUPS && !l->alone);
     l->gathered =
         !(l->ordered && goes_aside(s)) && tree && (l->ordered || !parts_are_contiguous(s));
-    uint64_t at = HEAD_WORDS;
-    l->edges = at;
-    if (!l->alone) at += 2 * l->pieces * (PARTS_WORDS + l->sums);
-    at = lay_out_order(queue, s, l, at);
-    l->starts = at;
-    if (l->starts_own) at += s->results + 1;
-    l->copy = at;
-    if (l->gathered) at += (l->n * type_size(p->type) + 7) / 8;
-    if (l->is_filled) at = filled_lay_out(&copy, in_order, at, &l->filled);
-    l->values = at;
+    struct area *area = &l->area;
+    area_begin(area, queue->api);
+    area_take(area, HEAD_WORDS);
+    l->edges = area_take(area, l->alone ? 0 : 2 * l->pieces * (PARTS_WORDS + l->sums));
+    lay_out_order(queue, s, l, area);
+    l->starts = area_take(area, l->starts_own ? s->results + 1 : 0);
+    l->copy = area_take_bytes(area, l->gathered ? l->n * type_size(p->type) : 0);
+    if (l->is_filled) filled_lay_out(&copy, in_order, area, &l->filled);
     l->slots = l->n / TREE_LEAF + s->results;
-    if (tree) at += (l->slots + 1) * tree_value_size(p) / 8 + 1;
-    l->left = at;
+    l->values = area_take(area, tree ? (l->slots + 1) * tree_value_size(p) / 8 + 1 : 0);
     l->marked = l->strategy && !l->alone && !problem_has(p, PART_FAST) && s->results <= MARKED_ROWS;
-    if (l->strategy) at += s->results / (l->marked ? 8 : 64) + 2;
-    l->own = at;
-    if (l->strategy && l->strategy->words)
-        at += l->strategy->words(queue, l->is_filled ? &copy : s);
-    l->bytes = 8 * (size_t)at;
+    l->left = area_take(area, l->strategy ? s->results / (l->marked ? 8 : 64) + 2 : 0);
+    l->own = area_take(area, l->strategy && l->strategy->words
+                                 ? l->strategy->words(queue, l->is_filled ? &copy : s)
+                                 : 0);
+    l->bytes = 8 * (size_t)area->end;
 }
 
 size_t parts_workspace(const struct queue *queue, const struct shaped *s) {
@@ -797,6 +788,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     make_plan(call, &r.l, &r.plan);
     if (r.l.marked) r.plan.left |= next_mark(queue) << PARTS_MARK_AT;
     tally_status s = find_parts(queue);
+    area_guard(&r.l.area, queue->gpu, call->work);
     if (s == TALLY_OK && !call->keep_outcome && !r.plan.unasked)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);
     if (r.l.alone) return s == TALLY_OK ? follow(&r, NULL) : s;

@@ -258,9 +258,46 @@ static uint64_t leaf_count(uint64_t n) {
     return (n + TREE_LEAF - 1) / TREE_LEAF;
 }
 
-/* Bytes of the leaves' values, and of the nodes that each launch of `nodes` makes of 32 or fewer. */
-static size_t values_bytes(const struct problem *p, uint64_t n) {
-    return (leaf_count(n) + leaf_count(n) / 16 + 64) * tree_value_size(p);
+/* The level of the node that all leaves of n elements are below. */
+static unsigned root_level(uint64_t n) {
+    const uint64_t leaves = leaf_count(n);
+    return leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
+}
+
+/* What one launch leaves for a tree: `count` values from number `at` on. */
+struct tree_step {
+    uint64_t at, count;
+    uint32_t levels; /* above the step before */
+};
+
+/* Most launches of a tree: one for the leaves, one for every NODES_LEVELS of 64 levels. */
+#define TREE_STEPS (1 + (64 + NODES_LEVELS - 1) / NODES_LEVELS)
+
+/* Lays out the values of the leaves of n elements and of the nodes that each launch of `nodes` makes, up to a level.
+ * Returns the number of steps. */
+static unsigned lay_out_tree(const struct problem *p, uint64_t n, unsigned level,
+                             struct tree_step step[TREE_STEPS], struct area *area) {
+    const size_t size = tree_value_size(p);
+    uint64_t count = leaf_count(n);
+    uint32_t levels = 0;
+    for (unsigned i = 0;; i++) {
+        const uint64_t word = area_take_bytes(area, count * size);
+        step[i] = (struct tree_step){.at = 8 * word / size, .count = count, .levels = levels};
+        if (level == 0) return i + 1;
+        levels = level < NODES_LEVELS ? level : NODES_LEVELS;
+        level -= levels;
+        count = (count + (1u << levels) - 1) >> levels;
+    }
+}
+
+/* Returns the bytes of a tree in memory of its own. */
+static size_t tree_bytes(const struct queue *queue, const struct problem *p, uint64_t n,
+                         unsigned level) {
+    struct tree_step step[TREE_STEPS];
+    struct area area;
+    area_begin(&area, queue->api);
+    lay_out_tree(p, n, level, step, &area);
+    return 8 * (size_t)area.end;
 }
 
 /* Words of the board for n elements or fewer: a record for each block; exact sums of floats have none. */
@@ -270,27 +307,37 @@ static uint64_t board_words(const struct queue *queue, const struct problem *p,
     return recipe_has_limbs(r) ? 0 : record * (blocks > least ? blocks : least);
 }
 
+_Static_assert(2 + PARTS + TREE_STEPS <= AREA_GUARDS, "the head and its rest, boards, steps");
+
 /* Lays out the work for n elements or fewer, with the values of a tree of tree_n elements or, for 0, without. */
 static void lay_out(const struct queue *queue, const struct problem *p, uint64_t n, uint64_t tree_n,
                     struct layout *out) {
-    uint64_t behind = WORK_HEAD;
+    struct area *area = &out->area;
+    area_begin(area, queue->api);
+    area_take(area, WORK_HEAD);
     out->head = 0;
     out->launches = recipe_choose(p, queue->facts, queue->block, out->recipe);
     for (unsigned i = 0; i < out->launches; i++) {
         const struct recipe *r = out->recipe[i];
         uint64_t words = 0;
         if (is_tree(r)) continue;
-        out->place[i] = out->head | behind << 32;
+        const uint32_t head = out->head;
         for (unsigned part = 0; part < PART_TREE; part++)
             if (r->parts & PART_BIT(part)) {
                 out->at[part] = out->head + 1 + (uint32_t)words;
                 words += record_words(p, (enum part)part);
             }
         out->head += 1 + (uint32_t)words + (recipe_has_limbs(r) ? SUM_MEETING_WORDS : 0);
-        behind += board_words(queue, p, r, n, words);
+        out->place[i] = head | area_take(area, board_words(queue, p, r, n, words)) << 32;
     }
-    out->tree = 8 * behind;
-    out->bytes = out->tree + (tree_n > 0 ? values_bytes(p, tree_n) : 0);
+    area_forbid(area, 8 * (uint64_t)out->head, 8 * WORK_HEAD);
+    out->bytes = 8 * (size_t)area->end;
+    if (tree_n > 0) {
+        struct tree_step step[TREE_STEPS];
+        struct area whole = *area;
+        lay_out_tree(p, tree_n, root_level(tree_n), step, &whole);
+        out->bytes = 8 * (size_t)whole.end;
+    }
 }
 
 /* ---- Launches ----------------------------------------------------------------------------- */
@@ -320,44 +367,40 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                               arguments, 9);
 }
 
-/* Puts the values of leaves, and of subtrees of up to 2^level of them, under way to `values`, from node number *at on;
+/* Puts the values of leaves, and of subtrees of up to 2^level of them, under way to `values`, behind the arrays of `area`;
  * *at becomes the number of the first node of that level. The last launch has the request, and so gives the value. */
 static tally_status launch_tree(struct queue *queue, const struct problem *p, struct gpu_memory *x,
-                                uint64_t n, unsigned level, struct gpu_memory *values,
-                                uint32_t request, struct gpu_memory *result, uint64_t *at) {
+                                uint64_t n, unsigned level, const struct area *area,
+                                struct gpu_memory *values, uint32_t request,
+                                struct gpu_memory *result, uint64_t *at) {
     struct kernels k;
+    struct tree_step step[TREE_STEPS];
+    struct area whole = *area;
     const unsigned warps = (queue->block + TREE_LANES - 1) / TREE_LANES;
-    uint64_t count = leaf_count(n), from = *at, identity = 0;
-    uint32_t asked = level == 0 ? request : 0;
-    if (n == 0) identity = tree_identity_bits(p);
+    const unsigned steps = lay_out_tree(p, n, level, step, &whole);
+    const uint64_t count = step[0].count, from = step[0].at;
+    const uint64_t identity = n == 0 ? tree_identity_bits(p) : 0;
+    const uint32_t asked = steps == 1 ? request : 0;
     const struct gpu_argument to_leaves[] = {PIECE(x),     VALUE(n),        PIECE(values),
                                              VALUE(from),  VALUE(identity), VALUE(asked),
                                              PIECE(result)};
+    area_guard(&whole, queue->gpu, values);
     tally_status s = queue_tree_kernels(queue, p, &k);
     if (s != TALLY_OK) return s;
     s = queue->api->launch(queue->gpu, k.first, tree_grid(queue, (count + warps - 1) / warps),
                            queue->block, to_leaves, 7);
-    while (s == TALLY_OK && level > 0) {
-        const uint32_t levels = level < NODES_LEVELS ? level : NODES_LEVELS;
-        const uint64_t to = from + count, parts = count / (warps * TREE_LANES) + 1;
-        level -= levels;
-        asked = level == 0 ? request : 0;
-        const struct gpu_argument to_nodes[] = {PIECE(values), VALUE(from), VALUE(count),
-                                                VALUE(levels), VALUE(to),   VALUE(asked),
-                                                PIECE(result)};
+    for (unsigned i = 1; s == TALLY_OK && i < steps; i++) {
+        const struct tree_step *below = &step[i - 1];
+        const uint64_t parts = below->count / (warps * TREE_LANES) + 1;
+        const uint32_t last = i + 1 == steps ? request : 0;
+        const struct gpu_argument to_nodes[] = {
+            PIECE(values),     VALUE(below->at), VALUE(below->count), VALUE(step[i].levels),
+            VALUE(step[i].at), VALUE(last),      PIECE(result)};
         s = queue->api->launch(queue->gpu, k.second, tree_grid(queue, parts), queue->block,
                                to_nodes, 7);
-        count = (count + (1u << levels) - 1) >> levels;
-        from = to;
     }
-    *at = from;
+    *at = step[steps - 1].at;
     return s;
-}
-
-/* The level of the node that all leaves of n elements are below. */
-static unsigned root_level(uint64_t n) {
-    const uint64_t leaves = leaf_count(n);
-    return leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
 }
 
 static tally_status check_length(const struct queue *queue, uint64_t n) {
@@ -375,8 +418,10 @@ static tally_status zero_head(struct queue *queue, const struct layout *l,
 
 /* Makes queue->work large enough, with a head that is 0. */
 static tally_status clean_work(struct queue *queue, const struct layout *l) {
-    if (queue->clean && queue->work_bytes >= l->bytes) return TALLY_OK;
+    const bool is_clean = queue->clean && queue->work_bytes >= l->bytes;
     tally_status s = queue_reserve(queue, &queue->work, &queue->work_bytes, l->bytes);
+    if (s == TALLY_OK) area_guard(&l->area, queue->gpu, queue->work);
+    if (is_clean) return s;
     if (s == TALLY_OK) s = queue->api->fill(queue->gpu, queue->work, 0, 0, 8 * WORK_HEAD);
     queue->clean = s == TALLY_OK;
     return s;
@@ -422,8 +467,12 @@ tally_status queue_take(struct queue *queue, const struct problem *p, struct sta
 tally_status queue_leaves(struct queue *queue, const struct problem *p, struct gpu_memory *x,
                           uint64_t n, unsigned level, size_t *at) {
     uint64_t first = 0;
-    tally_status s = queue_reserve(queue, &queue->values, &queue->values_bytes, values_bytes(p, n));
-    if (s == TALLY_OK) s = launch_tree(queue, p, x, n, level, queue->values, 0, NULL, &first);
+    struct area area;
+    area_begin(&area, queue->api);
+    tally_status s =
+        queue_reserve(queue, &queue->values, &queue->values_bytes, tree_bytes(queue, p, n, level));
+    if (s == TALLY_OK)
+        s = launch_tree(queue, p, x, n, level, &area, queue->values, 0, NULL, &first);
     *at = (size_t)first * tree_value_size(p);
     return s;
 }
@@ -446,8 +495,9 @@ static tally_status start_values(struct queue *queue, const struct problem *p,
     const struct recipe *r = l->recipe[0];
     request |= recipe_request(p);
     if (is_tree(r)) {
-        uint64_t at = l->tree / tree_value_size(p);
-        return launch_tree(queue, p, in->x, in->n, root_level(in->n), work, request, result, &at);
+        uint64_t at;
+        return launch_tree(queue, p, in->x, in->n, root_level(in->n), &l->area, work, request,
+                           result, &at);
     }
     if (is_alone(queue, p, r, in->n)) request |= REQUEST_ALONE;
     return launch_fold(queue, p, r, in, heads, work, place, request, result);
@@ -481,11 +531,11 @@ tally_status queue_reduce(struct queue *queue, const struct problem *p, const st
     lay_out(queue, p, in->n, in->n, &l);
     const bool records = !is_tree(l.recipe[0]);
     tally_status s = check_length(queue, in->n);
-    if (!records) l.tree = 0; /* in memory of its own */
+    if (!records) area_begin(&l.area, queue->api); /* the tree is in memory of its own */
     if (s == TALLY_OK)
         s = records ? clean_work(queue, &l)
                     : queue_reserve(queue, &queue->values, &queue->values_bytes,
-                                    values_bytes(p, in->n));
+                                    tree_bytes(queue, p, in->n, root_level(in->n)));
     if (s != TALLY_OK) return s;
     if (records) queue->clean = false; /* until the launch has come to its end */
     if (queue->seen) queue->seen[2 * p->values - 1] = RESULT_PENDING;
@@ -633,7 +683,7 @@ static tally_status lower_all(struct queue *queue, const struct problem *p, cons
 static tally_status start_all(struct queue *queue, const struct problem *p, const struct layout *l,
                               const struct inputs *in, struct gpu_memory *work,
                               const void *workspace, struct gpu_memory *results) {
-    uint64_t root = problem_has(p, PART_TREE) ? l->tree / tree_value_size(p) : 0;
+    uint64_t root = 0;
     struct known_head *head = NULL;
     tally_status s = find_lower(queue);
     if (p->values == 1 && !problem_has(p, PART_TREE) && l->head <= LAUNCH_HEAD)
@@ -649,7 +699,7 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
     if (s == TALLY_OK) s = zero_head(queue, l, work);
     if (s == TALLY_OK && in->n > 0) s = fold_all(queue, p, l, in, work, 0, work);
     if (s == TALLY_OK && in->n > 0 && problem_has(p, PART_TREE))
-        s = launch_tree(queue, p, in->x, in->n, root_level(in->n), work, 0, NULL, &root);
+        s = launch_tree(queue, p, in->x, in->n, root_level(in->n), &l->area, work, 0, NULL, &root);
     return s == TALLY_OK ? lower_all(queue, p, l, in->n, root, work, 0, 0, results) : s;
 }
 

@@ -20,7 +20,7 @@
 #ifndef TALLY_GPU_QUEUE_H
 #define TALLY_GPU_QUEUE_H
 
-#include "gpu/gpu.h"
+#include "gpu/area.h"
 #include "gpu/recipe.h"
 #include "monoid.h"
 
@@ -39,8 +39,8 @@ struct layout {
     uint64_t place[PARTS];              /* of each launch, as kernels/request.h has it */
     uint32_t at[PARTS];                 /* where each part's record begins */
     uint32_t head;                      /* words of counters and records */
-    uint64_t tree;                      /* the byte where the values of the tree's nodes begin */
     size_t bytes;                       /* of all */
+    struct area area; /* all but the tree, whose values lie behind: lay_out_tree() */
 };
 
 #define PARTS_KERNELS 8 /* of kernels/parts.cu */

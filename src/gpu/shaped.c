@@ -69,26 +69,26 @@ static size_t ids_bytes(const struct shaped *s) {
 
 /* ---- From host memory ---------------------------------------------------------------------------- */
 
-/* Sets at[v] to the byte at which value v's results begin in a piece for all of them; returns the bytes of that. */
-static size_t place_results(const struct shaped *s, uint64_t at[]) {
-    size_t bytes = 0;
-    for (unsigned v = 0; v < s->p->values; v++) {
-        at[v] = bytes;
-        bytes += (s->results * type_size(s->p->value[v].type) + 7) / 8 * 8;
-    }
-    return bytes;
+/* Lays out a piece for the results of all values; at[v] becomes the byte at which value v's begin. */
+static void lay_out_results(const struct gpu_device *d, const struct shaped *s, struct area *area,
+                            uint64_t at[]) {
+    area_begin(area, d->api);
+    for (unsigned v = 0; v < s->p->values; v++)
+        at[v] = 8 * area_take_bytes(area, s->results * type_size(s->p->value[v].type));
 }
 
 /* Whether the device can do it, and has room for all of it at once. */
 static int fits(const struct gpu_device *d, const struct shaped *s) {
     uint64_t at[TALLY_VALUES_MAX];
+    struct area results;
     const size_t element = type_size(s->p->type);
+    lay_out_results(d, s, &results, at);
     const size_t array[] = {span_of(s, OF_X).count * element,
                             s->y ? span_of(s, OF_Y).count * element : 0,
                             s->mask ? span_of(s, OF_MASK).count : 0,
                             offsets_bytes(s),
                             ids_bytes(s),
-                            place_results(s, at),
+                            8 * (size_t)results.end,
                             parts_workspace(&d->queue, s)};
     size_t all = 0;
     if (!parts_can_order(s)) return 0;
@@ -170,12 +170,15 @@ static void absorb(struct absence *known, const struct absence *more) {
 }
 
 static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
-                                struct parts_call *call, size_t bytes, struct absence *absence) {
+                                struct parts_call *call, const struct area *area,
+                                struct absence *absence) {
     struct queue *queue = &d->queue;
+    const size_t bytes = 8 * (size_t)area->end;
     struct parts_outcome outcome;
     tally_status status = reserve_work(queue, s);
     call->work = queue->parts_work;
     if (status == TALLY_OK && bytes > 0) status = d->api->allocate(queue->gpu, bytes, &call->out);
+    if (status == TALLY_OK && bytes > 0) area_guard(area, queue->gpu, call->out);
     if (status == TALLY_OK) status = parts_enqueue(queue, call);
     if (status == TALLY_OK) status = read_outcome(queue, &outcome);
     if (status != TALLY_OK) return status;
@@ -198,8 +201,9 @@ static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
     const size_t element = type_size(s->p->type);
     const struct shaped plain = with_plain_results(s);
     struct parts_call call = {.s = &plain, .values = s->p->values};
-    const size_t bytes = place_results(s, call.at);
     struct gpu *gpu = d->queue.gpu;
+    struct area results;
+    lay_out_results(d, s, &results, call.at);
     tally_status status = bring_span(d, s->x, span_of(s, OF_X), element, &call.x, &call.first_x);
     if (status == TALLY_OK)
         status = bring_span(d, s->y, span_of(s, OF_Y), element, &call.y, &call.first_y);
@@ -211,7 +215,7 @@ static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
             gpu_bring(d, s->offsets, offsets_bytes(s), type_size(s->offsets_type), &call.offsets);
     if (status == TALLY_OK && ids_bytes(s) > 0)
         status = gpu_bring(d, s->ids, ids_bytes(s), type_size(s->ids_type), &call.ids);
-    if (status == TALLY_OK) status = run_brought(d, s, &call, bytes, absence);
+    if (status == TALLY_OK) status = run_brought(d, s, &call, &results, absence);
     struct gpu_memory *all[] = {call.x, call.y, call.mask, call.offsets, call.ids, call.out};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         d->api->release(gpu, all[i]);

@@ -47,7 +47,7 @@ static tally_status take_all(struct gpu_device *d, enum terms_step step, const t
         s = gpu_wrap(d, c->spare, p->spare * TERMS_BLOCK * word, word, &m->spare);
     if (s == TALLY_OK && values) s = gpu_wrap(d, c->failed, word, word, &m->failed);
     if (s == TALLY_OK && !bounds)
-        s = gpu_wrap(d, c->workspace, 8 * (p->blocks + 1 + terms_chunks(p)), 8, &m->workspace);
+        s = gpu_wrap(d, c->workspace, 8 * terms_work_words(p), 8, &m->workspace);
     if (s == TALLY_OK && values) s = gpu_wrap(d, c->out, p->count * element, element, &m->out);
     if (s == TALLY_OK && values) s = gpu_wrap(d, c->outcome, sizeof(tally_outcome), 8, &m->outcome);
     return s;

@@ -137,11 +137,7 @@ PURE u64 chunk_end(const terms_plan *p, u64 chunk) {
     return end < p->blocks ? end : p->blocks;
 }
 
-/* The workspace, `out` of rows() and offsets(): where each block's spare rows begin, how many all blocks need, and then
- * how many each chunk needs. */
-#define CHUNKS_AT(plan) ((plan).blocks + 1)
-
-/* Writes how many spare rows each chunk needs. */
+/* Writes to the workspace how many spare rows each chunk needs. */
 KERNEL rows(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out) {
     __shared__ u64 known[BLOCK];
     const u64 chunk = blockIdx.x, end = chunk_end(&plan, chunk);
@@ -150,7 +146,7 @@ KERNEL rows(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out) {
         mine += layout_at(&plan, bounds, block).digits - 1;
     known[threadIdx.x] = mine;
     running_sums(known);
-    if (threadIdx.x == BLOCK - 1) out[CHUNKS_AT(plan) + chunk] = known[threadIdx.x];
+    if (threadIdx.x == BLOCK - 1) out[TERMS_CHUNKS_AT(plan) + chunk] = known[threadIdx.x];
 }
 
 /* Writes where each block's spare rows begin, and how many all need. */
@@ -162,7 +158,7 @@ KERNEL offsets(const GLOBAL i32 *bounds, const terms_plan plan, GLOBAL u64 *out)
     if (from > end) from = end;
     if (past > end) past = end;
     for (u64 c = threadIdx.x; c < chunk; c += BLOCK)
-        mine += out[CHUNKS_AT(plan) + c];
+        mine += out[TERMS_CHUNKS_AT(plan) + c];
     known[threadIdx.x] = mine;
     running_sums(known);
     const u64 earlier = known[BLOCK - 1];

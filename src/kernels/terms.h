@@ -86,6 +86,13 @@ PURE u64 terms_chunks(const terms_plan *p) {
     return p->blocks / TERMS_CHUNK + 1;
 }
 
+/* The workspace, in words: where each block's spare rows begin, how many all blocks need, and from TERMS_CHUNKS_AT() on
+ * how many each chunk needs. */
+#define TERMS_CHUNKS_AT(plan) ((plan).blocks + 1)
+PURE u64 terms_work_words(const terms_plan *p) {
+    return TERMS_CHUNKS_AT(*p) + terms_chunks(p);
+}
+
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
 /* A finite float's magnitude is the returned integer, below 2^24, times 2^*exponent. */

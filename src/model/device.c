@@ -86,6 +86,12 @@ model_status model_free(model_device *d, void *memory) {
     return fail(d, MODEL_EINVAL, "freed what was not allocated");
 }
 
+model_status model_set_guards(model_device *d, void *memory, const model_guard *guards,
+                              size_t count) {
+    const model_status status = memory_set_guards(d, memory, guards, count);
+    return status ? fail(d, status, "guards of what was not allocated, or too many") : status;
+}
+
 static model_status written(model_device *d, void *to, size_t bytes) {
     region *r = memory_buffer_at(d, (uintptr_t)to, bytes);
     if (!r) return fail(d, MODEL_EINVAL, "a copy to the device leaves its buffer");

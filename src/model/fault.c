@@ -175,14 +175,21 @@ static const char *memory_name(const struct model_device *d, uintptr_t address) 
     return memory_is_shared(d, address) ? "shared" : "global";
 }
 
-/* Says how far from the nearest buffer an address lies that is in none, or that it runs across a buffer's end. */
-static void say_nearest(sentence *s, const struct model_device *d, uintptr_t address) {
+/* Says how far from the nearest buffer an address lies that is in none, or that it runs across a buffer's end or lies in
+ * a guard. */
+static void say_outside(sentence *s, const struct model_device *d, uintptr_t address, size_t size) {
     const region *before = NULL, *after = NULL;
     for (size_t i = 0; i < d->buffer_count; i++)
         if (d->buffers[i].base <= address)
             before = &d->buffers[i];
         else if (!after)
             after = &d->buffers[i];
+    const size_t offset = before ? address - before->base : 0;
+    if (before && offset < before->size && memory_is_guarded(before, offset, size)) {
+        say(s, " in a guard, from byte %zu on of a buffer of %zu", offset, before->size);
+        return;
+    }
+    say(s, " outside every buffer");
     const uintptr_t past = before ? address - before->base - before->size : UINTPTR_MAX;
     if (before && address < before->base + before->size)
         say(s, " (across the end of one of %zu bytes)", before->size);
@@ -233,8 +240,7 @@ void fault_describe(struct model_device *d, model_fault *f) {
         }
         say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);
         say_place(&s, &f->here);
-        say(&s, " outside every buffer");
-        say_nearest(&s, d, f->address);
+        say_outside(&s, d, f->address, f->size);
         break;
     case MODEL_FAULT_ALIGNMENT:
         say(&s, "lane %u: access of %u bytes", f->here.lane, f->size);

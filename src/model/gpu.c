@@ -9,6 +9,7 @@
 
 #include "gpu/cache.h"
 #include "gpu/memory.h"
+#include "invariant.h"
 #include "model/programs/programs.h"
 #include "status.h"
 
@@ -127,6 +128,15 @@ static tally_status allocate_visible(struct gpu *gpu, size_t bytes, struct gpu_m
 static tally_status adopt(struct gpu *gpu, void *theirs, size_t bytes, struct gpu_memory **out) {
     (void)gpu, (void)theirs, (void)bytes, (void)out;
     return fail(TALLY_EUNSUPPORTED, "the model works in memory of its own only");
+}
+
+static void guard(struct gpu *gpu, struct gpu_memory *memory, const struct gpu_guard *guards,
+                  size_t count) {
+    model_guard own[MODEL_GUARDS];
+    TALLY_ASSERT(count <= MODEL_GUARDS);
+    for (size_t i = 0; i < count; i++)
+        own[i] = (model_guard){guards[i].from, guards[i].to};
+    model_set_guards(gpu->device, memory->native, own, count);
 }
 
 static char *place(const struct gpu_memory *memory, size_t offset) {
@@ -258,6 +268,7 @@ const struct gpu_api model_api = {
     .allocate_visible = allocate_visible,
     .adopt = adopt,
     .wrap = adopt,
+    .guard = guard,
     .write = write_memory,
     .read = read_memory,
     .fill = fill,

@@ -54,6 +54,8 @@ typedef struct region {
     unsigned shift;
     cell *cells;
     void *allocation; /* what to free; NULL for shared memory */
+    unsigned guard_count;
+    model_guard guards[MODEL_GUARDS];
 } region;
 
 /* Shared memory is shadowed where it is used, in windows of so many bytes. Up to WINDOWS_KEPT of them stay from
@@ -240,6 +242,10 @@ model_status memory_add(struct model_device *d, size_t bytes, void **out);
 /* Makes memory that is there already a buffer: all of it counts as written, and it stays its owner's. */
 model_status memory_adopt(struct model_device *d, void *memory, size_t bytes);
 model_status memory_remove(struct model_device *d, void *memory);
+model_status memory_set_guards(struct model_device *d, void *memory, const model_guard *guards,
+                               size_t count);
+/* Whether a guard of a buffer has one of these bytes; `offset` is from its start. */
+bool memory_is_guarded(const region *r, size_t offset, size_t size);
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
 void memory_forget_epochs(struct model_device *d);
 void memory_trim_windows(struct model_device *d); /* between launches */

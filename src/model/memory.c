@@ -4,7 +4,7 @@
  * Every byte that kernels may touch has a cell in a shadow, which remembers whether anything has been
  * written there and who read and wrote last, and when. With that each access is checked as it happens:
  *
- *   bounds      it lies within one buffer, or in shared memory
+ *   bounds      it lies within one buffer and in no guard of it, or in shared memory
  *   alignment   its address is a multiple of its size
  *   unwritten   what it reads has been written: in shared memory, by this block
  *   race        whoever touched the place before is ordered before this access, unless both read or
@@ -172,6 +172,25 @@ model_status memory_remove(struct model_device *d, void *memory) {
             return MODEL_OK;
         }
     return MODEL_EINVAL;
+}
+
+model_status memory_set_guards(struct model_device *d, void *memory, const model_guard *guards,
+                               size_t count) {
+    if (count > MODEL_GUARDS) return MODEL_EINVAL;
+    for (size_t i = 0; i < d->buffer_count; i++)
+        if (d->buffers[i].base == (uintptr_t)memory) {
+            region *r = &d->buffers[i];
+            r->guard_count = (unsigned)count;
+            if (count > 0) memcpy(r->guards, guards, count * sizeof *guards);
+            return MODEL_OK;
+        }
+    return MODEL_EINVAL;
+}
+
+bool memory_is_guarded(const region *r, size_t offset, size_t size) {
+    for (unsigned i = 0; i < r->guard_count; i++)
+        if (offset < r->guards[i].to && offset + size > r->guards[i].from) return true;
+    return false;
 }
 
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes) {
@@ -423,6 +442,10 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
         return false;
     }
     const size_t offset = address - r->base;
+    if (r->guard_count > 0 && memory_is_guarded(r, offset, size)) {
+        fault_at(d, MODEL_FAULT_BOUNDS, address, size, site, me);
+        return false;
+    }
     if (size < (size_t)1 << r->shift && !region_refine(d, r, (unsigned)__builtin_ctz(size)))
         return false;
 

@@ -63,6 +63,18 @@ model_status model_free(model_device *device, void *memory); /* NULL is allowed 
 model_status model_write(model_device *device, void *to, const void *from, size_t bytes);
 model_status model_read(model_device *device, void *to, const void *from, size_t bytes);
 model_status model_fill(model_device *device, void *to, unsigned char byte, size_t bytes);
+
+/* Bytes [from, to) of an allocation. */
+typedef struct model_guard {
+    size_t from, to;
+} model_guard;
+#define MODEL_GUARDS 32 /* of an allocation, at most */
+
+/* Makes these the guards of an allocation, in place of any others: a kernel that reads or writes there is at fault, as
+ * outside of an allocation. The host is not. */
+model_status model_set_guards(model_device *device, void *memory, const model_guard *guards,
+                              size_t count);
+
 /* Makes memory of the caller's, which lies aligned to 16, global memory of the device until the device is
  * closed. All of it counts as written. */
 model_status model_adopt(model_device *device, void *memory, size_t bytes);

@@ -137,6 +137,33 @@ static void test_addresses(void **state) {
     expect(MODEL_FAULT_BOUNDS, 0, 0, "past the end");
 }
 
+/* A guard within a buffer stops kernels, to the byte, and not the host; new guards replace the old ones. */
+static void test_guards(void **state) {
+    (void)state;
+    const model_guard one = {32 * 4 + 1, 40 * 4}, first = {0, 4};
+    const model_guard ends[] = {{0, 4}, {63 * 4, 64 * 4}};
+    void *x = buffer(64 * 4), *out = buffer(64 * 4);
+    void *arguments[] = {&x, &out};
+    assert_int_equal(model_set_guards(device, x, &one, 1), MODEL_OK);
+    assert_int_equal(model_fill(device, x, 0, 64 * 4), MODEL_OK);
+    assert_int_equal(run(BROKEN_past_the_end, 1, 31, arguments), MODEL_OK);
+    assert_int_equal(run(BROKEN_past_the_end, 1, 32, arguments), MODEL_EFAULT);
+    const model_fault *fault = expect(MODEL_FAULT_BOUNDS, 0, 31, "past the end");
+    assert_non_null(strstr(fault->text, "in a guard, from byte 128 on of a buffer of 256"));
+
+    assert_int_equal(model_set_guards(device, x, &first, 1), MODEL_OK);
+    assert_int_equal(run(BROKEN_past_the_end, 1, 63, arguments), MODEL_OK);
+    assert_int_equal(model_set_guards(device, out, ends, 2), MODEL_OK);
+    assert_int_equal(run(BROKEN_past_the_end, 1, 63, arguments), MODEL_EFAULT);
+    expect(MODEL_FAULT_BOUNDS, 0, 0, "past the end");
+    assert_int_equal(model_set_guards(device, out, NULL, 0), MODEL_OK);
+    assert_int_equal(run(BROKEN_past_the_end, 1, 63, arguments), MODEL_OK);
+    assert_int_equal(model_set_guards(device, out, ends, MODEL_GUARDS + 1), MODEL_EINVAL);
+    assert_int_equal(model_set_guards(device, &device, NULL, 0), MODEL_EINVAL);
+    assert_int_equal(model_free(device, x), MODEL_OK);
+    assert_int_equal(model_free(device, out), MODEL_OK);
+}
+
 static void test_unwritten(void **state) {
     (void)state;
     void *out = buffer(128 * 4);
@@ -244,9 +271,10 @@ static void test_arguments(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barriers),  cmocka_unit_test(test_shuffles),
-        cmocka_unit_test(test_addresses), cmocka_unit_test(test_unwritten),
-        cmocka_unit_test(test_races),     cmocka_unit_test(test_fences),
-        cmocka_unit_test(test_endless),   cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_addresses), cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_unwritten), cmocka_unit_test(test_races),
+        cmocka_unit_test(test_fences),    cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
