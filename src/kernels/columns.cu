@@ -112,9 +112,13 @@ typedef struct lowered {
 #else
 #define BATCH_ROWS 64u
 #endif
-/* Without squares: how many exponents apart a batch's elements may be. All are below 2^e and multiples of the smallest
- * one's last bit, 2^(e - 24 - apart). PLAIN: sums are below 2^(e + 8), which is 53 bits above 2^(e - 45). KEPT: an
- * addition's error is at most 2^(e + 8 - 53), and 256 of them are below 2^(e - 37), 53 bits above 2^(e - 90). */
+/* Without squares: limits of a batch's spread, the exponents between its largest and its smallest element.
+ * All elements are below 2^e and multiples of u = 2^(e - 24 - spread), and BATCH_ROWS = 2^8.
+ *
+ *   spread <= PLAIN: plain additions are exact. Sums are multiples of u below 2^(e + 8), so they fit a double if
+ *                    e + 8 - 53 <= e - 24 - PLAIN, or PLAIN <= 21.
+ *   spread <= KEPT:  plain additions of the errors are exact. An error is at most 2^(e + 8 - 53), so 2^8 errors add up
+ *                    to at most 2^(e - 37). They fit a double if e - 37 - 53 <= e - 24 - KEPT, or KEPT <= 66. */
 #define PLAIN 21
 #define KEPT  66
 
@@ -129,18 +133,26 @@ typedef struct state {
 #endif
 } state;
 
-/* Besides PAIR_...s: with squares, the sums may be off. That of squares, Q, is by at most 2^-82 + n 2^-102 of itself,
- * and that of n elements by as much of the root of n Q, which is at least as large as any part of it (Cauchy, Schwarz).
+/* Flags of `seen` besides PAIR_...s.
  *
- * In a batch of 32 f64 the largest element is at least an eighth of its column's window, 2^w. Sums lie below 2^(w + 7)
- * and 2^(2 w + 6), so that what an addition loses is at most 2^(w - 47) and 2^(2 w - 48); 32 of these, added up plainly
- * with errors of half a last bit, are off by less than 2^(w - 89) and 2^(2 w - 90), or 2^-84 of the largest element
- * and of its square. Over all batches the former adds up to less than 2^-84 of the root of n Q. Batches of 64 shorter
- * floats that are too far apart to be exact begin at 0, and are off by less. Each time two pairs are added up, two
- * additions to a second double have an error of 2^-105 of the sum; there are fewer than 4 n of them. */
+ * ROUGH, with squares only: the sums S of the n elements and Q of their squares may have errors. lower_floats() takes
+ *
+ *     |error of Q| <= rough Q,  |error of S| <= rough sqrt(n Q),  rough = 2^-82 + n 2^-102.
+ *
+ * sqrt(n Q) is at least as large as any partial sum (Cauchy-Schwarz). The bound holds since:
+ *
+ * 1. In a batch of 32 f64 the largest element of a column is at least 2^(w - 3), where 2^w is the column's window.
+ * 2. Sums lie below 2^(w + 7) and sums of squares below 2^(2 w + 6), so an addition loses at most 2^(w - 47) or
+ *    2^(2 w - 48).
+ * 3. Plain additions of 32 such errors are off by less than 2^(w - 89) and 2^(2 w - 90). By step 1 that is less than
+ *    2^-84 of the largest element and of its square.
+ * 4. Over all batches, step 3 adds up to less than 2^-84 sqrt(n Q) and 2^-84 Q.
+ * 5. A merge of two pairs makes two additions to a second double, each with an error of 2^-105 of the sum. There are
+ *    fewer than 4 n of them: 4 n 2^-105 = n 2^-103.
+ *
+ * Batches of 64 shorter floats that are too far apart to be exact begin at 0, and lose less. */
 #define ROUGH    32u
 #define SIGNLESS 64u /* a batch's zeros may all have been -0 */
-/* How far the sums may be off then, relatively: 2^-83 + n 2^-102. */
 
 PURE void clear_state(state *a) {
     a->sum.s = -0.0;
@@ -630,7 +642,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 #if HAS_SQUARES
     const u32 special = a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
     if (a.sum.seen & ROUGH && a.square == 0) r.lost = 1;
-    const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0;
+    const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0; /* see ROUGH */
     r.lost |= (a.sum.seen & PAIR_LOST) != 0;
     if (op == VAR || op == STD) {
         const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
