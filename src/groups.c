@@ -147,7 +147,8 @@ tally_status tally_groups_create(const tally_problem *problem, size_t count, tal
 
 /* ---- Fed ----------------------------------------------------------------------------------- */
 
-/* The index in the caller's array of what is at index `at` of the group that begins at `start`. */
+/* Returns the index in the caller's array of the element at index `at` of the group that begins at
+ * `start`. */
 static uint64_t moved(const struct sorted *s, size_t start, uint64_t at) {
     if (at == NO_INDEX) return at;
     return s->position ? s->position[start + at] : start + at;
@@ -353,14 +354,14 @@ static uint64_t get(const unsigned char *at) {
     return word;
 }
 
-/* The saved bytes of a group but for its tree. */
+/* Returns the saved bytes of a group but for its tree. */
 static size_t group_bytes(const struct problem *p) {
     size_t words = 1;
     for_parts(part, p) words += monoids[part].words(p);
     return 8 * words;
 }
 
-/* The saved bytes of the groups; `none` is a state of the problem without elements. */
+/* Returns the saved bytes of the groups; `none` is a state of the problem without elements. */
 static size_t saved_bytes(const tally_groups *g, const tally_state *none) {
     size_t size = AT_PROBLEM + 8 + tally_state_size(none) + 8;
     size += g->count * group_bytes(&g->plan);

@@ -83,8 +83,9 @@ static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) 
     }
 }
 
-/* Whether the limbs, whose carries are settled, hold a number that n terms can add up to: below n * 2^highest in
- * magnitude, and a multiple of 2^lowest. Two such numbers, of n and m terms, add up to such a one of n + m. */
+/* Returns whether the limbs, whose carries are settled, hold a number that n terms can add up to:
+ * below n * 2^highest in magnitude, and a multiple of 2^lowest. Two such numbers, of n and m terms,
+ * add up to such a one of n + m. */
 static int is_reachable(const struct superacc *a, struct reach r, uint64_t n) {
     const int edge = (r.highest - SUPERACC_LOWEST) / 32; /* the limb of 2^highest */
     struct superacc negative;
@@ -176,7 +177,8 @@ static int sum_unpack(const struct problem *p, const uint64_t *word, uint64_t n,
     return unpack_sum(word, reach_of(p, 1), n, state);
 }
 
-/* Whether an unpacked sum can be that of n squares or magnitudes: no term is -0 or -inf, and the sum is not below 0. */
+/* Returns whether an unpacked sum can be that of n squares or magnitudes: no term is -0 or -inf,
+ * and the sum is not below 0. */
 static int is_positive(const struct exact_sum *s, uint64_t n) {
     const struct superacc *a = &s->limbs;
     return s->minus == 0 && (n == 0 || s->mixed) &&
@@ -422,7 +424,8 @@ static int is_number(tally_type type, uint64_t bits) {
     return key >= order_key(type, far_end(type, 1)) && key <= order_key(type, far_end(type, 0));
 }
 
-/* Whether an extreme and its index can be those of n elements; `end` is the extreme of none. */
+/* Returns whether an extreme and its index can be those of n elements; `end` is the extreme of
+ * none. */
 static int is_extreme(const struct problem *p, int wanted, uint64_t bits, uint64_t index,
                       uint64_t end, uint64_t n, int nan) {
     const int indexed = wanted && p->extremes & WANT_INDEX;
@@ -499,7 +502,8 @@ void state_settle(const struct problem *p, struct state *s) {
     s->nonzero = any && s->nonzero > 0;
 }
 
-/* The sums count the same NaNs and infinities, and the extremes know of a NaN where the sums do. */
+/* Returns whether the parts agree: the sums count the same NaNs and infinities, and the extremes
+ * know of a NaN if the sums do. */
 int state_parts_agree(const struct problem *p, const struct state *s) {
     static const enum part sums[] = {PART_SUM, PART_SQUARES, PART_MAGNITUDES};
     const struct exact_sum *first = NULL;

@@ -416,8 +416,8 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     return status;
 }
 
-/* Whether a kernel of this device can read an address of which CUDA says this: CUDA knows it, and it is not in another
- * device's memory. */
+/* Returns whether a kernel of this device can read an address of which CUDA says this: CUDA knows
+ * it, and it is not in another device's memory. */
 static bool is_readable(const struct gpu *gpu, struct pointer_facts facts) {
     return facts.type != 0 &&
            (facts.type != CU_MEMORYTYPE_DEVICE || facts.ordinal == (int)gpu->index);

@@ -92,7 +92,7 @@ static bool has_failed(struct share *w) {
     return __atomic_load_n(&w->failed, __ATOMIC_RELAXED) != 0;
 }
 
-/* The elements of a task, in host memory. */
+/* Returns the elements of a task, in host memory. */
 static struct slice task_slice(const struct share *w, size_t task) {
     const size_t first = task * w->each, rest = w->in.n - first, bytes = first * w->element;
     return (struct slice){.x = (const char *)w->in.x + bytes,
@@ -120,7 +120,7 @@ static void fold_rest(void *context, size_t device, unsigned worker) {
     note(w, gpu_fold_rest(w->d->member[device], w->p, &w->in, &w->rest, &w->states[device]));
 }
 
-/* How many devices an array of that many bytes is worth. */
+/* Returns how many devices an array of that many bytes is worth. */
 static size_t devices_for(const struct all_device *d, size_t bytes) {
     const size_t worth = bytes / DEVICE_LEAST;
     return worth < 1 ? 1 : worth < d->count ? worth : d->count;

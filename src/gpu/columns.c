@@ -79,7 +79,7 @@ static const struct fold {
      {"FOLD_END", "INDEXED", "OP_MIN"}},
 };
 
-/* Whether the kernels can lower to the problem's value number v. */
+/* Returns whether the kernels can lower to the problem's value number v. */
 static bool gives_value(const struct problem *p, unsigned v) {
     switch (p->value[v].op) {
     case TALLY_SUM:
@@ -205,7 +205,7 @@ static void lay_out_join(const struct queue *queue, const struct shaped *s,
     l->join_tiles = (unsigned)parts_of(s->results, width);
 }
 
-/* Whether the shape has columns: neighbouring results are of neighbouring elements. */
+/* Returns whether the shape has columns: neighbouring results are of neighbouring elements. */
 static bool has_columns(const struct shaped *s) {
     return s->cut == TALLY_AXES && !s->mask && !s->y && s->results > 0 && s->reduces == 1 &&
            (s->keeps == 1 || s->keeps == 2) && s->kept[s->keeps - 1].x == 1 && s->each > 0 &&
@@ -312,7 +312,7 @@ static double variance_scale(uint64_t n, const struct lower_plan *lower) {
 enum { WIDE, NARROW, JOIN, FEW, KERNELS };
 static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 
-/* Whether the program has a kernel for few rows: all but those of sums of f64. */
+/* Returns whether the program has a kernel for few rows: all but those of sums of f64. */
 static bool has_few(const struct columns_layout *l) {
     return l->type != TALLY_F64 || folds[l->fold].parts != PART_BIT(PART_SUM);
 }

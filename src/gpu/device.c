@@ -317,7 +317,7 @@ tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, si
     return gpu_take(d, d->theirs.gpu, d->api->wrap, theirs, bytes, alignment, piece);
 }
 
-/* The problem of the canonical tree alone, for one with other parts beside it. */
+/* Returns the problem of the canonical tree alone, for one with other parts beside it. */
 static struct problem tree_problem(const struct problem *p) {
     struct problem tree = *p;
     unsigned i = 0;
@@ -360,7 +360,8 @@ static void release_inputs(struct gpu_device *d, struct inputs *in) {
     d->api->release(d->queue.gpu, in->y);
 }
 
-/* An array that lies on the device, as pieces of its memory; release_inputs() ends it, also after a failure. */
+/* Makes pieces of memory for an array on the device; release_inputs() ends them, also after a
+ * failure. */
 static tally_status adopt_inputs(struct gpu_device *d, const struct problem *p,
                                  const struct slice *in, struct inputs *pieces) {
     const size_t element = type_size(p->type), bytes = in->n * element;
@@ -457,7 +458,8 @@ tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open) {
                 d->index);
 }
 
-/* *bytes is how much workspace tally_enqueue() needs; its kernels are compiled afterwards. */
+/* Measures a workspace: *bytes is the size that tally_enqueue() needs. Its kernels are compiled
+ * after this. */
 static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
@@ -494,8 +496,8 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-/* Whether a problem that needs launches for records, and one to lower them, has so few elements that one launch of the
- * kernel for a few rows (parts.h) does better. */
+/* Returns whether a problem that needs launches for records, and one to lower them, has so few
+ * elements that one launch of the kernel for a few rows (parts.h) does better. */
 static bool is_for_parts(const struct problem *p, size_t n) {
     return !recipe_gives_values(p) && parts_are_few(p, 1, n);
 }
@@ -634,7 +636,7 @@ static tally_status gpu_read(tally_device *device, const void *bytes, size_t siz
 
 /* ---- Opening and describing --------------------------------------------------------------- */
 
-/* A number with an optional K, M or G behind it. */
+/* Parses a number with an optional K, M or G behind it. */
 static bool parse_size(const char *text, size_t length, uint64_t *out) {
     uint64_t value = 0;
     size_t i = 0;

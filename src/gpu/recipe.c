@@ -135,7 +135,8 @@ static void define_block(struct defines *d, unsigned block) {
     define(d, "BLOCK=%s", text);
 }
 
-/* The element type as the kernel is to know it: where only its size counts, the unsigned integer of that size. */
+/* Returns the element type as the kernel is to know it: where only its size counts, the unsigned
+ * integer of that size. */
 static const char *type_of(const struct problem *p, const struct recipe *r) {
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
     const unsigned by_size = PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
@@ -160,7 +161,7 @@ static void find_defines(const struct problem *p, const struct recipe *r, unsign
     if (user) define(d, "%s", "USER_OPERATOR");
 }
 
-/* Whether the kernel computes with doubles. */
+/* Returns whether the kernel computes with doubles. */
 static int needs_doubles(const struct problem *p, const struct recipe *r) {
     const unsigned by_bits = PART_BIT(PART_EXTREMES) | PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
     if (r->parts & (SQUARES | PRODUCTS) && type_is_float(p->type))
@@ -213,7 +214,7 @@ static bool are_extremes(tally_op first, tally_op second, tally_op least, tally_
     return (first == least && second == greatest) || (first == greatest && second == least);
 }
 
-/* Whether the problem is for both extremes, or for where they are, and nothing else. */
+/* Returns whether the problem is for both extremes, or for where they are, and nothing else. */
 static bool is_both(const struct problem *p) {
     const tally_op first = p->value[0].op, second = p->values == 2 ? p->value[1].op : first;
     return are_extremes(first, second, TALLY_MIN, TALLY_MAX) ||
@@ -247,7 +248,8 @@ int recipe_gives_values(const struct problem *p) {
     }
 }
 
-/* The bits of a request that tell the value's type and, of a float, its mantissa's length and exponent's bias. */
+/* Returns the bits of a request that tell the value's type and, of a float, its mantissa's length
+ * and exponent's bias. */
 static uint32_t request_type(tally_type type) {
     switch (type) {
     case TALLY_F16:

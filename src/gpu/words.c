@@ -235,7 +235,8 @@ static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words,
     return s;
 }
 
-/* Whether the ranks try pairs first (kernels/words.cu); then *part is the sum that a pair is. */
+/* Returns whether the ranks try pairs first (kernels/words.cu); *part is then the sum that a pair
+ * holds. */
 static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *part) {
     const unsigned op = p->values == 1 ? p->value[0].op : TALLY_USER;
     *part = op == TALLY_NORM1 ? PART_MAGNITUDES : PART_SUM;

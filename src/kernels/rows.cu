@@ -1313,7 +1313,7 @@ INLINED u32 votes_of(u32 failed) {
 }
 
 #if defined(NEARS)
-/* How many bits are set. */
+/* Returns how many bits are set. */
 PURE u32 count_bits(u32 w) {
     u32 count = 0;
     for (; w != 0; w &= w - 1)

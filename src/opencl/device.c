@@ -287,8 +287,8 @@ static void ring_close(struct gpu *gpu) {
 
 static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
 
-/* A device that reads host memory needs no ring: it copies the bytes itself, and the caller waits for that.
- * To any other device large arrays go through the ring. */
+/* Copies bytes to the device. A device that reads host memory copies them itself, without a ring,
+ * and the caller waits. To other devices large arrays go through the ring. */
 static tally_status opencl_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                  const void *from, size_t bytes) {
     tally_status status = gpu_memory_check(gpu->name, to, offset, bytes);
