@@ -10,9 +10,9 @@
 
 /* ---- Exact sums --------------------------------------------------------------------------- */
 
-/* The limbs of the superaccumulator that a sum can reach, `limbs` of them from `first` on; and its terms: each is below
- * 2^highest in magnitude, and a multiple of 2^lowest. One form for all floating types, so that their states can be
- * merged with each other. */
+/* The limbs of the superaccumulator that a sum can reach, `limbs` of them from `first` on. Each of
+ * its terms is below 2^highest in magnitude, and a multiple of 2^lowest. All floating types share
+ * one form, so that their states can be merged. */
 struct reach {
     int first, limbs;
     int lowest, highest;
@@ -300,8 +300,8 @@ static unsigned factors_words(const struct problem *p) {
     return 2;
 }
 
-/* What does not matter is packed as 0: all but ZERO where a factor is 0, and all but OVERFLOW where the product has
- * overflowed; so nobody has to keep the sign of what has overflowed. */
+/* Packs the state; insignificant words become 0. If a factor is 0 only ZERO is significant, and
+ * after an overflow only OVERFLOW. So no code needs the sign of a product that has overflowed. */
 static void factors_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct factors *a = state;
     (void)p;
@@ -338,7 +338,8 @@ uint64_t order_bits(tally_type type, uint64_t key) {
     return bits_of_key(key, type_bits(type), order_kind(type));
 }
 
-/* What the least element starts from: the type's greatest value, or +inf; and the reverse for the greatest. */
+/* Returns the start of the least element: the type's greatest value, or +inf; for the greatest the
+ * reverse. */
 static uint64_t far_end(tally_type type, int greatest) {
     if (type_is_float(type)) {
         const tally_value infinity = float_infinity(type, greatest);
@@ -395,8 +396,8 @@ static unsigned extremes_words(const struct problem *p) {
     return EXTREMES_WORDS;
 }
 
-/* What is not wanted is packed as 0. Where a NaN was met the least and the greatest do not matter: they are packed as
- * those of no elements. */
+/* Packs the state; unwanted words become 0. After a NaN the least and the greatest are
+ * insignificant: they are packed as those of no elements. */
 static void extremes_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct extremes *a = state;
     struct extremes none;

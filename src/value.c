@@ -97,7 +97,7 @@ static int reads_back(struct decimal d, const tally_value *value) {
     return tally_value_bits(&read) == tally_value_bits(value);
 }
 
-/* Returns the decimal of so many digits that is nearest to d > 0. */
+/* Returns the decimal of `digits` digits that is nearest to d > 0. */
 static struct decimal nearest_decimal(double d, int digits) {
     char text[48];
     snprintf(text, sizeof text, "%.*e", digits - 1, d);

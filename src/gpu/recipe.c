@@ -27,7 +27,8 @@ enum {
 #define PRODUCTS   PART_BIT(PART_PRODUCTS)
 #define MAGNITUDES PART_BIT(PART_MAGNITUDES)
 
-/* The first row that fits is taken, so rows for several parts come before those for one of them. */
+/* The recipes. The search takes the first row that fits, so rows for several parts come before
+ * those for one of them. */
 static const struct recipe recipes[] = {
     {SUM | SQUARES, SHORT_FLOATS, 0, 0, "moments.cu", NULL, "sum"},
     {SUM | SQUARES, DOUBLES, 0, 0, "double_moments.cu", NULL, "sum"},
@@ -145,7 +146,8 @@ static const char *type_of(const struct problem *p, const struct recipe *r) {
     return tally_type_name(p->type);
 }
 
-/* What to compile with, in alphabetical order, in which kernels that were compiled with the library are listed. */
+/* Lists the defines to compile with, in alphabetical order, as the table of compiled-in kernels has
+ * them. */
 static void find_defines(const struct problem *p, const struct recipe *r, unsigned block,
                          struct defines *d) {
     const int user = r->parts == PART_BIT(PART_TREE) && p->user;

@@ -142,8 +142,8 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
 }
 
-/* Returns whether the rows are for `short_rows`, of which a warp takes many at a time and checks
- * their offsets itself. */
+/* Returns whether the rows are for `short_rows`, where a warp takes many at a time and checks their
+ * offsets itself. */
 static bool are_short(const struct shaped *s) {
     const uint64_t bytes = elements_of(s) / s->results * type_size(s->p->type);
     if (!parts_are_contiguous(s)) return false;
