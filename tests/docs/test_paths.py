@@ -7,13 +7,13 @@ such as `window.h` is the name of some file. `FILE, `name()`` says that the file
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(["README.md", "CONTRIBUTING.md", "lessons/README.md", "docs/results/README.md"] +
                [f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")])
-OTHERS_NARROW = {"docs/ladder.md", "docs/claims.md", "docs/own-kernels.md"}  # not wrapped yet
 ENDING = r"(?:c|h|cu|py|pyi|md|txt|json|csv|svg|html|toml|in|cmake|f90\.in)"
 INVENTED = {"mine.cu", "sum.c"}  # a reader's own files
 FOLDERS = "src|cli|docs|tests|bench|python|mpi|nccl|examples|lessons|scripts|include|packaging|ranks"
@@ -92,9 +92,6 @@ def test_files_have_the_functions_said_to_be_in_them(page):
             assert any(re.search(rf"\b{name}\b", (ROOT / place).read_text()) for place in places), f"{page}: {path} has no {name}()"
 
 
-@pytest.mark.parametrize("page", sorted(set(PAGES) - OTHERS_NARROW))
-def test_lines_wrap_at_100(page):
-    """Tables, code, links by themselves and pictures may be longer."""
-    wide = [line for line in without_code(text_of(page)).splitlines()
-            if len(line) > 100 and " " in line and not re.match(r"\s*\|.*\|$|    |!\[|<!--", line)]
-    assert not wide, f"{page}: {wide[:3]}"
+def test_lines_wrap_at_100():
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "wrap", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
