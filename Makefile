@@ -13,7 +13,7 @@
 #   make uninstall  remove them again
 #   make deb      Debian packages libtally0, libtally-dev and tally, in build-deb/
 #   make wheel    the Python package as a manylinux_2_28 wheel in dist/, tested with the oldest and the newest CPython here
-#   make format   lay out the sources as .clang-format says
+#   make format   lay out the sources as .clang-format says, and wrap the pages
 
 PREFIX ?= /usr/local
 BUILD ?= build
@@ -85,6 +85,7 @@ wheel:
 
 format:
 	@git ls-files '*.c' '*.h' '*.cu' '*.cpp' | xargs clang-format -i
+	@scripts/wrap
 
 clean:
 	rm -rf "$(BUILD)" build-*

@@ -24,7 +24,8 @@ tally_status device_refuses(const tally_device *device, const char *what) {
     return fail(TALLY_EUNSUPPORTED, "%s %s", device ? info.spec : "the calling thread", what);
 }
 
-/* Bytes of the option's name: what stands before '='. 0 for a bare word, as a device's number is. */
+/* Returns the bytes of the option's name, before '='; 0 for a bare word, such as a device's
+ * number. */
 static size_t name_length(const char *option) {
     const size_t length = strcspn(option, "=,");
     return option[length] == '=' ? length : 0;

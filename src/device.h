@@ -103,11 +103,11 @@ struct tally_device {
 extern const struct device_kind cpu_device_kind, cuda_device_kind, opencl_device_kind,
     model_device_kind;
 
-/* The device that a NULL stands for: the calling thread. */
+/* Returns the device that NULL stands for: the calling thread. */
 tally_device *cpu_calling_thread(void);
 
-/* Returns TALLY_EUNSUPPORTED with the line "<device> <what>", where the device is named as tally_open() knows it. NULL
- * stands for the calling thread. */
+/* Returns TALLY_EUNSUPPORTED with the line "<device> <what>". The line has the device's name of
+ * tally_open(); NULL is the calling thread. */
 tally_status device_refuses(const tally_device *device, const char *what);
 
 #endif

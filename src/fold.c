@@ -34,8 +34,9 @@ tally_status fold_slice(tally_device *device, const struct problem *p, const str
     return s;
 }
 
-/* How many of n elements to evaluate next, and as nodes of which level: whole nodes of the device's level
- * where the tree's run ends at the start of one, single leaves before and after those. */
+/* Returns how many of n elements to evaluate next, and the level of their nodes. They are whole
+ * nodes of the device's level if the tree's run ends at the start of one, and single leaves before
+ * and after those. */
 static size_t next_part(const tally_device *device, const struct tree *tree, size_t n,
                         unsigned *level) {
     const unsigned best = device->kind->tree_level;

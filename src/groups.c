@@ -47,7 +47,7 @@ static size_t part_size(unsigned part) {
     }
 }
 
-/* Copies what is known of group i to a state; put_state() copies it back. */
+/* Copies group i's state to *out; put_state() copies it back. */
 static void get_state(const tally_groups *g, size_t i, struct state *out) {
     const char *at = g->parts + i * g->room;
     out->n = g->n[i];
@@ -70,8 +70,8 @@ static tally_status no_memory(size_t count) {
     return fail(TALLY_ENOMEM, "no memory for the states of %zu groups", count);
 }
 
-/* Makes g->n, g->parts and, where the problem has it, g->tree, for g->count groups. leave_room() frees what there is of
- * them. */
+/* Allocates g->n, g->parts and, if the problem has it, g->tree for g->count groups. leave_room()
+ * frees them. */
 static tally_status make_room(tally_groups *g) {
     const bool has_tree = problem_has(&g->plan, PART_TREE);
     g->room = 0;
@@ -147,13 +147,15 @@ tally_status tally_groups_create(const tally_problem *problem, size_t count, tal
 
 /* ---- Fed ----------------------------------------------------------------------------------- */
 
-/* The index in the caller's array of what is at index `at` of the group that begins at `start`. */
+/* Returns the index in the caller's array of the element at index `at` of the group that begins at
+ * `start`. */
 static uint64_t moved(const struct sorted *s, size_t start, uint64_t at) {
     if (at == NO_INDEX) return at;
     return s->position ? s->position[start + at] : start + at;
 }
 
-/* Copies the states of all groups that get elements to `next`, one behind another; of the others there is none. */
+/* Copies the states of all groups that get elements to `next`, one behind another, and no
+ * others. */
 static tally_status copy_states(const tally_groups *g, const struct sorted *sorted,
                                 tally_groups *next) {
     *next = (tally_groups){.asked = g->asked, .plan = g->plan, .fed = g->fed};
@@ -187,7 +189,7 @@ static void keep_states(tally_groups *g, const struct sorted *sorted, tally_grou
     }
 }
 
-/* Feeds state k of `g` with the sorted elements of group i, of which there are some. */
+/* Feeds state k of `g` with the sorted elements of group i, which has some. */
 static tally_status feed_group(tally_groups *g, size_t k, tally_device *device, size_t i,
                                const struct sorted *sorted) {
     const struct problem *p = &g->plan;
@@ -353,14 +355,14 @@ static uint64_t get(const unsigned char *at) {
     return word;
 }
 
-/* The saved bytes of a group but for its tree. */
+/* Returns the saved bytes of a group but for its tree. */
 static size_t group_bytes(const struct problem *p) {
     size_t words = 1;
     for_parts(part, p) words += monoids[part].words(p);
     return 8 * words;
 }
 
-/* The saved bytes of the groups; `none` is a state of the problem without elements. */
+/* Returns the saved bytes of the groups; `none` is a state of the problem without elements. */
 static size_t saved_bytes(const tally_groups *g, const tally_state *none) {
     size_t size = AT_PROBLEM + 8 + tally_state_size(none) + 8;
     size += g->count * group_bytes(&g->plan);

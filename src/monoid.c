@@ -10,9 +10,9 @@
 
 /* ---- Exact sums --------------------------------------------------------------------------- */
 
-/* The limbs of the superaccumulator that a sum can reach, `limbs` of them from `first` on; and its terms: each is below
- * 2^highest in magnitude, and a multiple of 2^lowest. One form for all floating types, so that their states can be
- * merged with each other. */
+/* The limbs of the superaccumulator that a sum can reach, `limbs` of them from `first` on. Each of
+ * its terms is below 2^highest in magnitude, and a multiple of 2^lowest. All floating types share
+ * one form, so that their states can be merged. */
 struct reach {
     int first, limbs;
     int lowest, highest;
@@ -83,8 +83,9 @@ static void pack_sum(const struct exact_sum *s, struct reach r, uint64_t *word) 
     }
 }
 
-/* Whether the limbs, whose carries are settled, hold a number that n terms can add up to: below n * 2^highest in
- * magnitude, and a multiple of 2^lowest. Two such numbers, of n and m terms, add up to such a one of n + m. */
+/* Returns whether the limbs, whose carries are settled, hold a number that n terms can add up to:
+ * below n * 2^highest in magnitude, and a multiple of 2^lowest. Two such numbers, of n and m terms,
+ * add up to such a one of n + m. */
 static int is_reachable(const struct superacc *a, struct reach r, uint64_t n) {
     const int edge = (r.highest - SUPERACC_LOWEST) / 32; /* the limb of 2^highest */
     struct superacc negative;
@@ -176,7 +177,8 @@ static int sum_unpack(const struct problem *p, const uint64_t *word, uint64_t n,
     return unpack_sum(word, reach_of(p, 1), n, state);
 }
 
-/* Whether an unpacked sum can be that of n squares or magnitudes: no term is -0 or -inf, and the sum is not below 0. */
+/* Returns whether an unpacked sum can be that of n squares or magnitudes: no term is -0 or -inf,
+ * and the sum is not below 0. */
 static int is_positive(const struct exact_sum *s, uint64_t n) {
     const struct superacc *a = &s->limbs;
     return s->minus == 0 && (n == 0 || s->mixed) &&
@@ -298,8 +300,8 @@ static unsigned factors_words(const struct problem *p) {
     return 2;
 }
 
-/* What does not matter is packed as 0: all but ZERO where a factor is 0, and all but OVERFLOW where the product has
- * overflowed; so nobody has to keep the sign of what has overflowed. */
+/* Packs the state; insignificant words become 0. If a factor is 0 only ZERO is significant, and
+ * after an overflow only OVERFLOW. So no code needs the sign of a product that has overflowed. */
 static void factors_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct factors *a = state;
     (void)p;
@@ -336,7 +338,8 @@ uint64_t order_bits(tally_type type, uint64_t key) {
     return bits_of_key(key, type_bits(type), order_kind(type));
 }
 
-/* What the least element starts from: the type's greatest value, or +inf; and the reverse for the greatest. */
+/* Returns the start of the least element: the type's greatest value, or +inf; for the greatest the
+ * reverse. */
 static uint64_t far_end(tally_type type, int greatest) {
     if (type_is_float(type)) {
         const tally_value infinity = float_infinity(type, greatest);
@@ -393,8 +396,8 @@ static unsigned extremes_words(const struct problem *p) {
     return EXTREMES_WORDS;
 }
 
-/* What is not wanted is packed as 0. Where a NaN was met the least and the greatest do not matter: they are packed as
- * those of no elements. */
+/* Packs the state; unwanted words become 0. After a NaN the least and the greatest are
+ * insignificant: they are packed as those of no elements. */
 static void extremes_pack(const struct problem *p, const void *state, uint64_t *word) {
     const struct extremes *a = state;
     struct extremes none;
@@ -422,7 +425,8 @@ static int is_number(tally_type type, uint64_t bits) {
     return key >= order_key(type, far_end(type, 1)) && key <= order_key(type, far_end(type, 0));
 }
 
-/* Whether an extreme and its index can be those of n elements; `end` is the extreme of none. */
+/* Returns whether an extreme and its index can be those of n elements; `end` is the extreme of
+ * none. */
 static int is_extreme(const struct problem *p, int wanted, uint64_t bits, uint64_t index,
                       uint64_t end, uint64_t n, int nan) {
     const int indexed = wanted && p->extremes & WANT_INDEX;
@@ -499,7 +503,8 @@ void state_settle(const struct problem *p, struct state *s) {
     s->nonzero = any && s->nonzero > 0;
 }
 
-/* The sums count the same NaNs and infinities, and the extremes know of a NaN where the sums do. */
+/* Returns whether the parts agree: the sums count the same NaNs and infinities, and the extremes
+ * know of a NaN if the sums do. */
 int state_parts_agree(const struct problem *p, const struct state *s) {
     static const enum part sums[] = {PART_SUM, PART_SQUARES, PART_MAGNITUDES};
     const struct exact_sum *first = NULL;

@@ -19,9 +19,9 @@
 
 #define NO_INDEX UINT64_MAX
 
-/* PART_EXTREMES. Elements are kept as their bits; a NaN is neither the least nor the greatest. Indices count from the
- * state's first element; NO_INDEX where there is no such element. Where WANT_INDEX is not set the indices
- * mean nothing, and `nan` alone tells of NaNs. */
+/* The state of PART_EXTREMES. Elements are kept as their bits. A NaN is neither the least nor the
+ * greatest. Indices count from the state's first element; NO_INDEX if there is none. Without
+ * WANT_INDEX the indices mean nothing, and only `nan` tells of NaNs. */
 struct extremes {
     uint64_t least, greatest; /* of no elements: the type's greatest value, and its least */
     uint64_t at_least, at_greatest, at_nan;
@@ -94,18 +94,19 @@ void state_merge(const struct problem *p, struct state *into, const struct state
  * for, a device may stop counting nonzero elements early; the count is then made 0, 1 or n. */
 void state_settle(const struct problem *p, struct state *s);
 
-/* Whether some s->n elements can have this state: of each monoid by itself, and of all of them together.
- * A loaded state has to be such, and what is left of a state where something has been taken away. */
+/* Returns whether some s->n elements can have this state, each monoid by itself and all together. A
+ * loaded state must pass, and a state after a subtraction. */
 int state_is_possible(const struct problem *p, const struct state *s);
 
 /* Only whether monoids that are possible, each by itself, can be of the same elements. */
 int state_parts_agree(const struct problem *p, const struct state *s);
 
-/* Whether additions combine the words of this problem's states: all its monoids are additive. */
+/* Returns whether additions combine the words of this problem's states: all its monoids are
+ * additive. */
 int state_is_additive(const struct problem *p);
 
-/* An unsigned integer for an element's bits that sorts as the elements do, with -0 below +0, and NaNs beyond
- * the infinities; and the bits again. */
+/* Return an element's order-preserving key from its bits, and the bits from the key. Keys sort as
+ * elements do, with -0 below +0, and NaNs beyond the infinities. */
 uint64_t order_key(tally_type type, uint64_t bits);
 uint64_t order_bits(tally_type type, uint64_t key);
 

@@ -31,7 +31,8 @@ struct pool {
     pthread_t thread[];
 };
 
-/* How many forks lie between this process and the first: a child has none of its parent's threads. */
+/* The number of forks between this process and the first. A child has none of its parent's
+ * threads. */
 static atomic_uint fork_count;
 
 static void count_fork(void) {
@@ -65,8 +66,8 @@ struct pool *pool_create(unsigned threads) {
     return p;
 }
 
-/* Runs tasks until none is left. Returns 1 where the caller has asked to stop: only the calling thread, worker 0,
- * hears of that, and sees to it that nobody finds a further task. */
+/* Runs tasks until none is left. Returns 1 if the caller has asked to stop. Only the calling
+ * thread, worker 0, hears of that; it then takes all further tasks away. */
 static int work(struct pool *p, unsigned worker) {
     size_t task;
     while ((task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->tasks) {

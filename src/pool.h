@@ -12,10 +12,11 @@
 
 struct pool;
 
-/* How many cores this process may run on. */
+/* Returns how many cores this process may run on. */
 unsigned pool_cores(void);
 
-/* A pool for loops of up to `threads` threads, the caller included; NULL if there is no memory. */
+/* Returns a pool for loops of up to `threads` threads, the caller included; NULL if there is no
+ * memory. */
 struct pool *pool_create(unsigned threads);
 /* Ends the threads and frees the pool, which nobody may own; NULL is allowed. */
 void pool_destroy(struct pool *p);

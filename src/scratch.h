@@ -34,7 +34,7 @@ struct room {
     size_t bytes;
 };
 
-/* All 0: a layout that measures. */
+/* A layout. All 0, it measures. */
 struct scratch {
     char *memory; /* NULL before scratch_create() */
     size_t used;  /* bytes of the arrays, and of their guards, that were taken so far */
@@ -50,7 +50,7 @@ struct scratch {
 /* Takes an array of `count` elements of `size` bytes each. Its address is NULL while the layout measures. */
 struct room scratch_take(struct scratch *s, size_t count, size_t size);
 
-/* The same where nobody asks for its extent again. */
+/* Does the same without an extent. */
 static inline void *scratch_array(struct scratch *s, size_t count, size_t size) {
     return scratch_take(s, count, size).at;
 }

@@ -10,7 +10,8 @@
  * `return fail(TALLY_EINVAL, ...)`. */
 __attribute__((format(printf, 2, 3))) tally_status fail(tally_status status, const char *format,
                                                         ...);
-/* As fail(), about one result of a reduction in parts: the line is "result", its number, and then what is printed. */
+/* Does the same as fail() for one result of a reduction in parts. The line is "result", its number,
+ * and the printed text. */
 __attribute__((format(printf, 3, 4))) tally_status fail_result(tally_status status, size_t result,
                                                                const char *format, ...);
 

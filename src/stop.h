@@ -8,20 +8,22 @@
 
 #include "tally.h"
 
-/* Whether the function that this thread gave to tally_stop_when() says to stop. Cheap: the function is called once in
- * 10 ms at most; between two calls, and on a thread that has none, the answer is 0. */
+/* Returns whether this thread's function of tally_stop_when() asks to stop. It is cheap: it calls
+ * the function at most once in 10 ms, and returns 0 in between, and on a thread without one. */
 int stop_asked(void);
 
-/* The same for threads that share work: the one that has a function sets `halt`, and all of them read it. */
+/* Does the same for threads that share work: the one with a function sets `halt`, and all read
+ * it. */
 static inline int stop_shared(int *halt) {
     if (stop_asked()) __atomic_store_n(halt, 1, __ATOMIC_RELAXED);
     return __atomic_load_n(halt, __ATOMIC_RELAXED);
 }
 
-/* Whether this thread has a function: what a stop would leave half done must then be done on a copy. */
+/* Returns whether this thread has such a function. Work that a stop would leave half done must then
+ * be done on a copy. */
 int stop_possible(void);
 
-/* From stop_pause() on this thread's function is not called, until stop_resume() is given what that returned. */
+/* Between stop_pause() and stop_resume() of its result, this thread's function is not called. */
 struct stop {
     int (*when)(void *context);
     void *context;

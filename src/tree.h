@@ -46,26 +46,29 @@ struct tree {
     } node[TREE_NODES];
 };
 
-/* The bytes of a leaf's or node's value of this problem. */
+/* Returns the bytes of a leaf's or node's value of this problem. */
 size_t tree_value_size(const struct problem *p);
 
-/* Makes a product that is a NaN the canonical NaN: which sign and payload arithmetic gives it depends on the machine.
- * What a user's operator gives is left as it is, since the operator sees it again. */
+/* Makes a product that is a NaN the canonical NaN, since its sign and payload depend on the
+ * machine. A user's operator's values stay, as the operator sees them again. */
 void tree_settle(const struct problem *p, union tree_value *value);
 /* Makes *t the run of no leaves that begins at leaf `first`. */
 void tree_clear(struct tree *t, uint64_t first);
 /* Appends the value of the next 2^level leaves; t->next is a multiple of 2^level. All values are settled by
  * tree_settle(). */
 void tree_append(const struct problem *p, struct tree *t, const void *value, unsigned level);
-/* Whether the nodes are the fewest that cover a run which ends at t->next, each where one of its level begins. */
+/* Returns whether the nodes are the fewest that cover a run ending at t->next, each at a multiple
+ * of its size. */
 int tree_is_valid(const struct tree *t);
-/* The value of the whole tree, of a run that begins at leaf 0; the identity where there are no leaves. */
+/* Returns the value of the whole tree of a run that begins at leaf 0; without leaves the
+ * identity. */
 tally_value tree_value(const struct problem *p, const struct tree *t);
 
-/* The identity's bits, as tree_value() gives it. */
+/* Returns the identity's bits, as tree_value() gives it. */
 uint64_t tree_identity_bits(const struct problem *p);
 
-/* Evaluates the leaves of x[0..n) by the user's operator, on the calling thread: their values, as elements, to out. */
+/* Evaluates the leaves of x[0..n) by the user's operator, on the calling thread. Writes their
+ * values, as elements, to out. */
 void tree_user_leaves(const struct problem *p, const void *x, size_t n, void *out);
 
 #endif

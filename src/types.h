@@ -28,30 +28,30 @@ static inline int type_is_float(tally_type type) {
 static inline int type_is_signed(tally_type type) {
     return type_rows[type].kind == KIND_SIGNED;
 }
-/* The bits of an element, and its bytes. */
+/* Return the bits of an element, and its bytes. */
 static inline unsigned type_bits(tally_type type) {
     return type_rows[type].bits;
 }
 static inline size_t type_size(tally_type type) {
     return type_rows[type].bits / 8;
 }
-/* The type that exact integers come back in. */
+/* Returns the type that exact integers come back in. */
 static inline tally_type type_wide(tally_type type) {
     return type_is_signed(type) ? TALLY_I64 : TALLY_U64;
 }
-/* Whether `type` is an element type. */
+/* Returns whether `type` is an element type. */
 static inline int type_is_known(tally_type type) {
     return (size_t)type >= 1 && (size_t)type < TYPE_ROWS;
 }
 
-/* The value of any type with these bits; bits above the type's are dropped. */
+/* Returns the value of any type with these bits; bits above the type's are dropped. */
 tally_value value_of_bits(tally_type type, uint64_t bits);
-/* A word whose lowest `bits` bits, 1 to 64, are set. */
+/* Returns a word whose lowest `bits` bits, 1 to 64, are set. */
 static inline uint64_t low_bits(unsigned bits) {
     return ~UINT64_C(0) >> (64 - bits);
 }
-/* The magnitude of an element, from its bits: that of a float is its bits without the sign, which sort as magnitudes do and
- * of which a NaN's are the greatest. */
+/* Returns the magnitude of an element, from its bits. A float's magnitude is its bits without the
+ * sign: they sort as magnitudes do, NaNs on top. */
 static inline uint64_t type_magnitude(tally_type type, uint64_t bits) {
     const unsigned width = type_bits(type);
     if (type_is_float(type)) return bits & low_bits(width - 1);

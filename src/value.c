@@ -84,7 +84,8 @@ struct decimal {
     int exponent;
 };
 
-/* Whether the decimal reads back as the value, which is positive. A 16-bit float is read by way of a double. */
+/* Returns whether the decimal reads back as the value, which is positive. A 16-bit float is read by
+ * way of a double. */
 static int reads_back(struct decimal d, const tally_value *value) {
     char text[40]; /* without a point, and so the same in every locale */
     snprintf(text, sizeof text, "%" PRIu64 "e%d", d.digits, d.exponent);
@@ -96,7 +97,7 @@ static int reads_back(struct decimal d, const tally_value *value) {
     return tally_value_bits(&read) == tally_value_bits(value);
 }
 
-/* The decimal of so many digits that is nearest to d > 0. */
+/* Returns the decimal of `digits` digits that is nearest to d > 0. */
 static struct decimal nearest_decimal(double d, int digits) {
     char text[48];
     snprintf(text, sizeof text, "%.*e", digits - 1, d);
@@ -108,8 +109,9 @@ static struct decimal nearest_decimal(double d, int digits) {
     return out;
 }
 
-/* The shortest decimal that reads back as the value, which is d > 0; among those the nearest. Next to a power of two
- * it need not be the decimal of its length that is nearest to d, so that one's neighbours are tried, too. */
+/* Returns the shortest decimal that reads back as the value, which is d > 0; among those the
+ * nearest. Next to a power of two it need not be the decimal of its length that is nearest to d, so
+ * that one's neighbours are tried, too. */
 static struct decimal shortest_decimal(const tally_value *value, double d) {
     struct decimal found = {0, 0};
     for (int digits = 1; digits <= 17; digits++) {

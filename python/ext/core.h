@@ -100,7 +100,6 @@ PyObject *core_raise(tally_status status);
 /* The opened device of a spec, which stays open; the string "" or None is the CPU. NULL: an exception is set. */
 tally_device *core_device(PyObject *spec);
 tally_device *core_cpu(void);
-/* Whether the object names no device, "cpu", or "cpu:...": memory of the host is all that it knows. */
 
 /* Work on so many bytes. Between begin and end the interpreter's lock is not held where that is worth it, and the
  * engine asks for signals. */
@@ -130,18 +129,21 @@ int view_is_contiguous(const struct view *v);
 /* Numbers from Python. */
 PyObject *core_number(const tally_value *value);
 
-/* The types of problem.c, state.c and tensor.c; -1 with an exception. */
+/* The module's enqueue(): puts a reduction on a queue (problem.c). Returns NULL with an exception. */
 PyObject *core_enqueue(PyObject *module, PyObject *arguments);
-/* The same: `prepared` is what Problem.prepare() has made. -1 with an exception. */
+/* The addresses that a call with arrays on a GPU needs. */
 struct addresses {
     uint64_t x, y, mask, workspace, queue, out;
     int written; /* all of the workspace has been */
 };
+/* Enqueues what Problem.prepare() has made of a call, at these addresses. Returns -1 with an exception. */
 int core_enqueue_at(PyObject *prepared, const struct addresses *at);
+
+/* Add the types of problem.c, state.c and tensor.c to the module. Return -1 with an
+ * exception. */
 int core_add_problem(PyObject *module, struct core *core);
 int core_add_states(PyObject *module, struct core *core);
 int core_add_tensor(PyObject *module, struct core *core);
-int core_add_functions(PyObject *module, struct core *core);
 PyObject *core_bind(PyObject *module, PyObject *arguments);
 PyObject *core_terms(PyObject *module, PyObject *arguments); /* terms.c */
 PyObject *core_terms_sizes(PyObject *module, PyObject *arguments);

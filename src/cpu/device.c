@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define MAX_THREADS 4096
-/* Below this many bytes one core is done before another has woken up (docs/performance.md). */
+/* Below this many bytes one core is done before another has woken up. */
 #define ALONE_BYTES      ((size_t)1 << 20)
 #define TASK_BYTES_MIN   ((size_t)128 << 10)
 #define TASK_BYTES_MAX   ((size_t)4 << 20)

@@ -49,7 +49,8 @@ static const struct entry entries[] = {
 
 /* ---- Finding it ----------------------------------------------------------------------------- */
 
-/* The newest comes first. find() takes none newer than the driver, which could not load what that compiles. */
+/* Compilers, the newest first. find() takes none newer than the driver, which could not load its
+ * output. */
 static const struct {
     int major;
     const char *file;
@@ -87,8 +88,8 @@ static tally_status load(int driver) {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-/* Returns the newest architecture that the compiler knows and that a device of architecture `wanted`,
- * 10 * major + minor, can run; 0 where there is none. */
+/* Returns the newest architecture that the compiler knows and that a device of architecture
+ * `wanted`, 10 * major + minor, can run; 0 if there is none. */
 static int architecture(int wanted) {
     int count = 0, best = 0;
     if (nvrtc.nvrtcGetNumSupportedArchs(&count) || count <= 0) return 0;
@@ -115,7 +116,7 @@ static tally_status complain(nvrtcProgram program, nvrtcResult result, const cha
     return fail(TALLY_ECOMPILE, "%s: %s", file, line);
 }
 
-/* Copies what the compiler has made, machine code or PTX, to *image, which the caller frees. */
+/* Copies the compiler's output, machine code or PTX, to *image, which the caller frees. */
 static nvrtcResult take(nvrtcProgram program, int machine_code, char **image) {
     size_t size = 0;
     nvrtcResult result = machine_code ? nvrtc.nvrtcGetCUBINSize(program, &size)

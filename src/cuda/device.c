@@ -55,8 +55,8 @@ struct gpu {
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* The status that an error of the driver's becomes, and a hint that follows the driver's own words. Errors
- * that are not listed become TALLY_ELOST. */
+/* The status for each of the driver's errors, and a hint behind the driver's own words. Errors that
+ * are not listed become TALLY_ELOST. */
 static const struct {
     CUresult error;
     tally_status status;
@@ -100,7 +100,7 @@ static bool is_final(CUresult error) {
     }
 }
 
-/* Returns TALLY_OK for CUDA_SUCCESS, and otherwise the status of that error; then tally_error() says that
+/* Returns TALLY_OK for CUDA_SUCCESS, and otherwise the error's status; tally_error() then says that
  * `what` failed, and why. */
 static tally_status outcome(size_t index, CUresult error, const char *what) {
     const char *hint = "";
@@ -157,8 +157,8 @@ static CUresult begin(struct gpu *gpu) {
     return error;
 }
 
-/* Ends a call that came to `error`, and puts back the caller's context. Returns `error`, or else what putting
- * back came to. */
+/* Ends a call with the result `error`, and restores the caller's context. Returns `error`, or the
+ * error of the restore. */
 static CUresult end(struct gpu *gpu, CUresult error) {
     struct device *d = &devices[gpu->index];
     CUcontext ours;
@@ -357,21 +357,21 @@ static CUdeviceptr address_of(const struct gpu_memory *memory) {
     return (CUdeviceptr)(uintptr_t)memory->native;
 }
 
-/* Frees what a piece stands for, if we have allocated it. Needs the context to be current. */
+/* Frees a piece's memory, if we allocated it. The context must be current. */
 static CUresult free_memory(const struct gpu_memory *memory) {
     if (!memory->ours) return CUDA_SUCCESS;
     return memory->host ? cu.cuMemFreeHost(memory->host) : cu.cuMemFree(address_of(memory));
 }
 
-/* Makes the context current and frees what a piece stands for, if we have allocated it. Memory that cannot
- * be freed ends with the context. */
+/* Makes the context current and frees a piece's memory, if we allocated it. Memory that cannot be
+ * freed ends with the context. */
 static void give_back(struct gpu *gpu, const struct gpu_memory *memory) {
     if (memory->ours && begin(gpu) == CUDA_SUCCESS) end(gpu, free_memory(memory));
 }
 
-/* Puts memory that a call has allocated on the list: *out is its struct. `status` is what that call came to.
- * Where it, or the list, fails, the memory is freed: leaving the context may fail after the allocation has
- * worked. */
+/* Puts memory that a call has allocated on the list: *out is its struct. `status` is that call's.
+ * If it, or the list, fails, frees the memory: leaving the context may fail after a successful
+ * allocation. */
 static tally_status keep(struct gpu *gpu, tally_status status, const struct gpu_memory *made,
                          struct gpu_memory **out) {
     if (status == TALLY_OK) status = gpu_memory_keep(&gpu->memory, gpu->name, *made, out);
@@ -416,8 +416,8 @@ static tally_status cuda_allocate_visible(struct gpu *gpu, size_t bytes, struct 
     return status;
 }
 
-/* Whether a kernel of this device can read an address of which CUDA says this: CUDA knows it, and it is not in another
- * device's memory. */
+/* Returns whether a kernel of this device can read an address with these facts: CUDA knows it, and
+ * it is not in another device's memory. */
 static bool is_readable(const struct gpu *gpu, struct pointer_facts facts) {
     return facts.type != 0 &&
            (facts.type != CU_MEMORYTYPE_DEVICE || facts.ordinal == (int)gpu->index);
@@ -458,8 +458,8 @@ static void cuda_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Begins a call that reads or writes a range of a piece, as enter() does; TALLY_EINVAL where the range
- * leaves the piece. */
+/* Begins a call that reads or writes a range of a piece, as enter() does. Returns TALLY_EINVAL if
+ * the range leaves the piece. */
 static tally_status enter_range(struct gpu *gpu, const struct gpu_memory *memory, size_t offset,
                                 size_t bytes) {
     const tally_status status = gpu_memory_check(gpu->name, memory, offset, bytes);
@@ -565,9 +565,9 @@ static bool image_unsuited(CUresult error) {
            error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 }
 
-/* Loads an image into the context: *out is its module. *error is what the driver said of the image, and stays
- * as it was where the context cannot be entered. Where the image is loaded but leaving the context fails,
- * unloads it again. */
+/* Loads an image into the context: *out is its module. *error is the driver's error for the image,
+ * and stays if the context cannot be entered. If leaving the context fails, unloads the image
+ * again. */
 static tally_status load_image(struct gpu *gpu, const void *image, const char *file,
                                CUresult *error, void **out) {
     CUmodule module = NULL;
@@ -595,8 +595,8 @@ static tally_status compile_text(struct gpu *gpu, const struct gpu_text *of, voi
     return status;
 }
 
-/* Loads the image that the build has made of a text, or, where there is none or it does not suit, compiles
- * the text. Where both fail, tally_error() tells the image's failure. */
+/* Loads the image that the build made of a text. If there is none, or it does not suit, compiles
+ * the text. If both fail, tally_error() tells the image's failure. */
 static tally_status compile(struct gpu *gpu, const struct gpu_text *of, void **out) {
     const bool plain = !of->prelude || !*of->prelude;
     const void *image = plain ? image_find(of->file, of->defines, of->count) : NULL;
@@ -645,8 +645,8 @@ static const struct gpu_cache_calls cache_calls = {
 /* The oldest driver that puts launches which begin early into graphs. */
 #define EARLY_IN_GRAPHS 12030
 
-/* Notes whether a program's kernels wait by themselves for what was put under way before them, so that their launches
- * may begin early: such a program has a constant begins_early (kernels/kernel.h). */
+/* Notes whether a program's launches may begin early, as its kernels wait by themselves for earlier
+ * work. Such a program has a constant begins_early (kernels/kernel.h). */
 static void note_early(struct gpu *gpu, struct gpu_program *program) {
     CUdeviceptr address;
     size_t bytes;
@@ -750,7 +750,7 @@ static tally_status cuda_elapsed(struct gpu *gpu, double *seconds) {
     return status;
 }
 
-/* Keeps the first error of several calls, all of which are made. */
+/* Keeps the first error of several calls, which are made whatever the others return. */
 static void keep_error(CUresult *first, CUresult more) {
     if (*first == CUDA_SUCCESS) *first = more;
 }

@@ -78,8 +78,8 @@ enum {
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 };
 
-/* How cuLaunchKernelEx() launches. With this attribute a kernel may begin while what is before it in the stream is
- * still at work; the kernel waits for the end of that by itself. */
+/* An attribute of cuLaunchKernelEx(): the kernel may begin while earlier work in the stream still
+ * runs, and waits for its end by itself. */
 enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 typedef struct CUlaunchAttribute {
     int id;
@@ -152,8 +152,8 @@ typedef struct CUlaunchConfig {
     X(cuLaunchKernelEx, ,                                                                          \
       (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
 
-/* The entry points as loaded; all of them are set once driver_ready() has been TALLY_OK, but for the later ones, which
- * may be NULL. */
+/* The loaded entry points. After driver_ready() has returned TALLY_OK all are set, but for the
+ * later ones, which may be NULL. */
 struct cuda_driver {
 #define MEMBER(name, suffix, parameters) CUresult(*name) parameters;
     CUDA_CALLS(MEMBER)
@@ -171,7 +171,7 @@ tally_status driver_ready(bool again);
 const char *driver_error_name(CUresult error);
 const char *driver_error_text(CUresult error);
 
-/* What CUDA knows of an address. */
+/* CUDA's facts about an address. */
 struct pointer_facts {
     unsigned type;     /* CU_MEMORYTYPE_..., or another kind; 0: CUDA does not know the address */
     int ordinal;       /* of the device; -1 where CUDA does not say */

@@ -10,18 +10,18 @@
 #include "exact/sum.h"
 #include "tally.h"
 
-/* The sum of n terms, in a floating type. */
+/* Returns the sum of n terms, in a floating type. */
 tally_value exact_round(const struct exact_sum *s, uint64_t n, tally_type type);
-/* The sum of n terms divided by (negative ? -1 : 1) * divisor, which is not 0. */
+/* Returns the sum of n terms divided by (negative ? -1 : 1) * divisor, which is not 0. */
 tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, uint64_t divisor,
                            tally_type type);
-/* The square root of a sum of squares. */
+/* Returns the square root of a sum of squares. */
 tally_value exact_root(const struct exact_sum *s, tally_type type);
-/* The variance of n elements with that sum and that sum of squares, or, where `root`, the standard
- * deviation; ddof is finite and not negative. */
+/* Returns the variance of n elements with this sum and sum of squares, or if `root` the standard
+ * deviation. ddof is finite and not negative. */
 tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *squares, uint64_t n,
                            double ddof, int root, tally_type type);
-/* *out = a sum of integers as an i64 or u64; returns whether it fits, and if not leaves *out as it is. */
+/* Makes *out a sum of integers as an i64 or u64. Returns whether it fits; if not, *out stays. */
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out);
 
 #endif

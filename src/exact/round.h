@@ -15,19 +15,19 @@ tally_value round_to_float(tally_type type, int negative, uint64_t top, int expo
 /* value * 2^exponent, rounded once. */
 tally_value round_scaled(tally_type type, __int128 value, int exponent);
 
-/* What rounding needs to know of a floating type. */
+/* Returns a floating type's format, for rounding. */
 float_format format_of(tally_type type);
 
-/* A double, NaN and infinities included, as the nearest value of a floating type. */
+/* Returns a double, NaN and infinities included, as the nearest value of a floating type. */
 tally_value round_double(tally_type type, double d);
 
-/* The f32 that equals an f16, from its bits; a NaN stays one. */
+/* Returns the f32 that equals an f16, from its bits; a NaN stays one. */
 float half_to_float(uint16_t bits);
 
-/* The canonical quiet NaN, and an infinity. */
+/* Return the canonical quiet NaN, and an infinity. */
 tally_value float_nan(tally_type type);
 tally_value float_infinity(tally_type type, int negative);
-/* A value of a floating type from its bits. */
+/* Returns a value of a floating type from its bits. */
 tally_value float_from_bits(tally_type type, uint64_t bits);
 /* -0. */
 tally_value float_negative_zero(tally_type type);

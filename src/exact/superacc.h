@@ -52,7 +52,7 @@ static inline int64_t superacc_limb(const struct superacc *a, int i) {
     return i >= a->low && i < a->high ? a->limb[i] : 0;
 }
 
-/* Whether the invariant holds. */
+/* Returns whether the invariant holds. */
 int superacc_is_valid(const struct superacc *a);
 
 #endif

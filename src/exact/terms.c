@@ -11,7 +11,8 @@ _Static_assert(TALLY_EINVAL == 1 && TALLY_ENOMEM == 4, "kernels/terms.h");
 #define RANKS_MOST  (1u << 20) /* what TERMS_LIMBS limbs have room for */
 #define SMALL_RANKS 16         /* with which a word of 32 bits has a digit of 27 */
 
-/* The bits of a word: twice an element's, but for elements of 16 bits and many ranks, whose words have 64. */
+/* Returns the bits of a word: twice an element's, but for elements of 16 bits and many ranks, whose
+ * words have 64. */
 static unsigned word_bits(const tally_terms *t) {
     return t->type != TALLY_F32 && t->ranks <= SMALL_RANKS ? 32 : 64;
 }

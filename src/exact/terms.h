@@ -19,8 +19,8 @@ enum terms_step { TERMS_TO_BOUNDS, TERMS_TO_WORDS, TERMS_TO_VALUES };
  * makes no sense. */
 tally_status terms_plan_of(const tally_terms *terms, terms_plan *plan, tally_terms_sizes *sizes);
 
-/* Does a step in host memory, on the calling thread. Arguments have been checked; what goes wrong in
- * TERMS_TO_VALUES is told in *call->outcome. */
+/* Does a step in host memory, on the calling thread. The caller has checked the arguments.
+ * TERMS_TO_VALUES puts errors into *call->outcome. */
 void terms_run(enum terms_step step, const terms_plan *plan, const tally_terms_call *call);
 
 #endif

@@ -59,7 +59,7 @@ struct share {
     char why[512]; /* the line of the first that failed, which only that thread can ask for */
 };
 
-/* Notes what a task came to. */
+/* Notes a task's status. */
 static void note(struct share *w, tally_status s) {
     int none = 0;
     if (s == TALLY_OK) return;
@@ -92,7 +92,7 @@ static bool has_failed(struct share *w) {
     return __atomic_load_n(&w->failed, __ATOMIC_RELAXED) != 0;
 }
 
-/* The elements of a task, in host memory. */
+/* Returns the elements of a task, in host memory. */
 static struct slice task_slice(const struct share *w, size_t task) {
     const size_t first = task * w->each, rest = w->in.n - first, bytes = first * w->element;
     return (struct slice){.x = (const char *)w->in.x + bytes,
@@ -112,7 +112,7 @@ static size_t cut(struct share *w, size_t grain) {
 
 /* ---- Arrays in host memory ---------------------------------------------------------------- */
 
-/* A device's part: all chunks that it takes. */
+/* Folds a device's part: all chunks that it takes. */
 static void fold_rest(void *context, size_t device, unsigned worker) {
     struct share *w = context;
     (void)worker;
@@ -120,7 +120,7 @@ static void fold_rest(void *context, size_t device, unsigned worker) {
     note(w, gpu_fold_rest(w->d->member[device], w->p, &w->in, &w->rest, &w->states[device]));
 }
 
-/* How many devices an array of that many bytes is worth. */
+/* Returns how many devices an array of that many bytes is worth. */
 static size_t devices_for(const struct all_device *d, size_t bytes) {
     const size_t worth = bytes / DEVICE_LEAST;
     return worth < 1 ? 1 : worth < d->count ? worth : d->count;
@@ -179,8 +179,8 @@ static void stretch_task(void *context, size_t task, unsigned worker) {
     note(w, gpu_fold_resident(w->d->member[task], w->p, in, &w->states[task], w->values[task]));
 }
 
-/* Makes room for the values of all leaves, which the caller frees. TALLY_EINVAL unless every stretch but the last has
- * whole leaves only. */
+/* Makes room for the values of all leaves, which the caller frees. Returns TALLY_EINVAL unless
+ * every stretch but the last has whole leaves only. */
 static tally_status room_for_leaves(const struct share *w, size_t count) {
     size_t last = 0;
     for (size_t i = 0; i < count; i++)
@@ -264,8 +264,8 @@ static tally_status all_sort(tally_device *device, const struct shaped *s, struc
 
 /* ---- The read roof ------------------------------------------------------------------------ */
 
-/* Each device reads its share of the bytes, one device after the other; *seconds is the slowest one's time, which is
- * what they would take at once. */
+/* Times reads: each device reads its share of the bytes, one device after the other. *seconds is
+ * the slowest one's time, which is that of all at once. */
 static tally_status all_read(tally_device *device, const void *bytes, size_t size,
                              double *seconds) {
     const struct all_device *d = all_of(device);

@@ -42,7 +42,7 @@ static void free_program(struct gpu_program *program) {
 
 /* ---- Room ------------------------------------------------------------------------------------ */
 
-/* The number of programs that may be dropped, counted anew: what cache->users must be. */
+/* Returns the number of programs that may be dropped, counted anew: what cache->users must be. */
 __attribute__((unused)) static unsigned count_users(const struct gpu_cache *cache) {
     unsigned count = 0;
     struct gpu_program *program;

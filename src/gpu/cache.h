@@ -39,14 +39,14 @@ struct gpu_program {
     TAILQ_ENTRY(gpu_program) link;
 };
 
-/* What a program is to be compiled from: the arguments of struct gpu_api's build(), and their root. */
+/* The text of a program: the arguments of struct gpu_api's build(), and their root. */
 struct gpu_text {
     const char *file, *prelude, *root;
     const char *const *defines;
     size_t count;
 };
 
-/* What only the machine knows. */
+/* The machine's own calls. */
 struct gpu_cache_calls {
     /* Compiles a text to *native. */
     tally_status (*compile)(struct gpu *gpu, const struct gpu_text *text, void **native);
@@ -81,8 +81,8 @@ tally_status gpu_cache_kernel(struct gpu_cache *cache, struct gpu *gpu, const ch
 /* Marks a program as one that stays. */
 void gpu_cache_stays(struct gpu_cache *cache, struct gpu_program *program);
 
-/* Calls unload() for every program, whatever that returns, and frees the cache's own memory. With
- * unload NULL nothing is given back: the driver holds nothing any more. */
+/* Closes the cache: calls unload() for every program, whatever that returns, and frees the cache's
+ * memory. With unload NULL it calls nothing, as the driver is gone. */
 void gpu_cache_close(struct gpu_cache *cache, struct gpu *gpu,
                      bool (*unload)(struct gpu *gpu, struct gpu_program *program));
 

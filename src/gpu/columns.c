@@ -24,8 +24,8 @@ struct columns_layout {
 
 enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4 };
 
-/* How columns are folded: defines of kernels/columns.cu, for problems of exactly these parts. `extremes` is as
- * problem_ends() has it. Types: BY_SIZE, of integers their size is all that counts. */
+/* The defines of kernels/columns.cu for problems of exactly these parts. `extremes` is a result of
+ * problem_ends(). Types: with BY_SIZE, integers of one size share a program. */
 static const struct fold {
     unsigned parts, extremes;
     int types;
@@ -79,7 +79,7 @@ static const struct fold {
      {"FOLD_END", "INDEXED", "OP_MIN"}},
 };
 
-/* Whether the kernels can lower to the problem's value number v. */
+/* Returns whether the kernels can lower to the problem's value number v. */
 static bool gives_value(const struct problem *p, unsigned v) {
     switch (p->value[v].op) {
     case TALLY_SUM:
@@ -150,9 +150,9 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Lays out tiles of `width` units by so many strands, whose rows are cut into as many chunks as make so many rounds.
- * Returns how good that is: the share of the device's threads that has work, less what the states of chunks, the
- * meetings of strands and the last round cost; 0 where it cannot be done. */
+/* Lays out tiles of `width` units by `strands` strands. It cuts rows into chunks that make `rounds`
+ * rounds. Returns the layout's merit: the share of the device's threads with work, less the cost of
+ * the chunks' states, the merges of strands and the last round; 0 if it is impossible. */
 static double tile(const struct queue *queue, const struct shaped *s, unsigned width,
                    unsigned strands, unsigned rounds, struct columns_layout *l) {
     const struct extent *row = &s->reduced[0], *column = &s->kept[s->keeps - 1];
@@ -205,7 +205,7 @@ static void lay_out_join(const struct queue *queue, const struct shaped *s,
     l->join_tiles = (unsigned)parts_of(s->results, width);
 }
 
-/* Whether the shape has columns: neighbouring results are of neighbouring elements. */
+/* Returns whether the shape has columns: neighbouring results are of neighbouring elements. */
 static bool has_columns(const struct shaped *s) {
     return s->cut == TALLY_AXES && !s->mask && !s->y && s->results > 0 && s->reduces == 1 &&
            (s->keeps == 1 || s->keeps == 2) && s->kept[s->keeps - 1].x == 1 && s->each > 0 &&
@@ -244,7 +244,8 @@ static bool find_tiles(const struct queue *queue, const struct shaped *s,
     return most > 0;
 }
 
-/* All that find_tiles() goes by: the fold, the type, and these numbers of a shape that has_columns(). */
+/* The inputs of find_tiles(): the fold, the type, and these numbers of a shape that
+ * has_columns(). */
 struct columns_key {
     uint64_t fold, type, results, each;
     uint64_t keeps, slabs, columns; /* dimensions; their lengths, 0 where there is no other */
@@ -271,9 +272,9 @@ static struct known_columns *place_of(const struct queue *queue, const struct co
     return queue->known_columns ? &queue->known_columns[hash % KNOWN_COLUMNS] : NULL;
 }
 
-/* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. Where arrays lie does
- * not matter, so that the workspace is the same for all. To try all tiles takes longer than to launch them, so the last
- * ones are remembered. */
+/* Returns whether these kernels are for the problem and the shape, and lays out the best tiles. The
+ * arrays' addresses do not count, so the workspace is the same for all. A search of all tiles takes
+ * longer than a launch, so a cache keeps the last layouts. */
 static bool lay_out(const struct queue *queue, const struct shaped *s, struct columns_layout *l) {
     memset(l, 0, sizeof *l);
     if (CPU_SHAPED(queue->block) || !queue->facts->doubles || !has_columns(s) ||
@@ -300,7 +301,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
     return found;
 }
 
-/* 1 / (n (n - ddof)), or 0 where n or ddof is far from what is usual. */
+/* Returns 1 / (n (n - ddof)), or 0 if n or ddof is out of the usual range. */
 static double variance_scale(uint64_t n, const struct lower_plan *lower) {
     const double count = (double)n, ddof = ldexp((double)lower->ddof, lower->exponent);
     if (lower->ddof >> 53 != 0 || abs(lower->exponent) > 64 || !(ddof < count)) return 0;
@@ -312,7 +313,7 @@ static double variance_scale(uint64_t n, const struct lower_plan *lower) {
 enum { WIDE, NARROW, JOIN, FEW, KERNELS };
 static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 
-/* Whether the program has a kernel for few rows: all but those of sums of f64. */
+/* Returns whether the program has a kernel for few rows: all but those of sums of f64. */
 static bool has_few(const struct columns_layout *l) {
     return l->type != TALLY_F64 || folds[l->fold].parts != PART_BIT(PART_SUM);
 }

@@ -57,7 +57,7 @@ static tally_status open_theirs(struct gpu_device *d) {
     return s;
 }
 
-/* The same where that queue was lost; every call that uses the device's own queue does it. */
+/* Does the same for a lost queue. Every call that uses the device's own queue calls it. */
 static tally_status reopen_theirs(struct gpu_device *d) {
     pthread_mutex_lock(&d->theirs_lock);
     tally_status s = d->theirs_lost ? open_theirs(d) : TALLY_OK;
@@ -73,13 +73,13 @@ tally_status gpu_enter(struct gpu_device *d) {
     return s;
 }
 
-/* Waits for whatever is under way. */
+/* Waits for all work under way. */
 static tally_status finish(struct gpu_device *d) {
     return d->queue.gpu ? d->api->finish(d->queue.gpu) : TALLY_OK;
 }
 
-/* After a failure, `s`, what is under way is waited for: it may use the caller's memory. The line of tally_error()
- * stays that of `s`. */
+/* After a failure `s` waits for the work under way, which may use the caller's memory.
+ * tally_error() keeps the line of `s`. */
 tally_status gpu_leave(struct gpu_device *d, tally_status s) {
     if (s != TALLY_OK && s != TALLY_ELOST) {
         char why[512];
@@ -96,7 +96,7 @@ tally_status gpu_leave(struct gpu_device *d, tally_status s) {
 
 /* ---- Chunks ------------------------------------------------------------------------------- */
 
-/* The arrays' way to the device, chunk by chunk. */
+/* Brings arrays to the device, chunk by chunk. */
 struct feed {
     struct gpu_device *d;
     const char *x, *y; /* y is NULL where there is one array */
@@ -228,8 +228,8 @@ static tally_status collect(struct queue *queue, struct owed *owed) {
     return s;
 }
 
-/* Evaluates subtrees of 2^level leaves, chunk by chunk; their values go to `out`. The values of a chunk are read back
- * when the next one has been brought on its way. */
+/* Evaluates subtrees of 2^level leaves, chunk by chunk; `out` gets their values. A chunk's values
+ * are read back after the next one's copy has begun. */
 static tally_status whole_leaves(struct feed *f, const struct problem *p, unsigned level,
                                  char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, size = tree_value_size(p);
@@ -248,8 +248,9 @@ static tally_status whole_leaves(struct feed *f, const struct problem *p, unsign
     return s == TALLY_OK ? collect(queue, &owed) : s;
 }
 
-/* The same where a chunk has no room for a subtree of that level: the device evaluates subtrees of level `fitting`,
- * which the host joins. n is a multiple of the elements of the larger subtree. */
+/* Does the same if a chunk has no room for a subtree of that level. The device evaluates subtrees
+ * of level `fitting`, and the host joins them. n is a multiple of the elements of the larger
+ * subtree. */
 static tally_status joined_leaves(struct gpu_device *d, const struct problem *p, const char *x,
                                   size_t n, unsigned level, unsigned fitting, char *out) {
     const size_t grain = (size_t)TREE_LEAF << level, parts = (size_t)1 << (level - fitting);
@@ -317,7 +318,7 @@ tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, si
     return gpu_take(d, d->theirs.gpu, d->api->wrap, theirs, bytes, alignment, piece);
 }
 
-/* The problem of the canonical tree alone, for one with other parts beside it. */
+/* Returns the problem of the canonical tree alone, for one with other parts beside it. */
 static struct problem tree_problem(const struct problem *p) {
     struct problem tree = *p;
     unsigned i = 0;
@@ -360,7 +361,8 @@ static void release_inputs(struct gpu_device *d, struct inputs *in) {
     d->api->release(d->queue.gpu, in->y);
 }
 
-/* An array that lies on the device, as pieces of its memory; release_inputs() ends it, also after a failure. */
+/* Makes pieces of memory for an array on the device; release_inputs() ends them, also after a
+ * failure. */
 static tally_status adopt_inputs(struct gpu_device *d, const struct problem *p,
                                  const struct slice *in, struct inputs *pieces) {
     const size_t element = type_size(p->type), bytes = in->n * element;
@@ -457,7 +459,8 @@ tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open) {
                 d->index);
 }
 
-/* *bytes is how much workspace tally_enqueue() needs; its kernels are compiled afterwards. */
+/* Measures a workspace: *bytes is the size that tally_enqueue() needs. Its kernels are compiled
+ * after this. */
 static tally_status gpu_workspace(tally_device *device, const struct problem *p, size_t n,
                                   size_t *bytes) {
     struct gpu_device *d = own(device);
@@ -467,8 +470,8 @@ static tally_status gpu_workspace(tally_device *device, const struct problem *p,
     return gpu_leave_theirs(d, s);
 }
 
-/* The caller's memory as pieces. Every call asks the driver anew whether each of them is there: a kernel that is handed
- * memory which the caller has freed would take the device's context with it. */
+/* The caller's memory as pieces. Every call asks the driver anew for each of them: a kernel that
+ * reads memory after the caller has freed it would end the device's context. */
 struct their_memory {
     struct inputs in;
     struct gpu_memory *work, *results;
@@ -494,8 +497,8 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-/* Whether a problem that needs launches for records, and one to lower them, has so few elements that one launch of the
- * kernel for a few rows (parts.h) does better. */
+/* Returns whether a problem that needs launches for records, and one to lower them, has so few
+ * elements that one launch of the kernel for a few rows (parts.h) does better. */
 static bool is_for_parts(const struct problem *p, size_t n) {
     return !recipe_gives_values(p) && parts_are_few(p, 1, n);
 }
@@ -634,7 +637,7 @@ static tally_status gpu_read(tally_device *device, const void *bytes, size_t siz
 
 /* ---- Opening and describing --------------------------------------------------------------- */
 
-/* A number with an optional K, M or G behind it. */
+/* Parses a number with an optional K, M or G behind it. */
 static bool parse_size(const char *text, size_t length, uint64_t *out) {
     uint64_t value = 0;
     size_t i = 0;
@@ -648,7 +651,7 @@ static bool parse_size(const char *text, size_t length, uint64_t *out) {
     return true;
 }
 
-/* Reads "1,memory=64M,block=32"; what is left out keeps its value. */
+/* Parses options such as "1,memory=64M,block=32"; missing ones keep their values. */
 static tally_status parse_options(const char *options, struct gpu_device *d, bool *given_block) {
     for (size_t length; *options; options += length + (options[length] == ',')) {
         length = strcspn(options, ",");

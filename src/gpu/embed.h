@@ -28,9 +28,9 @@ const struct embedded *embed_find(const struct embedded *table, const char *name
  * src/kernels; a define is "NAME" or "NAME=text"; `prelude` may be NULL. */
 char *embed_root(const char *file, const char *prelude, const char *const *defines, size_t count);
 
-/* Returns the root with the text of every #include in its place, which the caller frees; NULL without
- * memory. An #include of a file that the table does not have stays as it is: it stands behind an #if that
- * is not taken, or the compiler will complain of it. */
+/* Returns the root's text with every #include expanded, which the caller frees; NULL without
+ * memory. An #include of a file outside the table stays: either its #if is not taken, or the
+ * compiler complains. */
 char *embed_expand(const char *root);
 
 /* Writes a compiler's log to out as one line: from its first line with an error on, or all of it, its lines

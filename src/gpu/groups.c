@@ -29,8 +29,8 @@ enum { FLOATS = 1, INTEGERS = 2, BY_SIZE = 4, SHORT = 8, LONG = 16 };
 
 #define GIVES(op) (1u << TALLY_##op)
 
-/* How groups are folded: a kernel file and its defines, for problems of exactly these parts and of these values.
- * `extremes` is as problem_ends() has it. */
+/* The kernel file and its defines for problems of exactly these parts and of these values.
+ * `extremes` is a result of problem_ends(). */
 static const struct fold {
     unsigned parts, extremes;
     unsigned values; /* GIVES()s */

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first object is the program; the walk ends there. */
+/* Notes whether the first object, the program, names an interpreter. Returns 1, which ends the
+ * walk. */
 static int find_interpreter(struct dl_phdr_info *program, size_t size, void *found) {
     (void)size;
     for (int i = 0; i < program->dlpi_phnum; i++)

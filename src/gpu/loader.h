@@ -4,8 +4,8 @@
 #ifndef TALLY_GPU_LOADER_H
 #define TALLY_GPU_LOADER_H
 
-/* Opens a shared library by its name or path; NULL where there is none, and in a program that is linked
- * statically: it has no dynamic loader of its own, and what it opened could not be called. */
+/* Opens a shared library by its name or path; NULL if there is none. A statically linked program
+ * has no dynamic loader, so it always gets NULL. */
 void *loader_open(const char *file);
 
 /* Why loader_open() returned NULL, as the end of a sentence: "was not found", or that the program is static. */

@@ -21,12 +21,13 @@ struct gpu_memory {
 
 LIST_HEAD(gpu_memory_list, gpu_memory);
 
-/* Puts a copy of `made` on the list; *out points at the copy. On TALLY_ENOMEM the list is as it was, and
- * what `made` stands for is still the caller's to free. `device` is for the message: "cuda:0". */
+/* Puts a copy of `made` on the list; *out points at the copy. On TALLY_ENOMEM the list is
+ * unchanged, and the caller still owns the memory behind `made`. Messages name `device`, such as
+ * "cuda:0". */
 tally_status gpu_memory_keep(struct gpu_memory_list *list, const char *device,
                              struct gpu_memory made, struct gpu_memory **out);
 
-/* Takes a piece off its list and frees the struct, not what it stands for. */
+/* Takes a piece off its list and frees the struct, not the memory behind it. */
 void gpu_memory_drop(struct gpu_memory *memory);
 
 /* Returns TALLY_EINVAL unless [offset, offset + bytes) lies within the piece. */

@@ -36,32 +36,33 @@ static inline struct gpu_device *own(const tally_device *device) {
 
 /* Takes the device's lock, and opens its queue where it is closed. Where that fails, the lock is free again. */
 tally_status gpu_enter(struct gpu_device *d);
-/* Frees the lock at the end of a call whose status is `s`, and returns `s`. After a failure it first waits for what is
- * under way; where the device was lost, it closes the queue. */
+/* Ends a call whose status is `s`: releases the lock, and returns `s`. After a failure it first
+ * waits for the work under way; if the device was lost, it closes the queue. */
 tally_status gpu_leave(struct gpu_device *d, tally_status s);
 
-/* The same for the queue whose launches go to queues of the caller's; but the lock is held also where
- * gpu_enter_theirs() fails, so that gpu_leave_theirs() always follows, and that waits for nothing. `may_open`: the
- * queue is opened also where it was lost; otherwise that is TALLY_ELOST. */
+/* Takes the lock of the queue whose launches go to callers' queues. It holds the lock even if it
+ * fails, so gpu_leave_theirs() always follows; that waits for nothing. `may_open`: it opens the
+ * queue again after a loss, which otherwise is TALLY_ELOST. */
 tally_status gpu_enter_theirs(struct gpu_device *d, bool may_open);
 tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s);
 
-/* Makes *piece, which is NULL before, one that holds `size` bytes of the host's, and waits for the copy; or one that
- * stands for the host's memory itself, where the device reads that. The caller releases it, also after a failure. */
+/* Makes *piece, which is NULL before, a copy of `size` bytes of the host's, and waits for it. If
+ * the device reads host memory, *piece stands for that. The caller releases it, also after a
+ * failure. */
 tally_status gpu_bring(struct gpu_device *d, const void *bytes, size_t size, size_t alignment,
                        struct gpu_memory **piece);
 
 /* Returns TALLY_EINVAL unless the address is a multiple of `alignment`. */
 tally_status gpu_check_alignment(const struct gpu_device *d, const void *memory, size_t alignment);
 
-/* What makes a piece that stands for memory of the caller's: the api's wrap or adopt. */
+/* Makes a piece that stands for the caller's memory: the api's wrap or adopt. */
 typedef tally_status gpu_taker(struct gpu *gpu, void *theirs, size_t bytes,
                                struct gpu_memory **out);
-/* Makes *piece one that stands for memory of the caller's, or NULL where that is NULL or of no bytes. TALLY_EINVAL
- * where the device has addresses and this one is not aligned. */
+/* Makes *piece stand for the caller's memory, or NULL if that is NULL or has no bytes. Returns
+ * TALLY_EINVAL if the device has addresses and this one is not aligned. */
 tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, const void *theirs,
                       size_t bytes, size_t alignment, struct gpu_memory **piece);
-/* The same by wrap, for the queue whose launches go to queues of the caller's. */
+/* Does the same by wrap, for the queue whose launches go to callers' queues. */
 tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
                       struct gpu_memory **piece);
 

@@ -12,7 +12,7 @@
 #include "gpu/queue.h"
 #include "shape.h"
 
-/* Where a reduction finds and leaves things. The pointers of the shape are not looked at. */
+/* The memory of a reduction in parts. Nobody reads the pointers of the shape. */
 struct parts_call {
     const struct shaped *s;
     struct gpu_memory *x, *y, *mask, *offsets, *ids; /* NULL where there is none */
@@ -34,17 +34,17 @@ struct parts_outcome {
 };
 #define PARTS_OUTCOME_BYTES 24
 
-/* Whether a device could bring the elements into the order of their groups, where that is needed: there may be too many
- * groups. */
+/* Returns whether a device can bring the elements into the order of their groups, if that is
+ * needed. It cannot if there are too many groups. */
 bool parts_can_order(const struct shaped *s);
 /* Finds all kernels. TALLY_EUNSUPPORTED where the device cannot do it. */
 tally_status parts_prepare(struct queue *queue, const struct shaped *s);
-/* How many bytes the reduction works in. */
+/* Returns the bytes of the reduction's workspace. */
 size_t parts_workspace(const struct queue *queue, const struct shaped *s);
 /* Puts the reduction under way. */
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call);
-/* Whether a reduction has so few elements that one launch is best, which clears nothing and needs no work: of a whole
- * array, or of rows where the outcome is unasked. */
+/* Returns whether a reduction has so few elements that a single launch is best. That launch clears
+ * nothing and needs no work. It reduces a whole array, or rows without an outcome (`unasked`). */
 bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each);
 /* Finds the kernels for few elements. */
 tally_status parts_prepare_few(struct queue *queue);
@@ -53,7 +53,7 @@ tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
                                const struct inputs *in, struct gpu_memory *results);
 /* Puts the outcome under way to `to`, as a tally_outcome. */
 tally_status parts_report(struct queue *queue, struct gpu_memory *work, struct gpu_memory *to);
-/* The outcome, from the first PARTS_OUTCOME_BYTES of the work. */
+/* Returns the outcome, from the first PARTS_OUTCOME_BYTES of the work. */
 struct parts_outcome parts_outcome(const uint64_t *word);
 
 #endif

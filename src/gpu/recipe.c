@@ -27,7 +27,8 @@ enum {
 #define PRODUCTS   PART_BIT(PART_PRODUCTS)
 #define MAGNITUDES PART_BIT(PART_MAGNITUDES)
 
-/* The first row that fits is taken, so rows for several parts come before those for one of them. */
+/* The recipes. The search takes the first row that fits, so rows for several parts come before
+ * those for one of them. */
 static const struct recipe recipes[] = {
     {SUM | SQUARES, SHORT_FLOATS, 0, 0, "moments.cu", NULL, "sum"},
     {SUM | SQUARES, DOUBLES, 0, 0, "double_moments.cu", NULL, "sum"},
@@ -135,7 +136,8 @@ static void define_block(struct defines *d, unsigned block) {
     define(d, "BLOCK=%s", text);
 }
 
-/* The element type as the kernel is to know it: where only its size counts, the unsigned integer of that size. */
+/* Returns the element type as the kernel is to know it: where only its size counts, the unsigned
+ * integer of that size. */
 static const char *type_of(const struct problem *p, const struct recipe *r) {
     static const char *const words[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
     const unsigned by_size = PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
@@ -144,7 +146,8 @@ static const char *type_of(const struct problem *p, const struct recipe *r) {
     return tally_type_name(p->type);
 }
 
-/* What to compile with, in alphabetical order, in which kernels that were compiled with the library are listed. */
+/* Lists the defines to compile with, in alphabetical order, as the table of compiled-in kernels has
+ * them. */
 static void find_defines(const struct problem *p, const struct recipe *r, unsigned block,
                          struct defines *d) {
     const int user = r->parts == PART_BIT(PART_TREE) && p->user;
@@ -160,7 +163,7 @@ static void find_defines(const struct problem *p, const struct recipe *r, unsign
     if (user) define(d, "%s", "USER_OPERATOR");
 }
 
-/* Whether the kernel computes with doubles. */
+/* Returns whether the kernel computes with doubles. */
 static int needs_doubles(const struct problem *p, const struct recipe *r) {
     const unsigned by_bits = PART_BIT(PART_EXTREMES) | PART_BIT(PART_BITS) | PART_BIT(PART_NONZERO);
     if (r->parts & (SQUARES | PRODUCTS) && type_is_float(p->type))
@@ -213,7 +216,7 @@ static bool are_extremes(tally_op first, tally_op second, tally_op least, tally_
     return (first == least && second == greatest) || (first == greatest && second == least);
 }
 
-/* Whether the problem is for both extremes, or for where they are, and nothing else. */
+/* Returns whether the problem is for both extremes, or for where they are, and nothing else. */
 static bool is_both(const struct problem *p) {
     const tally_op first = p->value[0].op, second = p->values == 2 ? p->value[1].op : first;
     return are_extremes(first, second, TALLY_MIN, TALLY_MAX) ||
@@ -247,7 +250,8 @@ int recipe_gives_values(const struct problem *p) {
     }
 }
 
-/* The bits of a request that tell the value's type and, of a float, its mantissa's length and exponent's bias. */
+/* Returns the bits of a request that tell the value's type and, of a float, its mantissa's length
+ * and exponent's bias. */
 static uint32_t request_type(tally_type type) {
     switch (type) {
     case TALLY_F16:

@@ -11,12 +11,14 @@
 #include "gpu/gpu.h"
 #include "pool.h"
 
-/* One core copies some 10 GB/s where the bus carries 50, so the cores share each piece. They meet at its end, and a
- * meeting costs 10 to 20 us: a piece of 8 MiB takes the bus 150. Two pieces would overlap; four also bear that one side
- * stands still for a moment. Writes of up to RING_LEAST bytes are better off without the ring. */
+/* One core copies some 10 GB/s where the bus carries 50, so cores share each piece. They meet at
+ * its end, which costs 10 to 20 us; the bus takes 150 us for a piece of 8 MiB. Two pieces would
+ * overlap; four also cover a pause of either side. Writes of up to RING_LEAST bytes are faster
+ * without the ring. */
 enum { RING_PIECES = 4, RING_PIECE = 8 << 20, RING_LEAST = 64 << 10 };
 
-/* How the cores share a piece, and how many of them are of use; docs/performance.md has what each number brings. */
+/* RING_SHARE: bytes of a piece that a core takes at a time. RING_THREADS: the most cores that help;
+ * docs/performance.md has the rates. */
 enum { RING_SHARE = 512 << 10, RING_THREADS = 16 };
 
 struct gpu_ring {
@@ -26,7 +28,7 @@ struct gpu_ring {
     bool refused;      /* there was no such memory: it is not asked for again */
 };
 
-/* What only the machine knows. Errors are the driver's own numbers; 0 is success. */
+/* The machine's own calls. Errors are the driver's own numbers; 0 is success. */
 struct gpu_ring_calls {
     /* Makes RING_PIECES * RING_PIECE bytes of such memory; NULL where there is none, and then nothing
      * is left behind. */

@@ -46,8 +46,8 @@ static tally_status read_once(void *context, double *seconds) {
     return status == TALLY_OK ? r->api->elapsed(r->gpu, seconds) : status;
 }
 
-/* Runs kernel r->which once in each grid, and notes the times in look[]; *best is the shortest so far. A
- * run before the first is for what a driver does only once, such as compiling. */
+/* Runs kernel r->which once in each grid, and notes the times in look[]; *best is the shortest so
+ * far. An extra run comes first, for a driver's one-time work such as compiling. */
 static tally_status look(struct read *r, double look[GRIDS], double *best) {
     tally_status status = TALLY_OK;
     for (unsigned i = 0; i < GRIDS; i++)
@@ -61,7 +61,7 @@ static tally_status look(struct read *r, double look[GRIDS], double *best) {
     return status;
 }
 
-/* *seconds becomes the shortest median of the reads that come near the fastest. */
+/* Makes *seconds the shortest median of the reads that come near the fastest. */
 static tally_status time_all(struct read *r, double *seconds) {
     double looks[KERNELS][GRIDS], best = (double)INFINITY, median;
     const unsigned first = r->api->facts(r->gpu)->is_cpu; /* the kernel that is likely the faster */

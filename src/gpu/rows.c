@@ -9,17 +9,18 @@
 #define BLOCK_LEAST WARP
 #define PIECE_LEAST 1024 /* elements and ends of rows */
 #define PIECE_MOST  (1u << 30)
-/* Bytes of a row, on average: such rows are for the kernel `short_rows`; and of rows that do not all begin at a multiple
- * of 16 bytes. */
+/* Largest mean row length in bytes for the kernel `short_rows`: SHORT_BYTES, or ASKEW_BYTES if rows
+ * do not all begin at a multiple of 16 bytes. */
 #define SHORT_BYTES 512
 #define ASKEW_BYTES 1100
-/* Bytes of a row, at least, that does not begin where the one before it ends. */
+/* Minimum row length in bytes for rows separated by gaps. Shorter rows are copied together first
+ * (filled.h). */
 #define APART_BYTES 64
-/* Elements of a row that is for `few_rows`, where an element has so many bytes. */
+/* The most elements of a row for `few_rows`, by the bytes of an element. */
 #define FEW_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
 #define FEW_AT_ONCE        4 /* such rows that a lane takes at once: LOADS of rows.cu */
 #define ROUNDS             2 /* pieces for each warp that the device runs at once */
-/* Rows are not cut where that takes at most one part in so many longer. */
+/* Keep rows whole if that costs at most 1/WHOLE_ROWS more time than cutting them. */
 #define WHOLE_ROWS  14
 #define EDGE_WORDS  11 /* that a piece leaves for `join_rows`, at most */
 #define VALUES_MOST 4  /* of a problem of sums and squares */
@@ -42,7 +43,8 @@ static bool sums_floats(const struct problem *p) {
            p->value[0].type == p->type;
 }
 
-/* Whether the elements are floats, and all values of their type and by these operators, a bit each. */
+/* Returns whether the elements are floats, and all values of their type and by these operators, a
+ * bit each. */
 static bool gives_only(const struct problem *p, unsigned ops) {
     if (!type_is_float(p->type)) return false;
     for (unsigned v = 0; v < p->values; v++)
@@ -117,8 +119,8 @@ static uint64_t elements_of(const struct shaped *s) {
     return s->cut == TALLY_AXES ? (uint64_t)s->results * s->each : s->n;
 }
 
-/* Whether rows lie side by side each, but anywhere behind the first. Shorter ones are as fast from a filled copy
- * (filled.h). */
+/* Returns whether each row lies side by side, but rows have gaps between them. Shorter rows are as
+ * fast from a filled copy (filled.h). */
 static bool lie_apart(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     const size_t least =
@@ -140,15 +142,16 @@ static bool takes(const struct queue *queue, const struct shaped *s) {
     return type_size(s->p->type) > 1 && kind_for(s->p) != NULL;
 }
 
-/* Whether the rows are for `short_rows`, of which a warp takes many at a time and checks their offsets itself. */
+/* Returns whether the rows are for `short_rows`, where a warp takes many at a time and checks their
+ * offsets itself. */
 static bool are_short(const struct shaped *s) {
     const uint64_t bytes = elements_of(s) / s->results * type_size(s->p->type);
     if (!parts_are_contiguous(s)) return false;
     return bytes <= (s->cut == TALLY_AXES && bytes % 16 != 0 ? ASKEW_BYTES : SHORT_BYTES);
 }
 
-/* Whether the rows are for `few_rows`: of one length, FEW_ELEMENTS at most, and without squares. Means of rows of one pack
- * are faster by `short_rows`. */
+/* Returns whether the rows are for `few_rows`: of one length, at most FEW_ELEMENTS, and without
+ * squares. Means of rows of one pack are faster by `short_rows`. */
 static bool are_few(const struct shaped *s) {
     const size_t size = type_size(s->p->type);
     if (s->p->value[0].op == TALLY_MEAN && s->each * size == 16) return false;
@@ -177,8 +180,9 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* The weight of a piece, as rows.cu counts it - elements and ends of rows -, such that all warps that run at once get
- * ROUNDS pieces each. Rows of equal lengths are not cut if, for some number of rounds, that takes little longer. */
+/* Returns the weight of a piece, as rows.cu counts it - elements and ends of rows -, such that all
+ * warps that run at once get ROUNDS pieces each. Rows of equal lengths are not cut if, for some
+ * number of rounds, that takes little longer. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;
@@ -207,7 +211,7 @@ static uint64_t pieces_of(const struct queue *queue, const struct shaped *s) {
     return (weight + piece - 1) / piece;
 }
 
-/* Whether a row may begin in one piece and end in another. */
+/* Returns whether a row may begin in one piece and end in another. */
 static bool has_cuts(const struct queue *queue, const struct shaped *s) {
     const bool are_whole =
         s->cut == TALLY_AXES && piece_of(queue, s) % ((uint64_t)s->each + PARTS_ROW_END) == 0;
@@ -245,7 +249,7 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return find(queue, s, &found);
 }
 
-/* How many blocks have so many threads. */
+/* Returns how many blocks hold `threads` threads. */
 static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
     return (unsigned)((threads + block_of(queue) - 1) / block_of(queue));
 }

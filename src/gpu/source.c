@@ -19,7 +19,8 @@ tally_status source_check(const struct problem *p) {
     return TALLY_OK;
 }
 
-/* The expression has lines of its own, so that a compiler's message tells where in it. */
+/* The text around a user's expression. The expression has lines of its own, so a compiler's message
+ * tells its place. */
 static const char frame[] = "#include \"kernels/tuning.h\"\n"
                             "#include \"kernels/operators.h\"\n"
                             "PURE element user_combine(element a, element b) {\n"

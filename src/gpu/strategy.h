@@ -16,7 +16,7 @@
 
 #include "kernels/parts.h"
 
-/* What a strategy is given to work with. */
+/* A strategy's call: the reduction, its plan, and its part of the work. */
 struct parts_run {
     struct queue *queue;
     const struct parts_call *call;
@@ -40,19 +40,21 @@ struct strategy {
     bool (*checks)(const struct shaped *s);
 };
 
-/* The grid for `blocks` equal pieces of work: no more blocks than the device runs at once. */
+/* Returns the grid for `blocks` equal pieces of work, at most the blocks that the device runs at
+ * once. */
 unsigned parts_grid(const struct queue *queue, uint64_t blocks);
-/* Whether an array of n elements is large enough for this device to be worth a kernel that has to be compiled first. */
+/* Returns whether an array of n elements is worth a kernel that must be compiled first. */
 bool parts_are_many(const struct queue *queue, uint64_t n);
-/* Whether rows lie in x side by side, one after the other. */
+/* Returns whether rows lie in x side by side, one after the other. */
 bool parts_are_contiguous(const struct shaped *s);
 
-/* How many extremes a problem wants, 0, 1 or 2 for both ends, and WANT_INDEX where it wants an index. */
+/* Returns the number of extremes of a problem, 0, 1 or 2, and WANT_INDEX if it wants an index. */
 unsigned problem_ends(const struct problem *p);
-/* The bits to flip in elements so that of their keys the greatest is wanted (kernels/end_keys.h). */
+/* Returns the bits to flip in elements so that the wanted extreme has the greatest key
+ * (kernels/end_keys.h). */
 uint64_t problem_flip(const struct problem *p);
 
-/* An argument of a launch: by value; as a piece of memory, which may be NULL. */
+/* Arguments of a launch: by value, or a piece of memory, which may be NULL. */
 extern void *const parts_nothing;
 #define VALUE(v)                                                                                   \
     { .size = sizeof(v), .value = &(v) }

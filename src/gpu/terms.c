@@ -66,7 +66,8 @@ static void *const nothing = NULL;
 #define PIECE(m)                                                                                   \
     { .memory = (m), .size = sizeof nothing, .value = &nothing } /* NULL: a null pointer */
 
-/* The grid for so many blocks of elements, of which a warp, or a smaller block of threads, takes one at a time. */
+/* Returns the grid for `blocks` blocks of elements; a warp, or a smaller block of threads, takes
+ * one at a time. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
     const unsigned teams = queue->block > 32 ? queue->block / 32 : 1;
     const unsigned units = queue->facts->units ? queue->facts->units : 1;

@@ -9,8 +9,9 @@
 /* Returns the seconds on a clock that only moves forward. */
 double clock_now(void);
 
-/* Calls run(), which says in *seconds what it took, once to warm up and then 3 to 25 times, as many as 0.7
- * seconds allow; *median is the median of these. Returns the first failure of run(), at once. */
+/* Times run(), which returns its seconds in *seconds: once to warm up and then 3 to 25 times, as
+ * many as 0.7 seconds allow. *median is their median. Returns the first failure of run() at
+ * once. */
 tally_status time_median(tally_status (*run)(void *context, double *seconds), void *context,
                          double *median);
 

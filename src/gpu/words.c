@@ -110,8 +110,8 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "words of ranks: %s is NULL", what);
 }
 
-/* Puts the records under way, and says in the plan where they are. Where the launch that reads them fails, nothing clears
- * them, and the workspace loses its head: queue_give_up(). */
+/* Puts the records under way, and writes their places into the plan. If the launch that reads them
+ * fails, they are not cleared, and the workspace loses its head: queue_give_up(). */
 static tally_status launch_records(struct gpu_device *d, const struct problem *p,
                                    const struct inputs *in, struct words_plan *plan,
                                    struct gpu_memory *work, const void *workspace,
@@ -224,7 +224,7 @@ tally_status gpu_enqueue_values(tally_device *device, const struct problem *p,
 
 /* ---- Ranks that write into each other's memory ---------------------------------------------- */
 
-/* Fills what a rank that has failed sends: two words, and nothing for all others. */
+/* Fills the message of a failed rank: two words, and zeros for all others. */
 static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words, size_t count,
                                  tally_status failure) {
     const struct gpu_api *api = d->api;
@@ -235,7 +235,8 @@ static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words,
     return s;
 }
 
-/* Whether the ranks try pairs first (kernels/words.cu); then *part is the sum that a pair is. */
+/* Returns whether the ranks try pairs first (kernels/words.cu); *part is then the sum that a pair
+ * holds. */
 static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *part) {
     const unsigned op = p->values == 1 ? p->value[0].op : TALLY_USER;
     *part = op == TALLY_NORM1 ? PART_MAGNITUDES : PART_SUM;

@@ -62,7 +62,7 @@ INLINED void add_special(u32 nan, u32 negative, SHARED u64 *limbs) {
 
 #if TWO_PARTS
 
-/* A finite x is the returned integer, below 2^53 in magnitude, times 2^*exponent. */
+/* Splits a finite x: returns an integer m, |m| < 2^53, with x = m 2^*exponent. */
 PURE i64 split(double x, i32 *exponent) {
     const u64 bits = double_bits(x);
     const i32 field = (i32)(bits >> 52 & 2047);
@@ -117,7 +117,7 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
  * element would. */
 #define DEEP_TILES 4u
 
-/* What a thread adds with. Tiles that fit their window change none of it. */
+/* A thread's window and totals. Tiles that fit the window change nothing but the totals. */
 typedef struct adder {
     window
         window; /* sigma is 0 while no window is worth trying; `exponent` is still that of the totals */
@@ -145,8 +145,9 @@ PURE adder adder_with(window w) {
 }
 
 #if !defined(LIFT_MOMENTS)
-/* Gives the thread the window that *t asks for, where its own is smaller or not tried (sigma is 0); its totals so
- * far go to the superaccumulator. Returns whether it did; 0 too where there is no such window. */
+/* Opens the window that the tile *t needs, if that is larger than the thread's or that was not
+ * tried (sigma is 0). Moves the totals so far to the superaccumulator. Returns whether it did;
+ * returns 0, too, where no window fits. */
 INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *limbs) {
     const window own = choose_window(largest(t));
     if (own.sigma == 0 || (a->window.sigma != 0 && own.exponent <= a->window.exponent)) return 0;
@@ -167,13 +168,13 @@ INLINED u32 change_window(const input *t, adder *a, u64 *record, SHARED u64 *lim
 #if HAS_LANE_SUMS
 
 #if TWO_PARTS
-/* Whether the product of x and y is the sum of two finite parts (lift.h). */
+/* Returns whether the product of x and y is a sum of two finite parts (lift.h). */
 PURE u32 has_parts(real x, real y) {
     return is_finite(x * y) && !is_vague(x * y, x, y);
 }
 #else
-/* Whether a tile has infinities or NaNs. Theirs is the largest exponent field: 1 more in it carries into the sign's
- * bit. */
+/* Returns whether a tile has infinities or NaNs. They have the largest exponent field, so an
+ * addition of 1 to that field carries into the sign bit. */
 PURE u32 has_specials(const tile *t) {
     u32 over = 0;
     UNROLL
@@ -191,9 +192,9 @@ PURE u32 has_specials(const tile *t) {
 }
 #endif
 
-/* Adds a tile that fits no window, term by term, to the sum of the thread's lane; vague products (lift.h),
- * infinities and NaNs go to the superaccumulator, and so does the whole tile where terms have one part and some are
- * not finite. */
+/* Adds a tile that fits no window to the sum of the thread's lane, term by term. Vague products
+ * (lift.h), infinities and NaNs go to the superaccumulator. So does the whole tile if terms have
+ * one part and some are not finite. */
 INLINED void add_unfitting(const input *t, adder *a, u64 *record, SHARED u64 *limbs,
                            SHARED u32 *lane_sums) {
     SHARED u32 *own = lane_sums + threadIdx.x % WARP;
@@ -285,8 +286,8 @@ INLINED void add_tile(const input *t, adder *a, u32 number, u64 *record, SHARED 
 }
 #endif
 
-/* What a thread's tile wants the window to be for: the bits of its largest magnitude; 0 where that is an infinity's
- * or a NaN's, which go to the superaccumulator. */
+/* Returns the bits of the tile's largest magnitude, which chooses the window; 0 for an infinity or
+ * a NaN, which go to the superaccumulator. */
 PURE raw wanted(const input *t) {
 #if ONE_WINDOW
     return 0; /* there is but one window */
@@ -321,8 +322,8 @@ INLINED u32 block_most(u32 most, SHARED u64 *warps, SHARED u64 *exchange) {
 #endif
 }
 
-/* The block's window: for the largest of what its threads want, of which the upper 32 bits are enough. All call
- * this. */
+/* Returns the block's window: the one for the largest magnitude of its threads' tiles, of which the
+ * upper 32 bits suffice. All threads call this. */
 INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     const u32 below = 8 * (u32)sizeof(raw) - 32;
     return choose_window((raw)block_most((u32)(most >> below), warps, exchange) << below);

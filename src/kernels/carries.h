@@ -28,7 +28,8 @@ PURE void merge(u64 *a, const u64 *b) {
 
 #if WARP_AT_ONCE
 #define MERGES_AT_ONCE 1
-/* The words of all of a block's threads add up to less than 2^60 in magnitude: they can be added as they are. */
+/* Adds up the records of a warp, word by word. The words of a whole block add up to less than 2^60
+ * in magnitude, so no word overflows before its carries are settled. */
 PURE void merge_at_once(u64 *record) {
     UNROLL
     for (u32 k = 0; k < WORDS; k++)

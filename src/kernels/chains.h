@@ -29,7 +29,7 @@
 #ifndef TALLY_CHAINS_H
 #define TALLY_CHAINS_H
 
-/* What the bounds above allow. */
+/* Fails to compile unless CHAIN_LENGTH is within the bounds above. */
 typedef char chains_are_short_enough[CHAIN_LENGTH <= (TWO_PARTS ? 4 : 16) ? 1 : -1];
 
 /* Levels that squares go to: where `deep` all there are, else of f64 one less. Elements go to ELEMENT_LEVELS. */
@@ -57,7 +57,7 @@ PURE i32 elements_exponent(i32 exponent) {
     return (exponent >> 1) + 3;
 }
 
-/* The exponent field of the least magnitude that an element may have which is not 0. */
+/* Returns the least exponent field that an element other than 0 may have. */
 PURE u32 least_field(i32 exponent, u32 deep) {
     /* The exponent of an element's last bit: half that of the squares' last level, rounded up, or that of the elements'
      * last level, whichever is greater. */
@@ -70,8 +70,8 @@ PURE u32 least_field(i32 exponent, u32 deep) {
     return field <= 1 ? 0 : (u32)(field < most ? field : most);
 }
 
-/* Whether an element is not 0 and has an exponent field below `field`. Bits without the sign are below the sign's
- * bit, so no sum of them carries into the next element. */
+/* Returns whether some element other than 0 has an exponent field below `field`. Bits without the
+ * sign are below the sign bit, so no sum of two carries into the next element. */
 PURE u32 has_too_small(const tile *t, u32 field) {
 #if ONE_WINDOW
     return 0;
@@ -183,7 +183,7 @@ PURE u32 extract_chains(const tile *t, window w, u64 *squares, u64 *elements, u3
     return 1;
 }
 
-/* Whether extract_chains() can add a tile. */
+/* Returns whether extract_chains() can add a tile. */
 PURE u32 fits_chains(const tile *t, window w, u32 deep) {
     raw outside = 0;
     UNROLL
@@ -201,14 +201,15 @@ PURE u32 fits_chains(const tile *t, window w, u32 deep) {
     return outside >> MANTISSA == 0 && !has_too_small(t, least_field(w.exponent, deep));
 }
 
-/* What a window is to be chosen for, where a chain has this sum: choose_window() gives one that has room for twice
- * such a sum, at least. It is the sums that must not outgrow the window, and for what they are the largest square says
- * little: a window with room for 16 of these would have no bits left for small elements. */
+/* Returns the magnitude to choose a window for, if a chain has this sum. choose_window() gives one
+ * with room for at least twice such a sum. The chain's sum bounds the window, not its largest
+ * square: room for 16 of the largest would leave no bits for small elements. */
 PURE raw wanted_for(term sum) {
     return magnitude_bits((term)0.25 * sum);
 }
 
-/* The same for the chain of a tile with the largest sum; infinities and NaNs are on top. */
+/* Returns the same for the tile's chain with the largest sum. Infinities and NaNs count as larger
+ * than all numbers. */
 PURE raw largest(const input *t) {
     raw most = 0;
     UNROLL

@@ -88,7 +88,7 @@
  * these again; state_word() and state_of_words(), which turn a state into STATE_WORDS words and back; state_value(),
  * which returns the bits of a value and sets *lost where it cannot. */
 
-/* A value's bits, or that they could not be had: then `lost` is not 0. */
+/* A value's bits; `lost` is not 0 if the state does not determine them. */
 typedef struct lowered {
     u64 bits;
     u32 lost;
@@ -112,14 +112,18 @@ typedef struct lowered {
 #else
 #define BATCH_ROWS 64u
 #endif
-/* Without squares: how many exponents apart a batch's elements may be. All are below 2^e and multiples of the smallest
- * one's last bit, 2^(e - 24 - apart). PLAIN: sums are below 2^(e + 8), which is 53 bits above 2^(e - 45). KEPT: an
- * addition's error is at most 2^(e + 8 - 53), and 256 of them are below 2^(e - 37), 53 bits above 2^(e - 90). */
+/* Without squares: limits of a batch's spread, the exponents between its largest and its smallest element.
+ * All elements are below 2^e and multiples of u = 2^(e - 24 - spread), and BATCH_ROWS = 2^8.
+ *
+ *   spread <= PLAIN: plain additions are exact. Sums are multiples of u below 2^(e + 8), so they fit a double if
+ *                    e + 8 - 53 <= e - 24 - PLAIN, or PLAIN <= 21.
+ *   spread <= KEPT:  plain additions of the errors are exact. An error is at most 2^(e + 8 - 53), so 2^8 errors add up
+ *                    to at most 2^(e - 37). They fit a double if e - 37 - 53 <= e - 24 - KEPT, or KEPT <= 66. */
 #define PLAIN 21
 #define KEPT  66
 
-/* The sum of elements, and that of squares. sum.s is -0 as long as all elements are: additions of doubles see to that
- * by themselves, and so `seen` has no PAIR_MIXED. */
+/* The sum of elements, and that of squares. sum.s is -0 as long as all elements are, as additions
+ * of doubles keep that. So `seen` needs no PAIR_MIXED. */
 typedef struct state {
     pair sum;
 #if HAS_SQUARES
@@ -129,18 +133,26 @@ typedef struct state {
 #endif
 } state;
 
-/* Besides PAIR_...s: with squares, the sums may be off. That of squares, Q, is by at most 2^-82 + n 2^-102 of itself,
- * and that of n elements by as much of the root of n Q, which is at least as large as any part of it (Cauchy, Schwarz).
+/* Flags of `seen` besides PAIR_...s.
  *
- * In a batch of 32 f64 the largest element is at least an eighth of its column's window, 2^w. Sums lie below 2^(w + 7)
- * and 2^(2 w + 6), so that what an addition loses is at most 2^(w - 47) and 2^(2 w - 48); 32 of these, added up plainly
- * with errors of half a last bit, are off by less than 2^(w - 89) and 2^(2 w - 90), or 2^-84 of the largest element
- * and of its square. Over all batches the former adds up to less than 2^-84 of the root of n Q. Batches of 64 shorter
- * floats that are too far apart to be exact begin at 0, and are off by less. Each time two pairs are added up, two
- * additions to a second double have an error of 2^-105 of the sum; there are fewer than 4 n of them. */
+ * ROUGH, with squares only: the sums S of the n elements and Q of their squares may have errors. lower_floats() takes
+ *
+ *     |error of Q| <= rough Q,  |error of S| <= rough sqrt(n Q),  rough = 2^-82 + n 2^-102.
+ *
+ * sqrt(n Q) is at least as large as any partial sum (Cauchy-Schwarz). The bound holds since:
+ *
+ * 1. In a batch of 32 f64 the largest element of a column is at least 2^(w - 3), where 2^w is the column's window.
+ * 2. Sums lie below 2^(w + 7) and sums of squares below 2^(2 w + 6), so an addition loses at most 2^(w - 47) or
+ *    2^(2 w - 48).
+ * 3. Plain additions of 32 such errors are off by less than 2^(w - 89) and 2^(2 w - 90). By step 1 that is less than
+ *    2^-84 of the largest element and of its square.
+ * 4. Over all batches, step 3 adds up to less than 2^-84 sqrt(n Q) and 2^-84 Q.
+ * 5. A merge of two pairs makes two additions to a second double, each with an error of 2^-105 of the sum. There are
+ *    fewer than 4 n of them: 4 n 2^-105 = n 2^-103.
+ *
+ * Batches of 64 shorter floats that are too far apart to be exact begin at 0, and lose less. */
 #define ROUGH    32u
 #define SIGNLESS 64u /* a batch's zeros may all have been -0 */
-/* How far the sums may be off then, relatively: 2^-83 + n 2^-102. */
 
 PURE void clear_state(state *a) {
     a->sum.s = -0.0;
@@ -168,8 +180,8 @@ PURE element pad(void) {
 #endif
 }
 
-/* Adds the square of a finite number. Returns not 0 where that loses something, as pair_add() does; the square of an
- * f64 is two doubles, if it is not too small (lift.h). */
+/* Adds the square of a finite number. Returns not 0 if that loses a bit, as pair_add() does. The
+ * square of an f64 is a double-double, if it is not too small (lift.h). */
 PURE u64 add_square(double x, state *a) {
 #if HAS_SQUARES
     const double square = x * x;
@@ -184,7 +196,7 @@ PURE u64 add_square(double x, state *a) {
 #endif
 }
 
-/* Adds any element, and notes in `seen` what is special, or lost. */
+/* Adds any element, and notes infinities, NaNs and lost bits in `seen`. */
 PURE void add_any(state *a, double x) {
 #if HAS_SQUARES
     if (exponent_field(x) == NOT_FINITE)
@@ -206,8 +218,8 @@ PURE void settle_pairs(state *a) {
 #endif
 }
 
-/* Adds `count` elements, at[0], at[step], ..., to two doubles, ROWS_MOST at a time, and those of which something is
- * lost once more by add_any(). */
+/* Adds `count` elements, at[0], at[step], ..., to a double-double, ROWS_MOST at a time. Elements at
+ * which it loses a bit are added once more by add_any(). */
 SELDOM void add_slowly(const GLOBAL element *at, i64 step, u32 count, state *a) {
     for (u32 first = 0; first < count; first += ROWS_MOST) {
         double x[ROWS_MOST];
@@ -252,7 +264,7 @@ PURE void merge_states(state *a, const state *b) {
 #if SPANS
 /* ---- Tiles that are looked at before they are added ---- */
 
-/* What a thread has added plainly since that was handed over to the whole. */
+/* The elements that a thread has added plainly since its last batch went to the whole state. */
 typedef struct batch {
     double sum[VECTOR], error[VECTOR]; /* of elements; `error`: what their additions have lost */
 #if HAS_SQUARES
@@ -312,7 +324,7 @@ PURE double base_of(const batch *b, u32 v) {
 }
 #endif
 
-/* What a batch alone says of a column. */
+/* Makes *to the state of column v's elements in this batch alone. */
 INLINED void give_batch(const batch *b, u32 v, state *to) {
     clear_state(to);
     to->sum.s = b->sum[v];
@@ -331,7 +343,7 @@ INLINED void give_batch(const batch *b, u32 v, state *to) {
 #endif
 }
 
-/* Brings what the batch says of all columns to the whole, and clears it. */
+/* Merges the batch's states of all columns into the whole states, and clears the batch. */
 INLINED void hand_over(batch *b, u32 columns, state *whole) {
     UNROLL
     for (u32 v = 0; v < columns; v++) {
@@ -346,7 +358,7 @@ INLINED void hand_over(batch *b, u32 columns, state *whole) {
     begin_batch(b, columns);
 }
 
-/* What is known in the end. */
+/* Makes a[] the columns' final states, of the whole and the last batch. */
 INLINED void end_batch(batch *b, u32 columns, state *whole, state *a) {
     if (b->before && b->used) hand_over(b, columns, whole);
     UNROLL
@@ -359,8 +371,8 @@ INLINED void end_batch(batch *b, u32 columns, state *whole, state *a) {
 }
 
 #if !HAS_SQUARES
-/* How many exponents lie between the largest and the smallest element that is not 0; 255 where there is an infinity or
- * a NaN. */
+/* Returns how many exponents lie between the largest and the smallest element other than 0; 255 if
+ * there is an infinity or a NaN. */
 PURE u32 spread_of(u32 most, u32 least) {
     const u32 high = most >> 23, low = (least + 1) >> 24;
     return high == 255 ? 255 : high < low ? 0 : high - low;
@@ -380,7 +392,8 @@ INLINED void look(const element *e, u32 count, u32 *most, u32 *least) {
 #endif
 
 #if HAS_SQUARES
-/* Adds the square of x to one that is at least as large, and what is lost to `rest`. Returns that. */
+/* Adds x^2 to *square, which is at least as large, and the error of that to *rest. Returns the
+ * error. */
 PURE double add_below(double x, double *square, double *rest) {
     const double before = *square;
     *square = fused(x, x, before);
@@ -449,8 +462,8 @@ INLINED void add_all_slowly(batch *b, state *whole, u32 columns, u32 count,
     begin_batch(b, columns);
 }
 
-/* Adds a tile to the batch, or what does not fit any batch to the whole. `at`: where the tile's first element is;
- * `count`: how many rows there are. */
+/* Adds a tile to the batch, or to the whole states if it fits no batch. `at` points to the tile's
+ * first element; `count` is the number of its rows. */
 INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32 rows, u32 count,
                       const GLOBAL element *at, i64 step) {
 #if HAS_SQUARES
@@ -562,7 +575,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
 
 #else
 
-/* Copies what add_tile() works with; the rest of a state lies in memory. */
+/* Copies the fields that add_tile() uses, so that they can stay in registers. */
 PURE void give_sum(const state *from, state *to) {
     to->sum.s = from->sum.s;
 #if LONG
@@ -574,7 +587,8 @@ PURE void give_sum(const state *from, state *to) {
 #endif
 }
 
-/* Returns not 0 where it has lost something. `large`: bounds of the upper halves of second doubles in magnitude. */
+/* Adds a tile to the states a[]. Returns not 0 if a double-double lost a bit. large[v] becomes at
+ * least the upper half of column v's second double in magnitude. */
 INLINED u64 add_tile(state *a, const element *e, u32 columns, u32 rows, u32 *large) {
     u64 wrong = 0;
     UNROLL
@@ -624,13 +638,14 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
-/* The value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the plan. */
+/* Returns the value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the
+ * plan. */
 SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 exponent) {
     lowered r = {0, 0};
 #if HAS_SQUARES
     const u32 special = a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
     if (a.sum.seen & ROUGH && a.square == 0) r.lost = 1;
-    const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0;
+    const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0; /* see ROUGH */
     r.lost |= (a.sum.seen & PAIR_LOST) != 0;
     if (op == VAR || op == STD) {
         const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
@@ -766,7 +781,8 @@ PURE state state_of_words(const u64 *words) {
     return a;
 }
 
-/* The bits of the mean of n integers whose sum is w, or w + 2^64 where that is negative. Its halves are doubles. */
+/* Returns the bits of the mean of n integers whose sum is w, or w - 2^64 where that is negative.
+ * Each half of w is exact as a double. */
 SELDOM lowered lower_integers(u64 w, u64 n, u32 to) {
     lowered r = {0, 0};
     double low;
@@ -958,7 +974,7 @@ PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 t
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
 
-/* What a thread loads at once: `vector` neighbouring columns' elements. */
+/* A thread's load: the elements of `vector` neighbouring columns. */
 typedef union unit {
 #if LONG || defined(TYPE_F32) || defined(TYPE_U32) || defined(TYPE_I32)
     uint4 bits;
@@ -1003,8 +1019,8 @@ INLINED void read_unit(const SHARED u8 *from, u32 vector, element *to) {
         to[0] = *(const SHARED element *)from;
 }
 
-/* Loads a tile's rows, of which `there` are there, from `at` on; `packed` as above. In the place of one that is not the
- * row at `at` is loaded, so that all are on their way at once. */
+/* Loads `there` rows of a tile from `at` on; `packed` as above. For each of the other rows it loads
+ * the row at `at` again, so that all loads start without a branch. */
 INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows, u32 there,
                        u32 packed, element *e) {
     UNROLL
@@ -1171,7 +1187,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 
 /* ---- A block's tile ------------------------------------------------------------------------------------ */
 
-/* A thread's place in a tile. */
+/* A thread's place in a tile: its columns and its strand. */
 typedef struct seat {
     u32 unit, strand, slab;
 } seat;
@@ -1185,8 +1201,9 @@ PURE seat find_seat(const columns_plan *p) {
 /* Columns of a unit whose strands meet at once: several, if their states are short. */
 #define TOLD_AT_ONCE(vector) (STATE_WORDS > 3 ? 1 : (vector))
 
-/* Strand 0 of each unit learns what all strands know: half of those that are left tell the other half. All threads of
- * the block call this. `told`: a state for each thread and column of those that meet at once. */
+/* Merges the states of all strands into those of strand 0, unit by unit. In each step half of the
+ * remaining strands hand theirs to the other half by `told`, which has a state for each thread and
+ * column. All threads of the block call this. */
 INLINED void meet_strands(const columns_plan *p, seat s, u32 vector, state *a, SHARED u64 *told) {
     u32 kept;
     for (u32 left = p->strands; left > 1; left = kept) {
@@ -1243,13 +1260,13 @@ INLINED void store_unit(GLOBAL u8 *to, u32 width, i64 step, u32 vector, const u6
         store_bits(to + (i64)v * step * bytes, width, bits[v]);
 }
 
-/* The value of a sum of no elements, or of what is made of sums. */
+/* Returns the value of no elements for a sum, or for a value made of sums. */
 PURE u64 value_of_nothing(u32 op, u32 to) {
     return op == MEAN || op == VAR || op == STD ? float_nan_bits(format_of(to)) : 0;
 }
 
-/* Writes the values of neighbouring columns, from `column` of `slab` on; a column of which a value is lost is left to
- * parts.cu. */
+/* Writes the values of neighbouring columns, from `column` of `slab` on. A column whose value is
+ * lost is left to parts.cu. */
 INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *p, u64 slab,
                           u64 column, u32 vector, const state *a) {
     const i64 place = p->out_first + (i64)slab * p->out_slab + (i64)column * p->out_column;
@@ -1277,7 +1294,7 @@ INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *
         if (lost[v]) leave_row(work, p->left, slab * p->columns + column + v);
 }
 
-/* The block's tiles, one after another. */
+/* Folds the block's tiles, one after another. */
 INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out,
                         const columns_plan *p, u32 vector, u32 rows, SHARED u64 *told) {
     const seat s = find_seat(p);
@@ -1331,7 +1348,8 @@ KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const c
     fold_tiles(x, work, out, &plan, 1, NARROW_ROWS, space);
 }
 
-/* Merges the chunks' states of each result, and lowers them. A tile is results by strands of chunks. */
+/* Merges the chunks' states of each result, and lowers them. A tile has results side by side, and
+ * chunks one below another. */
 KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
     __shared__ u64 told[STATE_WORDS * BLOCK];
     const u64 results = plan.slabs * plan.columns;

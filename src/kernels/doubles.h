@@ -15,8 +15,8 @@
 
 #include "pair.h"
 
-/* The bits of the sum, or of the mean of n > 0 terms, whose exact sum is high + low; `zero` are those of a sum that is
- * 0. *lost becomes 1 where they cannot be had so. */
+/* Returns the bits of the sum, or of the mean of n > 0 terms, whose exact sum is high + low. `zero`
+ * are the bits of a sum of 0. Sets *lost if this way does not give the value. */
 PURE u64 doubles_value(double high, double low, u64 n, u32 mean, u32 to, u64 zero, u32 *lost) {
     double r;
     const double a = two_sum(high, low, &r);
@@ -35,11 +35,14 @@ PURE double magnitude_of(double x) {
     return double_from(double_bits(x) & ~((u64)1 << 63));
 }
 
-/* a / n, where a.s is 0 or at least 2^-900 in magnitude. Of `first` some last bits may be wrong; q, corrected by what
- * that leaves of s, is the quotient's double or as near to it as a neighbour's half. So what q leaves of s is a double,
- * which fused() has without an error. Where a.e adds to that without one, and the sum is a multiple of n that a double can
- * be, nothing is lost: so a tie is known to be one. Else the quotient may be so small that it underflows; 2^-1000 covers
- * that, and 2^-900 is far above where what is left of a quotient would. */
+/* Returns a / n with its bound; a.s is 0, or |a.s| >= 2^-900, so that no remainder of a.s
+ * underflows.
+ * `first` may have some wrong last bits. q is `first` corrected by its remainder: the double
+ * nearest to the quotient, or a neighbour of that. So the remainder a.s - q n is a double, and
+ * fused() gives it without an error.
+ * If a.e adds to the remainder without an error, and the sum is a multiple of n by a double, the
+ * result is exact, and a tie is known to be one. Otherwise the quotient of the remainder may
+ * underflow, which 2^-1000 covers. */
 PURE near near_quotient(near a, double n) {
     double t;
     const double inverse = 1 / n, s = two_sum(a.s, a.e, &t), first = s * inverse;
@@ -52,7 +55,7 @@ PURE near near_quotient(near a, double n) {
     return to;
 }
 
-/* The root of a, which is positive. */
+/* Returns the root of a > 0 with its bound. */
 PURE near near_root(near a) {
     const double s = a.s + a.e, first = square_root(s);
     double t;
@@ -70,7 +73,8 @@ PURE double near_double(double s, double e, u32 to) {
     return to == F64 ? a : pair_to_odd(a, r);
 }
 
-/* The bits of a, which is positive, rounded to the type `to`; *lost where its bound does not say which they are. */
+/* Returns the bits of a > 0, rounded to the type `to`. Sets *lost if the bound does not decide them
+ * (Ziv's rounding test). */
 PURE u64 near_value(near a, u32 to, u32 *lost) {
     const double d = a.b == 0 ? 0 : 2 * a.b + magnitude_of(a.e) * 0x1p-51;
     const double low = near_double(a.s, a.e - d, to),
@@ -80,23 +84,24 @@ PURE u64 near_value(near a, u32 to, u32 *lost) {
     return bits;
 }
 
-/* Whether all numbers that are off from x > 0 by at most 2^-40 of it are rounded to the same f32: *bits are its bits. */
+/* Returns whether all numbers within 2^-40 x of x > 0 round to the same f32; *bits are its bits. */
 PURE u32 quick_float(double x, u64 *bits) {
     const float low = (float)(x - x * 0x1p-40), high = (float)(x + x * 0x1p-40);
     *bits = float_bits(low);
     return low == high && x > 0x1p-600;
 }
 
-/* Whether the variance, or its root, is certain as an f32 by plain arithmetic: then *bits are its bits. t and v are the
- * doubles nearest to the sum of `count` elements and to that of their squares, or off by 2^-52 of themselves; `scale`
- * is 1 / (n (n - ddof)), off by 2^-50 of itself at most. The numerator is then off by at most 2^-50 of what it is the
- * difference of. */
+/* Returns whether plain arithmetic determines the variance, or its root, as an f32; *bits are its
+ * bits. t and v are within 2^-52 of the sum of `count` elements and of that of their squares,
+ * relatively. `scale` is within 2^-50 of 1 / (n (n - ddof)). So the numerator's error is at most
+ * 2^-50 of the minuend. */
 PURE u32 quick_variance(double t, double v, double count, double scale, u32 root, u64 *bits) {
     const double nv = count * v, tt = t * t, a = nv - tt, x = a * scale;
     return 512 * a >= nv + tt && quick_float(root ? square_root(x) : x, bits);
 }
 
-/* The bits of the root of the sum of squares, high + low, which is off by at most `off`, and not negative. */
+/* Returns the bits of the root of the sum of squares high + low >= 0, whose error is at most
+ * `off`. */
 PURE u64 norm_value(double high, double low, u32 to, double off, u32 *lost) {
     const near sum = {high, low, off};
     u64 bits;
@@ -114,13 +119,13 @@ PURE double add_noting(double *s, double x) {
     return error;
 }
 
-/* The bits of the variance of n > 0 elements, or of its root: (n Q - S^2) / (n (n - ddof)), where S = t + u and
- * Q = v + w are their sum and that of their squares. Q is off by at most `rough` of itself, and S by at most `rough` of
- * the root of n Q. As S^2 <= n Q by Cauchy and Schwarz, the numerator is then off by little more than 3 `rough` of n Q.
- *
- * Each product is taken with its error. Where u is 0, all that the numerator consists of is added without an error,
- * or `wrong` says that there was one. Else what is left out is some 2^-105 of n Q and S^2; 2^-98 covers it. By
- * Cauchy and Schwarz the numerator is not negative. */
+/* Returns the bits of the variance of n > 0 elements, or of its root: (n Q - S^2) / (n (n - ddof)),
+ * where S = t + u is their sum and Q = v + w that of their squares.
+ * Given |error of Q| <= rough Q and |error of S| <= rough sqrt(n Q). As S^2 <= n Q by Cauchy and
+ * Schwarz, the numerator's error is little more than 3 rough n Q.
+ * Each product is taken with its error. If u is 0, the numerator's terms are added without an
+ * error, or `wrong` is set. Else the terms left out are some 2^-105 of n Q and S^2; 2^-98 covers
+ * them. By Cauchy and Schwarz the numerator is not negative. */
 PURE u64 variance_value(double high, double low, double squares_high, double squares_low, u64 n,
                         double ddof, u32 root, u32 to, double rough, u32 *lost) {
     const double count = (double)n;

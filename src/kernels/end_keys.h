@@ -33,7 +33,7 @@ typedef u32 key;
 #define FLOATS 0
 #endif
 
-/* The key of an element, or its complement where `flip` is KEY_MASK. */
+/* Returns an element's order-preserving key, or the key's complement where `flip` is KEY_MASK. */
 PURE key key_of(element e, key flip) {
 #if defined(FLOATING)
     const key negative = (key)0 - (key)(e >> (ELEMENT_BITS - 1));
@@ -44,8 +44,8 @@ PURE key key_of(element e, key flip) {
 #endif
 }
 
-/* The bits of the element that has key k. `flip`: as key_of() got it; for signed integers it turns the sign's bit
- * over, too, which makes their bits keys. */
+/* Returns the bits of the element with key k. `flip` is the one of key_of(). For signed integers it
+ * turns the sign bit over, too, which makes their bits keys. */
 PURE u64 key_bits(key k, key flip) {
 #if defined(FLOATING)
     if (k == KEY_NAN) return float_nan_bits(format_of(ELEMENT_TYPE));

@@ -42,7 +42,8 @@ typedef union pack {
     u32 word[4];
 } pack;
 
-/* In steps that few need: a call keeps them, and their registers, out of the loops. */
+/* Divides by numbers of more than 32 bits, which few arrays need. It is a call, to keep its
+ * registers out of the loops. */
 SELDOM u64 divided_wide(u64 a, u64 b) {
     return a / b;
 }
@@ -54,7 +55,7 @@ PURE u64 divided(u64 a, u64 b, u64 *rest) {
     return q;
 }
 
-/* Where an element of the copy lies in the array and in the mask. */
+/* The place of a copy's element in the array and in the mask. */
 typedef struct source {
     i64 x, mask;
 } source;
@@ -73,7 +74,7 @@ PURE source source_of(const filled_plan *p, u64 j) {
     return s;
 }
 
-/* A word with a 1 for each byte that is not 0. */
+/* Returns a word with a byte of 1 for each byte of w that is not 0. */
 PURE u32 ones_of(u32 w) {
     w |= w >> 4;
     w |= w >> 2;
@@ -81,12 +82,12 @@ PURE u32 ones_of(u32 w) {
     return w & 0x01010101u;
 }
 
-/* How many bytes of a word are not 0. */
+/* Returns how many bytes of a word are not 0. */
 PURE u32 bytes_set(u32 w) {
     return ones_of(w) * 0x01010101u >> 24;
 }
 
-/* The bits of the i-th word of a pack that the mask's bytes for it, `m`, let pass. */
+/* Returns a mask of the bits of a pack's word i whose elements the bytes of `m` show. */
 PURE u32 passed(const pack *m, u32 width, u32 i) {
     if (width == 8) return ones_of(m->word[i]) * 255;
     if (width == 16) {
@@ -96,7 +97,7 @@ PURE u32 passed(const pack *m, u32 width, u32 i) {
     return (m->word[0] >> 8 * (width == 32 ? i : i / 2) & 255) != 0 ? ~0u : 0;
 }
 
-/* The bytes of the mask for a pack of elements of `width` bits. */
+/* Loads the mask's bytes for a pack of elements of `width` bits. */
 INLINED pack load_mask(const GLOBAL u8 *from, u32 width) {
     pack m;
     if (width == 8)
@@ -192,7 +193,8 @@ KERNEL fill_in(const GLOBAL u8 *x, const GLOBAL u8 *mask, GLOBAL u64 *work,
         fill(x, mask, work, &plan, 8);
 }
 
-/* How many bytes are not 0 of those from..to-1 that one of `team` threads looks at, the `own`th, if they lie side by side. */
+/* Returns how many of the mask's bytes from..to-1 are not 0, among those that thread `own` of
+ * `team` looks at. The bytes lie side by side. */
 __device__ u64 count_bytes(const GLOBAL u8 *mask, u64 from, u64 to, u32 own, u32 team) {
     u64 count = 0;
     const u64 into = (size_t)(mask + from) % 4, head = into == 0 ? from : from + 4 - into;
@@ -226,8 +228,8 @@ __device__ void add_counts(GLOBAL u64 *work, const parts_plan *p, u64 row, u32 c
             atomicAdd(&narrow[row + v], (u32)count[v]);
 }
 
-/* Counts every `step`th element from `from` on of four rows that lie side by side in the mask, of which the first begins
- * at `first`; `by_steps`: elements of a row are one step apart. */
+/* Counts every `step`th element from `from` on in four rows that lie side by side in the mask; the
+ * first row begins at `first`. `by_steps`: a row's elements are one step apart. */
 INLINED void count_columns(const GLOBAL u8 *mask, const parts_plan *p, spot first, u64 from,
                            u64 step, u32 by_steps, u64 *count) {
     const u64 end = p->rows.each;

@@ -89,7 +89,7 @@ __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 fi
 
 #endif
 
-/* Writes what the request asks of the total. */
+/* Writes the values that the request asks for, from the total. */
 __device__ void put_values(const u64 *total, u64 n, u32 request, GLOBAL u64 *result) {
     u32 status = RESULT_OK;
     const u64 bits = value_of(total, n, request, &status);
@@ -130,7 +130,8 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__) && !defined(PAIRS) && !defined(INDEXED)
 #define HAS_ALONE 1
 
-/* Thread 0 learns what all threads know, of a block of as many as the launch has. */
+/* Merges the records of all threads into thread 0's, in a block of as many threads as the launch
+ * has. */
 INLINED void merge_alone(u64 *record, SHARED u64 *warps, SHARED u64 *exchange) {
     const u32 lane = threadIdx.x % WARP, there = blockDim.x / WARP;
     MERGE_WARP(BLOCK < WARP ? BLOCK : WARP);
@@ -146,8 +147,8 @@ INLINED void merge_alone(u64 *record, SHARED u64 *warps, SHARED u64 *exchange) {
     MERGE_WARP(WARPS); /* the other lanes' are those of nothing */
 }
 
-/* The same of n <= blockDim.x * TILE elements by one block, of as few warps as that takes. What is less than a tile is
- * loaded as packs, too, and no other block is looked for. */
+/* Reduces n <= blockDim.x * TILE elements in one block, of as few warps as that takes. It loads a
+ * part of a tile as packs, too, and looks for no other block. */
 KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first, GLOBAL u64 *heads,
              GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 warps[WARPS * WORDS];

@@ -108,7 +108,7 @@ INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 threads, u3
 }
 #endif
 
-/* The index of the i-th loose element. */
+/* Returns the index of the i-th loose element. */
 PURE u64 loose_index(share s, u32 i) {
     return i < s.head ? i : s.end + (i - (u32)s.head);
 }

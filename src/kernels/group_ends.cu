@@ -98,7 +98,7 @@ __device__ void raise_word(GLOBAL u64 *p, u64 v) {
 }
 #endif
 
-/* An element's contribution to word k of its group. */
+/* Returns an element's contribution to word k of its group. */
 PURE cell lift(element e, u64 index, u32 k, key flip) {
 #if defined(FOLD_COUNT)
     if (k == 1) return 1;
@@ -117,9 +117,9 @@ PURE cell lift(element e, u64 index, u32 k, key flip) {
 #endif
 }
 
-/* Adds a tile's elements to a copy of the groups' cells for word w; `first` is the number of the thread's first
- * element. All cells are read before any is raised, so that there is one branch, taken only where some cell has to be
- * raised. */
+/* Raises a copy of the groups' cells for word w by a tile's elements; `first` is the number of the
+ * thread's first element. It reads all cells before it raises any. So there is one branch, taken
+ * only if some cell must rise. */
 INLINED void join_cells(SHARED cell *own, const tile *t, const groups_plan *p, u64 first, u32 w) {
     cell v[TILE];
     u32 place[TILE];
@@ -238,7 +238,8 @@ KERNEL indices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *m
 
 #endif
 
-/* The bits of a group's value; where it does not exist, *absent becomes 1. `state` is the group's word 0. */
+/* Returns the bits of a group's value; sets *absent if there is none. `state` is the group's word
+ * 0. */
 PURE u64 value_of(const GLOBAL u64 *state, const groups_plan *p, u32 op, u32 *absent) {
 #if defined(FOLD_COUNT)
     const u64 others = state[0], n = state[p->count];

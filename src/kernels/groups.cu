@@ -94,8 +94,8 @@
 
 /* ---- Terms -------------------------------------------------------------------------------------------- */
 
-/* An element as magnitude * 2^position, in units of the least there is; where `special` is not 0 there is nothing to
- * add. */
+/* An element as magnitude * 2^position, in units of the least number. If `special` is not 0 there
+ * is nothing to add. */
 typedef struct term {
     u64 magnitude;
     u32 position, negative, special;
@@ -153,7 +153,7 @@ __device__ void add_record(GLOBAL u64 *work, const groups_plan *p, u32 group, u6
 #endif
 }
 
-/* Notes in a group's record what is special about an element, unless that is known. */
+/* Notes an element's special value in a group's record, unless the record has it. */
 __device__ void note_special(GLOBAL u64 *work, const groups_plan *p, u32 group, u32 special) {
     GLOBAL u64 *known = work + p->records + SPECIAL * p->count + group;
     if (!(read_word(known) & special)) atomicOr(known, (u64)special);
@@ -214,13 +214,13 @@ PURE cells cells_of(const groups_plan *p, u32 slice, u32 wide) {
     return c;
 }
 
-/* The first count's cell. */
+/* Returns the cell of the first count. */
 PURE u32 counts_of(const cells *c) {
     return c->count * c->copies * (c->step > 1 ? c->step : c->digits);
 }
 
 #if !IS_FLOAT
-/* Digit d of an integer: from 0 up to 2^16 - 1; of a signed one the highest digit has the sign. */
+/* Returns digit d of an integer, in [0, 2^16); the highest digit of a signed one has the sign. */
 PURE u32 digit_of(u64 value, u32 d) {
 #if defined(TYPE_U64) || defined(TYPE_U32)
     return (u32)(value >> 16 * d) & 0xffffu;
@@ -230,9 +230,10 @@ PURE u32 digit_of(u64 value, u32 d) {
 }
 #endif
 
-/* The integer that an element is in units of its lowest bit, which lies *shift above the window's; a negative one gains
- * 2^64. 0 where it is not `wanted`, or does not fit the window. *outside becomes not 0 where it does not fit: -0, a
- * subnormal number, an infinity and a NaN never do, and +0 always does. */
+/* Returns an element as an integer in units of its lowest bit, which lies *shift above the window's
+ * lowest; a negative one gains 2^64. Returns 0 if the element is not `wanted`, or does not fit the
+ * window. The latter sets *outside: +0 always fits; -0, subnormal numbers, infinities and NaNs
+ * never do. */
 INLINED u64 integer_of(element e, const cells *c, u32 wanted, u32 *shift, u32 *outside) {
 #if defined(TYPE_F64)
     const u64 bits = double_bits(e), sign = 0 - (bits >> 63);
@@ -310,7 +311,7 @@ INLINED u32 add_wide(SHARED u32 *cell, const element *e, const u32 *group, const
     return any;
 }
 
-/* Whether an element does not fit the window. */
+/* Returns whether an element does not fit the window. */
 PURE u32 is_outside(element e, const cells *c) {
     u32 shift, outside;
     (void)integer_of(e, c, 1, &shift, &outside);
@@ -392,8 +393,8 @@ __device__ u32 choose_window(const tile *t, const cells *c, SHARED u32 *cell) {
 #endif
 }
 
-/* Adds what does not fit of the thread's tile from element `first` on to the records. It is read again, one by one, as
- * the loop that calls this is to keep its registers. */
+/* Adds the elements of the thread's tile from element `first` on that do not fit the window to the
+ * records. It reads them again, one by one, so that the calling loop keeps its registers. */
 INLINED void add_outside(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                          GLOBAL u64 *work, const groups_plan *p, const cells *c, u64 first) {
     UNROLL_NOT
@@ -491,8 +492,8 @@ PURE double scaled(u64 x, i32 k) {
            double_from((u64)(k - first + 1023) << 52);
 }
 
-/* The magnitude of a record's sum, as digits of 32 bits. Returns whether it is negative; *top is the highest that is
- * not 0, or -1. */
+/* Loads the magnitude of a record's sum as digits of 32 bits. Returns whether the sum is negative;
+ * *top is the highest digit that is not 0, or -1. */
 __device__ u32 load_digits(const GLOBAL u64 *record, u64 count, u32 *digit, i32 *top) {
     i64 carry = 0;
     for (u32 i = 0; i < RECORD * APART / 32; i++) {
@@ -614,7 +615,8 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
     }
 }
 
-/* The thread that first finds a term other than -0 in a marked group makes its values +0: see the head of this file. */
+/* Makes the values of marked groups +0. The thread that first finds a term other than -0 in such a
+ * group writes them; see the head of this file. */
 KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work,
              GLOBAL u8 *out, const groups_plan plan) {
     if (read_word(&work[plan.left]) == 0 || read_word(&work[PARTS_BAD]) != ~(u64)0) return;

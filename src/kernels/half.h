@@ -6,7 +6,8 @@
 #ifndef TALLY_HALF_H
 #define TALLY_HALF_H
 
-/* The bits of the f32 that equals the f16 of these bits; an infinity or a NaN stays such, its fraction too. */
+/* Returns the bits of the f32 equal to the f16 of these bits. An infinity or a NaN stays one, with
+ * its fraction. */
 PURE u32 half_bits_widened(u32 h) {
     const u32 sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
     if (rest >= 0x7c00u) return sign | 0x7f800000u | (rest & 0x3ffu) << 13;
@@ -19,8 +20,9 @@ PURE u32 half_bits_widened(u32 h) {
 }
 
 #if defined(float_bits)
-/* The same as a float, without a branch: the bits moved to their place are a float 2^112 times too small, which a
- * multiplication mends. For loops that compilers make vectors of. A NaN may become another NaN. */
+/* Returns the same as a float, without a branch, for loops that compilers vectorize. The bits at
+ * their new place are a float 2^112 times too small, and a multiplication scales it. A NaN may
+ * become another NaN. */
 PURE float half_widened(u32 h) {
     const u32 magnitude = h & 0x7fffu;
     const u32 bits = float_bits(float_from(magnitude << 13) * 0x1p112f);

@@ -13,14 +13,14 @@
 
 #define NO_GROUP (~0u)
 
-/* A thread's elements of a tile, every BLOCK-th, and their groups; NO_GROUP, or any number from the count on, where an
- * element belongs to none. */
+/* A thread's elements of a tile, every BLOCK-th, and their groups. An element of no group has
+ * NO_GROUP, or a number not below the count. */
 typedef struct tile {
     element e[TILE];
     u32 group[TILE];
 } tile;
 
-/* An id of 64 bits as the number of a group. */
+/* Returns the group's number for an id of 64 bits. */
 PURE u32 group_of(i64 id) {
     return (u64)id >> 32 ? NO_GROUP : (u32)id;
 }
@@ -49,8 +49,8 @@ __device__ u32 load_group(const GLOBAL u8 *ids, u32 type, u64 i) {
     }
 }
 
-/* Loads a tile, of which the thread's first element is number `first`. Where an id is no group's, and that is an
- * error, the element's number is noted in the work, the least such number in PARTS_BAD. */
+/* Loads a tile; the thread's first element is number `first`. If an id that is no group's is an
+ * error, PARTS_BAD in the work becomes the least number of such an element. */
 INLINED void load_tile(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mask,
                        GLOBAL u64 *work, const groups_plan *p, u64 first, tile *t) {
     const GLOBAL element *from = x + (p->x + (i64)first);

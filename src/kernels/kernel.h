@@ -93,9 +93,9 @@ INLINED void wait_for_earlier(void) {
     wait_for_end_of_earlier();
 }
 
-/* Adds 1 to a counter, and returns what it was. Whoever finds this thread counted sees all that it wrote before, and
- * all that the threads wrote which it had met at a barrier after that; and this thread sees the same of those that
- * it finds counted. */
+/* Adds 1 to a counter, and returns its old value. It releases and acquires: a thread that finds
+ * this one counted sees all of this thread's earlier writes, and those of threads it has met at a
+ * barrier since. This thread sees the same of the threads that it finds counted. */
 INLINED u64 count_one(GLOBAL u64 *counter) {
 #if defined(__CUDACC__)
     u64 before;
@@ -133,8 +133,8 @@ PURE u32 warp_most(u32 w) {
 #define WARP_AT_ONCE 0
 #endif
 
-/* Returns w, in a way that the compiler cannot see through. So it works out again what it needs of w, and does not keep
- * earlier results in registers that are needed for something else. */
+/* Returns w, and hides from the compiler that it does. So the compiler computes values of w anew
+ * instead of keeping them in registers that other values need. */
 PURE u32 anew(u32 w) {
 #if defined(__CUDACC__)
     asm volatile("" : "+r"(w));

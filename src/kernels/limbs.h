@@ -34,8 +34,9 @@
 #define LIMB_WORDS  (LIMBS + 3)
 #define MIXED       LIMB_WORDS
 
-/* limbs[i] += amount, |amount| < 2^32: its low word, and to the high one the sign and the low one's carry,
- * which most often make 0. Sums are modulo 2^64, so the order does not matter. */
+/* Adds `amount`, |amount| < 2^32, to limbs[i]: first to the low word, then the sign and the low
+ * word's carry to the high word, where the two often cancel. Sums are modulo 2^64, so the order
+ * cannot matter. */
 __device__ void add_limb(SHARED u64 *limbs, u32 i, i64 amount) {
 #if BLOCK == 1
     limbs[i] += (u64)amount;
@@ -66,14 +67,15 @@ __device__ void clear_limbs(SHARED u64 *limbs) {
         limbs[i] = 0;
 }
 
-/* Limb i once every limb has handed what is above its 32 bits to the next one; the last keeps all. */
+/* Returns limb i after every limb has passed the bits above its 32 to the next one; the last limb
+ * keeps all. */
 PURE u64 carried(u64 own, u64 below, u32 i) {
     const i64 carry = (i64)below >> 32; /* floor */
     return (i < LIMBS - 1 ? own & 0xffffffffu : own) + (i > 0 ? (u64)carry : 0);
 }
 
-/* The limbs as an integer of 32-bit digits and a sign: afterwards limbs[low ... high] hold those of the
- * magnitude, and what is above them is `top`. Below low, and above high but for top, are zeros. */
+/* An integer of 32-bit digits with a sign: limbs[low ... high] hold its magnitude, and `top` the
+ * bits above them. Digits below low are 0. */
 typedef struct digits {
     u32 low, high; /* low > high: the number is 0 */
     u32 negative;
@@ -107,7 +109,7 @@ __device__ digits settle_limbs(SHARED u64 *limbs) {
     return d;
 }
 
-/* Digit i of a number that has been settled. */
+/* Returns digit i of a settled number. */
 __device__ u64 digit(const SHARED u64 *limbs, digits d, i32 i) {
     if (i == (i32)d.high + 1) return d.top;
     return i >= (i32)d.low && i <= (i32)d.high ? limbs[i] : 0;
@@ -142,7 +144,7 @@ __device__ void deliver_limbs(const SHARED u64 *limbs, GLOBAL u64 *total) {
     }
 }
 
-/* The reverse: limbs and counts += total, which becomes 0. */
+/* Adds `total` to limbs and counts, and makes `total` 0. */
 __device__ void collect_limbs(SHARED u64 *limbs, GLOBAL u64 *total) {
     for (u32 i = threadIdx.x; i < LIMB_WORDS; i += BLOCK) {
         limbs[i] += read_word(&total[i]);

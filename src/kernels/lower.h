@@ -89,8 +89,8 @@ PURE u32 kind_of(u32 type) {
 /* ---- Exact sums --------------------------------------------------------------------------------- */
 
 #if defined(SETTLED)
-/* The digits of a sum that say what it is: digit[0..count), the first of which weighs 2^exponent, and `above` them,
- * 0 or -1, all the rest. */
+/* A sum's significant digits: digit[0..count), the first of which weighs 2^exponent, and `above`
+ * them 0 or -1. */
 typedef struct span {
     const SHARED u64 *digit;
     u32 count;
@@ -114,7 +114,7 @@ typedef struct room {
 #define SHARED_ROOM room
 #endif
 
-/* How a part's sum is recorded: so many limbs, limb i weighing 2^(32 i + lowest). */
+/* The layout of a part's sum: its number of limbs, where limb i weighs 2^(32 i + lowest). */
 typedef struct shape {
     u32 limbs;
     i32 lowest;
@@ -133,8 +133,8 @@ PURE shape shape_of(u32 type, u32 part) {
     return s;
 }
 
-/* What is known of a sum of floats besides its finite part: how many NaNs and infinities, and whether a term is not
- * -0. */
+/* The non-finite side of a sum of floats: the numbers of NaNs and infinities, and whether a term is
+ * not -0. */
 typedef struct notes {
     u64 nans, plus, minus, mixed;
 } notes;
@@ -169,7 +169,7 @@ OUTLINED void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 pa
 #undef LIMB_AT
 }
 
-/* Whether infinities or NaNs decide a sum; if so, *bits is the value's. */
+/* Returns whether infinities or NaNs decide a sum; then *bits is the value's. */
 PURE u32 is_special(notes k, float_format f, u64 *bits) {
     if (k.nans || (k.plus && k.minus))
         *bits = float_nan_bits(f);
@@ -180,7 +180,8 @@ PURE u32 is_special(notes k, float_format f, u64 *bits) {
     return 1;
 }
 
-/* An integer's bits; where it does not fit the type, 0, and *status is RESULT_RANGE. */
+/* Returns an integer's bits. If it does not fit the type, returns 0 and sets *status to
+ * RESULT_RANGE. */
 SELDOM u64 integer_bits(const number *a, u32 type, u32 *status) {
     const u64 magnitude = (u64)number_digit(a, 32) << 32 | number_digit(a, 0);
     const u64 most = is_signed(type) ? (~(u64)0 >> 1) + a->negative : a->negative ? 0 : ~(u64)0;
@@ -203,7 +204,8 @@ __device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 
     return round_number(f, &r->sum);
 }
 
-/* The bits of a fast sum or mean. Its record is the bits of a float, or of a double for f64. */
+/* Returns the bits of a fast sum or mean. Its record is the bits of a float, or of a double for
+ * f64. */
 OUTLINED u64 lower_fast(const RECORD_SPACE u64 *work, const lower_plan *p, u32 mean, u32 type,
                         room *r) {
     const u64 bits = work[p->at[PLAN_FAST]];
@@ -278,7 +280,7 @@ __device__ ends ends_of(const RECORD_SPACE u64 *work, const lower_plan *p) {
     return e;
 }
 
-/* The bits of the element that has a key; where there are no elements, the identity. */
+/* Returns the bits of the element with a key; if there are no elements, the identity. */
 PURE u64 end_bits(const lower_plan *p, u64 key, u32 greatest) {
     if (p->n == 0 && is_float(p->type)) return float_infinity_bits(format_of(p->type), greatest);
     return bits_of_key(key, width_of(p->type), kind_of(p->type));

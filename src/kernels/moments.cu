@@ -16,7 +16,7 @@
 
 #define RECORD (MIXED + 1) /* words of a sum's record */
 
-/* What a thread has of one of the sums. */
+/* A thread's totals of one of the two sums. */
 typedef struct moment {
     adder a; /* its window is not used */
     u64 record[WORDS];
@@ -85,7 +85,7 @@ INLINED void add_both(const input *t, u32 number, both *m, SHARED u64 *limbs,
         add_both_again(t, number, m, limbs, square_limbs, lane_sums, square_lane_sums);
 }
 
-/* Adds what the block's threads and lanes have of a sum to its limbs. */
+/* Adds the totals of the block's threads and lanes for one sum to its limbs. */
 INLINED void finish(moment *m, i32 exponent, SHARED u64 *limbs, SHARED u32 *lane_sums,
                     SHARED u64 *warps, SHARED u64 *exchange) {
     merge_block(m->record, warps, exchange);

@@ -68,7 +68,8 @@ SELDOM void number_of(u64 value, i32 exponent, number *out) {
         number_close((out), (i32)(limbs), carry_ + (above));                                       \
     } while (0)
 
-/* Makes a number of *a, which has `count` digits in two's complement; what stands above these is `above`. */
+/* Makes *a a number of its `count` digits in two's complement; `above` is the value of all digits
+ * above them. */
 SELDOM void number_close(number *a, i32 count, i64 above) {
     a->negative = above < 0;
     a->digit[count] = (u32)above;
@@ -109,7 +110,7 @@ SELDOM void number_multiply(const number *a, const number *b, number *out) {
     number_trim(out);
 }
 
-/* The digit of 2^exponent, a multiple of 32. */
+/* Returns the digit that weighs 2^exponent; exponent is a multiple of 32. */
 PURE u32 number_digit(const number *a, i32 exponent) {
     const i32 i = (exponent - a->exponent) / 32;
     return exponent >= a->exponent && i < a->count ? a->digit[i] : 0;
@@ -213,8 +214,8 @@ PURE u32 root_digits(const u32 *q, u32 *r) {
     return high != 0 || low != 0;
 }
 
-/* The bits of the float nearest to the digits times 2^exponent and, where `sticky`, a little more; +0 where digits
- * are 0. */
+/* Returns the bits of the float nearest to the digits times 2^exponent, plus a little more if
+ * `sticky`; +0 if all digits are 0. */
 SELDOM u64 round_digits(float_format f, u32 negative, const u32 *digit, i32 count, i32 exponent,
                         u32 sticky) {
     UNROLL_NOT
@@ -237,13 +238,12 @@ PURE u64 round_number(float_format f, const number *a) {
     return round_digits(f, a->negative, a->digit, a->count, a->exponent, 0);
 }
 
-/* The bits of the float nearest to a / b, b > 0, or where `root` to its square root, a >= 0; +0 where a is 0. b has at
- * most DIVISOR_DIGITS - 2 digits.
- *
- * The numerator is cut, or filled up with zeros, to `digits` digits more than the divisor. The quotient
- * then has 65 bits at least (129 where a root is to be taken, and the root 65), rounded down; what was cut off
- * or is left over only matters as being there or not, since floor(floor(x) / b) = floor(x / b) and
- * floor(sqrt(floor(x))) = floor(sqrt(x)). */
+/* Returns the bits of the float nearest to a / b, b > 0, or if `root` to its square root, a >= 0;
+ * +0 if a is 0. b has at most DIVISOR_DIGITS - 2 digits.
+ * The numerator is cut, or filled up with zeros, to `digits` digits more than the divisor. So the
+ * quotient, rounded down, has at least 65 bits; for a root it has at least 129 bits, and the root
+ * 65. Of the cut digits and the remainder only their presence matters, since floor(floor(x) / b) =
+ * floor(x / b) and floor(sqrt(floor(x))) = floor(sqrt(x)). */
 SELDOM u64 round_quotient(float_format f, const number *a, const number *b, u32 root,
                           number_scratch *scratch) {
     u32 *u = scratch->u, *v = scratch->v, *q = scratch->q, *r = scratch->r;
@@ -284,9 +284,10 @@ SELDOM u64 round_quotient(float_format f, const number *a, const number *b, u32 
     return round_digits(f, 0, r, 3, exponent / 2, sticky != 0); /* exponents are multiples of 32 */
 }
 
-/* The variance of n > 0 elements whose exact sum and sum of squares are given, or where `root` the standard
- * deviation: (n squares - sum^2) / (n (n - ddof)), rounded once. ddof = mantissa * 2^exponent, finite and
- * not negative; NaN where n <= ddof. By Cauchy and Schwarz the numerator is not negative. */
+/* Returns the variance of n > 0 elements from their exact sum and sum of squares, or if `root` the
+ * standard deviation: (n squares - sum^2) / (n (n - ddof)), rounded once. ddof = mantissa *
+ * 2^exponent is finite and not negative. The result is NaN if n <= ddof. By Cauchy and Schwarz the
+ * numerator is not negative. */
 SELDOM u64 round_variance(float_format f, const number *sum, const number *squares, u64 n,
                           u64 mantissa, i32 exponent, u32 root, number_scratch *scratch) {
     number *count = &scratch->a, *a = &scratch->b, *b = &scratch->c, *c = &scratch->d;

@@ -289,14 +289,15 @@ PURE accumulator combine(accumulator a, accumulator b) {
     return apply(a, b);
 }
 
-/* x[i], or what changes nothing where the array has ended. */
+/* Returns x[i], or the neutral element if i >= n. */
 __device__ accumulator fetch(const GLOBAL element *x, u64 i, u64 n) {
     return i < n ? load(x[i]) : neutral();
 }
 
-/* Combines v into *total, which other blocks do too. Where the hardware has no such operation: guess what stands there,
- * and write the combination if the guess is right; if it is wrong, what was found is the next guess.
- * A machine that counts sees the atomics, and no application of the operator. */
+/* Combines v into *total, as other blocks do at the same time. Hardware without such an operation
+ * compares and swaps: it guesses the old value, writes the combination if the guess is right, and
+ * else guesses the value found. A machine that counts sees the atomics, but no application of the
+ * operator. */
 __device__ void combine_atomically(GLOBAL word *total, accumulator v) {
 #if defined(OP_SUM) && !defined(FLOATING)
     atomicAdd(total, to_word(v));

@@ -93,8 +93,9 @@ PURE void find_keys(const tile *t, key *most, key *least) {
     }
 }
 
-/* On a GPU doubles are compared as they are, which takes half the instructions. Their comparisons tell nothing of NaNs,
- * nor of zeros' signs: a tile that has a NaN, or of which an extreme is a zero, is looked at by keys. */
+/* Finds a tile's greatest and least key. A GPU compares doubles as they are, in half the
+ * instructions. These comparisons ignore NaNs and the signs of zeros. So a tile with a NaN, or with
+ * a zero as an extreme, is compared by keys. */
 PURE void find_extremes(const tile *t, key *most, key *least) {
 #if defined(KEY_DOUBLES)
     u32 nan = 0;
@@ -122,8 +123,8 @@ PURE void find_extremes(const tile *t, key *most, key *least) {
 #define AT_ONCE (WARP_AT_ONCE && (KEY_NARROW || INDEXED_WORDS == 0))
 
 #if AT_ONCE
-/* The greatest of a warp's words of 64 bits: by their high halves, and then by the low ones of those that have the
- * highest. */
+/* Returns the greatest of a warp's 64-bit words: the greatest high half, and then the greatest low
+ * half among the words that have it. */
 PURE u64 warp_most_long(u64 w) {
     const u32 high = warp_most((u32)(w >> 32));
     const u32 low = warp_most((u32)(w >> 32) == high ? (u32)w : 0);
@@ -132,7 +133,7 @@ PURE u64 warp_most_long(u64 w) {
 #endif
 
 #if defined(FLOATING) || defined(INDEXED)
-/* Whether the greatest or the least key of some elements is a NaN's. */
+/* Returns whether the greatest or the least key of some elements is a NaN's. */
 PURE u32 is_beyond(key most, key least) {
 #if defined(FLOATING)
     return most > KEY_LIMITS || least < (KEY_MASK ^ KEY_LIMITS);
@@ -187,8 +188,9 @@ PURE void add_at(element e, u64 *record, u64 index) {
 #endif
 
 #if SEARCHES_LATER
-/* Word by word: in a word's difference from what is wanted such an element is 0, and that is where taking 1 from each
- * element borrows from the highest bit. Of several in a word the lowest one is told truly. */
+/* Returns the number of the tile's first element with the wanted key. In a word's difference from
+ * the wanted word that element is 0. A subtraction of 1 from each element then borrows from its
+ * highest bit. If a word has several such elements, the lowest one is found. */
 PURE u32 find_key(const tile *t, key wanted) {
     const u32 ones = KEY_BITS == 8 ? 0x01010101u : 0x00010001u;
     const u32 pattern = (u32)bits_of_key(wanted, KEY_BITS, KIND) * ones;
@@ -247,13 +249,14 @@ INLINED void load_kept(tile *t, const GLOBAL element *x, u64 first, u64 kept) {
     load_tile(t, (const GLOBAL uint4 *)(x + (~kept - first)));
 }
 
-/* From the kept start of a tile to the kept index of its element of this number. */
+/* Returns the kept index of element `number` of the tile whose start was kept. */
 PURE u64 kept_index(u64 kept, u32 number) {
     return ~(~kept + INDEX_IN_TILE(number));
 }
 
 #if AT_ONCE
-/* A lane forgets its extreme unless that is the warp's, and in the first tile that has it. Extremes are of 16 bits. */
+/* Drops a lane's extreme unless it is the warp's, and the lane's tile is the first with it.
+ * Extremes are of 16 bits. */
 INLINED void keep_first(u64 *record, u32 extreme, u32 at) {
     const u32 best = warp_most((u32)record[extreme]);
     const u64 first = warp_most_long(record[extreme] == best ? record[at] : 0);

@@ -20,7 +20,7 @@ typedef struct pair {
     u32 seen; /* PAIR_...s; PAIR_MIXED: some term is not -0 */
 } pair;
 
-/* The exponent as it stands in a double: 2047 in infinities and NaNs. */
+/* Returns the exponent field of a double: 2047 for infinities and NaNs. */
 PURE i32 exponent_field(double x) {
     return (i32)(double_bits(x) >> 52 & 2047);
 }
@@ -28,7 +28,7 @@ PURE i32 exponent_field(double x) {
 #define NOT_FINITE 2047
 #define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers add up to a double */
 
-/* Adds any element, and notes what there is to be noted of it but PAIR_MIXED. */
+/* Adds any element, and notes everything of it but PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {
     if (exponent_field(x) == NOT_FINITE)
         a->seen |= x != x ? PAIR_NAN : x > 0 ? PAIR_PLUS : PAIR_MINUS;
@@ -42,7 +42,7 @@ PURE void pair_merge(pair *a, const pair *b) {
     if (b->e != 0) pair_add_any(a, b->e); /* adding 0 would make +0 of -0 */
 }
 
-/* The bits of a double, rounded to odd, as a float of the type `to`. */
+/* Returns the bits of a double that was rounded to odd, as a float of the type `to`. */
 PURE u64 pair_shorter(double odd, u32 to) {
     const float_format wide = {52, 1023};
     if (to == F64) return double_bits(odd);
@@ -58,8 +58,8 @@ PURE u32 rounds_the_same(double low, double high, u32 to, u64 *bits) {
     return low - low == 0 && high - high == 0 && pair_shorter(high, to) == *bits;
 }
 
-/* The bits of the double nearest to q + (rest + more) / n. q is that double or a neighbour of it, |more| is less
- * than half of rest's last bit, and n is an integer below 2^50. */
+/* Returns the bits of the double nearest to q + (rest + more) / n. q is that double or a neighbour
+ * of it, |more| is less than half of rest's last bit, and n < 2^50 is an integer. */
 PURE u64 pair_nearest(double q, double rest, double more, double n) {
     const u64 sign = double_bits(q) & (u64)1 << 63, bits = double_bits(q) ^ sign;
     const double left = sign ? -rest : rest, next = sign ? -more : more;
@@ -72,11 +72,9 @@ PURE u64 pair_nearest(double q, double rest, double more, double n) {
     return sign | (left != 0 && (outwards || (beyond == 0 && bits & 1)) ? other : bits);
 }
 
-/* The quotient of a + r by n, |r| at most half of a's last bit, as bits of the type; *lost becomes 1 where
- * they cannot be had so.
- *
- * Corrected by d, a / n is a double q that is nearest to the quotient, or next to that. What q n leaves of the
- * dividend, a - q n + r, has at most 53 bits before r. */
+/* Returns the bits of (a + r) / n in the type `to`, where |r| is at most half of a's last bit. Sets
+ * *lost if this way does not give them. a / n, corrected by d, is a double q: the nearest to the
+ * quotient, or a neighbour of that. The remainder a - q n + r has at most 53 bits before r. */
 PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
     const double count = (double)n;
     if ((n & (n - 1)) ==
@@ -95,8 +93,8 @@ PURE u64 pair_quotient(double a, double r, u64 n, u32 to, u32 *lost) {
     return pair_shorter(pair_to_odd(q, rest), to);
 }
 
-/* The bits of the sum of n elements, or of their mean, as a float of the type `to`; *lost becomes 1 where p
- * does not determine them. */
+/* Returns the bits of the sum of n elements, or of their mean, as a float of the type `to`; sets
+ * *lost if p does not determine them. */
 PURE u64 pair_value(const pair *p, u64 n, u32 mean, u32 to, u32 *lost) {
     const float_format f = format_of(to);
     if (p->seen == PAIR_MIXED && p->e == 0 && p->s != 0 && !mean && to >= F32 &&

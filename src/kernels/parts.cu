@@ -117,7 +117,7 @@ PURE double double_of(u32 type, u64 bits) {
     return (double)float_from(half_bits_widened((u32)bits));
 }
 
-/* A finite double as an integer below 2^53 in magnitude, times 2^*exponent. */
+/* Splits a finite double: returns an integer m, |m| < 2^53, with x = m 2^*exponent. */
 PURE i64 split(double x, i32 *exponent) {
     const u64 bits = double_bits(x);
     const i32 field = (i32)(bits >> 52 & 2047);
@@ -144,8 +144,8 @@ __device__ void add_exact_product(double x, double y, i32 lowest, SHARED u64 *li
     add_limbs(limbs, sign * (i64)(high << 11 | low >> 53), e + 53);
 }
 
-/* Adds a finite double to the thread's sum, and what two doubles cannot hold of that, or a huge one, to the
- * superaccumulator. */
+/* Adds a finite double to the thread's sum. A huge one, and the bits that a double-double cannot
+ * hold, go to the superaccumulator. */
 INLINED void add_double(double x, cell *c, sum *s, i32 lowest, SHARED u64 *limbs) {
     if (exponent_field(x) >= HUGE_FIELD) {
         c->beyond = 1;
@@ -181,8 +181,8 @@ INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *
     }
 }
 
-/* Adds the product of two elements: the nearest double and what that leaves, where both are doubles (lift.h), else all
- * of it to the superaccumulator. */
+/* Adds the product of two elements: the nearest double and its error, if both are doubles (lift.h),
+ * else the whole product to the superaccumulator. */
 INLINED void add_wide(double x, double y, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
     const double product = x * y;
     const i32 field = exponent_field(product);
@@ -353,7 +353,7 @@ __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
 
 /* ---- From a record to values ---------------------------------------------------------------------- */
 
-/* Where a row's results go: their index in each value's results. */
+/* Returns the index of a row's result in each value's results. */
 PURE i64 row_place(const parts_plan *p, u64 row) {
     return p->out_first + (p->cut == PARTS_AXES ? result_spot(p, row) : (i64)row);
 }
@@ -420,7 +420,7 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
 
 /* ---- Short rows, a thread or a warp each ------------------------------------------------------------ */
 
-/* What a thread knows of a row. */
+/* A thread's state of a row in `quick`. */
 typedef struct brief {
     double high, low; /* sums of floats, and ... */
     u64 whole;        /* ... of integers */
@@ -522,14 +522,16 @@ PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 
     }
 }
 
-/* Whether only sums of floats are asked for, of elements at even distances, without a mask or an order. */
+/* Returns whether the plan has only sums of floats, of elements at even distances, without a mask
+ * or an order. */
 PURE u32 is_plain(const parts_plan *p) {
     return p->parts == 1u << PLAN_SUM && is_float(p->lower.type) && !p->masked && !p->order &&
            (p->cut != PARTS_AXES || p->reduces <= 1);
 }
 
 #if BLOCK > 1
-/* Lane 0 of a warp learns what all its lanes know, where the warp is a team; every thread of the block calls this. */
+/* Merges the row states of a warp's lanes into lane 0's, if the warp is a team. Every thread of the
+ * block calls this. */
 __device__ void meet_brief(const parts_plan *p, brief *b, u64 *known, SHARED u64 *exchange) {
     for (u32 delta = WARP / 2; delta > 0; delta /= 2) {
         const double high = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->high), delta));
@@ -625,7 +627,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
     }
 }
 
-/* Whether there is something for `fold` and `join`. */
+/* Returns whether a row is left for `fold` and `join`. */
 __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
     if (!p->unasked && read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
     return p->left == 0 || read_word(&work[PARTS_LEFT_AT(p->left)]) == p->left;
@@ -637,14 +639,16 @@ PURE u64 bytes_like(u64 eight, u64 mark) {
     return ~(((other & low) + low) | other | low);
 }
 
-/* Returns what a word of those behind the first says of its rows: 0 if it leaves none of them. */
+/* Returns the part of a word behind the first that marks its rows; 0 if no row of the word is
+ * left. */
 PURE u64 left_of(u64 rows, u64 mark) {
     return mark ? bytes_like(rows, mark) : rows;
 }
 
 #define LEFT_WORDS 8u /* that next_left() has on their way at once */
 
-/* Returns the first row from `row` on that is for `fold`; `end` or more, if there is none before it. */
+/* Returns the first row from `row` on that is left for `fold`, or a number >= `end` if none before
+ * `end` is. */
 __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row, u64 end) {
     const GLOBAL u64 *left = work + PARTS_LEFT_AT(p->left) + 1;
     const u64 mark = PARTS_MARK(p->left);
@@ -740,7 +744,7 @@ PURE void add_pair(sum *s, double high, double low, u32 *lost) {
 }
 
 #if BLOCK > 1
-/* Lane 0 of each warp learns the sum of the sums that `lanes` lanes have. */
+/* Adds up the sums of `lanes` lanes of each warp into lane 0's. */
 INLINED void meet_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
     UNROLL_NOT
     for (u32 delta = lanes / 2; delta > 0; delta /= 2) {
@@ -754,7 +758,8 @@ INLINED void meet_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
 }
 #endif
 
-/* Thread 0 learns the sum of all threads' in two doubles, if *lost stays 0; `warps`: three words a warp. */
+/* Adds up all threads' sums into thread 0's double-double, if *lost stays 0. `warps` has three
+ * words a warp. */
 INLINED void meet_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *exchange) {
 #if BLOCK > 1
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -811,8 +816,8 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
     return !lost;
 }
 
-/* Reduces all rows of an array of few elements, in the only launch: there is no canonical tree, and nobody asks what
- * became of the reduction (`unasked`). */
+/* Reduces all rows of an array of few elements in a single launch. The problem has no canonical
+ * tree, and the caller wants no outcome (`unasked`). */
 KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *out,
            const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
@@ -973,10 +978,10 @@ __device__ void look_at(GLOBAL u64 *work, u64 to, const parts_plan *p, u64 n, u6
         looked = packs * each;                                                                     \
     }
 
-/* Writes where rows begin if ids never fall; or notes which id does, or is outside. A thread that finds ids a < b
- * beside each other knows where rows a + 1 to b begin, and writes that for those before the first multiple of APART;
- * each multiple has a thread that searches for it, and writes what is known of those behind it. So no thread writes
- * more than APART at a time, however many rows are empty. */
+/* Writes where rows begin, or notes the id that falls or lies outside. A thread with neighbouring
+ * ids a < b knows where rows a + 1 to b begin. It writes that for the rows before the first
+ * multiple of APART. Each multiple has a thread that searches for it, and writes the starts of the
+ * rows behind it. So no thread writes more than APART starts, however many rows are empty. */
 __device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, u64 n,
                               const parts_plan *p) {
     const u64 count = p->rows.count, thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
@@ -1023,7 +1028,7 @@ KERNEL gather(const GLOBAL u8 *x, GLOBAL u64 *work, u64 to, const parts_plan pla
     }
 }
 
-/* Writes what became of a reduction, as a tally_outcome, to outcome[0] and [1]. */
+/* Writes a reduction's tally_outcome to outcome[0] and outcome[1]. */
 KERNEL report(const GLOBAL u64 *work, GLOBAL u64 *outcome) {
     wait_for_earlier();
     const u64 absent = work[PARTS_ABSENT], bad = work[PARTS_BAD];

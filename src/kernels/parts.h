@@ -29,7 +29,7 @@
 /* Words of sums in a record: four of floats, two of them wide. */
 #define PARTS_SUMS (2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS))
 
-/* Where rows begin. */
+/* How rows begin: at equal distances, or at offsets. */
 typedef struct part_rows {
     u64 count;
     u64 each;    /* elements of a row, where `kind` is 0 */
@@ -37,8 +37,8 @@ typedef struct part_rows {
     u64 kind;    /* 4: they are i32; 8: i64 */
 } part_rows;
 
-/* An axis: its length, and what a step along it adds to an element's or a result's number and to the indices in x,
- * y, the mask and the results. */
+/* An axis: its length, and the amounts that a step along it adds to an element's or a result's
+ * number and to the indices in x, y, the mask and the results. */
 typedef struct part_extent {
     u64 length, number;
     i64 x, y, mask, out;
@@ -46,7 +46,7 @@ typedef struct part_extent {
 
 enum { PARTS_AXES = 1, PARTS_SEGMENTS, PARTS_GROUPS };
 
-/* What is the matter, in the first words of the work; all ones: nothing. */
+/* The words of the work that hold errors; all ones: no error. */
 enum {
     PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
     PARTS_BAD,    /* the first offset, or id, that is wrong */
@@ -126,7 +126,7 @@ __device__ void leave_row(GLOBAL u64 *work, u64 left, u64 row) {
     write_word(first, left);
 }
 
-/* How many elements of a filled row the mask let pass. */
+/* Returns how many elements of a filled row the mask shows. */
 __device__ u64 count_of_row(const GLOBAL u64 *work, u64 counts, u32 are_wide, u64 row) {
     return are_wide ? work[counts + row] : ((const GLOBAL u32 *)(work + counts))[row];
 }

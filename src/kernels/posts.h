@@ -7,12 +7,12 @@
 #ifndef TALLY_POSTS_H
 #define TALLY_POSTS_H
 
-/* The place where rank `from` puts word i of the message of a turn, in the post of another rank. */
+/* Returns where rank `from` writes word i of a turn's message in another rank's post. */
 __device__ GLOBAL u64 *post_slot(GLOBAL u64 *post, u64 ranks, u64 turn, u64 from, u32 i) {
     return post + POST_SLOTS + 2 * (((turn & 1) * ranks + from) * POST_WORDS + i);
 }
 
-/* The flag of a turn's words. */
+/* Returns the flag of a turn's words. */
 PURE u64 post_flag(u64 turn) {
     return (turn & 0x7fffffffu) + 1;
 }

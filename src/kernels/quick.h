@@ -20,10 +20,9 @@ typedef struct quick_sum {
     u32 negative;
 } quick_sum;
 
-/* Returns the sum that a span is; *lost becomes 1 where it cannot be had so.
- *
- * s + e takes digit after digit, the highest first. Each addition to s leaves at most 2^-53 s, so e stays below 2^-50 s,
- * and what the additions to e leave are at most 2^-103 s each; the digits left out are less than 2^-128 s. */
+/* Returns a span's sum, rounded; sets *lost if this way does not give it. s + e takes digit after
+ * digit, the highest first. An addition to s has an error of at most 2^-53 s, so |e| <= 2^-50 s.
+ * Additions to e have errors of at most 2^-103 s each. The digits left out are below 2^-128 s. */
 __device__ quick_sum quick_sum_of(span sum, u32 *lost) {
     quick_sum q = {{0, 0, 0}, 0};
     if (sum.count == 0) { /* 0, or -1 above no digits */

@@ -21,7 +21,7 @@
 
 #include "result.h"
 
-/* *a becomes the record of what both know. The kernel file defines it. */
+/* Merges record b into record a. The kernel file defines it. */
 PURE void merge(u64 *a, const u64 *b);
 
 #ifndef MERGES_AT_ONCE
@@ -36,7 +36,8 @@ PURE void merge_at_once(u64 *record);
 #define MERGE_WARP(lanes) merge_down(record, (lanes) / 2, exchange)
 #endif
 
-/* Lane l of each warp learns what lanes l ... l + 2 * delta - 1 know; delta is a power of two, or 0. */
+/* Merges the records of lanes l ... l + 2 * delta - 1 of each warp into lane l's; delta is a power
+ * of two, or 0. */
 __device__ void merge_down(u64 *record, u32 delta, SHARED u64 *exchange) {
     for (; delta > 0; delta /= 2) {
         u64 other[WORDS];
@@ -48,7 +49,8 @@ __device__ void merge_down(u64 *record, u32 delta, SHARED u64 *exchange) {
 }
 #endif
 
-/* Thread 0 learns what all threads of the block know. `warps`: WORDS words a warp. */
+/* Merges the records of all threads of the block into thread 0's. `warps` has WORDS words a
+ * warp. */
 __device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange) {
 #if BLOCK > 1
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -8,8 +8,8 @@
 #ifndef TALLY_ROUNDING_H
 #define TALLY_ROUNDING_H
 
-/* What rounding needs to know of a format: bits of mantissa without the implicit one, and the exponent
- * bias, which is also the largest exponent of a finite number. */
+/* A format: bits of mantissa without the implicit one, and the exponent bias, which is also the
+ * largest exponent of a finite number. */
 typedef struct float_format {
     i32 mantissa;
     i32 bias;
@@ -23,14 +23,15 @@ PURE u64 float_infinity_bits(float_format f, u32 negative) {
     return (u64)(2 * f.bias + 1) << f.mantissa | (negative ? float_sign(f) : 0);
 }
 
-/* The canonical quiet NaN. */
+/* Returns the canonical quiet NaN. */
 PURE u64 float_nan_bits(float_format f) {
     return float_infinity_bits(f, 0) | (u64)1 << (f.mantissa - 1);
 }
 
-/* The bits of (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than 2^exponent
- * where `sticky`, rounded to nearest, ties to even. top is 0 (then sticky must be 0 and the result is +0) or has
- * its highest bit set. Too large becomes infinity, too small a subnormal or zero. */
+/* Returns the bits of (negative ? -1 : 1) * top * 2^exponent, rounded to nearest, ties to even. If
+ * `sticky`, the magnitude has a little more, less than 2^exponent. top is 0 (then sticky must be 0
+ * and the result is +0) or has its highest bit set. Too large a value becomes infinity, too small a
+ * one a subnormal or zero. */
 PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sticky) {
     const u64 sign = negative ? float_sign(f) : 0;
     if (top == 0) return 0;
@@ -56,8 +57,8 @@ PURE u64 round_bits(float_format f, u32 negative, u64 top, i32 exponent, u32 sti
     return sign | bits;
 }
 
-/* The bits of the float of format `to` that is nearest to the one of format `from` with these bits; an infinity
- * stays one, a NaN becomes the canonical one. */
+/* Returns the bits of the float of format `to` nearest to the one of format `from` with these bits.
+ * An infinity stays one; a NaN becomes the canonical one. */
 PURE u64 round_float(float_format to, float_format from, u64 bits) {
     const u32 negative = (bits & float_sign(from)) != 0;
     const u64 magnitude = bits & (float_sign(from) - 1), infinity = float_infinity_bits(from, 0);

@@ -360,8 +360,8 @@ INLINED void add(known *k, element e, u32 at, u32 inside) {
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
-/* How many exponents lie between the largest and the smallest element that is not 0; 0 where there is an infinity or
- * a NaN. */
+/* Returns how many exponents lie between the largest and the smallest element other than 0; 0 if
+ * there is an infinity or a NaN. */
 PURE u32 spread_of(const known *k) {
     const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
     return high <= low || high == 255 ? 0 : high - low;
@@ -370,11 +370,14 @@ PURE u32 spread_of(const known *k) {
 PURE u32 power_for(u32 n) {
     return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
 }
-/* Whether the sum of at most 2^power elements is exact. With the largest and smallest exponent fields, most and least, and
- * in units of half the least f32, an element is below 2^(most + 24), all together are below 2^(most + 24 + power), and
- * are multiples of 2^least. And so the sum of their squares: in units of 2^(2 least) squares of that unit, all together
- * are below 2^(2 (most - least) + 48 + power), an error of their sum is at most half of that times 2^-52, all errors are
- * below 2^(2 (most - least) + 2 power - 5), and are integers. Infinities and NaNs give what they should. */
+/* Returns whether plain additions of at most 2^power elements, and of their squares, are exact. Let
+ * most and least be the largest and the smallest exponent field.
+ * 1. In units of half the least f32, elements are multiples of 2^least below 2^(most + 24). Their
+ *    sum is below 2^(most + 24 + power), so it fits 53 bits if most - least + power <= 29.
+ * 2. In units of 2^(2 least) squares of that unit, squares add up to less than 2^(2 (most - least)
+ *    + 48 + power). An error of that sum is at most half of it times 2^-52. All errors are integers
+ *    below 2^(2 (most - least) + 2 power - 5), which fit if most - least + power <= 29.
+ * Infinities and NaNs give the values that they should. */
 PURE u32 is_sure(const known *k, u32 power) {
     return spread_of(k) + power <= 29;
 }
@@ -393,9 +396,10 @@ INLINED void add_kept(known *k, element e, u32 inside) {
     k->least = twice < k->least ? twice : k->least;
     k->most = magnitude > k->most ? magnitude : k->most;
 }
-/* Whether the sum of at most 2^power elements, and of the errors, is exact. With the exponents most and least, a sum is
- * below 2^(most + 1 + power) in magnitude, of which an error is at most 2^(most - 53 + power) and all errors 2^(most - 53
- * + 2 power); all are multiples of 2^(least - 23), of which 2^53 are 2^(least + 30). */
+/* Returns whether compensated additions of at most 2^power elements are exact. Let most and least
+ * be the exponents. A sum is below 2^(most + 1 + power), so an error is at most 2^(most - 53 +
+ * power), and all errors add up to at most 2^(most - 53 + 2 power). They are multiples of 2^(least
+ * - 23), so they fit 53 bits if most - 53 + 2 power <= least + 30 - 1. */
 PURE u32 is_kept(const known *k, u32 power) {
     return spread_of(k) + 2 * power <= 82;
 }
@@ -540,8 +544,9 @@ PURE state neutral_state(void) {
 #define NEAR_MOST (1u << 20) /* fewer elements than this */
 
 #if defined(KEEPS_ERRORS)
-/* Returns whether a sum that is near, of n elements, determines it or the mean, and its bits. Each element is one of
- * 4 n + 16 additions' at most, all of which round a number of at most n times the greatest element. */
+/* Returns whether an approximate sum of n elements determines the sum or the mean; *bits are its
+ * bits. Each element goes through at most 4 n + 16 additions, which round numbers of at most n
+ * times the greatest element. */
 PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
     const double count = (double)n, most = (double)float_from(tag & ~FLAGS);
     double v = double_from(sum), off = (4 * count + 16) * count * 0x1p-53 * most;
@@ -557,11 +562,12 @@ PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
 #endif
 
 #if defined(HAS_SQUARES)
-/* Adds an element to sums that are near. `tells`: of f64, the tag becomes other than 0 where they are not exact. Of floats of up to
- * 32 bits they are one double each, of which every addition
- * rounds: with n elements that of squares is off by at most n 2^-53 of itself, that of elements by n 2^-53 of the sum of
- * magnitudes. Of f64 they are two doubles each, the second of which has all errors, added up plainly: by 2 n (n + 1)
- * 2^-106 and n^2 2^-106 of these. */
+/* Adds an element to approximate sums. `tells`: for f64, the tag becomes other than 0 if they are
+ * not exact.
+ * Floats of up to 32 bits have one double for each sum. The error of the sum of n squares is at
+ * most n 2^-53 of itself, that of the sum n 2^-53 of the sum of magnitudes.
+ * f64 has two doubles for each, the second of which is the plain sum of all errors. Their errors
+ * are at most 2 n (n + 1) 2^-106 and n^2 2^-106 of the same. */
 INLINED void add_near(state *s, element e, u32 inside, u32 tells) {
     const double x = (double)widen(inside ? e : PADDING);
 #if defined(TYPE_F64)
@@ -607,7 +613,7 @@ INLINED state merge_near(state s, u32 t) {
     return s;
 }
 
-/* Whether sums that are near can give the values that are asked for. */
+/* Returns whether approximate sums can give all values of the plan. */
 PURE u32 may_be_near(const parts_plan *p) {
     const u32 op = p->lower.value[0] & 255;
     const u32 is_far =
@@ -615,14 +621,12 @@ PURE u32 may_be_near(const parts_plan *p) {
     return p->lower.values == 1 && op != SUM && op != MEAN && !(is_far && p->lower.ddof != 0);
 }
 
-/* Returns whether sums that are near determine the value, and its bits.
- *
- * The variance is (n Q - S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
- * So the numerator is off by fewer than 4 d + 16 times n Q 2^-53, where an element goes through d additions in a lane
- * of the team of 2^t for a row of `length` places, and 5 merges at most: d + 5 for n Q, twice that for S^2, and 2 as it
- * is worked out. Of f64 it is fewer than (6 n + 128) (n + 32) times n Q 2^-106, the square of S's second double, which is
- * left out, among them.
- */
+/* Returns whether approximate sums determine the value; *bits are its bits. The variance is (n Q -
+ * S^2) / (n (n - ddof)). By Cauchy and Schwarz the square of the sum of magnitudes is at most n Q.
+ * Let d be the additions that an element goes through in a lane of the team of 2^t, for a row of
+ * `length` places; at most 5 merges follow. The numerator's error is less than (4 d + 16) 2^-53 n
+ * Q: d + 5 for n Q, twice that for S^2, and 2 for the arithmetic. For f64 it is less than (6 n +
+ * 128) (n + 32) 2^-106 n Q, with the square of S's second double, which is left out. */
 PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 length, u32 t,
                     u64 *bits) {
     const u32 op = p->lower.value[0] & 255;
@@ -692,8 +696,8 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
 #define FINISHED_REST double_bits(k->rest)
 #endif
 
-/* Returns the state of what has been added. `start` is the number of the element that `at` was counted from. Of floats
- * of up to 32 bits it is right if is_sure() or is_kept(). */
+/* Returns the state of the elements added so far; `start` is the number of the element that `at`
+ * counts from. For floats of up to 32 bits it is right if is_sure() or is_kept(). */
 PURE state finish(const known *k, u64 start) {
 #if defined(KIND_SHORT)
     state s;
@@ -743,14 +747,14 @@ PURE state finish(const known *k, u64 start) {
 #define VALUE_WIDTH(p, v) (8 * (u32)sizeof(element))
 #endif
 
-/* The bits of a value, or that they could not be had: then `lost` is not 0. */
+/* A value's bits; `lost` is not 0 if the state does not determine them. */
 typedef struct lowered {
     u64 bits;
     u32 lost;
 } lowered;
 
 #if defined(KEEPS_ERRORS)
-/* The value from a sum that is near. */
+/* Returns the value of an approximate sum. */
 SELDOM lowered lower_near(u64 sum, u32 tag, u32 n, u32 op, u32 to) {
     lowered r;
     r.lost = !sum_found(sum, tag, n, op, to, &r.bits);
@@ -759,7 +763,8 @@ SELDOM lowered lower_near(u64 sum, u32 tag, u32 n, u32 op, u32 to) {
 #endif
 
 #if defined(KIND_FLOATS)
-/* The value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the plan. */
+/* Returns the value of n > 0 elements. A variance's ddof is correction * 2^exponent, as in the
+ * plan. */
 SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent) {
     const u32 to = VALUE_TYPE(p, v);
     const double high = double_from(s.w[0]), low = double_from(s.w[1]);
@@ -859,7 +864,7 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
 #endif
 }
 
-/* The result of a row without elements. */
+/* Returns the result of a row without elements. */
 PURE u64 lower_nothing(const parts_plan *p, u32 v, u32 *lost) {
 #if defined(KIND_INDEX)
     *lost = 1;
@@ -891,13 +896,13 @@ __device__ void put(GLOBAL u8 *out, const parts_plan *p, u32 v, u64 row, u64 bit
 }
 
 #if defined(KIND_INDEX)
-/* An element's number as an index. */
+/* Returns the index of the element with this number. */
 PURE u64 index_of(const parts_plan *p, u64 at, u64 start) {
     return p->absolute ? at : at - start;
 }
 #endif
 
-/* How many elements a row of n places has, some of which may have been filled in. */
+/* Returns how many elements a row of n places has; others may have been filled in. */
 __device__ u64 elements_of(const GLOBAL u64 *work, const parts_plan *p, u64 row, u64 n) {
     return IS_FILLED(p) && p->counts != 0 ? count_of_row(work, p->counts, p->wide_counts, row) : n;
 }
@@ -990,7 +995,7 @@ INLINED u32 warp_votes(u32 yes) {
 #endif
 }
 
-/* The pack at c, of which some elements may lie outside the span and the array. */
+/* Returns the pack at c, some elements of which may lie outside the span and the array. */
 SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
     pack t;
     UNROLL
@@ -999,8 +1004,8 @@ SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
     return t;
 }
 
-/* Loads `count` packs, of which the first is that at c and the next are `step` on: those that begin in the span. All of
- * the warp call it. */
+/* Loads `count` packs at c, c + step, ..., those of them that begin in the span. All lanes of the
+ * warp call this. */
 INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
     u32 sticks_out = 0;
     UNROLL
@@ -1037,7 +1042,7 @@ INLINED void add_packs(known *k, const pack *t, u32 count, u32 step, u32 c) {
         add(k, t[i].e[j], c + i * step + j, 1);
 }
 
-/* Adds what of other packs lies in the span; only the very first can begin before it. */
+/* Adds the elements of packs that lie in the span; only the very first pack can begin before it. */
 INLINED void add_some(known *k, const pack *t, u32 count, u32 step, const span *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
@@ -1054,7 +1059,7 @@ INLINED void begin_at(known *k, const span *r, u32 c) {
 }
 
 #if defined(KIND_SHORT)
-/* Adds what of packs lies in the span, in two doubles. */
+/* Adds the elements of packs that lie in the span to a double-double. */
 INLINED void add_wide_packs(state *s, const pack *t, u32 count, u32 step, const span *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
@@ -1077,7 +1082,8 @@ INLINED void add_kept_packs(known *k, const pack *t, u32 count, u32 step, const 
     }
 }
 
-/* Adds CHUNKS times LOADS packs of a lane, from that at c on, with errors kept plainly; returns what is then known. */
+/* Adds CHUNKS * LOADS packs of a lane from that at c on, with plain sums of the errors. Returns the
+ * result. */
 INLINED known add_kept_chunks(const span *r, u32 c, u32 step) {
     known k;
     begin(&k, 0);
@@ -1091,7 +1097,7 @@ INLINED known add_kept_chunks(const span *r, u32 c, u32 step) {
 }
 #endif
 
-/* As add_kept_chunks(), in two doubles; returns the state. */
+/* Does the same as add_kept_chunks() in double-doubles; returns the state. */
 INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
     state mine = neutral_state();
     UNROLL_NOT
@@ -1105,7 +1111,7 @@ INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
 #endif
 
 #if defined(HAS_SQUARES)
-/* Returns sums that are near of the lane's part of a span, as add_part(). */
+/* Returns approximate sums of the lane's part of a span, as add_part() does. */
 INLINED state add_near_part(const span *r, u32 t, u32 tells) {
     const u32 step = (u32)PACK << t;
     state s = neutral_state();
@@ -1135,10 +1141,10 @@ INLINED state add_near_part(const span *r, u32 t, u32 tells) {
 }
 #endif
 
-/* Returns the state of the lane's part of a span, of which lanes of a team of 2^t take packs in turn; all of the warp
- * call it, each team with a span of its own. `first` is the number of the element at the span's x. *wide says which
- * errors are kept. It only rises: in a piece in which fewer did not do more often than STRIKES they are not tried again.
- * `nears`: a sum may be near. */
+/* Returns the state of the lane's part of a span; the lanes of a team of 2^t take its packs in
+ * turn. All lanes of the warp call this, each team with a span of its own. `first` is the number of
+ * the element at the span's x. *wide is the precision level, and only rises: a level that failed in
+ * a piece more than STRIKES times is not tried again there. `nears`: the sum may be approximate. */
 INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide, u32 *strikes) {
     const u32 step = (u32)PACK << t;
     state mine = neutral_state();
@@ -1268,13 +1274,13 @@ INLINED state merge_team(state s, u32 t) {
     return s;
 }
 
-/* The number of the lowest bit that is set; 32: none is. */
+/* Returns the number of the lowest set bit; 32 if none is. */
 PURE u32 lowest_bit(u32 w) {
     return w == 0 ? 32 : 31 - leading_zeros(w & (0 - w));
 }
 
-/* Which of WARP rows is the lane's own in the end, if teams of 2^t take them: WARP >> t rows at a time, a team each,
- * and lane k of a team keeps that of turn k. */
+/* Returns the number of the lane's own row among WARP rows that teams of 2^t take: WARP >> t rows
+ * at a time, a team each. Lane k of a team keeps the row of turn k. */
 PURE u32 row_of_lane(u32 t) {
     const u32 lane = threadIdx.x % WARP;
     return ((lane & ((1u << t) - 1)) << (WARP_LOG - t)) + (lane >> t);
@@ -1287,7 +1293,7 @@ PURE u32 turns_of(u32 lanes, u32 t) {
     return t == WARP_LOG ? lanes : lanes & ((1u << (1u << t)) - 1);
 }
 
-/* Writes the results of row `row`: n elements, of which the first has the number `start`. */
+/* Writes the results of row `row`, which has n elements; the first has the number `start`. */
 __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                         u64 n, state s) {
     if (n > 0)
@@ -1296,7 +1302,8 @@ __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
         put_nothing(work, out, p, row);
 }
 
-/* Returns which lanes' results are not put(): none, which the compiler knows, where no state is near. */
+/* Returns the lanes whose results put() did not write. Where no state is approximate the compiler
+ * knows that there are none. */
 INLINED u32 votes_of(u32 failed) {
 #if defined(NEARS)
     return warp_votes(failed);
@@ -1306,7 +1313,7 @@ INLINED u32 votes_of(u32 failed) {
 }
 
 #if defined(NEARS)
-/* How many bits are set. */
+/* Returns how many bits are set. */
 PURE u32 count_bits(u32 w) {
     u32 count = 0;
     for (; w != 0; w &= w - 1)
@@ -1329,8 +1336,8 @@ INLINED void retry(u32 failed, u32 rows, u32 *wide, u32 *back) {
 #define retry(failed, rows, wide, back) ((void)(back))
 #endif
 
-/* As put_row(), from a state that may be near, as `wide` and the state say, and that a team of 2^t has made; returns
- * whether it says what the result is. */
+/* Writes a row's results, as put_row() does, from a state of a team of 2^t that may be approximate.
+ * Returns whether the state determines them. */
 __device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
                         u32 n, u32 t, state s, u32 wide) {
 #if defined(NEARS)
@@ -1357,8 +1364,8 @@ __device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
     return 1;
 }
 
-/* Whether row `row`, which begins at s and ends at e, may be looked at. If not, notes in work[PARTS_BAD] which offset
- * is wrong. */
+/* Returns whether row `row`, which begins at s and ends at e, may be read. If not, notes the wrong
+ * offset in work[PARTS_BAD]. */
 __device__ u32 is_inside(GLOBAL u64 *work, const parts_plan *p, u64 row, u64 s, u64 e) {
     if (s <= e && e <= p->n) return 1;
     note_least(&work[PARTS_BAD], s > p->n ? row : row + 1);
@@ -1719,7 +1726,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------- */
 
-/* Where a piece begins: at the element `at` of row `row`; `whole` where that row begins in it. */
+/* The beginning of a piece: element `at` of row `row`; `whole` if that row begins in the piece. */
 typedef struct bound {
     u64 row, at;
     u32 whole;
@@ -1730,7 +1737,8 @@ typedef struct search {
     u64 u, low, high, step;
 } search;
 
-/* The lane's vote: whether there is a row `step` * (lane + 1) behind s->low, with at most s->u before it. */
+/* Returns the lane's vote: whether a row `step` * (lane + 1) behind s->low has at most s->u before
+ * it. */
 __device__ u32 probe(const search *s, const GLOBAL u8 *offsets, part_rows r, u64 origin) {
     const u64 row = s->low + s->step * (threadIdx.x % WARP + 1);
     return row < s->high && row_start(offsets, r, row) - origin + row * PARTS_ROW_END <= s->u;
@@ -1807,7 +1815,7 @@ __device__ state get_edge(const GLOBAL u64 *edge) {
     return s;
 }
 
-/* Returns t where a team of 2^t lanes is to take each of so many rows, of so many elements. */
+/* Returns t such that a team of 2^t lanes suits `rows` rows of `mean` elements. */
 PURE u32 team_for(u64 mean, u64 rows) {
     u32 t = 0;
     if (mean > (rows < TEAM_ROWS ? TEAM_MOST / 2 : TEAM_MOST)) return WARP_LOG;
@@ -1820,8 +1828,8 @@ PURE u32 team_for(u64 mean, u64 rows) {
 /* Elements whose sums may be near on an edge: a lane has 2^11 of these. So a second double, to which errors are added
  * plainly, is off by at most 2^-84 of the root of n Q, or 2^-83 of Q. */
 #define EDGE_NEAR (1u << 16)
-/* Makes *all of n elements from s on, near or exact as its tag says. Returns 0 where their squares may be too small, or too
- * large. */
+/* Makes *all the state of n elements from s on, approximate or exact as its tag says. Returns 0 if
+ * their squares may be too small, or too large. */
 INLINED u32 add_edge(state *all, place at, u64 s, u32 n) {
     state sum = neutral_state();
     u32 fits = 1;
@@ -1845,13 +1853,13 @@ INLINED u32 add_edge(state *all, place at, u64 s, u32 n) {
 }
 #endif
 
-/* How far row `row` lies behind where it would lie if all followed one another. */
+/* Returns how far row `row` lies behind its place in an array without gaps. */
 PURE u64 apart_of(const parts_plan *p, u64 row) {
     return IS_APART(p) ? (u64)(row_spot(p, row).x - p->x) - row * p->rows.each : 0;
 }
 
-/* What a warp does next: the row that began before its piece; the one that ends behind it; the next short or WARP rows;
- * one row for each team; one far longer row, all lanes together; nothing. */
+/* A warp's next work: the row that began before its piece; the one that ends behind it; the next
+ * short or WARP rows; one row for each team; one far longer row for all lanes; none. */
 enum { HEAD, TAIL, SHORT, GROUP, LATE, NOTHING };
 
 /* Reduces a warp's piece; `shorts`: its rows are mostly short. */
@@ -2127,7 +2135,7 @@ __device__ state join_part(const GLOBAL u64 *work, const parts_plan *p, u64 piec
 }
 
 #if defined(JOINS_LONGER)
-/* A sum in four doubles; what these cannot hold is `lost`. */
+/* A quad-double sum; `lost` is not 0 if it cannot hold the sum. */
 typedef struct longer {
     double d[4];
     u32 lost;
@@ -2164,8 +2172,8 @@ __device__ longer join_longer(const GLOBAL u64 *work, const parts_plan *p, u64 p
     return a;
 }
 
-/* Writes the result of a row from four doubles, or leaves it to `fold`. All but the first two are at most `off`: if the
- * value is the same that much above and below, that is it. */
+/* Writes the result of a row from a quad-double, or leaves the row to `fold`. The last two doubles
+ * are at most `off` together: if the value is the same that much above and below, it is certain. */
 __device__ void put_longer(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 n,
                            longer a) {
     for (u32 turn = 0; turn < 3; turn++)
@@ -2191,7 +2199,7 @@ typedef struct cut_row {
     u64 piece, last, row, start, n;
 } cut_row;
 
-/* Returns the row that begins in a piece and is cut; there is none where n is 0. */
+/* Returns the row that begins in a piece and is cut; n is 0 if there is none. */
 __device__ cut_row get_cut_row(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
                                const parts_plan *p, u64 piece) {
     cut_row r = {piece, 0, 0, 0, 0};

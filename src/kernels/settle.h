@@ -17,8 +17,8 @@
 
 #define MASK ((WIDE_FLOAT_LIMBS + 31) / 32) /* words of a mask of a bit a digit */
 
-/* A sum's masks, all 0 at first: where carries are made, and passed on; the same of borrows; and which digits are
- * not 0, and which are not all ones. */
+/* A sum's masks of a bit a digit, all 0 at first: digits that make a carry, that pass one on; the
+ * same of borrows; digits that are not 0, and that are not all ones. */
 enum {
     MAKES,
     PASSES = MAKES + MASK,
@@ -33,7 +33,7 @@ INLINED void mark(SHARED u32 *mask, u32 i) {
     atomicAdd(&mask[i / 32], 1u << i % 32);
 }
 
-/* Returns what comes into digit i, 0 or 1, where carries are made and passed on as the two masks say. */
+/* Returns the carry into digit i, 0 or 1, from the masks of digits that make and pass carries. */
 INLINED u32 comes_in(const SHARED u32 *makes, const SHARED u32 *passes, u32 i) {
     u64 sum = 0;
     u32 into = 0;
@@ -44,16 +44,17 @@ INLINED u32 comes_in(const SHARED u32 *makes, const SHARED u32 *passes, u32 i) {
     return into >> i % 32 & 1;
 }
 
-/* Limb i of a number whose limbs from `first` on are limb[0..known), once each has handed on what is above its 32
- * bits. The last one of all its `limbs` limbs keeps that. */
+/* Returns limb i of a number whose limbs from `first` on are limb[0..known), after each has passed
+ * the bits above its 32 to the next. The last of its `limbs` limbs keeps those. */
 INLINED i64 handed_on(const GLOBAL u64 *limb, u32 first, u32 known, u32 limbs, u32 i) {
     const u32 k = i - first; /* modulo 2^32: none below `first` is known */
     const u64 own = k < known ? limb[k] : 0, below = k - 1 < known ? limb[k - 1] : 0;
     return (i64)(i < limbs - 1 ? own & 0xffffffffu : own) + ((i64)below >> 32); /* floor */
 }
 
-/* Makes digit[0..limbs) of limb[0..known), of which the first is digit `first`. |limb| < 2^62; what they add up to
- * fits. All threads call this, and then see the digits and the last two masks. No limbs: nothing happens. */
+/* Makes digit[0..limbs) of limb[0..known), the first of which is digit `first`. |limb| < 2^62, and
+ * their sum fits. All threads call this, and then see the digits and the last two masks. Without
+ * limbs it does nothing. */
 INLINED void settle_sum(const GLOBAL u64 *limb, u32 first, u32 known, u32 limbs, SHARED u64 *digit,
                         SHARED u32 *masks) {
     const u32 last = limbs - 1;
@@ -86,8 +87,8 @@ INLINED void settle_sum(const GLOBAL u64 *limb, u32 first, u32 known, u32 limbs,
 }
 
 #if defined(SETTLED)
-/* Returns the digits that matter of digit[0..limbs), which have been settled; digit 0 weighs 2^lowest. One thread calls
- * this. */
+/* Returns the significant digits of digit[0..limbs), which are settled; digit 0 weighs 2^lowest.
+ * One thread calls this. */
 __device__ span span_of(const SHARED u64 *digit, u32 limbs, i32 lowest, const SHARED u32 *masks) {
     const i64 last = (i64)digit[limbs - 1];
     const i32 above = last < 0 ? -1 : 0;

@@ -35,9 +35,10 @@
 
 /* ---- Meeting -------------------------------------------------------------------------------- */
 
-/* What this rank has written before is there for all that it meets. The outcome becomes that of the first rank which says
- * that it has failed, TALLY_EINVAL where the ranks do not mean the same arrays, and TALLY_ELOST where the wait was stopped;
- * a `later` meeting leaves one that is not TALLY_OK as it was. */
+/* Waits for all ranks: a barrier. Every rank then sees this rank's earlier writes. The outcome
+ * becomes that of the first rank that says it has failed, TALLY_EINVAL if the ranks mean different
+ * arrays, or TALLY_ELOST if the wait was stopped. A `later` barrier keeps an outcome other than
+ * TALLY_OK. */
 KERNEL attend(GLOBAL u64 *post, const shared_terms_plan plan, u32 later, GLOBAL u64 *outcome) {
     __shared__ u64 said[POST_RANKS];
     __shared__ u32 lost[1];
@@ -70,7 +71,7 @@ KERNEL attend(GLOBAL u64 *post, const shared_terms_plan plan, u32 later, GLOBAL 
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
 
-/* The sum of an element's terms so far, s + e. */
+/* The sum of an element's terms so far, a double-double. */
 typedef struct running {
     double s, e;
 } running;
@@ -91,9 +92,10 @@ PURE running no_terms(void) {
     return r;
 }
 
-/* The bits of the sum that r is, divided by the divisor; *lost becomes 1 where they cannot be had so. What is rounded
- * to odd as a double, with 53 bits, and then to nearest with 24 or fewer, has been rounded once. A quotient is a double
- * whose error is the sign of what fused() has left over: of a sum that is one double. */
+/* Returns the bits of the sum r, divided by the divisor; sets *lost if this way does not give them.
+ * A double rounded to odd has 53 bits, so that a second rounding to 24 bits or fewer is the only
+ * one in effect. A quotient is a double with the sign of its remainder, which fused() gives, for a
+ * sum that is one double. */
 PURE u32 value_of(const terms_plan *p, const running *r, u32 *lost) {
     const float_format f = {p->mantissa, p->bias}, wide = {52, 1023};
     double low, odd;
@@ -116,7 +118,7 @@ __device__ const GLOBAL u8 *array_of(u64 address) {
     return (const GLOBAL u8 *)(size_t)address;
 }
 
-/* The bits of the sum of element i, by digits. */
+/* Returns the bits of the sum of element i, by digits. */
 __device__ u32 value_by_digits(const terms_plan *p, const shared_terms_plan *r, u64 i) {
     const terms_layout l =
         terms_layout_of(p, p->bias + 1, p->bias + p->mantissa - 1, NOTES_SPECIAL);
@@ -131,7 +133,7 @@ __device__ u32 value_by_digits(const terms_plan *p, const shared_terms_plan *r, 
     return (u32)terms_value_of_limbs(p, l, limb);
 }
 
-/* The bits of the sum of element i. */
+/* Returns the bits of the sum of element i. */
 __device__ u32 value_at(const terms_plan *p, const shared_terms_plan *r, u64 i) {
     running sum = no_terms();
     u32 lost = 0;
@@ -148,8 +150,9 @@ typedef union pack {
 } pack;
 #define PACK_MOST 8u
 
-/* The sums of pack i of the arrays. Each rank begins with its own array, and goes on with its neighbours', so that no
- * memory is read by all at once: sums without errors do not depend on the order. */
+/* Returns the sums of pack i of the arrays. Each rank begins with its own array and goes on with
+ * its neighbours', so that the ranks do not all read one memory at once. Sums without errors do not
+ * depend on the order. */
 INLINED pack pack_values(const terms_plan *p, const shared_terms_plan *r, u64 i, u32 width) {
     const u32 each = 128 / width, halves = 32 / width;
     running sum[PACK_MOST];
@@ -195,7 +198,7 @@ INLINED pack pack_values(const terms_plan *p, const shared_terms_plan *r, u64 i,
     return made;
 }
 
-/* Sums of 16 bytes at a time: packs [first, first + count) of the arrays, whose sums begin with pack `to`. */
+/* Writes the sums of packs [first, first + count) of the arrays, which begin at pack `to`. */
 INLINED void add_packs(const terms_plan *p, const shared_terms_plan *r, u64 first, u64 count,
                        u64 to, u32 width) {
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (u64)gridDim.x * BLOCK) {

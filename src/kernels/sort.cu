@@ -52,7 +52,7 @@ BEGINS_EARLY
 #define NO_KEY   (~0u) /* of what is left out; no group has it */
 #define NO_PLACE (~0u) /* in a tile */
 
-/* How many places there are before a pass. */
+/* Returns the number of places before a pass. */
 __device__ u64 places(const GLOBAL u64 *work, const parts_plan *p, const sort_plan *s) {
     return s->pass == 0 ? p->n : work[PARTS_TOTAL];
 }
@@ -75,7 +75,7 @@ KERNEL keys(const GLOBAL u8 *ids, const GLOBAL u8 *mask, GLOBAL u64 *work, const
     }
 }
 
-/* Where the ids lie before a pass: those from sort.most on are of what is left out. */
+/* Returns the ids before a pass; those from sort.most on are of elements that are left out. */
 __device__ const GLOBAL u32 *keys_of(const GLOBAL u8 *ids, const GLOBAL u64 *work,
                                      const sort_plan *s) {
     return (const GLOBAL u32 *)(s->keys ? (const GLOBAL u8 *)(work + s->keys) : ids);
@@ -157,7 +157,7 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
     }
 }
 
-/* The bits that are carried from place j, of array a. */
+/* Returns the bits carried from place j of array a. */
 __device__ u64 carried(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u64 *work,
                        const parts_plan *p, const sort_plan *s, u32 a, u64 j) {
     if (s->pass > 0) return load_bits((const GLOBAL u8 *)(work + s->from[a]), s->width, (i64)j);
@@ -209,7 +209,7 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 /* Words of 32 bits: a tile's, or, before they come, the warps' counts: of digits d and d + HALF, in halves of a word. */
 #define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)
 
-/* The tiles of a worker's share are those with numbers from blockIdx.x * this on. */
+/* Returns the tiles of a worker's share, whose numbers begin at blockIdx.x times this. */
 PURE u64 tiles_of(u64 n, u64 workers) {
     return ((n + TILE - 1) / TILE + workers - 1) / workers;
 }
@@ -224,7 +224,7 @@ INLINED void load_keys(const GLOBAL u32 *from, u32 most, u32 many, u32 step, u32
         key[k] = key[k] < most ? key[k] : NO_KEY;
 }
 
-/* How many of the places from `first` on are below n, and no more than a tile has. */
+/* Returns how many of a tile's places from `first` on are below n. */
 PURE u32 places_left(u64 n, u64 first) {
     return first >= n ? 0 : n - first < TILE ? (u32)(n - first) : TILE;
 }
@@ -293,8 +293,8 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
 }
 #endif
 
-/* Returns the sum of what all threads before this one have; *total becomes that of all. `part` has BLOCK + ROWS
- * places. */
+/* Returns the sum of the values of all threads before this one; *total becomes that of all threads.
+ * `part` has BLOCK + ROWS places. */
 INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
     u64 before = 0;
     part[threadIdx.x] = own;
@@ -378,14 +378,15 @@ INLINED u32 sum_up_tile(SHARED u32 *counts, SHARED u32 *first, SHARED u64 *part,
     return (u32)total;
 }
 
-/* Returns where what lies at place i of the tile goes; `after` is what that has to be added to, by digit, and digit_at
- * the digits of the tile's places. */
+/* Returns the destination of the tile's place i. after[d] is the number to add for digit d, and
+ * digit_at the digits of the tile's places. */
 __device__ u64 place_after(const SHARED u64 *after, const SHARED u16 *digit_at, u32 i) {
     return after[digit_at[i]] + i;
 }
 
-/* Moves what is carried of array a from its places before the pass to those after it: from registers to the places `at`
- * in the tile, and from there to where these go. Elements of 64 bits go in halves. */
+/* Moves the carried values of array a from their places before the pass to those after it: from
+ * registers to the places `at` in the tile, and from there to their destinations. Elements of 64
+ * bits go in halves. */
 INLINED void move(const GLOBAL u8 *x, GLOBAL u64 *work, const sort_plan *s, u32 a, i64 index,
                   u64 first, u32 step, const u32 *at, u32 many, SHARED u32 *space,
                   const SHARED u64 *after, const SHARED u16 *digit_at) {

@@ -7,12 +7,12 @@
 #ifndef TALLY_SPOTS_H
 #define TALLY_SPOTS_H
 
-/* Where an element lies: its index in x, in y and in the mask. */
+/* An element's place: its index in x, in y and in the mask. */
 typedef struct spot {
     i64 x, y, mask;
 } spot;
 
-/* Where the first element of an array's row lies. */
+/* Returns the place of the first element of an array's row. */
 PURE spot row_spot(const parts_plan *p, u64 row) {
     spot at = {p->x, p->y, p->mask};
     for (u32 d = p->keeps; d-- > 0;) {
@@ -25,7 +25,7 @@ PURE spot row_spot(const parts_plan *p, u64 row) {
     return at;
 }
 
-/* Where the result of an array's row lies behind the first one. */
+/* Returns how far the result of an array's row lies behind the first one. */
 PURE i64 result_spot(const parts_plan *p, u64 row) {
     i64 at = 0;
     for (u32 d = p->keeps; d-- > 0;) {
@@ -36,7 +36,7 @@ PURE i64 result_spot(const parts_plan *p, u64 row) {
     return at;
 }
 
-/* Where the k-th element lies of the row that begins at `at`. */
+/* Returns the place of the k-th element of the row that begins at `at`. */
 PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
     for (u32 d = p->reduces; d-- > 0;) {
         const i64 i = (i64)(d > 0 ? k % p->reduced[d].length : k);
@@ -48,7 +48,7 @@ PURE spot element_spot(const parts_plan *p, spot at, u64 k) {
     return at;
 }
 
-/* Where the element with number `nth` lies. */
+/* Returns the place of the element with number `nth`. */
 PURE spot numbered_spot(const parts_plan *p, u64 nth) {
     const spot plain = {p->x + (i64)nth, p->y + (i64)nth, p->mask + (i64)nth};
     if (p->cut != PARTS_AXES) return plain;
@@ -78,7 +78,7 @@ PURE u64 extended(u64 bits, u32 width, u32 is_signed_type) {
     return is_signed_type ? (bits ^ sign) - sign : bits;
 }
 
-/* An id as an unsigned number, which is 2^63 or more where it is negative. */
+/* Returns an id as an unsigned number; a negative one is 2^63 or more. */
 __device__ u64 id_of(const GLOBAL u8 *ids, const parts_plan *p, u64 nth) {
     const u32 width = width_of(p->ids);
     return extended(load_bits(ids, width, (i64)nth), width, is_signed(p->ids));

@@ -17,7 +17,7 @@
 
 #include "halves.h"
 
-/* The extremes of all numbers in all streams. The compiler drops those that nobody asks for. */
+/* The extremes of all numbers in all streams. The compiler drops unused ones. */
 typedef struct stream_ends {
     u32 most_signed, least_signed, most_unsigned, least_unsigned;
 } stream_ends;

@@ -63,12 +63,12 @@ PURE u32 piece_of(const u64 *totals, u32 i) {
     return IS_HIGHEST(i) ? bits : bits & ((1u << PIECE_BITS) - 1);
 }
 
-/* The exponent of a piece's unit: piece i counts multiples of 2 to this. */
+/* Returns the exponent of piece i's unit. */
 PURE i32 piece_exponent(i32 exponent, u32 i) {
     return level_exponent(exponent, i / CUTS) + (i32)(i % CUTS) * PIECE_BITS;
 }
 
-/* Word i of a thread's words, which blocks add up: its pieces, and then what it has seen. */
+/* Returns word i of a thread's words, which blocks add up: its pieces, and then its notes. */
 PURE u32 word_of(const u64 *record, u32 i) {
     if (i < PIECES) return piece_of(record, i);
     return (u32)(record[SEEN] & SEEN_MIXED) | (record[SEEN] & SEEN_LIMBS ? 1u << WARPS_LIMBED : 0);
@@ -97,7 +97,7 @@ INLINED void add_words(const u64 *record, SHARED u32 *words) {
 #endif
 }
 
-/* Word i of the block: the sum of its rows. */
+/* Returns word i of the block: the sum of its rows. */
 INLINED u32 block_word(const SHARED u32 *words, u32 i) {
     u32 sum = 0;
     UNROLL
@@ -106,8 +106,8 @@ INLINED u32 block_word(const SHARED u32 *words, u32 i) {
     return sum;
 }
 
-/* Word i of the block as a number: that of a highest piece has a sign; the last word becomes 1 where some term is not
- * -0, and 2^MANY more where something went to the superaccumulator. */
+/* Returns word i of the block as a number. A highest piece has a sign. The last word becomes 1 if
+ * some term is not -0, and 2^MANY more if the superaccumulator has terms. */
 PURE i64 number_of_word(u32 w, u32 i) {
     if (i == PIECES)
         return (i64)((w & ((1u << WARPS_LIMBED) - 1)) != 0) +
@@ -131,8 +131,8 @@ PURE i64 number_of_word(u32 w, u32 i) {
 #define PIECE_MASK  (((u64)1 << PIECE_BITS) - 1)
 #define LEVEL_MASK  (((u64)1 << LEVELS_APART) - 1)
 
-/* The total of level k and what has been carried there. Returns its lowest LEVELS_APART bits; *carry is what is above
- * them. */
+/* Adds the carry to the total of level k. Returns its lowest LEVELS_APART bits; *carry becomes the
+ * bits above them. */
 INLINED u64 level_digit(const SHARED u64 *total, u32 k, i64 *carry) {
     const SHARED u64 *piece = total + k * CUTS;
 #if TERM_F64
@@ -249,8 +249,8 @@ INLINED void flush_pieces(const SHARED u64 *total, i32 exponent, SHARED u64 *lim
         if (total[i] != 0) add_limbs(limbs, (i64)total[i], piece_exponent(exponent, i));
 }
 
-/* Returns the sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces' totals, and then what
- * has been seen. */
+/* Returns the sum's bits, by the rules for infinities, NaNs and zeros. `total` holds the pieces'
+ * totals, and then the notes. */
 INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHARED u64 *limbs,
                      u64 n, float_format f) {
     const u64 seen = total[PIECES];
@@ -270,9 +270,10 @@ INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHAR
 #define COUNT_BITS 16
 #define COUNT_MASK (((u64)1 << COUNT_BITS) - 1)
 
-/* Where the block `joins` the others, adds its words to those that count, a thread a word; its pieces as 0 where they
- * have gone `elsewhere`. All threads of the block call this. Returns whether this is the last block: then, after a
- * barrier, the sums are in `total`, and the words that count are 0 again. */
+/* Adds the block's words to the counting words, a thread a word, if the block `joins` the others;
+ * its pieces count as 0 if they went `elsewhere`. All threads of the block call this. Returns
+ * whether this is the last block. Then, after a barrier, the sums are in `total`, and the counting
+ * words are 0 again. */
 INLINED u32 meet(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *meeting,
                  SHARED u64 *total, SHARED u32 *last) {
     if (!joins && threadIdx.x == 0) *last = 0;
@@ -443,10 +444,10 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
 #if BLOCK > 1 && !defined(__OPENCL_VERSION__)
 
-/* The sum of n <= BLOCK * TILE elements, by a block that meets no other. Most of what a launch of one block takes is
- * latency, that of fetching code included: so there is no code here but what tame data need, and one loop for all other
- * data. The window is that of the greatest term. Where it does not fit all tiles, all terms go to the superaccumulator
- * one by one. */
+/* Sums n <= BLOCK * TILE elements in a single block. A launch of one block is mostly latency, code
+ * fetches included. So there is only the code of tame data, and one loop for all other data. The
+ * window is that of the greatest term. If it does not fit all tiles, all terms go to the
+ * superaccumulator one by one. */
 KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_index,
              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];

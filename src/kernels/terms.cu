@@ -43,8 +43,9 @@ __device__ terms_layout layout_at(const terms_plan *p, const GLOBAL i32 *bounds,
 #define MY_FIRST      ((u64)blockIdx.x * TEAMS + threadIdx.x / TEAM)
 #define BLOCKS_A_TURN ((u64)gridDim.x * TEAMS)
 
-/* Whether a block's elements may be taken two at a time: they have 16 bits, the block is whole, `elements`, the address
- * of the first, is a multiple of 4, and `words`, that of its words of 32 bits, one of 8. */
+/* Returns whether a block's elements may be taken two at a time. They have 16 bits, the block is
+ * whole, `elements`, the address of the first, is a multiple of 4, and `words`, that of its words
+ * of 32 bits, is a multiple of 8. */
 PURE u32 goes_in_pairs(const terms_plan *p, terms_range r, u64 elements, u64 words) {
     return p->element == 16 && r.end - r.start == TERMS_BLOCK && elements % 4 == 0 &&
            words % 8 == 0;
@@ -52,8 +53,8 @@ PURE u32 goes_in_pairs(const terms_plan *p, terms_range r, u64 elements, u64 wor
 
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
-/* Adds an element to what a thread has seen: seen[BOUND_TOP] is the bits of the greatest finite magnitude, the others
- * are as in bounds. */
+/* Adds an element to a thread's bounds: seen[BOUND_TOP] is the bits of the greatest finite
+ * magnitude, the others are as in bounds. */
 __device__ void see(const terms_plan *p, u32 bits, i32 *seen) {
     const u32 infinity = (2 * (u32)p->bias + 1) << p->mantissa;
     const u32 all = bits & ((1u << (p->element - 1)) - 1), magnitude = all < infinity ? all : 0;
@@ -67,7 +68,7 @@ __device__ void see(const terms_plan *p, u32 bits, i32 *seen) {
     terms_raise(&seen[BOUND_NOTES], notes);
 }
 
-/* Makes what a team's first thread has seen what all its threads have. */
+/* Merges the bounds of a team's threads into its first thread's. */
 __device__ void meet(i32 *seen, SHARED u32 *exchange) {
     (void)exchange;
 #if WARP_AT_ONCE && BLOCK >= 32

@@ -73,7 +73,7 @@ PURE terms_range terms_range_of(const terms_plan *p, u64 block) {
     return r;
 }
 
-/* The block of an element. */
+/* Returns the block of an element. */
 PURE u64 terms_block_of(const terms_plan *p, u64 element) {
     if (element < p->in_shards)
         return element / p->shard * p->per_shard + element % p->shard / TERMS_BLOCK;
@@ -95,7 +95,7 @@ PURE u64 terms_work_words(const terms_plan *p) {
 
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
-/* A finite float's magnitude is the returned integer, below 2^24, times 2^*exponent. */
+/* Splits a finite float: returns an integer m < 2^24; the magnitude is m 2^*exponent. */
 PURE u32 terms_split(const terms_plan *p, u32 bits, i32 *exponent) {
     const u32 field = bits >> p->mantissa & (2u * (u32)p->bias + 1);
     *exponent = (i32)(field ? field : 1) - p->bias - p->mantissa;
@@ -137,7 +137,7 @@ PURE void terms_bound(const terms_plan *p, u32 bits, i32 *bounds) {
 
 /* ---- Terms ---------------------------------------------------------------------------------- */
 
-/* How a block's integers are made. */
+/* The layout of a block's integers. */
 typedef struct terms_layout {
     i32 lowest;   /* the exponent of the integers' lowest bit */
     u32 counters; /* bits of counters below it */
@@ -158,14 +158,14 @@ PURE terms_layout terms_layout_of(const terms_plan *p, i32 top, i32 low, i32 not
     return l;
 }
 
-/* Returns the tally_status of a reduction whose blocks need so many rows of words behind the first, and in which so
- * many ranks have failed. */
+/* Returns the tally_status of a reduction whose blocks need `needs` rows of words behind the first,
+ * and in which `failed` ranks have failed. */
 PURE u32 terms_status(const terms_plan *p, u64 needs, i64 failed) {
     return failed ? 1 /* TALLY_EINVAL */ : needs > p->spare ? 4 /* TALLY_ENOMEM */ : 0;
 }
 
-/* The element's j-th word. The digits of the integer and of the counters have no bit in common, so that a word is
- * below 2^digit in magnitude. */
+/* Returns the element's j-th word. The digits of the integer and of the counters have no bit in
+ * common, so a word is below 2^digit in magnitude. */
 PURE i64 terms_word(const terms_plan *p, terms_layout l, u32 bits, u32 j) {
     const u64 all = ((u64)1 << p->digit) - 1;
     const u32 negative = terms_is_negative(p, bits);
@@ -194,7 +194,7 @@ PURE i64 terms_word(const terms_plan *p, terms_layout l, u32 bits, u32 j) {
 
 /* ---- Blocks of one digit, without NaNs and infinities: most of them ------------------------- */
 
-/* Whether the block is such a one: its words and values are found in a few steps. */
+/* Returns whether the block is plain: its words and values take few steps. */
 PURE u32 terms_is_plain(const terms_plan *p, terms_layout l) {
     return l.digits == 1 && l.counters <= p->counter;
 }
@@ -247,8 +247,9 @@ TERMS_PLAIN_VALUE(terms_plain_value_64, u64, i64, 64, terms_zeros_64)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-/* The bits of a sum's value, divided by the divisor: of its counters and of top * 2^exponent, with its sign. The
- * highest bit of top is set unless it is 0; where `sticky`, there is a little more below it. */
+/* Returns the bits of a sum's value, divided by the divisor: of its counters and of top *
+ * 2^exponent, with its sign. The highest bit of top is set unless it is 0; if `sticky`, there is a
+ * little more below it. */
 PURE u64 terms_settle(const terms_plan *p, terms_layout l, u64 counts, u32 negative, u64 top,
                       i32 exponent, u32 sticky) {
     const float_format f = {p->mantissa, p->bias};
@@ -271,7 +272,7 @@ PURE u64 terms_settle(const terms_plan *p, terms_layout l, u64 counts, u32 negat
     return round_bits(f, negative, top, exponent, sticky);
 }
 
-/* The bits of the value of a sum of one digit. */
+/* Returns the bits of the value of a sum of one digit. */
 PURE u64 terms_value(const terms_plan *p, terms_layout l, i64 word) {
     const u64 counts = (u64)word & (((u64)1 << l.counters) - 1);
     const i64 sum = word >> l.counters; /* floor */
@@ -293,7 +294,8 @@ PURE void terms_add(const terms_plan *p, i64 word, u32 j, i64 *limb) {
     limb[at + 2] += high >> 32;
 }
 
-/* The bits of the value of a sum whose words have been added to TERMS_LIMBS limbs, which are changed. */
+/* Returns the bits of the value of a sum whose words have been added to TERMS_LIMBS limbs. Changes
+ * the limbs. */
 PURE u64 terms_value_of_limbs(const terms_plan *p, terms_layout l, i64 *limb) {
     i64 carry = 0;
     u32 sticky = 0;

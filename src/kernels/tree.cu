@@ -95,7 +95,8 @@ __device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride
     return v;
 }
 
-/* Gives lane 0 the value of the leaf x[0..n), n <= LEAF. For n = 0 there is none, but the lanes still meet. */
+/* Evaluates the leaf x[0..n), n <= LEAF; lane 0 gets the value. If n is 0 there is none, but the
+ * lanes still meet. */
 __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word *exchange) {
 #if defined(ORDERED)
     for (u32 j = 0; j < MINE; j++) {
@@ -179,7 +180,7 @@ KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to
 
 /* ---- Of rows (parts.h) ------------------------------------------------------------------------------ */
 
-/* Where a leaf lies. */
+/* A leaf's place. */
 typedef struct place {
     u64 start, length; /* its row's elements */
     u64 leaf;          /* which of the row's leaves; may be behind the last */
@@ -213,7 +214,8 @@ KERNEL part_leaves(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL acc
     }
 }
 
-/* Combines the values of 32 neighbours, each for `stride` leaves of one row, in the first one's slot. */
+/* Combines the values of 32 neighbours, each of `stride` leaves of one row, into the first one's
+ * slot. */
 KERNEL part_nodes(const GLOBAL u8 *offsets, GLOBAL accumulator *values, const GLOBAL u64 *work,
                   const part_leaves_plan plan) {
     __shared__ word exchange[EXCHANGE];

@@ -13,8 +13,8 @@ PURE double two_sum(double a, double b, double *error) {
     return sum;
 }
 
-/* Adds x to *s + *e. Returns not 0 where that loses something: the sum is then lost for good. So it is where x is
- * infinite or a NaN, or where *s overflows, as the error is a NaN then. */
+/* Adds x to the double-double *s + *e. Returns not 0 if that loses a bit; the sum is then lost. It
+ * does so if x is infinite or a NaN, or if *s overflows, as the error is then a NaN. */
 PURE u64 pair_add(double x, double *s, double *e) {
     double error;
     const double t = two_sum(*s, x, &error);
@@ -26,8 +26,8 @@ PURE u64 pair_add(double x, double *s, double *e) {
     return wrong;
 }
 
-/* a + r rounded to odd, where r is at most half of a's last bit: what is then rounded to a shorter format has been
- * rounded once in all. */
+/* Returns a + r rounded to odd; |r| is at most half of a's last bit. A later rounding to a shorter
+ * format is then the only one in effect. */
 PURE double pair_to_odd(double a, double r) {
     const u64 bits = double_bits(a);
     if (r == 0 || bits & 1 || a == 0) return a;

@@ -95,13 +95,13 @@ typedef struct window {
     raw sigma;    /* of the first level, its bits */
 } window;
 
-/* The bits of 1.5 * 2^exponent. */
+/* Returns the bits of 1.5 * 2^exponent. */
 PURE raw sigma_bits(i32 exponent) {
     return (raw)(exponent + HIGHEST) << MANTISSA | (raw)1 << (MANTISSA - 1);
 }
 
-/* The window for numbers of which the largest has a magnitude of these bits; exponent 0 and sigma 0 where
- * there is none: that number is too large, infinite or NaN. */
+/* Returns the window for numbers whose largest magnitude has these bits. exponent and sigma are 0
+ * if there is none: the number is too large, infinite or NaN. */
 PURE window choose_window(raw magnitude) {
     window w = {0, 0};
     i32 exponent = (i32)(magnitude >> MANTISSA) - HIGHEST + 2; /* |x| < 2^(field - HIGHEST + 1) */
@@ -116,7 +116,7 @@ PURE window choose_window(raw magnitude) {
     return w;
 }
 
-/* A level's unit, and that of the k-th total, are 2 to this. */
+/* Returns the exponent of a level's unit, which is also that of the k-th total's. */
 PURE i32 level_exponent(i32 exponent, u32 level) {
     return exponent - MANTISSA - (i32)level * LEVELS_APART;
 }
@@ -137,7 +137,7 @@ PURE i32 total_exponent(i32 exponent, u32 k) {
 /* What the k-th level has taken of so many terms, in its units. */
 #define UNITS(k, terms) ((signed_raw)(sum##k - (raw)(terms)*REAL_BITS(sigma##k)))
 
-/* Adds so many units to the k-th level's total. */
+/* Adds `units` units to the k-th level's total. */
 PURE void add_units(u64 *totals, u32 k, signed_raw units) {
 #if TERM_F64
     totals[2 * k] += (u64)units & 0xffffffffu;
@@ -290,7 +290,8 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
     return 1;
 }
 #elif HAS_TOP_LEVELS
-/* The same with the first two of three levels only: returns 0 where these leave something of a term. */
+/* Does the same with the first two of three levels only: returns 0 if these leave a part of a
+ * term. */
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const term sigma0 = REAL_FROM(w.sigma);
     const term sigma1 = SIGMA(w, 1);
@@ -314,8 +315,8 @@ PURE u32 extract_top(const input *t, window w, u64 *totals) {
 #endif
 
 #if BLOCK > 1 && !CHAINED
-/* The same as extract() with the tile's first `packs` packs only, a number that is the same for all of a block's
- * threads. */
+/* Does the same as extract() with the tile's first `packs` packs only. All threads of a block have
+ * the same number. */
 INLINED u32 extract_packs(const input *t, u32 packs, window w, u64 *totals) {
     DECLARE_LEVELS(w);
     raw outside = 0;
@@ -334,7 +335,8 @@ INLINED u32 extract_packs(const input *t, u32 packs, window w, u64 *totals) {
 #endif
 
 #if !CHAINED
-/* The bits of a tile's largest magnitude. Bits of magnitudes sort as these do, infinities and NaNs on top. */
+/* Returns the bits of a tile's largest magnitude. Bits of magnitudes sort as the magnitudes do,
+ * infinities and NaNs on top. */
 PURE raw largest(const input *t) {
     raw most = 0;
     UNROLL
@@ -346,8 +348,8 @@ PURE raw largest(const input *t) {
 }
 #endif
 
-/* Whether some term is anything but -0; squares and magnitudes never are -0, and are not asked about. Elements by
- * themselves are looked at word by word, whatever their size. */
+/* Returns whether some term is not -0. Squares and magnitudes never are -0, so they need no test.
+ * The test of plain elements goes word by word, whatever their size. */
 PURE u32 any_not_minus_zero(const input *t) {
     u32 other = 0;
 #if defined(LIFT_PRODUCT)

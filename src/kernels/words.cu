@@ -48,9 +48,10 @@ __device__ void pack_gathered(const GLOBAL u64 *work, const lower_plan *p, GLOBA
             out[WORDS_GATHERED_EXTREMES + k] = work[p->at[PLAN_EXTREMES] + k];
 }
 
-/* Part k < SUMS of the work: writes the words of sum k, and makes its record 0 where plan.clears. Part SUMS: writes all
- * else: n, bits, the count of elements that are not zero, and what is gathered; and it makes failed[0] and failed[1] 0.
- * By all threads of a block; digit[] and masks[] are its own. */
+/* Packs a part of the work. Part k < SUMS writes the words of sum k, and makes its record 0 if
+ * plan.clears. Part SUMS writes everything else: n, bits, the count of elements other than zero,
+ * and the gathered words. It also makes failed[0] and failed[1] 0. All threads of a block call
+ * this; digit[] and masks[] are the block's own. */
 __device__ void pack_part(u32 mine, GLOBAL u64 *work, const words_plan *plan, GLOBAL u64 *added,
                           GLOBAL u64 *gathered, GLOBAL u64 *failed, SHARED u64 *digit,
                           SHARED u32 *masks) {
@@ -113,7 +114,8 @@ __device__ void merge_end(SHARED u64 *key, SHARED u64 *at, u64 other, u64 other_
     }
 }
 
-/* Merges what a rank has gathered into the records in `work`; its elements come behind `before` others. */
+/* Merges a rank's gathered words into the records in `work`; its elements stand behind `before`
+ * others. */
 __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 before,
                                SHARED u64 *work) {
     enum { NEGATIVE = 1, ZERO = 2, OVERFLOW = 4 }; /* integer_product.cu */
@@ -141,8 +143,8 @@ __device__ void merge_gathered(const GLOBAL u64 *word, const lower_plan *p, u64 
     }
 }
 
-/* Merges what all ranks have gathered of a state into the records in `work`, in the order of ranks; returns how many
- * elements there are. */
+/* Merges all ranks' gathered words of a state into the records in `work`, in the order of ranks.
+ * Returns the number of elements. */
 __device__ u64 merge_all(const GLOBAL u64 *gathered, const words_plan *plan, u64 state,
                          SHARED u64 *work) {
     const lower_plan *p = &plan->lower;
@@ -232,8 +234,9 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
 
 /* ---- Ranks that write into each other's memory ---------------------------------------------- */
 
-/* Sends this rank's message to all others, whose posts stand at address[0..ranks), and makes of theirs the sums of what is
- * added, in `message`, and the words of all in `gathered`. By all threads of a block, each for every BLOCK-th word. */
+/* Writes this rank's message to all others, whose posts are address[0..ranks). Then adds up all
+ * ranks' additive words in `message`, and puts all ranks' other words in `gathered`. All threads of
+ * a block call this, each for every BLOCK-th word. */
 __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL u64 *gathered,
                                GLOBAL u64 *post, const SHARED u64 *address, u64 turn,
                                SHARED u32 *lost) {
@@ -304,7 +307,8 @@ __device__ void hear_pairs(const words_plan *p, GLOBAL u64 *post, u64 turn, SHAR
     }
 }
 
-/* Writes the result, and returns 1, where the words of all ranks say what it is. One thread calls this. */
+/* Writes the result, and returns 1, if the words of all ranks determine it. One thread calls
+ * this. */
 __device__ u32 settle_pairs(const words_plan *p, const SHARED u64 *said, u32 stopped,
                             GLOBAL u64 *results) {
     const u32 op = p->lower.value[0] & 255, type = p->lower.value[0] >> 8;
@@ -329,8 +333,9 @@ __device__ u32 settle_pairs(const words_plan *p, const SHARED u64 *said, u32 sto
 }
 #endif
 
-/* All that a rank does of one state after its records are there: packs its words (where plan.packs), exchanges them, and
- * settles. `message` has two words for failures, those added, and those gathered of all ranks. One block. */
+/* Does a rank's work for one state whose records are there: packs its words (if plan.packs),
+ * exchanges them, and settles. `message` has two words for failures, then the additive words, then
+ * those gathered of all ranks. One block. */
 KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBAL u64 *post,
              GLOBAL u64 *results) {
     __shared__ u64 known[WORDS_RECORDS];
@@ -389,7 +394,7 @@ KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBA
 #define FEW_AT_ONCE 4
 #define WARPS_HERE  (BLOCK < WARP ? 1 : BLOCK / WARP)
 
-/* Element i as a double. */
+/* Returns element i as a double. */
 __device__ double double_at(const GLOBAL u8 *x, u32 type, u64 i) {
     if (type == F64) return ((const GLOBAL double *)x)[i];
     if (type == F32) return (double)((const GLOBAL float *)x)[i];
@@ -397,13 +402,13 @@ __device__ double double_at(const GLOBAL u8 *x, u32 type, u64 i) {
     return (double)float_from(type == BF16 ? bits << 16 : half_bits_widened(bits));
 }
 
-/* Element i as a term of the part. */
+/* Returns element i as a term of the part. */
 __device__ double term_at(const GLOBAL u8 *x, const words_plan *p, u64 i) {
     const double e = double_at(x, p->lower.type, i);
     return p->part == PLAN_MAGNITUDES ? double_from(double_bits(e) & ~((u64)1 << 63)) : e;
 }
 
-/* Lane l of each warp gets what lanes l ... l + 2 * apart - 1 have. */
+/* Adds up the pairs of lanes l ... l + 2 * apart - 1 of each warp into lane l's. */
 __device__ void merge_pairs(pair *a, u32 apart, SHARED u64 *exchange) {
     (void)exchange;
     for (; apart > 0; apart /= 2) {
@@ -415,7 +420,7 @@ __device__ void merge_pairs(pair *a, u32 apart, SHARED u64 *exchange) {
     }
 }
 
-/* Thread 0 gets the pair of all elements; `rows` is for PAIR_WORDS words a warp. */
+/* Returns the pair of all elements in thread 0; `rows` has PAIR_WORDS words a warp. */
 __device__ pair pair_of_few(const GLOBAL u8 *x, const words_plan *p, SHARED u64 *rows,
                             SHARED u64 *exchange) {
     const u64 n = p->lower.n;
@@ -450,8 +455,8 @@ __device__ pair pair_of_few(const GLOBAL u8 *x, const words_plan *p, SHARED u64 
     return sum;
 }
 
-/* Adds a term to limbs, of which limb 0 weighs 2^-1088; the counts behind them are as in a record. A limb gets less than
- * 2^33 from each of FEW_ELEMENTS terms. */
+/* Adds a term to limbs; limb 0 weighs 2^-1088, and the counts behind them are as in a record. A
+ * limb gets less than 2^33 from each of FEW_ELEMENTS terms. */
 __device__ void add_to_limbs(SHARED u64 *limbs, double x) {
     const u64 bits = double_bits(x), sign = bits >> 63, fraction = bits & (((u64)1 << 52) - 1);
     const i32 field = exponent_field(x);
@@ -469,7 +474,7 @@ __device__ void add_to_limbs(SHARED u64 *limbs, double x) {
     if (bits != (u64)1 << 63) atomicOr(&limbs[FLOAT_LIMBS + 3], (u64)1);
 }
 
-/* All that a rank does of the sum of up to FEW_ELEMENTS elements, in one launch. One block. */
+/* Does a rank's work for the sum of up to FEW_ELEMENTS elements in one launch. One block. */
 KERNEL share_few(const GLOBAL u8 *x, GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message,
                  GLOBAL u64 *post, GLOBAL u64 *results) {
     __shared__ u64 known[WORDS_RECORDS];

@@ -57,7 +57,8 @@ typedef struct words_plan {
     u32 part; /* then, the part whose sum the pair is */
 } words_plan;
 
-/* How many limbs a sum has in words, and at which of these the limbs of its record begin. */
+/* Returns how many limbs a sum has in words, and at which of these the limbs of its record
+ * begin. */
 PURE u32 words_limbs(u32 of_floats, u32 two) {
     return of_floats ? (two ? WIDE_FLOAT_LIMBS : FLOAT_LIMBS) : two ? 6 : 4;
 }

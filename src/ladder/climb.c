@@ -42,7 +42,7 @@ static bool build(struct climb *c, const ladder_arithmetic *instance, struct gpu
     return ok(c, c->api->build(c->gpu, "ladder/ladder.cu", NULL, defines, count, out));
 }
 
-/* Fails where the device lacks what these elements or this block need. */
+/* Fails if the device lacks a capability that these elements or this block need. */
 static bool check_device(struct climb *c) {
     const struct gpu_facts *facts = c->api->facts(c->gpu);
     const tally_ladder_options *o = c->options;
@@ -149,7 +149,7 @@ static bool fill_copy(struct climb *c) {
                   arguments, 3);
 }
 
-/* Puts into memory what must be there before the first launch and is not part of the reduction. */
+/* Fills the memory that must be set before the first launch and is not part of the reduction. */
 static bool prepare(struct climb *c) {
     double accumulator = 0; /* room for any, aligned */
     uint64_t word = 0;

@@ -24,7 +24,7 @@ const char *tally_ladder_device(void) {
     return apis[i]->name; /* the last is the model, which is always here */
 }
 
-/* Sets *number to what stands after the colon; to 0 where `colon` is NULL. */
+/* Sets *number to the number behind the colon, or to 0 if `colon` is NULL. */
 static tally_status parse_number(const char *device, const char *colon, size_t *number) {
     char *end;
     *number = 0;

@@ -31,7 +31,7 @@ struct run {
     bool simulated;            /* it counts, and has no time */
 };
 
-/* Sets r->wanted from the options; has[] is what the device can do. */
+/* Sets r->wanted from the options; has[] are the device's capabilities. */
 static tally_status choose(struct run *r, const char *device, const bool has[]) {
     const tally_ladder_options *o = &r->options;
     memcpy(r->wanted, has, sizeof r->wanted);
@@ -296,7 +296,7 @@ static tally_status find_cpu(const char *device) {
     return status;
 }
 
-/* Finds out what a machine's device is. */
+/* Finds the facts of a machine's device. */
 static tally_status find_machine(struct run *r) {
     struct gpu_facts facts;
     const tally_status status = r->api->describe(r->number, &facts);

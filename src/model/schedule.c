@@ -63,7 +63,7 @@ static void gather(struct model_device *d, model_lane *warp, unsigned lanes, lan
     }
 }
 
-/* The ways that a group's lanes went after a block. */
+/* The ways of a group's lanes after a block. */
 struct ways {
     uintptr_t near, far; /* where they go on, if that is at two places */
     unsigned count;      /* of places: 1, 2, or 3 for more; a barrier or the end is one */
@@ -104,9 +104,10 @@ static struct arrival find_arrival(const struct model_device *d) {
     return a;
 }
 
-/* Returns whether the group's branch is the second half of `a && b` or `a || b`, of which hardware makes two predicates
- * and one branch. Either the block does nothing but find b, and one of its ways leads to those from whom a has parted the
- * group; or all have met again with what they found, and a block that does nothing but test that parts them. */
+/* Returns whether the group's branch is the second half of `a && b` or `a || b`. Hardware makes two
+ * predicates and one branch of these. There are two cases. The block only evaluates b, and one of
+ * its ways leads to the lanes from which a has parted the group. Or all lanes have met again with
+ * their results, and a block that only tests these parts them. */
 static bool is_same_branch(const struct arrival *a, const struct ways *w, bool is_quiet) {
     if (w->count != 2 || !is_quiet || w->near <= a->start) return false;
     return a->has_met || (a->other_way && (w->near == a->other_way || w->far == a->other_way));
@@ -269,7 +270,8 @@ static void run_warp(struct model_device *d, unsigned w) {
 
 /* ---- A block -------------------------------------------------------------------------------- */
 
-/* Reports the fault of a block of which no lane can run, and whose lanes do not all stand at one barrier. */
+/* Reports the fault of a block with no lane that can run, and whose lanes do not all wait at one
+ * barrier. */
 static void stuck(struct model_device *d) {
     const model_lane *waiting = NULL;
     for (unsigned i = 0; i < d->launch->block; i++) { /* a shuffle's, before a barrier's */

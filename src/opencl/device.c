@@ -49,7 +49,7 @@ static const struct {
 #undef ERROR
 };
 
-/* Returns TALLY_OK for CL_SUCCESS, and otherwise the status of that error; then tally_error() says that
+/* Returns TALLY_OK for CL_SUCCESS, and otherwise the error's status; tally_error() then says that
  * `what` failed, and how. */
 static tally_status outcome(const struct gpu *gpu, cl_int error, const char *what) {
     if (error == CL_SUCCESS) return TALLY_OK;
@@ -183,8 +183,8 @@ static void opencl_use(struct gpu *gpu, bool theirs, void *queue) {
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Puts a cl_mem on the list of memory, with one reference that the caller has to it: release() gives that up,
- * and so does a failure here. */
+/* Puts a cl_mem on the list of memory, with the caller's reference to it. release() drops that
+ * reference, and so does a failure here. */
 static tally_status keep(struct gpu *gpu, cl_mem object, size_t bytes, struct gpu_memory **out) {
     const struct gpu_memory made = {.native = object, .bytes = bytes};
     const tally_status status = gpu_memory_keep(&gpu->memory, gpu->name, made, out);
@@ -241,8 +241,8 @@ static void opencl_release(struct gpu *gpu, struct gpu_memory *memory) {
     gpu_memory_drop(memory);
 }
 
-/* Makes the ring's memory. A buffer that stays mapped is what OpenCL has for pinned memory: drivers read it
- * without a copy in between. */
+/* Allocates the ring's memory. A buffer that stays mapped is OpenCL's pinned memory: drivers read
+ * it without a further copy. */
 static char *ring_open(struct gpu *gpu) {
     const size_t bytes = (size_t)RING_PIECES * RING_PIECE;
     cl_int error = CL_SUCCESS;
@@ -287,8 +287,8 @@ static void ring_close(struct gpu *gpu) {
 
 static const struct gpu_ring_calls ring_calls = {ring_open, ring_wait, ring_send};
 
-/* A device that reads host memory needs no ring: it copies the bytes itself, and the caller waits for that.
- * To any other device large arrays go through the ring. */
+/* Copies bytes to the device. A device that reads host memory copies them itself, without a ring,
+ * and the caller waits. To other devices large arrays go through the ring. */
 static tally_status opencl_write(struct gpu *gpu, struct gpu_memory *to, size_t offset,
                                  const void *from, size_t bytes) {
     tally_status status = gpu_memory_check(gpu->name, to, offset, bytes);

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ["include/tally.h", "mpi/tally_mpi.h", "nccl/tally_nccl.h"]
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
 # Files known to have examples, and how many at least.
-KNOWN = {"include/tally.h": 2, "mpi/tally_mpi.h": 1, "nccl/tally_nccl.h": 1, "README.md": 1, "docs/shapes.md": 1,
+KNOWN = {"include/tally.h": 2, "mpi/tally_mpi.h": 1, "nccl/tally_nccl.h": 1, "README.md": 1, "docs/c.md": 1, "docs/shapes.md": 1,
          "docs/states.md": 1, "docs/cluster.md": 2}
 OTHER_LANGUAGES = {"console", "python", "cmake", "sh", "fortran", "text",
                    "cuda"}  # test_listings.py compiles these
