@@ -215,10 +215,12 @@ static void write_all(FILE *f, const struct explanation *e, const struct drawing
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g "
             "%g\" "
-            "role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">%s, step by "
-            "step</title>\n<desc id=\"desc\">",
-            d->width, d->height, d->width, d->height, e->title);
-    fprintf(f, "%s. %s of %" PRIu64 " elements in blocks of %u threads: %s. ", e->idea,
+            "role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">",
+            d->width, d->height, d->width, d->height);
+    write_escaped(f, e->title);
+    fputs(", step by step</title>\n<desc id=\"desc\">", f);
+    write_escaped(f, e->idea);
+    fprintf(f, ". %s of %" PRIu64 " elements in blocks of %u threads: %s. ",
             tally_op_name(e->options.run.op), e->options.n, e->options.run.block, value);
     for (size_t i = 0; i < d->count; i++)
         for (size_t s = 0; s < d->pictures[i].count; s++) {

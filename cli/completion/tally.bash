@@ -48,7 +48,7 @@ _tally() {
     explain)
         words="$own $climb --draw --svg --steps --device"
         [ "$COMP_CWORD" != 2 ] || words="$rungs $words" ;;
-    quiz) words='--answer --list --help' ;;
+    quiz) words='--answer --explain --list --help' ;;
     report) words='-o --output --measure --device --help' ;;
     help) [ "$COMP_CWORD" != 2 ] || words=$commands ;;
     version | --*) ;;

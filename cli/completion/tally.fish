@@ -100,6 +100,7 @@ complete -c tally -n '__tally_is ladder explain' -l shared -x -d 'bytes of the l
 complete -c tally -n '__tally_is ladder explain' -s D -l define -x -d 'a name for the text'
 complete -c tally -n '__tally_is ladder explain' -l seed -x -d 'of data and orders'
 complete -c tally -n '__tally_is quiz' -l answer -x -d 'the answer'
+complete -c tally -n '__tally_is quiz' -l explain -d 'the answer and why'
 complete -c tally -n '__tally_is quiz' -l list -d 'the questions'
 complete -c tally -n '__tally_is bench ladder explain' -s n -l n -x -d 'so many elements'
 complete -c tally -n '__tally_is bench ladder explain; or __tally_reduces' -l dtype -x -a "$types" -d 'the type of the elements'

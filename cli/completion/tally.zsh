@@ -62,7 +62,7 @@ _tally() {
     report)
         _arguments '(-o --output)'{-o,--output}'[the page]:file:_files' '--measure[the ladder on this machine, too]' \
             '--device[for --measure]:device:(cuda opencl cpu)' '--help[its help]' ;;
-    quiz) _arguments '--answer[the answer]:number' '--list[the questions]' '--help[its help]' ':question:' ;;
+    quiz) _arguments '--answer[the answer]:number' '--explain[the answer and why]' '--list[the questions]' '--help[its help]' ':question:' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;
     *)

@@ -37,3 +37,9 @@ def __getattr__(name: str) -> Any:
         import importlib
         return importlib.import_module(f"tally.{name}")
     raise AttributeError(f"module 'tally' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext tally`: the magic %%tally_kernel (tally.notebook)."""
+    from . import notebook
+    notebook.load_ipython_extension(shell)

@@ -6,18 +6,25 @@ import os
 import shutil
 import sys
 
+MISSING = ("tally: this package was built without the command, and none is installed: from the sources, `make install`, or "
+           "`pip install . -C cmake.define.TALLY_CLI=ON`, which needs pkg-config, json-c, libcsv, zlib, libzstd and libzip")
+
+
+def find_command() -> str | None:
+    """The path of the tally command: the package's own, or else the first on PATH."""
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "tally")
+    if os.access(own, os.X_OK):
+        return own
+    beside = os.path.join(os.path.dirname(sys.executable), "tally")  # a script that would come back here
+    path = os.pathsep.join(p for p in os.environ.get("PATH", os.defpath).split(os.pathsep)
+                           if os.path.abspath(p) != os.path.dirname(beside))
+    return shutil.which("tally", path=path)
+
 
 def main() -> None:
-    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "tally")
-    command = own if os.access(own, os.X_OK) else None
-    if command is None:  # (not a script that would come back here)
-        beside = os.path.join(os.path.dirname(sys.executable), "tally")
-        path = os.pathsep.join(p for p in os.environ.get("PATH", os.defpath).split(os.pathsep)
-                               if os.path.abspath(p) != os.path.dirname(beside))
-        command = shutil.which("tally", path=path)
+    command = find_command()
     if command is None:
-        sys.exit("tally: this package was built without the command, and none is installed: from the sources, `make install`, or "
-                 "`pip install . -C cmake.define.TALLY_CLI=ON`, which needs pkg-config, json-c, libcsv, zlib, libzstd and libzip")
+        sys.exit(MISSING)
     os.execv(command, ["tally", *sys.argv[1:]])
 
 

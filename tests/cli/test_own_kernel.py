@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+from xml.etree import ElementTree
 
 import pytest
 
@@ -53,6 +54,7 @@ def test_drawn(tally, tmp_path):
     assert tally.run("explain", "--kernel", tmp_path / "mine.cu", "--svg", svg).stdout == b""
     assert f"blocks of 8 threads: {sum(values)}" in svg.read_text() and "</svg>" in svg.read_text()
     assert tally("explain", "--kernel", tmp_path / "mine.cu", "--svg", "-") + "\n" == svg.read_text()
+    assert "<<<" in ElementTree.parse(svg).getroot().find("{*}desc").text  # the launch, in words
 
 
 def test_what_is_wrong_stands_below_the_picture(tally, tmp_path):
