@@ -2,7 +2,8 @@
 #
 #   make          build into build/ (V=1 shows every command)
 #   make demo     install what is missing, build, and reduce a real file
-#   make check    install what is missing, build, and run every test
+#   make check    install what is missing, build, and run every suite, some of its cases: at most eight minutes of two cores
+#   make check-all  the same, then every other test: what continuous integration runs
 #   make check-python  the Python package's tests alone
 #   make bench    the comparison tables: ours against its peers (installed where that can be done) and the memory's speed
 #   make bench-gpu  our CUDA kernels against CUB's (needs nvcc and a CUDA device)
@@ -36,9 +37,13 @@ check:
 	@scripts/install-deps check
 	@scripts/check
 
+check-all:
+	@scripts/install-deps check
+	@scripts/check all
+
 check-python:
 	@scripts/install-deps check
-	@scripts/check python
+	@scripts/check python more-python
 
 bench: all
 	@scripts/install-deps bench "$(BUILD)" || echo "bench: some peers are left out"
@@ -90,4 +95,4 @@ format:
 clean:
 	rm -rf "$(BUILD)" build-*
 
-.PHONY: all demo check check-python bench bench-gpu bench-gpu-parts bench-gpu-host bench-gpu-ranks page install uninstall deb wheel format clean
+.PHONY: all demo check check-all check-python bench bench-gpu bench-gpu-parts bench-gpu-host bench-gpu-ranks page install uninstall deb wheel format clean

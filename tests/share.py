@@ -2,34 +2,58 @@
 
 Of a test with four cases or more every TALLY_SHARE-th is run (3), drawn by TALLY_SEED, which else is a fresh one: another
 run has others. TALLY_SHARE=1 has all of them, as has pytest by itself. A file that says EVERY_CASE = True has all of its own
-in each run: no other case of it would show what one of them does."""
+in each run: no other case of it would show what one of them does.
+
+`make check` and `make check-all` part the cases: TALLY_PART=first has every FIRST-th case and no test with the mark `long`;
+TALLY_PART=rest has what the first part of the same seed lacks of the share."""
 import os
 import random
 
 import pytest
 
 SHARE = int(os.environ.get("TALLY_SHARE", "3"))
+PART = os.environ.get("TALLY_PART", "")
+FIRST = 12
 FEW = 4
+if PART not in ("", "first", "rest"):
+    raise SystemExit(f"TALLY_PART is first or rest, not {PART}")
+if PART == "rest" and not os.environ.get("TALLY_SEED"):
+    raise SystemExit("TALLY_PART=rest needs the TALLY_SEED of the first part")
 if not os.environ.get("TALLY_SEED"):
     os.environ["TALLY_SEED"] = str(random.randrange(1 << 32))
 SEED = os.environ["TALLY_SEED"]
 left_out = 0
 
 
+def count(cases, share):
+    """How many of a test's cases a run of one in `share` has."""
+    return len(cases) if len(cases) < FEW or getattr(cases[0].module, "EVERY_CASE", False) else -(-len(cases) // share)
+
+
+def choose(test, cases):
+    """The cases of a test that this run has."""
+    order = random.Random(f"{SEED} {test}").sample(cases, len(cases))
+    first = 0 if cases[0].get_closest_marker("long") else count(cases, max(SHARE, FIRST))
+    return order[first if PART == "rest" else 0:first if PART == "first" else count(cases, SHARE)]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     global left_out
-    cases = {}
+    tests = {}
     for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chosen = set()
-    for test, its in cases.items():
-        count = len(its) if len(its) < FEW or getattr(its[0].module, "EVERY_CASE", False) else -(-len(its) // SHARE)
-        chosen.update(id(item) for item in random.Random(f"{SEED} {test}").sample(its, count))
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {id(item) for test, cases in tests.items() for item in choose(test, cases)}
     others = [item for item in items if id(item) not in chosen]
     left_out = len(others)
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if id(item) in chosen]
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Nothing to run is no failure where the other part has it all."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and PART and left_out:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -232,6 +232,7 @@ def test_pipe_in_constant_memory(tally):
     assert usage.ru_maxrss < 256 << 10  # KiB
 
 
+@pytest.mark.long
 def test_large_sparse_file(tally, tmp_path):
     """More than 2^32 elements; the last one is not zero."""
     path = tmp_path / "sparse"

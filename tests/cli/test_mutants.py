@@ -36,6 +36,7 @@ def judge_all(kernels):
         return list(zip(kernels, pool.map(judge, kernels)))
 
 
+@pytest.mark.long
 def test_the_rungs_and_lessons_themselves(tally):
     for kernel, (status, said) in judge_all(list(mutants.texts())):
         assert status == (kernel.name[:2] in mutants.WRONG_BEFORE), (kernel.name, said)
@@ -51,6 +52,7 @@ def test_there_are_mutants_of_each_kind():
     assert mutants.HARMLESS.keys() <= {m.name for m in mutants.mutants()}
 
 
+@pytest.mark.long
 def test_mutants(tally):
     every = list(mutants.mutants())
     chosen = random.Random(f"{SEED} mutants").sample(every, -(-len(every) // SHARE))

@@ -276,6 +276,7 @@ def test_full_disk(tally, args):
     assert done.stderr == b"tally: cannot write to standard output: No space left on device\n"
 
 
+@pytest.mark.long
 def test_devices(tally):
     devices = json.loads(tally("devices", "--json"))
     assert devices[0]["spec"] == "cpu"

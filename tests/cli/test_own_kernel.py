@@ -304,6 +304,7 @@ def test_bounds(explain):
     assert one(explain(text, "--block", 64), "bounds")["line"] == 4
 
 
+@pytest.mark.long
 def test_unwritten(explain):
     text = "__global__ void f(float *in, float *out) {\n  __shared__ float s[64];\n" \
            "  if (threadIdx.x == 5) out[blockIdx.x] = in[0] + s[7];\n}\n"
@@ -641,6 +642,7 @@ def test_whole_segments_on_opencl(on_opencl, monkeypatch):
     assert not got["wrong_for"] and got["right_for"] and all(n % 128 == 0 for n in got["right_for"])
 
 
+@pytest.mark.long
 def test_faults_on_opencl(on_opencl):
     behind = ADDS.replace("TYPE", "int").replace("if (i < n)", "if (i == 0 && n > 1000000) input[n + 2] = 1;\n    if (i < n)")
     assert on_opencl(behind, "-n", 1000)["fault"] == "it writes behind its input: element 1048579, of 1048577"
@@ -660,6 +662,7 @@ def test_not_run_on_opencl(on_opencl):
     assert on_opencl(pointer)["not_run"].startswith("mine.cu:6:")
 
 
+@pytest.mark.long
 def test_words_on_opencl(on_opencl):
     """`static __shared__` and `__inline__` are not OpenCL C; a template of a number cannot be."""
     text = ADDS.replace("TYPE", "int").replace("__shared__ int all", "static __shared__ int all")

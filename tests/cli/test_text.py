@@ -303,6 +303,7 @@ def test_quick_numbers_are_read_as_slow_ones(tally):
             assert bits(tally, name, w) == b
 
 
+@pytest.mark.long
 def test_decimals_beside_midpoints(tally):
     """For each power of ten, decimals of up to 19 digits right below and above midpoints of neighbouring f64s."""
     rng = np.random.default_rng(seed := random_seed())

@@ -204,6 +204,7 @@ def test_wild_with_specials(device, type_):
         assert tally.reduce_array(device, "sum", type_, raw) == tally.reduce_array(NOBODY, "sum", type_, raw)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alternating", (False, True))
 @pytest.mark.parametrize("type_", [DRAW.choice(["bf16", "f32", "f64"])])
 def test_words_that_fill(type_, alternating):

@@ -222,6 +222,7 @@ def columns_of(type, rows, columns, rng, kind):
     return x
 
 
+@pytest.mark.long
 def test_columns(device):
     """Every number of columns, in tiles of every form; starts that are no multiples of 16 bytes; slabs of them."""
     rng, py = np.random.default_rng(SEED), random.Random(SEED)

@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.long
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TALLY = os.environ.get("TALLY", str(ROOT / "build" / "bin" / "tally"))
 TYPES = "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64".split()
