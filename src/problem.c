@@ -254,7 +254,7 @@ static void combine_nothing(void *context, const void *left, const void *right, 
 
 const char *problem_path(unsigned op, unsigned type, struct problem *out) {
     static const uint64_t nothing;
-    static const tally_operator user = {combine_nothing, NULL, &nothing, 1, NULL};
+    static const tally_operator user = {combine_nothing, NULL, &nothing, 1, "a"};
     const tally_problem asked = {
         .op = (tally_op)op, .type = (tally_type)type, .user = op == TALLY_USER ? &user : NULL};
     if (problem_plan(&asked, out) != TALLY_OK) return "there is no such problem";
