@@ -3,13 +3,27 @@
 
 #include "exact/lower.h"
 #include "exact/round.h"
+#include "paths.h"
 #include "status.h"
 #include "types.h"
+
+#if defined(TALLY_DEBUG)
+static const char *never_lowered(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    (void)t;
+    return problem_path(at[0], at[1], &p);
+}
+PATH_TABLE(lower_paths, "a value", never_lowered, &path_ops, &path_types);
+#endif
 
 /* A sum in the type that the plan chose: exactly in an integer type, if it fits; rounded in a floating one. */
 static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type type,
                               tally_value *out) {
-    if (!type_is_float(type)) return exact_integer(s, type, out) ? TALLY_OK : TALLY_ERANGE;
+    if (!type_is_float(type)) {
+        if (exact_integer(s, type, out)) return TALLY_OK;
+        TALLY_PATH("an integer that does not fit");
+        return TALLY_ERANGE;
+    }
     *out = exact_round(s, n, type);
     return TALLY_OK;
 }
@@ -17,11 +31,13 @@ static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type 
 /* The mean: of the fast sum where the problem has one, else of the exact sum. */
 static tally_status lower_mean(const struct problem *p, const struct state *s, tally_type type,
                                tally_value *out) {
-    if (s->n == 0)
+    if (s->n == 0) {
+        TALLY_PATH("of nothing");
         *out = float_nan(type);
-    else if (problem_has(p, PART_FAST))
+    } else if (problem_has(p, PART_FAST)) {
+        TALLY_PATH("fast");
         *out = round_double(type, s->fast / (double)s->n);
-    else
+    } else
         *out = exact_quotient(&s->sum, s->n, 0, s->n, type);
     return TALLY_OK;
 }
@@ -29,9 +45,14 @@ static tally_status lower_mean(const struct problem *p, const struct state *s, t
 static tally_status lower_product(const struct factors *f, tally_type type, tally_value *out) {
     const uint64_t magnitude = f->zero ? 0 : f->magnitude;
     const int negative = f->negative && magnitude != 0;
-    if (f->overflow && !f->zero) return TALLY_ERANGE;
-    if (type == TALLY_I64 && magnitude > (uint64_t)INT64_MAX + (uint64_t)negative)
+    if (f->overflow && !f->zero) {
+        TALLY_PATH("an overflow of 64 bits");
         return TALLY_ERANGE;
+    }
+    if (type == TALLY_I64 && magnitude > (uint64_t)INT64_MAX + (uint64_t)negative) {
+        TALLY_PATH("an overflow of i64");
+        return TALLY_ERANGE;
+    }
     *out = value_of_bits(type, negative ? 0 - magnitude : magnitude);
     return TALLY_OK;
 }
@@ -41,23 +62,31 @@ static tally_status lower_norminf(const struct problem *p, const struct state *s
     const struct extremes *e = &s->extremes;
     uint64_t a, b;
     if (s->n == 0) {
+        TALLY_PATH("of nothing");
         *out = value_of_bits(type, 0);
         return TALLY_OK;
     }
     if (e->nan) {
+        TALLY_PATH("a NaN");
         *out = float_nan(type);
         return TALLY_OK;
     }
     a = type_magnitude(p->type, e->least);
     b = type_magnitude(p->type, e->greatest);
     a = a > b ? a : b;
-    if (type == TALLY_I64 && a > INT64_MAX) return TALLY_ERANGE;
+    if (type == TALLY_I64 && a > INT64_MAX) {
+        TALLY_PATH("the magnitude of the least i64");
+        return TALLY_ERANGE;
+    }
     *out = value_of_bits(type, a);
     return TALLY_OK;
 }
 
 static tally_status lower_index(const struct state *s, uint64_t index, tally_value *out) {
-    if (s->n == 0) return TALLY_EINVAL;
+    if (s->n == 0) {
+        TALLY_PATH("of nothing");
+        return TALLY_EINVAL;
+    }
     *out = value_of_bits(TALLY_U64, s->extremes.nan ? s->extremes.at_nan : index);
     return TALLY_OK;
 }
@@ -69,6 +98,7 @@ static tally_status lower_one(const struct problem *p, const struct state *s,
     switch (op) {
     case TALLY_SUM:
         if (!problem_has(p, PART_FAST)) return lower_sum(&s->sum, s->n, type, out);
+        TALLY_PATH("a fast sum");
         *out = round_double(type, s->fast);
         return TALLY_OK;
     case TALLY_MEAN:
@@ -145,12 +175,15 @@ tally_status lower_values(const struct problem *p, const struct state *s, const 
     for (unsigned i = 0; i < p->values; i++) {
         tally_value v;
         const tally_status status = lower_one(p, s, tree, p->value[i].op, p->value[i].type, &v);
+        TALLY_PATH_OF(lower_paths, (unsigned)p->value[i].op, (unsigned)p->type);
         if (status == TALLY_OK)
             out[i] = v;
         else if (p->values == 1)
             return lower_absence(p, status);
-        else
+        else {
+            TALLY_PATH("one of several values that does not exist");
             out[i] = (tally_value){.as.u64 = 0};
+        }
     }
     return TALLY_OK;
 }

@@ -245,3 +245,21 @@ tally_op tally_problem_value_op(const tally_problem *problem, size_t i) {
     struct problem p;
     return problem_plan(problem, &p) == TALLY_OK && i < p.values ? p.value[i].op : 0;
 }
+
+#if defined(TALLY_DEBUG)
+static void combine_nothing(void *context, const void *left, const void *right, void *out,
+                            size_t count) {
+    (void)context, (void)left, (void)right, (void)out, (void)count;
+}
+
+const char *problem_path(unsigned op, unsigned type, struct problem *out) {
+    static const uint64_t nothing;
+    static const tally_operator user = {combine_nothing, NULL, &nothing, 1, "a"};
+    const tally_problem asked = {
+        .op = (tally_op)op, .type = (tally_type)type, .user = op == TALLY_USER ? &user : NULL};
+    if (problem_plan(&asked, out) != TALLY_OK) return "there is no such problem";
+    return out->values == 1 && out->value[0].op == asked.op
+               ? NULL
+               : "a problem has the operators that it stands for";
+}
+#endif

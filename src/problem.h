@@ -8,6 +8,7 @@
 #ifndef TALLY_PROBLEM_H
 #define TALLY_PROBLEM_H
 
+#include "paths.h"
 #include "tally.h"
 
 /* The monoids, in the order in which a saved state holds them. */
@@ -55,5 +56,18 @@ static inline int problem_has(const struct problem *p, enum part part) {
 
 /* Whether one of the values is that of `op`. */
 int problem_asks(const struct problem *p, tally_op op);
+
+#if defined(TALLY_DEBUG)
+/* Counts a path (paths.h) for each value of a problem, in a table whose axes are those given, operators and types. */
+#define TALLY_PATH_OF_VALUES(table, p, ...)                                                        \
+    do {                                                                                           \
+        for (unsigned v_ = 0; v_ < (p)->values; v_++)                                              \
+            TALLY_PATH_OF(table, __VA_ARGS__, (unsigned)(p)->value[v_].op, (unsigned)(p)->type);   \
+    } while (0)
+/* Plans a problem of this operator and type alone; returns why none has a value of it, or NULL. */
+const char *problem_path(unsigned op, unsigned type, struct problem *out);
+#else
+#define TALLY_PATH_OF_VALUES(table, p, ...) ((void)0)
+#endif
 
 #endif

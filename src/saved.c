@@ -203,6 +203,7 @@ tally_status tally_state_save(const tally_state *state, void *bytes, size_t size
     save_problem(&state->asked, at);
     put(at + AT_N, state->state.n, 8);
     put(at + AT_FIRST, state->first, 8);
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_SAVED);
     pack(&state->plan, &state->state, word);
     for (size_t i = 0; i < words; i++)
         put(at + AT_WORDS + 8 * i, word[i], 8);
@@ -306,15 +307,14 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
         tally_state_destroy(s);
         return status;
     }
+    TALLY_PATH_OF_VALUES(state_paths, &s->plan, STATE_LOADED);
     *out = s;
     return TALLY_OK;
 }
 
 /* ---- Words that additions combine, and words that are merged ----------------------------------- */
 
-/* Whether a state is nothing but words that can be merged where they lie: a stretch of the tree is more, and fast sums depend
- * on the order. */
-static int has_parts(const struct problem *p) {
+int state_has_parts(const struct problem *p) {
     return !problem_has(p, PART_TREE) && !problem_has(p, PART_FAST);
 }
 
@@ -324,7 +324,7 @@ size_t tally_state_words(const tally_state *state) {
 }
 
 size_t tally_state_parts(const tally_state *state) {
-    if (!state || !has_parts(&state->plan)) return 0;
+    if (!state || !state_has_parts(&state->plan)) return 0;
     return 1 + count_words(&state->plan);
 }
 
@@ -333,7 +333,8 @@ static tally_status check_words(const tally_state *state, const void *words,
     if (!state || !words) return fail(TALLY_EINVAL, "a state, or its words, are NULL");
     if (has_words(&state->plan)) return TALLY_OK;
     return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by %s",
-                tally_op_name(state->asked.op), has_words == has_parts ? "words" : "additions");
+                tally_op_name(state->asked.op),
+                has_words == state_has_parts ? "words" : "additions");
 }
 
 static tally_status too_many(void) {
@@ -368,22 +369,30 @@ static tally_status from_words(tally_state *state, const int64_t *words) {
 
 tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
     const tally_status s = check_words(state, words, state_is_additive);
-    return s == TALLY_OK ? to_words(state, words) : s;
+    if (s != TALLY_OK) return s;
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_TO_WORDS);
+    return to_words(state, words);
 }
 
 tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
     const tally_status s = check_words(state, words, state_is_additive);
-    return s == TALLY_OK ? from_words(state, words) : s;
+    if (s != TALLY_OK) return s;
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_FROM_WORDS);
+    return from_words(state, words);
 }
 
 tally_status tally_state_to_parts(const tally_state *state, int64_t *words) {
-    const tally_status s = check_words(state, words, has_parts);
-    return s == TALLY_OK ? to_words(state, words) : s;
+    const tally_status s = check_words(state, words, state_has_parts);
+    if (s != TALLY_OK) return s;
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_TO_PARTS);
+    return to_words(state, words);
 }
 
 tally_status tally_state_from_parts(tally_state *state, const int64_t *words) {
-    const tally_status s = check_words(state, words, has_parts);
-    return s == TALLY_OK ? from_words(state, words) : s;
+    const tally_status s = check_words(state, words, state_has_parts);
+    if (s != TALLY_OK) return s;
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_FROM_PARTS);
+    return from_words(state, words);
 }
 
 tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left, int64_t *right) {
@@ -392,7 +401,7 @@ tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left
     if (!left || !right) return fail(TALLY_EINVAL, "tally_parts_merge: an argument is NULL");
     const tally_status s = problem_plan(problem, &p);
     if (s != TALLY_OK) return s;
-    if (!has_parts(&p))
+    if (!state_has_parts(&p))
         return fail(TALLY_EUNSUPPORTED, "states of %s are not combined by words",
                     tally_op_name(problem->op));
     const uint64_t n = (uint64_t)left[0], more = (uint64_t)right[0];
@@ -424,6 +433,7 @@ tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left
         from += words;
         into += words;
     }
+    TALLY_PATH_OF_VALUES(state_paths, &p, STATE_PARTS_MERGED);
     right[0] = (int64_t)(n + more);
     return TALLY_OK;
 }

@@ -319,6 +319,7 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     if (s != TALLY_OK || right->state.n == 0) return s;
     if (right->state.n > UINT64_MAX - left->first - left->state.n) return too_many();
     struct fp_env caller = fp_env_enter();
+    TALLY_PATH_OF_VALUES(state_paths, &left->plan, STATE_MERGED);
     if (left->stretch) s = merge_stretches(left, right);
     if (s == TALLY_OK) {
         state_merge(&left->plan, &left->state, &right->state, left->state.n);
@@ -338,21 +339,26 @@ static void forget_zeros(const struct problem *p, struct state *s) {
     }
 }
 
+/* Returns whether states of the problem can be taken apart. */
+static int can_subtract(const struct problem *p) {
+    const int settled = problem_has(p, PART_NONZERO) && !problem_asks(p, TALLY_NONZERO);
+    int possible = !problem_has(p, PART_TREE) && !settled;
+    for_parts(each, p) possible = possible && monoids[each].subtract != NULL;
+    return possible && !(problem_has(p, PART_BITS) && p->bits_op != TALLY_XOR);
+}
+
 tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
     tally_status s = check_pair(state, part);
     if (s != TALLY_OK) return s;
     const struct problem *p = &state->plan;
-    const int settled = problem_has(p, PART_NONZERO) && !problem_asks(p, TALLY_NONZERO);
-    int possible = !state->stretch && !settled;
-    for_parts(each, p) possible = possible && monoids[each].subtract != NULL;
-    if (problem_has(p, PART_BITS) && p->bits_op != TALLY_XOR) possible = 0;
-    if (!possible)
+    if (!can_subtract(p))
         return fail(TALLY_EUNSUPPORTED, "nothing can be taken away from a state of %s",
                     tally_op_name(state->asked.op));
     if (part->state.n > state->state.n)
         return fail(TALLY_EINVAL, "%llu elements cannot be taken away from %llu",
                     (unsigned long long)part->state.n, (unsigned long long)state->state.n);
     struct state left = state->state;
+    int possible = 1;
     for_parts(each, p) possible =
         possible &&
         monoids[each].subtract(p, state_part(&left, each), state_part_of(&part->state, each));
@@ -361,24 +367,30 @@ tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
     if (!possible || !state_is_possible(p, &left))
         return fail(TALLY_EINVAL,
                     "these elements cannot be taken away: they are not all in the state");
+    TALLY_PATH_OF_VALUES(state_paths, p, STATE_SUBTRACTED);
     state->state = left;
     if (left.n == 0) state_clear(p, &state->state);
     TALLY_ASSERT(is_valid(state));
     return TALLY_OK;
 }
 
+/* Returns whether states of the problem can be negated. */
+static int can_negate(const struct problem *p) {
+    int possible = !problem_has(p, PART_TREE) && !problem_has(p, PART_FAST);
+    for (unsigned i = 0; i < p->values; i++) {
+        const tally_op op = p->value[i].op;
+        possible = possible && (op == TALLY_SUM || op == TALLY_MEAN || op == TALLY_DOT);
+    }
+    return possible;
+}
+
 tally_status tally_state_negate(tally_state *state) {
     if (!state) return fail(TALLY_EINVAL, "tally_state_negate: the state is NULL");
-    int possible = !state->stretch;
-    for (unsigned i = 0; i < state->plan.values; i++) {
-        const tally_op op = state->plan.value[i].op;
-        possible = possible && (op == TALLY_SUM || op == TALLY_MEAN || op == TALLY_DOT) &&
-                   !problem_has(&state->plan, PART_FAST);
-    }
-    if (!possible)
+    if (!can_negate(&state->plan))
         return fail(TALLY_EUNSUPPORTED, "a state of %s cannot be negated",
                     tally_op_name(state->asked.op));
     if (state->state.n == 0) return TALLY_OK;
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_NEGATED);
     for_parts(part, &state->plan) monoids[part].negate(state_part(&state->state, part));
     TALLY_ASSERT(is_valid(state));
     return TALLY_OK;
@@ -410,6 +422,7 @@ tally_status tally_state_value(const tally_state *state, tally_value *out) {
     if (!state || !out) return fail(TALLY_EINVAL, "tally_state_value: an argument is NULL");
     TALLY_ASSERT(is_valid(state));
     struct fp_env caller = fp_env_enter();
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_LOWERED);
     if (state->stretch) s = root_of(state, &root);
     if (s == TALLY_OK) s = lower_values(&state->plan, &state->state, &root, out);
     fp_env_leave(caller);
@@ -446,6 +459,50 @@ tally_status tally_state_divided(const tally_state *state, int64_t divisor, tall
         return fail(TALLY_ETYPE, "a quotient comes back as f16, bf16, f32 or f64, not as %s",
                     tally_type_name(type) ? tally_type_name(type) : "an unknown type");
     const uint64_t magnitude = divisor < 0 ? 0 - (uint64_t)divisor : (uint64_t)divisor;
+    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_DIVIDED);
     *out = exact_quotient(sum, state->state.n, divisor < 0, magnitude, type);
     return TALLY_OK;
 }
+
+/* ---- Paths --------------------------------------------------------------------------------- */
+
+#if defined(TALLY_DEBUG)
+static const char *const way_names[] = {
+    [STATE_MERGED] = "merged",         [STATE_SUBTRACTED] = "taken apart",
+    [STATE_NEGATED] = "negated",       [STATE_LOWERED] = "lowered",
+    [STATE_DIVIDED] = "divided",       [STATE_SAVED] = "saved",
+    [STATE_LOADED] = "loaded",         [STATE_TO_WORDS] = "to words",
+    [STATE_FROM_WORDS] = "from words", [STATE_TO_PARTS] = "to parts",
+    [STATE_FROM_PARTS] = "from parts", [STATE_PARTS_MERGED] = "merged as parts"};
+static const struct path_axis way_axis = PATH_AXIS(way_names);
+
+static const char *never_state(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    tally_state s = {.asked = {.op = (tally_op)at[1]}};
+    const char *why = problem_path(at[1], at[2], &s.plan);
+    (void)t;
+    if (why) return why;
+    switch (at[0]) {
+    case STATE_SUBTRACTED:
+        return can_subtract(&s.plan) ? NULL : "such states cannot be taken apart";
+    case STATE_NEGATED:
+        return can_negate(&s.plan) ? NULL : "such states cannot be negated";
+    case STATE_DIVIDED:
+        return sum_of(&s) ? NULL : "such states have no exact sum";
+    case STATE_TO_WORDS:
+    case STATE_FROM_WORDS:
+        return state_is_additive(&s.plan) ? NULL : "additions do not combine such states";
+    case STATE_TO_PARTS:
+    case STATE_FROM_PARTS:
+    case STATE_PARTS_MERGED:
+        return state_has_parts(&s.plan) ? NULL : "such states are more than words";
+    default:
+        return NULL;
+    }
+}
+
+struct path_table state_paths = {.place = "states",
+                                 .what = "",
+                                 .axis = {&way_axis, &path_ops, &path_types},
+                                 .never = never_state};
+PATH_KNOWN(state_paths);
+#endif

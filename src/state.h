@@ -5,6 +5,7 @@
 #define TALLY_STATE_H
 
 #include "fold.h"
+#include "paths.h"
 
 /* What is known of neighbouring elements over the canonical tree: a run of whole leaves; and as they are the elements
  * of the leaf in whose middle they begin and of the leaf in whose middle they end. */
@@ -27,6 +28,29 @@ struct tally_state {
     struct state state;
     struct stretch *stretch; /* PART_TREE; else NULL */
 };
+
+/* Returns whether a state is nothing but words that can be merged where they lie: a stretch of the tree is more, and fast sums
+ * depend on the order. */
+int state_has_parts(const struct problem *p);
+
+#if defined(TALLY_DEBUG)
+/* What is done with states, by operator and type. */
+enum {
+    STATE_MERGED,
+    STATE_SUBTRACTED,
+    STATE_NEGATED,
+    STATE_LOWERED,
+    STATE_DIVIDED,
+    STATE_SAVED,
+    STATE_LOADED,
+    STATE_TO_WORDS,
+    STATE_FROM_WORDS,
+    STATE_TO_PARTS,
+    STATE_FROM_PARTS,
+    STATE_PARTS_MERGED
+};
+extern struct path_table state_paths;
+#endif
 
 /* How many elements the head of a stretch that begins at element `first` holds at most: those up to the next leaf. */
 static inline size_t stretch_head_room(uint64_t first) {

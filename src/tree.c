@@ -169,9 +169,12 @@ void tree_user_leaves(const struct problem *p, const void *x, size_t n, void *ou
     char *to = out;
     for (size_t m; n > 0; n -= m, leaf += m * size, to += size) {
         m = n < TREE_LEAF ? n : TREE_LEAF;
-        if (p->user->commutative)
+        if (p->user->commutative) {
+            TALLY_PATH("in any order");
             commutative_leaf(p, leaf, m, to);
-        else
+        } else {
+            TALLY_PATH("in order");
             ordered_leaf(p, leaf, m, to);
+        }
     }
 }

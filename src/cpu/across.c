@@ -20,6 +20,7 @@
 #include "exact/lower.h"
 #include "exact/round.h"
 #include "loose.h"
+#include "paths.h"
 #include "scratch.h"
 #include "status.h"
 #include "stop.h"
@@ -175,6 +176,54 @@ static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
     }
 }
 
+#if defined(TALLY_DEBUG)
+static const char *const no_form = "the value has no form: it is done row by row";
+
+/* Returns why columns cannot have this value of these elements, or NULL; and the plan. */
+static const char *never_in_forms(unsigned op, unsigned type, struct problem *p) {
+    const char *why = problem_path(op, type, p);
+    return why                                                               ? why
+           : problem_has(p, PART_TREE) || !forms_of(p, op, p->value[0].type) ? no_form
+                                                                             : NULL;
+}
+
+static const char *const way_names[] = {
+    [DIRECT] = "side by side", [FOLDED] = "folded", [TURNED] = "turned", [COPIED] = "copied"};
+static const struct path_axis way_axis = PATH_AXIS(way_names);
+static const char *never_across(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    (void)t;
+    if (at[0] == TURNED && at[1] == TALLY_DOT) return "two arrays are copied";
+    return never_in_forms(at[1], at[2], &p);
+}
+PATH_TABLE(across_paths, "across", never_across, &way_axis, &path_ops, &path_types);
+
+enum { CERTAIN, LEFT_TO_ROWS, LEFT_TO_EXACT_SUMS };
+static const char *const outcome_names[] = {[CERTAIN] = "certain",
+                                            [LEFT_TO_ROWS] = "left to rows",
+                                            [LEFT_TO_EXACT_SUMS] = "left to exact sums"};
+static const struct path_axis outcome_axis = PATH_AXIS(outcome_names);
+static const char *never_rounded(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = never_in_forms(at[1], at[2], &p);
+    const int is_variance = at[1] == TALLY_VAR || at[1] == TALLY_STD;
+    (void)t;
+    if (why) return why;
+    if (p.parts >= PART_BIT(PART_FAST) || !type_is_float(p.value[0].type))
+        return "the value is not rounded";
+    if (forms_of(&p, p.value[0].op, p.value[0].type) & FORM_BIT(FORM_WIDE))
+        return "sums of 64-bit integers are exact";
+    if (at[0] == LEFT_TO_EXACT_SUMS)
+        return is_variance && type_is_float(p.type) ? NULL : "it is of exact sums";
+    if (at[0] == LEFT_TO_ROWS && at[1] == TALLY_NORM2 && !type_is_float(p.type) &&
+        type_size(p.type) < 4)
+        return "no known sum of a few squares of such integers has a root so near a tie";
+    return NULL;
+}
+PATH_TABLE(rounded_paths, "results of columns, rounded", never_rounded, &outcome_axis, &path_ops,
+           &path_types);
+#endif
+
 /* Sets the forms and their planes; returns 0 where rows are better. */
 static int plan_forms(struct across *a) {
     const struct problem *p = a->p;
@@ -240,6 +289,26 @@ static int plan_way(struct across *a) {
         }
     return 1;
 }
+
+#if defined(TALLY_DEBUG)
+enum { FEW_DIRECT, FEW_TURNED, FEW_SEGMENTS };
+static const char *const few_names[] = {
+    [FEW_DIRECT] = "side by side", [FEW_TURNED] = "turned", [FEW_SEGMENTS] = "segments"};
+static const struct path_axis few_axis = PATH_AXIS(few_names);
+static const char *const success_names[] = {"uncertain", "certain"};
+static const struct path_axis success_axis = PATH_AXIS(success_names);
+static const char *never_few(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[2], at[3], &p);
+    (void)t;
+    if (why) return why;
+    if (at[2] > TALLY_ARGMAX || !cpu_columns_named(cpu_kernels_best()->isa)->few[at[2]][at[3]])
+        return "no kernel does a few elements";
+    return !at[1] && p.parts == PART_BIT(PART_EXTREMES) ? "comparisons are certain" : NULL;
+}
+PATH_TABLE(few_paths, "results of a few elements", never_few, &few_axis, &success_axis, &path_ops,
+           &path_types);
+#endif
 
 /* The kernel for results of `each` elements, of which all are wanted at once; or NULL. */
 static few_kernel *plan_few(const struct across *a, size_t each) {
@@ -425,6 +494,25 @@ static int sums_only(const struct across *a) {
            (a->forms == FORM_BIT(FORM_SUM1) || a->forms == FORM_BIT(FORM_SUM2));
 }
 
+#if defined(TALLY_DEBUG)
+enum { ROWS_RUN, SEGMENTS_RUN };
+static const char *const run_names[] = {[ROWS_RUN] = "rows", [SEGMENTS_RUN] = "segments"};
+static const struct path_axis run_axis = PATH_AXIS(run_names);
+static const char *const exact_names[] = {"not exact", "exact"};
+static const struct path_axis exact_axis = PATH_AXIS(exact_names);
+static const char *never_run(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[2], at[3], &p);
+    (void)t;
+    if (why) return why;
+    if (!cpu_columns_named(cpu_kernels_best()->isa)->segments[at[3]])
+        return "such elements have no running totals";
+    if (at[2] != TALLY_SUM && at[2] != TALLY_MEAN) return "running totals are of sums";
+    return !at[1] && !type_is_float(p.type) ? "those of integers are exact" : NULL;
+}
+PATH_TABLE(run_paths, "running totals", never_run, &run_axis, &exact_axis, &path_ops, &path_types);
+#endif
+
 /* Folds segments that are too long for running totals: numbers which[0..count) of a block, up to COLUMN_STEP of them,
  * whose columns they become. */
 static void add_long(const struct across *a, struct hand *h, const char *x, const size_t *start,
@@ -453,22 +541,30 @@ static int add_running(const struct across *a, struct hand *h, const char *x, co
             m += 16;
         while (i + m < count && start[i + m + 1] - start[i] <= SEGMENTS_PIECE)
             m++;
-        if (m > 0 && !a->k->segments[a->p->type](x, start + i, m, h->running, s + i, e + i))
+        if (m > 0 && !a->k->segments[a->p->type](x, start + i, m, h->running, s + i, e + i)) {
+            TALLY_PATH_OF_VALUES(run_paths, a->p, a->runs ? ROWS_RUN : SEGMENTS_RUN, 0u);
             return 0;
+        }
         memset(b + i, 0, m * sizeof *b);
         if (m > 0) continue;
         m = 1;
         if ((start[i + 1] - start[i]) * a->element >= LONG_BYTES) {
+            TALLY_PATH("a segment that is left");
             s[i] = e[i] = 0;
             b[i] = (double)INFINITY;
             continue;
         }
         which[longer++] = (unsigned char)i;
         if (longer < COLUMN_STEP) continue;
+        TALLY_PATH("many segments that are longer than a piece");
         add_long(a, h, x, start, which, longer);
         longer = 0;
     }
-    if (longer > 0) add_long(a, h, x, start, which, longer);
+    if (longer > 0) {
+        TALLY_PATH("segments that are longer than a piece");
+        add_long(a, h, x, start, which, longer);
+    }
+    TALLY_PATH_OF_VALUES(run_paths, a->p, a->runs ? ROWS_RUN : SEGMENTS_RUN, 1u);
     return 1;
 }
 
@@ -614,6 +710,7 @@ static void lower_magnitude(const struct across *a, struct hand *h, const uint64
         const uint64_t x = type_magnitude(type, least[i]), y = type_magnitude(type, h->bits[i]);
         h->bits[i] = x > y ? x : y; /* a NaN's bits are greater than any other magnitude's */
         if (out == TALLY_I64 && h->bits[i] > INT64_MAX) {
+            TALLY_PATH("beyond i64");
             h->bits[i] = 0;
             shaped_absent(&h->absence, at->number + result_of(h, i) * a->inner_kept.number,
                           TALLY_ERANGE, v);
@@ -636,9 +733,11 @@ static void lower_wide(const struct across *a, struct hand *h, const uint64_t *p
         tally_value value;
         if (mean)
             value = exact_quotient(&sum, a->s->each, 0, a->s->each, out);
-        else if (type_is_float(out))
+        else if (type_is_float(out)) {
+            TALLY_PATH("to a float");
             value = exact_round(&sum, a->s->each, out);
-        else if (!exact_integer(&sum, out, &value)) {
+        } else if (!exact_integer(&sum, out, &value)) {
+            TALLY_PATH("an integer that does not fit");
             value = value_of_bits(out, 0);
             shaped_absent(&h->absence, at->number + result_of(h, i) * a->inner_kept.number,
                           TALLY_ERANGE, v);
@@ -654,6 +753,7 @@ static void lower_integers(struct hand *h, const double *s, const double *e, con
     for (size_t i = 0; i < width; i++) {
         h->ok[i] = b[i] == 0 && s[i] < 0x1p62 && s[i] > -0x1p62 && (is_signed || s[i] >= 0);
         h->bits[i] = h->ok[i] ? (uint64_t)((int64_t)s[i] + (int64_t)e[i]) : 0;
+        if (!h->ok[i]) TALLY_PATH("an integer that is left");
     }
 }
 
@@ -692,6 +792,11 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
         b = h->value[2];
     }
     h->certain = a->k->round(s, e, b, width, out, h->bits, h->ok);
+    TALLY_PATH_OF(rounded_paths,
+                  h->certain ? CERTAIN
+                  : a->exact ? LEFT_TO_EXACT_SUMS
+                             : LEFT_TO_ROWS,
+                  (unsigned)op, (unsigned)a->p->type);
     if (!type_is_float(a->p->type)) /* sums of integers have no negative zeros */
         for (size_t i = 0; i < width; i++)
             if (h->bits[i] == UINT64_C(1) << (type_bits(out) - 1)) h->bits[i] = 0;
@@ -756,10 +861,12 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
 static void put(const struct across *a, const struct hand *h, const struct place *at, unsigned v) {
     const size_t size = type_size(a->p->value[v].type);
     if (!h->order && a->inner_kept.out == 1) {
+        TALLY_PATH("side by side");
         a->k->put[size]((char *)a->s->out[v] + at->out * (ptrdiff_t)size, h->bits, at->width,
                         a->s->results * size >= STREAM_BYTES);
         return;
     }
+    TALLY_PATH("one by one");
     switch (size) {
     case 1:
         PUT(uint8_t);
@@ -824,7 +931,10 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
     char *bits = (char *)h->bits;
     struct few_rows in = {.x = x, .row = row, .rows = each, .ahead = 4096, .ddof = a->p->ddof};
     if (!few || width < COLUMN_STEP) return 0;
-    if (!may_try(h)) return 0;
+    if (!may_try(h)) {
+        TALLY_PATH("not tried");
+        return 0;
+    }
     int certain = 1;
     if (a->way == DIRECT)
         certain = few(&in, width, bits);
@@ -841,6 +951,11 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
     }
     if (certain) a->k->copy(out, bits, width * size, a->s->results * size >= STREAM_BYTES);
     note_try(h, certain);
+    TALLY_PATH_OF_VALUES(few_paths, a->p,
+                         a->s->cut == TALLY_SEGMENTS ? FEW_SEGMENTS
+                         : a->way == DIRECT          ? FEW_DIRECT
+                                                     : FEW_TURNED,
+                         (unsigned)certain);
     return certain;
 }
 
@@ -887,6 +1002,7 @@ static void across_task(void *context, size_t task, unsigned worker) {
     struct hand *h = &a->hands[worker];
     const size_t length = a->outer ? a->s->reduced[0].length : a->inner.length;
     if (a->parts > 1) {
+        TALLY_PATH("a part of a block");
         const struct place at = place_of(a, task / a->parts);
         const size_t from = task % a->parts * a->each;
         add_block(a, h, a->kept + task * block_words(a), &at, from,
@@ -920,8 +1036,10 @@ static void merge_task(void *context, size_t block, unsigned worker) {
             uint64_t *into = first + a->plane_of[f] * stride;
             form_of(a, f)->merge(into, 0, into + part * block_words(a), 0, stride, at.width);
         }
-    if (!lower_block(a, &a->hands[worker], first, stride, &at))
+    if (!lower_block(a, &a->hands[worker], first, stride, &at)) {
+        TALLY_PATH("again");
         __atomic_store_n(&a->again, 1, __ATOMIC_RELAXED);
+    }
     finish_writing();
 }
 
@@ -1050,6 +1168,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
+        TALLY_PATH_OF_VALUES(across_paths, a.p, (unsigned)a.way);
         exact = a;
         if (wants_moments(&a)) {
             a.forms = FORM_BIT(FORM_MOMENTS);
@@ -1088,6 +1207,31 @@ static int can_fill(const struct across *a) {
     return (a->forms & ~SUM_FORMS) == 0 || (a->forms & ~KEY_FORMS) == 0;
 }
 
+#if defined(TALLY_DEBUG)
+enum { EVEN, SHORT_ONES, LONGER_ONES, TOO_LONG, EMPTY_ONES };
+static const char *const segments_names[] = {[EVEN] = "of one length",
+                                             [SHORT_ONES] = "short",
+                                             [LONGER_ONES] = "longer",
+                                             [TOO_LONG] = "left as they are too long",
+                                             [EMPTY_ONES] = "all empty"};
+static const struct path_axis segments_axis = PATH_AXIS(segments_names);
+static const char *never_segments(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct across a = {0};
+    struct problem p;
+    const char *why = never_in_forms(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    if (problem_has(&p, PART_PRODUCTS)) return "two arrays are folded row by row";
+    a.p = &p;
+    a.forms = forms_of(&p, p.value[0].op, p.value[0].type);
+    a.k = cpu_columns_named(cpu_kernels_best()->isa);
+    if (at[0] != EVEN && at[0] != EMPTY_ONES && sums_only(&a) && !type_is_float(p.type))
+        return "running totals of integers are exact";
+    return can_fill(&a) ? NULL : "such states cannot be filled up";
+}
+PATH_TABLE(segments_paths, "segments", never_segments, &segments_axis, &path_ops, &path_types);
+#endif
+
 /* Up to COLUMN_STEP segments, none of them empty, become as many columns from `at` on. */
 static void add_step(const struct across *a, struct hand *h, size_t at, const size_t *start,
                      const size_t *length, size_t count, size_t longest) {
@@ -1104,6 +1248,7 @@ static void add_step(const struct across *a, struct hand *h, size_t at, const si
 static void add_equal(const struct across *a, struct hand *h, const char *x, size_t n,
                       size_t count) {
     const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
+    TALLY_PATH_OF_VALUES(segments_paths, a->p, EVEN);
     for (size_t m, at = 0; at < n; at += m) {
         m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
         char *tile = room_for(h->tile, tile_bytes(a, m, a->width));
@@ -1152,6 +1297,7 @@ static void add_sorted(const struct across *a, struct hand *h, const size_t *sta
             from[i] = start[order[c + i]];
             n[i] = length[order[c + i]];
         }
+        TALLY_PATH_OF_VALUES(segments_paths, a->p, is_short ? SHORT_ONES : LONGER_ONES);
         if (is_short) {
             add_step(a, h, c, from, n, m, n[m - 1]);
             continue;
@@ -1172,6 +1318,7 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
     for (size_t i = 0; i < count; i++) {
         if (start[i + 1] != start[i]) continue;
         if (known == SIZE_MAX) {
+            TALLY_PATH("");
             known = first + i;
             state_clear(a->p, &nothing);
             shaped_lower(a->s, &nothing, &root, (ptrdiff_t)known, known, &h->absence);
@@ -1189,6 +1336,7 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
 static void lower_none(const struct across *a, struct hand *h, const struct place *place) {
     struct state nothing;
     const tally_value root = {.type = 0};
+    TALLY_PATH_OF_VALUES(segments_paths, a->p, EMPTY_ONES);
     state_clear(a->p, &nothing);
     shaped_lower(a->s, &nothing, &root, (ptrdiff_t)place->row, place->row, &h->absence);
     for (unsigned v = 0; v < a->p->values; v++) {
@@ -1241,7 +1389,10 @@ static void fold_sorted(struct across *a, struct hand *h, const size_t *start, s
     h->order = NULL;
     if (least == 0) lower_empty(a, h, place->row, start, count);
     for (size_t i = 0; i < count && most * a->element >= LONG_BYTES; i++)
-        if (length[i] * a->element >= LONG_BYTES) mark(a, place->row + i);
+        if (length[i] * a->element >= LONG_BYTES) {
+            TALLY_PATH_OF_VALUES(segments_paths, a->p, TOO_LONG);
+            mark(a, place->row + i);
+        }
 }
 
 /* Folds and lowers segments of one length up to TURNED_BEST and returns 1; or does nothing and returns 0. */

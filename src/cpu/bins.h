@@ -45,6 +45,7 @@ static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELE
         lanes += (VINT)((bits & field) == 0) & (((VINT)bits >> (8 * sizeof(WORD) - 1)) | 1);
     }
     int64_t count = 0; /* of positive ones more than of negative ones */
+    KERNEL_PATH("");
     for (size_t k = 0; k < LANES(REAL); k++)
         count += lanes[k];
     for (; i < n; i++) {
@@ -59,7 +60,12 @@ static __attribute__((noinline)) void PART(take_least)(struct BINS *b, const ELE
 /* Adds n <= CHUNK terms to the bins; empties them into s first where they are full, and counts specials in s. */
 static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                                 size_t n, struct exact_sum *s) {
-    if (MANTISSA < 32 && b->used && b->numbers + n > EXPONENTS_MOST) PART(empty)(b, s);
+#if MANTISSA < 32
+    if (b->used && b->numbers + n > EXPONENTS_MOST) {
+        KERNEL_PATH("full bins");
+        PART(empty)(b, s);
+    }
+#endif
     if (!b->used) {
         memset(&b->words, 0, sizeof b->words);
         b->least = 0;
@@ -98,6 +104,7 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
     uint64_t *const word = b->words.word, *const special = word + FIELDS - 1;
     if (MANTISSA > 32 && (word[0] | word[FIELDS]) != 0) PART(take_least)(b, x, y, n);
     if ((special[0] | special[FIELDS]) != 0) {
+        KERNEL_PATH("NaNs and infinities");
         PART(count_specials)(x, y, n, s);
         special[0] = special[FIELDS] = 0;
     }

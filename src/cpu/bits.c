@@ -8,6 +8,7 @@
 /* Two vectors at a time, whatever the elements' size; then what is left one by one. */
 #define BITS_FOLD(width, type, op, update)                                                         \
     void ISA_NAME(op##_##width)(const void *array, size_t n, void *state) {                        \
+        KERNEL_PATH("");                                                                           \
         typedef VECTOR_OF(type) vector;                                                            \
         const loose_u##width *x = array;                                                           \
         type all = (type) * (uint64_t *)state;                                                     \

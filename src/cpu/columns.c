@@ -18,6 +18,7 @@
     } while (0)
 
 #define EACH_ROW_BLOCK(element)                                                                    \
+    KERNEL_PATH("of columns");                                                                     \
     for (size_t r0 = 0; r0 < in->rows; r0 += ROWS_AT_ONCE)                                         \
         for (size_t c = 0; c < width; c += STEP)
 
@@ -163,6 +164,7 @@ static void ISA_NAME(clear_sum)(uint64_t *planes, size_t stride, size_t width, u
 #define WIDEN(name, element, wide, LOADED)                                                         \
     static void CONCAT(widen_##name, TALLY_ISA)(const char *x, ptrdiff_t pitch, size_t rows,       \
                                                 size_t columns, void *to) {                        \
+        KERNEL_PATH("");                                                                           \
         element some[STEP] = {0};                                                                  \
         for (size_t r = 0; r < rows; r++, x += pitch) {                                            \
             const element *p = (const element *)x;                                                 \
@@ -264,6 +266,10 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
                     left[0] |= left[k];                                                            \
             }                                                                                      \
             if (wait > 0 || any_set((vu64)left[0])) {                                              \
+                if (wait > 0)                                                                      \
+                    KERNEL_PATH("with a bound, untried");                                          \
+                else                                                                               \
+                    KERNEL_PATH("again with a bound");                                             \
                 wait = wait > 0 ? wait - 1 : TRY_AGAIN;                                            \
                 FETCH_AGAIN(s, e, b, at)                                                           \
                 AGAIN(element, name)                                                               \
@@ -335,6 +341,7 @@ typedef void widen_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t colu
 #define WIDENED(op, name, element, wide)                                                           \
     static void CONCAT(op##_##name, TALLY_ISA)(uint64_t * planes, size_t stride,                   \
                                                const struct column_rows *in, size_t width) {       \
+        KERNEL_PATH("of columns");                                                                 \
         CONCAT(op##_wide_##wide, TALLY_ISA)                                                        \
         (planes, stride, in, width, CONCAT(widen_##name, TALLY_ISA), sizeof(element));             \
     }
@@ -475,6 +482,7 @@ static void ISA_NAME(clear_moments)(uint64_t *planes, size_t stride, size_t widt
 /* Whole vectors are merged, also behind the last column: nobody needs what is there. */
 static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
+    KERNEL_PATH("");
     double *at = (double *)into + to;
     const double *at2 = (const double *)other + from;
     for (size_t c = 0; c < width; c += LANES(double), at += LANES(double), at2 += LANES(double)) {
@@ -493,6 +501,7 @@ static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other
 /* The same where e is 0: FORM_SUM1. */
 static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
+    KERNEL_PATH("");
     double *at = (double *)into + to;
     const double *at2 = (const double *)other + from;
     for (size_t c = 0; c < width; c += LANES(double), at += LANES(double), at2 += LANES(double)) {
@@ -506,6 +515,7 @@ static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other
 
 static void ISA_NAME(merge_moments)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                     size_t stride, size_t width) {
+    KERNEL_PATH("");
     ISA_NAME(merge_sum)(into, to, other, from, stride, width);
     ISA_NAME(merge_sum)(into + 3 * stride, to, other + 3 * stride, from, stride, width);
 }
@@ -540,6 +550,7 @@ WIDE_KERNEL(u64, loose_u64, vu64)
 
 static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                  size_t stride, size_t width) {
+    KERNEL_PATH("");
     for (size_t c = 0; c < width; c++) {
         into[to + c] += other[from + c];
         into[stride + to + c] += other[stride + from + c];
@@ -563,6 +574,7 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
     static void CONCAT(merge_order_##lane, TALLY_ISA)(uint64_t * into, size_t to,                  \
                                                       const uint64_t *other, size_t from,          \
                                                       size_t stride, size_t width) {               \
+        KERNEL_PATH("");                                                                           \
         type *low = (type *)into + to, *high = (type *)(into + stride) + to;                       \
         const type *low2 = (const type *)other + from,                                             \
                    *high2 = (const type *)(other + stride) + from;                                 \
@@ -586,6 +598,7 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
     static void CONCAT(merge_index_##lane, TALLY_ISA)(uint64_t * into, size_t to,                  \
                                                       const uint64_t *other, size_t from,          \
                                                       size_t stride, size_t width) {               \
+        KERNEL_PATH("");                                                                           \
         type *key = (type *)into + to, *index = (type *)(into + stride) + to;                      \
         const type *key2 = (const type *)other + from,                                             \
                    *index2 = (const type *)(other + stride) + from;                                \
@@ -616,6 +629,7 @@ static void ISA_NAME(merge_wide)(uint64_t *into, size_t to, const uint64_t *othe
 #define MERGE_WORDS(op, type, combine)                                                             \
     static void CONCAT(merge_##op, TALLY_ISA)(uint64_t * into, size_t to, const uint64_t *other,   \
                                               size_t from, size_t stride, size_t width) {          \
+        KERNEL_PATH("");                                                                           \
         (void)stride;                                                                              \
         for (size_t c = 0; c < width; c++)                                                         \
             ((type *)into)[to + c] combine((const type *)other)[from + c];                         \
@@ -741,6 +755,7 @@ NUMBER_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES)
 /* No integer is a NaN. */
 static void ISA_NAME(no_nans)(uint64_t *planes, size_t stride, const struct column_rows *in,
                               size_t width) {
+    KERNEL_PATH("");
     (void)planes, (void)stride, (void)in, (void)width;
 }
 
@@ -756,10 +771,13 @@ static void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned 
                             const struct key_bits *form, uint64_t *restrict bits) {
     struct key_bits how = *form;
     if (lane == 4) {
+        KERNEL_PATH("of 32 bits");
         if (how.infinity > INT32_MAX) how.infinity = INT32_MAX; /* none is above it */
         UNKEY(int32_t)
-    } else
+    } else {
+        KERNEL_PATH("of 64 bits");
         UNKEY(int64_t)
+    }
 }
 
 /* ---- Rows as columns ------------------------------------------------------------------------ */
@@ -767,6 +785,7 @@ static void ISA_NAME(unkey)(const uint64_t *low, const uint64_t *high, unsigned 
 #define TRANSPOSE(bytes, element, vector)                                                          \
     static void CONCAT(transpose_##bytes, TALLY_ISA)(const char *x, ptrdiff_t row, size_t rows,    \
                                                      size_t columns, size_t width, char *to) {     \
+        KERNEL_PATH("");                                                                           \
         element *out = (element *)to;                                                              \
         for (size_t r = 0; r < rows; r++) {                                                        \
             const element *from = (const element *)(x + (ptrdiff_t)r * row);                       \
@@ -845,9 +864,11 @@ static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, siz
     const ptrdiff_t ahead = row >= 128 ? 8 * row : AHEAD;
     for (; columns == 4 && row == 32 && r + 8 <= rows; r += 8) {
         PREFETCH(x + (ptrdiff_t)r * 32, 256, AHEAD, 2);
+        KERNEL_PATH("rows of four");
         rows_of_four_64(x + (ptrdiff_t)r * 32, width, out + r);
     }
     for (; r + 8 <= rows; r += 8) {
+        KERNEL_PATH("blocks");
         for (ptrdiff_t i = 0; i < 8; i++)
             PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 8, ahead, 2);
         for (size_t c = 0; c < columns; c += 8) {
@@ -856,6 +877,7 @@ static void ISA_NAME(transpose_8)(const char *x, ptrdiff_t row, size_t rows, siz
                      out + c * width + r);
         }
     }
+    if (r < rows) KERNEL_PATH("rows that are no block");
     for (; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 8, 8);
@@ -903,9 +925,11 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
     const ptrdiff_t ahead = row >= 128 ? 16 * row : AHEAD;
     for (; columns == 4 && row == 16 && r + 16 <= rows; r += 16) {
         PREFETCH(x + (ptrdiff_t)r * 16, 256, AHEAD, 2);
+        KERNEL_PATH("rows of four");
         rows_of_four_32(x + (ptrdiff_t)r * 16, width, out + r);
     }
     for (; r + 16 <= rows; r += 16) {
+        KERNEL_PATH("blocks");
         for (ptrdiff_t i = 0; i < 16; i += row >= 64 ? 1 : 4)
             PREFETCH(x + ((ptrdiff_t)r + i) * row, columns * 4, ahead, 2);
         for (size_t c = 0; c < columns; c += 16) {
@@ -914,6 +938,7 @@ static void ISA_NAME(transpose_4)(const char *x, ptrdiff_t row, size_t rows, siz
                      out + c * width + r);
         }
     }
+    if (r < rows) KERNEL_PATH("rows that are no block");
     for (; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             memcpy(out + c * width + r, x + (ptrdiff_t)r * row + c * 4, 4);
@@ -929,6 +954,7 @@ TRANSPOSE(8, loose_u64, vu64)
     static void CONCAT(gather_##bytes, TALLY_ISA)(                                                 \
         const char *x, const size_t *start, const size_t *length, size_t count, size_t longest,    \
         int again, uint64_t fill, char *to) {                                                      \
+        KERNEL_PATH("");                                                                           \
         element *out = (element *)to;                                                              \
         for (size_t c = 0; c < STEP; c++) {                                                        \
             const element *from = (const element *)x + (c < count ? start[c] : 0);                 \
@@ -945,6 +971,7 @@ GATHER(2, loose_u16)
 /* Eight elements of each segment at a time are loaded, those that are there by a mask, and turned. */
 static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
+    KERNEL_PATH("");
     uint64_t *out = (uint64_t *)(void *)to;
     const loose_u64 *from = (const loose_u64 *)x;
     for (size_t r = 0; r < longest; r += 8)
@@ -964,6 +991,7 @@ static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t 
 /* The same, sixteen at a time. */
 static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
+    KERNEL_PATH("");
     uint32_t *out = (uint32_t *)(void *)to;
     const loose_u32 *from = (const loose_u32 *)x;
     for (size_t r = 0; r < longest; r += 16) {
@@ -989,6 +1017,10 @@ GATHER(8, loose_u64)
         type wrong = 0;                                                                            \
         for (size_t i = 1; i < n; i++)                                                             \
             wrong |= o[i] < o[i - 1];                                                              \
+        if (wrong)                                                                                 \
+            KERNEL_PATH("yes");                                                                    \
+        else                                                                                       \
+            KERNEL_PATH("no");                                                                     \
         return wrong != 0;                                                                         \
     }
 FALLS(4, loose_i32)
@@ -1000,6 +1032,10 @@ FALLS(8, loose_i64)
         type wrong = 0;                                                                            \
         for (size_t i = 0; i < n; i++)                                                             \
             wrong |= (o[i + 1] - o[i]) ^ (type)each;                                               \
+        if (wrong)                                                                                 \
+            KERNEL_PATH("no");                                                                     \
+        else                                                                                       \
+            KERNEL_PATH("yes");                                                                    \
         return wrong == 0;                                                                         \
     }
 EVEN(4, loose_u32)
@@ -1018,9 +1054,11 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
         if (!any_set((vu64)(bound != 0)) && (type == TALLY_F64 || type == TALLY_F32)) { /* exact */
             const vi64 plain = (vi64)(low == 0);
             if (type == TALLY_F64) {
+                KERNEL_PATH("exact, to f64");
                 const vi64 value = PICK(plain, (vi64)high, (vi64)(high + low));
                 memcpy(bits + i, &value, sizeof value);
             } else {
+                KERNEL_PATH("exact, to f32");
                 const vf64 odd = any_set((vu64)~plain) ? to_odd(high, low) : high;
                 const vf32half f = FLOATS_OF_DOUBLES(odd);
                 const vu64 value = WIDE_OF_WORDS((vu32half)f);
@@ -1030,13 +1068,16 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
             continue;
         }
         if (type == TALLY_F64) {
+            KERNEL_PATH("within a bound, to f64");
             const vi64 value = round_to_f64(high, low, d, &certain);
             memcpy(bits + i, &value, sizeof value);
         } else if (type == TALLY_F32) {
+            KERNEL_PATH("within a bound, to f32");
             const vf32half f = round_to_f32(high, low, d, &certain);
             const vu64 value = WIDE_OF_WORDS((vu32half)f);
             memcpy(bits + i, &value, sizeof value);
         } else {
+            KERNEL_PATH("by way of odd, to 16 bits");
             const vf64 x = to_odd(high, low - d), y = to_odd(high, low + d);
             double from[2][LANES(double)];
             int64_t same[LANES(double)];
@@ -1065,6 +1106,7 @@ static int ISA_NAME(round)(const double *s, const double *e, const double *b, si
 }
 
 static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const double *n) {
+    KERNEL_PATH("");
     for (size_t i = 0; i < count; i += LANES(double)) {
         vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i),
              bound = VECTOR_LOAD(vf64, b + i);
@@ -1086,6 +1128,7 @@ static void ISA_NAME(mean)(double *s, double *e, double *b, size_t count, const 
 }
 
 static void ISA_NAME(root)(double *s, double *e, double *b, size_t count) {
+    KERNEL_PATH("");
     for (size_t i = 0; i < count; i += LANES(double)) {
         vf64 high = VECTOR_LOAD(vf64, s + i), low = VECTOR_LOAD(vf64, e + i),
              bound = VECTOR_LOAD(vf64, b + i);
@@ -1099,6 +1142,7 @@ static void ISA_NAME(root)(double *s, double *e, double *b, size_t count) {
 static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q, const double *qe,
                                const double *qb, size_t count, const double *n, double ddof,
                                int root, double near) {
+    KERNEL_PATH("");
     for (size_t i = 0; i < count; i += LANES(double)) {
         vf64 high, rest, bound;
         variance_of(VECTOR_LOAD(vf64, s + i), VECTOR_LOAD(vf64, e + i), VECTOR_LOAD(vf64, b + i),
@@ -1138,6 +1182,7 @@ ALWAYS_INLINE vu64 words_2(const uint64_t *bits) {
             out[i] = (element)bits[i];                                                             \
         for (; past && i + LANES(element) <= count; i += LANES(element)) {                         \
             const vu64 v = words_##bytes(bits + i);                                                \
+            KERNEL_PATH("past the caches");                                                        \
             WRITE_PAST(out + i, v);                                                                \
         }                                                                                          \
         for (; i < count; i++)                                                                     \
@@ -1149,6 +1194,7 @@ PUT(8, loose_u64)
 
 static void ISA_NAME(put_1)(char *to, const uint64_t *restrict bits, size_t count, int past) {
     (void)past;
+    KERNEL_PATH("");
     for (size_t i = 0; i < count; i++)
         to[i] = (char)bits[i];
 }
@@ -1156,11 +1202,13 @@ static void ISA_NAME(put_1)(char *to, const uint64_t *restrict bits, size_t coun
 static void ISA_NAME(copy)(char *to, const char *from, size_t bytes, int past) {
     const size_t head = (0 - (uintptr_t)to) % TALLY_VECTOR, first = head < bytes ? head : bytes;
     if (!past) {
+        KERNEL_PATH("");
         memcpy(to, from, bytes);
         return;
     }
     memcpy(to, from, first);
     size_t i = first;
+    KERNEL_PATH("past the caches");
     for (; i + TALLY_VECTOR <= bytes; i += TALLY_VECTOR) {
         const vu64 v = VECTOR_LOAD(vu64, from + i);
         WRITE_PAST(to + i, v);
@@ -1171,6 +1219,7 @@ static void ISA_NAME(copy)(char *to, const char *from, size_t bytes, int past) {
 /* ---- Windows of integers -------------------------------------------------------------------- */
 
 static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) {
+    KERNEL_PATH("");
     const loose_u64 *from = ids;
     for (size_t i = 0; i < n; i += 8)
         __builtin_prefetch((const char *)(from + i + n), 0, 2);
@@ -1196,6 +1245,10 @@ static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *hig
         memcpy(high + i, &up, sizeof up);
         memcpy(low + i, &down, sizeof down);
     }
+    if (any_set((vu64)wrong))
+        KERNEL_PATH("not exact");
+    else
+        KERNEL_PATH("exact");
     return !any_set((vu64)wrong);
 }
 

@@ -11,6 +11,7 @@
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
 #include "fpenv.h"
+#include "paths.h"
 #include "pool.h"
 #include "status.h"
 #include "stop.h"
@@ -108,7 +109,10 @@ static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct pr
  * `known`: the extreme is better, or is the same and the block, from index `first` on, comes before. Else `known`. */
 static uint64_t better_index(const struct cpu_kernels *k, tally_type type, const char *x, size_t n,
                              uint64_t first, uint64_t bits, int better, int same, uint64_t known) {
-    if (!better && !(same && first < known)) return known;
+    if (!better && !(same && first < known)) {
+        TALLY_PATH("a block without a better element");
+        return known;
+    }
     const size_t at = k->find[type](x, n, bits);
     return at < n ? first + at : known;
 }
@@ -120,6 +124,7 @@ static void search_block(const struct cpu_kernels *k, const struct problem *p, c
     block.nan = 0;
     extremes_kernel(k, p)(x, n, &block);
     if (block.nan) {
+        TALLY_PATH("a NaN");
         const uint64_t at = first + k->find_nan[p->type](x, n, 0);
         if (at < e->at_nan) e->at_nan = at;
         e->nan = 1;
@@ -215,6 +220,7 @@ static void fold_parts(const struct cpu_kernels *k, const struct problem *p, con
     unsigned left = p->parts & (PART_BIT(PART_TREE) - 1);
     if (has_moments(k, p)) {
         struct moments moments = {&s->sum, &s->squares};
+        TALLY_PATH("sums and squares in one pass");
         s->squares.mixed = 1;
         if (note_sum(p, x, n, &s->sum)) k->moments[p->type](x, n, &moments);
         left &= ~MOMENTS;
@@ -262,11 +268,15 @@ static void fold_range(struct job *job, size_t from, size_t n, struct state *s) 
     const struct cpu_kernels *k = job->device->kernels;
     const int in_blocks = job->may_decide || has_several_passes(k, p);
     const size_t most = in_blocks ? SHARED_BYTES / job->element : n;
+    if (n > most) TALLY_PATH("in blocks");
     for (size_t m; n > 0; n -= m, from += m) {
         const char *x = job->x + from * job->element;
         const char *y = job->y ? job->y + from * job->element : NULL;
         m = at_most(n, most);
-        if (job->may_decide && __atomic_load_n(&job->decided, __ATOMIC_RELAXED)) return;
+        if (job->may_decide && __atomic_load_n(&job->decided, __ATOMIC_RELAXED)) {
+            TALLY_PATH("what is left does not matter");
+            return;
+        }
         fold_parts(k, p, x, y, m, job->first + from, s);
         s->n += m;
         if (job->may_decide && is_decided(p, s, s->n))
@@ -307,6 +317,7 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
     job.may_decide = can_be_decided(p);
     if (job.may_decide && is_decided(p, into, into->n)) job.decided = 1;
     if (claim_threads(d, in->n, job.element)) {
+        TALLY_PATH("all threads");
         for (unsigned i = 0; i < d->threads; i++)
             state_clear(p, &d->slots[i].state);
         job.task = task_elements(d, in->n, job.element);
@@ -319,7 +330,11 @@ static tally_status cpu_fold(tally_device *device, const struct problem *p, cons
         const size_t most = ALONE_TASK_BYTES / job.element;
         const int on_copy = in->n > most && stop_possible(); /* a stop leaves `into` as it was */
         struct state copy;
-        if (on_copy) copy = *into;
+        if (on_copy) {
+            TALLY_PATH("a copy of the state");
+            copy = *into;
+        } else
+            TALLY_PATH("the calling thread");
         for (size_t m, from = 0; from < in->n && !stopped; from += m) {
             m = at_most(in->n - from, most);
             fold_range(&job, from, m, on_copy ? &copy : into);
@@ -355,9 +370,11 @@ static tally_status cpu_leaves(tally_device *device, const struct problem *p, co
     struct job job = {.device = d, .p = p, .values = out, .x = x, .n = n};
     job.element = type_size(p->type);
     if (!claim_threads(d, n, job.element)) {
+        TALLY_PATH("the calling thread");
         evaluate_leaves(&job, x, n, out);
         return TALLY_OK;
     }
+    TALLY_PATH("all threads");
     job.task = task_elements(d, n, job.element);
     const int stopped = pool_loop(d->pool, task_count(n, job.task), leaves_task, &job);
     pool_release(d->pool);
@@ -395,6 +412,7 @@ static tally_status cpu_read(tally_device *device, const void *bytes, size_t siz
         struct read_job job = {d->kernels->read[k], bytes, size, TASK_BYTES_MAX};
         double before = now();
         if (claim_threads(d, size, 1)) {
+            TALLY_PATH("all threads");
             pool_loop(d->pool, task_count(size, job.task), read_task, &job);
             pool_release(d->pool);
         } else {

@@ -31,6 +31,8 @@
 #define TERM_ONE(p, q) f32_from_f16(p)
 #define LEVELS         2
 #define MAX_LEVELS     3
+#define TERM_HIGHEST   15
+#define TERM_LOWEST    (-24)
 #include "cpu/in_f32.h"
 
 #define NAME           sum_bf16

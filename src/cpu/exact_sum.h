@@ -10,6 +10,15 @@
  *      trying.
  */
 
+/* The greatest exponent of a term, and that of the unit of all terms: a window is chosen at most 7 bits above the one, and
+ * with LEVELS levels it reaches down to the other if that is LEVELS MANTISSAs below. */
+#ifndef TERM_HIGHEST
+#define NEEDS_LEVELS 1
+#else
+#define NEEDS_LEVELS (TERM_HIGHEST + 7 - LEVELS * MANTISSA > TERM_LOWEST)
+#endif
+#define ONE_DEPTH "LEVELS take all exponents of these terms"
+
 #define MAX_PATIENCE 256
 #define MAX_DEPTH    64
 
@@ -58,19 +67,23 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, 
                         size_t apart) {
     struct WINDOW *w = &p->window;
     if (p->binned > 0) {
+        KERNEL_PATH("bins, untried");
         p->binned--;
         PART(bin_all)(p, x, y, n, apart);
         return;
     }
     if (w->open) {
         if (p->deep == 0 && PART(shallow)(w, x, y, n, apart)) {
+            KERNEL_PATH("the open window, few levels");
             p->depth = 1;
             return;
         }
         if (PART(deep)(w, x, y, n, apart)) {
-            if (p->deep > 0)
+            if (p->deep > 0) {
+                KERNEL_PATH_IF(NEEDS_LEVELS, "the open window, all levels at once", ONE_DEPTH);
                 p->deep--;
-            else {
+            } else {
+                KERNEL_PATH_IF(NEEDS_LEVELS, "the open window, all levels", ONE_DEPTH);
                 p->deep = p->depth - 1;
                 p->depth = p->depth < MAX_DEPTH ? 2 * p->depth : MAX_DEPTH;
             }
@@ -80,9 +93,11 @@ static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, 
     }
     if (PART(choose)(w, PART(largest_of_all)(x, y, n, apart), 1) &&
         (PART(shallow)(w, x, y, n, apart) || PART(deep)(w, x, y, n, apart))) {
+        KERNEL_PATH("a window of its own");
         p->patience = 4;
         return;
     }
+    KERNEL_PATH("bins");
     w->open = 0;
     PART(bin_all)(p, x, y, n, apart);
     p->binned = p->patience - 1;
@@ -100,7 +115,10 @@ void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     STATE *s = progress.sum = state;
     if (n == 0) return;
 #ifdef FEW_MAX
-    if (n <= FEW_MAX && PART(few)(x, y, n, s)) return;
+    if (n <= FEW_MAX && PART(few)(x, y, n, s)) {
+        KERNEL_PATH("a few terms as one integer");
+        return;
+    }
 #endif
     progress.window.open = 0;
     progress.deep = progress.binned = 0;
@@ -118,6 +136,7 @@ void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     PART(choose)(&progress.window, guess, 5);
 
     if (n > CHUNK) {
+        KERNEL_PATH("several streams");
         /* A short chunk brings the rest to the vector's alignment, where the elements allow it. */
         size_t head = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
         if (head > 0) PART(chunk)(&progress, x, y, head, 0);
@@ -136,3 +155,6 @@ void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
     if (progress.window.open) PART(close)(&progress.window, s);
     PART(empty)(&progress.bins, s);
 }
+
+#undef NEEDS_LEVELS
+#undef ONE_DEPTH

@@ -10,6 +10,7 @@
 
 #define FAST_SUM(name, element, real, vector, WIDEN)                                               \
     void ISA_NAME(fast_##name)(const void *array, size_t n, void *state) {                         \
+        KERNEL_PATH("");                                                                           \
         enum { LANES_ = LANES(real), ROW = 8 * LANES(real) };                                      \
         const element *x = array;                                                                  \
         for (size_t m; n > 0; n -= m) {                                                            \

@@ -12,6 +12,7 @@ _Static_assert(FEW_ROWS <= ROWS_AT_ONCE, "so MOMENTS_NEAR holds");
 
 /* Steps of columns, from c on; the last one ends with the last column, so that some columns may be done twice. */
 #define EACH_STEP                                                                                  \
+    KERNEL_PATH("");                                                                               \
     for (size_t c = 0, last = width - STEP, more = 1; more;                                        \
          more = c < last, c = c + STEP < last ? c + STEP : last)
 

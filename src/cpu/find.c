@@ -7,6 +7,7 @@
  * vector's lanes, where an element is looked for. */
 #define FIND(name, type, is)                                                                       \
     size_t ISA_NAME(name)(const void *array, size_t n, uint64_t bits) {                            \
+        KERNEL_PATH("");                                                                           \
         typedef VECTOR_OF(type) vector;                                                            \
         typedef type LOOSE loose;                                                                  \
         const loose *x = array;                                                                    \

@@ -4,6 +4,7 @@
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
+#include "paths.h"
 #include "scratch.h"
 #include "status.h"
 #include "stop.h"
@@ -14,6 +15,34 @@
 
 /* The elements of a thread's part, at least. */
 #define PART_MIN ((size_t)1 << 16)
+
+/* Whether nothing but sums, means and counts is asked, of a type that few_sums() takes. */
+static int are_sums(const struct problem *p) {
+    if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
+        p->type == TALLY_BF16)
+        return 0;
+    for (unsigned v = 0; v < p->values; v++)
+        if (p->value[v].op != TALLY_SUM && p->value[v].op != TALLY_MEAN &&
+            p->value[v].op != TALLY_COUNT)
+            return 0;
+    return 1;
+}
+
+#if defined(TALLY_DEBUG)
+enum { ADDED, AS_THEY_COME, SORTED };
+static const char *const way_names[] = {[ADDED] = "added up in any order",
+                                        [AS_THEY_COME] = "in order already",
+                                        [SORTED] = "brought into order"};
+static const struct path_axis way_axis = PATH_AXIS(way_names);
+static const char *never_groups(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why || at[0] != ADDED) return why;
+    return are_sums(&p) ? NULL : "only sums of such elements are added up";
+}
+PATH_TABLE(groups_paths, "groups", never_groups, &way_axis, &path_ops, &path_types);
+#endif
 
 /* The elements are cut into parts, one a task: first the elements of each group are counted in every part, then each
  * part's elements are brought to their places. */
@@ -101,6 +130,7 @@ static void count_task(void *context, size_t part, unsigned worker) {
             bad = i;
         if (id == before && !s->mask) { /* as sorted ids are: many at once */
             const size_t here = STOP_EVERY - i % STOP_EVERY;
+            TALLY_PATH("a run of one id");
             const size_t run = same_ids(s, i, here < end - i ? here : end - i);
             if (!is_left_out(job, id)) count[id] += (int64_t)run;
             i += run;
@@ -197,6 +227,9 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     if (bad != SIZE_MAX) return shape_bad_id(s, bad);
     if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
     place_groups(job, out->start);
+    TALLY_PATH_OF_VALUES(groups_paths, s->p, fall == SIZE_MAX ? AS_THEY_COME : SORTED);
+    if (job->parts > 1) TALLY_PATH("in several parts");
+    if (job->only) TALLY_PATH("groups that were left");
     if (fall == SIZE_MAX) { /* they come in this order */
         out->x = s->x;
         out->y = s->y;
@@ -374,6 +407,7 @@ static void empty_windows(const struct window *w, struct group_window *windows,
     const double unit = __builtin_ldexp(1, w->exponent - 40),
                  unit2 = __builtin_ldexp(1, w->exponent - 80);
     if (!w->open) return;
+    TALLY_PATH("");
     for (size_t g = 0; g < groups; g++) {
         struct group_window *from = &windows[g];
         if (from->n == from->seen) continue;
@@ -396,10 +430,13 @@ static void look_at_windows(struct window *w, struct group_window *windows, stru
         most = own > most ? own : most;
     }
     w->left = WINDOW_ELEMENTS;
-    if (most > WINDOW_ELEMENTS / 2)
+    if (most > WINDOW_ELEMENTS / 2) {
+        TALLY_PATH("full");
         empty_windows(w, windows, sums, groups);
-    else
+    } else {
+        TALLY_PATH("not full yet");
         w->left -= most;
+    }
 }
 
 /* Opens a window with some room above the largest of the elements, unless that is too large or too small. */
@@ -410,7 +447,11 @@ static void open_window(struct window *w, const double *x, size_t n) {
         most = magnitude > most ? magnitude : most;
     }
     w->open = most > 0x1p-800 && most < 0x1p800;
-    if (!w->open) return;
+    if (!w->open) {
+        TALLY_PATH("too large or too small");
+        return;
+    }
+    TALLY_PATH("opened");
     (void)__builtin_frexp(most, &w->exponent);
     w->exponent += 4;
     w->left = WINDOW_ELEMENTS;
@@ -425,6 +466,7 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     struct window *w = &hand->window;
     int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
     if (w->pause > 0) {
+        TALLY_PATH("in doubles, untried");
         w->pause--;
         add_sums(sums, id, x, n);
         return;
@@ -434,13 +476,16 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     else if (w->left < n)
         look_at_windows(w, windows, sums, job->room);
     if (!w->open || !job->k->split(x, n, w->exponent, high, low)) {
+        TALLY_PATH("in doubles");
         add_sums(sums, id, x, n);
         if (++w->failed < 3) return;
+        TALLY_PATH("a window that is given up");
         empty_windows(w, windows, sums, job->room); /* the next chunk opens another */
         w->open = 0;
         w->pause = w->failed < 64 ? w->failed : 64;
         return;
     }
+    TALLY_PATH("in integers");
     w->failed = 0;
     w->left -= n;
     for (size_t i = 0; i < n; i++) {
@@ -497,18 +542,6 @@ static void sums_task(void *context, size_t task, unsigned worker) {
 static int look_sorted(const struct shaped *s) {
     for (size_t i = 1; i < s->n && i < 4096; i++)
         if (id_at(s->ids, s->ids_type, i) < id_at(s->ids, s->ids_type, i - 1)) return 0;
-    return 1;
-}
-
-/* Whether nothing but sums, means and counts is asked, of a type that few_sums() takes. */
-static int are_sums(const struct problem *p) {
-    if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
-        p->type == TALLY_BF16)
-        return 0;
-    for (unsigned v = 0; v < p->values; v++)
-        if (p->value[v].op != TALLY_SUM && p->value[v].op != TALLY_MEAN &&
-            p->value[v].op != TALLY_COUNT)
-            return 0;
     return 1;
 }
 
@@ -612,9 +645,13 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
     if (!are_sums(s->p) || s->results > s->n || s->sorted || look_sorted(s)) return 0;
     if (job.fetches && s->n / s->results / d->threads < MEAN_LEAST) return 0;
     if (!make_sums(&job, d->threads)) {
+        TALLY_PATH("no memory");
         free_sums(&job, d->threads);
         return 0;
     }
+    TALLY_PATH_OF_VALUES(groups_paths, s->p, ADDED);
+    if (job.fetches) TALLY_PATH("more groups than the caches hold");
+    if (s->mask) TALLY_PATH("a mask");
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;
     if (job.part > TASK_MAX) job.part = TASK_MAX;
     *status = cpu_share(d, s->n * job.element, (s->n + job.part - 1) / job.part, sums_task, &job);
@@ -648,6 +685,7 @@ tally_status cpu_groups(struct cpu_device *d, const struct shaped *s, struct abs
         left = NULL;
     }
     if (any == 1) { /* there is nothing in them */
+        TALLY_PATH("groups without elements");
         status = sorted_begin(&sorted, s->results) ? TALLY_OK : no_memory();
         if (sorted.start) memset(sorted.start, 0, (s->results + 1) * sizeof *sorted.start);
         sorted.x = s->x;

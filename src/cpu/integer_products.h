@@ -196,10 +196,12 @@ ALWAYS_INLINE void PART(add_products)(const void *first, const void *second, siz
 }
 
 void CONCAT(PART(squares), TALLY_ISA)(const void *x, size_t n, void *state) {
+    KERNEL_PATH("");
     PART(add_products)(x, x, n, 0, state);
 }
 
 void CONCAT(PART(products), TALLY_ISA)(const void *x, const void *y, size_t n, void *state) {
+    KERNEL_PATH("");
     PART(add_products)(x, y, n, 1, state);
 }
 

@@ -119,10 +119,12 @@ ALWAYS_INLINE void PART(add_up)(const ELEMENT *x, size_t n, int magnitudes,
 }
 
 void CONCAT(PART(sum), TALLY_ISA)(const void *x, size_t n, void *state) {
+    KERNEL_PATH("");
     PART(add_up)(x, n, 0, state);
 }
 
 void CONCAT(PART(magnitudes), TALLY_ISA)(const void *x, size_t n, void *state) {
+    KERNEL_PATH("");
     PART(add_up)(x, n, 1, state);
 }
 
@@ -150,14 +152,19 @@ void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, void *state) {
             large |= (WORD)(v + SIGNED) > 1 + SIGNED; /* not 0, 1 or, signed, -1 */
             signs ^= v;
         }
-        if (zero)
+        if (zero) {
+            KERNEL_PATH("a zero");
             into->zero = 1; /* nothing else matters any more */
-        else if (into->overflow)
+        } else if (into->overflow) {
+            KERNEL_PATH("after an overflow");
             continue; /* only a zero can still matter */
-        else if (large)
+        } else if (large) {
+            KERNEL_PATH("one by one");
             PART(multiply)(x, m, into);
-        else if (SIGNED)
+        } else if (SIGNED) {
+            KERNEL_PATH("signs alone");
             into->negative ^= ((uint64_t)signs >> (BITS - 1)) & 1;
+        }
     }
 }
 

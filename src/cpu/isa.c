@@ -2,6 +2,7 @@
  * isa.c - which kernels this machine can run, and whether they have to ask for memory ahead.
  */
 #include "cpu/ahead.h"
+#include "cpu/kernel_path.h"
 #include "cpu/kernels.h"
 
 #include <string.h>
@@ -80,3 +81,13 @@ const struct cpu_kernels *cpu_kernels_named(const char *isa) {
         if (strcmp(sets[i].kernels->isa, isa) == 0 && sets[i].here()) return sets[i].kernels;
     return NULL;
 }
+
+#if defined(TALLY_DEBUG)
+const char *cpu_isa_is_absent(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    (void)at;
+#if defined(__x86_64__)
+    __builtin_cpu_init(); /* paths are listed by a constructor */
+#endif
+    return cpu_kernels_named(t->isa) ? NULL : "this machine lacks the instruction set";
+}
+#endif

@@ -70,7 +70,10 @@ static void PART(empty)(struct BINS *b, struct exact_sum *s) {
 
 /* Makes room for one more block: empties the bins into s if they are full, and clears them if they are empty. */
 ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
-    if (b->used && b->blocks == BLOCKS_MAX) PART(empty)(b, s);
+    if (b->used && b->blocks == BLOCKS_MAX) {
+        KERNEL_PATH("full words");
+        PART(empty)(b, s);
+    }
     if (!b->used) {
         memset(b->sum, 0, sizeof b->sum);
         memset(&b->words, 0, sizeof b->words);
@@ -176,10 +179,17 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *b, const ELEMENT *x
     for (; n - m >= BLOCK; m += BLOCK) {
         PART(open)(b, s);
         const unsigned here = PART(add_block)(b, x + m, y + m, NULL);
-        if (here & PART(unlevelled)) PART(add_mixed)(b, x + m, y + m, BLOCK, 0, s);
+        if (here & PART(unlevelled)) {
+            KERNEL_PATH("NaNs and infinities among levels");
+            PART(add_mixed)(b, x + m, y + m, BLOCK, 0, s);
+        }
+        if (here & PART(special)) KERNEL_PATH("NaNs and infinities among words");
         found |= here;
     }
-    if (n > m) PART(add_mixed)(b, x + m, y + m, n - m, 1, s);
+    if (n > m) {
+        KERNEL_PATH("a block that is not whole");
+        PART(add_mixed)(b, x + m, y + m, n - m, 1, s);
+    }
     if (found) PART(count_specials)(x, y, m, s);
     PART(count_specials)(x + m, y + m, n - m, s);
 }

@@ -9,6 +9,7 @@
 
 #include "cpu/rows.h"
 #include "loose.h"
+#include "paths.h"
 #include "scratch.h"
 #include "status.h"
 #include "stop.h"
@@ -251,11 +252,27 @@ static void bring_adjacent(const struct job *job, struct hand *h, size_t to, str
                   n);
 }
 
+#if defined(TALLY_DEBUG)
+enum { SEGMENTS, ADJACENT, TOGETHER, ONE_BY_ONE };
+static const char *const way_names[] = {[SEGMENTS] = "segments",
+                                        [ADJACENT] = "rows one behind another",
+                                        [TOGETHER] = "rows side by side",
+                                        [ONE_BY_ONE] = "rows one by one"};
+static const struct path_axis way_axis = PATH_AXIS(way_names);
+static const char *never_masked(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    (void)t;
+    return problem_path(at[1], at[2], &p);
+}
+PATH_TABLE(masked_paths, "behind a mask", never_masked, &way_axis, &path_ops, &path_types);
+#endif
+
 /* Brings the block of rows [row, row + rows). */
 static void bring_block(const struct job *job, struct hand *h, size_t row, size_t rows) {
     const struct shaped *s = job->s;
     h->start[0] = 0;
     if (s->cut == TALLY_SEGMENTS) {
+        TALLY_PATH_OF_VALUES(masked_paths, s->p, SEGMENTS);
         const ptrdiff_t at = (ptrdiff_t)offset_at(s->offsets, s->offsets_type, row);
         bring_adjacent(job, h, 0, (struct spot){at, at, at}, row, rows, h->start + 1);
         return;
@@ -268,6 +285,10 @@ static void bring_block(const struct job *job, struct hand *h, size_t row, size_
         if (beside > most) beside = most;
         int64_t *end = h->start + i + 1;
         i += beside;
+        TALLY_PATH_OF_VALUES(masked_paths, s->p,
+                             job->adjacent                           ? ADJACENT
+                             : job->together && beside >= COLUMNS_IN ? TOGETHER
+                                                                     : ONE_BY_ONE);
         if (job->adjacent) {
             bring_adjacent(job, h, (size_t)end[-1], at, row, beside, end);
         } else if (job->together && beside >= COLUMNS_IN) {
@@ -318,6 +339,7 @@ static tally_status reduce_block(struct job *job, struct hand *h, size_t row, si
     const tally_status status = cpu_parts(&h->alone, &segments, &absence);
     if (status != TALLY_OK) return status;
     if (absence.number != UINT64_MAX) {
+        TALLY_PATH("a result that does not exist");
         mark(job, row, rows);
         return TALLY_OK;
     }
@@ -358,6 +380,7 @@ static void masked_task(void *context, size_t task, unsigned worker) {
         struct hand *h = &job->hands[worker];
         const size_t rows = rows_of_block(job, row, end);
         if (rows == 0) {
+            TALLY_PATH("a row that is too long");
             mark(job, row++, 1);
             continue;
         }

@@ -12,6 +12,7 @@
 #define STREAMS 4
 #define NONZERO(name, type, most, up)                                                              \
     void ISA_NAME(nonzero_##name)(const void *array, size_t n, void *state) {                      \
+        KERNEL_PATH("");                                                                           \
         typedef VECTOR_OF(type) vector;                                                            \
         typedef type LOOSE loose;                                                                  \
         const loose *x = array;                                                                    \

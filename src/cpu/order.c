@@ -25,12 +25,15 @@
 
 #define ORDERS(name)                                                                               \
     void ISA_NAME(min_##name)(const void *x, size_t n, void *state) {                              \
+        KERNEL_PATH("");                                                                           \
         order_##name(x, n, WANT_LEAST, state);                                                     \
     }                                                                                              \
     void ISA_NAME(max_##name)(const void *x, size_t n, void *state) {                              \
+        KERNEL_PATH("");                                                                           \
         order_##name(x, n, WANT_GREATEST, state);                                                  \
     }                                                                                              \
     void ISA_NAME(extremes_##name)(const void *x, size_t n, void *state) {                         \
+        KERNEL_PATH("");                                                                           \
         order_##name(x, n, BOTH, state);                                                           \
     }
 

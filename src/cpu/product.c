@@ -18,6 +18,7 @@
         return lane[0];                                                                            \
     }                                                                                              \
     static real full_leaf_##name(const element *x) {                                               \
+        KERNEL_PATH("");                                                                           \
         enum { STEP = LANES(real), VECTORS = TREE_LANES / LANES(real) };                           \
         vector product[VECTORS];                                                                   \
         for (int k = 0; k < VECTORS; k++)                                                          \
@@ -33,6 +34,7 @@
         return meet_##name(lane, TREE_LANES);                                                      \
     }                                                                                              \
     static real short_leaf_##name(const element *x, size_t n) {                                    \
+        KERNEL_PATH("");                                                                           \
         enum { STEP = LANES(real) };                                                               \
         real lane[TREE_LANES];                                                                     \
         for (size_t i = 0; i < n; i += STEP) {                                                     \

@@ -120,7 +120,10 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *bins, const ELEMENT
     struct PART(block) block;
     for (size_t m; n > 0; x += m, y += m, n -= m) {
         m = n < BIN_BLOCK ? n : BIN_BLOCK;
-        if (bins->used + m > PRODUCTS_MAX) PART(empty)(bins, s);
+        if (bins->used + m > PRODUCTS_MAX) {
+            KERNEL_PATH("full bins");
+            PART(empty)(bins, s);
+        }
         if (!bins->used) {
             memset(bins->product, 0, sizeof bins->product);
 #if SUMS
@@ -140,7 +143,10 @@ static __attribute__((noinline)) void PART(bin)(struct BINS *bins, const ELEMENT
             if (PAIRED) memcpy(padded[1], y + i, (m - i) * sizeof *y);
             special |= PART(split_product)(padded[0], padded[PAIRED], &block, i);
         }
-        if (any_set(special)) PART(take_out_specials)(x, y, &block, m, s);
+        if (any_set(special)) {
+            KERNEL_PATH("NaNs and infinities");
+            PART(take_out_specials)(x, y, &block, m, s);
+        }
 #pragma GCC unroll 4
         for (i = 0; i < m; i++) {
             bins->product[block.bin[i]] += (__int128)block.a[i] * block.b[i];

@@ -13,6 +13,7 @@ static uint64_t finish(vu64 a, const unsigned char *p, size_t rest) {
 }
 
 uint64_t ISA_NAME(read_plain)(const void *bytes, size_t size) {
+    KERNEL_PATH("");
     const unsigned char *p = bytes;
     vu64 a = {0};
     for (; size >= 4 * TALLY_VECTOR; size -= 4 * TALLY_VECTOR, p += 4 * TALLY_VECTOR)
@@ -22,6 +23,7 @@ uint64_t ISA_NAME(read_plain)(const void *bytes, size_t size) {
 }
 
 uint64_t ISA_NAME(read_ahead)(const void *bytes, size_t size) {
+    KERNEL_PATH("");
     const unsigned char *p = bytes;
     vu64 a = {0};
     for (; size >= 4 * TALLY_VECTOR; size -= 4 * TALLY_VECTOR, p += 4 * TALLY_VECTOR) {
@@ -33,6 +35,7 @@ uint64_t ISA_NAME(read_ahead)(const void *bytes, size_t size) {
 }
 
 uint64_t ISA_NAME(read_streams)(const void *bytes, size_t size) {
+    KERNEL_PATH("");
     const unsigned char *p = bytes;
     size_t quarter = size / 4 / TALLY_VECTOR * TALLY_VECTOR;
     vu64 a = {0};

@@ -3,6 +3,7 @@
 
 #include "fold.h"
 #include "loose.h"
+#include "paths.h"
 #include "pool.h"
 #include "status.h"
 #include "stop.h"
@@ -30,12 +31,15 @@ tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
     int stopped = 0;
     if (d->threads > 1 && tasks > 1 && bytes >= ALONE_BYTES && pool_claim(d->pool)) {
         stopped = pool_loop(d->pool, tasks, body, context);
+        TALLY_PATH("all threads");
         pool_release(d->pool);
-    } else
+    } else {
+        TALLY_PATH("the calling thread");
         for (size_t t = 0; t < tasks && !stopped; t++) {
             body(context, t, 0);
             stopped = stop_asked();
         }
+    }
     return stopped ? stop_status() : TALLY_OK;
 }
 
@@ -80,6 +84,19 @@ struct run {
     size_t n;
     uint64_t index; /* of the first, in the part that is being folded */
 };
+
+#if defined(TALLY_DEBUG)
+enum { IN_PLACE, GATHERED, MASKED };
+static const char *const run_names[] = {
+    [IN_PLACE] = "where they lie", [GATHERED] = "gathered", [MASKED] = "gathered behind a mask"};
+static const struct path_axis run_axis = PATH_AXIS(run_names);
+static const char *never_in_rows(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    (void)t;
+    return problem_path(at[1], at[2], &p);
+}
+PATH_TABLE(rows_paths, "rows", never_in_rows, &run_axis, &path_ops, &path_types);
+#endif
 
 #define COPY_STRIDED(type)                                                                         \
     for (size_t i = 0; i < n; i++)                                                                 \
@@ -133,6 +150,7 @@ static tally_status flush(const struct job *job, struct worker *w) {
         e->at_least = placed(w, e->at_least);
         e->at_greatest = placed(w, e->at_greatest);
         e->at_nan = placed(w, e->at_nan);
+        TALLY_PATH("an index behind a mask");
         if (s == TALLY_OK) state_merge(p, &w->state, &w->piece, 0);
     } else
         s = fold_slice(&w->alone.base, p, &in, &w->state);
@@ -149,6 +167,7 @@ static size_t fold_direct(const struct job *job, struct worker *w, const struct 
     if (n > DIRECT_BYTES_MAX / job->element) n = DIRECT_BYTES_MAX / job->element;
     if (job->tree) n = n / TREE_LEAF * TREE_LEAF;
     if (n * job->element < DIRECT_BYTES) return 0;
+    TALLY_PATH_OF_VALUES(rows_paths, job->p, IN_PLACE);
     const struct slice in = {r->x, r->y, n};
     *s = flush(job, w);
     if (*s == TALLY_OK) *s = fold_slice(&w->alone.base, job->p, &in, &w->state);
@@ -222,6 +241,7 @@ static tally_status add_run(const struct job *job, struct worker *w, struct run 
             skip(&r, done, job->element);
             continue;
         }
+        TALLY_PATH_OF_VALUES(rows_paths, job->p, r.mask ? MASKED : GATHERED);
         const size_t room = PIECE - w->filled, n = r.n < room ? r.n : room;
         if (r.mask)
             gather_masked(job, w, &r, n);
@@ -328,6 +348,7 @@ static tally_status fold_part_of(const struct job *job, struct worker *w, size_t
 /* What the index `at`, within a row whose first element is number `start`, is in the caller's array. */
 static uint64_t position_of(const struct rows *rows, size_t start, uint64_t at) {
     if (at == NO_INDEX) return at;
+    if (rows->position) TALLY_PATH("of sorted elements");
     return rows->position ? rows->position[start + at] : start + at;
 }
 
@@ -381,12 +402,14 @@ static void rows_task(void *context, size_t task, unsigned worker) {
             const unsigned char *next = row <= last ? memchr(only + row, 1, last - row + 1) : NULL;
             if (!next) break;
             row = (size_t)(next - only);
+            TALLY_PATH("a row that was left");
         }
         const size_t at = row_weight(job, row);
         const size_t length = row_weight(job, row + 1) - at - ROW_WEIGHT;
         if (at >= end) break;
         size_t from = 0, to = length;
         if (job->whole) {
+            TALLY_PATH("a row that cannot be cut");
             if (at < begin) continue;
         } else {
             if (at < begin) from = cut_at(job, begin - at, length);
@@ -399,6 +422,10 @@ static void rows_task(void *context, size_t task, unsigned worker) {
             lower_row(job, row, &w->state, &w->tree, &w->absence);
         else if (shares && from < to) {
             struct share *part = shares + (from == 0);
+            if (job->tree)
+                TALLY_PATH("a part of a row, of a tree");
+            else
+                TALLY_PATH("a part of a row");
             part->row = row;
             part->from = from;
             part->to = to;

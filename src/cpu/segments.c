@@ -186,8 +186,10 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
 #define ABOVE_f16(x, n)  above(CONCAT(most_f16, TALLY_ISA)(x, n), 10, 15)
 #define ABOVE_i32(x, n)  33
 
-/* LEAST_LEVELS: how many are tried first; f64 seldom fits one. Integers always do, in 33 bits and without -0. */
-#define SEGMENTS_KERNEL(name, element, LEAST_LEVELS)                                               \
+/* LEAST_LEVELS: how many are tried first; f64 seldom fits one. MOST_LEVELS: how many there can be; the 41 bits of an f16,
+ * and 10 of a sum of a piece, fit one. FITS: all elements do. So do integers, in 33 bits and without -0. */
+#define ALWAYS "such elements fit a level"
+#define SEGMENTS_KERNEL(name, element, LEAST_LEVELS, MOST_LEVELS, FITS)                            \
     RUN(name, element)                                                                             \
     int CONCAT(segments_##name, TALLY_ISA)(const char *bytes, const size_t *start, size_t count,   \
                                            uint64_t *running, double *s, double *e) {              \
@@ -197,13 +199,21 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
         size_t most = 0;                                                                           \
         for (size_t i = 0; i < count; i++)                                                         \
             most = start[i + 1] - start[i] > most ? start[i + 1] - start[i] : most;                \
-        if (top > 900 || top < -800) return 0;                                                     \
+        if (top > 900 || top < -800) {                                                             \
+            KERNEL_PATH_IF(!(FITS), "too large or too small", ALWAYS);                             \
+            return 0;                                                                              \
+        }                                                                                          \
         const int u = top + (most > 1 ? 64 - __builtin_clzll(most - 1) : 0) - UPPER;               \
         if (LEAST_LEVELS == 1 && CONCAT(run_##name, TALLY_ISA)(x, n, u, 1, running)) {             \
+            KERNEL_PATH("one level");                                                              \
             lower_totals(running, start, count, u, 1, s, e);                                       \
             return 1;                                                                              \
         }                                                                                          \
-        if (!CONCAT(run_##name, TALLY_ISA)(x, n, u, 2, running)) return 0;                         \
+        if (!CONCAT(run_##name, TALLY_ISA)(x, n, u, 2, running)) {                                 \
+            KERNEL_PATH_IF(!(FITS), "not exact", ALWAYS);                                          \
+            return 0;                                                                              \
+        }                                                                                          \
+        KERNEL_PATH_IF(MOST_LEVELS == 2, "two levels", ALWAYS);                                    \
         lower_totals(running, start, count, u, 2, s, e);                                           \
         return 1;                                                                                  \
     }
@@ -213,13 +223,13 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
 #define ABOVE_i16 ABOVE_i32
 #define ABOVE_u16 ABOVE_i32
 #define ABOVE_u32 ABOVE_i32
-SEGMENTS_KERNEL(i8, loose_i8, 1)
-SEGMENTS_KERNEL(u8, loose_u8, 1)
-SEGMENTS_KERNEL(i16, loose_i16, 1)
-SEGMENTS_KERNEL(u16, loose_u16, 1)
-SEGMENTS_KERNEL(i32, loose_i32, 1)
-SEGMENTS_KERNEL(u32, loose_u32, 1)
-SEGMENTS_KERNEL(f16, loose_u16, 1)
-SEGMENTS_KERNEL(bf16, loose_u16, 1)
-SEGMENTS_KERNEL(f32, loose_f32, 1)
-SEGMENTS_KERNEL(f64, loose_f64, 2)
+SEGMENTS_KERNEL(i8, loose_i8, 1, 1, 1)
+SEGMENTS_KERNEL(u8, loose_u8, 1, 1, 1)
+SEGMENTS_KERNEL(i16, loose_i16, 1, 1, 1)
+SEGMENTS_KERNEL(u16, loose_u16, 1, 1, 1)
+SEGMENTS_KERNEL(i32, loose_i32, 1, 1, 1)
+SEGMENTS_KERNEL(u32, loose_u32, 1, 1, 1)
+SEGMENTS_KERNEL(f16, loose_u16, 1, 1, 0)
+SEGMENTS_KERNEL(bf16, loose_u16, 1, 2, 0)
+SEGMENTS_KERNEL(f32, loose_f32, 1, 2, 0)
+SEGMENTS_KERNEL(f64, loose_f64, 2, 2, 0)

@@ -7,6 +7,8 @@
 #undef TERM_ONE
 #undef LEVELS
 #undef MAX_LEVELS
+#undef TERM_HIGHEST
+#undef TERM_LOWEST
 #undef REAL
 #undef INT
 #undef WORD

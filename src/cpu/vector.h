@@ -10,6 +10,7 @@
 #define TALLY_CPU_VECTOR_H
 
 #include "cpu/ahead.h"
+#include "cpu/kernel_path.h"
 #include "loose.h"
 
 #include <stddef.h>

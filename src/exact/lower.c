@@ -3,6 +3,7 @@
 
 #include "exact/kernel_words.h"
 #include "exact/round.h"
+#include "paths.h"
 
 #include "kernels/number.h"
 
@@ -15,6 +16,7 @@ _Static_assert(SUPERACC_LOWEST % 32 == 0, "numbers line up digit by digit");
 static void number_of_sum(const struct exact_sum *s, number *out) {
     if (s->spread) {
         const struct superacc *a = &s->limbs;
+        TALLY_PATH("a superaccumulator");
 #define LIMB(i) a->limb[a->low + (i)]
         NUMBER_OF_LIMBS(LIMB, a->high - a->low, SUPERACC_LOWEST + 32 * a->low, 0, out);
 #undef LIMB
@@ -22,6 +24,7 @@ static void number_of_sum(const struct exact_sum *s, number *out) {
     }
     /* `pending` is moved up by up to 31 bits, so that its lowest digit's exponent is a multiple of 32: five digits at
      * most. */
+    TALLY_PATH("one integer");
     const int shift = s->pending_exponent & 31, negative = s->pending < 0;
     unsigned __int128 rest =
         negative ? -(unsigned __int128)s->pending : (unsigned __int128)s->pending;
@@ -37,11 +40,13 @@ static void number_of_sum(const struct exact_sum *s, number *out) {
 
 /* Whether NaNs or infinities decide the value of the sum, or, where `negate`, of its negative; *out is it, if so. */
 static int is_special(const struct exact_sum *s, int negate, tally_type type, tally_value *out) {
-    if (s->nans || (s->plus && s->minus))
+    if (s->nans || (s->plus && s->minus)) {
+        TALLY_PATH("a NaN");
         *out = float_nan(type);
-    else if (s->plus || s->minus)
+    } else if (s->plus || s->minus) {
+        TALLY_PATH("an infinity");
         *out = float_infinity(type, (s->minus != 0) != (negate != 0));
-    else
+    } else
         return 0;
     return 1;
 }
@@ -49,8 +54,15 @@ static int is_special(const struct exact_sum *s, int negate, tally_type type, ta
 tally_value exact_round(const struct exact_sum *s, uint64_t n, tally_type type) {
     tally_value v;
     if (is_special(s, 0, type, &v)) return v;
-    if (n != 0 && !s->mixed) return float_negative_zero(type);
-    if (!s->spread) return round_scaled(type, s->pending, s->pending_exponent);
+    if (n != 0 && !s->mixed) {
+        TALLY_PATH("-0");
+        return float_negative_zero(type);
+    }
+    if (!s->spread) {
+        TALLY_PATH("one integer");
+        return round_scaled(type, s->pending, s->pending_exponent);
+    }
+    TALLY_PATH("a superaccumulator");
     number a;
     number_of_sum(s, &a);
     return float_from_bits(type, round_number(format_of(type), &a));
@@ -64,6 +76,7 @@ tally_value exact_quotient(const struct exact_sum *s, uint64_t n, int negative, 
     number_scratch scratch;
     number_of_sum(s, &a);
     if (a.count == 0) {
+        TALLY_PATH("a zero");
         const int minus = (n != 0 && !s->mixed) != (negative != 0);
         return minus ? float_negative_zero(type) : float_from_bits(type, 0);
     }
@@ -93,7 +106,10 @@ static u64 split(double ddof, i32 *exponent) {
 
 tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *squares, uint64_t n,
                            double ddof, int root, tally_type type) {
-    if (n == 0 || sum->nans || sum->plus || sum->minus) return float_nan(type);
+    if (n == 0 || sum->nans || sum->plus || sum->minus) {
+        TALLY_PATH("of nothing, or of NaNs and infinities");
+        return float_nan(type);
+    }
     number a, b;
     number_scratch scratch;
     i32 exponent;
@@ -107,14 +123,22 @@ tally_value exact_variance(const struct exact_sum *sum, const struct exact_sum *
 int exact_integer(const struct exact_sum *s, tally_type type, tally_value *out) {
     number a;
     number_of_sum(s, &a); /* a sum of integers: the exponent is not negative */
-    if (a.count > 0 && a.exponent + 32 * a.count > 64) return 0;
+    if (a.count > 0 && a.exponent + 32 * a.count > 64) {
+        TALLY_PATH("beyond 64 bits");
+        return 0;
+    }
     const uint64_t magnitude = (uint64_t)number_digit(&a, 32) << 32 | number_digit(&a, 0);
     if (type == TALLY_U64) {
+        TALLY_PATH("u64");
         if (a.negative && magnitude != 0) return 0;
         *out = (tally_value){.type = TALLY_U64, .as.u64 = magnitude};
         return 1;
     }
-    if (magnitude > (uint64_t)INT64_MAX + a.negative) return 0;
+    TALLY_PATH("i64");
+    if (magnitude > (uint64_t)INT64_MAX + a.negative) {
+        TALLY_PATH("beyond i64");
+        return 0;
+    }
     *out = (tally_value){.type = TALLY_I64,
                          .as.i64 = (int64_t)(a.negative ? 0 - magnitude : magnitude)};
     return 1;

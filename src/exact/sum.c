@@ -2,6 +2,7 @@
 #include "exact/sum.h"
 
 #include "invariant.h"
+#include "paths.h"
 
 void exact_sum_clear(struct exact_sum *s) {
     s->pending = 0;
@@ -13,6 +14,7 @@ void exact_sum_clear(struct exact_sum *s) {
 
 struct superacc *exact_sum_limbs(struct exact_sum *s) {
     if (!s->spread) {
+        TALLY_PATH("opened");
         superacc_clear(&s->limbs);
         if (s->pending != 0) superacc_add(&s->limbs, s->pending, s->pending_exponent);
         s->spread = 1;
@@ -25,12 +27,14 @@ void exact_sum_add(struct exact_sum *s, __int128 value, int exponent) {
     if (value == 0) return;
     if (!s->spread) {
         if (s->pending == 0) {
+            TALLY_PATH("the first integer");
             s->pending = value;
             s->pending_exponent = exponent;
             return;
         }
         __int128 sum;
         if (exponent == s->pending_exponent && !__builtin_add_overflow(s->pending, value, &sum)) {
+            TALLY_PATH("an integer of the same scale");
             s->pending = sum;
             return;
         }
@@ -39,9 +43,10 @@ void exact_sum_add(struct exact_sum *s, __int128 value, int exponent) {
 }
 
 void exact_sum_merge(struct exact_sum *s, const struct exact_sum *from) {
-    if (from->spread)
+    if (from->spread) {
+        TALLY_PATH("limbs");
         superacc_merge(exact_sum_limbs(s), &from->limbs);
-    else
+    } else
         exact_sum_add(s, from->pending, from->pending_exponent);
     TALLY_ASSERT(s->mixed <= 1 && from->mixed <= 1);
     TALLY_ASSERT(s->nans + from->nans >= from->nans);

@@ -292,6 +292,7 @@ static bool lay_out(const struct queue *queue, const struct shaped *s, struct co
                                     .row_step = s->reduced[0].x};
     struct known_columns *place = place_of(queue, &key);
     if (place && place->known && memcmp(&place->key, &key, sizeof key) == 0) {
+        TALLY_PATH("tiles that are known");
         *l = place->layout;
         return place->found;
     }
@@ -317,6 +318,22 @@ static const char *const names[KERNELS] = {"wide", "narrow", "join", "few"};
 static bool has_few(const struct columns_layout *l) {
     return l->type != TALLY_F64 || folds[l->fold].parts != PART_BIT(PART_SUM);
 }
+
+#if defined(TALLY_DEBUG)
+static const char *const kernel_names[KERNELS] = {
+    [WIDE] = "wide", [NARROW] = "narrow", [JOIN] = "join", [FEW] = "few"};
+static const struct path_axis kernel_axis = PATH_AXIS(kernel_names);
+static const char *never_columns(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct columns_layout l;
+    struct problem p;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    if (!find_fold(&p, &l)) return "columns have no fold for it";
+    return at[0] == FEW && !has_few(&l) ? "sums of f64 have no such kernel" : NULL;
+}
+PATH_TABLE(columns_paths, "columns on a GPU", never_columns, &kernel_axis, &path_ops, &path_types);
+#endif
 
 static tally_status find_kernels(struct queue *queue, const struct shaped *shape,
                                  const struct columns_layout *l) {
@@ -396,9 +413,14 @@ static tally_status enqueue(struct parts_run *run) {
                                            VALUE(plan)};
     const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};
     const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
-    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST)
+    if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST) {
+        TALLY_PATH_OF_VALUES(columns_paths, call->s->p, FEW);
         return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
                                   4);
+    }
+    TALLY_PATH_OF_VALUES(columns_paths, call->s->p, l->wide ? WIDE : NARROW);
+    if (l->chunks > 1) TALLY_PATH_OF_VALUES(columns_paths, call->s->p, JOIN);
+    if (call->s->filled) TALLY_PATH("columns of a filled copy");
     s = queue->api->launch(queue->gpu, kernel[l->wide ? WIDE : NARROW],
                            grid_of((uint64_t)l->tiles * l->chunks * l->groups), queue->block,
                            folding, 4);

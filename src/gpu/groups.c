@@ -206,6 +206,22 @@ static tally_status prepare(struct queue *queue, const struct shaped *s) {
     return status;
 }
 
+#if defined(TALLY_DEBUG)
+static const char *const kernel_names[KERNELS] = {
+    [FEW] = "few",       [MANY] = "many",   [LOWER] = "lower_groups",
+    [SLICES] = "slices", [ZEROS] = "zeros", [INDICES] = "indices"};
+static const struct path_axis kernel_axis = PATH_AXIS(kernel_names);
+static const char *never_groups(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    if (!fold_of(&p)) return "groups have no fold for it";
+    return has_kernel(fold_of(&p), &p, (int)at[0]) ? NULL : "the fold has no such kernel";
+}
+PATH_TABLE(groups_paths, "groups on a GPU", never_groups, &kernel_axis, &path_ops, &path_types);
+#endif
+
 static void make_plan(const struct parts_run *run, struct groups_plan *plan) {
     const struct parts_call *call = run->call;
     const struct shaped *s = call->s;
@@ -279,6 +295,10 @@ static tally_status enqueue(struct parts_run *run) {
                                            PIECE(call->work), PIECE(call->out), VALUE(plan)};
     unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
     if (is_few) grid = grid < plan.slices ? plan.slices : grid / plan.slices * plan.slices;
+    TALLY_PATH_OF_VALUES(groups_paths, s->p, (unsigned)which);
+    TALLY_PATH_OF_VALUES(groups_paths, s->p, LOWER);
+    if (f->twice) TALLY_PATH_OF_VALUES(groups_paths, s->p, INDICES);
+    if (is_float_sum(f, s->p)) TALLY_PATH_OF_VALUES(groups_paths, s->p, ZEROS);
     status = queue->api->launch(queue->gpu, kernel[which], grid, queue->block, adding, 5);
     if (status == TALLY_OK && f->twice)
         status = queue->api->launch(queue->gpu, kernel[INDICES],

@@ -7,6 +7,7 @@
 #include "gpu/groups.h"
 #include "gpu/record.h"
 #include "gpu/rows.h"
+#include "gpu/source.h"
 #include "gpu/strategy.h"
 #include "kernels/request.h"
 #include "kernels/sort.h"
@@ -457,6 +458,16 @@ static tally_status sort(struct run *r, const struct parts_plan *plan) {
     sort.most = c->s->cut == TALLY_GROUPS ? (uint32_t)c->s->results : 1;
     if (c->s->ids_type == TALLY_I32 && sort.most >> 31) sort.most = (uint32_t)1 << 31;
     tally_status s = find_sort(queue);
+    if (sorts_tiles(queue))
+        TALLY_PATH("tiles");
+    else
+        TALLY_PATH("stretches");
+    if (l->passes > 1) TALLY_PATH("several passes");
+    if (l->arrays == 0) TALLY_PATH("numbers of elements");
+    if (l->arrays == 1) TALLY_PATH("elements");
+    if (l->arrays == 2) TALLY_PATH("pairs of elements");
+    if (makes_keys(c->s)) TALLY_PATH("keys");
+    if (l->compacted) TALLY_PATH("what a mask leaves");
     for (uint32_t pass = 0; pass < l->passes && s == TALLY_OK; pass++) {
         const unsigned to = (l->passes - 1 - pass) % 2;
         sort.pass = pass;
@@ -490,6 +501,7 @@ static tally_status sort(struct run *r, const struct parts_plan *plan) {
 
 /* Puts a copy of the tree's elements under way, side by side, in the order that the plan says. */
 static tally_status copy(struct run *r, const struct parts_plan *plan) {
+    TALLY_PATH("elements of trees, side by side");
     const uint64_t bytes = 8 * r->l.copy;
     const struct gpu_argument gathering[] = {PIECE(r->c->x), PIECE(r->c->work), VALUE(bytes),
                                              VALUE(*plan)};
@@ -532,7 +544,14 @@ static tally_status find_starts(struct run *r, const struct parts_plan *ordered)
     const uint64_t to = l->starts, first = l->ordered && are_groups ? 8 * l->keys[0] : 0;
     struct parts_plan plan = *ordered;
     struct gpu_memory *ids = l->ordered ? c->work : c->ids;
-    if (are_groups && l->ordered && l->passes == 1) return TALLY_OK;
+    if (are_groups && l->ordered && l->passes == 1) {
+        TALLY_PATH("written by the sort");
+        return TALLY_OK;
+    }
+    if (are_groups)
+        TALLY_PATH("from ids");
+    else
+        TALLY_PATH("from what a mask leaves");
     if (are_groups && l->ordered) {
         plan.ids = c->s->results >> 31 ? TALLY_U32 : TALLY_I32;
         plan.order = 0;
@@ -597,6 +616,7 @@ static tally_status evaluate_trees(struct run *r) {
                                     .values = 8 * l->values / tree_value_size(p),
                                     .stride = 1};
     if (l->slots == 0) return TALLY_OK;
+    TALLY_PATH("");
     const struct gpu_argument to_leaves[] = {PIECE(x), PIECE(r->tree_offsets), PIECE(c->work),
                                              PIECE(c->work), VALUE(plan)};
     const struct gpu_argument to_nodes[] = {PIECE(r->tree_offsets), PIECE(c->work), PIECE(c->work),
@@ -664,12 +684,38 @@ static bool takes_quick(const struct queue *queue, const struct shaped *s) {
     return quick_most(queue, s, &team) > 0;
 }
 
+#if defined(TALLY_DEBUG)
+enum { A_THREAD, A_WARP, A_COLUMN, A_BLOCK, FOLD_ALONE };
+static const char *const way_names[] = {[A_THREAD] = "quick, a thread a row",
+                                        [A_WARP] = "quick, a warp a row",
+                                        [A_COLUMN] = "quick, a thread a column",
+                                        [A_BLOCK] = "few, a block a row",
+                                        [FOLD_ALONE] = "fold alone"};
+static const struct path_axis way_axis = PATH_AXIS(way_names);
+static const char *never_parts(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    if (at[0] == A_BLOCK)
+        return problem_has(&p, PART_TREE) ? "the canonical tree takes launches of its own" : NULL;
+    if (source_check(&p) != TALLY_OK) return "such a user's operator runs on the CPU";
+    if (at[0] == FOLD_ALONE || is_quick_value(&p, 0)) return NULL;
+    return "a thread alone cannot work it out";
+}
+PATH_TABLE(parts_paths, "parts on a GPU", never_parts, &way_axis, &path_ops, &path_types);
+#endif
+
 static tally_status enqueue_quick(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *c = run->call;
     unsigned team;
     run->plan.quick_most = quick_most(queue, c->s, &team);
     run->plan.team = team;
+    TALLY_PATH_OF_VALUES(parts_paths, c->s->p,
+                         team > 1                               ? A_WARP
+                         : run->plan.quick_most == QUICK_COLUMN ? A_COLUMN
+                                                                : A_THREAD);
     const uint64_t threads = (uint64_t)c->s->results * team;
     const struct gpu_argument taking[] = {PIECE(c->x),    PIECE(c->mask), PIECE(run->offsets),
                                           PIECE(c->work), PIECE(c->out),  VALUE(run->plan)};
@@ -707,6 +753,10 @@ static tally_status fill(struct run *r, struct parts_run *own) {
     const size_t size = type_size(c->s->p->type);
     bool in_order;
     strategy_for_filled(r->queue, c->s, &r->shape_aside, &in_order);
+    if (in_order)
+        TALLY_PATH("a copy in the order of rows");
+    else
+        TALLY_PATH("a copy in the order of memory");
     r->aside = *c;
     r->aside.s = &r->shape_aside;
     r->aside.x = c->work;
@@ -729,6 +779,10 @@ static tally_status follow(struct run *r, struct gpu_memory *offsets) {
         .queue = queue, .call = r->c, .offsets = offsets, .plan = r->plan, .own = r->l.own};
     const uint64_t end = r->l.alone ? r->l.bytes : 8 * r->l.own;
     tally_status s = TALLY_OK;
+    if (r->l.marked)
+        TALLY_PATH("rows that are left are marked");
+    else
+        TALLY_PATH("rows that are left have bits");
     if (!r->l.marked || !r->c->written)
         s = queue->api->fill(queue->gpu, r->c->work, 8 * r->l.left, 0, end - 8 * r->l.left);
     if (s == TALLY_OK && r->l.is_filled) s = fill(r, &own);
@@ -758,6 +812,7 @@ static tally_status enqueue_few(struct queue *queue, const struct parts_call *ca
                                              PIECE(call->out), VALUE(r.plan)};
     tally_status status = find_parts(queue);
     if (status != TALLY_OK) return status;
+    TALLY_PATH_OF_VALUES(parts_paths, s->p, A_BLOCK);
     return launch(&r, FEW, parts_grid(queue, s->results), arguments, 5);
 }
 
@@ -791,6 +846,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     area_guard(&r.l.area, queue->gpu, call->work);
     if (s == TALLY_OK && !call->keep_outcome && !r.plan.unasked)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);
+    if (r.l.alone) TALLY_PATH("a strategy that wants no order");
     if (r.l.alone) return s == TALLY_OK ? follow(&r, NULL) : s;
     if (s == TALLY_OK) s = find_rows(&r);
     if (s != TALLY_OK || shaped->results == 0) return s;
@@ -804,8 +860,12 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
                                            VALUE(r.plan)};
     const struct gpu_argument joining[] = {PIECE(offsets), PIECE(call->work), PIECE(call->out),
                                            VALUE(r.plan)};
-    if (r.l.strategy) s = follow(&r, offsets);
+    if (r.l.strategy)
+        s = follow(&r, offsets);
+    else
+        TALLY_PATH_OF_VALUES(parts_paths, call->s->p, FOLD_ALONE);
     if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
+    if (r.l.pieces > 1 && r.l.is_cut) TALLY_PATH("rows that are cut");
     if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)
         s = launch(&r, JOIN, parts_grid(queue, r.l.pieces - 1), joining, 4);
     return s;

@@ -6,6 +6,7 @@
 #include "gpu/cache.h"
 #include "gpu/piece.h"
 #include "gpu/record.h"
+#include "gpu/source.h"
 #include "kernels/plan.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
@@ -141,6 +142,7 @@ static tally_status user_kernels(struct queue *queue, const struct problem *p,
     struct kernels found = {0};
     for (int i = 0; i < KNOWN_USERS && p->user->source; i++)
         if (is_user(&queue->users[i], p)) {
+            TALLY_PATH("an operator that is known");
             *out = queue->users[i].kernels;
             return TALLY_OK;
         }
@@ -360,9 +362,11 @@ static tally_status launch_fold(struct queue *queue, const struct problem *p,
                                              VALUE(place), VALUE(request), PIECE(result)};
     tally_status s = queue_kernels(queue, p, r, &k);
     if (s != TALLY_OK) return s;
-    if (request & REQUEST_ALONE && fits_alone(queue, p, r, n))
+    if (request & REQUEST_ALONE && fits_alone(queue, p, r, n)) {
+        TALLY_PATH("alone");
         return queue->api->launch(queue->gpu, k.second, 1, alone_threads(queue, p, r, n), arguments,
                                   9);
+    }
     return queue->api->launch(queue->gpu, k.first, grid_for(queue, p, r, n), queue->block,
                               arguments, 9);
 }
@@ -590,6 +594,28 @@ static struct known_head *find_head(struct queue *queue, const void *workspace) 
     return head;
 }
 
+#if defined(TALLY_DEBUG)
+enum { ONE_BLOCK, BLOCKS, A_TREE, LOWERED };
+static const char *const way_names[] = {[ONE_BLOCK] = "one block gives the value",
+                                        [BLOCKS] = "the last block gives the value",
+                                        [A_TREE] = "the tree's root",
+                                        [LOWERED] = "records are lowered"};
+static const struct path_axis way_axis = PATH_AXIS(way_names);
+static const char *never_whole(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    if (source_check(&p) != TALLY_OK) return "such a user's operator runs on the CPU";
+    if (at[0] == LOWERED) return NULL; /* it may be one of several values */
+    if (!recipe_gives_values(&p)) return "no kernel gives the value";
+    return (at[0] == A_TREE) == problem_has(&p, PART_TREE) ? NULL
+           : at[0] == A_TREE                               ? "no tree gives it"
+                                                           : "a tree gives it";
+}
+PATH_TABLE(whole_paths, "whole arrays on a GPU", never_whole, &way_axis, &path_ops, &path_types);
+#endif
+
 /* Puts the values that a kernel gives by itself under way, with a head of the queue's or else one in the workspace. */
 static tally_status enqueue_values(struct queue *queue, const struct problem *p,
                                    const struct layout *l, const struct inputs *in,
@@ -597,10 +623,15 @@ static tally_status enqueue_values(struct queue *queue, const struct problem *p,
                                    struct gpu_memory *results) {
     const struct recipe *r = l->recipe[0];
     uint64_t place = l->place[0];
+    TALLY_PATH_OF_VALUES(whole_paths, p,
+                         is_tree(r)                     ? A_TREE
+                         : is_alone(queue, p, r, in->n) ? ONE_BLOCK
+                                                        : BLOCKS);
     if (is_tree(r) || is_alone(queue, p, r, in->n))
         return start_values(queue, p, l, in, work, place, work, 0, results);
     struct known_head *head = find_head(queue, workspace);
     if (!head) {
+        TALLY_PATH("no head");
         tally_status s = zero_head(queue, l, work);
         return s != TALLY_OK ? s : start_values(queue, p, l, in, work, place, work, 0, results);
     }
@@ -685,10 +716,12 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
                               const void *workspace, struct gpu_memory *results) {
     uint64_t root = 0;
     struct known_head *head = NULL;
+    TALLY_PATH_OF_VALUES(whole_paths, p, LOWERED);
     tally_status s = find_lower(queue);
     if (p->values == 1 && !problem_has(p, PART_TREE) && l->head <= LAUNCH_HEAD)
         head = find_head(queue, workspace);
     if (head && s == TALLY_OK) {
+        TALLY_PATH("a head");
         const uint32_t first = head->number * LAUNCH_HEAD;
         if (in->n > 0) s = fold_all(queue, p, l, in, queue->heads, first, work);
         if (s == TALLY_OK)

@@ -254,6 +254,23 @@ static unsigned blocks_for(const struct queue *queue, uint64_t threads) {
     return (unsigned)((threads + block_of(queue) - 1) / block_of(queue));
 }
 
+#if defined(TALLY_DEBUG)
+enum { WHOLE, SHORT, FEW, JOIN };
+static const char *const kernel_names[] = {
+    [WHOLE] = "rows", [SHORT] = "short_rows", [FEW] = "few_rows", [JOIN] = "join_rows"};
+static const struct path_axis kernel_axis = PATH_AXIS(kernel_names);
+static const char *never_rows(const struct path_table *t, const unsigned at[PATH_AXES]) {
+    struct problem p;
+    const char *why = problem_path(at[1], at[2], &p);
+    (void)t;
+    if (why) return why;
+    if (type_size(p.type) == 1) return "elements of a byte are left to other kernels";
+    if (!kind_for(&p)) return "rows have no program for it";
+    return at[0] == FEW && problem_has(&p, PART_SQUARES) ? "few_rows is not for squares" : NULL;
+}
+PATH_TABLE(rows_paths, "rows on a GPU", never_rows, &kernel_axis, &path_ops, &path_types);
+#endif
+
 static tally_status enqueue(struct parts_run *run) {
     struct queue *queue = run->queue;
     const struct parts_call *c = run->call;
@@ -264,6 +281,7 @@ static tally_status enqueue(struct parts_run *run) {
     plan->edges = run->own;
     plan->apart = !parts_are_contiguous(c->s);
     if (plan->apart) { /* up to the end of the last row */
+        TALLY_PATH("rows that lie apart");
         plan->n = c->s->each;
         for (unsigned d = 0; d < c->s->keeps; d++)
             plan->n += (uint64_t)c->s->kept[d].x * (c->s->kept[d].length - 1);
@@ -272,12 +290,16 @@ static tally_status enqueue(struct parts_run *run) {
                                              PIECE(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s, &kernels);
     if (s == TALLY_OK && are_few(c->s)) {
+        TALLY_PATH_OF_VALUES(rows_paths, c->s->p, FEW);
         const uint64_t most = warps_of(queue, c->s) * WARP;
         const uint64_t lanes = ((uint64_t)c->s->results + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
         return queue->api->launch(queue->gpu, kernels->few,
                                   blocks_for(queue, lanes < most ? lanes : most), block_of(queue),
                                   arguments, 5);
     }
+    TALLY_PATH_OF_VALUES(rows_paths, c->s->p, are_short(c->s) ? SHORT : WHOLE);
+    if (has_cuts(queue, c->s)) TALLY_PATH_OF_VALUES(rows_paths, c->s->p, JOIN);
+    if (c->s->filled) TALLY_PATH("rows of a filled copy");
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, are_short(c->s) ? kernels->shorts : kernels->rows,
                                blocks_for(queue, plan->pieces * WARP), block_of(queue), arguments,

@@ -1,0 +1,842 @@
+/*
+ * paths.c - takes every path of the library (src/paths.h) at least once, and checks what comes of it.
+ *
+ *     paths [SEED]
+ *
+ * Reductions along axes, by segment, by group and behind masks are held against tally_reduce() of each result's
+ * elements; whole arrays against states that are fed a few elements at a time; states against what they were made of.
+ * Data are random from a seed, the same in each run. scripts/paths says which path was not taken, in builds that count
+ * them. A new schedule, type, operator or fallback needs a case here that takes it.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tally.h>
+
+static uint64_t draws;
+static size_t calls;
+
+static uint64_t draw(void) { /* splitmix64 */
+    uint64_t z = (draws += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void *allocate(size_t bytes) {
+    void *p = malloc(bytes ? bytes : 1);
+    if (!p) {
+        fprintf(stderr, "paths: no memory\n");
+        exit(2);
+    }
+    return p;
+}
+
+static void must_work(tally_status s, const char *what) {
+    if (s == TALLY_OK) return;
+    printf("paths: %s: %s\n", what, tally_error());
+    exit(1);
+}
+
+#define MUST(call) must_work(call, #call)
+
+static void must_be(int condition, const char *what, const tally_problem *p, const char *device) {
+    if (condition) return;
+    printf("paths: %s of %s, %s: %s\n", tally_op_name(p->op), tally_type_name(p->type), device,
+           what);
+    exit(1);
+}
+
+/* ---- Problems ------------------------------------------------------------------------------- */
+
+/* A user's operator on elements of any size, of which the order matters. */
+static void mix(void *context, const void *left, const void *right, void *out, size_t count) {
+    const size_t size = *(const size_t *)context;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0;
+        memcpy(&a, (const char *)left + i * size, size);
+        memcpy(&b, (const char *)right + i * size, size);
+        a = (a * 5 + 1) ^ b;
+        memcpy((char *)out + i * size, &a, size);
+    }
+}
+static void add(void *context, const void *left, const void *right, void *out, size_t count) {
+    const uint32_t *a = left, *b = right;
+    uint32_t *c = out;
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        c[i] = a[i] + b[i];
+}
+static const uint64_t nothing;
+static size_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+static int is_float(tally_type type) {
+    return type >= TALLY_F16;
+}
+
+/* The problem of one operator; returns 0 where there is none. */
+static int find_problem(tally_op op, tally_type type, tally_problem *p, tally_operator *user) {
+    size_t values;
+    *p = (tally_problem){.op = op, .type = type};
+    *user = (tally_operator){mix, &sizes[tally_type_size(type)], &nothing, 0, NULL};
+    if (op == TALLY_USER) p->user = user;
+    return tally_problem_values(p, &values) == TALLY_OK;
+}
+
+/* ---- Data ------------------------------------------------------------------------------------ */
+
+enum kind {
+    SMALL,     /* small integers */
+    ONES,      /* around 1 */
+    WILD,      /* of all exponents */
+    SPECIAL,   /* with NaNs, infinities, zeros of both signs */
+    CONSTANT,  /* equal elements */
+    ZEROS,     /* -0 */
+    BLOCKS,    /* stretches of one magnitude each */
+    HUGE_ONES, /* near the greatest */
+    TINY,      /* subnormal, or products of which are */
+    SPREAD,    /* and more: of exponents from 0 down to -(kind - SPREAD) */
+};
+
+static void put_bits(char *to, tally_type type, uint64_t bits) {
+    memcpy(to, &bits, tally_type_size(type)); /* little-endian */
+}
+
+/* Writes an element, the i-th of its array. */
+static void put(char *to, tally_type type, unsigned kind, size_t i) {
+    static const struct {
+        unsigned bits, mantissa;
+    } formats[] = {{16, 10}, {16, 7}, {32, 23}, {64, 52}};
+    const uint64_t r = draw(), more = draw();
+    static uint64_t block;
+    if (!is_float(type)) {
+        const unsigned bits = 8 * (unsigned)tally_type_size(type);
+        const uint64_t top = UINT64_C(1) << (bits - 1);
+        uint64_t v = r;
+        if (kind == SMALL || kind == ONES) v = type <= TALLY_I64 ? r % 7 - 3 : r % 7;
+        if (kind == CONSTANT) v = 7;
+        if (kind == ZEROS) v = 0;
+        if (kind == BLOCKS) v = r % 50 == 0 ? 0 : 1;
+        if (kind == HUGE_ONES) v = type <= TALLY_I64 ? top : UINT64_MAX;
+        if (kind == TINY) v = type <= TALLY_I64 && r & 1 ? UINT64_MAX : 1;
+        put_bits(to, type, v);
+        return;
+    }
+    const unsigned bits = formats[type - TALLY_F16].bits,
+                   mantissa = formats[type - TALLY_F16].mantissa;
+    const uint64_t top = (UINT64_C(1) << (bits - 1 - mantissa)) - 1, bias = top >> 1;
+    const uint64_t sign = r >> 63 << (bits - 1), fraction = r & ((UINT64_C(1) << mantissa) - 1);
+    uint64_t field = bias;
+    if (kind >= SPREAD) {
+        const uint64_t down = more % (kind - SPREAD + 1);
+        put_bits(to, type, sign | (bias > down ? bias - down : 1) << mantissa | fraction);
+        return;
+    }
+    switch (kind) {
+    case SMALL: { /* -8 ... 8 */
+        const int v = (int)(r % 17) - 8;
+        const unsigned e = v == 0 ? 0 : 31 - (unsigned)__builtin_clz((unsigned)abs(v));
+        const uint64_t f =
+            v == 0 ? 0 : (uint64_t)abs(v) << (mantissa - e) & ((UINT64_C(1) << mantissa) - 1);
+        put_bits(to, type,
+                 v == 0 ? 0 : (uint64_t)(v < 0) << (bits - 1) | (bias + e) << mantissa | f);
+        return;
+    }
+    case WILD:
+        field = more % top;
+        break;
+    case SPECIAL:
+        if (more % 8 == 0) field = top;
+        if (more % 8 == 1) {
+            put_bits(to, type, sign);
+            return;
+        }
+        if (field == top && more % 3 == 0) {
+            put_bits(to, type, sign | top << mantissa);
+            return;
+        }
+        break;
+    case CONSTANT:
+        put_bits(to, type, bias << mantissa | 5);
+        return;
+    case ZEROS:
+        put_bits(to, type, UINT64_C(1) << (bits - 1));
+        return;
+    case BLOCKS:
+        if (i % 300 == 0) block = more % top;
+        field = i < 4 ? 1 : block;
+        break;
+    case HUGE_ONES:
+        field = top - 1;
+        break;
+    case TINY:
+        field = more % 3;
+        break;
+    }
+    put_bits(to, type, sign | field << mantissa | fraction);
+}
+
+static char *make(tally_type type, unsigned kind, size_t n) {
+    const size_t size = tally_type_size(type);
+    char *x = allocate(n * size + 8);
+    for (size_t i = 0; i < n; i++)
+        put(x + i * size, type, kind, i);
+    return x;
+}
+
+/* ---- Shapes ----------------------------------------------------------------------------------- */
+
+/* What is reduced: its arrays begin at x, y and mask. */
+struct call {
+    tally_problem problem;
+    tally_shape shape;
+    const char *x, *y;
+};
+
+static struct {
+    tally_device *device;
+    const char *spec;
+} devices[8];
+static size_t device_count;
+
+/* The elements of one result, side by side, and where each of them stands. */
+struct gathered {
+    char *x, *y;
+    uint64_t *position;
+    size_t n;
+};
+
+static void gather(const struct call *c, struct gathered *to, size_t at_x, size_t at_y,
+                   size_t at_mask, uint64_t position) {
+    const size_t size = tally_type_size(c->problem.type);
+    if (c->shape.mask && !c->shape.mask[at_mask]) return;
+    memcpy(to->x + to->n * size, c->x + at_x * size, size);
+    if (c->y) memcpy(to->y + to->n * size, c->y + at_y * size, size);
+    to->position[to->n++] = position;
+}
+
+static int64_t number_at(const void *numbers, tally_type type, size_t i) {
+    return type == TALLY_I32 ? ((const int32_t *)numbers)[i] : ((const int64_t *)numbers)[i];
+}
+
+/* Gathers the elements of one result. */
+static void gather_result(const struct call *c, size_t result, struct gathered *to) {
+    const tally_shape *s = &c->shape;
+    to->n = 0;
+    if (s->cut == TALLY_SEGMENTS) {
+        const size_t from = s->offsets ? (size_t)number_at(s->offsets, s->offsets_type, result)
+                                       : s->n / s->count * result,
+                     end = s->offsets ? (size_t)number_at(s->offsets, s->offsets_type, result + 1)
+                                      : s->n / s->count * (result + 1);
+        for (size_t i = from; i < end; i++)
+            gather(c, to, i, i, i, i - from);
+        return;
+    }
+    if (s->cut == TALLY_GROUPS) {
+        for (size_t i = 0; i < s->n; i++)
+            if ((uint64_t)number_at(s->ids, s->ids_type, i) == result) gather(c, to, i, i, i, i);
+        return;
+    }
+    size_t index[4] = {0}, rows = 1;
+    for (unsigned d = s->dims; d-- > 0;)
+        if (!(s->axes >> d & 1)) {
+            index[d] = result % s->length[d];
+            result /= s->length[d];
+        } else
+            rows *= s->length[d];
+    for (size_t i = 0; i < rows; i++) {
+        size_t left = i, plain = 0, at[3] = {0};
+        for (unsigned d = s->dims; d-- > 0;)
+            if (s->axes >> d & 1) {
+                index[d] = left % s->length[d];
+                left /= s->length[d];
+            }
+        for (unsigned d = 0; d < s->dims; d++) {
+            plain = plain * s->length[d] + index[d];
+            if (s->x_stride) at[0] += index[d] * (size_t)s->x_stride[d];
+            if (s->y_stride) at[1] += index[d] * (size_t)s->y_stride[d];
+            if (s->mask_stride) at[2] += index[d] * (size_t)s->mask_stride[d];
+        }
+        gather(c, to, s->x_stride ? at[0] : plain, s->y_stride ? at[1] : plain,
+               s->mask_stride ? at[2] : plain, i);
+    }
+}
+
+/* The place of a result in out[v]. */
+static size_t place_of(const tally_shape *s, size_t result) {
+    size_t place = 0;
+    if (!s->out_stride || s->cut != TALLY_AXES) return result;
+    for (unsigned d = s->dims; d-- > 0;)
+        if (!(s->axes >> d & 1)) {
+            place += result % s->length[d] * (size_t)s->out_stride[d];
+            result /= s->length[d];
+        }
+    return place;
+}
+
+#define MOST  ((size_t)1 << 20) /* elements of a result */
+#define SPACE 4                 /* places for a result, at most: strides of results */
+
+/* Reduces in parts on a device, and holds each result against its elements alone. */
+static void check_on(const struct call *c, size_t d, const char *what) {
+    static char own_x[8 * MOST], own_y[8 * MOST];
+    static uint64_t position[MOST];
+    const tally_problem *p = &c->problem;
+    struct gathered own = {own_x, own_y, position, 0};
+    size_t results, values;
+    void *out[TALLY_VALUES_MAX];
+    tally_status worst = TALLY_OK;
+    MUST(tally_problem_values(p, &values));
+    MUST(tally_shape_results(&c->shape, &results));
+    for (size_t v = 0; v < values; v++)
+        out[v] = allocate(SPACE * results * 8);
+    const tally_status status =
+        tally_reduce_shaped(devices[d].device, p, &c->shape, c->x, c->y, out);
+    for (size_t i = 0; i < results; i++) {
+        tally_value value[TALLY_VALUES_MAX];
+        gather_result(c, i, &own);
+        const tally_status s = tally_reduce(NULL, p, own.x, c->y ? own.y : NULL, own.n, value);
+        if (s != TALLY_OK && worst == TALLY_OK) worst = s;
+        for (size_t v = 0; v < values; v++) {
+            const tally_type type = tally_problem_value_type(p, v);
+            const tally_op op = tally_problem_value_op(p, v);
+            const int index = op == TALLY_ARGMIN || op == TALLY_ARGMAX;
+            const int exists = s == TALLY_OK && value[v].type != 0;
+            uint64_t right = exists ? tally_value_bits(&value[v]) : 0, got = 0;
+            if (exists && index) right = own.position[right];
+            if (!exists && index && values > 1) right = UINT64_MAX;
+            if (!exists && worst == TALLY_OK) worst = TALLY_ERANGE;
+            memcpy(&got, (char *)out[v] + place_of(&c->shape, i) * tally_type_size(type),
+                   tally_type_size(type));
+            if (got == right) continue;
+            printf("paths: %s, %s: %s of %s, result %zu of %zu elements: %" PRIx64 " for %" PRIx64
+                   "\n",
+                   devices[d].spec, what, tally_op_name(op), tally_type_name(p->type), i, own.n,
+                   got, right);
+            exit(1);
+        }
+    }
+    must_be((status == TALLY_OK) == (worst == TALLY_OK) || values > 1, what, p, devices[d].spec);
+    for (size_t v = 0; v < values; v++)
+        free(out[v]);
+    calls++;
+}
+
+static void check_shaped(const struct call *c, const char *what) {
+    for (size_t d = 0; d < device_count; d++)
+        check_on(c, d, what);
+}
+
+/* Along one axis of two: `rows` results of `each` elements, whose strides are these. */
+static void check_axes(tally_problem p, unsigned kind, size_t results, size_t each, ptrdiff_t kept,
+                       ptrdiff_t reduced, ptrdiff_t out, int masked, const char *what) {
+    const size_t n = (results - 1) * (size_t)kept + (each - 1) * (size_t)reduced + 1;
+    const size_t length[2] = {results, each};
+    const ptrdiff_t stride[2] = {kept, reduced}, to[2] = {out, 0};
+    char *x = make(p.type, kind, n), *y = p.op == TALLY_DOT ? make(p.type, kind, n) : NULL;
+    unsigned char *mask = allocate(n);
+    for (size_t i = 0; i < n; i++)
+        mask[i] = draw() % 3 != 0;
+    const struct call c = {.problem = p,
+                           .shape = {.cut = TALLY_AXES,
+                                     .dims = 2,
+                                     .length = length,
+                                     .x_stride = stride,
+                                     .y_stride = y ? stride : NULL,
+                                     .mask = masked ? mask : NULL,
+                                     .mask_stride = masked ? stride : NULL,
+                                     .out_stride = out != 1 ? to : NULL,
+                                     .axes = 2},
+                           .x = x,
+                           .y = y};
+    check_shaped(&c, what);
+    free(x);
+    free(y);
+    free(mask);
+}
+
+/* Segments of these lengths, in turn. */
+static void check_segments(tally_problem p, unsigned kind, size_t count, const size_t *lengths,
+                           size_t different, tally_type offsets_type, int masked,
+                           const char *what) {
+    int64_t *offsets = allocate((count + 1) * sizeof *offsets);
+    int32_t *narrow = allocate((count + 1) * sizeof *narrow);
+    size_t n = 0;
+    for (size_t i = 0; i <= count; i++) {
+        offsets[i] = (int64_t)n;
+        narrow[i] = (int32_t)n;
+        if (i < count) n += lengths[i % different];
+    }
+    char *x = make(p.type, kind, n), *y = p.op == TALLY_DOT ? make(p.type, kind, n) : NULL;
+    unsigned char *mask = allocate(n);
+    for (size_t i = 0; i < n; i++)
+        mask[i] = draw() % 3 != 0;
+    const struct call c = {
+        .problem = p,
+        .shape = {.cut = TALLY_SEGMENTS,
+                  .n = n,
+                  .count = count,
+                  .offsets = offsets_type == TALLY_I32 ? (void *)narrow : offsets,
+                  .offsets_type = offsets_type,
+                  .mask = masked ? mask : NULL},
+        .x = x,
+        .y = y};
+    check_shaped(&c, what);
+    free(offsets);
+    free(narrow);
+    free(x);
+    free(y);
+    free(mask);
+}
+
+enum order { MIXED, IN_ORDER, PROMISED };
+
+static void check_groups(tally_problem p, unsigned kind, size_t groups, size_t n,
+                         tally_type ids_type, enum order order, int masked, const char *what) {
+    int64_t *ids = allocate(n * sizeof *ids);
+    int32_t *narrow = allocate(n * sizeof *narrow);
+    char *x = make(p.type, kind, n), *y = p.op == TALLY_DOT ? make(p.type, kind, n) : NULL;
+    unsigned char *mask = allocate(n);
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = (int64_t)(order == MIXED ? i ? draw() % groups : groups - 1 : i * groups / n);
+        narrow[i] = (int32_t)ids[i];
+        mask[i] = draw() % 3 != 0;
+    }
+    const struct call c = {.problem = p,
+                           .shape = {.cut = TALLY_GROUPS,
+                                     .n = n,
+                                     .count = groups,
+                                     .ids = ids_type == TALLY_I32 ? (void *)narrow : ids,
+                                     .ids_type = ids_type,
+                                     .sorted = order == PROMISED,
+                                     .mask = masked ? mask : NULL},
+                           .x = x,
+                           .y = y};
+    check_shaped(&c, what);
+    free(ids);
+    free(narrow);
+    free(x);
+    free(y);
+    free(mask);
+}
+
+#define LENGTHS(...) (const size_t[]){__VA_ARGS__}, sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)
+
+/* Every schedule of the CPU for one problem. */
+static void check_schedules(const tally_problem *p) {
+    const size_t size = tally_type_size(p->type), lines = 32768 / size; /* a long row */
+    static const unsigned kinds[] = {SMALL, SPECIAL, CONSTANT, WILD, SPREAD + 40};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const unsigned kind = kinds[k];
+        check_axes(*p, kind, 40, 9, 1, 40, 1, 0, "columns");
+        check_axes(*p, kind, 37, 4, 1, 37, 1, 0, "columns of four");
+        check_axes(*p, kind, 36, 4, 4, 1, 1, 0, "rows of four");
+        check_axes(*p, kind, 36, 20, 20, 1, 1, 0, "rows of 20");
+        check_axes(*p, kind, 18, 40, 40, 1, 1, 0, "rows of 40");
+        check_axes(*p, kind, 20, 10, 90, 3, 2, 0, "rows with strides");
+        check_segments(*p, kind, 40, LENGTHS(4), TALLY_I64, 0, "segments of four");
+        check_segments(*p, kind, 60, LENGTHS(0, 3, 12, 40, 1, 7), TALLY_I32, 0, "segments");
+        check_segments(*p, kind, 40, LENGTHS(12), TALLY_I32, 0, "segments of 12");
+        check_groups(*p, kind, 10, 100, TALLY_I64, MIXED, 0, "groups");
+    }
+    check_axes(*p, SMALL, 3, 50, 1, 3, 1, 0, "three columns");
+    check_segments(*p, SMALL, 40, LENGTHS(0), TALLY_I64, 0, "empty segments");
+    check_segments(*p, SMALL, 40, LENGTHS(lines, 1, 1, 1), TALLY_I64, 0,
+                   "segments, some of them long");
+    check_segments(*p, SMALL, 1, LENGTHS(lines), TALLY_I64, 0, "a long segment");
+    check_groups(*p, SMALL, 10, 100, TALLY_I32, IN_ORDER, 0, "groups in order");
+    check_groups(*p, SMALL, 10, 100, TALLY_I32, PROMISED, 0, "groups whose order is promised");
+    check_groups(*p, SMALL, 10, 100, TALLY_I32, MIXED, 1, "groups behind a mask");
+    check_axes(*p, SMALL, 20, 10, 10, 1, 1, 1, "rows behind a mask");
+    check_axes(*p, SMALL, 20, 10, 1, 20, 1, 1, "columns behind a mask");
+    check_axes(*p, SMALL, 20, 10, 30, 2, 2, 1, "rows with strides behind a mask");
+    check_segments(*p, SMALL, 20, LENGTHS(0, 1, 7, 30), TALLY_I64, 1, "segments behind a mask");
+    check_axes(*p, SMALL, 1, 9000, 9000, 1, 1, 1, "a long row behind a mask");
+}
+
+/* ---- Whole arrays ----------------------------------------------------------------------------- */
+
+static int same(const tally_value *a, const tally_value *b, size_t values) {
+    for (size_t v = 0; v < values; v++)
+        if (a[v].type != b[v].type ||
+            (a[v].type && tally_value_bits(&a[v]) != tally_value_bits(&b[v])))
+            return 0;
+    return 1;
+}
+
+/* Feeds x[from, to) to a state, `piece` elements at a time. */
+static void feed(tally_state *s, const tally_problem *p, const char *x, const char *y, size_t from,
+                 size_t to, size_t piece) {
+    const size_t size = tally_type_size(p->type);
+    for (size_t m, at = from; at < to; at += m) {
+        m = to - at < piece ? to - at : piece;
+        MUST(tally_state_feed(s, NULL, x + at * size, y ? y + at * size : NULL, m));
+    }
+}
+
+static void check_whole(const tally_problem *p, unsigned kind, size_t n) {
+    char *x = make(p->type, kind, n), *y = p->op == TALLY_DOT ? make(p->type, kind, n) : NULL;
+    tally_value right[TALLY_VALUES_MAX], got[TALLY_VALUES_MAX];
+    tally_state *state;
+    size_t values;
+    MUST(tally_problem_values(p, &values));
+    MUST(tally_state_create(p, &state));
+    feed(state, p, x, y, 0, n, n > 20000 ? 1000 : 7);
+    const tally_status s = tally_state_value(state, right);
+    tally_state_destroy(state);
+    for (size_t d = 0; d < device_count; d++, calls++) {
+        const tally_status t = tally_reduce(devices[d].device, p, x, y, n, got);
+        must_be(s == t && (s != TALLY_OK || same(right, got, values)), "a whole array", p,
+                devices[d].spec);
+    }
+    free(x);
+    free(y);
+}
+
+static int sums_floats(const tally_problem *p) {
+    return is_float(p->type) && p->op != TALLY_USER && p->op != TALLY_PROD && p->op != TALLY_MIN &&
+           p->op != TALLY_MAX && p->op != TALLY_NORMINF &&
+           (p->op < TALLY_AND || p->op > TALLY_XOR) && p->op != TALLY_ARGMIN &&
+           p->op != TALLY_ARGMAX && p->op != TALLY_DESCRIBE && p->op != TALLY_COUNT &&
+           p->op != TALLY_MINMAX && p->op != TALLY_ANY && p->op != TALLY_ALL &&
+           p->op != TALLY_NONZERO;
+}
+
+static void check_wholes(const tally_problem *p) {
+    static const size_t lengths[] = {0, 1, 2, 7, 9, 300, 6000};
+    for (unsigned kind = SMALL; kind <= TINY; kind++)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+            check_whole(p, kind, lengths[l]);
+    if (!sums_floats(p)) return;
+    static const unsigned spreads[] = {14, 30, 40, 50, 60};
+    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++)
+        check_whole(p, SPREAD + spreads[i], 30000);
+    check_whole(p, BLOCKS, 30000);
+    check_whole(p, SPECIAL, 30000);
+    check_whole(p, WILD, 150000);
+}
+
+/* ---- States ------------------------------------------------------------------------------------ */
+
+static void must_have(tally_state *s, const tally_problem *p, const tally_value *right,
+                      tally_status status, size_t values, const char *what) {
+    tally_value got[TALLY_VALUES_MAX];
+    const tally_status t = tally_state_value(s, got);
+    must_be(t == status && (t != TALLY_OK || same(got, right, values)), what, p, "states");
+    calls++;
+}
+
+/* States of two parts of an array: merged, taken apart, negated, divided, saved and loaded, as words. */
+static void check_states(const tally_problem *p, unsigned kind) {
+    const size_t n = 6000, cut = 2500, size = tally_type_size(p->type);
+    char *x = make(p->type, kind, n), *y = p->op == TALLY_DOT ? make(p->type, kind, n) : NULL;
+    tally_value all[TALLY_VALUES_MAX], first[TALLY_VALUES_MAX], value;
+    tally_state *left, *right, *other;
+    size_t values;
+    MUST(tally_problem_values(p, &values));
+    const tally_status of_all = tally_reduce(NULL, p, x, y, n, all),
+                       of_first = tally_reduce(NULL, p, x, y, cut, first);
+    MUST(tally_state_create(p, &left));
+    MUST(tally_state_create(p, &right));
+    MUST(tally_state_begin_at(right, cut));
+    feed(left, p, x, y, 0, cut, n);
+    feed(right, p, x, y, cut, n, n);
+
+    const size_t bytes = tally_state_size(right);
+    char *saved = allocate(bytes);
+    MUST(tally_state_save(right, saved, bytes));
+    MUST(tally_state_load(saved, bytes, p, &other));
+    free(saved);
+    tally_state_destroy(right);
+    right = other;
+
+    if (tally_state_parts(left) > 0) {
+        const size_t words = tally_state_parts(left);
+        int64_t *a = allocate(words * 8), *b = allocate(words * 8);
+        MUST(tally_state_to_parts(left, a));
+        MUST(tally_state_to_parts(right, b));
+        MUST(tally_parts_merge(p, a, b));
+        MUST(tally_state_create(p, &other));
+        MUST(tally_state_from_parts(other, b));
+        must_have(other, p, all, of_all, values, "merged as parts");
+        tally_state_destroy(other);
+        free(a);
+        free(b);
+    }
+    if (tally_state_words(left) > 0) {
+        const size_t words = tally_state_words(left);
+        int64_t *a = allocate(words * 8), *b = allocate(words * 8);
+        MUST(tally_state_to_words(left, a));
+        MUST(tally_state_to_words(right, b));
+        for (size_t i = 0; i < words; i++)
+            a[i] += b[i];
+        MUST(tally_state_create(p, &other));
+        MUST(tally_state_from_words(other, a));
+        must_have(other, p, all, of_all, values, "added as words");
+        tally_state_destroy(other);
+        free(a);
+        free(b);
+    }
+    MUST(tally_state_merge(left, right));
+    must_have(left, p, all, of_all, values, "merged");
+    if (tally_state_divided(left, 1, is_float(p->type) ? 0 : TALLY_F64, &value) == TALLY_OK &&
+        is_float(p->type) && p->op != TALLY_MEAN && of_all == TALLY_OK)
+        must_be(same(&value, all, 1), "divided by 1", p, "states");
+    if (tally_state_subtract(left, right) == TALLY_OK)
+        must_have(left, p, first, of_first, values, "taken apart");
+    if (tally_state_negate(left) == TALLY_OK) {
+        MUST(tally_state_negate(left));
+        must_have(left, p, first, of_first, values, "negated twice");
+    }
+    (void)size;
+    tally_state_destroy(left);
+    tally_state_destroy(right);
+    free(x);
+    free(y);
+}
+
+/* ---- What one problem in all takes -------------------------------------------------------------- */
+
+static tally_problem ask(tally_op op, tally_type type) {
+    return (tally_problem){.op = op, .type = type};
+}
+
+/* Sums by running totals, where these fail and where segments are too long for them. */
+static void check_running(tally_type type) {
+    const size_t size = tally_type_size(type), lines = 32768 / size;
+    const tally_problem sum = ask(TALLY_SUM, type), mean = ask(TALLY_MEAN, type);
+    static const unsigned kinds[] = {SMALL, SPECIAL, ZEROS, SPREAD + 60, SPREAD + 200};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        check_segments(sum, kinds[k], 40, LENGTHS(lines, 1, 40, 3), TALLY_I64, 0, "long segments");
+        check_segments(mean, kinds[k], 40, LENGTHS(lines, 1, 40, 3), TALLY_I64, 0, "long segments");
+        check_segments(sum, kinds[k], 18, LENGTHS(1100), TALLY_I64, 0, "segments of 1100");
+        check_segments(sum, kinds[k], 40, LENGTHS(12), TALLY_I64, 0, "segments of 12");
+        check_segments(sum, kinds[k], 40, LENGTHS(3, 5), TALLY_I64, 0, "segments of 3 and 5");
+        check_segments(sum, kinds[k], 40, LENGTHS(4), TALLY_I32, 0, "segments of four");
+        check_segments(sum, kinds[k], 40, LENGTHS(3, 5), TALLY_I32, 0, "segments of 3 and 5");
+    }
+}
+
+/* Sums of small integers, which are exact in any order. */
+static void check_fast(tally_type type) {
+    const size_t n = 1000;
+    char *x = make(type, SMALL, n);
+    tally_problem exact = ask(TALLY_SUM, type), fast = exact;
+    tally_value right, got;
+    fast.fast = 1;
+    fast.out = exact.out = TALLY_F64;
+    for (int mean = 0; mean < 2; mean++) {
+        exact.op = fast.op = mean ? TALLY_MEAN : TALLY_SUM;
+        MUST(tally_reduce(NULL, &exact, x, NULL, n, &right));
+        for (size_t d = 0; d < device_count; d++, calls++) {
+            MUST(tally_reduce(devices[d].device, &fast, x, NULL, n, &got));
+            must_be(same(&right, &got, 1), "a fast sum", &fast, devices[d].spec);
+        }
+    }
+    free(x);
+}
+
+/* Results of so many bytes that they are written past the caches: the least of one element, or of two equal ones. */
+static void check_many(tally_type type, int twice) {
+    const size_t size = tally_type_size(type), n = ((size_t)17 << 20) / size;
+    const size_t length[2] = {n, twice ? 2 : 1};
+    const ptrdiff_t stride[2] = {1, 0};
+    const tally_problem least = ask(TALLY_MIN, type);
+    const tally_shape shape = {
+        .cut = TALLY_AXES, .dims = 2, .length = length, .x_stride = stride, .axes = 2};
+    char *x = allocate(n * size), *y = allocate(n * size);
+    for (size_t i = 0; i < n * size; i++)
+        x[i] = (char)(i * 7 + (i >> 8) * 3);
+    for (size_t d = 0; d < device_count; d++, calls++) {
+        void *out[] = {y};
+        memset(y, 0, n * size);
+        MUST(tally_reduce_shaped(devices[d].device, &least, &shape, x, NULL, out));
+        must_be(memcmp(x, y, n * size) == 0, "many results", &least, devices[d].spec);
+    }
+    free(x);
+    free(y);
+}
+
+/* Sums of bytes by groups, of which each element's is `id(i)`. */
+static void check_bytes(size_t groups, size_t n, size_t (*id)(size_t i, size_t groups)) {
+    const tally_problem sum = ask(TALLY_SUM, TALLY_U8);
+    uint8_t *x = allocate(n);
+    int32_t *ids = allocate(n * sizeof *ids);
+    uint64_t *right = allocate(groups * sizeof *right), *got = allocate(groups * sizeof *got);
+    memset(right, 0, groups * sizeof *right);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (uint8_t)draw();
+        ids[i] = (int32_t)id(i, groups);
+        right[ids[i]] += x[i];
+    }
+    const tally_shape shape = {
+        .cut = TALLY_GROUPS, .n = n, .count = groups, .ids = ids, .ids_type = TALLY_I32};
+    void *out[] = {got};
+    MUST(tally_reduce_shaped(NULL, &sum, &shape, x, NULL, out));
+    must_be(memcmp(right, got, groups * sizeof *got) == 0, "sums of bytes", &sum, "groups");
+    free(x);
+    free(ids);
+    free(right);
+    free(got);
+    calls++;
+}
+static size_t in_turn(size_t i, size_t groups) {
+    return (i * 5 + groups - 1) % groups;
+}
+static size_t mostly_first(size_t i, size_t groups) {
+    return i == 0 ? groups - 1 : 0;
+}
+
+/* The next allocation fails: sums are then made of sorted elements. The linker has aligned_alloc() call this. */
+static int fails;
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    if (fails) {
+        fails = 0;
+        return NULL;
+    }
+    return __real_aligned_alloc(alignment, size);
+}
+
+/* {2^21 1000, 2^21 225, 32, 1}: the root of the sum of the squares, 2^42 1025^2 + 1025, is 2^-44 below the tie
+ * 2^21 1025 + 2^-22. */
+static void check_tie(tally_type type) {
+    static const int32_t four[] = {2097152000, 471859200, 32, 1};
+    const size_t length[2] = {20, 4};
+    int32_t x[80];
+    for (size_t i = 0; i < 80; i++)
+        x[i] = four[i % 4];
+    const struct call c = {.problem = ask(TALLY_NORM2, type),
+                           .shape = {.cut = TALLY_AXES, .dims = 2, .length = length, .axes = 2},
+                           .x = (const char *)x};
+    check_shaped(&c, "near a tie");
+}
+
+static int never_stop(void *context) {
+    (void)context;
+    return 0;
+}
+
+/* Offsets that fall are refused. */
+static void check_refusals(void) {
+    static const int64_t wide[] = {0, 2, 1, 3};
+    static const int32_t narrow[] = {0, 2, 1, 3};
+    static const double x[] = {1, 2, 3};
+    const tally_problem sum = ask(TALLY_SUM, TALLY_F64);
+    double result[3];
+    void *out[] = {result};
+    for (int is_wide = 0; is_wide < 2; is_wide++)
+        for (size_t d = 0; d < device_count; d++, calls++) {
+            const tally_shape shape = {.cut = TALLY_SEGMENTS,
+                                       .n = 3,
+                                       .count = 3,
+                                       .offsets = is_wide ? (const void *)wide : narrow,
+                                       .offsets_type = is_wide ? TALLY_I64 : TALLY_I32};
+            const tally_status s =
+                tally_reduce_shaped(devices[d].device, &sum, &shape, x, NULL, out);
+            must_be(s == TALLY_EINVAL, "offsets that fall", &sum, devices[d].spec);
+        }
+}
+
+static void check_others(void) {
+    for (tally_type type = TALLY_I8; type <= TALLY_F64; type++)
+        check_running(type);
+    for (tally_type type = TALLY_F16; type <= TALLY_F64; type++)
+        check_fast(type);
+    for (tally_type type = TALLY_U8; type <= TALLY_U64; type++)
+        check_many(type, 0);
+    check_many(TALLY_U32, 1);
+    check_tie(TALLY_I32);
+    check_tie(TALLY_U32);
+    check_refusals();
+    check_whole(&(tally_problem){.op = TALLY_SUM, .type = TALLY_F16}, SPECIAL, 150000);
+    check_whole(&(tally_problem){.op = TALLY_NORM1, .type = TALLY_F16}, SPECIAL, 150000);
+
+    /* Blocks that fail the short way, so that the next ones are not tried. */
+    check_axes(ask(TALLY_SUM, TALLY_F32), SPECIAL, 5000, 4, 1, 5000, 1, 0, "many columns of four");
+    check_axes(ask(TALLY_NORMINF, TALLY_I64), HUGE_ONES, 20, 10, 1, 20, 1, 0, "beyond i64");
+    tally_problem sum = ask(TALLY_SUM, TALLY_I64);
+    sum.out = TALLY_F64;
+    check_axes(sum, WILD, 20, 10, 1, 20, 1, 0, "64-bit integers as f64");
+    check_segments(ask(TALLY_MAX, TALLY_I16), SMALL, 20, LENGTHS(9000, 5), TALLY_I64, 1,
+                   "long and short segments behind a mask");
+
+    /* Groups: windows that are given up, groups without elements, many groups, many elements, no memory. */
+    check_groups(ask(TALLY_SUM, TALLY_F64), WILD, 10, 20000, TALLY_I64, MIXED, 0, "wild groups");
+    check_groups(ask(TALLY_SUM, TALLY_I32), SMALL, 50, 60, TALLY_I64, MIXED, 0, "empty groups");
+    check_bytes(((size_t)1 << 18) + 100, (size_t)5 << 18, in_turn);
+    check_bytes(8, ((size_t)1 << 22) + 9000, in_turn);
+    check_bytes(8, ((size_t)1 << 22) + 9000, mostly_first);
+    fails = 1;
+    check_groups(ask(TALLY_SUM, TALLY_F64), SMALL, 10, 100, TALLY_I64, MIXED, 0, "no memory");
+
+    /* A state that a stop would leave as it was. */
+    tally_stop_when(never_stop, NULL);
+    check_whole(&(tally_problem){.op = TALLY_MAX, .type = TALLY_I8}, SMALL, (size_t)5 << 20);
+    tally_stop_when(NULL, NULL);
+
+    for (size_t d = 0; d < device_count; d++) {
+        double seconds;
+        MUST(tally_device_read(devices[d].device, devices, sizeof devices, &seconds));
+    }
+}
+
+/* What several threads do. */
+static void check_threads(void) {
+    tally_problem p;
+    tally_operator user;
+    double seconds;
+    char *bytes = allocate((size_t)4 << 20);
+    memset(bytes, 1, (size_t)4 << 20);
+    device_count = 1;
+    devices[0].spec = "cpu:threads=3";
+    MUST(tally_open(devices[0].spec, &devices[0].device));
+    MUST(tally_device_read(devices[0].device, bytes, (size_t)4 << 20, &seconds));
+    free(bytes);
+    check_axes(ask(TALLY_VAR, TALLY_F64), SMALL, 20, 20000, 1, 20, 1, 0, "columns in parts");
+    check_axes(ask(TALLY_VAR, TALLY_F64), CONSTANT, 20, 20000, 1, 20, 1, 0, "columns in parts");
+    check_segments(ask(TALLY_VAR, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
+    check_segments(ask(TALLY_PROD, TALLY_F64), ONES, 2, LENGTHS(90000), TALLY_I64, 0, "two rows");
+    check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
+    check_whole(&(tally_problem){.op = TALLY_SUM, .type = TALLY_F64}, ONES, 200000);
+    check_groups(ask(TALLY_MAX, TALLY_F64), ONES, 4, 200000, TALLY_I64, MIXED, 0, "groups");
+    find_problem(TALLY_USER, TALLY_U32, &p, &user);
+    user.combine = add;
+    user.commutative = 1;
+    check_whole(&p, SMALL, 9000);
+    tally_close(devices[0].device);
+}
+
+/* ---- All of it --------------------------------------------------------------------------------- */
+
+static void open_devices(void) {
+    static const char *const specs[] = {"cpu:threads=1,isa=baseline", "cpu:threads=1,isa=avx2",
+                                        "cpu:threads=1,isa=avx512", "cpu:threads=1,isa=neon"};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        if (tally_open(specs[i], &devices[device_count].device) == TALLY_OK)
+            devices[device_count++].spec = specs[i];
+}
+
+int main(int argc, char **argv) {
+    draws = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    open_devices();
+    for (int op = TALLY_SUM; op <= TALLY_USER; op++)
+        for (int type = TALLY_I8; type <= TALLY_F64; type++) {
+            tally_problem p;
+            tally_operator user;
+            if (!find_problem((tally_op)op, (tally_type)type, &p, &user)) continue;
+            check_schedules(&p);
+            check_wholes(&p);
+            check_states(&p, SMALL);
+            check_states(&p, SPECIAL);
+        }
+    check_others();
+    for (size_t d = 0; d < device_count; d++)
+        tally_close(devices[d].device);
+    check_threads();
+    printf("paths: %zu calls, all as they should be\n", calls);
+    return 0;
+}
