@@ -285,6 +285,12 @@ static void print_judgement(const struct report *r) {
     const struct own_tried *first = NULL;
     printf("\nThe kernel is %s.\n", r->j.verdict);
     print_labelled("tried:", r->j.tried_words);
+    if (*r->j.note) {
+        print_labelled("note:", r->j.note);
+        print_labelled(
+            "", "The standard asks for a fence there; GPUs pass the value on, as a barrier stands "
+                "there and the block has not read the place before.");
+    }
     for (size_t i = 0; i < r->j.fault_count; i++) {
         printf("  n = %" PRIu64 ": %s\n", r->j.faults[i].n, r->j.faults[i].sentence);
         print_advice(&r->j.faults[i].advice);
@@ -483,6 +489,7 @@ static int print_json(const struct report *r) {
     json_measure(o, "expected", r->run.expected);
     json_text(o, "status", r->j.status == OWN_RIGHT ? "right" : "wrong");
     json_text(o, "verdict", r->j.verdict);
+    json_text(o, "note", r->j.note);
     json_member(o, "tried", json_tried(r));
     json_member(o, "right_for", json_lengths(r, true));
     json_member(o, "wrong_for", json_lengths(r, false));
