@@ -14,8 +14,9 @@ int ladder_command(int argc, char **argv);
 int explain_command(int argc, char **argv);
 int report_command(int argc, char **argv);
 int quiz_command(int argc, char **argv);
+int lesson_command(int argc, char **argv);
 
 extern const char reduce_help[], devices_help[], bench_help[], ladder_help[], explain_help[],
-    report_help[], quiz_help[];
+    report_help[], quiz_help[], lesson_help[];
 
 #endif

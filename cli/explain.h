@@ -24,6 +24,15 @@ struct step_sums {
 };
 struct step_sums sum_step(const tally_ladder_step *step);
 
+/* What a lesson asks for beside a right result: no more than so many of a count in a block. */
+struct explain_goal {
+    unsigned lesson;
+    const char *what;
+    size_t place; /* of the count in tally_ladder_counts */
+    uint64_t most;
+    unsigned block; /* for which that is asked; 0: for any */
+};
+
 /* A launch: its first block, its last if that did something else, and all blocks together. */
 struct seen_launch {
     struct seen_step *first, *last;
@@ -45,6 +54,8 @@ struct explanation {
     FILE *svg_to;             /* open for --svg already; NULL: the file is to be opened */
     struct seen_launch *launches;
     size_t launch_count;
+    unsigned lesson;                 /* whose repair is judged; then the verdict alone is told */
+    const struct explain_goal *goal; /* or NULL */
     bool out_of_memory, has_dtype;
     tally_ladder_row row;
 };

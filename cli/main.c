@@ -60,6 +60,7 @@ static const struct command commands[] = {
     {"ladder", ladder_command, ladder_help, "the classic GPU kernels, checked, and timed or counted"},
     {"explain", explain_command, explain_help, "one of these kernels, or your own, step by step"},
     {"report", report_command, report_help, "a page that shows all of them, to be opened in a browser"},
+    {"lesson", lesson_command, lesson_help, "kernels to mend: a question, hints, an answer, a verdict"},
     {"quiz", quiz_command, quiz_help, "questions about these kernels; the model knows the answers"},
 #endif
     {"help", help_command, help_help, "explains a command"},

@@ -285,6 +285,14 @@ static void print_judgement(const struct report *r) {
     const struct own_tried *first = NULL;
     printf("\nThe kernel is %s.\n", r->j.verdict);
     print_labelled("tried:", r->j.tried_words);
+    if (*r->j.note) {
+        print_labelled("note:", r->j.note);
+        print_labelled(
+            "", "The standard asks for a fence there; GPUs pass the value on, as a barrier stands "
+                "there and the block has not read the place before.");
+    }
+    /* A lesson's kernel that takes no n may be right, and leave its arrays for lengths that it is not for. */
+    if (r->e->lesson && r->j.status == OWN_RIGHT) return;
     for (size_t i = 0; i < r->j.fault_count; i++) {
         printf("  n = %" PRIu64 ": %s\n", r->j.faults[i].n, r->j.faults[i].sentence);
         print_advice(&r->j.faults[i].advice);
@@ -362,6 +370,14 @@ static int print_text(const struct report *r) {
            r->kernel->name);
     printf("The host is taken to do this: %s.\n", r->host_words);
     print_judgement(r);
+    if (r->e->lesson) {
+        if (r->j.status == OWN_RIGHT)
+            printf("\nLesson %u: right.\n", r->e->lesson);
+        else
+            printf("\nLesson %u: not yet; 'tally lesson %u --hint' helps.\n", r->e->lesson,
+                   r->e->lesson);
+        return finish_output();
+    }
     if (!r->run.result.is_complete)
         printf("\nWith n = %" PRIu64 " it did not come to its end; what it did until then:\n",
                r->run.n);
@@ -468,6 +484,7 @@ static int print_json(const struct report *r) {
     char what[200];
     struct json_object *o = json_new_object();
     json_text(o, "file", r->kernel->file);
+    if (r->e->lesson) json_count(o, "lesson", r->e->lesson);
     json_text(o, "kernel", r->kernel->name);
     json_count(o, "line", r->kernel->line);
     json_text(o, "device", "model");
@@ -483,6 +500,7 @@ static int print_json(const struct report *r) {
     json_measure(o, "expected", r->run.expected);
     json_text(o, "status", r->j.status == OWN_RIGHT ? "right" : "wrong");
     json_text(o, "verdict", r->j.verdict);
+    json_text(o, "note", r->j.note);
     json_member(o, "tried", json_tried(r));
     json_member(o, "right_for", json_lengths(r, true));
     json_member(o, "wrong_for", json_lengths(r, false));
@@ -621,6 +639,21 @@ static int verdict_of(const struct report *r, int written) {
     return written == STATUS_OK ? r->j.status : OWN_NOT_JUDGED;
 }
 
+/* A right kernel that does more of something than the lesson asks for is no repair. */
+static void hold_against_goal(struct report *r) {
+    const struct explain_goal *g = r->e->goal;
+    uint64_t count;
+    memcpy(&count, (const char *)&r->run.result.counts + g->place, sizeof count);
+    const uint64_t each = (count + r->run.grid - 1) / r->run.grid;
+    if (each <= g->most) return;
+    r->j.status = OWN_WRONG;
+    snprintf(r->j.verdict, sizeof r->j.verdict,
+             "no repair yet: its result is right, but with n = %" PRIu64
+             " a block of %u threads has %" PRIu64 " %s, and the lesson asks for %" PRIu64
+             " at most",
+             r->run.n, r->run.block, each, g->what, g->most);
+}
+
 static int report(void *context, struct own_kernel *kernel) {
     struct report *r = context;
     const struct ladder_options *o = &r->e->options;
@@ -646,6 +679,7 @@ static int report(void *context, struct own_kernel *kernel) {
                  ", launched as below: the result is %.9g, and %.9g would be right",
                  r->run.n, r->run.value, r->run.expected);
     }
+    if (r->e->goal && r->j.status == OWN_RIGHT) hold_against_goal(r);
     if (r->page) ask(r);
     if (r->page && is_wrong_there(&r->page->answer)) r->j.status = OWN_WRONG;
     return verdict_of(r, o->as_json ? print_json(r) : print_text(r));

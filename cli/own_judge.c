@@ -32,6 +32,7 @@ static bool is_good(const struct own_run *run) {
 
 void own_judge_note(struct own_judgement *j, const struct own_run *run) {
     const tally_own_result *f = &run->result;
+    if (*f->note && !*j->note) snprintf(j->note, sizeof j->note, "%s", f->note);
     if (f->fault == TALLY_OWN_RIGHT) return;
     for (size_t i = 0; i < j->fault_count; i++)
         if (j->faults[i].kind == f->fault && j->faults[i].line == f->line &&

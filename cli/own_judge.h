@@ -62,6 +62,7 @@ struct own_judgement {
     bool endless; /* it does not end for one of the lengths */
     int status;   /* OWN_RIGHT or OWN_WRONG */
     char verdict[600], tried_words[700];
+    char note[512]; /* what the standard asks for and hardware does not; "" for nothing */
 };
 
 /* Notes the fault of a run, with what there is to say of it, unless it is known. */

@@ -1,5 +1,5 @@
 /*
- * report_files.h - the files that a page of `tally report` is made of, inside the command.
+ * report_files.h - the files inside the command: those that a page of `tally report` is made of, and the lessons.
  */
 #ifndef TALLY_CLI_REPORT_FILES_H
 #define TALLY_CLI_REPORT_FILES_H
@@ -10,5 +10,6 @@ struct embedded {
 };
 
 extern const struct embedded report_files[]; /* the build makes it (CMakeLists.txt) */
+extern const struct embedded lesson_files[]; /* "02_barrier_missing.cu", "repaired/02_barrier_missing.cu" */
 
 #endif

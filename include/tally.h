@@ -1059,6 +1059,9 @@ typedef struct tally_own_result {
         [200]; /* a shuffle that takes a value from a lane that takes no part, "" for none. It is a fault
                             where the result is wrong */
     unsigned stray_line;
+    char note
+        [512]; /* a fence that the standard asks for behind the reader's atomic, where a barrier stands; "" for none.
+                       No fault */
     int is_complete; /* it ran to its end */
     size_t written;  /* of the outputs: those up to the last that was written */
     int all_written; /* and none of these was left out */

@@ -6,7 +6,7 @@ _tally() {
     local types='i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64'
     local rungs='sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
         shared coarsened grid-stride vectorized shuffle single-pass tally'
-    local commands="$operators $statistics devices bench ladder explain report quiz help version"
+    local commands="$operators $statistics devices bench ladder explain report lesson quiz help version"
     local own='--kernel --grid --length --shared --define --seed'
     local words='' climb='-n --n --op --dtype --block --coarsen --finish --json --help'
     COMPREPLY=()
@@ -48,6 +48,13 @@ _tally() {
     explain)
         words="$own $climb --draw --svg --steps --device"
         [ "$COMP_CWORD" != 2 ] || words="$rungs $words" ;;
+    lesson)
+        case $current in
+        -*) words='--hint --answer --json --help' ;;
+        *)
+            [ "$COMP_CWORD" != 2 ] || words=$(echo {1..13})
+            [ "$COMP_CWORD" = 2 ] || { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -X '!*.cu' -- "$current")); return; } ;;
+        esac ;;
     quiz) words='--answer --explain --list --help' ;;
     report) words='-o --output --measure --device --help' ;;
     help) [ "$COMP_CWORD" != 2 ] || words=$commands ;;

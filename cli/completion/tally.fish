@@ -1,7 +1,7 @@
 # Completion of the command tally for fish. tally.bash and tally.zsh know the same words.
 set -l operators sum prod min max and or xor
 set -l statistics mean var std norm1 norm2 norminf sumsq dot argmin argmax minmax count nans nonzero any all describe
-set -l others devices bench ladder explain report help version
+set -l others devices bench ladder explain report lesson quiz help version
 set -l types i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 set -l rungs sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous shared \
     coarsened grid-stride vectorized shuffle single-pass tally
@@ -17,7 +17,7 @@ end
 # Whether it is none of those given: then it is an operator, or several (count,mean).
 function __tally_reduces
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain report help version
+    test (count $words) -ge 2; and not contains -- $words[2] devices bench ladder explain report lesson quiz help version
 end
 function __tally_has_ddof
     set -l words (commandline -opc)
@@ -38,6 +38,7 @@ complete -c tally -n __tally_first -a bench -d 'time a reduction'
 complete -c tally -n __tally_first -a ladder -d 'the classic GPU kernels'
 complete -c tally -n __tally_first -a explain -d 'one of these kernels, or your own, step by step'
 complete -c tally -n __tally_first -a report -d 'a page that shows all of them'
+complete -c tally -n __tally_first -a lesson -d 'kernels to mend'
 complete -c tally -n __tally_first -a quiz -d 'questions about these kernels'
 complete -c tally -n __tally_first -a help -d 'explain a command'
 complete -c tally -n __tally_first -a version -d 'the version'
@@ -99,10 +100,13 @@ complete -c tally -n '__tally_is ladder explain' -l length -x -a block -d 'what 
 complete -c tally -n '__tally_is ladder explain' -l shared -x -d 'bytes of the launch'
 complete -c tally -n '__tally_is ladder explain' -s D -l define -x -d 'a name for the text'
 complete -c tally -n '__tally_is ladder explain' -l seed -x -d 'of data and orders'
+complete -c tally -n '__tally_is lesson' -l hint -d 'a hint'
+complete -c tally -n '__tally_is lesson' -l answer -d 'a repaired kernel'
+complete -c tally -n '__tally_is lesson' -a '(seq 13)'
 complete -c tally -n '__tally_is quiz' -l answer -x -d 'the answer'
 complete -c tally -n '__tally_is quiz' -l explain -d 'the answer and why'
 complete -c tally -n '__tally_is quiz' -l list -d 'the questions'
 complete -c tally -n '__tally_is bench ladder explain' -s n -l n -x -d 'so many elements'
 complete -c tally -n '__tally_is bench ladder explain; or __tally_reduces' -l dtype -x -a "$types" -d 'the type of the elements'
-complete -c tally -n '__tally_is devices bench ladder explain; or __tally_reduces' -l json -d 'as JSON'
+complete -c tally -n '__tally_is devices bench ladder explain lesson; or __tally_reduces' -l json -d 'as JSON'
 complete -c tally -n '__tally_is help' -a "$operators $statistics $others"

@@ -16,7 +16,7 @@ _tally() {
     others=(
         'devices:what there is to reduce on' 'bench:time a reduction' 'ladder:the classic GPU kernels'
         'explain:one of these kernels, or your own, step by step' 'report:a page that shows all of them'
-        'quiz:questions about these kernels' 'help:explain a command' 'version:the version')
+        'lesson:kernels to mend' 'quiz:questions about these kernels' 'help:explain a command' 'version:the version')
     types=(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64)
     rungs=(sequential interleaved-modulo interleaved-mask interleaved-index contiguous shared-modulo shared-contiguous
         shared coarsened grid-stride vectorized shuffle single-pass tally)
@@ -62,6 +62,7 @@ _tally() {
     report)
         _arguments '(-o --output)'{-o,--output}'[the page]:file:_files' '--measure[the ladder on this machine, too]' \
             '--device[for --measure]:device:(cuda opencl cpu)' '--help[its help]' ;;
+    lesson) _arguments '*--hint[a hint]' '--answer[a repaired kernel]' '--json[as JSON]' '--help[its help]' ':lesson:({1..13})' ':your kernel:_files -g "*.cu"' ;;
     quiz) _arguments '--answer[the answer]:number' '--explain[the answer and why]' '--list[the questions]' '--help[its help]' ':question:' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;

@@ -43,10 +43,11 @@ const char *tally_own_prelude(void) {
 
 /* The flags of tally_model_kernels() in model/CMakeLists.txt, and those that C++ and a loaded object need. Without
  * -fno-thread-jumps two barriers may come of one in the text. -fno-delete-null-pointer-checks has accesses to address
- * 0 stay as they are, so that the model sees them. */
+ * 0 stay as they are, so that the model sees them. A variable of a thread that nothing starts holds no useful number. */
 const char *tally_own_flags(void) {
     return "-std=gnu++20 -fPIC -fvisibility=hidden -fsanitize=thread,bounds "
            "-fsanitize-coverage=trace-pc --param=tsan-distinguish-volatile=1 -Og -g1 "
+           "-ftrivial-auto-var-init=pattern "
            "-fno-reorder-blocks -fno-reorder-blocks-and-partition -fno-lto -ffp-contract=off "
            "-fno-thread-jumps -fno-delete-null-pointer-checks "
            "-fcf-protection=none -fno-exceptions -fno-rtti -fno-threadsafe-statics "
@@ -600,6 +601,11 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
         tell(t, model_last_fault(d));
     else if (model_noted_fault(d)->kind != MODEL_FAULT_NONE)
         tell(t, model_noted_fault(d));
+    if (t->out->fault == TALLY_OWN_RIGHT && model_unfenced_read(d)->kind != MODEL_FAULT_NONE) {
+        tell_order(t, model_unfenced_read(d));
+        snprintf(t->out->note, sizeof t->out->note, "%s", t->out->sentence);
+        t->out->sentence[t->length = 0] = '\0';
+    }
     if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE) tell_stray(t, model_stray_shuffle(d));
     note_touched(t, d);
     take_counts(t, &counts);

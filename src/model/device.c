@@ -66,6 +66,10 @@ const model_fault *model_noted_fault(const model_device *d) {
     return &d->noted;
 }
 
+const model_fault *model_unfenced_read(const model_device *d) {
+    return &d->unfenced;
+}
+
 const model_fault *model_stray_shuffle(const model_device *d) {
     return &d->stray;
 }
@@ -223,6 +227,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     memset(&d->fault, 0, sizeof d->fault);
     memset(&d->noted, 0, sizeof d->noted);
     memset(&d->stray, 0, sizeof d->stray);
+    memset(&d->unfenced, 0, sizeof d->unfenced);
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
         return fail(d, MODEL_EINVAL, "a launch needs a kernel, a grid, and a block of 1 to 1024");
@@ -267,6 +272,7 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     if (d->fault.kind) fault_describe(d, &d->fault);
     if (d->noted.kind) fault_describe(d, &d->noted);
     if (d->stray.kind) fault_describe(d, &d->stray);
+    if (d->unfenced.kind) fault_describe(d, &d->unfenced);
     d->launch = NULL;
     pthread_mutex_unlock(&launching);
 

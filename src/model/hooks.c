@@ -307,6 +307,7 @@ static void release(struct model_device *d, uintptr_t location, uintptr_t site) 
 void model_fence(void) {
     struct model_device *d = model_now;
     d->lane->fenced = true;
+    d->lane->last_fence = d->epoch;
     if (d->lane->atomic) acquire(d, d->lane->atomic, d->lane->atomic_site, true);
     d->lane->atomic = 0;
 }

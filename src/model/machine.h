@@ -117,8 +117,9 @@ typedef struct model_lane {
     unsigned applied;         /* applications of the operator since then */
     uintptr_t latest, before; /* the last two addresses read since the operator was applied */
     unsigned latest_size;
-    bool fenced;       /* a fence since its last plain or volatile write to global memory */
-    bool fenced_block; /* or a fence of the block only */
+    bool fenced;         /* a fence since its last plain or volatile write to global memory */
+    bool fenced_block;   /* or a fence of the block only */
+    uint32_t last_fence; /* the epoch of its last fence; 0: none */
     uintptr_t atomic,
         atomic_site; /* the location of its last atomic; 0 once a fence has followed */
     unsigned shuffle_mask, shuffle_source;
@@ -220,7 +221,8 @@ struct model_device {
 
     bool out_of_memory;
     model_fault fault;
-    model_fault noted; /* the first that the launch forgave */
+    model_fault noted;    /* the first that the launch forgave */
+    model_fault unfenced; /* the first read that only a barrier orders behind the block's atomic */
     model_fault stray; /* the first shuffle that got a value from a lane that takes no part in it */
     char error[640];
 };

@@ -291,6 +291,7 @@ static unsigned block_of(const struct model_device *d, uint32_t epoch) {
 struct passing {
     const handshake *given, *taken; /* NULL: there is no such pair */
     bool released, acquired; /* a fence stands before the writer's atomic; behind the reader's */
+    bool barred;             /* a barrier of the block stands behind the reader's */
 };
 
 static struct passing passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
@@ -313,9 +314,11 @@ static struct passing passed_on(const struct model_device *d, uint32_t epoch, un
             if (taken->location != given->location ||
                 (taken->epoch >= d->epoch && taken->lane != d->lane->index))
                 continue;
-            if (best.given && given->fenced + taken->fenced <= best.released + best.acquired)
-                continue;
-            best = (struct passing){given, taken, given->fenced, taken->fenced};
+            /* After a barrier each lane's own fence is one behind the atomic. */
+            const bool barred = taken->epoch < d->barrier_epoch;
+            const bool fenced = taken->fenced || (barred && d->lane->last_fence > taken->epoch);
+            if (best.given && given->fenced + fenced <= best.released + best.acquired) continue;
+            best = (struct passing){given, taken, given->fenced, fenced, barred};
             if (best.released && best.acquired) return best;
         }
     }
@@ -403,12 +406,26 @@ static bool overtakes(const struct model_device *d, uint32_t epoch, unsigned by,
     return p.given && !p.released;
 }
 
+/* Returns whether the block comes too early to what another has passed on by nothing but the missing fence behind its
+ * atomic: a barrier stands there, and neither it nor a cache has an old value. */
+static bool lacks_only_a_fence(const struct model_device *d, const struct passing *p,
+                               const cell *c) {
+    const bool was_read = c->read >= d->block_epoch && c->read <= (p->taken ? p->taken->epoch : 0);
+    return d->launch->forgives && p->released && p->barred && !was_read;
+}
+
+/* c: the cell, before this access is noted in it. */
 static bool race(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
-                 uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
+                 uintptr_t site, const cell *c, bool by_writes) {
+    const uint32_t epoch = by_writes ? c->write : c->read;
+    const unsigned by = by_writes ? c->writer : c->reader;
+    const int32_t by_site = by_writes ? c->write_site : c->read_site;
     if (is_guess(d, address, size, kind, site, epoch, by, by_site, by_writes)) return true;
     const struct passing p =
         epoch < d->block_epoch ? passed_on(d, epoch, by & CELL_LANE) : (struct passing){0};
     const bool is_order = by_writes && p.given && !(kind & ACCESS_WRITE);
+    const bool is_late = lacks_only_a_fence(d, &p, c);
+    if (is_late && !is_order) return true;
     fault_at(d, is_order ? MODEL_FAULT_ORDER : MODEL_FAULT_RACE, address, size, site,
              d->lane->index);
     if (is_order) {
@@ -419,7 +436,10 @@ static bool race(struct model_device *d, uintptr_t address, unsigned size, unsig
     d->fault.here.writes = kind & ACCESS_WRITE;
     d->fault.other.writes = by_writes;
     fault_other(d, d->anchor + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
-    return fault_forgive(d);
+    if (!is_late) return fault_forgive(d);
+    if (!d->unfenced.kind) d->unfenced = d->fault;
+    memset(&d->fault, 0, sizeof d->fault);
+    return true;
 }
 
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
@@ -458,14 +478,14 @@ bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsi
             if (!fault_forgive(d)) return false;
         }
         if (c->write >= oldest && unordered(d, c->write, c->writer, relaxed) &&
-            !race(d, address, size, kind, site, c->write, c->writer, c->write_site, true))
+            !race(d, address, size, kind, site, c, true))
             return false;
         if (!shared && c->write >= oldest && overtakes(d, c->write, c->writer, kind) &&
-            !race(d, address, size, kind, site, c->write, c->writer, c->write_site, true))
+            !race(d, address, size, kind, site, c, true))
             return false;
         if (kind & ACCESS_WRITE) {
             if (c->read >= oldest && unordered(d, c->read, c->reader, relaxed) &&
-                !race(d, address, size, kind, site, c->read, c->reader, c->read_site, false))
+                !race(d, address, size, kind, site, c, false))
                 return false;
             c->write = d->epoch;
             c->writer = mark;

@@ -259,6 +259,11 @@ typedef struct model_fault {
 /* The first fault that the device's last launch forgave; its kind is MODEL_FAULT_NONE if there was none. */
 const model_fault *model_noted_fault(const model_device *device);
 
+/* The first read of the device's last launch whose block has no fence behind the atomic that announced the value, but a
+ * barrier, and has not read the place before. The standard asks for the fence; no cache has an old value. A launch that
+ * forgives takes it for ordered. */
+const model_fault *model_unfenced_read(const model_device *device);
+
 /* The first shuffle of the device's last launch that took a value from a lane that takes no part. It is no fault
  * where that value is not used. */
 const model_fault *model_stray_shuffle(const model_device *device);

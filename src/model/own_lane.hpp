@@ -178,7 +178,7 @@ template <class A, class V> OWN_INLINE void put(A &&a, V v) {
  * `i < n ? x[i] : 0.0f` has one meaning. */
 template <class T> struct real {
     T v;
-    constexpr real() : v() {}
+    real() = default; /* a variable that nothing starts holds what own.c's flags put there */
     constexpr real(const real &) = default;
     template <class U> requires plain<U> constexpr OWN_INLINE real(U x) : v((T)x) {}
     template <class U> requires element<U> OWN_INLINE real(U &&x) : v((T)x.v) {}
@@ -195,7 +195,7 @@ template <class T> struct real {
 /* An integer in an array. It becomes a number silently. */
 template <class T> struct whole {
     T v;
-    constexpr whole() : v() {}
+    whole() = default;
     constexpr whole(const whole &) = default;
     template <class U> requires operand<U> explicit OWN_INLINE whole(U &&x) : v((T)get(x)) {}
     constexpr whole &operator=(const whole &) = default;

@@ -1,5 +1,6 @@
 """Every kernel of lessons/ says of itself what its lesson is about: each broken one is caught for its own reason."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -115,3 +116,58 @@ def test_every_lesson_is_in_the_readme_and_opens_with_its_question(tally):
         assert commands
         for command in commands:
             assert tally.run(*command.split(), cwd=LESSONS.parent).returncode in (0, 1)
+
+
+REPAIRED = LESSONS / "repaired"
+
+
+def path_of(number, folder=LESSONS):
+    (path,) = folder.glob(f"{number:02}_*.cu")
+    return path
+
+
+@pytest.mark.parametrize("number", range(1, 14))
+def test_a_lesson_and_its_answer(tally, number):
+    """The question, the task, two hints, three sentences of why; and the answer's kernel is right."""
+    shown = tally("lesson", number)
+    text = path_of(number).read_text()
+    assert text[text.index("*/") + 2:].strip() in shown and "Task: " in shown and "?" in shown
+    hints = [tally("lesson", number, *["--hint"] * k) for k in (1, 2)]
+    assert hints[0].count("Hint: ") == 1 and hints[1].startswith(hints[0]) and hints[1].count("Hint: ") == 2
+    done = tally.run("lesson", number, "--answer")
+    told = done.stdout.decode()
+    why = told[told.index("Why: "):].split("\n\n")[0].split("\n0")[0]
+    assert done.returncode == 0 and f"Lesson {number}: right." in told and "*" not in why.split("\n")[0]
+    assert len(re.findall(r"[.?](?:\s|$)", re.sub(r"\n\d\d_.*", "", why, flags=re.S))) >= 3
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 7, 8, 9, 12])
+def test_a_lesson_as_it_stands_is_no_repair(tally, number):
+    done = tally.run("lesson", number, path_of(number), "--json")
+    said = json.loads(done.stdout)
+    assert done.returncode == 1 and said["status"] == "wrong" and said["lesson"] == number
+    if number in (1, 12):
+        assert not said["faults"] and "no repair yet" in said["verdict"]
+    told = tally.run("lesson", number, path_of(number))
+    assert told.returncode == 1 and f"tally lesson {number} --hint" in told.stdout.decode()
+
+
+def test_bank_conflicts_are_no_repair(tally, tmp_path):
+    text = path_of(11).read_text()
+    (tmp_path / "mine.cu").write_text(text[: text.index("__global__ void no_conflicts")])
+    done = tally.run("lesson", 11, tmp_path / "mine.cu")
+    assert done.returncode == 1 and b"bank conflicts" in done.stdout
+    assert tally.run("lesson", 11, path_of(11), "--json").returncode == 2  # two kernels
+
+
+def test_what_lesson_refuses(tally, tmp_path):
+    (tmp_path / "mine.cu").write_text("__global__ void f(float *a, int n) { a[0] += ; }")
+    assert tally.run("lesson", 2, tmp_path / "mine.cu").returncode == 2
+    assert "is no lesson" in tally.fails("lesson", 14, status=2)
+    assert "is no lesson" in tally.fails("lesson", "2x", status=2)
+    assert "one too many" in tally.fails("lesson", 2, "a.cu", "b.cu", status=2)
+    assert "take no file" in tally.fails("lesson", 2, "--hint", "a.cu", status=2)
+    assert "a file to judge" in tally.fails("lesson", 2, "--json", status=2)
+    assert "two hints" in tally.fails("lesson", 2, *["--hint"] * 3, status=2)
+    assert "a number" in tally.fails("lesson", "--hint", status=2)
+    assert tally("lesson").count("?") >= 13
