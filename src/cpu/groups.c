@@ -67,7 +67,7 @@ static size_t part_end(const struct sort_job *job, size_t part) {
     return part + 1 == job->parts ? job->s->n : (part + 1) * job->part;
 }
 
-/* Whether the sort leaves an element out that is not masked. */
+/* Returns whether the sort leaves out an element that is not masked. */
 static int is_left_out(const struct sort_job *job, uint64_t id) {
     return id >= job->s->results || (job->only && !job->only[id]);
 }
@@ -177,7 +177,7 @@ static void scatter_task(void *context, size_t part, unsigned worker) {
     }
 }
 
-/* The first element that any part has found; SIZE_MAX: none. */
+/* Returns the first element that any part has found; SIZE_MAX if none has. */
 static size_t first_of(const size_t *found, size_t parts) {
     for (size_t i = 0; i < parts; i++)
         if (found[i] != SIZE_MAX) return found[i];
@@ -188,7 +188,8 @@ static tally_status no_memory(void) {
     return fail(TALLY_ENOMEM, "no memory to bring elements into the order of their groups");
 }
 
-/* From the counts sets start[], where each group begins; and turns them into where each part's elements of it go. */
+/* Sets start[], where each group begins, from the counts. Then turns the counts into the places of
+ * each part's elements. */
 static void place_groups(struct sort_job *job, int64_t *start) {
     const size_t groups = job->s->results;
     int64_t at = 0;
@@ -284,7 +285,7 @@ struct group_sum {
 /* Elements a task, at most: nobody who wants to stop waits for more. */
 #define TASK_MAX ((size_t)1 << 20)
 
-/* What one thread has added to a group in integers: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
+/* A thread's integers of a group: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
 struct group_window {
     int64_t high, low;
     uint64_t n, seen; /* elements; how many of them are in the group's sum already */
@@ -401,7 +402,7 @@ static void add_number(struct group_sum *g, double x) {
     add_sums(g, &only, &x, 1);
 }
 
-/* Moves what a thread has added in integers to its sums. */
+/* Moves a thread's integers to its sums. */
 static void empty_windows(const struct window *w, struct group_window *windows,
                           struct group_sum *sums, size_t groups) {
     const double unit = __builtin_ldexp(1, w->exponent - 40),
@@ -538,7 +539,7 @@ static void sums_task(void *context, size_t task, unsigned worker) {
     }
 }
 
-/* Whether the ids begin as sorted ones do. */
+/* Returns whether the ids begin as sorted ones do. */
 static int look_sorted(const struct shaped *s) {
     for (size_t i = 1; i < s->n && i < 4096; i++)
         if (id_at(s->ids, s->ids_type, i) < id_at(s->ids, s->ids_type, i - 1)) return 0;

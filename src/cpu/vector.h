@@ -169,7 +169,7 @@ ALWAYS_INLINE vi64 note_difference(vi64 seen, vi64 a, vi64 b) {
 #endif
 }
 
-/* All lanes or'ed into one word. */
+/* Returns all lanes or'ed into one word. */
 ALWAYS_INLINE uint64_t any_bits(vi64 v) {
     int64_t all = 0;
     for (size_t i = 0; i < LANES(int64_t); i++)
@@ -177,7 +177,7 @@ ALWAYS_INLINE uint64_t any_bits(vi64 v) {
     return (uint64_t)all;
 }
 
-/* Whether any bit is set. */
+/* Returns whether any bit is set. */
 ALWAYS_INLINE int any_set(vu64 v) {
 #if TALLY_VECTOR == 64
     return _mm512_test_epi64_mask((__m512i)v, (__m512i)v) != 0;
