@@ -28,8 +28,9 @@ struct extremes {
     unsigned char nan; /* a NaN was met */
 };
 
-/* PART_FACTORS: the product of integers. Its magnitude never falls while no factor is 0, so it is exact in
- * 64 bits until it overflows for good; a zero anywhere still makes it 0. */
+/* The state of PART_FACTORS, a product of integers. While no factor is 0 its magnitude never falls.
+ * So it is exact in 64 bits until it overflows, and then stays overflowed; a zero still makes it
+ * 0. */
 struct factors {
     uint64_t magnitude; /* of the product of all factors but 0, while !overflow */
     unsigned char negative, zero, overflow;
@@ -98,7 +99,7 @@ void state_settle(const struct problem *p, struct state *s);
  * loaded state must pass, and a state after a subtraction. */
 int state_is_possible(const struct problem *p, const struct state *s);
 
-/* Only whether monoids that are possible, each by itself, can be of the same elements. */
+/* Returns whether monoids, each possible by itself, can be of the same elements. */
 int state_parts_agree(const struct problem *p, const struct state *s);
 
 /* Returns whether additions combine the words of this problem's states: all its monoids are

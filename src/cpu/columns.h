@@ -69,7 +69,7 @@ struct column_form {
 /* At most so many rows are reduced at once, without planes. */
 #define FEW_ROWS 8
 
-/* Two to FEW_ROWS rows of columns that are all there is of them. */
+/* The arguments for columns of two to FEW_ROWS elements. */
 struct few_rows {
     const char *x;
     ptrdiff_t row; /* bytes */

@@ -497,8 +497,8 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-/* Returns whether a problem that needs launches for records, and one to lower them, has so few
- * elements that one launch of the kernel for a few rows (parts.h) does better. */
+/* Returns whether a problem with several launches has so few elements that one launch of the kernel
+ * for few rows is faster (parts.h). */
 static bool is_for_parts(const struct problem *p, size_t n) {
     return !recipe_gives_values(p) && parts_are_few(p, 1, n);
 }

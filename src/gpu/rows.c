@@ -180,9 +180,9 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Returns the weight of a piece, as rows.cu counts it - elements and ends of rows -, such that all
- * warps that run at once get ROUNDS pieces each. Rows of equal lengths are not cut if, for some
- * number of rounds, that takes little longer. */
+/* Returns the weight of a piece in the unit of rows.cu: elements and ends of rows. All warps that
+ * run at once get ROUNDS pieces each. Rows of equal lengths stay whole if, for some number of
+ * rounds, that takes little longer. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;

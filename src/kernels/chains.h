@@ -95,7 +95,8 @@ PURE u32 has_too_small(const tile *t, u32 field) {
 #endif
 }
 
-/* A level below the first: *chain takes what it can of `rest`, which becomes what it cannot. */
+/* A level below the first: *chain takes the bits of `rest` that it can, and `rest` becomes the
+ * others. */
 #define TAKE(chain, rest)                                                                          \
     moved = (chain) + (rest);                                                                      \
     (rest) -= moved - (chain);                                                                     \

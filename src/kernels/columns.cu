@@ -1036,9 +1036,10 @@ INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows,
 }
 
 #if SLOWLY
-/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it, if there was one. Where
- * something is `wrong` with that, the sum is off by at most half of the last bit of the second double, as `large` bounds
- * it, for each row; where that is not finite, the batch is added to `whole` slowly instead. Both then know the same. */
+/* Ends a batch of `count` rows from `at` on; `whole` is the state before it, if there was one, and
+ * `a` the state with it. If an addition was `wrong`, the sum is off by at most half of the second
+ * double's last bit for each row, which `large` bounds. If that is not finite, the batch is added
+ * to `whole` slowly instead. Both then have the same elements. */
 INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
                          u32 before, u32 *large, state *a, state *whole) {
     UNROLL

@@ -91,9 +91,9 @@ BEGINS_EARLY
 #if defined(HAS_SQUARES) || defined(KEEPS_ERRORS)
 #define NEARS 1 /* a state may be of sums that are only near */
 #endif
-/* How errors of additions are kept: not at all, or of f64 plainly, where a bound says which results that gives; not at
- * all, where exponents say that it is exact; added up in a double, plainly; or in two doubles, where what is lost is
- * noted. */
+/* Precision levels, from cheap to exact. WIDE_NEAR: errors are dropped, or for f64 added plainly,
+ * and a bound decides. WIDE_NOT: errors are dropped, as exponents show that there are none.
+ * WIDE_PLAINLY: compensated. WIDE_ALL: double-double, which notes lost bits. */
 enum {
 #if defined(HAS_SQUARES)
     WIDE_NEAR,
@@ -226,9 +226,10 @@ ORDER_UNUSED PURE u64 ranked(rank_word r) {
 
 #endif
 
-/* What each kind defines: begin() makes *k what is known of no elements, add() adds an element if it is `inside` the
- * row, finish() makes a state of what has been added, and merge() makes one of two; neutral_state() is that of no
- * elements. `at` counts elements from a number on that finish() is given; begin() is told that of the first to come. */
+/* Each kind defines: begin(), which makes *k the state of no elements; add(), which adds an element
+ * if it is `inside` the row; finish(), which returns the state; merge(), which returns the state of
+ * two; neutral_state(), that of no elements. `at` counts elements from a number that finish() gets;
+ * begin() gets the first one's. */
 
 #if defined(KIND_FLOATS)
 
@@ -1410,8 +1411,8 @@ INLINED void stage_offsets(SHARED u64 *raw, const GLOBAL u8 *offsets, const part
     end_copies();
 }
 
-/* Begins to copy elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them
- * lies. All of the warp call it. */
+/* Begins to copy elements at positions [from, from + n) to the stage. The stage's first pack is the
+ * one with the first element. All lanes of the warp call this. */
 INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
     const u64 first = from - skew;
@@ -1447,9 +1448,9 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
 #define LANES_ROUND(packs) (IS_ROUND(packs) ? PACK * (packs)-1 : ~0u)
 #endif
 
-/* Returns the state of the lane's part of a row of n elements in the stage, from x on, which a team of 2^t lanes takes;
- * `start` is the number of the first element. All of the warp call it; `in_packs`: all their rows are made of whole
- * packs. *wide as in add_part(). */
+/* Returns the state of the lane's part of a row of n elements in the stage, from x on; a team of
+ * 2^t lanes takes the row. `start` is the number of the first element. All lanes of the warp call
+ * this; `in_packs`: all their rows consist of whole packs. *wide is that of add_part(). */
 INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
                          u32 *wide) {
     const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
@@ -1597,8 +1598,8 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
 }
 #endif
 
-/* Reduces rows from `row` on, but not `end`, by way of the warp's stage, as many as find room there, and returns how
- * many these were. All of the warp call it. *wide as in add_part(). */
+/* Reduces rows [row, end) through the warp's stage, as many as fit there, and returns their number.
+ * All lanes of the warp call this. *wide is that of add_part(). */
 INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const GLOBAL u8 *offsets,
                             GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 end,
                             u32 *wide) {
@@ -1793,8 +1794,8 @@ INLINED void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piec
     }
 }
 
-/* Words of a piece's edges: the state of a row that began before it, that of one that ends behind it, and the number of
- * the latter, plus 1, or 0 if there is none. */
+/* Words of a piece's edges: the state of a row that began before it, that of one that ends behind
+ * it, and the latter's number plus 1, or 0 if there is none. */
 #define EDGE (2 * EDGED + 1)
 
 __device__ u32 may_begin(const GLOBAL u64 *work, const parts_plan *p) {
@@ -1825,8 +1826,8 @@ PURE u32 team_for(u64 mean, u64 rows) {
 }
 
 #if defined(HAS_SQUARES) && defined(TYPE_F64)
-/* Elements whose sums may be near on an edge: a lane has 2^11 of these. So a second double, to which errors are added
- * plainly, is off by at most 2^-84 of the root of n Q, or 2^-83 of Q. */
+/* The most elements on an edge whose sums may be approximate: a lane has 2^11 of these. So a second
+ * double, the plain sum of errors, is off by at most 2^-84 sqrt(n Q), or 2^-83 Q. */
 #define EDGE_NEAR (1u << 16)
 /* Makes *all the state of n elements from s on, approximate or exact as its tag says. Returns 0 if
  * their squares may be too small, or too large. */

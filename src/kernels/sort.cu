@@ -85,8 +85,8 @@ PURE u32 digit_of(const sort_plan *s, u32 key) {
     return key >> s->shift & ((1u << s->bits) - 1);
 }
 
-/* Elements behind the last one become 0, as far as the pack of 16 bytes reaches in which that lies: packs are read as a
- * whole. By one thread. */
+/* Makes the elements behind the last one 0, up to the end of its pack of 16 bytes, since packs are
+ * read as a whole. One thread calls this. */
 __device__ void fill_last_pack(GLOBAL u64 *work, const sort_plan *s, u64 n) {
     for (u32 a = 0; a < s->arrays; a++)
         for (u64 i = n; i * s->width % 128 != 0; i++)
@@ -345,9 +345,9 @@ INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan 
     __syncthreads();
 }
 
-/* Turns the warps' counts of each digit into the sums of those of the warps before, and first[d] into the place in the
- * tile where digit d begins. own[k] becomes how many there are of the thread's k-th digit. Returns how many there are of
- * all. */
+/* Turns the warps' counts of each digit into the sums over the warps before, and first[d] into the
+ * place in the tile where digit d begins. own[k] becomes the count of the thread's k-th digit.
+ * Returns the count of all. */
 INLINED u32 sum_up_tile(SHARED u32 *counts, SHARED u32 *first, SHARED u64 *part, u32 digits,
                         u32 *own) {
     u64 sum = 0, total;

@@ -24,8 +24,8 @@
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
-/* Threads of a block for rows (rows.cu), where others have GPU_BLOCK - so that the shared memory of a multiprocessor
- * can be shared out among warps -, and the same for these. */
+/* Threads of a block for rows (rows.cu), fewer than GPU_BLOCK so that the warps can share a
+ * multiprocessor's shared memory; and the blocks that a multiprocessor has at once. */
 #define GPU_ROWS_BLOCK                 128
 #define GPU_ROWS_BLOCKS_A_UNIT         6
 #define GPU_ROWS_PRODUCT_BLOCKS_A_UNIT 4
@@ -36,8 +36,8 @@
 /* The same where they lie in each other's memory (shared_terms.cu): 80 registers. */
 #define GPU_SHARED_TERMS_BLOCKS_A_UNIT 3
 #define GPU_TILE                       4u /* packs of 16 bytes that a thread takes at a time */
-/* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
- * are further rounds of smaller blocks, so that those which are first have something left to do. */
+/* The most tiles of a block of an exact sum. Larger arrays have further rounds of smaller blocks,
+ * since multiprocessors do not keep step: the first ones to finish take these. */
 #define GPU_TILES_A_BLOCK 64
 /* The same for two sums at once, whose blocks take longer to begin and to end. */
 #define GPU_MOMENTS_TILES_A_BLOCK 512

@@ -239,15 +239,17 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 #endif
 
 #if HAS_TOP_LEVELS && TOP_CHAINED
-/* The same by chains, several side by side: a float that begins as sigma, and to which term after term is added, takes
- * of each what an extraction takes, and what it leaves goes to a second such float. Nothing is checked on the way;
- * instead the elements are looked at before, two at a time, and 0 is returned where one is too large or, if it is not 0,
- * too small.
- *
- * Bounds, for L = 2^CHAIN_ROOM terms a chain. With |x| < 2^(E - 1) / L the first chain stays between 2^E and 2^(E + 1),
- * and what it leaves of a term is at most 2^(E - MANTISSA - 1). L of these stay below half of the second one's sigma,
- * which is 2^(MANTISSA - CHAIN_ROOM) times smaller. Nothing is lost there if the last bits of all elements, which have 8
- * bits, are worth its last bit, 2^(E - 2 MANTISSA + CHAIN_ROOM), or more. */
+/* Does the same by chains, several side by side. A chain is a float that begins as sigma, and to
+ * which term after term is added. It takes of each term what an extraction takes, and the rest goes
+ * to a second chain. Nothing is checked on the way. Instead the elements are tested before, two at
+ * a time: the result is 0 if one is too large or, if it is not 0, too small.
+ * Bounds, for L = 2^CHAIN_ROOM terms a chain:
+ * 1. With |x| < 2^(E - 1) / L the first chain stays between 2^E and 2^(E + 1). It leaves at most
+ *    2^(E - MANTISSA - 1) of a term.
+ * 2. L of these stay below half of the second chain's sigma, which is 2^(MANTISSA - CHAIN_ROOM)
+ *    times smaller.
+ * 3. The second chain loses nothing if the last bits of all elements, which have 8 bits, are worth
+ *    at least its last bit, 2^(E - 2 MANTISSA + CHAIN_ROOM). */
 #define TOP_CHAINS (TILE >> CHAIN_ROOM)
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const u32 second = w.sigma - ((u32)(MANTISSA - CHAIN_ROOM) << MANTISSA);

@@ -88,8 +88,9 @@ BIND(__tsan_write_range, model_on_write_range);
 #define FLOAT_ATOMIC_ADD   1
 
 #define __global__ __attribute__((noinline)) static
-/* A kernel whose basic blocks are counted is one function. One that is large and whose counts nobody reads (MODEL_CALLS)
- * is compiled in a third of the time if its helpers are functions of their own. */
+/* MODEL_CALLS: helpers are functions of their own. A kernel whose basic blocks are counted has to
+ * be one function. A large one whose counts nobody reads compiles in a third of the time with
+ * calls. */
 #if defined(MODEL_CALLS)
 #define __device__ __attribute__((unused, noinline)) static
 #else
