@@ -91,8 +91,9 @@ void state_clear(const struct problem *p, struct state *s);
 /* into += from, in each of the problem's parts; index 0 of `from` is index `shift` of `into`. */
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift);
-/* After elements have been folded or merged: makes states equal that answer alike. Where only any or all is asked
- * for, a device may stop counting nonzero elements early; the count is then made 0, 1 or n. */
+/* Settles a state after folds and merges, so that states with the same answers are equal. For any
+ * and all alone a device may stop its count of nonzero elements early; the count then becomes 0, 1
+ * or n. */
 void state_settle(const struct problem *p, struct state *s);
 
 /* Returns whether some s->n elements can have this state, each monoid by itself and all together. A

@@ -23,7 +23,7 @@
 #define MINUS(a, b) ((a) - (b))
 #endif
 
-/* a + b = *sum + the result. */
+/* Returns the error of *sum = a + b (TwoSum): a + b = *sum + the result. */
 ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
     const vf64 t = a + b, z = t - a, error = PLUS(a - (t - z), MINUS(b, z));
     *sum = t;
@@ -109,8 +109,9 @@ ALWAYS_INLINE vi64 rounds_the_same_f32(vf32half low, vf32half high) {
 #endif
 }
 
-/* s + e +- b divided by n, in place. b is infinite where some step may have underflowed. The first quotient may be off
- * by two units of its last place; n has less than 2^50 of them, so that the remainder is exact nevertheless. */
+/* Divides s + e +- b by n, in place. b is infinite if some step may have underflowed. The first
+ * quotient may be off by two units of its last place; n has less than 2^50 of them, so the
+ * remainder is exact nevertheless. */
 ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     const vi64 plain = (vi64)(*e == 0);
     vf64 t;

@@ -752,7 +752,7 @@ NUMBER_KERNELS(bf16, loose_u16, int32_t, vi32, INTS)
 NUMBER_KERNELS(f32, loose_f32, int32_t, vi32, INTS)
 NUMBER_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES)
 
-/* No integer is a NaN. */
+/* Finds no NaNs: no integer is one. */
 static void ISA_NAME(no_nans)(uint64_t *planes, size_t stride, const struct column_rows *in,
                               size_t width) {
     KERNEL_PATH("");
@@ -1227,7 +1227,8 @@ static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) 
         out[i] = (uint32_t)from[i] | (0 - (uint32_t)(from[i] >> 31 != 0));
 }
 
-/* Added to 1.5 * 2^(52 + u), a number becomes one whose last bit weighs 2^u: see extract.h. */
+/* Splits numbers by extraction (extract.h): added to 1.5 * 2^(52 + u), a number becomes one whose
+ * last bit weighs 2^u. */
 static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low) {
     const int64_t word = ((int64_t)(exponent - 40 + 52 + 1023) << 52) | INT64_C(1) << 51;
     const int64_t word2 = word - (INT64_C(40) << 52);

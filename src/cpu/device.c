@@ -368,7 +368,7 @@ static void leaves_task(void *context, size_t task, unsigned worker) {
                     job->values + first / TREE_LEAF * tree_value_size(job->p));
 }
 
-/* `level` is 0, as this is tree_level, too: leaf by leaf. */
+/* Evaluates leaves, leaf by leaf: `level` is 0, as tree_level is. */
 static tally_status cpu_leaves(tally_device *device, const struct problem *p, const void *x,
                                size_t n, unsigned level, void *out) {
     (void)level;

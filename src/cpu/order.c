@@ -87,8 +87,8 @@ INTEGER_ORDER(u16, uint16_t)
 INTEGER_ORDER(u32, uint32_t)
 INTEGER_ORDER(u64, uint64_t)
 
-/* Negative floats sort by magnitude downwards: flipping all but their sign bit mends that, and flipping
- * again undoes it. */
+/* Returns bits that sort as the floats do. Negative floats sort by magnitude downwards: all bits
+ * but their sign are flipped; a second flip undoes it. */
 static inline int16_t sortable(uint16_t bits) {
     return (int16_t)(bits ^ (((int16_t)bits >> 15) & 0x7fff));
 }

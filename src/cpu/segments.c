@@ -68,7 +68,7 @@ ALWAYS_INLINE vu64 differences(const uint64_t *running, const size_t *start, siz
     return add_across(d);
 }
 
-/* Signed integers of magnitudes below 2^51 as doubles, exactly. */
+/* Returns signed integers of magnitudes below 2^51 as doubles, exactly. */
 ALWAYS_INLINE vf64 double_of(vu64 v) {
     const vu64 magic = (vu64){0} + UINT64_C(0x4338000000000000);
     return (vf64)(v + magic) - (vf64)magic;
@@ -78,7 +78,8 @@ ALWAYS_INLINE double two_to(int exponent) {
     return __builtin_ldexp(1.0, exponent);
 }
 
-/* The segments' sums, s[i] + e[i], from running totals in units of 2^u and, where `levels` is 2, 51 bits below. */
+/* Makes the segments' sums, s[i] + e[i], of running totals in units of 2^u and, if `levels` is 2,
+ * 51 bits below. */
 ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, size_t count, int u,
                                 int levels, double *s, double *e) {
     const double unit = two_to(u), unit2 = two_to(u - DROP);

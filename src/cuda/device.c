@@ -171,8 +171,8 @@ static CUresult end(struct gpu *gpu, CUresult error) {
     return error;
 }
 
-/* begin() and end() with a status and a line for tally_error(). What frees memory or programs calls begin()
- * and end() themselves, so that the line of an earlier failure stays. */
+/* Do begin() and end() with a status and a line for tally_error(). Functions that free memory or
+ * programs call begin() and end() themselves, to keep the line of an earlier failure. */
 static tally_status enter(struct gpu *gpu) {
     return outcome(gpu->index, begin(gpu), "entering the device's context");
 }

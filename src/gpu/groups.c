@@ -144,7 +144,7 @@ static unsigned bits_of(const struct shaped *s) {
     return 8 * (unsigned)type_size(s->p->type);
 }
 
-/* 1 where the kernels are to count a sum's elements, too, for a mean; else 0. */
+/* Returns 1 if the kernels count a sum's elements, too, for a mean; else 0. */
 static unsigned is_counted(const struct shaped *s) {
     return (unsigned)problem_asks(s->p, TALLY_MEAN);
 }

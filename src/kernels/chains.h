@@ -52,7 +52,7 @@ typedef char chains_are_short_enough[CHAIN_LENGTH <= (TWO_PARTS ? 4 : 16) ? 1 : 
 #define SQUARE_PLUS(x, c) ((x) * (x) + (c))
 #endif
 
-/* F, for E = exponent. */
+/* Returns F for E = exponent. */
 PURE i32 elements_exponent(i32 exponent) {
     return (exponent >> 1) + 3;
 }

@@ -697,7 +697,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 }
 
 #if HAS_SQUARES && defined(TYPE_F32)
-/* 1 / (n (n - ddof)) for a variance of n > 0 elements; 0 where that is not known. */
+/* Returns 1 / (n (n - ddof)) for a variance of n > 0 elements; 0 if that is unknown. */
 PURE double scale_of(const columns_plan *p, u64 n) {
     if (!IS_FILLED(p) || p->scale == 0) return double_from(p->scale);
     const double count = (double)n,
@@ -796,7 +796,7 @@ SELDOM lowered lower_integers(u64 w, u64 n, u32 to) {
     return r;
 }
 
-/* Fewer than 2^31 integers of 32 bits fit 64 in any case. */
+/* Returns a value. Fewer than 2^31 integers of 32 bits always fit 64. */
 PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 to, u32 *lost) {
 #if defined(TYPE_I64)
     *lost |= a->high != 0 - (a->low >> 63);
@@ -986,7 +986,7 @@ typedef union unit {
     element e[VECTOR];
 } unit;
 
-/* `packed`: units lie at multiples of their size. */
+/* Loads a unit; `packed`: units lie at multiples of their size. */
 __device__ void load_unit(const GLOBAL element *from, u32 vector, u32 packed, element *to) {
     if (vector > 1 && packed) {
         unit u;

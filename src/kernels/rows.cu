@@ -199,7 +199,7 @@ typedef u32 rank_word;
 #define RANK_BASE                                                                                  \
     ((((rank_word)INFINITE | RANK_SIGN) ^ (RANK_SIGN - 1)) & RANK_ALL) /* of -infinity */
 #define RANK_MOST (((rank_word)INFINITE - RANK_BASE) & RANK_ALL)       /* of +infinity */
-/* -infinity has rank 0, and NaNs have those above +infinity's. */
+/* Returns an element's rank. -infinity has rank 0, and NaNs have those above +infinity's. */
 PURE rank_word rank_of(element e) {
     const rank_word b = (rank_word)e ^ (FALLS ? RANK_SIGN : 0);
     return ((b & RANK_SIGN ? b ^ (RANK_SIGN - 1) : b) - RANK_BASE) & RANK_ALL;
@@ -255,7 +255,7 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
 }
 
 #if defined(KEEPS_ERRORS)
-/* sum + rest, but for a rest of 0, which would make +0 of -0. */
+/* Returns sum + rest, without a rest of 0, which would make +0 of -0. */
 PURE double with_rest(double sum, double rest) {
     return rest == 0 ? sum : sum + rest;
 }
@@ -443,7 +443,7 @@ PURE state neutral_state(void) {
 PURE void begin(known *k, u32 at) {
     *k = neutral_state();
 }
-/* a + b; LOST where that is no 64-bit number of the type. */
+/* Returns a + b; sets LOST in *tag if that is no 64-bit number of the type. */
 PURE u64 add_checked(u64 a, u64 b, u32 *tag) {
     const u64 sum = a + b;
 #if defined(TYPE_U64)
@@ -984,7 +984,7 @@ PURE span span_of(place at, u64 s, u32 n) {
     return r;
 }
 
-/* Returns, to all lanes, a word whose bit i says that lane i's `yes` is not 0. */
+/* Returns to all lanes a word with bit i set if lane i's `yes` is not 0. */
 INLINED u32 warp_votes(u32 yes) {
 #if defined(__CUDACC__)
     return __ballot_sync(FULL_WARP, yes);
@@ -1026,7 +1026,7 @@ INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
     }
 }
 
-/* As load_some(), of packs that all lie in the span. */
+/* Loads packs as load_some() does; all lie in the span. */
 INLINED void load_packs(pack *t, u32 count, u32 step, const span *r, u32 c) {
     const GLOBAL uint4 *from = (const GLOBAL uint4 *)(r->x + c);
     UNROLL

@@ -319,8 +319,8 @@ INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
     return before;
 }
 
-/* after[d] becomes the place of the share's first element with digit d. Block 0 notes where groups begin, if they are
- * digits, and how many elements there are. */
+/* Makes after[d] the place of the share's first element with digit d. Block 0 notes where groups
+ * begin, if they are digits, and the number of elements. */
 INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan *s,
                          SHARED u64 *after, SHARED u64 *part) {
     const u32 digits = 1u << s->bits;

@@ -47,7 +47,7 @@
 #endif
 #define IS_HIGHEST(i) ((i) % CUTS == CUTS - 1)
 
-/* Piece i of a thread's totals. */
+/* Returns piece i of a thread's totals. */
 PURE u32 piece_of(const u64 *totals, u32 i) {
     const u32 shift = i % CUTS * PIECE_BITS;
 #if TERM_F64

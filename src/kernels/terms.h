@@ -49,7 +49,7 @@ typedef struct terms_plan {
     u32 padding;
 } terms_plan;
 
-/* a / b. GPUs divide numbers of 32 bits in a tenth of the instructions that 64 take. */
+/* Returns a / b. GPUs divide numbers of 32 bits in a tenth of the instructions that 64 take. */
 PURE u64 terms_quotient(u64 a, u64 b) {
     return (a | b) >> 32 ? a / b : (u32)a / (u32)b;
 }

@@ -106,7 +106,8 @@ BIND(__tsan_write_range, model_on_write_range);
 #define __shared__ __attribute__((section("model_shared,\"aw\",%nobits#"))) static
 #endif
 
-/* What these return never changes while a lane lives, hence `const`: the compiler may call once and remember. */
+/* Return values that never change while a lane lives, hence `const`: the compiler may call once and
+ * remember. */
 __attribute__((const)) unsigned model_thread(void);
 __attribute__((const)) unsigned model_block(void);
 __attribute__((const)) unsigned model_threads(void);
