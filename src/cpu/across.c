@@ -311,7 +311,7 @@ PATH_TABLE(few_paths, "results of a few elements", never_few, &few_axis, &succes
            &path_types);
 #endif
 
-/* The kernel for results of `each` elements, of which all are wanted at once; or NULL. */
+/* Returns the kernel for results of `each` elements that gives all values at once, or NULL. */
 static few_kernel *plan_few(const struct across *a, size_t each) {
     const struct problem *p = a->p;
     const tally_op op = p->value[0].op;
@@ -1237,7 +1237,7 @@ static const char *never_segments(const struct path_table *t, const unsigned at[
 PATH_TABLE(segments_paths, "segments", never_segments, &segments_axis, &path_ops, &path_types);
 #endif
 
-/* Up to COLUMN_STEP segments, none of them empty, become as many columns from `at` on. */
+/* Adds up to COLUMN_STEP segments, none of them empty, as columns from `at` on. */
 static void add_step(const struct across *a, struct hand *h, size_t at, const size_t *start,
                      const size_t *length, size_t count, size_t longest) {
     const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);

@@ -16,7 +16,7 @@
 /* The elements of a thread's part, at least. */
 #define PART_MIN ((size_t)1 << 16)
 
-/* Whether nothing but sums, means and counts is asked, of a type that few_sums() takes. */
+/* Returns whether all values are sums, means and counts, of a type that few_sums() takes. */
 static int are_sums(const struct problem *p) {
     if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
         p->type == TALLY_BF16)
@@ -44,8 +44,8 @@ static const char *never_groups(const struct path_table *t, const unsigned at[PA
 PATH_TABLE(groups_paths, "groups", never_groups, &way_axis, &path_ops, &path_types);
 #endif
 
-/* The elements are cut into parts, one a task: first the elements of each group are counted in every part, then each
- * part's elements are brought to their places. */
+/* A sort by counting. The elements are cut into parts, one a task. First each part counts the
+ * elements of every group, then it brings its elements to their places. */
 struct sort_job {
     const struct shaped *s;
     const unsigned char *only; /* [groups]: only of groups with one that is not 0; NULL: all */
@@ -210,7 +210,7 @@ static void lay_out_counts(struct sort_job *job) {
     job->fall = scratch_array(&job->scratch, job->parts, sizeof *job->fall);
 }
 
-/* The copies of `n` elements, and where an index is wanted their positions. */
+/* Lays out the copies of `n` elements and, for an index, their positions. */
 static void lay_out_copies(struct sort_job *job, size_t n, struct scratch *copies) {
     job->x = scratch_array(copies, n, job->element);
     if (job->s->y) job->y = scratch_array(copies, n, job->element);
@@ -303,7 +303,7 @@ struct window {
 };
 #define WINDOW_ELEMENTS ((size_t)1 << 22)
 
-/* What one thread works with. */
+/* A worker's windows and sums. */
 struct sums_hand {
     struct scratch scratch;       /* has the arrays */
     struct group_sum *sums;       /* [room] */
@@ -611,7 +611,7 @@ static void lay_out_sums(struct sums_hand *hand, size_t room) {
     hand->windows = scratch_array(&hand->scratch, room, sizeof *hand->windows);
 }
 
-/* Makes the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
+/* Allocates the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
 static int make_sums(struct sums_job *job, unsigned threads) {
     job->hands = calloc(threads, sizeof *job->hands);
     for (unsigned i = 0; job->hands && i < threads; i++) {
@@ -632,9 +632,9 @@ static void free_sums(struct sums_job *job, unsigned threads) {
     free(job->hands);
 }
 
-/* Sums few groups, whose ids come in any order, and returns 1: *status says how that went, *any, as lower_sums() has it,
- * whether left[] marks groups that are to be done as segments. Or does nothing and returns 0, where there is no memory or that way is the
- * better one. */
+/* Sums few groups, whose ids come in any order, and returns 1. *status is the status; *any is 1, as
+ * for lower_sums(), if left[] marks groups to be done as segments. Returns 0 and does nothing if
+ * there is no memory, or the other way is faster. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
     struct sums_job job = {.k = cpu_columns_named(d->kernels->isa),
