@@ -181,7 +181,8 @@ static bool are_packs(const struct filled_plan *plan, int64_t each) {
     return fits;
 }
 
-/* Returns whether results lie side by side in the mask, and are a multiple of four. */
+/* Returns whether results lie side by side in the mask, and each four of them begin at a multiple
+ * of 4 bytes. */
 static bool are_fours(const struct shaped *s) {
     if (s->keeps == 0 || s->kept[s->keeps - 1].mask != 1 || s->kept[s->keeps - 1].length % 4 != 0)
         return false;

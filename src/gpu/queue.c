@@ -228,8 +228,8 @@ static unsigned alone_each(const struct problem *p, const struct recipe *r) {
     return GPU_TILE / arrays * 16 / (unsigned)type_size(p->type);
 }
 
-/* Returns whether a kernel `alone` reduces n elements. A whole tile of what is no exact sum
- * `reduce` loads without asking for each pack whether it is there. */
+/* Returns whether a kernel `alone` is for n elements. For a whole tile that is no exact sum
+ * `reduce` is faster, as it loads packs without a test for each. */
 static bool fits_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
                        uint64_t n) {
     const uint64_t most = (uint64_t)queue->block * alone_each(p, r);
