@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SOURCE_UNKNOWN UINT64_MAX /* a size that only the end of the data will tell */
+#define SOURCE_UNKNOWN UINT64_MAX /* a size that is known only at the end of the data */
 
 /* What the user said of the inputs. */
 struct reading {

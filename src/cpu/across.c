@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH     1024 /* columns of a block, at most */
+#define WIDTH     1024 /* the most columns of a block */
 #define TILE_ROWS 16
 /* Elements that a thread adds up between two tests for a stop, in pieces of STOP_ROWS rows. */
 #define STOP_ELEMENTS ((size_t)1 << 19)
@@ -38,12 +38,12 @@
 _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define SEGMENTS_BLOCK 256  /* segments of a block */
 #define SHORT          32   /* elements: longer segments are folded one by one */
-#define TURNED_BEST    8    /* longer rows and segments are summed by running totals first ... */
-#define RUN_BYTES      4096 /* ... and no longer rows than this */
+#define TURNED_BEST    8    /* longer rows and segments try running totals first ... */
+#define RUN_BYTES      4096 /* ... if rows have at most these bytes */
 #define FOLD_COLS      64
 #define FOLD_LEAST     33                 /* elements: shorter rows are transposed */
 #define LONG_BYTES     ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
-#define PART_BYTES     ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
+#define PART_BYTES     ((size_t)256 << 10) /* least bytes of a block's elements that are worth a cut */
 /* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
 #define GROUP_BYTES ((size_t)512 << 10)
 /* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */

@@ -46,7 +46,7 @@
 #define STREAMS       4
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
-#define AHEAD         (PAIRED ? 2048 : 2560) /* bytes ahead of a stream's element that are asked for */
+#define AHEAD         (PAIRED ? 2048 : 2560) /* prefetch distance in bytes, from a stream's element */
 
 /* A window: the sums extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA), in
  * lanes, by the lower and upper halves of their integers. Each half is HALF_RANGE too large for

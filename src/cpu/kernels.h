@@ -26,7 +26,7 @@ typedef void pair_kernel(const void *x, const void *y, size_t n, void *state);
  * is none. */
 typedef size_t find_kernel(const void *x, size_t n, uint64_t bits);
 
-#define TYPES (TALLY_F64 + 1) /* tables are by element type; NULL where there is no such kernel */
+#define TYPES (TALLY_F64 + 1) /* tables are by element type; NULL without a kernel */
 
 struct cpu_kernels {
     const char *isa;

@@ -20,10 +20,10 @@
 #define LEVELS_ALL 6
 #define TOP        134
 #define DROP       47
-#define LEVEL_LOAD 16 /* numbers that a lane takes before it is read off, at most */
+#define LEVEL_LOAD 16 /* the most numbers that a lane takes before it is read off */
 #define AT_ONCE    10 /* vectors of doubles */
 #define LEVELLED   (AT_ONCE * LANES(double)) /* numbers of a turn that go to levels, */
-#define WORDED     48                        /* and those behind them that go to words */
+#define WORDED     48                        /* and numbers behind them that go to words */
 #define TURN       (LEVELLED + WORDED)
 #define TURNS      2
 #define BLOCK      (TURNS * TURN)

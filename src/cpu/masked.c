@@ -20,7 +20,7 @@
 
 #define BLOCK     ((size_t)32 << 10) /* elements of a block, unless COLUMNS rows have more */
 #define ROWS_MOST ((size_t)8 << 10)  /* rows of a block */
-#define EACH_MOST ((size_t)8 << 10)  /* elements of a row: longer ones are left */
+#define EACH_MOST ((size_t)8 << 10)  /* elements of a row; longer ones are left */
 /* Rows that are brought side by side together, at most and at least, and how many of their elements are asked for in advance. */
 #define COLUMNS    ((size_t)64)
 #define COLUMNS_IN ((size_t)8)

@@ -36,7 +36,7 @@
 
 #define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging piece */
 #define STAGING_ALIGNED 4096
-#define MEMORY_LEAST    ((uint64_t)1 << 20) /* less than a megabyte is no device */
+#define MEMORY_LEAST    ((uint64_t)1 << 20) /* the least memory of a device, a megabyte */
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
 

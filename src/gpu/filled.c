@@ -6,8 +6,8 @@
 
 #include "kernels/filled.h"
 
-#define MEMORY_PART 4    /* the copy takes at most one part in so many of the device's memory */
-#define CHUNK_LEAST 1024 /* elements of a row that are counted at a time */
+#define MEMORY_PART 4    /* the copy takes at most 1/MEMORY_PART of the device's memory */
+#define CHUNK_LEAST 1024 /* the least elements of a row's chunk that is counted */
 #define WARP        32
 
 /* ---- Which problems ------------------------------------------------------------------------ */

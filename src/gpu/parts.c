@@ -19,15 +19,15 @@
 #include <string.h>
 
 #define HEAD_WORDS     4
-#define TILES_A_BLOCK  2         /* at least, of those which a block of the sort has */
-#define A_WORKER       (1 << 12) /* elements, at least, where a thread is one (kernels/sort.cu) */
+#define TILES_A_BLOCK  2         /* the least tiles of the sort's blocks */
+#define A_WORKER       (1 << 12) /* the least elements of a worker that is a thread (kernels/sort.cu) */
 #define GROUPS_SORTED  ((uint64_t)UINT32_MAX) /* groups are fewer: kernels/sort.cu */
 #define NODES_LOG      5                      /* part_nodes joins 2^5 values */
 #define PIECE_LEAST    ((uint64_t)1 << 14)
 #define PIECES_A_UNIT  8
 #define MANY_A_UNIT    128 /* elements for each multiprocessor: see parts_are_many() */
 #define LOOKS_A_THREAD 16  /* kernels/parts.cu */
-#define LOOKS_A_BLOCK  4   /* blocks of `starts` that run where one of most other kernels does */
+#define LOOKS_A_BLOCK  4   /* blocks of `starts` in place of one of most other kernels */
 
 /* The kernel `quick`. Where there are THREAD_ROWS rows, of no more than THREAD_MEAN elements on average, a thread takes
  * each row of up to THREAD_MOST elements; else a warp takes each row of up to FEW_MOST elements, or of WARP_MOST where

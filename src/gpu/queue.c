@@ -20,10 +20,10 @@
 #include <string.h>
 
 #define WARP_THREADS   32u /* of a warp */
-#define NODES_LEVELS   5   /* that one launch of `nodes` combines */
-#define VALUES_AT_ONCE 2   /* that a launch gives by itself, at most */
+#define NODES_LEVELS   5   /* levels that one launch of `nodes` combines */
+#define VALUES_AT_ONCE 2   /* the most values that one launch gives */
 #define RESULT_BYTES   (VALUES_AT_ONCE * sizeof(tally_result))
-#define PATIENCE       (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
+#define PATIENCE       (1 << 14) /* tests of a result before waiting by the driver: some 300 us */
 
 _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
                    RESULT_RANGE == TALLY_ERANGE && RESULT_LOST == TALLY_ELOST,

@@ -29,7 +29,7 @@
 /* Words of the head: more than one of each recipe's need (queue.c). */
 #define WORK_HEAD 512
 
-#define HEADS 1024 /* that the queue has for callers' workspaces */
+#define HEADS 1024 /* the queue's heads for callers' workspaces */
 /* Words of each: enough for the launches of one value, and for sums whose records are wanted. */
 #define LAUNCH_HEAD 256
 

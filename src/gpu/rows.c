@@ -18,11 +18,11 @@
 #define APART_BYTES 64
 /* The most elements of a row for `few_rows`, by the bytes of an element. */
 #define FEW_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
-#define FEW_AT_ONCE        4 /* such rows that a lane takes at once: LOADS of rows.cu */
+#define FEW_AT_ONCE        4 /* rows that a lane of `few_rows` takes at once: LOADS of rows.cu */
 #define ROUNDS             2 /* pieces for each warp that the device runs at once */
 /* Keep rows whole if that costs at most 1/WHOLE_ROWS more time than cutting them. */
 #define WHOLE_ROWS  14
-#define EDGE_WORDS  11 /* that a piece leaves for `join_rows`, at most */
+#define EDGE_WORDS  11 /* the most words that a piece leaves for `join_rows` */
 #define VALUES_MOST 4  /* of a problem of sums and squares */
 
 /* A program of rows.cu: its defines, and which problems it is for. */

@@ -76,7 +76,7 @@
 #else
 #define NARROW_ROWS (LONG ? 8u : 16u)
 #endif
-#define BATCH     32u /* tiles, after which the thread looks whether sums are right */
+#define BATCH     32u /* tiles between two tests for lost bits */
 #define ROWS_MOST 4u  /* rows that add_slowly() loads at once */
 #define JOINED    4u  /* states of chunks that `join` loads at once */
 #define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
@@ -104,7 +104,7 @@ typedef struct lowered {
 #define STATE_WORDS 3
 #endif
 #define PAD   1
-#define SPANS (HAS_SQUARES || !LONG) /* tiles are looked at before they are added */
+#define SPANS (HAS_SQUARES || !LONG) /* tiles' exponents are tested before they are added */
 #if !HAS_SQUARES
 #define BATCH_ROWS 256u
 #elif LONG
@@ -404,7 +404,7 @@ PURE double add_below(double x, double *square, double *rest) {
 #endif
 
 #if HAS_SQUARES && LONG
-#define FAR 450 /* exponents of elements are at most so far from 0 */
+#define FAR 450 /* the largest magnitude of elements' exponents */
 /* Opens each column's window for elements up to four times as large as its largest one here. Returns 0 where that is too
  * large, or too small. */
 INLINED u32 open_window(batch *b, u32 columns, const element *e, u32 count, const u32 *most) {
@@ -967,7 +967,7 @@ PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 t
 #define SPANS 0
 #endif
 #if !SPANS && defined(FOLD_SUM) && defined(FLOATING)
-#define SLOWLY 1 /* batches are looked at when they have been added */
+#define SLOWLY 1 /* batches are tested after they are added */
 #else
 #define SLOWLY 0
 #endif

@@ -57,7 +57,7 @@
 
 #define CARRY      32000u
 #define WIDE_CARRY 500000u
-#define HANDED     (1 << 24) /* a highest digit of this magnitude or more goes to the record */
+#define HANDED     (1 << 24) /* highest digits of this magnitude go to the record */
 
 #if defined(TYPE_F64)
 #define APART         32u
@@ -278,7 +278,7 @@ INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted) {
     return outside;
 }
 
-#define SOME 4u /* elements whose additions are under way at once */
+#define SOME 4u /* additions of a thread under way at once */
 
 /* Adds SOME elements to cells of 32 bits: those of group[k] < c->count. Returns not 0 where one does not fit the
  * window. */

@@ -343,5 +343,5 @@ PURE void merge_at_once(u64 *record) {
 #endif
 
 #define GIVES_BOTH
-#define PAD x[0] /* an element that is there: it changes nothing */
+#define PAD x[0] /* an element of the array, which changes no extreme */
 #include "fold.h"

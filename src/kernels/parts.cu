@@ -645,7 +645,7 @@ PURE u64 left_of(u64 rows, u64 mark) {
     return mark ? bytes_like(rows, mark) : rows;
 }
 
-#define LEFT_WORDS 8u /* that next_left() has on their way at once */
+#define LEFT_WORDS 8u /* next_left()'s loads under way at once */
 
 /* Returns the first row from `row` on that is left for `fold`, or a number >= `end` if none before
  * `end` is. */
@@ -912,8 +912,8 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 
 /* ---- Where rows begin --------------------------------------------------------------------------------- */
 
-#define LOOKS 4u  /* packs of 16 bytes of ids of a thread that are on their way at once */
-#define APART 64u /* every APART-th start is searched for */
+#define LOOKS 4u  /* a thread's loads of 16 bytes of ids under way at once */
+#define APART 64u /* threads search for every APART-th start */
 
 /* Returns the first of n places whose id is not below `wanted`; without ids their numbers count.
  * Without an order, places are elements. */

@@ -18,7 +18,7 @@
 #define TALLY_PARTS_H
 
 #define PARTS_DIMS       16
-#define PARTS_ROW_WEIGHT 256 /* what a row costs besides its elements, in elements */
+#define PARTS_ROW_WEIGHT 256 /* a row's cost besides its elements, in elements */
 #define PARTS_ROW_END    32  /* the same for rows.cu */
 #define PARTS_LEAF       4096
 

@@ -11,8 +11,8 @@
 #define TALLY_QUICK_H
 
 #define QUICK_DIGITS   5
-#define QUICK_EXPONENT 600      /* sums whose highest digit weighs 2^-this to 2^this */
-#define QUICK_ROUGH    0x1p-100 /* of itself, how far a rounded sum may be off */
+#define QUICK_EXPONENT 600      /* a sum's highest digit weighs from 2^-this to 2^this */
+#define QUICK_ROUGH    0x1p-100 /* the relative bound of a rounded sum */
 
 /* A sum of settled digits: its magnitude, and its sign. */
 typedef struct quick_sum {

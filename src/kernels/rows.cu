@@ -80,16 +80,16 @@ BEGINS_EARLY
 #define LONG_RANKS 1
 #endif
 #if defined(KIND_FLOATS) && defined(TYPE_F64) && !defined(HAS_SQUARES)
-#define JOINS_LONGER 1 /* what two doubles cannot hold of a row that was cut, four may */
+#define JOINS_LONGER 1 /* cut rows that a double-double cannot hold are merged as quad-doubles */
 #endif
 #if defined(KIND_FLOATS) && !defined(TYPE_F64)
-#define KIND_SHORT 1 /* floats that are added plainly first */
+#define KIND_SHORT 1 /* floats whose first level is plain */
 #if !defined(HAS_SQUARES)
-#define KEEPS_ERRORS 1 /* then with errors that are added plainly */
+#define KEEPS_ERRORS 1 /* and whose second level is compensated */
 #endif
 #endif
 #if defined(HAS_SQUARES) || defined(KEEPS_ERRORS)
-#define NEARS 1 /* a state may be of sums that are only near */
+#define NEARS 1 /* states may be approximate */
 #endif
 /* Precision levels, from cheap to exact. WIDE_NEAR: errors are dropped, or for f64 added plainly,
  * and a bound decides. WIDE_NOT: errors are dropped, as exponents show that there are none.
@@ -108,21 +108,21 @@ enum {
 /* ---- Elements --------------------------------------------------------------------------------------- */
 
 #define PACK        (16 / (u32)sizeof(element)) /* elements of a load */
-#define LOADS       4u                          /* packs of a lane that are on their way at once */
-#define CHUNK       (LOADS * PACK)              /* elements of these */
+#define LOADS       4u                          /* a lane's loads of packs under way at once */
+#define CHUNK       (LOADS * PACK)              /* elements of these loads */
 #define CHUNKS      (64 / CHUNK) /* so many of these before a lane looks whether its sum is exact */
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
-#define TEAM_LOG    3            /* the largest team but for a whole warp ... */
-#define TEAM_MOST   (64 * CHUNK) /* ... and the mean length of its rows, at most, ... */
-#define TEAM_ROWS   16         /* ... where a piece has so many rows, and half of that where not */
-#define LATE_CHUNKS 8          /* a row of more chunks a lane than this is for the whole warp */
-#define JOINED      4u         /* edges that a thread of join_rows() loads at once */
-#define PART_MOST   (1u << 31) /* a piece has fewer elements (rows.c) */
+#define TEAM_LOG    3            /* log2 of the largest team below a whole warp */
+#define TEAM_MOST   (64 * CHUNK) /* the largest mean length of its rows ... */
+#define TEAM_ROWS   16           /* ... if a piece has this many rows; else half of that */
+#define LATE_CHUNKS 8            /* rows of more chunks a lane go to the whole warp */
+#define JOINED      4u           /* edges that a thread of join_rows() loads at once */
+#define PART_MOST   (1u << 31)   /* pieces have fewer elements (rows.c) */
 #define NOWHERE     (~0u)
-#define STRIKES     1u /* so often may plain sums of a piece not do before they are no longer tried */
-#define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
-#define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
+#define STRIKES     1u  /* failures of plain sums in a piece after which they are not tried again */
+#define ADDED       64u /* elements that a lane adds between two tests for exactness */
+#define STAGE_STEPS 12u /* the most rows of a lane at a time */
 /* Packs of the warp's stage: 9 KB, 216 KB for the 24 warps of a multiprocessor that has 227; else 6 KB. */
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
 #define STAGE_PACKS (18 * WARP)
@@ -130,7 +130,7 @@ enum {
 #define STAGE_PACKS (STAGES * LOADS * WARP)
 #endif
 #define STAGE_BYTES (16 * STAGE_PACKS)
-#define OFFSETS     12 /* bytes of it for a row's offset, as it comes and as it is used */
+#define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
 
 typedef union pack {
     uint4 all;
@@ -542,7 +542,7 @@ PURE state neutral_state(void) {
 
 /* ---- Sums that are near ------------------------------------------------------------------------------------ */
 
-#define NEAR_MOST (1u << 20) /* fewer elements than this */
+#define NEAR_MOST (1u << 20) /* approximate sums have fewer elements */
 
 #if defined(KEEPS_ERRORS)
 /* Returns whether an approximate sum of n elements determines the sum or the mean; *bits are its
@@ -692,7 +692,7 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
 #endif
 
 #if defined(HAS_SQUARES)
-#define FINISHED_REST 0 /* the errors are those of squares: a sum has none */
+#define FINISHED_REST 0 /* a sum without squares has no error word */
 #else
 #define FINISHED_REST double_bits(k->rest)
 #endif

@@ -49,7 +49,7 @@ BEGINS_EARLY
 #else
 #define LANES(warp) (BLOCK - (warp)*WARP < WARP ? BLOCK - (warp)*WARP : WARP)
 #endif
-#define NO_KEY   (~0u) /* of what is left out; no group has it */
+#define NO_KEY   (~0u) /* of elements that are left out; no group has it */
 #define NO_PLACE (~0u) /* in a tile */
 
 /* Returns the number of places before a pass. */
@@ -204,7 +204,7 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 #define TILE   (BLOCK * EACH)
 #define WARPS  ((BLOCK + WARP - 1) / WARP)
 #define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
-#define ROW    16u                            /* threads whose sums one of them adds up */
+#define ROW    16u                            /* threads whose sums one thread adds up */
 #define ROWS   ((BLOCK + ROW - 1) / ROW)
 /* Words of 32 bits: a tile's, or, before they come, the warps' counts: of digits d and d + HALF, in halves of a word. */
 #define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)

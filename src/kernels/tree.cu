@@ -33,7 +33,7 @@
 #define MINE  1u
 #define LANE0 (threadIdx.x % WARP)
 #endif
-#define BATCH 16u /* elements that a lane asks for at once */
+#define BATCH 16u /* a lane's loads of elements under way at once */
 
 #if defined(USER_OPERATOR)
 #define JOIN(a, b) user_combine(a, b)

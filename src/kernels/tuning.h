@@ -44,7 +44,7 @@
 
 #define CPU_BLOCKS_A_UNIT 128 /* PoCL hands them to its threads by 32 and more */
 #define CPU_TILES_A_BLOCK 8   /* at least */
-#define CPU_TILE          256 /* elements that a thread takes at a time; not more: window.h */
+#define CPU_TILE          256 /* elements that a thread takes at a time; window.h allows no more */
 
 /* Whether kernels for blocks of so many threads have the shape for a CPU. */
 #define CPU_SHAPED(block) ((block) == 1)
@@ -63,13 +63,13 @@
 #define WAYS      2u
 #endif
 
-#define ROOM 3 /* bits a window has above the largest number seen, at least: window.h */
+#define ROOM 3 /* the least bits of a window above its largest number: window.h */
 
 /* After UNFIT_TILES tiles in a row that fit no window, a thread tries one for every UNFIT_TRIES-th only. */
 #define UNFIT_TILES 3
 #define UNFIT_TRIES 16
 
-#define TERMS_MOST     40 /* a launch is given fewer than 2^40 elements: sum.cu */
-#define PER_BLOCK_BITS 28 /* a block is given fewer than 2^28 elements: limbs.h, window.h */
+#define TERMS_MOST     40 /* a launch has fewer than 2^40 elements: sum.cu */
+#define PER_BLOCK_BITS 28 /* a block has fewer than 2^28 elements: limbs.h, window.h */
 
 #endif

@@ -40,7 +40,7 @@ typedef u64 raw; /* the bits of a term */
 typedef i64 signed_raw;
 #define MANTISSA     52
 #define HIGHEST      1023         /* the largest exponent of a finite number */
-#define TOTALS       (2 * LEVELS) /* low and high parts in turn */
+#define TOTALS       (2 * LEVELS) /* a low and a high total for each level */
 #define REAL_BITS(x) double_bits(x)
 #define REAL_FROM(u) double_from(u)
 #else
@@ -87,7 +87,7 @@ typedef i32 signed_raw;
 #define UNIT_LEAST (1 - HIGHEST - MANTISSA)         /* exponent of the smallest subnormal */
 #define E_LEAST    (UNIT_LEAST + LEVELS * MANTISSA) /* the last level's unit is that */
 
-#define WORDS (TOTALS + 1) /* of a record: the totals, and what was seen */
+#define WORDS (TOTALS + 1) /* of a record: the totals, and the notes */
 #define SEEN  TOTALS
 
 typedef struct window {

@@ -66,7 +66,7 @@ typedef struct region {
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
 #define STACK   ((size_t)1 << 16) /* bytes of a lane's stack */
-#define STAGGER 512 /* bytes: stacks that began alike would fight for the same cache lines */
+#define STAGGER 512               /* bytes between stacks, so that lanes do not share cache lines */
 
 /* LANE_BARRIER: waits at __syncthreads(). LANE_SHUFFLE: waits at a shuffle or at __syncwarp(). */
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
@@ -147,7 +147,7 @@ typedef struct origin {
     struct origin *next;
 } origin;
 
-#define ACCESSES_MAX 64u /* a lane stops after so many and goes on: see hooks.c */
+#define ACCESSES_MAX 64u /* a lane yields after this many accesses: see hooks.c */
 
 /* An atomic at `location` by a lane of a block, in `epoch`. Of the writer it is a release if a fence stands before
  * it; of the reader an acquire if one follows. */

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PADDING 256 /* bytes before and after a buffer, nobody's; and its alignment */
+#define PADDING 256 /* bytes before and after a buffer that no code may touch; and its alignment */
 #define GAP                                                                                        \
     ((size_t)48                                                                                    \
      << 10) /* more of them behind it, so that what goes too far is still told as this one's */
