@@ -140,12 +140,12 @@ static void print_key(const char *key, size_t length) {
     }
 }
 
-/* Whether there is an answer for each group, and none to all of it. */
+/* Returns whether there is an answer for each group, and none to all of it. */
 static bool is_grouped(const struct reduction *r) {
     return r->columns.value.whole && (r->columns.by.whole || columns_apart(&r->columns));
 }
 
-/* Several values have a line of their names above them, behind those of the keys. */
+/* Prints a line of the values' names above several values, behind those of the keys. */
 static void print_names(const struct reduction *r, const struct answer *a) {
     const struct list *by = &r->columns.by;
     if (a->count == 1) return;

@@ -20,7 +20,8 @@ int argument_unknown(int found, char **argv, const struct option *options);
 bool argument_count(const char *option, const char *text, uint64_t *out);
 bool argument_type(const char *option, const char *text, tally_type *out);
 
-/* Whether a driver of others takes part in what --device names: all but auto, the cpu and the model. */
+/* Returns whether a driver of others takes part in what --device names: all but auto, the cpu and
+ * the model. */
 bool argument_needs_driver(const char *device);
 
 /* Opens the device that --device and --threads name together; NULL and 0 where they were not given.

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Whether a file that begins with these bytes is one. */
+/* Returns whether a file that begins with these bytes is one. */
 bool arrow_recognise(const unsigned char *bytes, size_t size);
 bool arrow_is_file(const char *path);
 

@@ -349,7 +349,7 @@ static double of(const struct bench *b, double seconds, double ours) {
     return b->problem.op == TALLY_COUNT ? (double)NAN : seconds / ours;
 }
 
-/* The fastest of the ways to read the memory. */
+/* Returns the fastest of the ways to read the memory. */
 static double roof_seconds(const struct bench *b) {
     double best = b->median[DEVICE_READ];
     for (int who = PLAIN_READS; who < CONTESTANTS; who++)

@@ -48,7 +48,7 @@ static uint64_t digit(uint64_t i) {
     return 1 + bench_random(i) % 9;
 }
 
-/* A number for the i-th element; span: loguniform numbers lie in 2^-span..2^span. */
+/* Returns a number for the i-th element; span: loguniform numbers lie in 2^-span..2^span. */
 static double draw(enum bench_data data, tally_op op, uint64_t i, double span) {
     uint64_t r = bench_random(i);
     double sign = r & 1 ? -1 : 1;
@@ -114,7 +114,7 @@ static bool cannot_overflow(tally_op op) {
     }
 }
 
-/* An integer's bits. */
+/* Returns an integer's bits. */
 static uint64_t small(enum bench_data data, tally_op op, bool is_signed, uint64_t i) {
     uint64_t r = bench_random(i);
     if (op == TALLY_PROD) return is_signed && r & 1 ? UINT64_MAX : 1;

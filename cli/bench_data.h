@@ -25,7 +25,7 @@ enum bench_data {
 const char *bench_data_name(enum bench_data data);
 bool bench_data_parse(const char *name, enum bench_data *out);
 
-/* The i-th of a sequence of random words. */
+/* Returns the i-th of a sequence of random words. */
 uint64_t bench_random(uint64_t i);
 /* Fills x[0..n): always with the same elements for the same arguments. */
 void bench_data_fill(enum bench_data data, tally_op op, tally_type type, void *x, size_t n);

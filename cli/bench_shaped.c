@@ -107,7 +107,7 @@ static double uniform(uint64_t i) {
     return ((double)(bench_random(i) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Lengths whose chances fall as the power -1.5, up to 2^16. */
+/* Returns a random length up to 2^16; a length's chance falls as its power -1.5. */
 static uint64_t zipf_length(uint64_t i) {
     const double u = uniform(i), length = 1 / (u * u);
     return length < 65536 ? (uint64_t)length : 65536;
@@ -123,7 +123,8 @@ static uint64_t put_zipf(uint64_t n, int64_t *offset) {
     }
 }
 
-/* A thousand segments of one element, two that share nearly all, and a thousand of one. */
+/* Puts a thousand segments of one element, two that share nearly all, and a thousand of one.
+ * Returns their number. */
 static uint64_t put_giant(uint64_t n, int64_t *offset) {
     const uint64_t few = n / 4 < 1000 ? n / 4 : 1000;
     for (uint64_t i = 0; i <= few && offset; i++) {

@@ -384,7 +384,7 @@ static bool add_decimals(const struct group *group, const struct keys *keys,
     return true;
 }
 
-/* The group of a piece's key, or of it and a value column. */
+/* Returns the group of a piece's key, or of it and a value column. */
 static struct group *find_group(struct table *t, const struct keys *keys, size_t key,
                                 const struct column *c) {
     size_t used = keys->list[key].bytes;

@@ -17,10 +17,10 @@ struct columns {
     bool in_pairs;     /* of the two value columns, for dot: they are not apart, but x and y */
 };
 
-/* Whether several value columns are reduced, each for itself. */
+/* Returns whether several value columns are reduced, each for itself. */
 bool columns_apart(const struct columns *columns);
 
-/* Whether none of those is named twice; else a line says which is. */
+/* Returns whether none of those is named twice; else a line says which is. */
 bool columns_differ(const struct columns *columns);
 
 /* Adds the columns of a table, which is text, to the groups. A group's key has the fields of the columns in `by`,

@@ -79,7 +79,8 @@ static double read_odd(const char *text, char **end) {
     return is_odd(below) ? below : above;
 }
 
-/* The text with e in the place of Fortran's d, as in 1.0D+05, in `out`; the text itself where there is none. */
+/* Returns the text with e in the place of Fortran's d, as in 1.0D+05, in `out`; the text itself
+ * where there is none. */
 static const char *exponent_letter(const char *text, char out[FORTRAN_BYTES]) {
     const size_t sign = *text == '-' || *text == '+';
     const size_t at = sign + strspn(text + sign, "0123456789.");
@@ -128,7 +129,8 @@ enum decimal_result decimal_read(tally_type type, const char *text, void *elemen
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* The first eight bytes of a text, the first of them the lowest, as differences from '0'. */
+/* Returns the first eight bytes of a text, the first of them the lowest, as differences from
+ * '0'. */
 static inline uint64_t load(const char *text) {
     uint64_t w;
     memcpy(&w, text, 8);

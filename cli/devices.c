@@ -47,7 +47,8 @@ static bool get_buffer(struct buffer *b) {
     return true;
 }
 
-/* The device's read bandwidth, or NaN: a device that cannot be measured, or is broken, is still listed. */
+/* Returns the device's read bandwidth, or NaN: a device that cannot be measured, or is broken, is
+ * still listed. */
 static double measure(const tally_device_info *info, const struct buffer *buffer) {
     tally_device *device;
     double seconds;

@@ -29,7 +29,7 @@ static void add_value(struct json_object *list, const tally_value *v) {
     json_object_put(box);
 }
 
-/* The lines, or the banks, that lane l's access touches. */
+/* Adds the lines, or the banks, that lane l's access touches. */
 static void add_lines(struct json_object *list, const tally_ladder_access *x, unsigned l) {
     const uint64_t from = x->element[l] * (x->size / x->elements), last = from + x->size - 1;
     if (x->shared)

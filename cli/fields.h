@@ -22,8 +22,9 @@ static inline bool field_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The closing quote of a field that opens at `at` in a line of runs of blanks: a blank or the end stands behind it. Doubled
- * quotes and those behind a backslash belong to the field. NULL: the quote is a character like others. */
+/* Returns the closing quote of a field that opens at `at` in a line of runs of blanks: a blank or
+ * the end stands behind it. Doubled quotes and those behind a backslash belong to the field. NULL:
+ * the quote is a character like others. */
 static inline const char *field_close(const char *at, const char *end) {
     for (const char *close = at + 1; close < end; close++) {
         if (*close == '\\' && close + 1 < end) {

@@ -29,7 +29,7 @@ uint64_t groups_hash(const char *key, size_t length) {
     return h ^ h >> 32;
 }
 
-/* The slot of the key: where it is, or where it may go. */
+/* Returns the slot of the key: where it is, or where it may go. */
 static size_t *find_slot(const struct groups *g, const char *key, size_t length) {
     size_t i = (size_t)groups_hash(key, length) & (g->slot_count - 1);
     for (;; i = (i + 1) & (g->slot_count - 1)) {
@@ -65,7 +65,7 @@ static void release(struct group *group) {
     free(group->partner);
 }
 
-/* The problem for elements of this type. */
+/* Returns the problem for elements of this type. */
 static const tally_problem *problem_of(struct groups *g, tally_type type) {
     tally_problem *problem = &g->typed[type];
     if (!problem->type) {

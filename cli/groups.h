@@ -38,11 +38,11 @@ struct groups {
     size_t slot_count;
 };
 
-/* A hash of the key. */
+/* Returns a hash of the key. */
 uint64_t groups_hash(const char *key, size_t length);
 /* The group of this key, made if it is new, for elements of a type; 0: decimals. It may move with the next call. */
 struct group *groups_find(struct groups *groups, const char *key, size_t length, tally_type type);
-/* A new one at the end, which groups_find() does not find. */
+/* Returns a new one at the end, which groups_find() does not find. */
 struct group *groups_append(struct groups *groups, const char *key, tally_type type);
 /* Adds elements; y: the partners of dot, or NULL. Few are collected; group_feed() adds them at once. */
 bool group_add(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);

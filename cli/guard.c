@@ -57,7 +57,7 @@ static void open_all(void) {
         if (tally_open(infos[i].spec, &device) == TALLY_OK) tally_close(device);
 }
 
-/* Whether the driver that this file names, alone, brings a process down. */
+/* Returns whether the driver that this file names, alone, brings a process down. */
 static bool is_broken(const char *file) {
     int status;
     pid_t child = start();
@@ -71,7 +71,7 @@ static bool is_broken(const char *file) {
     _exit(STATUS_OK);
 }
 
-/* The file that names the broken driver, in text[0..size); false where it is not found. */
+/* Finds the file that names the broken driver: text[0..size). Returns false if there is none. */
 static bool find_broken(char *text, size_t size) {
     const char *place = getenv(VENDORS);
     if (!place || !*place) place = usual_place;

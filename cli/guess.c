@@ -17,7 +17,7 @@ bool guess_text(const unsigned char *bytes, size_t size) {
     return true;
 }
 
-/* Whether a word is a number, in decimal: not too strictly. */
+/* Returns whether a word is a number, in decimal: not too strictly. */
 static bool is_number(const unsigned char *word, size_t length) {
     bool has_digit = false;
     if (length > LONGEST_NUMBER) return false;

@@ -196,8 +196,8 @@ static int make_room(struct json_object *object, struct printbuf *text, int leve
     return bytes > INT_MAX ? -1 : printbuf_memset(text, 0, 0, (int)bytes);
 }
 
-/* The object's text; NULL where there is no memory for it. json-c writes on where it finds none for a part: so it is
- * to need none. */
+/* Returns the object's text; NULL where there is no memory for it. json-c writes on where it finds
+ * none for a part: so it is to need none. */
 static const char *write_text(struct json_object *object) {
     json_object_set_serializer(object, make_room, NULL, NULL);
     if (!json_object_to_json_string_ext(object, STYLE)) return NULL;

@@ -104,7 +104,7 @@ static int read_options(struct ladder *l, int argc, char **argv) {
 
 /* ---- Numbers ---- */
 
-/* The texts' unit: n numbers take n - 1 operations. */
+/* Returns a speed in the texts' unit: n numbers take n - 1 operations. */
 static double mflops(const struct ladder *l, double seconds) {
     const double n = (double)l->options.n;
     return n > 0 ? (n - 1) * 1e-6 / seconds : 0;
@@ -230,7 +230,7 @@ static const char *published_text(const struct ladder *l, const char *rung, char
     return text;
 }
 
-/* As wide as the longest of the rows' errors: the column that follows keeps its distance. */
+/* Returns the width of the rows' longest error, which the next column needs. */
 static int error_width(const struct ladder *l) {
     size_t width = strlen("error");
     for (size_t i = 0; i < l->report.count; i++) {
@@ -382,7 +382,7 @@ static int print_list(void) {
 
 /* ---- The command ---- */
 
-/* Whether the device's text is of this kind, with or without a number. */
+/* Returns whether the device's text is of this kind, with or without a number. */
 static bool is_kind(const char *device, const char *kind) {
     const size_t length = strlen(kind);
     return strncmp(device, kind, length) == 0 && (!device[length] || device[length] == ':');

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* Whether the row's operations were counted: the production reduction may add integers, which the model does
- * not see as applications of the operator. */
+/* Returns whether the row's operations were counted: the production reduction may add integers,
+ * which the model does not see as applications of the operator. */
 bool ladder_applies(const tally_ladder_row *row);
 /* Useful operations a slot issued, at most 1; 0 where no slot was. */
 double ladder_efficiency(const tally_ladder_counts *c);

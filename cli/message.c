@@ -63,7 +63,7 @@ const char *quoted(const char *text, size_t length, char out[QUOTED_BYTES]) {
     return out;
 }
 
-/* Hidden characters, and bytes that are no UTF-8, become '?'. */
+/* Replaces hidden characters, and bytes that are no UTF-8, by '?'. */
 static void mask(char *line) {
     char *to = line;
     for (const char *at = line; *at;) {

@@ -38,7 +38,7 @@ struct npy_header {
     char problem[400]; /* one line, with NPY_BAD */
 };
 
-/* Whether bytes[0..size) opens with the magic text of a .npy file. */
+/* Returns whether bytes[0..size) opens with the magic text of a .npy file. */
 bool npy_recognise(const unsigned char *bytes, size_t size);
 /* Reads the header at bytes[0..size), which may be followed by anything; field: that of a structured array, or NULL. */
 enum npy_result npy_read(const unsigned char *bytes, size_t size, const char *field,

@@ -47,7 +47,7 @@ static bool grow(struct operand *o, uint64_t bytes) {
     return true;
 }
 
-/* The next piece of the source, where nothing is left of the last one. */
+/* Loads the next piece of the source, if nothing is left of the last one. */
 static bool fill(struct operand *o) {
     const void *x;
     if (o->left_count) return true;

@@ -38,7 +38,8 @@ bool operand_skip(struct operand *o, uint64_t count);
 /* Its shape as a text such as (3, 4). Returns text. */
 enum { SHAPE_TEXT = 400 };
 const char *operand_shape(const struct operand *o, char text[SHAPE_TEXT]);
-/* Whether the two have their elements in the same places: as many, and in one shape and order. */
+/* Returns whether the two have their elements in the same places: as many, and in one shape and
+ * order. */
 bool operand_matches(const struct operand *o, const struct operand *x);
 
 #endif

@@ -213,7 +213,7 @@ static void note_access(struct maker *m, const tally_ladder_access *x) {
     }
 }
 
-/* The k-th exchange of each warp is drawn in the k-th strip of registers. */
+/* Notes an exchange: the k-th of each warp is drawn in the k-th strip of registers. */
 static void note_exchange(struct maker *m, const tally_ladder_access *x, unsigned threads) {
     struct picture_strip *strip = NULL;
     unsigned wanted = m->exchanges[x->warp]++;

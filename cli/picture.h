@@ -64,7 +64,7 @@ bool picture_make(const struct explanation *e, const struct seen_step *steps, si
                   struct picture *out);
 void picture_free(struct picture *picture);
 
-/* How many cells the longest strip has. */
+/* Returns how many cells the longest strip has. */
 size_t picture_widest(const struct picture *picture);
 
 /* `tally explain RUNG --draw`: as text, for the terminal's width and its characters. */

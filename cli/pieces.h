@@ -47,7 +47,7 @@ struct pieces;
 bool pieces_open(struct source *source, const struct piece_work *work, struct pieces **out);
 /* *out becomes the next piece in order, made, until the next call; NULL at the end. */
 bool pieces_next(struct pieces *pieces, struct piece **out);
-/* Whether the text's end came within a line that is too long; its line is to be told. */
+/* Returns whether the text's end came within a line that is too long; its line is to be told. */
 bool pieces_too_long(const struct pieces *pieces);
 void pieces_close(struct pieces *pieces); /* also NULL */
 

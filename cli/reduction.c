@@ -65,7 +65,7 @@ bool reduction_asks(const struct reduction *r, tally_op op) {
 
 /* ---- The inputs ---- */
 
-/* A source as messages call it: of an Arrow file with its column. */
+/* Returns a source as messages call it: of an Arrow file with its column. */
 static const char *label(const struct source *s, char text[LABEL_BYTES]) {
     if (s->found.count && s->how.arrow.column)
         snprintf(text, LABEL_BYTES, "column %s of %s", s->how.arrow.column, s->name);

@@ -48,7 +48,7 @@ struct reduction {
 /* Reads the operators: one, or several with commas between them. Returns an exit status. */
 int reduction_ops(struct reduction *r, const char *text);
 
-/* Whether one of the problem's values is of this operator. */
+/* Returns whether one of the problem's values is of this operator. */
 bool reduction_asks(const struct reduction *r, tally_op op);
 
 /* Reduces the inputs, and prints the answer. Returns an exit status. */

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* The text of an embedded file; NULL where the build has none of that name. */
+/* Returns the text of an embedded file; NULL where the build has none of that name. */
 const char *report_file(const char *name);
 
 /* ---- report_data.c: what the model says, for every combination that the page offers ---- */

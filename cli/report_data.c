@@ -251,7 +251,8 @@ static void write_elements(FILE *f, const struct ladder_options *o) {
     fputc(']', f);
 }
 
-/* The text of all runs of one length, to be freed; NULL after a failure, whose line is written. */
+/* Returns the text of all runs of one length, to be freed; NULL after a failure, whose line is
+ * written. */
 static char *make_length(unsigned n, size_t *size) {
     struct ladder_options o = {.n = n, .digits = true};
     struct writer w = {.lost = false};

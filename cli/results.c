@@ -30,7 +30,8 @@ static bool cannot_write(const char *name) {
     return failed("%s cannot be written: %s", name, strerror(errno)), false;
 }
 
-/* Whether it is a file that another may take the place of: not a device, a pipe, or standard output. */
+/* Returns whether it is a file that another may take the place of: not a device, a pipe, or
+ * standard output. */
 static bool is_plain(const char *path) {
     struct stat status;
     if (strcmp(path, "-") == 0) return false;
@@ -182,7 +183,8 @@ static const char *descr(tally_type type, char text[8]) {
     return text;
 }
 
-/* The header; its size is HEADER_BYTES, or for results that have not been written the least. */
+/* Writes the header and returns its size: HEADER_BYTES, or the least size before any result is
+ * written. */
 static size_t print_header(const struct results *r, unsigned dims, const uint64_t *length,
                            unsigned char header[HEADER_BYTES]) {
     static const unsigned char magic[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};

@@ -52,7 +52,8 @@ bool results_write(struct results *r, unsigned dims, const uint64_t *length);
 bool results_each(struct results *r,
                   bool (*each)(void *context, uint64_t number, const tally_value *values),
                   void *context);
-/* The text of a value that results_each() gives: "none" for the argmin of nothing among others. */
+/* Returns the text of a value that results_each() gives: "none" for the argmin of nothing among
+ * others. */
 const char *results_text(const tally_value *value, char text[32]);
 
 #endif

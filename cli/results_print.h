@@ -20,7 +20,7 @@ struct results_groups {
  * for finish_output() to say. */
 bool results_print_lines(struct results *r, const struct results_groups *groups);
 
-/* A list of lengths. */
+/* Returns a list of lengths. */
 struct json_object *results_lengths(const uint64_t *length, unsigned dims);
 
 /* Puts the results' shape and types into the object, and the results: as one, where there are no dimensions, as groups, where

@@ -495,7 +495,8 @@ static void read_between_blanks(struct made_rows *m, const char *line, const cha
 
 /* ---- Lines ---- */
 
-/* The first quote, or the first carriage return that does not stand before a line end; or end. */
+/* Returns the first quote, or the first carriage return that does not stand before a line end; or
+ * end. */
 static const char *find_quote(const char *at, const char *end) {
     const char *quote = memchr(at, '"', (size_t)(end - at));
     return quote ? quote : end;

@@ -91,7 +91,7 @@ struct fault {
 /* How far a piece has been read. */
 struct progress_of_rows;
 
-/* What is made of a piece; all of it is owned. */
+/* The results of a piece, which owns all of them. */
 struct made_rows {
     const struct layout *layout;
     struct progress_of_rows *at;
@@ -114,7 +114,8 @@ void rows_read(struct made_rows *made, const struct piece *piece);
 void rows_read_on(struct made_rows *made, const struct piece *piece, struct progress_of_rows *open);
 /* How the reading of a piece that goes on ended, for rows_read_on(). The caller is to free it. */
 struct progress_of_rows *rows_leave(struct made_rows *made);
-/* How many line ends the row that is open has behind its first line, in pieces that have been left. */
+/* Returns how many line ends the row that is open has behind its first line, in pieces that have
+ * been left. */
 uint64_t rows_open_lines(const struct progress_of_rows *open);
 void rows_progress_free(struct progress_of_rows *at); /* also NULL */
 void rows_release(struct made_rows *made);

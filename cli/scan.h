@@ -22,7 +22,7 @@ struct scanned {
 /* Scans the line that begins at `at`, in a text that ends at `end`. */
 typedef void scan_line(const char *at, const char *end, char delimiter, struct scanned *out);
 
-/* The fastest one on this machine. */
+/* Returns the fastest one on this machine. */
 scan_line *scan_best(void);
 
 #endif

@@ -20,9 +20,9 @@ struct shaping {
     bool skip_outside;
 };
 
-/* Whether a reduction in parts is asked for. */
+/* Returns whether a reduction in parts is asked for. */
 bool shaped_is_asked(const struct shaping *shaping);
-/* Whether its options go together, and with the others. Returns an exit status. */
+/* Returns whether its options go together, and with the others. Returns an exit status. */
 int shaped_check(const struct reduction *r);
 /* Reduces the inputs and writes or prints the results. Returns an exit status. */
 int shaped_run(struct reduction *r, char **names, int count);

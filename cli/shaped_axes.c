@@ -122,8 +122,8 @@ struct order {
     uint64_t results; /* of these */
 };
 
-/* The levels from the first reduced one on, or for Fortran's order all; `outer` is how many of these there
- * are one after another. Dimensions of length 1 are left out. */
+/* Plans the levels from the first reduced one on, or for Fortran's order all. Returns their number
+ * one after another, `outer`. Dimensions of length 1 are left out. */
 static uint64_t plan(const struct job *job, struct order *o) {
     const struct source *s = &job->x.source;
     uint64_t id = 1, place = 1, outer = 1;
@@ -153,7 +153,7 @@ static uint64_t plan(const struct job *job, struct order *o) {
     return outer;
 }
 
-/* The shape of `count` of them. */
+/* Returns the shape of `count` of them. */
 static tally_shape slab_shape(const struct order *o, size_t count, size_t length[NPY_DIMS + 1]) {
     tally_shape shape = {.cut = TALLY_AXES, .dims = 1, .length = length};
     length[0] = count;
@@ -266,14 +266,15 @@ static bool reduce_by_states(struct job *job, struct order *o, uint64_t outer) {
     return done;
 }
 
-/* Whether the elements of a result must come in C order: an index, or the canonical tree. */
+/* Returns whether the elements of a result must come in C order: an index, or the canonical
+ * tree. */
 static bool is_ordered(const struct job *job) {
     const struct reduction *r = job->r;
     return reduction_asks(r, TALLY_ARGMIN) || reduction_asks(r, TALLY_ARGMAX) ||
            reduction_asks(r, TALLY_PROD);
 }
 
-/* Whether the elements of each result lie in the file in C order. */
+/* Returns whether the elements of each result lie in the file in C order. */
 static bool is_in_order(const struct order *o) {
     uint64_t before = UINT64_MAX;
     for (unsigned i = 0; i < o->levels; i++) {

@@ -155,7 +155,7 @@ static bool number_groups(struct job *job) {
     return true;
 }
 
-/* How many groups there are, where that is not told: the greatest id and one. */
+/* Returns how many groups there are, where that is not told: the greatest id and one. */
 static bool find_groups(struct job *job) {
     struct ids found = {.job = job, .place = UINT64_MAX};
     const struct operand *key = &job->key;

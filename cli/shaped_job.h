@@ -84,7 +84,7 @@ bool job_map(struct job *job);
 bool job_is_whole(const struct job *job);
 /* Makes them whole, read where they cannot be mapped. */
 bool job_load(struct job *job);
-/* Whether so many bytes, and what a reduction adds, leave the machine room. */
+/* Returns whether so many bytes, and what a reduction adds, leave the machine room. */
 bool job_fits(double bytes);
 
 size_t job_slab(const struct job *job); /* elements */

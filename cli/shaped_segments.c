@@ -14,7 +14,7 @@
 
 /* ---- Offsets ---- */
 
-/* Where segment i begins, and i - 1 ends. */
+/* Returns where segment i begins, and i - 1 ends. */
 static uint64_t offset(const struct job *job, uint64_t i) {
     int32_t narrow;
     int64_t wide;
@@ -112,7 +112,7 @@ static bool reduce_whole(struct job *job, uint64_t count) {
 
 /* ---- Read in order ---- */
 
-/* How many segments from i on fit a slab together. */
+/* Returns how many segments from i on fit a slab together. */
 static uint64_t fitting(const struct job *job, uint64_t i, uint64_t count) {
     const uint64_t slab = job_slab(job), first = offset(job, i);
     uint64_t n = 0;
@@ -159,7 +159,7 @@ static bool reduce_slab(struct job *job, uint64_t i, uint64_t n, uint64_t *count
     return done;
 }
 
-/* Whether another segment of equal length begins, where only the end tells. */
+/* Returns whether another segment of equal length begins, where only the end tells. */
 static bool is_there_more(struct job *job, bool *more) {
     struct operand *x = &job->x;
     *more = true;

@@ -113,7 +113,7 @@ static bool check_npy_size(const struct source *s, uint64_t wanted) {
            false;
 }
 
-/* size: of the whole file, or SOURCE_UNKNOWN. */
+/* Recognises a .npy file. size: of the whole file, or SOURCE_UNKNOWN. */
 static bool recognise_npy(struct source *s, uint64_t size, tally_type said) {
     struct npy_header header;
     enum npy_result result;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SOURCE_UNKNOWN UINT64_MAX /* a size that only the end of the data will tell */
+#define SOURCE_UNKNOWN UINT64_MAX /* a size that is known only at the end of the data */
 
 /* What the user said of the inputs. */
 struct reading {
@@ -86,7 +86,7 @@ static inline size_t source_step(const struct source *s) {
  * NULL for a plain name. */
 const char *source_field(const char *name, char path[1024]);
 
-/* Whether the name stands for standard input. */
+/* Returns whether the name stands for standard input. */
 bool source_is_stdin(const char *name);
 /* Opens a file ("-": standard input; a.npz:x: a member of an archive; a.npy:x: a field) and recognises it. Close with source_close(). */
 bool source_open(struct source *source, const char *name, const struct reading *how);
@@ -99,10 +99,11 @@ bool source_next(struct source *source, const void **x, size_t *n);
 /* All elements at once, until source_close(), where the file can be mapped as it lies; else NULL, and nothing
  * has been read. To be called before source_next(). */
 const void *source_map(struct source *source);
-/* Whether a mapped file is still as long as it was. */
+/* Returns whether a mapped file is still as long as it was. */
 bool source_is_whole(const struct source *source);
 
-/* How many elements there are in all, where that is known before the end; else SOURCE_UNKNOWN. */
+/* Returns how many elements there are in all, where that is known before the end; else
+ * SOURCE_UNKNOWN. */
 uint64_t source_count(const struct source *source);
 
 /* Reads up to `size` bytes of data in order, fewer only at the end; *got says how many. */

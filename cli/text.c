@@ -49,7 +49,7 @@ static bool ends_word(char c) {
     return c == '\n' || is_blank(c);
 }
 
-/* Whether nothing but blanks stands before it in its line. */
+/* Returns whether nothing but blanks stands before it in its line. */
 static bool opens_line(const char *first, const char *at) {
     while (at > first && is_blank(at[-1]))
         at--;

@@ -28,9 +28,10 @@ static inline size_t block_bytes(const struct block_kind *kind) {
     return sizeof(struct block) + kind->room;
 }
 
-/* The room that any state of the problem needs, however many elements it knows. `none` is one of no elements. */
+/* Returns the room that any state of the problem needs, however many elements it knows. `none` is
+ * one of no elements. */
 size_t block_room(const tally_problem *problem, const tally_state *none);
-/* Whether part of the problem is evaluated over the canonical tree. */
+/* Returns whether part of the problem is evaluated over the canonical tree. */
 int has_tree(const tally_problem *problem);
 
 void block_save(struct block *block, const struct block_kind *kind, const tally_state *state);

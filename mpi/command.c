@@ -62,7 +62,7 @@ int wrong(const char *format, ...) {
     return 0;
 }
 
-/* Whether all ranks can go on. If not, the lowest that cannot says why. */
+/* Returns whether all ranks can go on. If not, the lowest that cannot says why. */
 int all_well(int rank, int ranks) {
     int lowest = *trouble ? rank : ranks;
     MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

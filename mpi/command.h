@@ -43,7 +43,7 @@ struct run {
 
 /* Keeps the line, if it is this rank's first; 0. */
 int wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Whether all ranks can go on. If not, the lowest that cannot says why. */
+/* Returns whether all ranks can go on. If not, the lowest that cannot says why. */
 int all_well(int rank, int ranks);
 
 /* Opens a .npy file, or, where a type is said, one of raw elements. */
@@ -56,7 +56,7 @@ static inline uint64_t part_start(uint64_t n, int rank, int ranks) {
 }
 
 int parts_are_asked(const struct parts *p);
-/* Whether the options go together: an exit status, with its line. */
+/* Checks that the options go together. Returns an exit status, after a line. */
 int parts_check(const struct run *r);
 /* The whole of such a run, whose files are open, if nothing is wrong: an exit status. Collective. */
 int parts_reduce(struct run *r);
@@ -70,7 +70,8 @@ struct answer {
     uint64_t *known; /* of groups how many elements each has; NULL otherwise */
 };
 
-/* Print, on rank 0, the values of the whole array; or results, which may also go to a file. An exit status. */
+/* Print the values of the whole array on rank 0, or results, which may also go to a file. Return an
+ * exit status. */
 int answer_values(const struct run *r, const tally_value *value);
 int answer_results(const struct run *r, struct answer *a);
 

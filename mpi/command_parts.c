@@ -103,7 +103,7 @@ static int open_groups(struct numbering *w, const struct run *r) {
     return w->raw ? 1 : wrong("no memory to read ids into");
 }
 
-/* The greatest id of this rank's part; -1 where there is none. */
+/* Returns the greatest id of this rank's part; -1 where there is none. */
 static int64_t greatest_id(const struct numbering *w, uint64_t first, uint64_t last) {
     int64_t greatest = -1;
     for (uint64_t at = first; at < last;) {

@@ -19,8 +19,9 @@ int64_t read_count(const int64_t *word, int i, int ranks) {
 
 /* ---- The hash ------------------------------------------------------------------------------- */
 
-/* Whether all of the numbers that were added up are equal: by Cauchy and Schwarz, if their mean's square is the
- * mean of their squares. The sums are below 2^63 and the squares below 2^31 * 2^64. */
+/* Returns whether all of the numbers that were added up are equal: by Cauchy and Schwarz, if their
+ * mean's square is the mean of their squares. The sums are below 2^63 and the squares below 2^31 *
+ * 2^64. */
 static int all_equal(const int64_t *word, int ranks) {
     const unsigned __int128 sum = (unsigned __int128)word[0];
     const unsigned __int128 squares =

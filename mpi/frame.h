@@ -34,11 +34,11 @@ _Static_assert(STATUSES == (int)TALLY_ESTOPPED, "a count for every status");
 
 /* ---- Counts of ranks, several in a word ---- */
 
-/* How many counts of up to `ranks` fit in 63 bits. */
+/* Returns how many counts of up to `ranks` fit in 63 bits. */
 static inline int counts_a_word(int ranks) {
     return 63 / (32 - __builtin_clz((unsigned)ranks));
 }
-/* How many words `count` of them take. */
+/* Returns how many words `count` of them take. */
 static inline int words_of_counts(int count, int ranks) {
     return (count + counts_a_word(ranks) - 1) / counts_a_word(ranks);
 }
@@ -54,7 +54,7 @@ static inline int frame_payload(int ranks) {
 /* ---- The hash of a question ---- */
 
 #define QUESTION_START UINT64_C(0x9e3779b97f4a7c15)
-/* The hash of what was asked so far and one number more. */
+/* Returns the hash of what was asked so far and one number more. */
 static inline uint64_t question_add(uint64_t hash, uint64_t number) {
     hash = (hash ^ number) * UINT64_C(0xff51afd7ed558ccd);
     return hash ^ hash >> 32;

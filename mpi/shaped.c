@@ -16,7 +16,8 @@ static void give_up(struct shaped *part, tally_status status, const char *line) 
 
 /* ---- Elements in turn ----------------------------------------------------------------------- */
 
-/* Calls visit() for each element that is there: its result, and where it stands in x and y. C order. */
+/* A walk that calls visit() for each shown element, in C order: with its result, and its places in
+ * x and y. */
 struct walk {
     void (*visit)(struct walk *w, size_t result, ptrdiff_t x, ptrdiff_t y);
     struct gathered *g;

@@ -99,7 +99,7 @@ static void start(struct task *t, MPI_Comm comm, const struct form *form) {
     clear(t->frame, 0, (size_t)t->form.words * sizeof *t->frame);
 }
 
-/* Whether this rank gets what comes of it. */
+/* Returns whether this rank gets what comes of it. */
 static int is_wanted(const struct task *t) {
     return t->ask.root == ALL_RANKS || t->ask.root == t->rank;
 }
@@ -133,7 +133,7 @@ static int room(const struct task *t) {
     return t->form.words - t->payload;
 }
 
-/* What an added frame takes for so many words: the first one's room for them in a window is not thought of. */
+/* Returns an added frame's size for `words` words, without the first one's room in a window. */
 static int added_need(const struct task *t, size_t words) {
     const size_t all = (size_t)frame_payload(t->ranks) + words;
     return all <= FRAME_MOST ? (int)all : NO_FRAME;
@@ -146,14 +146,15 @@ static int merged_need(size_t count, size_t parts) {
     return all <= FRAME_MOST - MERGED_HEAD ? (int)all + MERGED_HEAD : NO_FRAME;
 }
 
-/* Room for so many words. */
+/* Returns room for `count` words. */
 static int64_t *room_for_words(struct task *t, size_t count) {
     t->all_words = count;
     if (count <= FEW_WORDS) return t->word = t->few_words;
     return t->word = t->own_words = get_memory(t, count, sizeof *t->word);
 }
 
-/* How many words there are in all; where they are put, and which of them the frame takes. */
+/* Returns how many words there are in all; where they are put, and which of them the frame
+ * takes. */
 static int64_t *make_words(struct task *t, size_t count) {
     const int payload_at = frame_payload(t->ranks);
     size_t all;
@@ -277,7 +278,8 @@ static int has_slots(struct task *t, size_t words) {
     return !t->form.is_merged && all <= (size_t)t->form.words;
 }
 
-/* A route for its own sake; ROUTE_MERGED stands for all that go by a state's words, one way or another. */
+/* Returns the values' route without a frame's room in mind; ROUTE_MERGED stands for all routes by a
+ * state's words. */
 static enum route route_of_values(struct task *t) {
     const tally_problem *p = t->problem;
     if (has_tree(p)) return ROUTE_TREE;
@@ -419,7 +421,7 @@ static void begin_array(struct task *t) {
 
 /* ---- Many states ---- */
 
-/* Whether the state is one of the problem: its saved form says of which it is. */
+/* Returns whether the state is one of the problem: its saved form says of which it is. */
 static tally_status check_state(const struct task *t, const tally_state *state,
                                 const unsigned char *none, unsigned char *bytes) {
     const size_t size = tally_state_size(t->none);
@@ -585,7 +587,7 @@ static void write_groups(struct task *t) {
     write_shaped(t);
 }
 
-/* Words become a state: as additions have combined them, or as merging has. */
+/* Makes a state of words, which additions or merges have combined. */
 typedef tally_status from_words(tally_state *, const int64_t *);
 
 /* Our own state becomes that of one result after the other. */
@@ -645,7 +647,7 @@ static const char *merge_text(tally_status s) {
                                      : tally_status_text(s);
 }
 
-/* The line of rank `from` is to become every rank's. */
+/* Makes the line of rank `from` every rank's. */
 static void take_reason_of(struct task *t, int from) {
     t->reason_from = from;
     t->step = STEP_REASON;
@@ -792,7 +794,7 @@ static void take_place(struct task *t) {
     t->step = STEP_MERGE;
 }
 
-/* The frame has words for each rank. */
+/* Takes the words of each rank from the frame. */
 static void take_places(struct task *t) {
     uint64_t *before = t->place + t->count;
     for (size_t i = 0; i < t->count; i++)
@@ -887,7 +889,7 @@ void task_take(struct task *t) {
 
 /* ---- Issued --------------------------------------------------------------------------------- */
 
-/* All ranks' words in place: added, or merged. */
+/* Combines all ranks' words in place: added, or merged. */
 static int all_words(int64_t *word, size_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                      MPI_Request *r) {
     return r ? MPI_Iallreduce(MPI_IN_PLACE, word, (int)count, type, op, comm, r)

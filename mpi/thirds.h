@@ -19,7 +19,7 @@ struct third {
 };
 _Static_assert(sizeof(struct third) == 8 * THIRD_WORDS, "they are words of a message");
 
-/* Whether three words do for the problem, alone. */
+/* Returns whether three words do for the problem, alone. */
 int is_third(const tally_problem *problem);
 
 /* Of a state of the problem that knows this rank's elements. */

@@ -70,8 +70,8 @@ static int past_unlike(const int64_t *words, int from, int end, int64_t digit) {
     return end;
 }
 
-/* Packs a number; not 0 where it does not lie in its window: something is below it, or above it anything but the sign. Words
- * are digits of 32 bits, the highest one signed. */
+/* Packs a number. Returns not 0 if it does not lie in its window: bits lie below it, or bits other
+ * than the sign above it. Words are digits of 32 bits, the highest one signed. */
 static int pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
     const uint64_t mask = UINT64_MAX >> (64 - bits);
     const int64_t top = words[p->high], sign = top < 0 ? -1 : 0;

@@ -23,7 +23,8 @@ struct window {
     } piece[4];
 };
 
-/* The window for a state of so many words, of which at most `room` words are to be sent. The same on all ranks. */
+/* Finds the window for a state of `words` words, of which at most `room` are sent. It is the same
+ * on all ranks. */
 void window_of(size_t words, int room, int ranks, struct window *out);
 
 /* Packs the words into the window; not 0 where they have bits outside. */

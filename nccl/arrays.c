@@ -10,8 +10,8 @@
  */
 #include "ranks.h"
 
-#define SHARD         512       /* a multiple of the elements that have bounds in common */
-#define SCATTER_LEAST (1 << 15) /* elements of a shorter array are all added up on all ranks */
+#define SHARD         512       /* a multiple of the elements that share bounds */
+#define SCATTER_LEAST (1 << 15) /* elements: all ranks add up shorter arrays whole */
 #define SPARE_PART    16
 #define SPARE_LEAST   8
 

@@ -20,8 +20,8 @@ uint64_t question_add(uint64_t hash, const void *bytes, size_t size);
 
 #define AGREE_BYTES 64
 
-/* Whether all ranks ask for what `hash` says, and have come to TALLY_OK so far: the same status on all of them. Waits.
- * `memory` is AGREE_BYTES of the GPU's. */
+/* Returns whether all ranks ask for what `hash` says, and have come to TALLY_OK so far: the same
+ * status on all of them. Waits. `memory` is AGREE_BYTES of the GPU's. */
 tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine, void *memory,
                          tally_nccl_stream stream);
 

@@ -7,7 +7,8 @@
 #include "device.h"
 #include "tree.h"
 
-/* TALLY_OK if the inputs are there and their sizes possible, else TALLY_EINVAL. Only a problem with dot takes a y. */
+/* Returns TALLY_OK if the inputs are there and their sizes possible, else TALLY_EINVAL. Only a
+ * problem with dot takes a y. */
 tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n);
 
 /* Folds a slice into all parts of the state but the tree. On failure the state is as it was. A device of NULL is the

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The FNV-1a hash of bytes[0..size): any single changed byte changes it. */
+/* Returns the FNV-1a hash of bytes[0..size): any single changed byte changes it. */
 static inline uint64_t hash(const unsigned char *bytes, size_t size) {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < size; i++)

@@ -16,7 +16,8 @@ static const char *never_lowered(const struct path_table *t, const unsigned at[P
 PATH_TABLE(lower_paths, "a value", never_lowered, &path_ops, &path_types);
 #endif
 
-/* A sum in the type that the plan chose: exactly in an integer type, if it fits; rounded in a floating one. */
+/* Returns a sum in the type that the plan chose: exactly in an integer type, if it fits; rounded in
+ * a floating one. */
 static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type type,
                               tally_value *out) {
     if (!type_is_float(type)) {
@@ -28,7 +29,7 @@ static tally_status lower_sum(const struct exact_sum *s, uint64_t n, tally_type 
     return TALLY_OK;
 }
 
-/* The mean: of the fast sum where the problem has one, else of the exact sum. */
+/* Returns the mean: of the fast sum where the problem has one, else of the exact sum. */
 static tally_status lower_mean(const struct problem *p, const struct state *s, tally_type type,
                                tally_value *out) {
     if (s->n == 0) {

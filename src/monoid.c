@@ -251,7 +251,7 @@ static int bits_unpack(const struct problem *p, const uint64_t *word, uint64_t n
     return (*word & ~low_bits(type_bits(p->type))) == 0 && (n != 0 || *word == identity);
 }
 
-/* Xor undoes itself; "and" and "or" cannot be undone. */
+/* Takes elements away. Xor undoes itself; "and" and "or" cannot be undone. */
 static int bits_subtract(const struct problem *p, void *state, const void *from) {
     if (p->bits_op != TALLY_XOR) return 0;
     bits_merge(p, state, from, 0);

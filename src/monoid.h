@@ -28,8 +28,9 @@ struct extremes {
     unsigned char nan; /* a NaN was met */
 };
 
-/* PART_FACTORS: the product of integers. Its magnitude never falls while no factor is 0, so it is exact in
- * 64 bits until it overflows for good; a zero anywhere still makes it 0. */
+/* The state of PART_FACTORS, a product of integers. While no factor is 0 its magnitude never falls.
+ * So it is exact in 64 bits until it overflows, and then stays overflowed; a zero still makes it
+ * 0. */
 struct factors {
     uint64_t magnitude; /* of the product of all factors but 0, while !overflow */
     unsigned char negative, zero, overflow;
@@ -90,15 +91,16 @@ void state_clear(const struct problem *p, struct state *s);
 /* into += from, in each of the problem's parts; index 0 of `from` is index `shift` of `into`. */
 void state_merge(const struct problem *p, struct state *into, const struct state *from,
                  uint64_t shift);
-/* After elements have been folded or merged: makes states equal that answer alike. Where only any or all is asked
- * for, a device may stop counting nonzero elements early; the count is then made 0, 1 or n. */
+/* Settles a state after folds and merges, so that states with the same answers are equal. For any
+ * and all alone a device may stop its count of nonzero elements early; the count then becomes 0, 1
+ * or n. */
 void state_settle(const struct problem *p, struct state *s);
 
 /* Returns whether some s->n elements can have this state, each monoid by itself and all together. A
  * loaded state must pass, and a state after a subtraction. */
 int state_is_possible(const struct problem *p, const struct state *s);
 
-/* Only whether monoids that are possible, each by itself, can be of the same elements. */
+/* Returns whether monoids, each possible by itself, can be of the same elements. */
 int state_parts_agree(const struct problem *p, const struct state *s);
 
 /* Returns whether additions combine the words of this problem's states: all its monoids are

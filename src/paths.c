@@ -41,7 +41,7 @@ static size_t cells_of(const struct path_table *t) {
     return cells;
 }
 
-/* The values of the axes at a cell. */
+/* Makes at[] the values of the axes at a cell. */
 static void values_at(const struct path_table *t, size_t cell, unsigned at[PATH_AXES]) {
     for (unsigned k = PATH_AXES; k-- > 0;) {
         at[k] = (unsigned)(cell % axis_values(t, k)) + (t->axis[k] ? t->axis[k]->first : 0);

@@ -107,8 +107,8 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-/* Starts the threads that are missing, as far as that works. Signals stay the caller's business, but for
- * those that a thread's own memory access raises, which must reach the handler where they happen. */
+/* Starts the missing threads, as many as the system allows. They block all signals but those of a
+ * thread's own memory accesses, which must reach the handler on that thread. */
 static void start_threads(struct pool *p) {
     sigset_t all, before;
     sigfillset(&all);

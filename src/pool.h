@@ -18,10 +18,11 @@ unsigned pool_cores(void);
 /* Returns a pool for loops of up to `threads` threads, the caller included; NULL if there is no
  * memory. */
 struct pool *pool_create(unsigned threads);
-/* Ends the threads and frees the pool, which nobody may own; NULL is allowed. */
+/* Ends the threads and frees the pool, which must have no owner; NULL is allowed. */
 void pool_destroy(struct pool *p);
 
-/* Makes the pool the calling thread's until pool_release() and returns 1, or returns 0 at once if it is somebody's. */
+/* Makes the calling thread the pool's owner until pool_release(), and returns 1. Returns 0 at once
+ * if the pool has an owner. */
 int pool_claim(struct pool *p);
 void pool_release(struct pool *p);
 

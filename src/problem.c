@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The natural type of a value: the one that it has where the caller asks for none. */
+/* The natural type of a value, if the caller asks for none. */
 enum result {
     OWN,   /* the element type */
     WIDE,  /* of floats their type, of integers i64 or u64 */
@@ -118,12 +118,12 @@ static tally_type natural_type(enum result result, tally_type type) {
     return type;
 }
 
-/* Whether the operator's value is of the fast sum. */
+/* Returns whether the operator's value is of the fast sum. */
 static int is_fast(const struct problem *p, tally_op op) {
     return p->fast && type_is_float(p->type) && (op == TALLY_SUM || op == TALLY_MEAN);
 }
 
-/* Whether a value of the operator can come back in the type asked for. */
+/* Returns whether a value of the operator can have the type `wanted`. */
 static int may_be(const struct problem *p, tally_op op, tally_type wanted) {
     if (rows[op].choice != ANY_FLOAT || !type_is_float(wanted)) return 0;
     return is_fast(p, op) ? wanted == TALLY_F64 : 1;
@@ -177,8 +177,9 @@ static tally_status check_user(const tally_problem *asked, const struct problem 
     return TALLY_OK;
 }
 
-/* Whether ddof is finite and not negative. By its bits: here the floating environment is still the caller's, and a
- * comparison could raise its flags, or trap, or take a subnormal for 0. */
+/* Returns whether ddof is finite and not negative. It looks at the bits: the caller's floating
+ * environment is still in force, where a comparison could raise flags, or trap, or take a subnormal
+ * for 0. */
 static int is_ddof(double ddof) {
     uint64_t bits;
     memcpy(&bits, &ddof, sizeof bits);
@@ -193,7 +194,7 @@ static tally_status bad_ddof(double ddof) {
     return fail(TALLY_EINVAL, "ddof is %s; it is a finite number from 0 up", text);
 }
 
-/* Whether each field is possible by itself. */
+/* Returns whether each field is possible by itself. */
 static tally_status check_words(const tally_problem *asked) {
     if (!asked) return fail(TALLY_EINVAL, "the problem is NULL");
     if (!known(asked->op)) return fail(TALLY_EINVAL, "%d is no operator", (int)asked->op);

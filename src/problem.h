@@ -27,7 +27,7 @@ enum part {
 };
 #define PART_BIT(part) (1u << (part))
 
-/* What is wanted of PART_EXTREMES. */
+/* The wanted words of PART_EXTREMES. */
 enum { WANT_LEAST = 1, WANT_GREATEST = 2, WANT_INDEX = 4 };
 
 struct problem {
@@ -54,7 +54,7 @@ static inline int problem_has(const struct problem *p, enum part part) {
     return (p->parts & PART_BIT(part)) != 0;
 }
 
-/* Whether one of the values is that of `op`. */
+/* Returns whether one of the values is that of `op`. */
 int problem_asks(const struct problem *p, tally_op op);
 
 #if defined(TALLY_DEBUG)

@@ -117,7 +117,7 @@ tally_status tally_device_time(tally_device *device, const tally_problem *proble
     return TALLY_OK;
 }
 
-#define STATES_MOST (1u << 24) /* states that ranks reduce at once: a block each */
+#define STATES_MOST (1u << 24) /* the most states that ranks reduce at once: a block each */
 
 /* ---- On queues of the caller's -------------------------------------------------------------- */
 

@@ -108,7 +108,7 @@ struct shape {
     unsigned level[TREE_NODES];
 };
 
-/* What a stretch of n elements from `first` on consists of. */
+/* Finds the shape of a stretch of n elements from `first` on. */
 static void find_shape(uint64_t first, uint64_t n, struct shape *out) {
     const uint64_t room = stretch_head_room(first);
     out->head = (size_t)(room < n ? room : n);

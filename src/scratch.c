@@ -18,7 +18,7 @@
 
 #if defined(TALLY_DEBUG)
 
-#define GUARD       SCRATCH_LINE /* bytes between two arrays, at least */
+#define GUARD       SCRATCH_LINE /* the least bytes between two arrays */
 #define GUARD_VALUE 0xa5
 
 /* Takes a guard from the layout, from byte `from` of the memory on, and poisons it once there is memory. */

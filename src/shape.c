@@ -12,7 +12,7 @@
 
 /* ---- Checks -------------------------------------------------------------------------------- */
 
-/* *out = a * b; returns whether so many elements, and their bytes, can be counted in a size_t. */
+/* Makes *out = a * b. Returns whether a size_t can count that many elements, and their bytes. */
 static int multiply(size_t a, size_t b, size_t *out) {
     return !__builtin_mul_overflow(a, b, out) && *out <= SIZE_MAX / 16;
 }
@@ -100,7 +100,8 @@ tally_status tally_shape_results(const tally_shape *shape, size_t *count) {
 
 /* ---- Dimensions in their plainest form ------------------------------------------------------ */
 
-/* The strides in C order of an array that has only the dimensions in the mask `which`. */
+/* Makes stride[] the strides in C order of an array with only the dimensions in the mask
+ * `which`. */
 static void c_order(const tally_shape *shape, unsigned which, ptrdiff_t *stride) {
     ptrdiff_t next = 1;
     for (unsigned d = shape->dims; d-- > 0;) {
@@ -123,7 +124,7 @@ static void sort_extents(struct extent *e, unsigned count) {
         }
 }
 
-/* Whether the outer dimension goes on where the inner one ends. */
+/* Returns whether the outer dimension goes on where the inner one ends. */
 static int is_behind(const struct extent *outer, const struct extent *inner) {
     const ptrdiff_t n = (ptrdiff_t)inner->length;
     return outer->x == inner->x * n && outer->y == inner->y * n && outer->mask == inner->mask * n &&
@@ -162,7 +163,7 @@ static void flip_extents(struct shaped *s, struct extent *e, unsigned count) {
     }
 }
 
-/* Whether the order of a result's elements matters. */
+/* Returns whether the order of a result's elements matters. */
 static int is_ordered(const struct problem *p) {
     return problem_has(p, PART_TREE) || (p->extremes & WANT_INDEX) != 0;
 }

@@ -21,7 +21,7 @@ struct extent {
     size_t number; /* and of their numbers, which are in C order of the caller's dimensions */
 };
 
-/* The first result of which a value does not exist. */
+/* The first result with a value that does not exist. */
 struct absence {
     uint64_t number; /* UINT64_MAX: none */
     tally_status status;
@@ -63,7 +63,7 @@ static inline int64_t offset_at(const void *offsets, tally_type type, size_t i) 
     return type == TALLY_I32 ? ((const loose_i32 *)offsets)[i] : ((const loose_i64 *)offsets)[i];
 }
 
-/* The i-th id, as an unsigned number that is at least 2^63 where it is negative. */
+/* Returns the i-th id as an unsigned number; a negative one is at least 2^63. */
 static inline uint64_t id_at(const void *ids, tally_type type, size_t i) {
     switch (type) {
     case TALLY_I8:
@@ -91,7 +91,8 @@ struct sorted {
     uint64_t *position; /* each element's index in the caller's array; NULL: as they lie */
     struct scratch starts, copies; /* of start[]; of x, y and position[], where they are copies */
 };
-/* Makes *sorted empty but for room for the start[] of so many groups. Returns 0 if there is no memory. */
+/* Makes *sorted empty, with room for the start[] of `groups` groups. Returns 0 if there is no
+ * memory. */
 int sorted_begin(struct sorted *sorted, size_t groups);
 void sorted_free(struct sorted *sorted);
 
@@ -105,9 +106,10 @@ void shaped_lower(const struct shaped *s, const struct state *state, const tally
                   ptrdiff_t place, size_t number, struct absence *absence);
 /* Writes the v-th value, given by its bits, to out[v][place]. */
 void shaped_put(const struct shaped *s, unsigned v, ptrdiff_t place, uint64_t bits);
-/* Notes in *known that a value of a result does not exist, if that comes before what is noted there. */
+/* Notes in *known that a value of a result does not exist, if that result comes before the noted
+ * one. */
 void shaped_absent(struct absence *known, uint64_t number, tally_status status, unsigned value);
-/* The status of what has been noted, with its line; TALLY_OK where nothing has. */
+/* Returns the noted status, with its line; TALLY_OK if nothing is noted. */
 tally_status shaped_outcome(const struct problem *p, const struct absence *absence);
 
 #endif

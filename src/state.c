@@ -102,7 +102,8 @@ tally_status tally_state_begin_at(tally_state *state, uint64_t first) {
     return TALLY_OK;
 }
 
-/* Whether the elements of the stretch are those that the state counts: the head, whole leaves, the tail. */
+/* Returns whether the stretch has as many elements as the state counts: head, whole leaves,
+ * tail. */
 static int stretch_is_valid(const tally_state *s) {
     const struct stretch *t = s->stretch;
     const uint64_t leaves = t->tree.next - stretch_first_leaf(s->first);
@@ -125,8 +126,9 @@ static tally_status too_many(void) {
     return fail(TALLY_ERANGE, "a state of more than 2^64 - 1 elements");
 }
 
-/* Appends x[0..n) to the stretch: to its head, then to the leaf that has begun, then whole leaves from where they
- * lie; the rest becomes the tail. Where that fails in the middle the caller puts back counts and tree. */
+/* Appends x[0..n) to the stretch: to its head, then to the begun leaf, then whole leaves where they
+ * lie. The rest becomes the tail. After a failure in the middle the caller restores counts and
+ * tree. */
 static tally_status stretch_feed(tally_state *s, tally_device *device, const unsigned char *x,
                                  size_t n) {
     struct stretch *t = s->stretch;
@@ -159,8 +161,8 @@ static tally_status stretch_feed(tally_state *s, tally_device *device, const uns
     return status;
 }
 
-/* What is put back when a stretch could not be fed to the end. The elements of head and tail are still there: a feed
- * writes behind them, and over them only as its last step, which cannot fail. */
+/* Undo log: restores a stretch if a feed fails half way. Head and tail keep their elements: a feed
+ * writes behind them, and over them only in its last step, which cannot fail. */
 struct before {
     struct tree tree;
     size_t head, tail;
@@ -268,7 +270,7 @@ static int same_operator(const tally_operator *a, const tally_operator *b, size_
            !a->commutative == !b->commutative && memcmp(a->identity, b->identity, element) == 0;
 }
 
-/* Whether what one state knows means the same in the other. */
+/* Returns whether the states are of the same problem, so that one can merge the other. */
 static int same_problem(const tally_state *a, const tally_state *b) {
     const struct problem *p = &a->plan, *q = &b->plan;
     const int alike =
@@ -289,8 +291,8 @@ static tally_status check_pair(const tally_state *a, const tally_state *b) {
     return TALLY_OK;
 }
 
-/* Appends the stretch of `right`, which begins where that of `left` ends. A leaf with elements in both is put
- * together and evaluated; the other leaves' values are taken over. */
+/* Appends the stretch of `right`, which begins where that of `left` ends. Puts together and
+ * evaluates a leaf with elements in both; takes over the other leaves' values. */
 static tally_status stretch_merge(tally_state *left, const tally_state *right) {
     const struct stretch *from = right->stretch;
     tally_status s = stretch_feed(left, NULL, from->head_at, from->head);
@@ -330,7 +332,7 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     return s;
 }
 
-/* Makes sums from which all terms have been taken away those of no terms: `mixed` tells of a term. */
+/* Makes sums without any terms left those of no terms: `mixed` says that there was a term. */
 static void forget_zeros(const struct problem *p, struct state *s) {
     const unsigned sums = EXACT_PARTS & ~PART_BIT(PART_NONZERO);
     for_parts(part, p) {
@@ -402,7 +404,7 @@ uint64_t tally_state_count(const tally_state *state) {
     return state ? state->state.n : 0;
 }
 
-/* Evaluates the tree, of which the leaf that has begun is the last; *out is its value. */
+/* Evaluates the tree, whose last leaf is the begun one; *out is its value. */
 static tally_status root_of(const tally_state *state, tally_value *out) {
     const struct stretch *t = state->stretch;
     if (state->first != 0 && state->state.n > 0)

@@ -7,8 +7,8 @@
 #include "fold.h"
 #include "paths.h"
 
-/* What is known of neighbouring elements over the canonical tree: a run of whole leaves; and as they are the elements
- * of the leaf in whose middle they begin and of the leaf in whose middle they end. */
+/* A state's knowledge over the canonical tree of neighbouring elements: a run of whole leaves, and
+ * the elements of the two unfinished leaves at its ends. */
 struct stretch {
     struct tree tree;
     /* elements in head_at[]: of the leaf in whose middle the stretch begins; what that leaf has before them is in
@@ -34,7 +34,7 @@ struct tally_state {
 int state_has_parts(const struct problem *p);
 
 #if defined(TALLY_DEBUG)
-/* What is done with states, by operator and type. */
+/* The operations on states, by operator and type. */
 enum {
     STATE_MERGED,
     STATE_SUBTRACTED,
@@ -52,12 +52,13 @@ enum {
 extern struct path_table state_paths;
 #endif
 
-/* How many elements the head of a stretch that begins at element `first` holds at most: those up to the next leaf. */
+/* Returns the most elements that the head of a stretch from element `first` on holds: those up to
+ * the next leaf. */
 static inline size_t stretch_head_room(uint64_t first) {
     return (size_t)((TREE_LEAF - first % TREE_LEAF) % TREE_LEAF);
 }
 
-/* The index of the first leaf that the stretch may hold whole. */
+/* Returns the index of the first leaf that the stretch can hold whole. */
 static inline uint64_t stretch_first_leaf(uint64_t first) {
     return first / TREE_LEAF + (first % TREE_LEAF != 0);
 }

@@ -34,7 +34,7 @@ static tally_status missing(const char *what) {
     return fail(TALLY_EINVAL, "an array over ranks: %s is NULL", what);
 }
 
-/* TALLY_EINVAL where memory is missing that a step reads or writes. */
+/* Returns TALLY_EINVAL if memory is missing that a step reads or writes. */
 static tally_status check(enum terms_step step, const terms_plan *p, const tally_terms_call *c) {
     if (!c) return missing("the call");
     if (step == TERMS_TO_VALUES && (c->first > p->n || c->count > p->n - c->first))

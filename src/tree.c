@@ -76,7 +76,8 @@ void tree_append(const struct problem *p, struct tree *t, const void *value, uns
     TALLY_ASSERT(tree_is_valid(t));
 }
 
-/* A user's result, or the identity, as a value of the element type with NaNs made canonical. */
+/* Returns a user's result, or the identity, as a value of the element type with NaNs made
+ * canonical. */
 static tally_value element_value(tally_type type, const void *element) {
     tally_value v = {.type = type};
     memcpy(&v.as, element, type_size(type));

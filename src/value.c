@@ -109,9 +109,9 @@ static struct decimal nearest_decimal(double d, int digits) {
     return out;
 }
 
-/* Returns the shortest decimal that reads back as the value, which is d > 0; among those the
- * nearest. Next to a power of two it need not be the decimal of its length that is nearest to d, so
- * that one's neighbours are tried, too. */
+/* Returns the shortest decimal that reads back as the value, d > 0; among those the nearest. Next
+ * to a power of two the shortest that reads back may not be the nearest of its length. So the
+ * search tries its neighbours, too. */
 static struct decimal shortest_decimal(const tally_value *value, double d) {
     struct decimal found = {0, 0};
     for (int digits = 1; digits <= 17; digits++) {

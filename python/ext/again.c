@@ -51,7 +51,7 @@ struct agains {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* What a tensor is, and its address; 0, without an exception, where that cannot be had. */
+/* Finds a tensor's layout and its address. Returns 0, without an exception, if it cannot. */
 static int look(const struct agains *a, PyObject *tensor, struct layout *l, uint64_t *address) {
     struct dl_tensor t;
     if (a->exchange->look(tensor, &t) != 0) {
@@ -70,7 +70,7 @@ static int look(const struct agains *a, PyObject *tensor, struct layout *l, uint
     return 1;
 }
 
-/* The key of a call, and its tensors' addresses; 0 where it has none. */
+/* Makes the key of a call, and its tensors' addresses. Returns 0 if it has none. */
 static int make_key(const struct core *core, enum core_function f, PyObject *const *arguments,
                     Py_ssize_t count, PyObject *names, struct key *key, uint64_t address[]) {
     const Py_ssize_t named = names ? PyTuple_Size(names) : 0, all = count + named;
@@ -140,7 +140,8 @@ static void forget_place(struct again *place) {
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Whether function(argument), or function() for NULL, is false; an exception counts as true, and is gone. */
+/* Returns whether function(argument), or function() for NULL, is false; an exception counts as
+ * true, and is gone. */
 static int is_false(PyObject *function, PyObject *argument) {
     PyObject *value = PyObject_CallFunctionObjArgs(function, argument, NULL);
     const int truth = value ? PyObject_IsTrue(value) : -1;
@@ -149,8 +150,8 @@ static int is_false(PyObject *function, PyObject *argument) {
     return truth == 0;
 }
 
-/* Whether a call goes as it did: no tensor is negated lazily, and the library works on the same stream, which is not made
- * a graph of. */
+/* Returns whether a call goes as it did: no tensor is negated lazily, and the library works on the
+ * same stream, which is not made a graph of. */
 static int is_as_it_was(const struct core *core, const struct again *known,
                         PyObject *const *arguments) {
     void *stream;
@@ -203,8 +204,8 @@ PyObject *core_again(struct core *core, enum core_function f, PyObject *const *a
 
 /* ---- From Python ----------------------------------------------------------------------------- */
 
-/* Whether an argument never changes, so that it may be known by being the same object. `type`: PyTorch's types of elements
- * are of it. */
+/* Returns whether an argument never changes, so that it may be known by being the same object.
+ * `type`: PyTorch's types of elements are of it. */
 static int is_constant(PyObject *argument, PyTypeObject *type) {
     if (argument == Py_None || PyBool_Check(argument) || PyType_Check(argument) ||
         Py_TYPE(argument) == type || PyLong_CheckExact(argument) || PyFloat_CheckExact(argument) ||
@@ -296,7 +297,7 @@ int core_open_agains(struct core *core, PyTypeObject *type) {
     return 0;
 }
 #else
-/* The table of a type; NULL, without an exception, where it has none that is known here. */
+/* Returns the table of a type; NULL, without an exception, where it has none that is known here. */
 static const struct dl_exchange *exchange_of(PyTypeObject *type) {
     PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
     const struct dl_exchange *table = capsule && PyCapsule_IsValid(capsule, DL_EXCHANGE)

@@ -97,7 +97,8 @@ extern struct PyModuleDef core_module;
 /* Raises the exception for a status, with tally_error()'s line; returns NULL. */
 PyObject *core_raise(tally_status status);
 
-/* The opened device of a spec, which stays open; the string "" or None is the CPU. NULL: an exception is set. */
+/* Returns the opened device of a spec, which stays open; the string "" or None is the CPU. NULL: an
+ * exception is set. */
 tally_device *core_device(PyObject *spec);
 tally_device *core_cpu(void);
 
@@ -123,13 +124,14 @@ struct view {
  * None gives an empty view whose buf is NULL. */
 int view_get(PyObject *object, int writable, struct view *v);
 void view_release(struct view *v);
-/* Whether elements lie side by side in C order. */
+/* Returns whether elements lie side by side in C order. */
 int view_is_contiguous(const struct view *v);
 
 /* Numbers from Python. */
 PyObject *core_number(const tally_value *value);
 
-/* The module's enqueue(): puts a reduction on a queue (problem.c). Returns NULL with an exception. */
+/* Returns the module's enqueue(): puts a reduction on a queue (problem.c). Returns NULL with an
+ * exception. */
 PyObject *core_enqueue(PyObject *module, PyObject *arguments);
 /* The addresses that a call with arrays on a GPU needs. */
 struct addresses {

@@ -77,7 +77,7 @@ done:
     return result;
 }
 
-/* A call whose first argument is another library's array. */
+/* Does a call whose first argument is another library's array. */
 static PyObject *elsewhere(struct core *core, enum core_function f, PyObject *const *arguments,
                            Py_ssize_t count, PyObject *names) {
     PyObject *again = core_again(core, f, arguments, count, names);
@@ -94,8 +94,8 @@ static PyObject *elsewhere(struct core *core, enum core_function f, PyObject *co
     return result;
 }
 
-/* A number of one of NumPy's types: the element of an array of no dimensions, which takes a third of the time that the
- * type itself needs. Nobody else runs between the writing and the reading. */
+/* Returns a number of one of NumPy's types: the element of an array of no dimensions, which takes a
+ * third of the time of the type itself. No other thread runs between the write and the read. */
 static PyObject *scalar(struct core *core, int type, const tally_value *value) {
 #ifdef Py_GIL_DISABLED
     PyObject *number = core_number(value), *result = NULL;
@@ -120,7 +120,8 @@ static PyObject *scalar(struct core *core, int type, const tally_value *value) {
 #endif
 }
 
-/* An index or a count. To make one of NumPy's integers costs more than all else of a small call. */
+/* Returns an index or a count. To make one of NumPy's integers costs more than all else of a small
+ * call. */
 static PyObject *number_of_index(struct core *core, const tally_value *value) {
     const uint64_t i = value->as.u64;
     if (i >= 256) return scalar(core, TALLY_I64, value);
@@ -168,8 +169,9 @@ static int lay_open(PyObject *x, Py_buffer *b, int *type, size_t *n) {
     return 0;
 }
 
-/* Whether some bool is a byte other than 0 and 1, as in a view of other elements, where that matters; or that would take
- * longer to find out than the way by Python: then that one finds out. */
+/* Returns whether some bool is a byte other than 0 and 1, as in a view of other elements, where
+ * that matters; or that would take longer to find out than the way by Python: then that one finds
+ * out. */
 static int may_be_odd(enum kind kind, tally_op op, int type, const Py_buffer *x) {
     const unsigned char *bytes = x->buf;
     uint64_t all = 0, word;
@@ -216,7 +218,7 @@ static int result_type(enum kind kind, int type, const tally_problem *problem) {
     }
 }
 
-/* A new array of x's shape without an axis, laid open. */
+/* Returns a new array of x's shape without an axis, laid open. */
 static PyObject *make_result(struct core *core, const Py_buffer *x, int axis, int type,
                              Py_buffer *out) {
     PyObject *shape = PyTuple_New(x->ndim - 1), *made = NULL;

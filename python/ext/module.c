@@ -416,8 +416,8 @@ struct PyModuleDef core_module = {
 };
 
 #ifdef Py_LIMITED_API
-/* Whether this interpreter is a free-threaded one. Its objects are laid out in another way, so that nothing here may
- * touch one: a text is handed on to Python's own functions. */
+/* Returns whether this interpreter is a free-threaded one. Its objects are laid out in another way,
+ * so that nothing here may touch one: a text is handed on to Python's own functions. */
 static int is_free_threaded(void) {
     PyObject *flags = PySys_GetObject("abiflags"); /* borrowed */
     const char *text = flags ? PyUnicode_AsUTF8AndSize(flags, NULL) : NULL;

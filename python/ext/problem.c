@@ -234,7 +234,8 @@ static int same_lengths(const struct view *a, const struct view *b) {
     return 1;
 }
 
-/* Whether a result has x's dimensions, of length 1 where they are reduced, and all results the same strides. */
+/* Returns whether a result has x's dimensions, of length 1 where they are reduced, and all results
+ * the same strides. */
 static int results_suit(const struct problem_object *p, const struct parts *a, unsigned long axes) {
     for (size_t i = 0; i < p->values; i++) {
         const struct view *o = &a->out[i];

@@ -254,7 +254,7 @@ static PyObject *state_save(PyObject *object, PyObject *unused) {
     return core_raise(s);
 }
 
-/* The wire form as bytes of int64; empty where there is none. */
+/* Returns the wire form as bytes of int64; empty where there is none. */
 static PyObject *state_words(PyObject *object, PyObject *unused) {
     struct state_object *self = (struct state_object *)object;
     (void)unused;

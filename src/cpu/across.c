@@ -30,20 +30,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH     1024 /* columns of a block, at most */
+#define WIDTH     1024 /* the most columns of a block */
 #define TILE_ROWS 16
-/* Elements that a thread adds up between two looks at whether to stop, in pieces of so many rows. */
+/* Elements that a thread adds up between two tests for a stop, in pieces of STOP_ROWS rows. */
 #define STOP_ELEMENTS ((size_t)1 << 19)
 #define STOP_ROWS     64
 _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define SEGMENTS_BLOCK 256  /* segments of a block */
 #define SHORT          32   /* elements: longer segments are folded one by one */
-#define TURNED_BEST    8    /* longer rows and segments are summed by running totals first ... */
-#define RUN_BYTES      4096 /* ... and no longer rows than this */
+#define TURNED_BEST    8    /* longer rows and segments try running totals first ... */
+#define RUN_BYTES      4096 /* ... if rows have at most these bytes */
 #define FOLD_COLS      64
 #define FOLD_LEAST     33                 /* elements: shorter rows are transposed */
 #define LONG_BYTES     ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
-#define PART_BYTES     ((size_t)256 << 10) /* of a block's elements: fewer are not worth a cut */
+#define PART_BYTES     ((size_t)256 << 10) /* least bytes of a block's elements that are worth a cut */
 /* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
 #define GROUP_BYTES ((size_t)512 << 10)
 /* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */
@@ -56,8 +56,8 @@ _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 #define FEW_WIDTH   512
 #define FEW_COLUMNS 128
 #define FEW_PITCH   (FEW_COLUMNS + COLUMN_STEP)
-/* Blocks in a row that failed the short way - without states, or by running totals -, at most, after each of which as many are not
- * tried that way. */
+/* Back-off: after k consecutive failures of a fast path - without states, or by running totals - it
+ * is skipped for the next k blocks; k <= WAIT_MOST. */
 #define WAIT_MOST 64
 
 #define FORM_BIT(form) (1u << (form))
@@ -95,7 +95,7 @@ struct across {
     int *halt; /* stop_shared()'s */
 };
 
-/* What a thread works with. */
+/* A worker's arrays and progress. */
 struct hand {
     struct absence absence;
     size_t since;            /* elements since it last looked whether to stop */
@@ -114,7 +114,7 @@ struct hand {
         *order; /* segments: which one a column is, where they are sorted; else NULL */
 };
 
-/* Whether the next block is to be tried the short way: not for a while after blocks where that failed. */
+/* Returns whether the fast path should be tried on the next block (see WAIT_MOST). */
 static int may_try(struct hand *h) {
     if (h->wait == 0) return 1;
     h->wait--;
@@ -128,7 +128,8 @@ static void note_try(struct hand *h, int succeeded) {
 
 /* ---- What is needed ------------------------------------------------------------------------- */
 
-/* The forms that a value needs, as FORM_BIT()s; 0: there are none, and it is done row by row. */
+/* Returns the forms that a value needs, as FORM_BIT()s; 0 if there are none, and the value is done
+ * row by row. */
 static unsigned forms_of(const struct problem *p, tally_op op, tally_type out) {
     const tally_type type = p->type;
     const int wide = type == TALLY_I64 || type == TALLY_U64;
@@ -310,7 +311,7 @@ PATH_TABLE(few_paths, "results of a few elements", never_few, &few_axis, &succes
            &path_types);
 #endif
 
-/* The kernel for results of `each` elements, of which all are wanted at once; or NULL. */
+/* Returns the kernel for results of `each` elements that gives all values at once, or NULL. */
 static few_kernel *plan_few(const struct across *a, size_t each) {
     const struct problem *p = a->p;
     const tally_op op = p->value[0].op;
@@ -366,7 +367,7 @@ static void copy_columns(const struct across *a, uint64_t *into, size_t into_str
     }
 }
 
-/* Bytes of a tile of so many rows, which are `pitch` elements apart. */
+/* Returns the bytes of a tile of `rows` rows, `pitch` elements apart. */
 static size_t tile_bytes(const struct across *a, size_t rows, size_t pitch) {
     return rows * pitch * a->element;
 }
@@ -458,7 +459,8 @@ static void merge_folded(const struct across *a, uint64_t *planes) {
         }
 }
 
-/* Whether results are folded one by one to COLUMN_STEP columns each: then as many of them are merged at once. */
+/* Returns whether results are folded one by one to COLUMN_STEP columns each, and then merged as
+ * many at once. */
 static int has_batches(const struct across *a) {
     return a->unit == 1 && a->fold == COLUMN_STEP;
 }
@@ -488,7 +490,7 @@ static void merge_batch(const struct across *a, struct hand *h, size_t count) {
 
 /* ---- Running totals --------------------------------------------------------------------------- */
 
-/* Whether nothing but sums is made, of a type that has running totals (segments.c). */
+/* Returns whether all forms are sums, of a type that has running totals (segments.c). */
 static int sums_only(const struct across *a) {
     return a->k->segments[a->p->type] != NULL &&
            (a->forms == FORM_BIT(FORM_SUM1) || a->forms == FORM_BIT(FORM_SUM2));
@@ -568,7 +570,8 @@ static int add_running(const struct across *a, struct hand *h, const char *x, co
     return 1;
 }
 
-/* Whether the results are of rows that lie one behind another, of a length that running totals are best for. */
+/* Returns whether the results are of rows that lie one behind another, of a length for which
+ * running totals are best. */
 static int rows_run(const struct across *a) {
     const size_t n = a->s->each, turned = a->element == 8 ? 12 : TURNED_BEST;
     return (a->way == TURNED || a->way == FOLDED) && a->outer == 0 && a->inner.x == 1 && !a->s->y &&
@@ -584,7 +587,7 @@ static int add_rows_running(const struct across *a, struct hand *h, const char *
     return add_running(a, h, x, start, count);
 }
 
-/* Where the kept dimensions outside the innermost put a block. */
+/* The offsets of a block by the kept dimensions outside the innermost. */
 struct place {
     const char *x, *y;
     ptrdiff_t out;
@@ -620,7 +623,7 @@ static int is_halted(const struct across *a) {
     return __atomic_load_n(a->halt, __ATOMIC_RELAXED);
 }
 
-/* Whether a task is to end, before so many elements more. */
+/* Returns whether a task has to stop before the next `elements` elements. */
 static int halts(const struct across *a, struct hand *h, size_t elements) {
     h->since += elements;
     if (h->since < STOP_ELEMENTS) return is_halted(a);
@@ -672,7 +675,7 @@ static void add_part(const struct across *a, struct hand *h, uint64_t *planes, s
 
 /* ---- Lowering ------------------------------------------------------------------------------- */
 
-/* Which result of its block column i is. */
+/* Returns the number of column i's result in the block. */
 static size_t result_of(const struct hand *h, size_t i) {
     return h->order ? h->order[i] : i;
 }
@@ -697,7 +700,7 @@ static void lower_order(const struct across *a, struct hand *h, const uint64_t *
     a->k->unkey(low, low + stride, form_of(a, FORM_ORDER)->lane, width, &how, h->bits);
 }
 
-/* The greatest magnitude: that of the least element, or of the greatest. */
+/* Lowers a greatest magnitude: that of the least element, or of the greatest. */
 static void lower_magnitude(const struct across *a, struct hand *h, const uint64_t *planes,
                             size_t stride, size_t width, tally_type out, const struct place *at,
                             unsigned v) {
@@ -882,8 +885,8 @@ static void put(const struct across *a, const struct hand *h, const struct place
     }
 }
 
-/* Makes what has been written past the caches visible to other threads before the task ends: what tells them
- * of its end is an ordinary store, which such writes may overtake. */
+/* Makes non-temporal stores visible to other threads before the task ends: an ordinary store tells
+ * them of its end, and may overtake these. */
 static void finish_writing(void) {
 #if defined(__x86_64__)
     __builtin_ia32_sfence(); /* elsewhere nothing is written past the caches */
@@ -1057,7 +1060,8 @@ static size_t tile_elements(const struct across *a) {
     return most;
 }
 
-/* The arrays of one thread. Kernels read and write whole steps of columns, also behind a block's last column. */
+/* Lays out a worker's arrays. Kernels read and write whole steps of columns, also behind a block's
+ * last column. */
 static void lay_out(const struct across *a, struct hand *h) {
     struct scratch *s = &h->scratch;
     const size_t fold = FOLD_STRIDE * a->planes, tile = tile_elements(a);
@@ -1100,7 +1104,8 @@ static void finish_hands(struct across *a, unsigned threads, struct absence *abs
     if (a->failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
 }
 
-/* How many of `total` pieces of so many bytes are a task: several tasks a thread, if there are so many. */
+/* Returns how many of `total` pieces of `bytes` bytes make a task, so that each thread gets several
+ * tasks if there are enough pieces. */
 static size_t group_of(size_t total, size_t bytes, unsigned threads) {
     const size_t group = GROUP_BYTES / (bytes + 1) + 1, most = total / ((size_t)threads * 8) + 1;
     return group < most ? group : most;
@@ -1120,7 +1125,7 @@ static void plan_parts(struct across *a, unsigned threads) {
     a->group = group_of(a->total, bytes, threads);
 }
 
-/* Whether nothing but variances is wanted, of a type for which sums that are near will do. */
+/* Returns whether all values are variances, of a type for which approximate sums suffice. */
 static int wants_moments(const struct across *a) {
     for (unsigned v = 0; v < a->p->values; v++)
         if (a->p->value[v].op != TALLY_VAR && a->p->value[v].op != TALLY_STD) return 0;
@@ -1199,8 +1204,8 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
 #define KEY_FORMS (FORM_BIT(FORM_ORDER) | FORM_BIT(FORM_LEAST) | FORM_BIT(FORM_GREATEST))
 
-/* Whether segments can be filled up: sums by zeros, keys by what is there already. (Means of 64-bit integers are of
- * results that all have as many elements.) */
+/* Returns whether segments can be filled up: sums by zeros, keys by keys that are there. (Means of
+ * 64-bit integers need the same number of elements in all results.) */
 static int can_fill(const struct across *a) {
     for (unsigned v = 0; v < a->p->values; v++)
         if (a->p->value[v].op == TALLY_MEAN && a->forms & FORM_BIT(FORM_WIDE)) return 0;
@@ -1232,7 +1237,7 @@ static const char *never_segments(const struct path_table *t, const unsigned at[
 PATH_TABLE(segments_paths, "segments", never_segments, &segments_axis, &path_ops, &path_types);
 #endif
 
-/* Up to COLUMN_STEP segments, none of them empty, become as many columns from `at` on. */
+/* Adds up to COLUMN_STEP segments, none of them empty, as columns from `at` on. */
 static void add_step(const struct across *a, struct hand *h, size_t at, const size_t *start,
                      const size_t *length, size_t count, size_t longest) {
     const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
@@ -1284,7 +1289,7 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
     return all;
 }
 
-/* `count` segments, in this order, of which the first `shorts` are short, become as many columns. */
+/* Adds `count` segments, in this order, as columns; the first `shorts` are short. */
 static void add_sorted(const struct across *a, struct hand *h, const size_t *start,
                        const size_t *length, const unsigned char *order, size_t count,
                        size_t shorts) {

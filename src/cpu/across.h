@@ -13,7 +13,8 @@
 int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                struct absence *absence, tally_status *status);
 
-/* The same for segments, whose offsets have been checked. Segments that are too long are left, too. */
+/* Does the same for segments, whose offsets have been checked. Leaves segments that are too long,
+ * too. */
 int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **todo,
                  struct absence *absence, tally_status *status);
 

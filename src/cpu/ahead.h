@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* All ones, or 0 on processors that are faster if kernels that read few streams, and do little with them, ask for nothing (AMD's;
- * docs/performance.md). Distances are masked by it. Set before main(), and never again. */
+/* A mask for prefetch distances: all ones, or 0 on AMD's processors. There, kernels with few
+ * streams and little arithmetic are faster without prefetch (docs/performance.md). Set before
+ * main(), and constant afterwards. */
 __attribute__((visibility("hidden"))) extern size_t cpu_asks_ahead;
 
 #endif

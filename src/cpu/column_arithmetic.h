@@ -23,7 +23,7 @@
 #define MINUS(a, b) ((a) - (b))
 #endif
 
-/* a + b = *sum + the result. */
+/* Returns the error of *sum = a + b (TwoSum): a + b = *sum + the result. */
 ALWAYS_INLINE vf64 two_sum(vf64 a, vf64 b, vf64 *sum) {
     const vf64 t = a + b, z = t - a, error = PLUS(a - (t - z), MINUS(b, z));
     *sum = t;
@@ -76,8 +76,9 @@ ALWAYS_INLINE vf64 square_plus(vf64 a, vf64 b) {
         low2[k] += two_sum(square[k], product, &square[k]) + own;                                  \
     } while (0)
 
-/* s + e to odd: where it is not exact, the neighbour of the two whose last bit is set. Rounded once more, to
- * a type whose mantissa is at least two bits shorter, it gives what s + e does. */
+/* Returns s + e rounded to odd: if the sum is not exact, the one of its two neighbours whose last
+ * bit is set. A second rounding, to a mantissa at least two bits shorter, gives the rounded s +
+ * e. */
 ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
     vf64 t;
     const vf64 rest = two_sum(s, e, &t);
@@ -87,7 +88,7 @@ ALWAYS_INLINE vf64 to_odd(vf64 s, vf64 e) {
     return (vf64)PICK(exact, (vi64)s, odd);
 }
 
-/* How far s + e may be off: b, with room for the rounding when that is added to e; 0 where b is. */
+/* Returns the bound b of s + e with room for the rounding of e +- b; 0 if b is 0. */
 ALWAYS_INLINE vf64 reach(vf64 e, vf64 b) {
     return (vf64)((vi64)(b != 0) & (vi64)(2 * b + absolute(e) * 0x1p-51));
 }
@@ -108,8 +109,9 @@ ALWAYS_INLINE vi64 rounds_the_same_f32(vf32half low, vf32half high) {
 #endif
 }
 
-/* s + e +- b divided by n, in place. b is infinite where some step may have underflowed. The first quotient may be off
- * by two units of its last place; n has less than 2^50 of them, so that the remainder is exact nevertheless. */
+/* Divides s + e +- b by n, in place. b is infinite if some step may have underflowed. The first
+ * quotient may be off by two units of its last place; n has less than 2^50 of them, so the
+ * remainder is exact nevertheless. */
 ALWAYS_INLINE void divide(vf64 *s, vf64 *e, vf64 *b, vf64 n) {
     const vi64 plain = (vi64)(*e == 0);
     vf64 t;
@@ -139,9 +141,9 @@ ALWAYS_INLINE vf64 root_of(vf64 v) {
 #endif
 }
 
-/* The square root of s + e +- b, in place. Let r be the root of s + e rounded: what r * r leaves of s + e, divided by 2 r,
- * is the rest of the root but for some 2^-104 of it, and b moves the root by b / r at most. b is infinite where nothing is
- * known, and stays 0 where r is the very root. */
+/* Takes the square root of s + e +- b, in place. Let r be the root of s + e, rounded. The remainder
+ * s + e - r r, divided by 2 r, is the rest of the root within some 2^-104 of it. b moves the root
+ * by at most b / r. b is infinite if nothing is known, and stays 0 if r is the exact root. */
 ALWAYS_INLINE void take_root(vf64 *s, vf64 *e, vf64 *b) {
     const vf64 first = root_of(*s + *e), left = *e - fused(first, first, *s);
     const vi64 is_root = (vi64)(*b == 0) & (vi64)(*e == 0) & (vi64)(left == 0);
@@ -153,8 +155,8 @@ ALWAYS_INLINE void take_root(vf64 *s, vf64 *e, vf64 *b) {
     *s = first;
 }
 
-/* A variance where the sums are so rough that doubles do for it: four roundings of its own, each at most 2^-53 of nv
- * and t2, come on top of 3 `near`, for which see variance(). */
+/* Computes a variance whose bound is so large that plain doubles suffice. Four roundings, each at
+ * most 2^-53 of nv and t2, add to 3 `near` (see variance_of()). */
 ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 off, vf64 off2,
                                   vf64 by, double ddof, double near) {
     const vf64 t2 = t * t, nv = by * v, inverse = 1 / (by * (by - ddof));
@@ -166,13 +168,15 @@ ALWAYS_INLINE void rough_variance(vf64 *high, vf64 *bound, vf64 t, vf64 v, vf64 
     *bound = (vf64)((vi64)*bound | (~fits & INT64_C(0x7ff0000000000000)));
 }
 
-/* The variance, or where `root` its square root, of `by` elements whose sum is s + e +- off and whose squares' sum is
- * q + qe +- off2: *high + *rest +- *bound, which is infinite where nothing is known.
- * A sum of elements is off by at most `near` times the sum of their magnitudes, which is at most sqrt(n v), v being the
- * sum of squares. So the square of the sum is off by 2 near sqrt(t2) sqrt(nv), which is at most near (t2 + nv), and by
- * near^2 nv; 3 near (t2 + nv) covers both. (How far the squares' sum is off is in off2.)
- * The other bounds: each product below is taken with its error, so that what is left out is some 2^-105 of the two
- * terms nv and t2; 2^-98 covers it. n and the divisor are exact. */
+/* Computes the variance, or if `root` its square root, of `by` elements: *high + *rest +- *bound.
+ * *bound is infinite if nothing is known. Given are their sum s + e +- off and their squares' sum q
+ * + qe +- off2.
+ * Let v be the sum of squares. The error of the sum is at most `near` times the sum of magnitudes,
+ * which is at most sqrt(n v). So the square of the sum is off by at most 2 near sqrt(t2) sqrt(nv) +
+ * near^2 nv. The first term is at most near (t2 + nv); 3 near (t2 + nv) covers both. (off2 has the
+ * error of v.)
+ * Each product below is taken with its error. So the rest is some 2^-105 of the two terms nv and
+ * t2; 2^-98 covers it. n and the divisor are exact. */
 ALWAYS_INLINE void variance_of(vf64 s, vf64 e, vf64 off, vf64 q, vf64 qe, vf64 off2, vf64 by,
                                double ddof, int root, double near, vf64 *high, vf64 *rest,
                                vf64 *bound) {
@@ -202,7 +206,8 @@ ALWAYS_INLINE void variance_of(vf64 s, vf64 e, vf64 off, vf64 q, vf64 qe, vf64 o
     *bound = (vf64)((vi64)*bound | (~(fits & (vi64)(*high > 0)) & infinite));
 }
 
-/* s + e +- d rounded to doubles, and in *certain where that is the right value whatever the error; d is as reach() says. */
+/* Returns s + e +- d rounded to doubles. *certain is set where every value within d rounds to the
+ * same; d is a result of reach(). */
 ALWAYS_INLINE vi64 round_to_f64(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vf64 x = s + (e - d), y = s + (e + d);
     const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);
@@ -210,7 +215,7 @@ ALWAYS_INLINE vi64 round_to_f64(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     return PICK(exact, (vi64)s, (vi64)x);
 }
 
-/* The same for floats, reaching as far as the two roundings to doubles, too. */
+/* Does the same for floats, with room for the two roundings to doubles, too. */
 ALWAYS_INLINE vf32half round_to_f32(vf64 s, vf64 e, vf64 d, vi64 *certain) {
     const vf64 more = d + absolute(s) * 0x1p-51;
     const vi64 exact = (vi64)(e == 0) & (vi64)(d == 0);

@@ -103,7 +103,7 @@ typedef uint8_t vu8quarter __attribute__((vector_size(TALLY_VECTOR / 4), may_ali
 #define LONGS_OF_INTS(h)     __builtin_convertvector(h, vi64)
 #endif
 
-/* The k-th half of a vector, as doubles; and, of a step at p, the k-th vector of doubles. */
+/* Return the k-th half of a vector, as doubles; and the k-th vector of doubles of a step at p. */
 ALWAYS_INLINE vf64 half_of(vf32 v, size_t k) {
     vf32half h;
     memcpy(&h, (const char *)&v + k * sizeof h, sizeof h);

@@ -57,8 +57,8 @@ _Static_assert(ROWS_AT_ONCE == 8, "rows are unrolled");
     whole_rows((base) + (ptrdiff_t)r0 * (pitch) + c * sizeof(element), pitch, r1 - r0,             \
                (width - c) * sizeof(element), STEP * sizeof(element), (char *)(some), step)
 
-/* Rows of which a step takes `whole` bytes and `bytes` are left: returns where they lie, and in *step how far apart;
- * or, if they are shorter than a step, a copy filled up with zeros. */
+/* Returns where rows lie, and in *step how far apart; a step takes `whole` bytes of each, and
+ * `bytes` are left. If they are shorter than a step, it is a copy filled up with zeros. */
 ALWAYS_INLINE const char *whole_rows(const char *x, ptrdiff_t pitch, size_t rows, size_t bytes,
                                      size_t whole, char *copy, ptrdiff_t *step) {
     *step = pitch;
@@ -479,7 +479,7 @@ static void ISA_NAME(clear_moments)(uint64_t *planes, size_t stride, size_t widt
     ISA_NAME(clear_sum)(planes + 3 * stride, stride, width, first);
 }
 
-/* Whole vectors are merged, also behind the last column: nobody needs what is there. */
+/* Merges whole vectors, also behind the last column: no code reads those. */
 static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
     KERNEL_PATH("");
@@ -498,7 +498,7 @@ static void ISA_NAME(merge_sum)(uint64_t *into, size_t to, const uint64_t *other
     }
 }
 
-/* The same where e is 0: FORM_SUM1. */
+/* Does the same if e is 0: FORM_SUM1. */
 static void ISA_NAME(merge_one)(uint64_t *into, size_t to, const uint64_t *other, size_t from,
                                 size_t stride, size_t width) {
     KERNEL_PATH("");
@@ -752,7 +752,7 @@ NUMBER_KERNELS(bf16, loose_u16, int32_t, vi32, INTS)
 NUMBER_KERNELS(f32, loose_f32, int32_t, vi32, INTS)
 NUMBER_KERNELS(f64, loose_f64, int64_t, vi64, DOUBLES)
 
-/* No integer is a NaN. */
+/* Finds no NaNs: no integer is one. */
 static void ISA_NAME(no_nans)(uint64_t *planes, size_t stride, const struct column_rows *in,
                               size_t width) {
     KERNEL_PATH("");
@@ -968,7 +968,7 @@ TRANSPOSE(8, loose_u64, vu64)
 GATHER(1, loose_u8)
 GATHER(2, loose_u16)
 #if TALLY_VECTOR == 64
-/* Eight elements of each segment at a time are loaded, those that are there by a mask, and turned. */
+/* Transposes segments: loads eight elements of each at a time, those within it by a mask. */
 static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
     KERNEL_PATH("");
@@ -988,7 +988,7 @@ static void ISA_NAME(gather_8)(const char *x, const size_t *start, const size_t 
         }
 }
 
-/* The same, sixteen at a time. */
+/* Does the same for sixteen elements at a time. */
 static void ISA_NAME(gather_4)(const char *x, const size_t *start, const size_t *length,
                                size_t count, size_t longest, int again, uint64_t fill, char *to) {
     KERNEL_PATH("");
@@ -1043,7 +1043,7 @@ EVEN(8, loose_u64)
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
-/* Whole vectors are read and written: there is room for them. */
+/* Rounds whole vectors, also behind the last column: there is room for them. */
 static int ISA_NAME(round)(const double *s, const double *e, const double *b, size_t count,
                            tally_type type, uint64_t *bits, unsigned char *ok) {
     vi64 all = (vi64){0} - 1;
@@ -1156,7 +1156,7 @@ static void ISA_NAME(variance)(double *s, double *e, double *b, const double *q,
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-/* A vector of elements of each size from words. */
+/* Return a vector of elements of each size from words. */
 ALWAYS_INLINE vu64 words_8(const uint64_t *bits) {
     return VECTOR_LOAD(vu64, bits);
 }
@@ -1227,7 +1227,8 @@ static void ISA_NAME(narrow)(const void *ids, size_t n, uint32_t *restrict out) 
         out[i] = (uint32_t)from[i] | (0 - (uint32_t)(from[i] >> 31 != 0));
 }
 
-/* Added to 1.5 * 2^(52 + u), a number becomes one whose last bit weighs 2^u: see extract.h. */
+/* Splits numbers by extraction (extract.h): added to 1.5 * 2^(52 + u), a number becomes one whose
+ * last bit weighs 2^u. */
 static int ISA_NAME(split)(const double *x, size_t n, int exponent, int64_t *high, int64_t *low) {
     const int64_t word = ((int64_t)(exponent - 40 + 52 + 1023) << 52) | INT64_C(1) << 51;
     const int64_t word2 = word - (INT64_C(40) << 52);

@@ -69,7 +69,7 @@ struct column_form {
 /* At most so many rows are reduced at once, without planes. */
 #define FEW_ROWS 8
 
-/* Two to FEW_ROWS rows of columns that are all there is of them. */
+/* The arguments for columns of two to FEW_ROWS elements. */
 struct few_rows {
     const char *x;
     ptrdiff_t row; /* bytes */
@@ -82,7 +82,7 @@ struct few_rows {
  * `out`; and returns whether these are the right ones. If not, nothing is known. */
 typedef int few_kernel(const struct few_rows *in, size_t width, char *out);
 
-/* How keys become bits again. */
+/* The way from keys back to bits. */
 struct key_bits {
     int greatest;       /* 1: the greatest keys are wanted, 0: the least */
     int64_t flip, turn; /* the bits that change in a negative key, and in every one */
@@ -90,7 +90,7 @@ struct key_bits {
     uint64_t all, nan;  /* all bits of an element, and the bits that stand for a NaN */
 };
 
-/* In arrays of 9 the index is the bytes of an element. */
+/* The kernels of columns. An array of 9 is indexed by the bytes of an element. */
 struct column_kernels {
     struct column_form form[FORMS][COLUMN_TYPES];
     /* Rows of x, `row` bytes apart and side by side in themselves, as columns of `out`, which are `width` elements
@@ -143,7 +143,8 @@ struct column_kernels {
     double near[COLUMN_TYPES];
 };
 
-/* The kernels of the instruction set of this name, which is that of a struct cpu_kernels. */
+/* Returns the kernels of the instruction set of this name, which is that of a struct
+ * cpu_kernels. */
 extern const struct column_kernels *cpu_columns_named(const char *isa);
 
 #endif

@@ -20,8 +20,8 @@ struct cpu_device {
 
 /* Reductions in parts: shaped() and sort() of struct device_kind (shaped.c, groups.c). */
 tally_status cpu_shaped(tally_device *device, const struct shaped *s);
-/* The same along axes or by segment, whose offsets have been checked; notes in *absence the first result that does not
- * exist. */
+/* Reduces along axes or by segment; offsets have been checked. Notes in *absence the first result
+ * that does not exist. */
 tally_status cpu_parts(struct cpu_device *d, const struct shaped *s, struct absence *absence);
 tally_status cpu_sort(tally_device *device, const struct shaped *s, struct sorted *out);
 

@@ -38,7 +38,8 @@ struct slot { /* a thread's own state, on cache lines of its own */
 
 /* ---- Signs of zeros ----------------------------------------------------------------------- */
 
-/* The bits of the element of `size` bytes at p, shifted up so that the sign is the top bit. */
+/* Returns the bits of the element of `size` bytes at p, shifted up so that the sign is the top
+ * bit. */
 static inline uint64_t top_bits(const char *p, size_t size) {
     uint64_t bits = 0;
     switch (size) {
@@ -56,14 +57,14 @@ static inline uint64_t top_bits(const char *p, size_t size) {
 
 #define SIGN (UINT64_C(1) << 63)
 
-/* Whether some of x[0..n) is anything but -0: a sum is -0 only if every term is. All are -0 if the first is, and
- * each has the bits of the one before it. */
+/* Returns whether some of x[0..n) is not -0: a sum is -0 only if every term is. All are -0 if the
+ * first is, and each has the bits of the one before it. */
 static int is_mixed(size_t size, const char *x, size_t n) {
     return n > 0 && (top_bits(x, size) != SIGN || memcmp(x, x + size, (n - 1) * size) != 0);
 }
 
-/* The same of the terms x[i] y[i]: a product is -0 where a factor is 0 and the signs differ, but for 0 times
- * infinity, which is NaN and decides the sum anyway. */
+/* Returns the same for the terms x[i] y[i]. A product is -0 if a factor is 0 and the signs differ.
+ * (0 times infinity is NaN, which decides the sum anyway.) */
 static int are_products_mixed(size_t size, const char *x, const char *y, size_t n) {
     for (; n > 0; n--, x += size, y += size) {
         const uint64_t a = top_bits(x, size), b = top_bits(y, size);
@@ -105,8 +106,9 @@ static fold_kernel *extremes_kernel(const struct cpu_kernels *k, const struct pr
     }
 }
 
-/* The index of the first element of x[0..n) with these bits, the block's extreme, if it is to replace the index
- * `known`: the extreme is better, or is the same and the block, from index `first` on, comes before. Else `known`. */
+/* Returns the index of the first element of x[0..n) with these bits, the block's extreme, if that
+ * replaces the index `known`: it is better, or equal, and the block, which begins at index `first`,
+ * comes before. Otherwise returns `known`. */
 static uint64_t better_index(const struct cpu_kernels *k, tally_type type, const char *x, size_t n,
                              uint64_t first, uint64_t bits, int better, int same, uint64_t known) {
     if (!better && !(same && first < known)) {
@@ -200,12 +202,13 @@ static void fold_part(const struct cpu_kernels *k, const struct problem *p, enum
 
 #define MOMENTS (PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES))
 
-/* Whether the sums of elements and of squares are both wanted, and there is a kernel that makes them at once. */
+/* Returns whether the problem wants both the sum of elements and that of squares, and there is a
+ * kernel that makes them at once. */
 static int has_moments(const struct cpu_kernels *k, const struct problem *p) {
     return (p->parts & MOMENTS) == MOMENTS && k->moments[p->type] != NULL;
 }
 
-/* Whether the elements are gone through more than once. */
+/* Returns whether the fold reads its elements more than once. */
 static int has_several_passes(const struct cpu_kernels *k, const struct problem *p) {
     unsigned parts = p->parts & (PART_BIT(PART_TREE) - 1);
     if ((parts & (parts - 1)) == 0) return 0;
@@ -229,14 +232,15 @@ static void fold_parts(const struct cpu_kernels *k, const struct problem *p, con
         fold_part(k, p, (enum part)__builtin_ctz(left), x, y, n, first, s);
 }
 
-/* Whether some elements may decide all values: nothing but any and all is wanted. */
+/* Returns whether a few elements may decide all values: the problem wants only any and all. */
 static int can_be_decided(const struct problem *p) {
     for (unsigned i = 0; i < p->values; i++)
         if (p->value[i].op != TALLY_ANY && p->value[i].op != TALLY_ALL) return 0;
     return 1;
 }
 
-/* Whether more elements cannot change the values: any and all are known. `seen` elements have been folded. */
+/* Returns whether further elements cannot change the values: any and all are known. `seen` elements
+ * have been folded. */
 static int is_decided(const struct problem *p, const struct state *s, uint64_t seen) {
     for (unsigned i = 0; i < p->values; i++) {
         const tally_op op = p->value[i].op;
@@ -290,7 +294,8 @@ static void fold_task(void *context, size_t task, unsigned worker) {
     fold_range(job, first, at_most(job->n - first, job->task), &job->device->slots[worker].state);
 }
 
-/* Elements a task: a multiple of a leaf, so few that a thread gets several tasks, and a slow one holds nobody up. */
+/* Returns the elements of a task: a multiple of a leaf, so few that each thread gets several tasks.
+ * So a slow thread does not delay the others for long. */
 static size_t task_elements(const struct cpu_device *d, size_t n, size_t element) {
     size_t bytes = n * element / d->threads / 8;
     if (bytes < TASK_BYTES_MIN) bytes = TASK_BYTES_MIN;
@@ -302,7 +307,8 @@ static size_t task_count(size_t n, size_t task) {
     return n / task + (n % task != 0);
 }
 
-/* Whether n elements are worth waking threads for, and the threads are free: then the pool is claimed. */
+/* Returns whether n elements are worth waking threads for, and the threads are free; then claims
+ * the pool. */
 static int claim_threads(struct cpu_device *d, size_t n, size_t element) {
     return d->threads > 1 && n * element >= ALONE_BYTES && pool_claim(d->pool);
 }
@@ -362,7 +368,7 @@ static void leaves_task(void *context, size_t task, unsigned worker) {
                     job->values + first / TREE_LEAF * tree_value_size(job->p));
 }
 
-/* `level` is 0, as this is tree_level, too: leaf by leaf. */
+/* Evaluates leaves, leaf by leaf: `level` is 0, as tree_level is. */
 static tally_status cpu_leaves(tally_device *device, const struct problem *p, const void *x,
                                size_t n, unsigned level, void *out) {
     (void)level;

@@ -56,8 +56,8 @@ ALWAYS_INLINE vf64 PART(term)(const ELEMENT *p, const ELEMENT *q) {
     return TERM(p, q);
 }
 
-/* Adds what a chunk's `vectors` vectors have summed up to the sum [i][j] of the window. Each of them came with the
- * bits of `base`, which are taken off. */
+/* Adds the sum of a chunk's `vectors` vectors to the window's sum [i][j], without the bits of
+ * `base` that each of them has. */
 ALWAYS_INLINE void PART(keep)(struct WINDOW *w, int i, int j, vu64 sum, size_t vectors, vf64 base) {
     const uint64_t bits = ((vu64)base)[0];
     const vu64 all = sum + ((UINT64_C(1) << 63) - bits * vectors); /* modulo 2^64, and exact */
@@ -66,7 +66,7 @@ ALWAYS_INLINE void PART(keep)(struct WINDOW *w, int i, int j, vu64 sum, size_t v
     w->chunks[i][j]++;
 }
 
-/* As in extract.h; `digits` is a constant at each call. y is not looked at. */
+/* Extracts as extract.h does; `digits` is a constant at each call. y is not read. */
 ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int digits, const ELEMENT *x, const ELEMENT *y,
                                 size_t n, size_t apart) {
     vf64 sigma[MAX_DIGITS], tau[2 * MAX_DIGITS];
@@ -139,7 +139,8 @@ static inline int64_t PART(magnitude)(const ELEMENT *p, const ELEMENT *q) {
     return bits & INT64_MAX;
 }
 
-/* The bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out on top. */
+/* Returns the bits of the largest magnitude in x[0..n), as a number: infinities and NaNs come out
+ * on top. */
 static int64_t PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     vi64 most = {0};
     (void)y;
@@ -155,7 +156,7 @@ static int64_t PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     return top;
 }
 
-/* The sum [i][j] of the window, over all lanes and chunks. */
+/* Returns the sum [i][j] of the window, over all lanes and chunks. */
 static __int128 PART(total)(const struct WINDOW *w, int i, int j) {
     if (w->chunks[i][j] == 0) return 0;
     uint64_t low = 0, high = 0; /* below 2^32 a chunk and lane, at most 2^22 chunks, 2^3 lanes */
@@ -199,7 +200,7 @@ static void PART(close)(struct WINDOW *w, STATE *s) {
     w->open = 0;
 }
 
-/* As in extract.h. */
+/* Chooses a window as extract.h does. */
 static int PART(choose)(struct WINDOW *w, int64_t most, int room) {
     int exponent = (int)(most >> 52) - 1023 + 2;
     if (exponent > MOST_E) return 0;

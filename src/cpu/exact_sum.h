@@ -42,7 +42,8 @@ static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT 
     return PART(extract)(w, MAX_LEVELS, x, y, n, apart);
 }
 
-/* The bits of the largest magnitude of a chunk's terms, which lie as extract() takes them. */
+/* Returns the bits of the largest magnitude of a chunk's terms, which lie as extract() takes
+ * them. */
 static INT PART(largest_of_all)(const ELEMENT *x, const ELEMENT *y, size_t n, size_t apart) {
     if (!apart) return PART(largest)(x, y, n);
     INT most = 0;

@@ -27,7 +27,7 @@ ALWAYS_INLINE void add_to_word(uint64_t *sum, uint64_t v) {
 #endif
 }
 
-/* The same, and returns whether the sum left 64 bits. */
+/* Does the same, and returns whether the sum left 64 bits. */
 ALWAYS_INLINE int word_leaves(uint64_t *sum, uint64_t v) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
     __asm__ goto("addq %1, %0\n\tjc %l2" : : "m"(*sum), "r"(v) : "cc", "memory" : over);
@@ -56,7 +56,7 @@ ALWAYS_INLINE WORD PART(bits_of)(const void *real) {
     return bits;
 }
 
-/* The exponent of the unit of the numbers whose exponent field is `field`. */
+/* Returns the exponent of the unit of the numbers whose exponent field is `field`. */
 static int PART(unit)(int field) {
     return LOWEST + (field > 0 ? field - 1 : 0);
 }
@@ -71,8 +71,8 @@ ALWAYS_INLINE void PART(add_word)(struct PART(exponents) * t, WORD bits) {
 #endif
 }
 
-/* The sum of the numbers whose exponent field is `field`, in their unit; if they are doubles, those of field 0 count as
- * if they had implicit bits. */
+/* Returns the sum of the numbers whose exponent field is `field`, in their unit; if they are
+ * doubles, those of field 0 count as if they had implicit bits. */
 static __int128 PART(word_total)(const struct PART(exponents) * t, int field) {
     const size_t minus = (size_t)field + FIELDS;
 #if MANTISSA > 32

@@ -46,10 +46,11 @@
 #define STREAMS       4
 #define CHUNK_VECTORS 256
 #define CHUNK         (CHUNK_VECTORS * LANES(REAL))
-#define AHEAD         (PAIRED ? 2048 : 2560) /* bytes ahead of a stream's element that are asked for */
+#define AHEAD         (PAIRED ? 2048 : 2560) /* prefetch distance in bytes, from a stream's element */
 
-/* What has been extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA): in lanes, by
- * the lower and upper halves of their integers, each of these HALF_RANGE too large for every chunk. */
+/* A window: the sums extracted with one E. Level k counts multiples of 2^(E - (k+1)*MANTISSA), in
+ * lanes, by the lower and upper halves of their integers. Each half is HALF_RANGE too large for
+ * every chunk. */
 struct WINDOW {
     int exponent; /* E */
     int open;     /* E has been chosen */
@@ -167,7 +168,7 @@ ALWAYS_INLINE int PART(extract)(struct WINDOW *w, int levels, const ELEMENT *x, 
     return 1;
 }
 
-/* The bits of the REAL that a term is; and those of its magnitude, which sort like it. */
+/* Return the bits of the REAL of a term; and those of its magnitude, which sort like it. */
 static inline WORD PART(word)(const ELEMENT *p, const ELEMENT *q) {
     REAL value = TERM_ONE(p, q);
     WORD bits;
@@ -180,7 +181,8 @@ static inline INT PART(magnitude)(const ELEMENT *p, const ELEMENT *q) {
     return (INT)(PART(word)(p, q) & ~((WORD)1 << (8 * sizeof(WORD) - 1)));
 }
 
-/* The bits of the largest magnitude of n terms, as a number: infinities and NaNs come out on top. */
+/* Returns the bits of the largest magnitude of n terms, as a number: infinities and NaNs come out
+ * on top. */
 static INT PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     VINT most = {0};
     const INT magnitude = (INT)((WORD)-1 >> 1);
@@ -197,7 +199,7 @@ static INT PART(largest)(const ELEMENT *x, const ELEMENT *y, size_t n) {
     return top;
 }
 
-/* The sum of level k, over all lanes and chunks. */
+/* Returns the sum of level k, over all lanes and chunks. */
 static __int128 PART(total)(const struct WINDOW *w, int k) {
     if (w->chunks[k] == 0) return 0;
     uint64_t low = 0, high = 0; /* below 2^33 a chunk and lane, less than 2^22 chunks, 2^3 lanes */
@@ -225,8 +227,8 @@ static void PART(close)(struct WINDOW *w, struct exact_sum *s) {
     w->open = 0;
 }
 
-/* Gives a window, closed, the E for numbers of which the largest has the bits `most`, and `room` bits of
- * room above, so that a slightly larger number does not end it, and opens it; returns whether there is such an E. */
+/* Opens a closed window for numbers whose largest has the bits `most`, with `room` bits above it,
+ * so that a slightly larger number still fits. Returns whether there is such an E. */
 static int PART(choose)(struct WINDOW *w, INT most, int room) {
     const int lowest = LOWEST + MAX_LEVELS * MANTISSA; /* the last unit is 2^LOWEST */
     int exponent = (int)(most >> MANTISSA) - HIGHEST + 2;

@@ -25,7 +25,7 @@ _Static_assert(FEW_ROWS <= ROWS_AT_ONCE, "so MOMENTS_NEAR holds");
     few_kernel CONCAT(few_##op##_##name, TALLY_ISA);                                               \
     int CONCAT(few_##op##_##name, TALLY_ISA)(const struct few_rows *in, size_t width, char *to)
 
-/* Bits that are set where v is a NaN or infinite. */
+/* Returns a mask of the lanes where v is a NaN or infinite. */
 ALWAYS_INLINE vi64 not_finite(vf64 v) {
     return (vi64)(v - v);
 }
@@ -100,7 +100,8 @@ FEW(sum, f64) {
     return !any_set((vu64)wrong);
 }
 
-/* A quotient by a power of two is exact; another one is rounded, so that it is off by 2^-53 of itself. */
+/* Means. A quotient by a power of two is exact; any other has an error of at most 2^-53 of
+ * itself. */
 FEW(mean, f32) {
     float *out = (float *)(void *)to;
     const vf64 by = (vf64){0} + (double)in->rows, none = {0};

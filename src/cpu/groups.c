@@ -16,7 +16,7 @@
 /* The elements of a thread's part, at least. */
 #define PART_MIN ((size_t)1 << 16)
 
-/* Whether nothing but sums, means and counts is asked, of a type that few_sums() takes. */
+/* Returns whether all values are sums, means and counts, of a type that few_sums() takes. */
 static int are_sums(const struct problem *p) {
     if (p->type == TALLY_I64 || p->type == TALLY_U64 || p->type == TALLY_F16 ||
         p->type == TALLY_BF16)
@@ -44,8 +44,8 @@ static const char *never_groups(const struct path_table *t, const unsigned at[PA
 PATH_TABLE(groups_paths, "groups", never_groups, &way_axis, &path_ops, &path_types);
 #endif
 
-/* The elements are cut into parts, one a task: first the elements of each group are counted in every part, then each
- * part's elements are brought to their places. */
+/* A sort by counting. The elements are cut into parts, one a task. First each part counts the
+ * elements of every group, then it brings its elements to their places. */
 struct sort_job {
     const struct shaped *s;
     const unsigned char *only; /* [groups]: only of groups with one that is not 0; NULL: all */
@@ -67,7 +67,7 @@ static size_t part_end(const struct sort_job *job, size_t part) {
     return part + 1 == job->parts ? job->s->n : (part + 1) * job->part;
 }
 
-/* Whether the sort leaves an element out that is not masked. */
+/* Returns whether the sort leaves out an element that is not masked. */
 static int is_left_out(const struct sort_job *job, uint64_t id) {
     return id >= job->s->results || (job->only && !job->only[id]);
 }
@@ -177,7 +177,7 @@ static void scatter_task(void *context, size_t part, unsigned worker) {
     }
 }
 
-/* The first element that any part has found; SIZE_MAX: none. */
+/* Returns the first element that any part has found; SIZE_MAX if none has. */
 static size_t first_of(const size_t *found, size_t parts) {
     for (size_t i = 0; i < parts; i++)
         if (found[i] != SIZE_MAX) return found[i];
@@ -188,7 +188,8 @@ static tally_status no_memory(void) {
     return fail(TALLY_ENOMEM, "no memory to bring elements into the order of their groups");
 }
 
-/* From the counts sets start[], where each group begins; and turns them into where each part's elements of it go. */
+/* Sets start[], where each group begins, from the counts. Then turns the counts into the places of
+ * each part's elements. */
 static void place_groups(struct sort_job *job, int64_t *start) {
     const size_t groups = job->s->results;
     int64_t at = 0;
@@ -209,7 +210,7 @@ static void lay_out_counts(struct sort_job *job) {
     job->fall = scratch_array(&job->scratch, job->parts, sizeof *job->fall);
 }
 
-/* The copies of `n` elements, and where an index is wanted their positions. */
+/* Lays out the copies of `n` elements and, for an index, their positions. */
 static void lay_out_copies(struct sort_job *job, size_t n, struct scratch *copies) {
     job->x = scratch_array(copies, n, job->element);
     if (job->s->y) job->y = scratch_array(copies, n, job->element);
@@ -284,7 +285,7 @@ struct group_sum {
 /* Elements a task, at most: nobody who wants to stop waits for more. */
 #define TASK_MAX ((size_t)1 << 20)
 
-/* What one thread has added to a group in integers: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
+/* A thread's integers of a group: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
 struct group_window {
     int64_t high, low;
     uint64_t n, seen; /* elements; how many of them are in the group's sum already */
@@ -302,7 +303,7 @@ struct window {
 };
 #define WINDOW_ELEMENTS ((size_t)1 << 22)
 
-/* What one thread works with. */
+/* A worker's windows and sums. */
 struct sums_hand {
     struct scratch scratch;       /* has the arrays */
     struct group_sum *sums;       /* [room] */
@@ -401,7 +402,7 @@ static void add_number(struct group_sum *g, double x) {
     add_sums(g, &only, &x, 1);
 }
 
-/* Moves what a thread has added in integers to its sums. */
+/* Moves a thread's integers to its sums. */
 static void empty_windows(const struct window *w, struct group_window *windows,
                           struct group_sum *sums, size_t groups) {
     const double unit = __builtin_ldexp(1, w->exponent - 40),
@@ -538,7 +539,7 @@ static void sums_task(void *context, size_t task, unsigned worker) {
     }
 }
 
-/* Whether the ids begin as sorted ones do. */
+/* Returns whether the ids begin as sorted ones do. */
 static int look_sorted(const struct shaped *s) {
     for (size_t i = 1; i < s->n && i < 4096; i++)
         if (id_at(s->ids, s->ids_type, i) < id_at(s->ids, s->ids_type, i - 1)) return 0;
@@ -610,7 +611,7 @@ static void lay_out_sums(struct sums_hand *hand, size_t room) {
     hand->windows = scratch_array(&hand->scratch, room, sizeof *hand->windows);
 }
 
-/* Makes the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
+/* Allocates the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
 static int make_sums(struct sums_job *job, unsigned threads) {
     job->hands = calloc(threads, sizeof *job->hands);
     for (unsigned i = 0; job->hands && i < threads; i++) {
@@ -631,9 +632,9 @@ static void free_sums(struct sums_job *job, unsigned threads) {
     free(job->hands);
 }
 
-/* Sums few groups, whose ids come in any order, and returns 1: *status says how that went, *any, as lower_sums() has it,
- * whether left[] marks groups that are to be done as segments. Or does nothing and returns 0, where there is no memory or that way is the
- * better one. */
+/* Sums few groups, whose ids come in any order, and returns 1. *status is the status; *any is 1, as
+ * for lower_sums(), if left[] marks groups to be done as segments. Returns 0 and does nothing if
+ * there is no memory, or the other way is faster. */
 static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char *left, int *any,
                     tally_status *status) {
     struct sums_job job = {.k = cpu_columns_named(d->kernels->isa),

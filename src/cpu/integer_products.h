@@ -33,8 +33,8 @@ _Static_assert((UINT64_C(1) << 13) * 4 * 65535 < UINT64_C(1) << 32, "a lane does
 #define ALL_OF_LANE UINT64_C(0xffffffff)
 #endif
 
-/* What has been added up: low + high * 2^64. Neither leaves 128 bits: what a fold's 2^30 products add to either is
- * less than 2^100. */
+/* A sum: low + high * 2^64. Neither leaves 128 bits: a fold's 2^30 products add less than 2^100 to
+ * either. */
 struct PART(wide) {
     __int128 low, high;
 };
@@ -109,7 +109,8 @@ ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors,
     return elements;
 }
 #else
-/* The same. Bounds: a lane gets at most 3 * 2^32 a vector to each of its sums, and a fold has at most 2^29 vectors. */
+/* Does the same. Bounds: a vector adds at most 3 * 2^32 to each of a lane's sums, and a fold has at
+ * most 2^29 vectors. */
 ALWAYS_INLINE size_t PART(vectors)(const char *x, const char *y, size_t vectors, int paired,
                                    struct PART(wide) * w) {
     const uint64_t half = 0xffffffff;

@@ -24,7 +24,8 @@ static int has_f16c(void) {
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* The compiler may use all that CMakeLists.txt names for those files, so the machine must have all of it. */
+/* Returns whether the machine has everything that CMakeLists.txt names for those files, as the
+ * compiler may use all of it. */
 static int has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();

@@ -14,7 +14,7 @@
 /* The most elements of one fold: lets kernels count in 32 bits and bound what their lanes hold. */
 #define FOLD_MAX ((size_t)1 << 30)
 
-/* Where a kernel that makes both sums adds elements, and where their squares. */
+/* The two sums of a kernel that makes both: of elements, and of their squares. */
 struct exact_sum;
 struct moments {
     struct exact_sum *sum, *squares;
@@ -22,10 +22,11 @@ struct moments {
 
 typedef void fold_kernel(const void *x, size_t n, void *state);
 typedef void pair_kernel(const void *x, const void *y, size_t n, void *state);
-/* The index of the first element with these bits, or for NaNs of the first one; n where there is none. */
+/* Returns the index of the first element with these bits (for NaNs of the first NaN), or n if there
+ * is none. */
 typedef size_t find_kernel(const void *x, size_t n, uint64_t bits);
 
-#define TYPES (TALLY_F64 + 1) /* tables are by element type; NULL where there is no such kernel */
+#define TYPES (TALLY_F64 + 1) /* tables are by element type; NULL without a kernel */
 
 struct cpu_kernels {
     const char *isa;
@@ -47,9 +48,9 @@ struct cpu_kernels {
     uint64_t (*read[3])(const void *bytes, size_t size);
 };
 
-/* The best set that this machine can run; never NULL. */
+/* Returns the best set that this machine can run; never NULL. */
 const struct cpu_kernels *cpu_kernels_best(void);
-/* The set of that name, or NULL where this machine or this build lacks it. */
+/* Returns the set of that name, or NULL where this machine or this build lacks it. */
 const struct cpu_kernels *cpu_kernels_named(const char *isa);
 
 #endif

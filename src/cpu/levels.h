@@ -20,10 +20,10 @@
 #define LEVELS_ALL 6
 #define TOP        134
 #define DROP       47
-#define LEVEL_LOAD 16 /* numbers that a lane takes before it is read off, at most */
+#define LEVEL_LOAD 16 /* the most numbers that a lane takes before it is read off */
 #define AT_ONCE    10 /* vectors of doubles */
 #define LEVELLED   (AT_ONCE * LANES(double)) /* numbers of a turn that go to levels, */
-#define WORDED     48                        /* and those behind them that go to words */
+#define WORDED     48                        /* and numbers behind them that go to words */
 #define TURN       (LEVELLED + WORDED)
 #define TURNS      2
 #define BLOCK      (TURNS * TURN)
@@ -83,15 +83,15 @@ ALWAYS_INLINE void PART(open)(struct BINS *b, struct exact_sum *s) {
     b->blocks++;
 }
 
-/* What a block has been found to hold. */
+/* The findings about a block. */
 enum PART(found) {
     PART(finite) = 0,
     PART(special) = 1,   /* some that went to words are not finite: they are yet to be counted */
     PART(unlevelled) = 2 /* some that went to levels: none of these has been added */
 };
 
-/* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call. Returns what it
- * found, or'ed. */
+/* Adds a block of terms, or of the floats in `ready` if that is not NULL, a constant at each call.
+ * Returns the findings, or'ed. */
 ALWAYS_INLINE unsigned PART(add_block)(struct BINS *b, const ELEMENT *x, const ELEMENT *y,
                                        const float *ready) {
     vf64 level[LEVELS_ALL][2];

@@ -20,7 +20,7 @@
 
 #define BLOCK     ((size_t)32 << 10) /* elements of a block, unless COLUMNS rows have more */
 #define ROWS_MOST ((size_t)8 << 10)  /* rows of a block */
-#define EACH_MOST ((size_t)8 << 10)  /* elements of a row: longer ones are left */
+#define EACH_MOST ((size_t)8 << 10)  /* elements of a row; longer ones are left */
 /* Rows that are brought side by side together, at most and at least, and how many of their elements are asked for in advance. */
 #define COLUMNS    ((size_t)64)
 #define COLUMNS_IN ((size_t)8)
@@ -33,7 +33,7 @@ struct spot {
     ptrdiff_t x, y, mask;
 };
 
-/* What a thread works with: one block. */
+/* A worker's arrays: one block. */
 struct hand {
     struct cpu_device alone; /* the thread as a device of its own */
     struct scratch scratch;  /* has all that follows */
@@ -118,7 +118,7 @@ static size_t length_of_row(const struct shaped *s, size_t row) {
                     offset_at(s->offsets, s->offsets_type, row));
 }
 
-/* The place of a row's result in memory. */
+/* Returns the place of a row's result in memory. */
 static ptrdiff_t place_of_row(const struct shaped *s, size_t row) {
     ptrdiff_t place = s->out_first;
     if (s->cut == TALLY_SEGMENTS) return (ptrdiff_t)row;
@@ -158,8 +158,8 @@ static const char *element_at(const struct job *job, const char *x, ptrdiff_t at
 
 /* ---- A block --------------------------------------------------------------------------------- */
 
-/* Where an index is wanted: notes of n elements that go to places [to, end) where they stand in their row, the first one
- * at `first`. */
+/* Notes the places in their row of n elements that go to [to, end); the first one is at `first`.
+ * Only for an index. */
 static void note_places(struct hand *h, size_t to, size_t end, const unsigned char *mask,
                         ptrdiff_t step, size_t n, size_t first) {
     for (size_t i = 0; h->position && i < n && to < end; i++) {
@@ -230,7 +230,7 @@ static void bring_together(const struct job *job, struct hand *h, size_t to, str
     } while (next_run(s, &r, inner->length));
 }
 
-/* The same of rows each of which begins where the one before it ends. */
+/* Does the same for rows that begin where the one before ends. */
 static void bring_adjacent(const struct job *job, struct hand *h, size_t to, struct spot at,
                            size_t row, size_t rows, int64_t *end) {
     const struct shaped *s = job->s;
@@ -303,7 +303,7 @@ static void bring_block(const struct job *job, struct hand *h, size_t row, size_
     }
 }
 
-/* An index among a row's shown elements becomes one among all of them. */
+/* Turns an index among a row's shown elements into one among all of them. */
 static void place_indices(const struct hand *h, uint64_t *index, size_t rows) {
     for (size_t i = 0; i < rows; i++)
         if (index[i] != UINT64_MAX) index[i] = h->position[(size_t)h->start[i] + index[i]];
@@ -323,7 +323,7 @@ static void put_run(const struct job *job, char *to, const char *from, size_t si
             memcpy(to + (ptrdiff_t)i * job->kept.out * (ptrdiff_t)size, from + i * size, size);
 }
 
-/* Reduces the block, and writes its results where they go; or leaves it, where a result does not exist. */
+/* Reduces the block and writes its results. Leaves a block with a result that does not exist. */
 static tally_status reduce_block(struct job *job, struct hand *h, size_t row, size_t rows) {
     const struct shaped *s = job->s;
     struct absence absence = {.number = UINT64_MAX};
@@ -360,7 +360,7 @@ static tally_status reduce_block(struct job *job, struct hand *h, size_t row, si
 
 /* ---- Tasks ----------------------------------------------------------------------------------- */
 
-/* How many rows from this one on are a block; 0: this one is too long for one. */
+/* Returns how many rows from this one on make a block; 0 if this one is too long for a block. */
 static size_t rows_of_block(const struct job *job, size_t row, size_t end) {
     size_t rows = 0, n = 0;
     for (; row + rows < end && rows < ROWS_MOST; rows++) {
@@ -396,7 +396,7 @@ static void masked_task(void *context, size_t task, unsigned worker) {
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-/* The arrays of one thread. bring_together() writes hidden elements to place `room`. */
+/* Lays out a worker's arrays. bring_together() writes hidden elements to place `room`. */
 static void lay_out(const struct job *job, struct hand *h) {
     const struct problem *p = job->s->p;
     struct scratch *s = &h->scratch;
@@ -426,7 +426,7 @@ static ptrdiff_t magnitude(ptrdiff_t stride) {
     return stride < 0 ? -stride : stride;
 }
 
-/* Whether all arrays have this stride. */
+/* Returns whether all arrays have this stride. */
 static int is_step(const struct extent *e, size_t stride, const char *y) {
     return e->x == (ptrdiff_t)stride && e->mask == e->x && (!y || e->y == e->x);
 }

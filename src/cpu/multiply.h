@@ -31,7 +31,7 @@ ALWAYS_INLINE vf32 square_f32(vf32 v) {
     return v * v;
 }
 
-/* The products of the lower halves of 64-bit lanes. */
+/* Returns the products of the lower halves of 64-bit lanes. */
 ALWAYS_INLINE vu64 multiply_low(vu64 a, vu64 b) {
 #if TALLY_VECTOR == 64
     return (vu64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
@@ -48,7 +48,8 @@ ALWAYS_INLINE vu64 multiply_low(vu64 a, vu64 b) {
 
 #if TALLY_VECTOR == 16 && !defined(__aarch64__)
 #define NO_FMA 1
-/* v rounded to its upper 26 bits; what is left of v has 26 bits and a sign. Infinite where rounding overflows. */
+/* Returns v rounded to its upper 26 bits; the rest of v has 26 bits and a sign. Infinite if the
+ * rounding overflows. */
 ALWAYS_INLINE vf64 upper_half(vf64 v) {
     return (vf64)(((vi64)v + ((int64_t)1 << 26)) & -((int64_t)1 << 27));
 }
@@ -70,8 +71,9 @@ ALWAYS_INLINE vf64 multiply_error(vf64 x, vf64 y, vf64 h) {
 #endif
 }
 
-/* Returns `lost` with bits set, too, in the lanes whose product of numbers other than 0 has been rounded to h = 0; and
- * where there is no FMA, in those whose tail is not finite because a half of a finite number was not. */
+/* Returns `lost` with more bits set: in lanes whose product of numbers other than 0 was rounded to
+ * h = 0. Without FMA also in lanes whose tail is not finite, as a half of a finite number
+ * overflowed. */
 ALWAYS_INLINE vu64 note_lost(vu64 lost, vf64 x, vf64 y, vf64 h, vf64 tail) {
     const vf64 zero = {0};
 #if TALLY_VECTOR == 64

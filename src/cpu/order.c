@@ -87,13 +87,13 @@ INTEGER_ORDER(u16, uint16_t)
 INTEGER_ORDER(u32, uint32_t)
 INTEGER_ORDER(u64, uint64_t)
 
-/* Negative floats sort by magnitude downwards: flipping all but their sign bit mends that, and flipping
- * again undoes it. */
+/* Returns bits that sort as the floats do. Negative floats sort by magnitude downwards: all bits
+ * but their sign are flipped; a second flip undoes it. */
 static inline int16_t sortable(uint16_t bits) {
     return (int16_t)(bits ^ (((int16_t)bits >> 15) & 0x7fff));
 }
 
-/* Both ends are tracked, whichever is wanted, as they show NaNs. What either is after a NaN does not matter. */
+/* Finds both ends, as the two together show NaNs. After a NaN both are insignificant. */
 ALWAYS_INLINE void order_half(const void *array, size_t n, int16_t infinity, struct extremes *e) {
     enum { STEP = AT_ONCE * LANES(int16_t) };
     const loose_u16 *x = array;

@@ -56,7 +56,7 @@ ALWAYS_INLINE vf32 f32s_from_bf16(const loose_u16 *p) {
 #endif
 }
 
-/* One 16-bit float as a float, exactly. */
+/* Returns one 16-bit float as a float, exactly. */
 ALWAYS_INLINE float f32_from_f16(const loose_u16 *p) {
     return widen_f16((vu16half){0} + *p)[0];
 }

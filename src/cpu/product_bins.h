@@ -51,8 +51,8 @@ ALWAYS_INLINE vu64 PART(split)(vf64 v, vu64 *exponent, vi64 *mantissa) {
     return (vu64)(field == 2047);
 }
 
-/* A block of products: the bin of each, and two integers whose product goes there. Where elements are summed too, the
- * bin of each and the integer that goes there. */
+/* A block of products: each one's bin and two integers to add there. If elements are summed too,
+ * each element's bin and integer. */
 struct PART(block) {
     uint64_t bin[BIN_BLOCK];
     int64_t a[BIN_BLOCK], b[BIN_BLOCK];
@@ -100,7 +100,8 @@ static inline void PART(count)(double special, struct exact_sum *s) {
         s->minus++;
 }
 
-/* Counts in s what is infinite or NaN among a block's n products, and elements, and makes the block add 0 for it. */
+/* Counts in s the infinities and NaNs among a block's n products, and elements, and makes the block
+ * add 0 for them. */
 static void PART(take_out_specials)(const ELEMENT *x, const ELEMENT *y, struct PART(block) * block,
                                     size_t n, STATE *s) {
     for (size_t i = 0; i < n; i++) {

@@ -43,7 +43,7 @@ tally_status cpu_share(struct cpu_device *d, size_t bytes, size_t tasks,
     return stopped ? stop_status() : TALLY_OK;
 }
 
-/* What a thread works with. */
+/* A worker's state, tree and gathered elements. */
 struct worker {
     struct cpu_device alone; /* the thread as a device of its own */
     struct absence absence;
@@ -131,12 +131,12 @@ static tally_status begin_part(const struct job *job, struct worker *w, size_t f
     return TALLY_OK;
 }
 
-/* The index in the part being folded of the gathered element number `at`. */
+/* Returns the index in the part being folded of the gathered element number `at`. */
 static uint64_t placed(const struct worker *w, uint64_t at) {
     return at == NO_INDEX ? NO_INDEX : w->index[at];
 }
 
-/* Folds what has been gathered into w's state and tree. */
+/* Folds the gathered elements into w's state and tree. */
 static tally_status flush(const struct job *job, struct worker *w) {
     const struct problem *p = job->p;
     const struct slice in = {w->x, job->rows->s->y ? w->y : NULL, w->filled};
@@ -265,12 +265,13 @@ static size_t row_start(const struct job *job, size_t i) {
     return (size_t)offset_at(rows->start, rows->start_type, i);
 }
 
-/* What all rows before row i weigh: their elements, and ROW_WEIGHT for each. Work is cut by weight. */
+/* Returns the weight of all rows before row i: their elements, and ROW_WEIGHT for each. Tasks have
+ * equal weights. */
 static size_t row_weight(const struct job *job, size_t i) {
     return row_start(job, i) - row_start(job, 0) + i * ROW_WEIGHT;
 }
 
-/* The row in which a cut at `weight` lies. */
+/* Returns the row in which a cut at `weight` lies. */
 static size_t find_row(const struct job *job, size_t weight) {
     size_t low = 0, high = job->count; /* row_weight(low) <= weight < row_weight(high) */
     while (high - low > 1) {
@@ -345,7 +346,8 @@ static tally_status fold_part_of(const struct job *job, struct worker *w, size_t
     return s == TALLY_OK ? flush(job, w) : s;
 }
 
-/* What the index `at`, within a row whose first element is number `start`, is in the caller's array. */
+/* Returns the caller's index of the element at index `at` of a row whose first element is number
+ * `start`. */
 static uint64_t position_of(const struct rows *rows, size_t start, uint64_t at) {
     if (at == NO_INDEX) return at;
     if (rows->position) TALLY_PATH("of sorted elements");
@@ -381,13 +383,14 @@ static void lower_row(const struct job *job, size_t row, struct state *state, st
 
 /* ---- Tasks ---------------------------------------------------------------------------------- */
 
-/* How many of a row's `length` elements lie before a cut at `weight` from the row's start. */
+/* Returns how many of a row's `length` elements lie before a cut at `weight` from the row's
+ * start. */
 static size_t cut_at(const struct job *job, size_t weight, size_t length) {
     if (weight >= length) return length;
     return job->tree ? weight / TREE_LEAF * TREE_LEAF : weight;
 }
 
-/* Folds what a task's weight has of rows: lowers whole rows, and leaves the states of the others' parts as shares. */
+/* Folds a task's rows: lowers whole rows, and leaves the states of parts as shares. */
 static void rows_task(void *context, size_t task, unsigned worker) {
     struct job *job = context;
     struct worker *w = &job->workers[worker];

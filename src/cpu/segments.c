@@ -23,7 +23,7 @@
 
 _Static_assert(SEGMENTS_PIECE <= 1 << 10, "2^50 * 2^10 and a carry fit");
 
-/* In lane i, the sum of the V words of d[i]. */
+/* Returns in lane i the sum of the V words of d[i]. */
 ALWAYS_INLINE vu64 add_across(const vu64 *d) {
 #if TALLY_VECTOR == 64
     __m512i pair[4], four[2];
@@ -45,9 +45,9 @@ ALWAYS_INLINE vu64 add_across(const vu64 *d) {
 #endif
 }
 
-/* Of segments [i, i + V), or of those there are, a lane each: what the running totals add up to at its end less what
- * they do at the end of the one before. That has sigma's bits in it, once for each element. *before is the vector at
- * the end of segment i - 1, and becomes that of the last one. */
+/* Returns a lane for each of segments [i, i + V): the running totals' sum at its end minus that at
+ * the end of the one before. It includes sigma's bits, once for each element. *before is the vector
+ * at the end of segment i - 1, and becomes that of the last one. */
 ALWAYS_INLINE vu64 differences(const uint64_t *running, const size_t *start, size_t i, size_t count,
                                vu64 *before) {
     const size_t first = start[0];
@@ -68,7 +68,7 @@ ALWAYS_INLINE vu64 differences(const uint64_t *running, const size_t *start, siz
     return add_across(d);
 }
 
-/* Signed integers of magnitudes below 2^51 as doubles, exactly. */
+/* Returns signed integers of magnitudes below 2^51 as doubles, exactly. */
 ALWAYS_INLINE vf64 double_of(vu64 v) {
     const vu64 magic = (vu64){0} + UINT64_C(0x4338000000000000);
     return (vf64)(v + magic) - (vf64)magic;
@@ -78,7 +78,8 @@ ALWAYS_INLINE double two_to(int exponent) {
     return __builtin_ldexp(1.0, exponent);
 }
 
-/* The segments' sums, s[i] + e[i], from running totals in units of 2^u and, where `levels` is 2, 51 bits below. */
+/* Makes the segments' sums, s[i] + e[i], of running totals in units of 2^u and, if `levels` is 2,
+ * 51 bits below. */
 ALWAYS_INLINE void lower_totals(const uint64_t *running, const size_t *start, size_t count, int u,
                                 int levels, double *s, double *e) {
     const double unit = two_to(u), unit2 = two_to(u - DROP);

@@ -80,7 +80,7 @@ typedef uint16_t vu16half __attribute__((vector_size(TALLY_VECTOR / 2), may_alia
 #define UNROLL(n)     UNROLL_(GCC unroll n)
 #endif
 
-/* a < b ? a : b and a > b ? a : b lane by lane: so b where either is a NaN. */
+/* Return a < b ? a : b and a > b ? a : b lane by lane: so b if either is a NaN. */
 ALWAYS_INLINE vf32 lower_f32(vf32 a, vf32 b) {
 #if TALLY_VECTOR == 64
     return (vf32)_mm512_min_ps((__m512)a, (__m512)b);
@@ -133,7 +133,8 @@ ALWAYS_INLINE vf64 higher_f64(vf64 a, vf64 b) {
 #endif
 }
 
-/* Spelled out, as compilers make a comparison and a masked move of it where the least and the greatest of the same keys are wanted. */
+/* Return the lesser and the greater lane by lane, as instructions: compilers make a comparison and
+ * a masked move of it if both are of the same keys. */
 ALWAYS_INLINE vi16 lower_i16(vi16 a, vi16 b) {
 #if TALLY_VECTOR == 64
     return (vi16)_mm512_min_epi16((__m512i)a, (__m512i)b);
@@ -169,7 +170,7 @@ ALWAYS_INLINE vi64 note_difference(vi64 seen, vi64 a, vi64 b) {
 #endif
 }
 
-/* All lanes or'ed into one word. */
+/* Returns all lanes or'ed into one word. */
 ALWAYS_INLINE uint64_t any_bits(vi64 v) {
     int64_t all = 0;
     for (size_t i = 0; i < LANES(int64_t); i++)
@@ -177,7 +178,7 @@ ALWAYS_INLINE uint64_t any_bits(vi64 v) {
     return (uint64_t)all;
 }
 
-/* Whether any bit is set. */
+/* Returns whether any bit is set. */
 ALWAYS_INLINE int any_set(vu64 v) {
 #if TALLY_VECTOR == 64
     return _mm512_test_epi64_mask((__m512i)v, (__m512i)v) != 0;

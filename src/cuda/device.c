@@ -171,8 +171,8 @@ static CUresult end(struct gpu *gpu, CUresult error) {
     return error;
 }
 
-/* begin() and end() with a status and a line for tally_error(). What frees memory or programs calls begin()
- * and end() themselves, so that the line of an earlier failure stays. */
+/* Do begin() and end() with a status and a line for tally_error(). Functions that free memory or
+ * programs call begin() and end() themselves, to keep the line of an earlier failure. */
 static tally_status enter(struct gpu *gpu) {
     return outcome(gpu->index, begin(gpu), "entering the device's context");
 }
@@ -230,8 +230,8 @@ static tally_status cuda_describe(size_t i, struct gpu_facts *out) {
     return status ? status : get_facts(i, device, out);
 }
 
-/* Waits until no call is under way on the device, then resets its primary context and begins a new
- * generation, unless another thread has done so. */
+/* Resets the device's primary context and begins a new generation, unless another thread has done
+ * so. First waits until no call is under way. */
 static CUresult begin_anew(struct gpu *gpu) {
     struct device *d = &devices[gpu->index];
     CUresult error = CUDA_SUCCESS;
@@ -632,8 +632,8 @@ static bool unload(struct gpu *gpu, struct gpu_program *program) {
     return unloaded;
 }
 
-/* Unloads a program as the struct gpu is closed. Needs the context to be current, nothing under way on our
- * stream and, as tally_close() asks of its caller, nothing of this device's on the caller's streams. */
+/* Unloads a program when the struct gpu is closed. The context is current, and no work is under way
+ * on our stream. tally_close() asks its caller to see to the caller's streams. */
 static bool unload_last(struct gpu *gpu, struct gpu_program *program) {
     (void)gpu;
     return cu.cuModuleUnload(program->native) == CUDA_SUCCESS;

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#define OLDEST 11000 /* the CUDA that a driver must be made for */
+#define OLDEST 11000 /* the oldest CUDA of a driver */
 
 struct cuda_driver cu;
 

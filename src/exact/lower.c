@@ -38,7 +38,8 @@ static void number_of_sum(const struct exact_sum *s, number *out) {
     number_trim(out);
 }
 
-/* Whether NaNs or infinities decide the value of the sum, or, where `negate`, of its negative; *out is it, if so. */
+/* Returns whether NaNs or infinities decide the value of the sum, or if `negate` of its negative;
+ * *out is then that value. */
 static int is_special(const struct exact_sum *s, int negate, tally_type type, tally_value *out) {
     if (s->nans || (s->plus && s->minus)) {
         TALLY_PATH("a NaN");

@@ -7,12 +7,13 @@
 #include "exact/kernel_words.h"
 #include "tally.h"
 
-/* (negative ? -1 : 1) * top * 2^exponent, plus a little more of the same sign and less than
- * 2^exponent where `sticky`, rounded to nearest even. top is 0 (then sticky must be 0 and the result
- * is +0) or has its highest bit set. Too large becomes infinity, too small a subnormal or zero. */
+/* Returns (negative ? -1 : 1) * top * 2^exponent, rounded to nearest even. If `sticky`, the
+ * magnitude has a little more, less than 2^exponent. top is 0 (then sticky must be 0 and the result
+ * is +0) or has its highest bit set. Too large a value becomes infinity, too small a one a
+ * subnormal or zero. */
 tally_value round_to_float(tally_type type, int negative, uint64_t top, int exponent, int sticky);
 
-/* value * 2^exponent, rounded once. */
+/* Returns value * 2^exponent, rounded once. */
 tally_value round_scaled(tally_type type, __int128 value, int exponent);
 
 /* Returns a floating type's format, for rounding. */
@@ -29,7 +30,7 @@ tally_value float_nan(tally_type type);
 tally_value float_infinity(tally_type type, int negative);
 /* Returns a value of a floating type from its bits. */
 tally_value float_from_bits(tally_type type, uint64_t bits);
-/* -0. */
+/* Returns -0. */
 tally_value float_negative_zero(tally_type type);
 
 #endif

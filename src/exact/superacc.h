@@ -47,7 +47,7 @@ void superacc_negate(struct superacc *a);
  * [-2^32, 2^32) and carries the sign. The value is unchanged. */
 void superacc_normalise(struct superacc *a);
 
-/* Limb i, 0 where it has not been touched. */
+/* Returns limb i; 0 if it is untouched. */
 static inline int64_t superacc_limb(const struct superacc *a, int i) {
     return i >= a->low && i < a->high ? a->limb[i] : 0;
 }

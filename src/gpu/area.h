@@ -40,7 +40,8 @@ static inline void area_forbid(struct area *a, uint64_t from, uint64_t to) {
     a->guard[a->guards++] = (struct gpu_guard){(size_t)from, (size_t)to};
 }
 
-/* Takes an array of so many bytes, and a guard behind it unless there are none. Returns its first word. */
+/* Takes an array of `bytes` bytes, and a guard behind it unless there are none. Returns its first
+ * word. */
 static inline uint64_t area_take_bytes(struct area *a, uint64_t bytes) {
     const uint64_t at = a->end;
     a->end += (bytes + 7) / 8;
@@ -55,7 +56,7 @@ static inline uint64_t area_take(struct area *a, uint64_t words) {
     return area_take_bytes(a, 8 * words);
 }
 
-/* The same of an array that begins at a multiple of 16 bytes. */
+/* Does the same for an array that begins at a multiple of 16 bytes. */
 static inline uint64_t area_take_pairs(struct area *a, uint64_t words) {
     a->end += a->end % 2;
     return area_take(a, words);

@@ -71,7 +71,8 @@ struct gpu_cache {
 /* Begins an empty cache. */
 void gpu_cache_open(struct gpu_cache *cache, const struct gpu_cache_calls *calls);
 
-/* The bodies of struct gpu_api's build() and kernel(). `device` is for messages: "cuda:0". */
+/* Do the work of struct gpu_api's build() and kernel(). Messages name `device`, such as
+ * "cuda:0". */
 tally_status gpu_cache_build(struct gpu_cache *cache, struct gpu *gpu, const char *device,
                              struct gpu_text text, struct gpu_program **out);
 tally_status gpu_cache_kernel(struct gpu_cache *cache, struct gpu *gpu, const char *device,

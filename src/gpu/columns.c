@@ -131,9 +131,9 @@ static bool find_fold(const struct problem *p, struct columns_layout *l) {
 #define NARROW_ROWS(l) (type_size((l)->type) == 8 ? 8 : 16)
 /* Units of a tile, where there are as many: what neighbouring threads read is long enough then. */
 #define WIDTH_LEAST      32
-#define CHUNK_TILES      2 /* a chunk has so many times a tile's rows, at least */
-#define JOIN_CHUNKS      8 /* a thread of `join` is to have so many chunks, ... */
-#define JOIN_WIDTH_LEAST 4 /* ... but a tile of it is so many results wide at least */
+#define CHUNK_TILES      2 /* the least tiles' rows of a chunk */
+#define JOIN_CHUNKS      8 /* chunks that a thread of `join` should have, ... */
+#define JOIN_WIDTH_LEAST 4 /* ... but its tile has at least this many results side by side */
 /* What it costs that half of the strands tell the other half their states, in rows that a thread adds. */
 #define MEETING 2.5
 

@@ -36,7 +36,7 @@
 
 #define STAGING_MAX     ((size_t)64 << 20) /* bytes of each queue's staging piece */
 #define STAGING_ALIGNED 4096
-#define MEMORY_LEAST    ((uint64_t)1 << 20) /* less than a megabyte is no device */
+#define MEMORY_LEAST    ((uint64_t)1 << 20) /* the least memory of a device, a megabyte */
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
 
@@ -441,8 +441,8 @@ static tally_status gpu_resident(tally_device *device, const struct problem *p,
     return s;
 }
 
-/* Nothing is under way on our own queue there, and the caller's may be one that is being captured: so, unlike
- * gpu_leave(), this waits for nothing. */
+/* Ends a call on the caller's queue. Unlike gpu_leave(), it waits for nothing: our own queue has no
+ * work, and the caller's may be in a capture. */
 tally_status gpu_leave_theirs(struct gpu_device *d, tally_status s) {
     if (s == TALLY_ELOST) {
         queue_close(&d->theirs);
@@ -497,8 +497,8 @@ static void unwrap(struct gpu_device *d, struct their_memory *m) {
         d->api->release(d->theirs.gpu, all[i]);
 }
 
-/* Returns whether a problem that needs launches for records, and one to lower them, has so few
- * elements that one launch of the kernel for a few rows (parts.h) does better. */
+/* Returns whether a problem with several launches has so few elements that one launch of the kernel
+ * for few rows is faster (parts.h). */
 static bool is_for_parts(const struct problem *p, size_t n) {
     return !recipe_gives_values(p) && parts_are_few(p, 1, n);
 }
@@ -592,7 +592,8 @@ static tally_status gpu_time(tally_device *device, const struct problem *p, cons
     return s == TALLY_OK ? gpu_leave(d, time_reduction(d, p, in, out, seconds)) : s;
 }
 
-/* *best is the shortest time of the plain reads, and of the reduction that does the least: an `or` of words. */
+/* Makes *best the shortest time of the plain reads, and of the cheapest reduction, an `or` of
+ * words. */
 static tally_status time_reads(struct gpu_device *d, struct gpu_memory *x, size_t bytes,
                                double *best) {
     static const tally_problem words = {.op = TALLY_OR, .type = TALLY_U32};

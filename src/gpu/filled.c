@@ -6,13 +6,13 @@
 
 #include "kernels/filled.h"
 
-#define MEMORY_PART 4    /* the copy takes at most one part in so many of the device's memory */
-#define CHUNK_LEAST 1024 /* elements of a row that are counted at a time */
+#define MEMORY_PART 4    /* the copy takes at most 1/MEMORY_PART of the device's memory */
+#define CHUNK_LEAST 1024 /* the least elements of a row's chunk that is counted */
 #define WARP        32
 
 /* ---- Which problems ------------------------------------------------------------------------ */
 
-/* Whether a value depends on how many elements there are, or on there being none. */
+/* Returns whether a value depends on the number of elements, or on their absence. */
 static bool counts(const struct problem *p) {
     if (p->parts & (PART_BIT(PART_EXTREMES) | PART_BIT(PART_FAST))) return false;
     if (type_is_float(p->type)) return true;
@@ -27,8 +27,8 @@ bool filled_matters(const struct shaped *copy) {
     return copy->filled && (counts(copy->p) || (copy->p->extremes & WANT_INDEX));
 }
 
-/* Whether one element changes no result of the problem: there is none that is both the least and the greatest. Fast means
- * would need counts, which their kernels do not look at. */
+/* Returns whether the problem has one neutral element. No element is both the least and the
+ * greatest. Fast means would need counts, which their kernels do not have. */
 static bool has_neutral(const struct problem *p) {
     const unsigned sums = PART_BIT(PART_SUM) | PART_BIT(PART_SQUARES);
     if (p->parts == PART_BIT(PART_EXTREMES)) return (problem_ends(p) & ~WANT_INDEX) == 1;
@@ -68,7 +68,8 @@ static size_t step_of(const struct extent *e) {
     return e->x < 0 ? (size_t)-e->x : (size_t)e->x;
 }
 
-/* The shape's axes in the order of rows, or sorted by their steps in memory; equal ones stay in their order. */
+/* Returns the shape's axes in the order of rows, or sorted by their steps in memory; equal ones
+ * stay in their order. */
 static struct axes axes_of(struct shaped *s, bool in_order) {
     struct axes a = {.count = 0};
     for (unsigned d = 0; d < s->keeps + s->reduces; d++) {
@@ -81,7 +82,8 @@ static struct axes axes_of(struct shaped *s, bool in_order) {
     return a;
 }
 
-/* Makes one axis of two of which the outer one goes on, in the array and in the results, where the inner one ends. */
+/* Merges two axes into one if the outer one goes on where the inner one ends, in the array and in
+ * the results. */
 static unsigned merged(struct extent *axis, unsigned count) {
     unsigned kept = 0;
     for (unsigned d = 0; d < count; d++) {
@@ -147,7 +149,7 @@ tally_status filled_prepare(struct queue *queue) {
     return s;
 }
 
-/* Notes the axes of the copy, of which those are one where the outer one goes on where the inner one ends. */
+/* Plans the copy's axes. Two are merged if the outer one goes on where the inner one ends. */
 static void plan_axes(const struct shaped *s, bool in_order, struct filled_plan *plan) {
     struct shaped there = *s;
     const struct axes from = axes_of(&there, in_order);
@@ -166,8 +168,9 @@ static void plan_axes(const struct shaped *s, bool in_order, struct filled_plan 
         plan->dim[plan->dims++] = (struct part_extent){.length = 1, .x = 1, .mask = 1};
 }
 
-/* Whether elements lie by packs of `each` as they do in the copy, and so the mask's bytes: all steps but the innermost
- * are made of whole packs, and so is its length, unless it is all there is. */
+/* Returns whether packs of `each` elements, and the mask's bytes, lie in the array as in the copy.
+ * All steps but the innermost consist of whole packs; so does the innermost length, unless it is
+ * the only one. */
 static bool are_packs(const struct filled_plan *plan, int64_t each) {
     const struct part_extent *inner = &plan->dim[0];
     bool fits = inner->x == 1 && (!plan->masked || inner->mask == 1);
@@ -178,7 +181,8 @@ static bool are_packs(const struct filled_plan *plan, int64_t each) {
     return fits;
 }
 
-/* Whether results lie side by side in the mask, by fours. */
+/* Returns whether results lie side by side in the mask, and each four of them begin at a multiple
+ * of 4 bytes. */
 static bool are_fours(const struct shaped *s) {
     if (s->keeps == 0 || s->kept[s->keeps - 1].mask != 1 || s->kept[s->keeps - 1].length % 4 != 0)
         return false;
@@ -190,7 +194,7 @@ static bool are_fours(const struct shaped *s) {
     return fits;
 }
 
-/* The grid for so many blocks of work. */
+/* Returns the grid for `blocks` blocks of work. */
 static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
     const uint64_t units = queue->facts->units ? queue->facts->units : 1;
     const uint64_t most =
@@ -198,7 +202,7 @@ static unsigned grid_for(const struct queue *queue, uint64_t blocks) {
     return blocks == 0 ? 1 : (unsigned)(blocks < most ? blocks : most);
 }
 
-/* The bits of elements of `width`, again and again. */
+/* Returns a word of `bits`, repeated every `width` bits. */
 static uint64_t repeated(uint64_t bits, unsigned width) {
     for (; width < 64; width *= 2)
         bits |= bits << width;

@@ -10,7 +10,7 @@
 #include "gpu/queue.h"
 #include "gpu/strategy.h"
 
-/* Where the filled copy lies in the work, in words. */
+/* The places of the filled copy in the work, in words. */
 struct filled_layout {
     uint64_t to, counts; /* counts: 0 where there are none */
     bool in_order;       /* the copy's axes are in the order of rows */
@@ -27,9 +27,10 @@ tally_status filled_prepare(struct queue *queue);
 /* Puts the copy of the call's array under way, to the call's work, and the counts; `plan` is that of the call. */
 tally_status filled_enqueue(struct queue *queue, const struct parts_call *call,
                             const struct parts_plan *plan, const struct filled_layout *l);
-/* Whether the kernels that reduce the copy have to know that it is one: they look at counts, or give indices. */
+/* Returns whether the kernels that reduce the copy must know that it is one: they need counts, or
+ * give indices. */
 bool filled_matters(const struct shaped *copy);
-/* The bits of the element that stands for each that is hidden. */
+/* Returns the bits of the neutral element, which stands for hidden ones. */
 uint64_t filled_neutral(const struct problem *p);
 
 #endif

@@ -27,8 +27,8 @@ struct gpu_memory;  /* a piece of its memory */
 struct gpu_program; /* a compiled source */
 struct gpu_kernel;  /* one kernel of a program; lives as long as that: cache.h says how long */
 
-/* What a device is, and what the code above may rely on. Whoever wants to know asks for a fact, never for
- * which machine it is. */
+/* A device's capabilities, which the code above may rely on. Code asks for a fact, never for the
+ * machine's name. */
 struct gpu_facts {
     char name[128];      /* the maker's name for it, with the platform where that matters */
     unsigned units;      /* multiprocessors, compute units; 0 where the driver does not say */

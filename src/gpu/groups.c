@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-#define ELEMENTS_MOST ((size_t)1 << 31) /* groups' words have room for so many: kernels/groups.cu */
+#define ELEMENTS_MOST ((size_t)1 << 31) /* that groups' words have room for: kernels/groups.cu */
 #define GROUPS_MOST   ((size_t)1 << 31)
 /* More groups than this are taken only with MEAN_LEAST elements on average. */
 #define GROUPS_FREE ((size_t)1 << 16)
 #define MEAN_LEAST  8
 #define COPIES_MOST 32
-#define SLICES_MOST 4 /* blocks among which groups are shared out; each reads all elements */
+#define SLICES_MOST 4 /* the most blocks that share out groups; each reads all elements */
 /* Digits of 16 bits that a copy of a float's sum is to have, at least: they hold floats whose exponents are
  * up to 91 apart where these have 64 bits, and else 56. */
 #define DIGITS_WANTED(bits) ((bits) == 64 ? 9u : 5u)
 #define TILE_A_THREAD       8 /* elements: kernels/groups.cu */
 /* Blocks for each multiprocessor, at most. */
-#define FEW_A_UNIT  3  /* of kernels with cells in shared memory: so many run at once */
+#define FEW_A_UNIT  3  /* blocks that run at once, of kernels with cells in shared memory */
 #define MANY_A_UNIT 32 /* of others */
 
 /* ---- Which problems ------------------------------------------------------------------------ */
@@ -144,7 +144,7 @@ static unsigned bits_of(const struct shaped *s) {
     return 8 * (unsigned)type_size(s->p->type);
 }
 
-/* 1 where the kernels are to count a sum's elements, too, for a mean; else 0. */
+/* Returns 1 if the kernels count a sum's elements, too, for a mean; else 0. */
 static unsigned is_counted(const struct shaped *s) {
     return (unsigned)problem_asks(s->p, TALLY_MEAN);
 }

@@ -8,7 +8,8 @@
  * has no dynamic loader, so it always gets NULL. */
 void *loader_open(const char *file);
 
-/* Why loader_open() returned NULL, as the end of a sentence: "was not found", or that the program is static. */
+/* Returns why loader_open() returned NULL, as the end of a sentence: "was not found", or that the
+ * program is static. */
 const char *loader_absence(void);
 
 #endif

@@ -66,7 +66,7 @@ tally_status gpu_take(struct gpu_device *d, struct gpu *gpu, gpu_taker *how, con
 tally_status gpu_wrap(struct gpu_device *d, const void *theirs, size_t bytes, size_t alignment,
                       struct gpu_memory **piece);
 
-/* The calls of struct device_kind for words of ranks (words.c). */
+/* Do the work of struct device_kind for words of ranks (words.c). */
 tally_status gpu_words_measure(tally_device *device, const struct problem *p, size_t n,
                                size_t count, tally_words *out);
 tally_status gpu_enqueue_words(tally_device *device, const struct problem *p,

@@ -19,15 +19,15 @@
 #include <string.h>
 
 #define HEAD_WORDS     4
-#define TILES_A_BLOCK  2         /* at least, of those which a block of the sort has */
-#define A_WORKER       (1 << 12) /* elements, at least, where a thread is one (kernels/sort.cu) */
+#define TILES_A_BLOCK  2         /* the least tiles of the sort's blocks */
+#define A_WORKER       (1 << 12) /* the least elements of a worker that is a thread (kernels/sort.cu) */
 #define GROUPS_SORTED  ((uint64_t)UINT32_MAX) /* groups are fewer: kernels/sort.cu */
 #define NODES_LOG      5                      /* part_nodes joins 2^5 values */
 #define PIECE_LEAST    ((uint64_t)1 << 14)
 #define PIECES_A_UNIT  8
 #define MANY_A_UNIT    128 /* elements for each multiprocessor: see parts_are_many() */
 #define LOOKS_A_THREAD 16  /* kernels/parts.cu */
-#define LOOKS_A_BLOCK  4   /* blocks of `starts` that run where one of most other kernels does */
+#define LOOKS_A_BLOCK  4   /* blocks of `starts` in place of one of most other kernels */
 
 /* The kernel `quick`. Where there are THREAD_ROWS rows, of no more than THREAD_MEAN elements on average, a thread takes
  * each row of up to THREAD_MOST elements; else a warp takes each row of up to FEW_MOST elements, or of WARP_MOST where
@@ -57,7 +57,7 @@ _Static_assert((int)PARTS_AXES == (int)TALLY_AXES && (int)PARTS_SEGMENTS == (int
 
 /* ---- Sizes -------------------------------------------------------------------------------- */
 
-/* What a reduction takes, and where in the work everything is: in words, but for what says bytes. */
+/* A reduction's layout of the work, in words unless the name says bytes. */
 struct parts_layout {
     uint64_t n;             /* elements in all rows, at most */
     uint64_t piece, pieces; /* of `fold`: a piece's weight, and how many there are */
@@ -136,12 +136,12 @@ static unsigned bits_for(uint64_t most) {
     return bits;
 }
 
-/* Whether blocks sort tiles (kernels/sort.cu), and not threads stretches. */
+/* Returns whether blocks sort tiles (kernels/sort.cu), and not threads stretches. */
 static bool sorts_tiles(const struct queue *queue) {
     return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
 }
 
-/* The grid that brings n elements into an order. */
+/* Returns the grid that brings n elements into an order. */
 static unsigned order_grid(const struct queue *queue, uint64_t n) {
     const unsigned units = queue->facts->units ? queue->facts->units : 1;
     const uint64_t tile = (uint64_t)queue->block * SORT_EACH(queue->block) * TILES_A_BLOCK;
@@ -150,7 +150,7 @@ static unsigned order_grid(const struct queue *queue, uint64_t n) {
     return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : (unsigned)most;
 }
 
-/* The same groups when their elements lie side by side, in order, and all are wanted. */
+/* Returns the same groups after a sort: their elements lie side by side, in order. */
 static struct shaped put_aside(const struct shaped *s) {
     struct shaped a = *s;
     a.sorted = 1;
@@ -159,18 +159,19 @@ static struct shaped put_aside(const struct shaped *s) {
     return a;
 }
 
-/* Whether groups have to be brought into an order, unless somebody takes them as they are. */
+/* Returns whether groups need an order, unless a strategy takes them as they are. */
 static bool are_mixed(const struct shaped *s) {
     return s->cut == TALLY_GROUPS && (!s->sorted || s->mask || s->skip_outside);
 }
 
-/* Whether their elements are then copied: whoever asks for indices wants them where they lie. */
+/* Returns whether the sort copies the elements. It does not for an index, which counts in the
+ * caller's array. */
 static bool goes_aside(const struct shaped *s) {
     return are_mixed(s) && !(s->p->extremes & WANT_INDEX);
 }
 
-/* Who does the problem on a filled copy of the array, of the shape *copy: of the axes' order in memory or, *in_order, of
- * rows. NULL: nobody. */
+/* Returns the strategy for the problem on a filled copy of the array, or NULL. The copy has the
+ * shape *copy: its axes are in the order of memory or, if *in_order, of rows. */
 static const struct strategy *strategy_for_filled(const struct queue *queue, const struct shaped *s,
                                                   struct shaped *copy, bool *in_order) {
     static const struct strategy *const ones[] = {&columns_strategy, &rows_strategy};
@@ -183,7 +184,7 @@ static const struct strategy *strategy_for_filled(const struct queue *queue, con
     return NULL;
 }
 
-/* Who does the problem: on what lies aside if nobody takes it as it is. */
+/* Returns the strategy for the problem; on sorted elements if none takes them as they are. */
 static const struct strategy *strategy_for(const struct queue *queue, const struct shaped *s) {
     const struct strategy *own = choose(queue, s);
     if ((own && own->unordered) || !goes_aside(s)) return own;
@@ -191,7 +192,7 @@ static const struct strategy *strategy_for(const struct queue *queue, const stru
     return choose(queue, &aside);
 }
 
-/* Whether the ids that a sort begins with have to be made. */
+/* Returns whether the sort has to make the ids that it begins with. */
 static bool makes_keys(const struct shaped *s) {
     return s->cut != TALLY_GROUPS || s->mask ||
            !(s->ids_type == TALLY_I32 || s->ids_type == TALLY_U32);
@@ -431,13 +432,14 @@ static tally_status launch(struct run *r, int kernel, unsigned grid,
                                  arguments, count);
 }
 
-/* The grid for `n` things, of which a thread takes one at a time. */
+/* Returns the grid for `n` things, of which a thread takes one at a time. */
 static unsigned threads_for(const struct run *r, uint64_t n) {
     const unsigned block = r->queue->block;
     return parts_grid(r->queue, (n + block - 1) / block);
 }
 
-/* The grid of `starts` for n ids: no more blocks than the device runs at once of a kernel that does so little. */
+/* Returns the grid of `starts` for n ids: the blocks that the device runs at once of so small a
+ * kernel, at most. */
 static unsigned looks_grid(const struct run *r, uint64_t n) {
     const unsigned most = blocks_at_once(r->queue) * LOOKS_A_BLOCK;
     const uint64_t blocks = n / (r->queue->block * LOOKS_A_THREAD) + 1;
@@ -634,7 +636,7 @@ static tally_status evaluate_trees(struct run *r) {
 
 /* ---- Strategies --------------------------------------------------------------------------- */
 
-/* Whether a value can be worked out by a thread alone. */
+/* Returns whether a value can be worked out by a thread alone. */
 static bool is_quick_value(const struct problem *p, unsigned v) {
     switch (p->value[v].op) {
     case TALLY_SUM:

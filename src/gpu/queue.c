@@ -20,10 +20,10 @@
 #include <string.h>
 
 #define WARP_THREADS   32u /* of a warp */
-#define NODES_LEVELS   5   /* that one launch of `nodes` combines */
-#define VALUES_AT_ONCE 2   /* that a launch gives by itself, at most */
+#define NODES_LEVELS   5   /* levels that one launch of `nodes` combines */
+#define VALUES_AT_ONCE 2   /* the most values that one launch gives */
 #define RESULT_BYTES   (VALUES_AT_ONCE * sizeof(tally_result))
-#define PATIENCE       (1 << 14) /* looks at a result before waiting by the driver: some 300 us */
+#define PATIENCE       (1 << 14) /* tests of a result before waiting by the driver: some 300 us */
 
 _Static_assert(RESULT_OK == TALLY_OK && RESULT_NONE == TALLY_EINVAL &&
                    RESULT_RANGE == TALLY_ERANGE && RESULT_LOST == TALLY_ELOST,
@@ -104,7 +104,8 @@ static bool is_tree(const struct recipe *r) {
     return r->parts == PART_BIT(PART_TREE);
 }
 
-/* Whether the queue's device has kernels for arrays of one tile, `alone` (sum.cu, fold.h). */
+/* Returns whether the queue's device has kernels for arrays of one tile, `alone` (sum.cu,
+ * fold.h). */
 static bool has_alone(const struct queue *queue) {
     return !CPU_SHAPED(queue->block) && queue->facts->has_uniform_branches;
 }
@@ -220,14 +221,15 @@ static unsigned grid_for(const struct queue *queue, const struct problem *p, con
     return tiles == 0 ? 1 : tiles < most ? (unsigned)tiles : (unsigned)most;
 }
 
-/* The elements that a thread of `alone` has, at most: packs of two arrays share the registers that those of one have. */
+/* Returns the elements that a thread of `alone` has, at most: packs of two arrays share the
+ * registers that those of one have. */
 static unsigned alone_each(const struct problem *p, const struct recipe *r) {
     const unsigned arrays = r->parts == PART_BIT(PART_PRODUCTS) ? 2 : 1;
     return GPU_TILE / arrays * 16 / (unsigned)type_size(p->type);
 }
 
-/* Whether a kernel `alone` reduces n elements. A whole tile of what is no exact sum `reduce` loads without asking for
- * each pack whether it is there. */
+/* Returns whether a kernel `alone` is for n elements. For a whole tile that is no exact sum
+ * `reduce` is faster, as it loads packs without a test for each. */
 static bool fits_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
                        uint64_t n) {
     const uint64_t most = (uint64_t)queue->block * alone_each(p, r);
@@ -235,8 +237,8 @@ static bool fits_alone(const struct queue *queue, const struct problem *p, const
            (n < most || (n == most && recipe_has_limbs(r)));
 }
 
-/* The threads of a launch of `alone`: a whole block for an exact sum, which has much to do; for others as few warps as n
- * elements want. */
+/* Returns the threads of a launch of `alone`: a whole block for an exact sum, which has much to do;
+ * for others as few warps as n elements want. */
 static unsigned alone_threads(const struct queue *queue, const struct problem *p,
                               const struct recipe *r, uint64_t n) {
     const uint64_t each = (uint64_t)WARP_THREADS * alone_each(p, r), warps = (n + each - 1) / each;
@@ -260,7 +262,7 @@ static uint64_t leaf_count(uint64_t n) {
     return (n + TREE_LEAF - 1) / TREE_LEAF;
 }
 
-/* The level of the node that all leaves of n elements are below. */
+/* Returns the level of the node that all leaves of n elements are below. */
 static unsigned root_level(uint64_t n) {
     const uint64_t leaves = leaf_count(n);
     return leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
@@ -483,7 +485,7 @@ tally_status queue_leaves(struct queue *queue, const struct problem *p, struct g
 
 /* ---- From memory of the device to a value -------------------------------------------------- */
 
-/* Whether one block reduces n elements and meets no other. */
+/* Returns whether one block reduces n elements and meets no other. */
 static bool is_alone(const struct queue *queue, const struct problem *p, const struct recipe *r,
                      uint64_t n) {
     if (recipe_has_limbs(r)) return fits_alone(queue, p, r, n);
@@ -759,7 +761,8 @@ tally_status queue_prepare_records(struct queue *queue, const struct problem *p,
     return s;
 }
 
-/* Whether the head has counters and records of exact sums of floats only, and few enough for one of the queue's. */
+/* Returns whether the head has counters and records of exact sums of floats only, and few enough
+ * for one of the queue's. */
 static bool has_only_sums(const struct layout *l) {
     for (unsigned i = 0; i < l->launches; i++)
         if (!recipe_has_limbs(l->recipe[i])) return false;

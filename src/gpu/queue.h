@@ -29,7 +29,7 @@
 /* Words of the head: more than one of each recipe's need (queue.c). */
 #define WORK_HEAD 512
 
-#define HEADS 1024 /* that the queue has for callers' workspaces */
+#define HEADS 1024 /* the queue's heads for callers' workspaces */
 /* Words of each: enough for the launches of one value, and for sums whose records are wanted. */
 #define LAUNCH_HEAD 256
 
@@ -142,7 +142,7 @@ void queue_close(struct queue *queue); /* also one that was never opened */
 tally_status queue_reserve(struct queue *queue, struct gpu_memory **piece, size_t *has,
                            size_t bytes);
 
-/* The most elements that one launch may be given. */
+/* Returns the most elements that one launch may be given. */
 uint64_t queue_launch_max(const struct queue *queue);
 
 /* ---- Records: clear, fold any number of times, take ---- */
@@ -198,7 +198,7 @@ tally_status queue_prepare_records(struct queue *queue, const struct problem *p,
 tally_status queue_enqueue_records(struct queue *queue, const struct problem *p,
                                    const struct inputs *in, struct gpu_memory *work,
                                    const void *workspace, struct records *out);
-/* Takes from a workspace its head, whatever that holds; nothing for NULL. */
+/* Takes a workspace's head away, whatever it holds; does nothing for NULL. */
 void queue_give_up(struct known_head *head);
 /* Makes the plan that lowers such records of n elements, with each part's place counted from the first counter; returns
  * how many words all of them are. */
@@ -209,7 +209,8 @@ uint32_t queue_records_plan(const struct queue *queue, const struct problem *p, 
 
 /* Finds the kernels of the problem's canonical tree. */
 tally_status queue_tree_kernels(struct queue *queue, const struct problem *p, struct kernels *out);
-/* What lowering has to know of a problem, for all its values; n and the places of parts are left to the caller. */
+/* Makes *out the plan for lowering all values of a problem; the caller fills in n and the places of
+ * parts. */
 void queue_lower_plan(const struct problem *p, struct lower_plan *out);
 
 #endif

@@ -8,7 +8,7 @@
 #include "gpu/gpu.h"
 #include "problem.h"
 
-#define RECIPES_MAX 32 /* rows of the table, at most */
+#define RECIPES_MAX 32 /* the most rows of the table */
 
 /* A row of the table: one launch. */
 struct recipe {

@@ -27,8 +27,8 @@ static void copy_share(void *context, size_t task, unsigned worker) {
     memcpy(c->to + begin, c->from + begin, rest < RING_SHARE ? rest : RING_SHARE);
 }
 
-/* Copies by all threads; by the caller alone where there are none, or where it has been told to stop meanwhile: so the
- * device reads all of the bytes in any case, and the next look at the stop ends the call. */
+/* Copies by all threads, or by the caller alone if there are none, or if a stop has been asked for.
+ * So the device always gets all bytes; the next test for a stop ends the call. */
 static void copy_in(struct gpu_ring *ring, char *to, const char *from, size_t bytes) {
     struct copy c = {to, from, bytes};
     const bool shared = bytes >= 2 * RING_SHARE && ring->pool && pool_claim(ring->pool);

@@ -18,11 +18,11 @@
 #define APART_BYTES 64
 /* The most elements of a row for `few_rows`, by the bytes of an element. */
 #define FEW_ELEMENTS(size) ((size) == 8 ? 4u : 7u)
-#define FEW_AT_ONCE        4 /* such rows that a lane takes at once: LOADS of rows.cu */
+#define FEW_AT_ONCE        4 /* rows that a lane of `few_rows` takes at once: LOADS of rows.cu */
 #define ROUNDS             2 /* pieces for each warp that the device runs at once */
 /* Keep rows whole if that costs at most 1/WHOLE_ROWS more time than cutting them. */
 #define WHOLE_ROWS  14
-#define EDGE_WORDS  11 /* that a piece leaves for `join_rows`, at most */
+#define EDGE_WORDS  11 /* the most words that a piece leaves for `join_rows` */
 #define VALUES_MOST 4  /* of a problem of sums and squares */
 
 /* A program of rows.cu: its defines, and which problems it is for. */
@@ -180,9 +180,9 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Returns the weight of a piece, as rows.cu counts it - elements and ends of rows -, such that all
- * warps that run at once get ROUNDS pieces each. Rows of equal lengths are not cut if, for some
- * number of rounds, that takes little longer. */
+/* Returns the weight of a piece in the unit of rows.cu: elements and ends of rows. All warps that
+ * run at once get ROUNDS pieces each. Rows of equal lengths stay whole if, for some number of
+ * rounds, that takes little longer. */
 static uint64_t piece_of(const struct queue *queue, const struct shaped *s) {
     const uint64_t row = (uint64_t)s->each + PARTS_ROW_END, warps = warps_of(queue, s);
     const uint64_t weight = elements_of(s) + (uint64_t)s->results * PARTS_ROW_END;

@@ -21,8 +21,8 @@
 
 /* ---- What a shape reads ------------------------------------------------------------------------ */
 
-/* Which elements of one array a reduction reads, or writes: [low, low + count), counted from the one that the shape's
- * pointer points at. */
+/* The elements of an array that a reduction reads or writes: [low, low + count), counted from the
+ * shape's pointer. */
 struct span {
     ptrdiff_t low;
     size_t count;
@@ -77,7 +77,7 @@ static void lay_out_results(const struct gpu_device *d, const struct shaped *s, 
         at[v] = 8 * area_take_bytes(area, s->results * type_size(s->p->value[v].type));
 }
 
-/* Whether the device can do it, and has room for all of it at once. */
+/* Returns whether the device can do the reduction, and has room for all of it at once. */
 static int fits(const struct gpu_device *d, const struct shaped *s) {
     uint64_t at[TALLY_VALUES_MAX];
     struct area results;
@@ -109,7 +109,7 @@ static tally_status bring_span(struct gpu_device *d, const char *base, struct sp
     return gpu_bring(d, base + span.low * (ptrdiff_t)element, span.count * element, element, piece);
 }
 
-/* Where the i-th result goes, in results from out[v] on. */
+/* Returns the place of the i-th result, in results from out[v] on. */
 static ptrdiff_t place_of(const struct shaped *s, size_t i) {
     ptrdiff_t place = s->out_first;
     if (s->cut != TALLY_AXES) return place + (ptrdiff_t)i;
@@ -136,7 +136,7 @@ static void deliver(const struct shaped *s, const char *results, const uint64_t 
     }
 }
 
-/* The same shape with its results side by side, in the order of rows. */
+/* Returns the same shape with its results side by side, in the order of rows. */
 static struct shaped with_plain_results(const struct shaped *s) {
     struct shaped t = *s;
     ptrdiff_t next = 1;
@@ -195,7 +195,7 @@ static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
     return status;
 }
 
-/* Reduces what fits the device. */
+/* Reduces a shape that fits the device. */
 static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
                               struct absence *absence) {
     const size_t element = type_size(s->p->type);
@@ -272,7 +272,7 @@ static tally_status some_segments(const struct shaped *s, size_t first, size_t l
     return TALLY_OK;
 }
 
-/* The shape of the rows with indices [first, last) along kept dimension k. */
+/* Returns the shape of the rows with indices [first, last) along kept dimension k. */
 static struct shaped some_rows(const struct shaped *s, unsigned k, size_t first, size_t last) {
     struct shaped t = *s;
     const ptrdiff_t i = (ptrdiff_t)first, size = (ptrdiff_t)type_size(s->p->type);
@@ -364,9 +364,9 @@ tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorte
 
 /* ---- On the device ------------------------------------------------------------------------------------ */
 
-/* Makes *piece one that stands for the caller's array; `theirs` is what the caller gave, `first` the element that the
- * shape begins with, and *index becomes its index in the piece. Where the memory has addresses the piece begins at the
- * lowest element that is read, else at what the caller gave. */
+/* Makes *piece stand for the caller's array. `theirs` is the caller's memory, `first` the shape's
+ * first element, and *index becomes its index in the piece. If the memory has addresses the piece
+ * begins at the lowest element read, else at `theirs`. */
 static tally_status take_span(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
                               const char *theirs, const char *first, struct span span,
                               size_t element, bool addresses, struct gpu_memory **piece,
@@ -385,7 +385,7 @@ static tally_status take_span(struct gpu_device *d, struct gpu *gpu, gpu_taker *
                     element, piece);
 }
 
-/* The caller's arrays, as they were given. */
+/* The caller's arrays. */
 struct given {
     const void *x, *y, *mask;
 };

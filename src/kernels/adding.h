@@ -112,9 +112,9 @@ INLINED void add_element(real first, real second, u64 *record, SHARED u64 *limbs
 
 #endif
 
-/* A thread that has met so many tiles which need all levels of a window, or whose first one does (sum.cu), tries fewer
- * levels no more. It must be more than one: as a lane that goes on with all levels holds up its whole warp, one rare
- * element would. */
+/* Limits tries with fewer levels: after DEEP_TILES tiles that need all levels of a window, or a
+ * first one that does (sum.cu), a thread always uses all. It is more than 1, since a lane with all
+ * levels holds up its whole warp, and one rare element would do that. */
 #define DEEP_TILES 4u
 
 /* A thread's window and totals. Tiles that fit the window change nothing but the totals. */
@@ -329,13 +329,12 @@ INLINED window block_window(raw most, SHARED u64 *warps, SHARED u64 *exchange) {
     return choose_window((raw)block_most((u32)(most >> below), warps, exchange) << below);
 }
 
-/* SAMPLE terms at equal distances in the whole array, shared out to the threads of the block's first warp: returns
- * to each the upper 32 bits of the largest magnitude among its own, and 0 to other threads. Infinities and NaNs
- * count as nothing.
- *
- * Where terms go to chains it is chains that are sampled, of neighbouring terms. One term of each would not do: of 32
- * normal numbers none is beyond 2 in a fifth of all cases, and a window for these would be too small for one chain in a
- * hundred, in some lane or other of each warp, again and again. */
+/* Samples SAMPLE terms at equal distances in the whole array, shared out to the threads of the
+ * block's first warp. Each gets the upper 32 bits of the largest magnitude among its own; other
+ * threads get 0. Infinities and NaNs count as 0.
+ * For terms in chains the samples are chains of neighbouring terms. Single terms mislead: of 32
+ * normal numbers none is beyond 2 in a fifth of all cases. A window for these is too small for one
+ * chain in a hundred, each time in another lane of the warp. */
 #define SAMPLE 32u
 INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
     u32 most = 0;

@@ -52,7 +52,7 @@ typedef char chains_are_short_enough[CHAIN_LENGTH <= (TWO_PARTS ? 4 : 16) ? 1 : 
 #define SQUARE_PLUS(x, c) ((x) * (x) + (c))
 #endif
 
-/* F, for E = exponent. */
+/* Returns F for E = exponent. */
 PURE i32 elements_exponent(i32 exponent) {
     return (exponent >> 1) + 3;
 }
@@ -95,7 +95,8 @@ PURE u32 has_too_small(const tile *t, u32 field) {
 #endif
 }
 
-/* A level below the first: *chain takes what it can of `rest`, which becomes what it cannot. */
+/* A level below the first: *chain takes the bits of `rest` that it can, and `rest` becomes the
+ * others. */
 #define TAKE(chain, rest)                                                                          \
     moved = (chain) + (rest);                                                                      \
     (rest) -= moved - (chain);                                                                     \

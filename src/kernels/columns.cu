@@ -76,7 +76,7 @@
 #else
 #define NARROW_ROWS (LONG ? 8u : 16u)
 #endif
-#define BATCH     32u /* tiles, after which the thread looks whether sums are right */
+#define BATCH     32u /* tiles between two tests for lost bits */
 #define ROWS_MOST 4u  /* rows that add_slowly() loads at once */
 #define JOINED    4u  /* states of chunks that `join` loads at once */
 #define ELEMENTS  (WIDE_ROWS * VECTOR > NARROW_ROWS ? WIDE_ROWS * VECTOR : NARROW_ROWS)
@@ -104,7 +104,7 @@ typedef struct lowered {
 #define STATE_WORDS 3
 #endif
 #define PAD   1
-#define SPANS (HAS_SQUARES || !LONG) /* tiles are looked at before they are added */
+#define SPANS (HAS_SQUARES || !LONG) /* tiles' exponents are tested before they are added */
 #if !HAS_SQUARES
 #define BATCH_ROWS 256u
 #elif LONG
@@ -404,7 +404,7 @@ PURE double add_below(double x, double *square, double *rest) {
 #endif
 
 #if HAS_SQUARES && LONG
-#define FAR 450 /* exponents of elements are at most so far from 0 */
+#define FAR 450 /* the largest magnitude of elements' exponents */
 /* Opens each column's window for elements up to four times as large as its largest one here. Returns 0 where that is too
  * large, or too small. */
 INLINED u32 open_window(batch *b, u32 columns, const element *e, u32 count, const u32 *most) {
@@ -697,7 +697,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 }
 
 #if HAS_SQUARES && defined(TYPE_F32)
-/* 1 / (n (n - ddof)) for a variance of n > 0 elements; 0 where that is not known. */
+/* Returns 1 / (n (n - ddof)) for a variance of n > 0 elements; 0 if that is unknown. */
 PURE double scale_of(const columns_plan *p, u64 n) {
     if (!IS_FILLED(p) || p->scale == 0) return double_from(p->scale);
     const double count = (double)n,
@@ -796,7 +796,7 @@ SELDOM lowered lower_integers(u64 w, u64 n, u32 to) {
     return r;
 }
 
-/* Fewer than 2^31 integers of 32 bits fit 64 in any case. */
+/* Returns a value. Fewer than 2^31 integers of 32 bits always fit 64. */
 PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 to, u32 *lost) {
 #if defined(TYPE_I64)
     *lost |= a->high != 0 - (a->low >> 63);
@@ -967,7 +967,7 @@ PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 t
 #define SPANS 0
 #endif
 #if !SPANS && defined(FOLD_SUM) && defined(FLOATING)
-#define SLOWLY 1 /* batches are looked at when they have been added */
+#define SLOWLY 1 /* batches are tested after they are added */
 #else
 #define SLOWLY 0
 #endif
@@ -986,7 +986,7 @@ typedef union unit {
     element e[VECTOR];
 } unit;
 
-/* `packed`: units lie at multiples of their size. */
+/* Loads a unit; `packed`: units lie at multiples of their size. */
 __device__ void load_unit(const GLOBAL element *from, u32 vector, u32 packed, element *to) {
     if (vector > 1 && packed) {
         unit u;
@@ -1036,9 +1036,10 @@ INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows,
 }
 
 #if SLOWLY
-/* Ends a batch of `count` rows from `at` on, which has made `a` of `whole`, the state before it, if there was one. Where
- * something is `wrong` with that, the sum is off by at most half of the last bit of the second double, as `large` bounds
- * it, for each row; where that is not finite, the batch is added to `whole` slowly instead. Both then know the same. */
+/* Ends a batch of `count` rows from `at` on; `whole` is the state before it, if there was one, and
+ * `a` the state with it. If an addition was `wrong`, the sum is off by at most half of the second
+ * double's last bit for each row, which `large` bounds. If that is not finite, the batch is added
+ * to `whole` slowly instead. Both then have the same elements. */
 INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vector, u64 wrong,
                          u32 before, u32 *large, state *a, state *whole) {
     UNROLL

@@ -36,7 +36,7 @@
 
 #define WARP 32u        /* threads of a warp */
 #ifndef BLOCK_MAX       /* a host that compiles for one block size may say so, and reserve less */
-#define BLOCK_MAX 1024u /* threads of a block, at most */
+#define BLOCK_MAX 1024u /* the most threads of a block */
 #endif
 #define FULL_WARP 0xffffffffu
 
@@ -57,7 +57,7 @@ typedef unsigned long long u64;
 #define EXCHANGE           1
 #define UNIFORM(condition) (condition)
 #define COUNT_OPERATION()  ((void)0)
-#define FLOAT_ATOMIC_ADD   1 /* atomicAdd() on float and double is there */
+#define FLOAT_ATOMIC_ADD   1 /* float and double have atomicAdd() */
 
 /* Volatile reads and writes of global memory go to the cache that all multiprocessors share. */
 #define atomicLoad(p)     (*(volatile const word *)(p))

@@ -66,7 +66,8 @@ PURE near near_root(near a) {
     return to;
 }
 
-/* s + e as a double that rounds to the type `to` as the exact sum does: rounded to odd where `to` is shorter. */
+/* Returns s + e as a double that rounds to the type `to` as the exact sum does: rounded to odd if
+ * `to` is shorter. */
 PURE double near_double(double s, double e, u32 to) {
     double r;
     const double a = two_sum(s, e, &r);

@@ -7,9 +7,9 @@
 #ifndef TALLY_FILLED_H
 #define TALLY_FILLED_H
 
-#define FILLED_TEAM_ROW 64 /* a row of more elements than this is counted by a warp */
-#define COUNTED_AT_ONCE 8u /* words of the mask that a thread has on their way, for four columns */
-#define FILLED_AT_ONCE  4u /* packs of 16 bytes that a thread has on their way */
+#define FILLED_TEAM_ROW 64 /* a warp counts rows of more elements */
+#define COUNTED_AT_ONCE 8u /* a thread's loads of mask words under way, for four columns */
+#define FILLED_AT_ONCE  4u /* a thread's loads of packs of 16 bytes under way */
 
 typedef struct filled_plan {
     u64 n;       /* elements */

@@ -57,7 +57,7 @@
 
 #define CARRY      32000u
 #define WIDE_CARRY 500000u
-#define HANDED     (1 << 24) /* a highest digit of this magnitude or more goes to the record */
+#define HANDED     (1 << 24) /* highest digits of this magnitude go to the record */
 
 #if defined(TYPE_F64)
 #define APART         32u
@@ -278,7 +278,7 @@ INLINED u32 add_cells(SHARED u32 *at, element e, const cells *c, u32 wanted) {
     return outside;
 }
 
-#define SOME 4u /* elements whose additions are under way at once */
+#define SOME 4u /* additions of a thread under way at once */
 
 /* Adds SOME elements to cells of 32 bits: those of group[k] < c->count. Returns not 0 where one does not fit the
  * window. */
@@ -318,8 +318,8 @@ PURE u32 is_outside(element e, const cells *c) {
     return outside;
 }
 
-/* Each copy of a group's cells hands on its carries from digit to digit, and a highest digit that has reached HANDED to
- * the record. By all threads of the block, between barriers. */
+/* Passes the carries in each copy of a group's cells from digit to digit. A highest digit that has
+ * reached HANDED goes to the record. All threads of the block call this, between barriers. */
 __device__ void carry_cells(SHARED u32 *cell, GLOBAL u64 *work, const groups_plan *p,
                             const cells *c) {
     for (u32 i = threadIdx.x; i < c->count * c->copies; i += BLOCK) {
@@ -485,7 +485,7 @@ KERNEL slices(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *ma
 /* Digits of 32 bits of a number of either sign; two more for what is above the record's words. */
 #define NUMBER_WORDS (RECORD * APART / 32 + 3)
 
-/* x * 2^k, which is a double, or too large. */
+/* Returns x * 2^k, which is a double, or too large. */
 PURE double scaled(u64 x, i32 k) {
     const i32 first = k / 2;
     return (double)x * double_from((u64)(first + 1023) << 52) *
@@ -524,8 +524,8 @@ __device__ u32 load_digits(const GLOBAL u64 *record, u64 count, u32 *digit, i32 
     return negative;
 }
 
-/* These digits as two doubles. Returns not 0 where there is something below the second one, which is then rounded to
- * odd. */
+/* Makes *out the digits as two doubles. Returns not 0 if there are bits below the second one, which
+ * is then rounded to odd. */
 PURE u32 digits_pair(const u32 *digit, i32 top, u32 negative, pair *out) {
     out->s = out->e = 0;
     if (top < 0) return 0;

@@ -9,7 +9,7 @@
 
 #include "store.h"
 
-#define TILE 8u /* elements of a thread that are on their way at once */
+#define TILE 8u /* a thread's loads of elements under way at once */
 
 #define NO_GROUP (~0u)
 

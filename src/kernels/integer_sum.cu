@@ -81,7 +81,7 @@ PURE u64 lift(element x, element y) {
 #endif
 
 #if BITS == 64 || WORDS > 3
-/* One of a tile's elements. */
+/* Adds one of a tile's elements. */
 PURE void add_term(element x, element y, u64 *record) {
 #if WORDS == 6
     u64 low, high;

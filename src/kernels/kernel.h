@@ -32,8 +32,8 @@
 #define BOUNDED            __launch_bounds__(BLOCK, BLOCKS_A_UNIT)
 #define KERNEL             extern "C" __global__ void BOUNDED
 #define INLINED            static __forceinline__ __device__
-#define SELDOM             static __noinline__ __device__ /* keeps its registers to itself */
-#define OUTLINED           SELDOM /* one copy of much code that is called from many places */
+#define SELDOM             static __noinline__ __device__ /* a call, which keeps its registers to itself */
+#define OUTLINED           SELDOM /* one copy of long code with many callers */
 #define read_word(p)       (*(volatile const u64 *)(p))
 #define write_word(p, v)   ((void)(*(volatile u64 *)(p) = (v)))
 #define fused(a, b, c)     __fma_rn(a, b, c)

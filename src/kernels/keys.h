@@ -14,7 +14,7 @@
 #define ORDER_SIGNED   1u
 #define ORDER_FLOAT    2u
 
-#define ORDER_UNUSED __attribute__((unused)) /* not everybody needs both */
+#define ORDER_UNUSED __attribute__((unused)) /* some files need only one of the two */
 
 /* key_of_bits() returns the key of an element of `width` bits, 1 to those of the word; bits_of_key() is its inverse.
  * `kind` is one of the ORDER_...s. */

@@ -38,7 +38,7 @@
 
 #define LANE_SIGMA (-5)
 #define HIGH_PIECE (TERM_F64 ? 48 : 16)
-#define WORD_BITS  8                                  /* from one word's weight to the next one's */
+#define WORD_BITS  8                                  /* bits between two words' weights */
 #define FIELD_TOP  (FIELD_MAX / WORD_BITS)            /* where the largest terms begin */
 #define TOP_MASK   ((raw)(FIELD_MAX - 7) << MANTISSA) /* the exponent field but for 3 bits */
 
@@ -52,7 +52,7 @@
 #endif
 
 #define LANE_WORDS (LAST_WORD - FIRST_WORD + HIGH_PIECE / WORD_BITS + 1)
-#define USED       (LANE_WORDS * WARP) /* the word behind them all: not 0 if they have been used */
+#define USED       (LANE_WORDS * WARP) /* the word behind them all: not 0 after any use */
 #define LANE_SUMS  (USED + 1)
 
 #define LANE_TERMS ((1u << 15) / WARPS)

@@ -190,8 +190,9 @@ PURE void divide_digits(u32 *u, const u32 *v, i32 n, i32 digits, u32 *q) {
     }
 }
 
-/* r, of three digits, becomes the root of q, of QUOTIENT_DIGITS digits, rounded down; returns whether something is
- * left. Two bits of q make one of r. The remainder stays below 2 r + 1: 98 bits, in two words. */
+/* Makes r, of three digits, the root of q, of QUOTIENT_DIGITS digits, rounded down. Returns whether
+ * there is a remainder. Two bits of q make one of r. The remainder stays below 2 r + 1: 98 bits, in
+ * two words. */
 PURE u32 root_digits(const u32 *q, u32 *r) {
     u64 high = 0, low = 0, root_high = 0, root_low = 0;
     UNROLL_NOT

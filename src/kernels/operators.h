@@ -318,8 +318,8 @@ __device__ void combine_atomically(GLOBAL word *total, accumulator v) {
 #endif
 }
 
-/* One thread hands on its block's result: combined into *total, or, where total is NULL, as a partial
- * that the next launch, or the host, combines with the others. */
+/* Delivers a block's result, on one thread. Combines it into *total; if total is NULL, writes it as
+ * a partial, which the next launch, or the host, combines with the others. */
 __device__ void deliver(accumulator v, GLOBAL accumulator *partial, GLOBAL word *total) {
     if (total)
         combine_atomically(total, settle(v));

@@ -70,7 +70,7 @@ PURE key key_of(element e) {
 #if KEY_NARROW
 #include "streams.h"
 
-/* The greatest and the least key of a tile. */
+/* Finds the greatest and the least key of a tile. */
 PURE void find_extremes(const tile *t, key *most, key *least) {
     const stream_ends e = ends_of(t);
     *most = key_of((element)greatest_bits(e));
@@ -343,5 +343,5 @@ PURE void merge_at_once(u64 *record) {
 #endif
 
 #define GIVES_BOTH
-#define PAD x[0] /* an element that is there: it changes nothing */
+#define PAD x[0] /* an element of the array, which changes no extreme */
 #include "fold.h"

@@ -26,7 +26,7 @@ PURE i32 exponent_field(double x) {
 }
 
 #define NOT_FINITE 2047
-#define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers add up to a double */
+#define HUGE_FIELD 2023 /* of 2^1000: fewer than 2^23 smaller numbers cannot overflow a double */
 
 /* Adds any element, and notes everything of it but PAIR_MIXED. */
 PURE void pair_add_any(pair *a, double x) {

@@ -484,7 +484,7 @@ PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
                          lost);
 }
 
-/* Returns a value's bits; *lost is set where they cannot be had, or the value does not exist. */
+/* Returns a value's bits; sets *lost if they cannot be determined, or the value does not exist. */
 PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 op, u32 to,
                      u32 *lost) {
     const u32 type = p->lower.type, width = width_of(type), kind = kind_of(type);
@@ -645,7 +645,7 @@ PURE u64 left_of(u64 rows, u64 mark) {
     return mark ? bytes_like(rows, mark) : rows;
 }
 
-#define LEFT_WORDS 8u /* that next_left() has on their way at once */
+#define LEFT_WORDS 8u /* next_left()'s loads under way at once */
 
 /* Returns the first row from `row` on that is left for `fold`, or a number >= `end` if none before
  * `end` is. */
@@ -733,7 +733,7 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
 
 /* ---- Few elements, a block a row -------------------------------------------------------------------- */
 
-/* Adds two doubles to a sum of two; `lost` where these cannot hold it. */
+/* Adds two doubles to a double-double; sets *lost if it cannot hold them. */
 PURE void add_pair(sum *s, double high, double low, u32 *lost) {
     double e, f, g, h;
     s->high = two_sum(s->high, high, &e);
@@ -912,11 +912,11 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 
 /* ---- Where rows begin --------------------------------------------------------------------------------- */
 
-#define LOOKS 4u  /* packs of 16 bytes of ids of a thread that are on their way at once */
-#define APART 64u /* every APART-th start is searched for */
+#define LOOKS 4u  /* a thread's loads of 16 bytes of ids under way at once */
+#define APART 64u /* threads search for every APART-th start */
 
-/* Returns the first of n places in the order, or, without an order, the first element, whose id, or number where there
- * are no ids, is not below `wanted`. */
+/* Returns the first of n places whose id is not below `wanted`; without ids their numbers count.
+ * Without an order, places are elements. */
 __device__ u64 place_of(const GLOBAL u8 *ids, const GLOBAL u64 *work, const parts_plan *p, u64 n,
                         u64 wanted) {
     u64 low = 0, high = n;

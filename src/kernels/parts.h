@@ -18,7 +18,7 @@
 #define TALLY_PARTS_H
 
 #define PARTS_DIMS       16
-#define PARTS_ROW_WEIGHT 256 /* what a row costs besides its elements, in elements */
+#define PARTS_ROW_WEIGHT 256 /* a row's cost besides its elements, in elements */
 #define PARTS_ROW_END    32  /* the same for rows.cu */
 #define PARTS_LEAF       4096
 
@@ -101,8 +101,8 @@ typedef struct part_leaves_plan {
     u64 stride; /* nodes: how many leaves a value is for */
 } part_leaves_plan;
 
-/* Slots for leaves of rows: row i has those from slot_of(i) on, at least as many as it has leaves, since from a
- * to b there are floor(b / 4096) - floor(a / 4096) + 1 >= ceil((b - a) / 4096) of them. */
+/* Slots for leaves of rows: row i has those from slot_of(i) on. They are at least as many as its
+ * leaves: from a to b there are floor(b / 4096) - floor(a / 4096) + 1 >= ceil((b - a) / 4096). */
 #define PARTS_SLOT(start, row) ((start) / PARTS_LEAF + (row))
 
 /* Where the work says which rows a strategy leaves: from word PARTS_LEFT_AT(left) on. The first word is `left` itself if

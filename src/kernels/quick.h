@@ -11,8 +11,8 @@
 #define TALLY_QUICK_H
 
 #define QUICK_DIGITS   5
-#define QUICK_EXPONENT 600      /* sums whose highest digit weighs 2^-this to 2^this */
-#define QUICK_ROUGH    0x1p-100 /* of itself, how far a rounded sum may be off */
+#define QUICK_EXPONENT 600      /* a sum's highest digit weighs from 2^-this to 2^this */
+#define QUICK_ROUGH    0x1p-100 /* the relative bound of a rounded sum */
 
 /* A sum of settled digits: its magnitude, and its sign. */
 typedef struct quick_sum {
@@ -51,8 +51,8 @@ __device__ quick_sum quick_sum_of(span sum, u32 *lost) {
     return q;
 }
 
-/* Returns a mean, variance, deviation or norm of floats or integers; *lost becomes 1 where it cannot be had so, or is of
- * another operator. */
+/* Returns a mean, variance, deviation or norm of floats or integers. Sets *lost if this way does
+ * not determine it, or the operator is another. */
 __device__ u64 quick_value(const RECORD_SPACE u64 *work, const lower_plan *p, u32 op, u32 type,
                            const room *r, u32 *lost) {
     const u32 part = op == MEAN ? PLAN_SUM : PLAN_SQUARES;

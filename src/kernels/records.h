@@ -70,9 +70,9 @@ __device__ void merge_block(u64 *record, SHARED u64 *warps, SHARED u64 *exchange
 #endif
 }
 
-/* Counts this block as done; returns whether all blocks are, and makes the counter 0 if so. What the block has
- * written before a barrier, or its thread 0 after it, the last block then sees. All threads of the block call this;
- * `last` is a word that they share. */
+/* Counts this block as done. Returns whether all blocks are, and then makes the counter 0. The last
+ * block sees all writes of a block before a barrier, and those of its thread 0 after it. All
+ * threads of the block call this; they share the word `last`. */
 __device__ u32 is_last_block(GLOBAL u64 *head, SHARED u32 *last) {
     if (threadIdx.x == 0) {
         *last = count_one(&head[0]) == gridDim.x - 1;

@@ -44,7 +44,7 @@
 #define REQUEST_MANTISSA(r) ((r) >> 8 & 255u)
 #define REQUEST_BIAS(r)     ((r) >> 16 & 2047u)
 
-#define SUM_THREADS_MOST (1u << 23) /* of a grid of sum.cu */
+#define SUM_THREADS_MOST (1u << 23) /* the most threads of a grid of sum.cu */
 #define SUM_BLOCKS_MOST  (1u << 15)
 #define SUM_MEETING_WORDS                                                                          \
     16 /* of a launch's head, behind its record, of an exact sum (sum.cu), at most */

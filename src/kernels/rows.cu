@@ -80,20 +80,20 @@ BEGINS_EARLY
 #define LONG_RANKS 1
 #endif
 #if defined(KIND_FLOATS) && defined(TYPE_F64) && !defined(HAS_SQUARES)
-#define JOINS_LONGER 1 /* what two doubles cannot hold of a row that was cut, four may */
+#define JOINS_LONGER 1 /* cut rows that a double-double cannot hold are merged as quad-doubles */
 #endif
 #if defined(KIND_FLOATS) && !defined(TYPE_F64)
-#define KIND_SHORT 1 /* floats that are added plainly first */
+#define KIND_SHORT 1 /* floats whose first level is plain */
 #if !defined(HAS_SQUARES)
-#define KEEPS_ERRORS 1 /* then with errors that are added plainly */
+#define KEEPS_ERRORS 1 /* and whose second level is compensated */
 #endif
 #endif
 #if defined(HAS_SQUARES) || defined(KEEPS_ERRORS)
-#define NEARS 1 /* a state may be of sums that are only near */
+#define NEARS 1 /* states may be approximate */
 #endif
-/* How errors of additions are kept: not at all, or of f64 plainly, where a bound says which results that gives; not at
- * all, where exponents say that it is exact; added up in a double, plainly; or in two doubles, where what is lost is
- * noted. */
+/* Precision levels, from cheap to exact. WIDE_NEAR: errors are dropped, or for f64 added plainly,
+ * and a bound decides. WIDE_NOT: errors are dropped, as exponents show that there are none.
+ * WIDE_PLAINLY: compensated. WIDE_ALL: double-double, which notes lost bits. */
 enum {
 #if defined(HAS_SQUARES)
     WIDE_NEAR,
@@ -108,21 +108,21 @@ enum {
 /* ---- Elements --------------------------------------------------------------------------------------- */
 
 #define PACK        (16 / (u32)sizeof(element)) /* elements of a load */
-#define LOADS       4u                          /* packs of a lane that are on their way at once */
-#define CHUNK       (LOADS * PACK)              /* elements of these */
+#define LOADS       4u                          /* a lane's loads of packs under way at once */
+#define CHUNK       (LOADS * PACK)              /* elements of these loads */
 #define CHUNKS      (64 / CHUNK) /* so many of these before a lane looks whether its sum is exact */
 #define WARPS       ((BLOCK + WARP - 1) / WARP)
 #define WARP_LOG    5
-#define TEAM_LOG    3            /* the largest team but for a whole warp ... */
-#define TEAM_MOST   (64 * CHUNK) /* ... and the mean length of its rows, at most, ... */
-#define TEAM_ROWS   16         /* ... where a piece has so many rows, and half of that where not */
-#define LATE_CHUNKS 8          /* a row of more chunks a lane than this is for the whole warp */
-#define JOINED      4u         /* edges that a thread of join_rows() loads at once */
-#define PART_MOST   (1u << 31) /* a piece has fewer elements (rows.c) */
+#define TEAM_LOG    3            /* log2 of the largest team below a whole warp */
+#define TEAM_MOST   (64 * CHUNK) /* the largest mean length of its rows ... */
+#define TEAM_ROWS   16           /* ... if a piece has this many rows; else half of that */
+#define LATE_CHUNKS 8            /* rows of more chunks a lane go to the whole warp */
+#define JOINED      4u           /* edges that a thread of join_rows() loads at once */
+#define PART_MOST   (1u << 31)   /* pieces have fewer elements (rows.c) */
 #define NOWHERE     (~0u)
-#define STRIKES     1u /* so often may plain sums of a piece not do before they are no longer tried */
-#define ADDED       64u /* elements that a lane adds before it looks whether that was exact */
-#define STAGE_STEPS 12u /* rows that a lane has at a time, at most */
+#define STRIKES     1u  /* failures of plain sums in a piece after which they are not tried again */
+#define ADDED       64u /* elements that a lane adds between two tests for exactness */
+#define STAGE_STEPS 12u /* the most rows of a lane at a time */
 /* Packs of the warp's stage: 9 KB, 216 KB for the 24 warps of a multiprocessor that has 227; else 6 KB. */
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
 #define STAGE_PACKS (18 * WARP)
@@ -130,7 +130,7 @@ enum {
 #define STAGE_PACKS (STAGES * LOADS * WARP)
 #endif
 #define STAGE_BYTES (16 * STAGE_PACKS)
-#define OFFSETS     12 /* bytes of it for a row's offset, as it comes and as it is used */
+#define OFFSETS     12 /* bytes of the stage for a row's offset: as read and as used */
 
 typedef union pack {
     uint4 all;
@@ -199,7 +199,7 @@ typedef u32 rank_word;
 #define RANK_BASE                                                                                  \
     ((((rank_word)INFINITE | RANK_SIGN) ^ (RANK_SIGN - 1)) & RANK_ALL) /* of -infinity */
 #define RANK_MOST (((rank_word)INFINITE - RANK_BASE) & RANK_ALL)       /* of +infinity */
-/* -infinity has rank 0, and NaNs have those above +infinity's. */
+/* Returns an element's rank. -infinity has rank 0, and NaNs have those above +infinity's. */
 PURE rank_word rank_of(element e) {
     const rank_word b = (rank_word)e ^ (FALLS ? RANK_SIGN : 0);
     return ((b & RANK_SIGN ? b ^ (RANK_SIGN - 1) : b) - RANK_BASE) & RANK_ALL;
@@ -226,9 +226,10 @@ ORDER_UNUSED PURE u64 ranked(rank_word r) {
 
 #endif
 
-/* What each kind defines: begin() makes *k what is known of no elements, add() adds an element if it is `inside` the
- * row, finish() makes a state of what has been added, and merge() makes one of two; neutral_state() is that of no
- * elements. `at` counts elements from a number on that finish() is given; begin() is told that of the first to come. */
+/* Each kind defines: begin(), which makes *k the state of no elements; add(), which adds an element
+ * if it is `inside` the row; finish(), which returns the state; merge(), which returns the state of
+ * two; neutral_state(), that of no elements. `at` counts elements from a number that finish() gets;
+ * begin() gets the first one's. */
 
 #if defined(KIND_FLOATS)
 
@@ -254,7 +255,7 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
 }
 
 #if defined(KEEPS_ERRORS)
-/* sum + rest, but for a rest of 0, which would make +0 of -0. */
+/* Returns sum + rest, without a rest of 0, which would make +0 of -0. */
 PURE double with_rest(double sum, double rest) {
     return rest == 0 ? sum : sum + rest;
 }
@@ -442,7 +443,7 @@ PURE state neutral_state(void) {
 PURE void begin(known *k, u32 at) {
     *k = neutral_state();
 }
-/* a + b; LOST where that is no 64-bit number of the type. */
+/* Returns a + b; sets LOST in *tag if that is no 64-bit number of the type. */
 PURE u64 add_checked(u64 a, u64 b, u32 *tag) {
     const u64 sum = a + b;
 #if defined(TYPE_U64)
@@ -541,7 +542,7 @@ PURE state neutral_state(void) {
 
 /* ---- Sums that are near ------------------------------------------------------------------------------------ */
 
-#define NEAR_MOST (1u << 20) /* fewer elements than this */
+#define NEAR_MOST (1u << 20) /* approximate sums have fewer elements */
 
 #if defined(KEEPS_ERRORS)
 /* Returns whether an approximate sum of n elements determines the sum or the mean; *bits are its
@@ -691,7 +692,7 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
 #endif
 
 #if defined(HAS_SQUARES)
-#define FINISHED_REST 0 /* the errors are those of squares: a sum has none */
+#define FINISHED_REST 0 /* a sum without squares has no error word */
 #else
 #define FINISHED_REST double_bits(k->rest)
 #endif
@@ -983,7 +984,7 @@ PURE span span_of(place at, u64 s, u32 n) {
     return r;
 }
 
-/* Returns, to all lanes, a word whose bit i says that lane i's `yes` is not 0. */
+/* Returns to all lanes a word with bit i set if lane i's `yes` is not 0. */
 INLINED u32 warp_votes(u32 yes) {
 #if defined(__CUDACC__)
     return __ballot_sync(FULL_WARP, yes);
@@ -1025,7 +1026,7 @@ INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
     }
 }
 
-/* As load_some(), of packs that all lie in the span. */
+/* Loads packs as load_some() does; all lie in the span. */
 INLINED void load_packs(pack *t, u32 count, u32 step, const span *r, u32 c) {
     const GLOBAL uint4 *from = (const GLOBAL uint4 *)(r->x + c);
     UNROLL
@@ -1410,8 +1411,8 @@ INLINED void stage_offsets(SHARED u64 *raw, const GLOBAL u8 *offsets, const part
     end_copies();
 }
 
-/* Begins to copy elements at positions [from, from + n) to the stage, where the first pack is that in which the first of them
- * lies. All of the warp call it. */
+/* Begins to copy elements at positions [from, from + n) to the stage. The stage's first pack is the
+ * one with the first element. All lanes of the warp call this. */
 INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
     const u64 first = from - skew;
@@ -1447,9 +1448,9 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
 #define LANES_ROUND(packs) (IS_ROUND(packs) ? PACK * (packs)-1 : ~0u)
 #endif
 
-/* Returns the state of the lane's part of a row of n elements in the stage, from x on, which a team of 2^t lanes takes;
- * `start` is the number of the first element. All of the warp call it; `in_packs`: all their rows are made of whole
- * packs. *wide as in add_part(). */
+/* Returns the state of the lane's part of a row of n elements in the stage, from x on; a team of
+ * 2^t lanes takes the row. `start` is the number of the first element. All lanes of the warp call
+ * this; `in_packs`: all their rows consist of whole packs. *wide is that of add_part(). */
 INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
                          u32 *wide) {
     const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
@@ -1597,8 +1598,8 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
 }
 #endif
 
-/* Reduces rows from `row` on, but not `end`, by way of the warp's stage, as many as find room there, and returns how
- * many these were. All of the warp call it. *wide as in add_part(). */
+/* Reduces rows [row, end) through the warp's stage, as many as fit there, and returns their number.
+ * All lanes of the warp call this. *wide is that of add_part(). */
 INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const GLOBAL u8 *offsets,
                             GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 end,
                             u32 *wide) {
@@ -1793,8 +1794,8 @@ INLINED void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piec
     }
 }
 
-/* Words of a piece's edges: the state of a row that began before it, that of one that ends behind it, and the number of
- * the latter, plus 1, or 0 if there is none. */
+/* Words of a piece's edges: the state of a row that began before it, that of one that ends behind
+ * it, and the latter's number plus 1, or 0 if there is none. */
 #define EDGE (2 * EDGED + 1)
 
 __device__ u32 may_begin(const GLOBAL u64 *work, const parts_plan *p) {
@@ -1825,8 +1826,8 @@ PURE u32 team_for(u64 mean, u64 rows) {
 }
 
 #if defined(HAS_SQUARES) && defined(TYPE_F64)
-/* Elements whose sums may be near on an edge: a lane has 2^11 of these. So a second double, to which errors are added
- * plainly, is off by at most 2^-84 of the root of n Q, or 2^-83 of Q. */
+/* The most elements on an edge whose sums may be approximate: a lane has 2^11 of these. So a second
+ * double, the plain sum of errors, is off by at most 2^-84 sqrt(n Q), or 2^-83 Q. */
 #define EDGE_NEAR (1u << 16)
 /* Makes *all the state of n elements from s on, approximate or exact as its tag says. Returns 0 if
  * their squares may be too small, or too large. */

@@ -49,7 +49,7 @@ BEGINS_EARLY
 #else
 #define LANES(warp) (BLOCK - (warp)*WARP < WARP ? BLOCK - (warp)*WARP : WARP)
 #endif
-#define NO_KEY   (~0u) /* of what is left out; no group has it */
+#define NO_KEY   (~0u) /* of elements that are left out; no group has it */
 #define NO_PLACE (~0u) /* in a tile */
 
 /* Returns the number of places before a pass. */
@@ -85,8 +85,8 @@ PURE u32 digit_of(const sort_plan *s, u32 key) {
     return key >> s->shift & ((1u << s->bits) - 1);
 }
 
-/* Elements behind the last one become 0, as far as the pack of 16 bytes reaches in which that lies: packs are read as a
- * whole. By one thread. */
+/* Makes the elements behind the last one 0, up to the end of its pack of 16 bytes, since packs are
+ * read as a whole. One thread calls this. */
 __device__ void fill_last_pack(GLOBAL u64 *work, const sort_plan *s, u64 n) {
     for (u32 a = 0; a < s->arrays; a++)
         for (u64 i = n; i * s->width % 128 != 0; i++)
@@ -204,7 +204,7 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
 #define TILE   (BLOCK * EACH)
 #define WARPS  ((BLOCK + WARP - 1) / WARP)
 #define OWN    ((DIGITS + BLOCK - 1) / BLOCK) /* digits of a thread */
-#define ROW    16u                            /* threads whose sums one of them adds up */
+#define ROW    16u                            /* threads whose sums one thread adds up */
 #define ROWS   ((BLOCK + ROW - 1) / ROW)
 /* Words of 32 bits: a tile's, or, before they come, the warps' counts: of digits d and d + HALF, in halves of a word. */
 #define SPACE  (TILE > WARPS * HALF ? TILE : WARPS * HALF)
@@ -319,8 +319,8 @@ INLINED u64 sum_before(u64 own, SHARED u64 *part, u64 *total) {
     return before;
 }
 
-/* after[d] becomes the place of the share's first element with digit d. Block 0 notes where groups begin, if they are
- * digits, and how many elements there are. */
+/* Makes after[d] the place of the share's first element with digit d. Block 0 notes where groups
+ * begin, if they are digits, and the number of elements. */
 INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan *s,
                          SHARED u64 *after, SHARED u64 *part) {
     const u32 digits = 1u << s->bits;
@@ -345,9 +345,9 @@ INLINED void find_places(GLOBAL u64 *work, const parts_plan *p, const sort_plan 
     __syncthreads();
 }
 
-/* Turns the warps' counts of each digit into the sums of those of the warps before, and first[d] into the place in the
- * tile where digit d begins. own[k] becomes how many there are of the thread's k-th digit. Returns how many there are of
- * all. */
+/* Turns the warps' counts of each digit into the sums over the warps before, and first[d] into the
+ * place in the tile where digit d begins. own[k] becomes the count of the thread's k-th digit.
+ * Returns the count of all. */
 INLINED u32 sum_up_tile(SHARED u32 *counts, SHARED u32 *first, SHARED u64 *part, u32 digits,
                         u32 *own) {
     u64 sum = 0, total;

@@ -39,7 +39,7 @@
 #define PIECE_BITS   (BLOCK > 256 ? 22u : 24u)
 #define CUTS         ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
 #define PIECES       (CUTS * LEVELS)
-#define MEETING      (PIECES + 1) /* words that count: request.h */
+#define MEETING      (PIECES + 1) /* the counting words: request.h */
 #define WARPS_LIMBED 16
 #define MANY         24
 #if MEETING > SUM_MEETING_WORDS
@@ -47,7 +47,7 @@
 #endif
 #define IS_HIGHEST(i) ((i) % CUTS == CUTS - 1)
 
-/* Piece i of a thread's totals. */
+/* Returns piece i of a thread's totals. */
 PURE u32 piece_of(const u64 *totals, u32 i) {
     const u32 shift = i % CUTS * PIECE_BITS;
 #if TERM_F64
@@ -126,7 +126,7 @@ PURE i64 number_of_word(u32 w, u32 i) {
 #define TOTAL_BITS (LEVELS * LEVELS_APART) /* a level's digit has LEVELS_APART bits */
 #define MANY_BITS                                                                                  \
     (TERMS_MOST + 1 + MANTISSA - LEVELS_APART)     /* above these, with the sign, at most, ... */
-#define FEW_BITS    (17 + MANTISSA - LEVELS_APART) /* ... and where there is one block */
+#define FEW_BITS    (17 + MANTISSA - LEVELS_APART) /* ... and with a single block */
 #define TOTAL_WORDS ((TOTAL_BITS + MANY_BITS + 63) / 64)
 #define PIECE_MASK  (((u64)1 << PIECE_BITS) - 1)
 #define LEVEL_MASK  (((u64)1 << LEVELS_APART) - 1)

@@ -291,8 +291,9 @@ __device__ u64 value_of_words(const terms_plan *p, terms_layout l, i64 word, con
     return terms_value_of_limbs(p, l, limb);
 }
 
-/* `in` begins with the first word of element plan.first, `out` with its value. The outcome is a tally_outcome, or NULL;
- * `failed` a word, how many ranks have failed, or NULL. */
+/* Writes values of words. `in` begins with the first word of element plan.first, `out` with its
+ * value. The outcome is a tally_outcome, or NULL; `failed` is a word with the number of failed
+ * ranks, or NULL. */
 KERNEL values(const GLOBAL u8 *in, const GLOBAL u8 *spare, const GLOBAL u8 *failed,
               const GLOBAL i32 *bounds, const GLOBAL u64 *offsets, const terms_plan plan,
               GLOBAL u8 *out, GLOBAL u64 *outcome) {

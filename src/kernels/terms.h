@@ -49,7 +49,7 @@ typedef struct terms_plan {
     u32 padding;
 } terms_plan;
 
-/* a / b. GPUs divide numbers of 32 bits in a tenth of the instructions that 64 take. */
+/* Returns a / b. GPUs divide numbers of 32 bits in a tenth of the instructions that 64 take. */
 PURE u64 terms_quotient(u64 a, u64 b) {
     return (a | b) >> 32 ? a / b : (u32)a / (u32)b;
 }
@@ -199,10 +199,10 @@ PURE u32 terms_is_plain(const terms_plan *p, terms_layout l) {
     return l.digits == 1 && l.counters <= p->counter;
 }
 
-/* The only word of an element of such a block, as terms_word() returns it. The element is an integer m below
- * 2^(mantissa + 1), times 2^from but for what the format leaves out; m begins at the top of U, of W bits, and comes
- * down to where 2^lowest is the lowest bit. That is one place or more, as the digit has W - 1 bits at most, and
- * W - 1 or fewer, as no bit of m lies below; but for m = 0. */
+/* Defines the only word of an element of a plain block, as terms_word() returns it. The element is
+ * an integer m below 2^(mantissa + 1), times 2^from and a constant of the format. m begins at the
+ * top of U, of W bits, and moves down until 2^lowest is its lowest bit. Unless m is 0 that is 1 to
+ * W - 1 places: the digit has at most W - 1 bits, and no bit of m lies below. */
 #define TERMS_PLAIN_WORD(NAME, U, W)                                                               \
     PURE U NAME(const terms_plan *p, terms_layout l, u32 bits) {                                   \
         const u32 magnitude = bits & ((1u << (p->element - 1)) - 1);                               \
@@ -224,9 +224,9 @@ PURE u32 terms_zeros_64(u64 w) {
     return w >> 32 ? leading_zeros((u32)(w >> 32)) : 32 + leading_zeros((u32)w);
 }
 
-/* The bits of the value of a sum of such words, as terms_value() returns them, where the divisor is 1. Below the
- * normal numbers every sum is exact, since all terms are multiples of the least number there is; so the bits that
- * go, `drop`, are fewer than W - mantissa. */
+/* Defines the bits of the value of a sum of such words, as terms_value() returns them, if the
+ * divisor is 1. Below the normal numbers every sum is exact, since all terms are multiples of the
+ * least number. So the dropped bits, `drop`, are fewer than W - mantissa. */
 #define TERMS_PLAIN_VALUE(NAME, U, I, W, zeros)                                                    \
     PURE u32 NAME(const terms_plan *p, terms_layout l, I word) {                                   \
         const I sum = word >> l.counters; /* floor */                                              \

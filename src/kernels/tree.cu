@@ -33,7 +33,7 @@
 #define MINE  1u
 #define LANE0 (threadIdx.x % WARP)
 #endif
-#define BATCH 16u /* elements that a lane asks for at once */
+#define BATCH 16u /* a lane's loads of elements under way at once */
 
 #if defined(USER_OPERATOR)
 #define JOIN(a, b) user_combine(a, b)
@@ -134,7 +134,8 @@ PURE u64 value_of(word node, u32 request) {
 #endif
 }
 
-/* values[to + i] = leaf i. A value is asked for only where there is one leaf, or none: then it is `identity`. */
+/* Makes values[to + i] leaf i. The caller asks for a value only if there is one leaf, or none: then
+ * it is `identity`. */
 KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to, u64 identity,
               u32 request, GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];
@@ -156,8 +157,8 @@ KERNEL leaves(const GLOBAL element *x, u64 n, GLOBAL accumulator *values, u64 to
     }
 }
 
-/* values[to + i] = the subtree over values[from + i * 2^levels ...), of `count` nodes in all; levels <= 5. A value is
- * asked for only where there is one such subtree: all. */
+/* Makes values[to + i] the subtree over values[from + i * 2^levels ...), of `count` nodes in all;
+ * levels <= 5. The caller asks for a value only if there is one such subtree: all. */
 KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to, u32 request,
              GLOBAL u64 *result) {
     __shared__ word exchange[EXCHANGE];

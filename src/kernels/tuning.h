@@ -24,8 +24,8 @@
 /* The same for exact sums of products, most of which go through levels of doubles, and for two sums at once: 128
  * registers. */
 #define GPU_PRODUCT_BLOCKS_A_UNIT 2
-/* Threads of a block for rows (rows.cu), where others have GPU_BLOCK - so that the shared memory of a multiprocessor
- * can be shared out among warps -, and the same for these. */
+/* Threads of a block for rows (rows.cu), fewer than GPU_BLOCK so that the warps can share a
+ * multiprocessor's shared memory; and the blocks that a multiprocessor has at once. */
 #define GPU_ROWS_BLOCK                 128
 #define GPU_ROWS_BLOCKS_A_UNIT         6
 #define GPU_ROWS_PRODUCT_BLOCKS_A_UNIT 4
@@ -36,15 +36,15 @@
 /* The same where they lie in each other's memory (shared_terms.cu): 80 registers. */
 #define GPU_SHARED_TERMS_BLOCKS_A_UNIT 3
 #define GPU_TILE                       4u /* packs of 16 bytes that a thread takes at a time */
-/* Multiprocessors do not keep step. Where a block of an exact sum would get more tiles than this, there
- * are further rounds of smaller blocks, so that those which are first have something left to do. */
+/* The most tiles of a block of an exact sum. Larger arrays have further rounds of smaller blocks,
+ * since multiprocessors do not keep step: the first ones to finish take these. */
 #define GPU_TILES_A_BLOCK 64
 /* The same for two sums at once, whose blocks take longer to begin and to end. */
 #define GPU_MOMENTS_TILES_A_BLOCK 512
 
 #define CPU_BLOCKS_A_UNIT 128 /* PoCL hands them to its threads by 32 and more */
 #define CPU_TILES_A_BLOCK 8   /* at least */
-#define CPU_TILE          256 /* elements that a thread takes at a time; not more: window.h */
+#define CPU_TILE          256 /* elements that a thread takes at a time; window.h allows no more */
 
 /* Whether kernels for blocks of so many threads have the shape for a CPU. */
 #define CPU_SHAPED(block) ((block) == 1)
@@ -63,13 +63,13 @@
 #define WAYS      2u
 #endif
 
-#define ROOM 3 /* bits a window has above the largest number seen, at least: window.h */
+#define ROOM 3 /* the least bits of a window above its largest number: window.h */
 
 /* After UNFIT_TILES tiles in a row that fit no window, a thread tries one for every UNFIT_TRIES-th only. */
 #define UNFIT_TILES 3
 #define UNFIT_TRIES 16
 
-#define TERMS_MOST     40 /* a launch is given fewer than 2^40 elements: sum.cu */
-#define PER_BLOCK_BITS 28 /* a block is given fewer than 2^28 elements: limbs.h, window.h */
+#define TERMS_MOST     40 /* a launch has fewer than 2^40 elements: sum.cu */
+#define PER_BLOCK_BITS 28 /* a block has fewer than 2^28 elements: limbs.h, window.h */
 
 #endif

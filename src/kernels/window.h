@@ -40,7 +40,7 @@ typedef u64 raw; /* the bits of a term */
 typedef i64 signed_raw;
 #define MANTISSA     52
 #define HIGHEST      1023         /* the largest exponent of a finite number */
-#define TOTALS       (2 * LEVELS) /* low and high parts in turn */
+#define TOTALS       (2 * LEVELS) /* a low and a high total for each level */
 #define REAL_BITS(x) double_bits(x)
 #define REAL_FROM(u) double_from(u)
 #else
@@ -87,7 +87,7 @@ typedef i32 signed_raw;
 #define UNIT_LEAST (1 - HIGHEST - MANTISSA)         /* exponent of the smallest subnormal */
 #define E_LEAST    (UNIT_LEAST + LEVELS * MANTISSA) /* the last level's unit is that */
 
-#define WORDS (TOTALS + 1) /* of a record: the totals, and what was seen */
+#define WORDS (TOTALS + 1) /* of a record: the totals, and the notes */
 #define SEEN  TOTALS
 
 typedef struct window {
@@ -239,15 +239,17 @@ PURE u32 extract(const input *t, window w, u64 *totals) {
 #endif
 
 #if HAS_TOP_LEVELS && TOP_CHAINED
-/* The same by chains, several side by side: a float that begins as sigma, and to which term after term is added, takes
- * of each what an extraction takes, and what it leaves goes to a second such float. Nothing is checked on the way;
- * instead the elements are looked at before, two at a time, and 0 is returned where one is too large or, if it is not 0,
- * too small.
- *
- * Bounds, for L = 2^CHAIN_ROOM terms a chain. With |x| < 2^(E - 1) / L the first chain stays between 2^E and 2^(E + 1),
- * and what it leaves of a term is at most 2^(E - MANTISSA - 1). L of these stay below half of the second one's sigma,
- * which is 2^(MANTISSA - CHAIN_ROOM) times smaller. Nothing is lost there if the last bits of all elements, which have 8
- * bits, are worth its last bit, 2^(E - 2 MANTISSA + CHAIN_ROOM), or more. */
+/* Does the same by chains, several side by side. A chain is a float that begins as sigma, and to
+ * which term after term is added. It takes of each term what an extraction takes, and the rest goes
+ * to a second chain. Nothing is checked on the way. Instead the elements are tested before, two at
+ * a time: the result is 0 if one is too large or, if it is not 0, too small.
+ * Bounds, for L = 2^CHAIN_ROOM terms a chain:
+ * 1. With |x| < 2^(E - 1) / L the first chain stays between 2^E and 2^(E + 1). It leaves at most
+ *    2^(E - MANTISSA - 1) of a term.
+ * 2. L of these stay below half of the second chain's sigma, which is 2^(MANTISSA - CHAIN_ROOM)
+ *    times smaller.
+ * 3. The second chain loses nothing if the last bits of all elements, which have 8 bits, are worth
+ *    at least its last bit, 2^(E - 2 MANTISSA + CHAIN_ROOM). */
 #define TOP_CHAINS (TILE >> CHAIN_ROOM)
 PURE u32 extract_top(const input *t, window w, u64 *totals) {
     const u32 second = w.sigma - ((u32)(MANTISSA - CHAIN_ROOM) << MANTISSA);

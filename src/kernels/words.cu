@@ -284,7 +284,7 @@ __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL 
 #define SAID_STATUS 8
 #define SAID_COUNT  16
 
-/* Sends this rank's words, which stand at their place in said[]. All threads call this. */
+/* Sends this rank's words, which are at the rank's own place in said[]. All threads call this. */
 __device__ void tell_pair(const words_plan *p, const SHARED u64 *address, u64 turn,
                           const SHARED u64 *said) {
     for (u32 i = threadIdx.x; i < p->ranks * PAIR_WORDS; i += BLOCK) {

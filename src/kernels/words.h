@@ -31,7 +31,7 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
  * exchange's, which are the first one's again, when it has all messages of the second, which nobody sends before it
  * has read those of the first. */
 #define POST_RANKS 16  /* at most */
-#define POST_WORDS 512 /* of a message, at most */
+#define POST_WORDS 512 /* the most words of a message */
 enum { POST_TURN, POST_STOP, POST_ADDRESSES, POST_SLOTS = 32 };
 #define POST_BYTES(ranks) (8 * (POST_SLOTS + 4 * (size_t)POST_WORDS * (ranks)))
 

@@ -73,8 +73,8 @@ static bool is_header(const char *file) {
     return dot && (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0);
 }
 
-/* Called for the innermost of inlined functions first. What operators.h does for a kernel is told as
- * the kernel's line; a helper in the kernel's own file as the helper's. */
+/* Notes a line. It is called for the innermost of inlined functions first. The code of operators.h
+ * counts as the kernel's line; a helper in the kernel's own file as the helper's. */
 static int note_line(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     model_place *place = data;
     (void)pc, (void)function;

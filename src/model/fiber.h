@@ -26,9 +26,9 @@ typedef struct fiber {
 void fiber_prepare(fiber *f, void *stack, size_t size, void (*entry)(void));
 void fiber_switch(fiber *from, fiber *to);
 
-/* Valgrind must know stacks, or it takes a switch for the wild growth of one: fiber_announce() tells it,
- * where it watches, of `count` stacks of `size` bytes from `stacks` on, and fiber_withdraw() of their end.
- * ids has room for `count`. Without valgrind's header at build time they do nothing. */
+/* Tell valgrind of stacks, as it otherwise takes a switch for the wild growth of one.
+ * fiber_announce() announces `count` stacks of `size` bytes from `stacks` on, and fiber_withdraw()
+ * their end. ids has room for `count`. Without valgrind's header at build time they do nothing. */
 void fiber_announce(void *stacks, size_t size, unsigned count, unsigned *ids);
 void fiber_withdraw(unsigned count, const unsigned *ids);
 

@@ -209,7 +209,7 @@ static void on_step(void *context, const model_step *step) {
     probe->on_step(probe->context, probe->launches, step);
 }
 
-/* The model has no queues: what is launched is done when the call returns. */
+/* Uses a queue. The model has none: a launch is done when the call returns. */
 static void use(struct gpu *gpu, bool theirs, void *queue) {
     (void)gpu, (void)theirs, (void)queue;
 }

@@ -22,7 +22,8 @@ void model_nothing(void) {}
 
 void model_on_entry(void);
 
-/* A function of the kernel begins: its variables, and the calls below it, must fit on the lane's stack. */
+/* Begins a function of the kernel: its variables, and the calls below it, must fit on the lane's
+ * stack. */
 void model_on_entry(void) {
     struct model_device *d = model_now;
     enum { KEPT = 4096 };
@@ -122,7 +123,8 @@ void model_on_write_range(uintptr_t address, size_t size) {
 
 void model_on_index(const void *array, uint64_t index);
 
-/* An index lies outside an array of known size. In the middle of shared memory no other check would find it. */
+/* Reports an index outside an array of known size. In the middle of shared memory no other check
+ * would find it. */
 void model_on_index(const void *array, uint64_t index) {
     struct model_device *d = model_now;
     (void)array; /* the compiler's description of its type */
@@ -222,7 +224,8 @@ void model_barrier(void) {
     schedule_yield(d);
 }
 
-/* The running lane waits for the others that the mask names; returns what it gets. */
+/* Waits in the running lane for the others that the mask names; returns its value of the
+ * exchange. */
 static u64 exchange(model_exchange kind, unsigned mask, u64 value, unsigned source,
                     uintptr_t site) {
     struct model_device *d = model_now;
@@ -243,7 +246,7 @@ u64 model_shuffle(unsigned mask, u64 value, unsigned source) {
 
 void model_meet(unsigned mask);
 
-/* __syncwarp(): what the lanes did before is done before what they do next. */
+/* Does __syncwarp(): the lanes' earlier accesses are ordered before their later ones. */
 void model_meet(unsigned mask) {
     exchange(EXCHANGE_MEET, mask, 0, 0, SITE);
 }

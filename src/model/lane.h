@@ -88,8 +88,9 @@ BIND(__tsan_write_range, model_on_write_range);
 #define FLOAT_ATOMIC_ADD   1
 
 #define __global__ __attribute__((noinline)) static
-/* A kernel whose basic blocks are counted is one function. One that is large and whose counts nobody reads (MODEL_CALLS)
- * is compiled in a third of the time if its helpers are functions of their own. */
+/* MODEL_CALLS: helpers are functions of their own. A kernel whose basic blocks are counted has to
+ * be one function. A large one whose counts nobody reads compiles in a third of the time with
+ * calls. */
 #if defined(MODEL_CALLS)
 #define __device__ __attribute__((unused, noinline)) static
 #else
@@ -105,7 +106,8 @@ BIND(__tsan_write_range, model_on_write_range);
 #define __shared__ __attribute__((section("model_shared,\"aw\",%nobits#"))) static
 #endif
 
-/* What these return never changes while a lane lives, hence `const`: the compiler may call once and remember. */
+/* Return values that never change while a lane lives, hence `const`: the compiler may call once and
+ * remember. */
 __attribute__((const)) unsigned model_thread(void);
 __attribute__((const)) unsigned model_block(void);
 __attribute__((const)) unsigned model_threads(void);

@@ -66,7 +66,7 @@ typedef struct region {
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
 #define STACK   ((size_t)1 << 16) /* bytes of a lane's stack */
-#define STAGGER 512 /* bytes: stacks that began alike would fight for the same cache lines */
+#define STAGGER 512               /* bytes between stacks, so that lanes do not share cache lines */
 
 /* LANE_BARRIER: waits at __syncthreads(). LANE_SHUFFLE: waits at a shuffle or at __syncwarp(). */
 typedef enum lane_state { LANE_RUNNING, LANE_BARRIER, LANE_SHUFFLE, LANE_DONE } lane_state;
@@ -148,7 +148,7 @@ typedef struct origin {
     struct origin *next;
 } origin;
 
-#define ACCESSES_MAX 64u /* a lane stops after so many and goes on: see hooks.c */
+#define ACCESSES_MAX 64u /* a lane yields after this many accesses: see hooks.c */
 
 /* An atomic at `location` by a lane of a block, in `epoch`. Of the writer it is a release if a fence stands before
  * it; of the reader an acquire if one follows. */
@@ -239,25 +239,25 @@ void memory_find_shared(struct model_device *d);
 bool memory_is_shared(const struct model_device *d, uintptr_t address);
 /* Returns the buffer that holds all `size` bytes at an address; NULL where none does. */
 region *memory_buffer_at(struct model_device *d, uintptr_t address, size_t size);
-/* Allocates a buffer, of which nothing counts as written. */
+/* Allocates a buffer; none of it counts as written. */
 model_status memory_add(struct model_device *d, size_t bytes, void **out);
 /* Makes memory that is there already a buffer: all of it counts as written, and it stays its owner's. */
 model_status memory_adopt(struct model_device *d, void *memory, size_t bytes);
 model_status memory_remove(struct model_device *d, void *memory);
 model_status memory_set_guards(struct model_device *d, void *memory, const model_guard *guards,
                                size_t count);
-/* Whether a guard of a buffer has one of these bytes; `offset` is from its start. */
+/* Returns whether a guard of a buffer has one of these bytes; `offset` is from its start. */
 bool memory_is_guarded(const region *r, size_t offset, size_t size);
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
 void memory_forget_epochs(struct model_device *d);
 void memory_trim_windows(struct model_device *d); /* between launches */
 void memory_release(struct model_device *d);
-/* Copies the shared arrays that the launch has touched to d->saved; false without memory. The second copies them
- * back. */
+/* Copies the shared arrays that the launch has touched to d->saved; returns false without memory.
+ * The second function copies them back. */
 bool memory_save_shared(struct model_device *d);
 void memory_restore_shared(struct model_device *d);
-/* Checks an access of the running lane and remembers it. False: it is a fault, as d->fault says, or there is no
- * memory, as d->out_of_memory says; the lane is to stop. */
+/* Checks an access of the running lane and remembers it. Returns false if the lane has to stop: for
+ * a fault, in d->fault, or for lack of memory, in d->out_of_memory. */
 bool memory_check(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                   uintptr_t site);
 /* To be called as a step ends: guesses that their lanes have not tried are races. */
@@ -287,9 +287,9 @@ void count_step(struct model_device *d, bool barrier);
 
 /* Runs block d->block to its end or to a fault. */
 void schedule_block(struct model_device *d);
-/* The running lane gives way: to the next of its group, or to the scheduler. */
+/* Yields the running lane: to the next of its group, or to the scheduler. */
 void schedule_yield(struct model_device *d);
-/* The running lane is never to run again. */
+/* Ends the running lane. */
 _Noreturn void schedule_leave(struct model_device *d);
 
 /* Notes a fault unless there is one already; fault_other() then says who else is part of it. fault_describe() puts
@@ -303,8 +303,8 @@ bool fault_forgive(struct model_device *d);
 void fault_stray(struct model_device *d, const model_lane *lane, unsigned source);
 void fault_describe(struct model_device *d, model_fault *f);
 
-/* Finds the shared array around an address: its start, its bytes, and its name, cut to size - 1 bytes. False
- * where no symbol tells. */
+/* Finds the shared array around an address: its start, its bytes, and its name, cut to size - 1
+ * bytes. Returns false without a symbol. */
 bool place_array(uintptr_t address, uintptr_t *start, size_t *bytes, char *name, size_t size);
 
 #endif

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PADDING 256 /* bytes before and after a buffer, nobody's; and its alignment */
+#define PADDING 256 /* bytes before and after a buffer that no code may touch; and its alignment */
 #define GAP                                                                                        \
     ((size_t)48                                                                                    \
      << 10) /* more of them behind it, so that what goes too far is still told as this one's */
@@ -207,7 +207,7 @@ model_status memory_mark_known(struct model_device *d, region *r, size_t offset,
     return MODEL_OK;
 }
 
-/* Forgets all epochs, as they are to start over; what is known to be written stays known. */
+/* Forgets all epochs, which start over; memory known to be written stays so. */
 void memory_forget_epochs(struct model_device *d) {
     for (size_t b = 0; b < d->buffer_count; b++) {
         region *r = &d->buffers[b];
@@ -348,7 +348,8 @@ static bool unordered(const struct model_device *d, uint32_t epoch, unsigned by,
     return !is_ordered(d, epoch, by & CELL_LANE, relaxed);
 }
 
-/* Makes a race a guess of the lane that read plainly; false where that is not what happened. */
+/* Turns a race into a guess of the lane that read plainly; returns false if that is not the
+ * case. */
 static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, unsigned kind,
                      uintptr_t site, uint32_t epoch, unsigned by, int32_t by_site, bool by_writes) {
     const bool reads_plainly = kind == ACCESS_READ && by_writes && (by & CELL_RELAXED);
@@ -369,7 +370,8 @@ static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, u
     return true;
 }
 
-/* The running lane does a compare and swap at an address: what it has read there was a guess, and no race. */
+/* Notes a compare and swap of the running lane at an address: its earlier read there was a guess,
+ * and no race. */
 static void try_guess(struct model_device *d, cell *c, uintptr_t address) {
     model_guess *g = &d->lane->guess;
     if (g->address == address) {
@@ -395,8 +397,8 @@ void memory_settle_guesses(struct model_device *d) {
     }
 }
 
-/* Returns whether the running lane reads what another block has written by a volatile store and announced by an
- * atomic before which no fence stands: a GPU may let the atomic be seen first. */
+/* Returns whether the running lane reads a value that another block wrote by a volatile store and
+ * announced by an atomic without a fence before it. A GPU may let the atomic be seen first. */
 static bool overtakes(const struct model_device *d, uint32_t epoch, unsigned by, unsigned kind) {
     const bool is_atomic = (kind & ACCESS_ATOMIC) == ACCESS_ATOMIC;
     if (!(by & CELL_RELAXED) || (by & CELL_ATOMIC) || is_atomic || !(kind & ACCESS_RELAXED) ||

@@ -147,8 +147,8 @@ static void run_group(struct model_device *d) {
     }
 }
 
-/* Returns the value that the i-th lane of the group gets from a shuffle. A source lane that does not take part waits
- * elsewhere, has left, or is none of the block's; hardware leaves its value undefined, and the model returns the reading
+/* Returns the i-th lane's value of a shuffle. A source lane that takes no part waits elsewhere, has
+ * left, or is not in the block. Hardware leaves its value undefined; the model returns the reading
  * lane's own value with all bits inverted. */
 static uint64_t shuffled(struct model_device *d, const model_lane *warp, unsigned i,
                          uint32_t here) {

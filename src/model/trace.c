@@ -42,8 +42,9 @@ static void set_line(struct model_device *d, model_access *m, uintptr_t site) {
     m->line = o ? o->line : 0;
 }
 
-/* Returns which of d->guesses a shared address belongs to. Without symbols a shared array seems to start at the
- * first address that the launch accesses, and another one at the first that lies below all that are known. */
+/* Returns which of d->guesses a shared address belongs to. Without symbols a shared array seems to
+ * start at the first address that the launch accesses. Another one starts at the first address
+ * below all known arrays. */
 static unsigned guess_array(struct model_device *d, uintptr_t address) {
     const unsigned most = sizeof d->guesses / sizeof *d->guesses;
     unsigned best = d->guess_count;

@@ -224,8 +224,9 @@ static tally_status opencl_wrap(struct gpu *gpu, void *native, size_t bytes,
     return error ? outcome(gpu, error, "the memory given") : keep(gpu, native, bytes, out);
 }
 
-/* On a device that reads host memory, `theirs` is an array in host memory, which may be read-only: the buffer
- * made of it is one that kernels only read. On any other it is a cl_mem of this struct gpu's context. */
+/* Makes a piece of the caller's memory. On a device that reads host memory `theirs` is an array
+ * there, which may be read-only: kernels only read its buffer. On any other device it is a cl_mem
+ * of this struct gpu's context. */
 static tally_status opencl_adopt(struct gpu *gpu, void *theirs, size_t bytes,
                                  struct gpu_memory **out) {
     if (!gpu->facts.reads_host_memory) return opencl_wrap(gpu, theirs, bytes, out);

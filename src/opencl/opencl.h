@@ -162,8 +162,8 @@ struct opencl {
 };
 extern struct opencl cl;
 
-/* The devices of all platforms, which the first call of any thread finds: how many there are, and device i;
- * NULL where there is no such. */
+/* Return the number of devices of all platforms, which the first call of any thread finds; and
+ * device i, or NULL if there is none. */
 size_t opencl_count(void);
 cl_device_id opencl_device(size_t i);
 /* Returns one line on why the last two found no device, or not that one; to be called after them. */
