@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import sys
 
 import pytest
 
@@ -31,9 +32,11 @@ NO_BARRIER = TREE.replace("        __syncthreads();\n", "")
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # the shell puts its own there
     InteractiveShell.clear_instance()
-    made = InteractiveShell.instance()
+    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # without a thread of its own
     made.run_line_magic("load_ext", "tally")
     yield made
     InteractiveShell.clear_instance()

@@ -18,7 +18,7 @@ def figures(root, *args):
 @pytest.fixture
 def copy(tmp_path):
     """The pages and results, to be changed."""
-    for name in ("README.md", "docs/ladder.md", "docs/claims.md", "scripts/figures", "docs/results"):
+    for name in ("README.md", "docs/ladder.md", "docs/ladder-hardware.md", "docs/claims.md", "scripts/figures", "docs/results"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
     return tmp_path
