@@ -621,6 +621,17 @@ def test_user_operators(case, device):
     same(lambda d: t.reduce_groups(problem, x, rng.integers(0, 5, 9000) * 0 + 2, 5, device=d), device, source)
 
 
+@pytest.mark.parametrize("type", ["f32", "f64"])
+def test_gathered_trees(type, device):
+    """Elements of a canonical tree that do not lie side by side are copied to the work, whose guards the model checks."""
+    rng = np.random.default_rng([SEED, 3])
+    x, ids = elements(type, (37, 5), rng), rng.integers(0, 7, 185).astype(np.int32)
+    mask, product = (rng.random(x.shape) < 0.7).astype(np.uint8), t.Problem("prod", type)
+    same(lambda d: t.reduce_axes(product, x, [0], device=d), device, "columns")
+    same(lambda d: t.reduce_axes(product, x, [1], None, mask, d), device, "masked rows")
+    same(lambda d: t.reduce_groups(t.Problem("prod", type, also=["argmin"]), x.ravel(), ids, 7, device=d), device, "groups")
+
+
 def test_group_states(device):
     """States of groups that the device feeds are those that the calling thread feeds."""
     rng = np.random.default_rng(SEED)
