@@ -10,6 +10,7 @@ struct embedded {
 };
 
 extern const struct embedded report_files[]; /* the build makes it (CMakeLists.txt) */
-extern const struct embedded lesson_files[]; /* "02_barrier_missing.cu", "repaired/02_barrier_missing.cu" */
+extern const struct embedded
+    lesson_files[]; /* "02_barrier_missing.cu", "repaired/02_barrier_missing.cu" */
 
 #endif
