@@ -113,9 +113,10 @@ __attribute__((constructor)) static void map_counters(void) {
     char path[4096];
     const char *folder = getenv("TALLY_PATHS");
     size_t cells = 0;
-    if (!folder || !*folder || __start_tally_paths == __stop_tally_paths) return;
+    if (!folder || !*folder) return;
     for (struct path_table *const *t = __start_tally_paths; t < __stop_tally_paths; t++)
         cells += cells_of(*t);
+    if (cells == 0) return;
     const uint64_t layout = hash_of_names();
     if (layout == 0 || snprintf(path, sizeof path, "%s/%016llx.names", folder,
                                 (unsigned long long)layout) >= (int)sizeof path)

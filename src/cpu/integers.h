@@ -162,7 +162,7 @@ void CONCAT(PART(prod), TALLY_ISA)(const void *array, size_t n, void *state) {
             KERNEL_PATH("one by one");
             PART(multiply)(x, m, into);
         } else if (SIGNED) {
-            KERNEL_PATH("signs alone");
+            KERNEL_PATH_IF(SIGNED, "signs alone", "unsigned integers have none");
             into->negative ^= ((uint64_t)signs >> (BITS - 1)) & 1;
         }
     }

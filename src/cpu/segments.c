@@ -206,7 +206,7 @@ ALWAYS_INLINE int above(int64_t bits, int mantissa, int bias) {
         }                                                                                          \
         const int u = top + (most > 1 ? 64 - __builtin_clzll(most - 1) : 0) - UPPER;               \
         if (LEAST_LEVELS == 1 && CONCAT(run_##name, TALLY_ISA)(x, n, u, 1, running)) {             \
-            KERNEL_PATH("one level");                                                              \
+            KERNEL_PATH_IF(LEAST_LEVELS == 1, "one level", "two levels are tried first");          \
             lower_totals(running, start, count, u, 1, s, e);                                       \
             return 1;                                                                              \
         }                                                                                          \
