@@ -58,16 +58,17 @@ static inline int problem_has(const struct problem *p, enum part part) {
 int problem_asks(const struct problem *p, tally_op op);
 
 #if defined(TALLY_DEBUG)
-/* Counts a path (paths.h) for each value of a problem, in a table whose axes are those given, operators and types. */
-#define TALLY_PATH_OF_VALUES(table, p, ...)                                                        \
+/* Counts a path (paths.h) of a problem with one value, in a table whose axes are those given, operators and types. Of
+ * several values each would have the paths of the others, too. */
+#define TALLY_PATH_OF_VALUE(table, p, ...)                                                         \
     do {                                                                                           \
-        for (unsigned v_ = 0; v_ < (p)->values; v_++)                                              \
-            TALLY_PATH_OF(table, __VA_ARGS__, (unsigned)(p)->value[v_].op, (unsigned)(p)->type);   \
+        if ((p)->values == 1)                                                                      \
+            TALLY_PATH_OF(table, __VA_ARGS__, (unsigned)(p)->value[0].op, (unsigned)(p)->type);    \
     } while (0)
 /* Plans a problem of this operator and type alone; returns why none has a value of it, or NULL. */
 const char *problem_path(unsigned op, unsigned type, struct problem *out);
 #else
-#define TALLY_PATH_OF_VALUES(table, p, ...) ((void)0)
+#define TALLY_PATH_OF_VALUE(table, p, ...) ((void)0)
 #endif
 
 #endif

@@ -203,7 +203,7 @@ tally_status tally_state_save(const tally_state *state, void *bytes, size_t size
     save_problem(&state->asked, at);
     put(at + AT_N, state->state.n, 8);
     put(at + AT_FIRST, state->first, 8);
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_SAVED);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_SAVED);
     pack(&state->plan, &state->state, word);
     for (size_t i = 0; i < words; i++)
         put(at + AT_WORDS + 8 * i, word[i], 8);
@@ -307,7 +307,7 @@ tally_status tally_state_load(const void *bytes, size_t size, const tally_proble
         tally_state_destroy(s);
         return status;
     }
-    TALLY_PATH_OF_VALUES(state_paths, &s->plan, STATE_LOADED);
+    TALLY_PATH_OF_VALUE(state_paths, &s->plan, STATE_LOADED);
     *out = s;
     return TALLY_OK;
 }
@@ -370,28 +370,28 @@ static tally_status from_words(tally_state *state, const int64_t *words) {
 tally_status tally_state_to_words(const tally_state *state, int64_t *words) {
     const tally_status s = check_words(state, words, state_is_additive);
     if (s != TALLY_OK) return s;
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_TO_WORDS);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_TO_WORDS);
     return to_words(state, words);
 }
 
 tally_status tally_state_from_words(tally_state *state, const int64_t *words) {
     const tally_status s = check_words(state, words, state_is_additive);
     if (s != TALLY_OK) return s;
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_FROM_WORDS);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_FROM_WORDS);
     return from_words(state, words);
 }
 
 tally_status tally_state_to_parts(const tally_state *state, int64_t *words) {
     const tally_status s = check_words(state, words, state_has_parts);
     if (s != TALLY_OK) return s;
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_TO_PARTS);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_TO_PARTS);
     return to_words(state, words);
 }
 
 tally_status tally_state_from_parts(tally_state *state, const int64_t *words) {
     const tally_status s = check_words(state, words, state_has_parts);
     if (s != TALLY_OK) return s;
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_FROM_PARTS);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_FROM_PARTS);
     return from_words(state, words);
 }
 
@@ -433,7 +433,7 @@ tally_status tally_parts_merge(const tally_problem *problem, const int64_t *left
         from += words;
         into += words;
     }
-    TALLY_PATH_OF_VALUES(state_paths, &p, STATE_PARTS_MERGED);
+    TALLY_PATH_OF_VALUE(state_paths, &p, STATE_PARTS_MERGED);
     right[0] = (int64_t)(n + more);
     return TALLY_OK;
 }

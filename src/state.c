@@ -321,7 +321,7 @@ tally_status tally_state_merge(tally_state *left, const tally_state *right) {
     if (s != TALLY_OK || right->state.n == 0) return s;
     if (right->state.n > UINT64_MAX - left->first - left->state.n) return too_many();
     struct fp_env caller = fp_env_enter();
-    TALLY_PATH_OF_VALUES(state_paths, &left->plan, STATE_MERGED);
+    TALLY_PATH_OF_VALUE(state_paths, &left->plan, STATE_MERGED);
     if (left->stretch) s = merge_stretches(left, right);
     if (s == TALLY_OK) {
         state_merge(&left->plan, &left->state, &right->state, left->state.n);
@@ -369,7 +369,7 @@ tally_status tally_state_subtract(tally_state *state, const tally_state *part) {
     if (!possible || !state_is_possible(p, &left))
         return fail(TALLY_EINVAL,
                     "these elements cannot be taken away: they are not all in the state");
-    TALLY_PATH_OF_VALUES(state_paths, p, STATE_SUBTRACTED);
+    TALLY_PATH_OF_VALUE(state_paths, p, STATE_SUBTRACTED);
     state->state = left;
     if (left.n == 0) state_clear(p, &state->state);
     TALLY_ASSERT(is_valid(state));
@@ -392,7 +392,7 @@ tally_status tally_state_negate(tally_state *state) {
         return fail(TALLY_EUNSUPPORTED, "a state of %s cannot be negated",
                     tally_op_name(state->asked.op));
     if (state->state.n == 0) return TALLY_OK;
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_NEGATED);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_NEGATED);
     for_parts(part, &state->plan) monoids[part].negate(state_part(&state->state, part));
     TALLY_ASSERT(is_valid(state));
     return TALLY_OK;
@@ -424,7 +424,7 @@ tally_status tally_state_value(const tally_state *state, tally_value *out) {
     if (!state || !out) return fail(TALLY_EINVAL, "tally_state_value: an argument is NULL");
     TALLY_ASSERT(is_valid(state));
     struct fp_env caller = fp_env_enter();
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_LOWERED);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_LOWERED);
     if (state->stretch) s = root_of(state, &root);
     if (s == TALLY_OK) s = lower_values(&state->plan, &state->state, &root, out);
     fp_env_leave(caller);
@@ -461,7 +461,7 @@ tally_status tally_state_divided(const tally_state *state, int64_t divisor, tall
         return fail(TALLY_ETYPE, "a quotient comes back as f16, bf16, f32 or f64, not as %s",
                     tally_type_name(type) ? tally_type_name(type) : "an unknown type");
     const uint64_t magnitude = divisor < 0 ? 0 - (uint64_t)divisor : (uint64_t)divisor;
-    TALLY_PATH_OF_VALUES(state_paths, &state->plan, STATE_DIVIDED);
+    TALLY_PATH_OF_VALUE(state_paths, &state->plan, STATE_DIVIDED);
     *out = exact_quotient(sum, state->state.n, divisor < 0, magnitude, type);
     return TALLY_OK;
 }

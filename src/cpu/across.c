@@ -544,7 +544,7 @@ static int add_running(const struct across *a, struct hand *h, const char *x, co
         while (i + m < count && start[i + m + 1] - start[i] <= SEGMENTS_PIECE)
             m++;
         if (m > 0 && !a->k->segments[a->p->type](x, start + i, m, h->running, s + i, e + i)) {
-            TALLY_PATH_OF_VALUES(run_paths, a->p, a->runs ? ROWS_RUN : SEGMENTS_RUN, 0u);
+            TALLY_PATH_OF_VALUE(run_paths, a->p, a->runs ? ROWS_RUN : SEGMENTS_RUN, 0u);
             return 0;
         }
         memset(b + i, 0, m * sizeof *b);
@@ -566,7 +566,7 @@ static int add_running(const struct across *a, struct hand *h, const char *x, co
         TALLY_PATH("segments that are longer than a piece");
         add_long(a, h, x, start, which, longer);
     }
-    TALLY_PATH_OF_VALUES(run_paths, a->p, a->runs ? ROWS_RUN : SEGMENTS_RUN, 1u);
+    TALLY_PATH_OF_VALUE(run_paths, a->p, a->runs ? ROWS_RUN : SEGMENTS_RUN, 1u);
     return 1;
 }
 
@@ -954,11 +954,11 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
     }
     if (certain) a->k->copy(out, bits, width * size, a->s->results * size >= STREAM_BYTES);
     note_try(h, certain);
-    TALLY_PATH_OF_VALUES(few_paths, a->p,
-                         a->s->cut == TALLY_SEGMENTS ? FEW_SEGMENTS
-                         : a->way == DIRECT          ? FEW_DIRECT
-                                                     : FEW_TURNED,
-                         (unsigned)certain);
+    TALLY_PATH_OF_VALUE(few_paths, a->p,
+                        a->s->cut == TALLY_SEGMENTS ? FEW_SEGMENTS
+                        : a->way == DIRECT          ? FEW_DIRECT
+                                                    : FEW_TURNED,
+                        (unsigned)certain);
     return certain;
 }
 
@@ -1173,7 +1173,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
-        TALLY_PATH_OF_VALUES(across_paths, a.p, (unsigned)a.way);
+        TALLY_PATH_OF_VALUE(across_paths, a.p, (unsigned)a.way);
         exact = a;
         if (wants_moments(&a)) {
             a.forms = FORM_BIT(FORM_MOMENTS);
@@ -1253,7 +1253,7 @@ static void add_step(const struct across *a, struct hand *h, size_t at, const si
 static void add_equal(const struct across *a, struct hand *h, const char *x, size_t n,
                       size_t count) {
     const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
-    TALLY_PATH_OF_VALUES(segments_paths, a->p, EVEN);
+    TALLY_PATH_OF_VALUE(segments_paths, a->p, EVEN);
     for (size_t m, at = 0; at < n; at += m) {
         m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
         char *tile = room_for(h->tile, tile_bytes(a, m, a->width));
@@ -1302,7 +1302,7 @@ static void add_sorted(const struct across *a, struct hand *h, const size_t *sta
             from[i] = start[order[c + i]];
             n[i] = length[order[c + i]];
         }
-        TALLY_PATH_OF_VALUES(segments_paths, a->p, is_short ? SHORT_ONES : LONGER_ONES);
+        TALLY_PATH_OF_VALUE(segments_paths, a->p, is_short ? SHORT_ONES : LONGER_ONES);
         if (is_short) {
             add_step(a, h, c, from, n, m, n[m - 1]);
             continue;
@@ -1341,7 +1341,7 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
 static void lower_none(const struct across *a, struct hand *h, const struct place *place) {
     struct state nothing;
     const tally_value root = {.type = 0};
-    TALLY_PATH_OF_VALUES(segments_paths, a->p, EMPTY_ONES);
+    TALLY_PATH_OF_VALUE(segments_paths, a->p, EMPTY_ONES);
     state_clear(a->p, &nothing);
     shaped_lower(a->s, &nothing, &root, (ptrdiff_t)place->row, place->row, &h->absence);
     for (unsigned v = 0; v < a->p->values; v++) {
@@ -1395,7 +1395,7 @@ static void fold_sorted(struct across *a, struct hand *h, const size_t *start, s
     if (least == 0) lower_empty(a, h, place->row, start, count);
     for (size_t i = 0; i < count && most * a->element >= LONG_BYTES; i++)
         if (length[i] * a->element >= LONG_BYTES) {
-            TALLY_PATH_OF_VALUES(segments_paths, a->p, TOO_LONG);
+            TALLY_PATH_OF_VALUE(segments_paths, a->p, TOO_LONG);
             mark(a, place->row + i);
         }
 }

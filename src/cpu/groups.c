@@ -228,7 +228,7 @@ static tally_status sort(struct cpu_device *d, struct sort_job *job, struct sort
     if (bad != SIZE_MAX) return shape_bad_id(s, bad);
     if (s->sorted && fall != SIZE_MAX && !s->skip_outside && !s->mask) return shape_bad_id(s, fall);
     place_groups(job, out->start);
-    TALLY_PATH_OF_VALUES(groups_paths, s->p, fall == SIZE_MAX ? AS_THEY_COME : SORTED);
+    TALLY_PATH_OF_VALUE(groups_paths, s->p, fall == SIZE_MAX ? AS_THEY_COME : SORTED);
     if (job->parts > 1) TALLY_PATH("in several parts");
     if (job->only) TALLY_PATH("groups that were left");
     if (fall == SIZE_MAX) { /* they come in this order */
@@ -650,7 +650,7 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
         free_sums(&job, d->threads);
         return 0;
     }
-    TALLY_PATH_OF_VALUES(groups_paths, s->p, ADDED);
+    TALLY_PATH_OF_VALUE(groups_paths, s->p, ADDED);
     if (job.fetches) TALLY_PATH("more groups than the caches hold");
     if (s->mask) TALLY_PATH("a mask");
     job.part = s->n / d->threads / 16 / CHUNK * CHUNK + CHUNK;

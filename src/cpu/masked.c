@@ -272,7 +272,7 @@ static void bring_block(const struct job *job, struct hand *h, size_t row, size_
     const struct shaped *s = job->s;
     h->start[0] = 0;
     if (s->cut == TALLY_SEGMENTS) {
-        TALLY_PATH_OF_VALUES(masked_paths, s->p, SEGMENTS);
+        TALLY_PATH_OF_VALUE(masked_paths, s->p, SEGMENTS);
         const ptrdiff_t at = (ptrdiff_t)offset_at(s->offsets, s->offsets_type, row);
         bring_adjacent(job, h, 0, (struct spot){at, at, at}, row, rows, h->start + 1);
         return;
@@ -285,10 +285,10 @@ static void bring_block(const struct job *job, struct hand *h, size_t row, size_
         if (beside > most) beside = most;
         int64_t *end = h->start + i + 1;
         i += beside;
-        TALLY_PATH_OF_VALUES(masked_paths, s->p,
-                             job->adjacent                           ? ADJACENT
-                             : job->together && beside >= COLUMNS_IN ? TOGETHER
-                                                                     : ONE_BY_ONE);
+        TALLY_PATH_OF_VALUE(masked_paths, s->p,
+                            job->adjacent                           ? ADJACENT
+                            : job->together && beside >= COLUMNS_IN ? TOGETHER
+                                                                    : ONE_BY_ONE);
         if (job->adjacent) {
             bring_adjacent(job, h, (size_t)end[-1], at, row, beside, end);
         } else if (job->together && beside >= COLUMNS_IN) {

@@ -167,7 +167,7 @@ static size_t fold_direct(const struct job *job, struct worker *w, const struct 
     if (n > DIRECT_BYTES_MAX / job->element) n = DIRECT_BYTES_MAX / job->element;
     if (job->tree) n = n / TREE_LEAF * TREE_LEAF;
     if (n * job->element < DIRECT_BYTES) return 0;
-    TALLY_PATH_OF_VALUES(rows_paths, job->p, IN_PLACE);
+    TALLY_PATH_OF_VALUE(rows_paths, job->p, IN_PLACE);
     const struct slice in = {r->x, r->y, n};
     *s = flush(job, w);
     if (*s == TALLY_OK) *s = fold_slice(&w->alone.base, job->p, &in, &w->state);
@@ -241,7 +241,7 @@ static tally_status add_run(const struct job *job, struct worker *w, struct run 
             skip(&r, done, job->element);
             continue;
         }
-        TALLY_PATH_OF_VALUES(rows_paths, job->p, r.mask ? MASKED : GATHERED);
+        TALLY_PATH_OF_VALUE(rows_paths, job->p, r.mask ? MASKED : GATHERED);
         const size_t room = PIECE - w->filled, n = r.n < room ? r.n : room;
         if (r.mask)
             gather_masked(job, w, &r, n);

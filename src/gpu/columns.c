@@ -414,12 +414,12 @@ static tally_status enqueue(struct parts_run *run) {
     const struct gpu_argument joining[] = {PIECE(call->work), PIECE(call->out), VALUE(joined)};
     const uint64_t blocks = parts_of(plan.columns / vector_of(l), queue->block);
     if (has_few(l) && l->wide && plan.slabs == 1 && plan.rows <= WIDE_ROWS && blocks < TASKS_MOST) {
-        TALLY_PATH_OF_VALUES(columns_paths, call->s->p, FEW);
+        TALLY_PATH_OF_VALUE(columns_paths, call->s->p, FEW);
         return queue->api->launch(queue->gpu, kernel[FEW], (unsigned)blocks, queue->block, folding,
                                   4);
     }
-    TALLY_PATH_OF_VALUES(columns_paths, call->s->p, l->wide ? WIDE : NARROW);
-    if (l->chunks > 1) TALLY_PATH_OF_VALUES(columns_paths, call->s->p, JOIN);
+    TALLY_PATH_OF_VALUE(columns_paths, call->s->p, l->wide ? WIDE : NARROW);
+    if (l->chunks > 1) TALLY_PATH_OF_VALUE(columns_paths, call->s->p, JOIN);
     if (call->s->filled) TALLY_PATH("columns of a filled copy");
     s = queue->api->launch(queue->gpu, kernel[l->wide ? WIDE : NARROW],
                            grid_of((uint64_t)l->tiles * l->chunks * l->groups), queue->block,

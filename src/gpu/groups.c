@@ -295,10 +295,10 @@ static tally_status enqueue(struct parts_run *run) {
                                            PIECE(call->work), PIECE(call->out), VALUE(plan)};
     unsigned grid = grid_of(queue, s->n, TILE_A_THREAD, is_few ? FEW_A_UNIT : MANY_A_UNIT);
     if (is_few) grid = grid < plan.slices ? plan.slices : grid / plan.slices * plan.slices;
-    TALLY_PATH_OF_VALUES(groups_paths, s->p, (unsigned)which);
-    TALLY_PATH_OF_VALUES(groups_paths, s->p, LOWER);
-    if (f->twice) TALLY_PATH_OF_VALUES(groups_paths, s->p, INDICES);
-    if (is_float_sum(f, s->p)) TALLY_PATH_OF_VALUES(groups_paths, s->p, ZEROS);
+    TALLY_PATH_OF_VALUE(groups_paths, s->p, (unsigned)which);
+    TALLY_PATH_OF_VALUE(groups_paths, s->p, LOWER);
+    if (f->twice) TALLY_PATH_OF_VALUE(groups_paths, s->p, INDICES);
+    if (is_float_sum(f, s->p)) TALLY_PATH_OF_VALUE(groups_paths, s->p, ZEROS);
     status = queue->api->launch(queue->gpu, kernel[which], grid, queue->block, adding, 5);
     if (status == TALLY_OK && f->twice)
         status = queue->api->launch(queue->gpu, kernel[INDICES],

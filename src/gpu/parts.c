@@ -714,10 +714,10 @@ static tally_status enqueue_quick(struct parts_run *run) {
     unsigned team;
     run->plan.quick_most = quick_most(queue, c->s, &team);
     run->plan.team = team;
-    TALLY_PATH_OF_VALUES(parts_paths, c->s->p,
-                         team > 1                               ? A_WARP
-                         : run->plan.quick_most == QUICK_COLUMN ? A_COLUMN
-                                                                : A_THREAD);
+    TALLY_PATH_OF_VALUE(parts_paths, c->s->p,
+                        team > 1                               ? A_WARP
+                        : run->plan.quick_most == QUICK_COLUMN ? A_COLUMN
+                                                               : A_THREAD);
     const uint64_t threads = (uint64_t)c->s->results * team;
     const struct gpu_argument taking[] = {PIECE(c->x),    PIECE(c->mask), PIECE(run->offsets),
                                           PIECE(c->work), PIECE(c->out),  VALUE(run->plan)};
@@ -814,7 +814,7 @@ static tally_status enqueue_few(struct queue *queue, const struct parts_call *ca
                                              PIECE(call->out), VALUE(r.plan)};
     tally_status status = find_parts(queue);
     if (status != TALLY_OK) return status;
-    TALLY_PATH_OF_VALUES(parts_paths, s->p, A_BLOCK);
+    TALLY_PATH_OF_VALUE(parts_paths, s->p, A_BLOCK);
     return launch(&r, FEW, parts_grid(queue, s->results), arguments, 5);
 }
 
@@ -865,7 +865,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     if (r.l.strategy)
         s = follow(&r, offsets);
     else
-        TALLY_PATH_OF_VALUES(parts_paths, call->s->p, FOLD_ALONE);
+        TALLY_PATH_OF_VALUE(parts_paths, call->s->p, FOLD_ALONE);
     if (s == TALLY_OK) s = launch(&r, FOLD, r.l.grid, folding, 7);
     if (r.l.pieces > 1 && r.l.is_cut) TALLY_PATH("rows that are cut");
     if (s == TALLY_OK && r.l.pieces > 1 && r.l.is_cut)

@@ -609,8 +609,8 @@ static const char *never_whole(const struct path_table *t, const unsigned at[PAT
     (void)t;
     if (why) return why;
     if (source_check(&p) != TALLY_OK) return "such a user's operator runs on the CPU";
-    if (at[0] == LOWERED) return NULL; /* it may be one of several values */
-    if (!recipe_gives_values(&p)) return "no kernel gives the value";
+    if (!recipe_gives_values(&p)) return at[0] == LOWERED ? NULL : "no kernel gives the value";
+    if (at[0] == LOWERED) return "a kernel gives the value";
     return (at[0] == A_TREE) == problem_has(&p, PART_TREE) ? NULL
            : at[0] == A_TREE                               ? "no tree gives it"
                                                            : "a tree gives it";
@@ -625,10 +625,10 @@ static tally_status enqueue_values(struct queue *queue, const struct problem *p,
                                    struct gpu_memory *results) {
     const struct recipe *r = l->recipe[0];
     uint64_t place = l->place[0];
-    TALLY_PATH_OF_VALUES(whole_paths, p,
-                         is_tree(r)                     ? A_TREE
-                         : is_alone(queue, p, r, in->n) ? ONE_BLOCK
-                                                        : BLOCKS);
+    TALLY_PATH_OF_VALUE(whole_paths, p,
+                        is_tree(r)                     ? A_TREE
+                        : is_alone(queue, p, r, in->n) ? ONE_BLOCK
+                                                       : BLOCKS);
     if (is_tree(r) || is_alone(queue, p, r, in->n))
         return start_values(queue, p, l, in, work, place, work, 0, results);
     struct known_head *head = find_head(queue, workspace);
@@ -718,7 +718,7 @@ static tally_status start_all(struct queue *queue, const struct problem *p, cons
                               const void *workspace, struct gpu_memory *results) {
     uint64_t root = 0;
     struct known_head *head = NULL;
-    TALLY_PATH_OF_VALUES(whole_paths, p, LOWERED);
+    TALLY_PATH_OF_VALUE(whole_paths, p, LOWERED);
     tally_status s = find_lower(queue);
     if (p->values == 1 && !problem_has(p, PART_TREE) && l->head <= LAUNCH_HEAD)
         head = find_head(queue, workspace);

@@ -290,15 +290,15 @@ static tally_status enqueue(struct parts_run *run) {
                                              PIECE(c->out), VALUE(*plan)};
     tally_status s = find(queue, c->s, &kernels);
     if (s == TALLY_OK && are_few(c->s)) {
-        TALLY_PATH_OF_VALUES(rows_paths, c->s->p, FEW);
+        TALLY_PATH_OF_VALUE(rows_paths, c->s->p, FEW);
         const uint64_t most = warps_of(queue, c->s) * WARP;
         const uint64_t lanes = ((uint64_t)c->s->results + FEW_AT_ONCE - 1) / FEW_AT_ONCE;
         return queue->api->launch(queue->gpu, kernels->few,
                                   blocks_for(queue, lanes < most ? lanes : most), block_of(queue),
                                   arguments, 5);
     }
-    TALLY_PATH_OF_VALUES(rows_paths, c->s->p, are_short(c->s) ? SHORT : WHOLE);
-    if (has_cuts(queue, c->s)) TALLY_PATH_OF_VALUES(rows_paths, c->s->p, JOIN);
+    TALLY_PATH_OF_VALUE(rows_paths, c->s->p, are_short(c->s) ? SHORT : WHOLE);
+    if (has_cuts(queue, c->s)) TALLY_PATH_OF_VALUE(rows_paths, c->s->p, JOIN);
     if (c->s->filled) TALLY_PATH("rows of a filled copy");
     if (s == TALLY_OK)
         s = queue->api->launch(queue->gpu, are_short(c->s) ? kernels->shorts : kernels->rows,

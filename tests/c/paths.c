@@ -279,54 +279,68 @@ static size_t place_of(const tally_shape *s, size_t result) {
 #define MOST  ((size_t)1 << 20) /* elements of a result */
 #define SPACE 4                 /* places for a result, at most: strides of results */
 
-/* Reduces in parts on a device, and holds each result against its elements alone. */
-static void check_on(const struct call *c, size_t d, const char *what) {
-    static char own_x[8 * MOST], own_y[8 * MOST];
+/* What each result is alone: the bits of all values, and the status of the first that does not exist. */
+struct alone {
+    size_t results, values;
+    uint64_t *bits; /* [results][values] */
+    tally_status worst;
+};
+
+static void reduce_alone(const struct call *c, struct alone *a) {
+    static char x[8 * MOST], y[8 * MOST];
     static uint64_t position[MOST];
     const tally_problem *p = &c->problem;
-    struct gathered own = {own_x, own_y, position, 0};
-    size_t results, values;
-    void *out[TALLY_VALUES_MAX];
-    tally_status worst = TALLY_OK;
-    MUST(tally_problem_values(p, &values));
-    MUST(tally_shape_results(&c->shape, &results));
-    for (size_t v = 0; v < values; v++)
-        out[v] = allocate(SPACE * results * 8);
-    const tally_status status =
-        tally_reduce_shaped(devices[d].device, p, &c->shape, c->x, c->y, out);
-    for (size_t i = 0; i < results; i++) {
+    struct gathered own = {x, y, position, 0};
+    a->worst = TALLY_OK;
+    MUST(tally_problem_values(p, &a->values));
+    MUST(tally_shape_results(&c->shape, &a->results));
+    a->bits = allocate(a->results * a->values * sizeof *a->bits);
+    for (size_t i = 0; i < a->results; i++) {
         tally_value value[TALLY_VALUES_MAX];
         gather_result(c, i, &own);
         const tally_status s = tally_reduce(NULL, p, own.x, c->y ? own.y : NULL, own.n, value);
-        if (s != TALLY_OK && worst == TALLY_OK) worst = s;
-        for (size_t v = 0; v < values; v++) {
-            const tally_type type = tally_problem_value_type(p, v);
+        if (s != TALLY_OK && a->worst == TALLY_OK) a->worst = s;
+        for (size_t v = 0; v < a->values; v++) {
             const tally_op op = tally_problem_value_op(p, v);
             const int index = op == TALLY_ARGMIN || op == TALLY_ARGMAX;
             const int exists = s == TALLY_OK && value[v].type != 0;
-            uint64_t right = exists ? tally_value_bits(&value[v]) : 0, got = 0;
+            uint64_t right = exists ? tally_value_bits(&value[v]) : 0;
             if (exists && index) right = own.position[right];
-            if (!exists && index && values > 1) right = UINT64_MAX;
-            if (!exists && worst == TALLY_OK) worst = TALLY_ERANGE;
-            memcpy(&got, (char *)out[v] + place_of(&c->shape, i) * tally_type_size(type),
-                   tally_type_size(type));
-            if (got == right) continue;
-            printf("paths: %s, %s: %s of %s, result %zu of %zu elements: %" PRIx64 " for %" PRIx64
-                   "\n",
-                   devices[d].spec, what, tally_op_name(op), tally_type_name(p->type), i, own.n,
-                   got, right);
-            exit(1);
+            if (!exists && index && a->values > 1) right = UINT64_MAX;
+            a->bits[i * a->values + v] = right;
         }
     }
-    must_be((status == TALLY_OK) == (worst == TALLY_OK) || values > 1, what, p, devices[d].spec);
-    for (size_t v = 0; v < values; v++)
-        free(out[v]);
-    calls++;
 }
 
+/* Reduces in parts on each device, and holds each result against its elements alone. */
 static void check_shaped(const struct call *c, const char *what) {
-    for (size_t d = 0; d < device_count; d++)
-        check_on(c, d, what);
+    const tally_problem *p = &c->problem;
+    struct alone a;
+    reduce_alone(c, &a);
+    for (size_t d = 0; d < device_count; d++, calls++) {
+        void *out[TALLY_VALUES_MAX];
+        for (size_t v = 0; v < a.values; v++)
+            out[v] = allocate(SPACE * a.results * 8);
+        const tally_status status =
+            tally_reduce_shaped(devices[d].device, p, &c->shape, c->x, c->y, out);
+        must_be((status == TALLY_OK) == (a.worst == TALLY_OK) || a.values > 1, what, p,
+                devices[d].spec);
+        for (size_t v = 0; v < a.values; v++) {
+            const size_t size = tally_type_size(tally_problem_value_type(p, v));
+            for (size_t i = 0; i < a.results; i++) {
+                const uint64_t right = a.bits[i * a.values + v];
+                uint64_t got = 0;
+                memcpy(&got, (char *)out[v] + place_of(&c->shape, i) * size, size);
+                if (got == right) continue;
+                printf("paths: %s, %s: %s of %s, result %zu: %" PRIx64 " for %" PRIx64 "\n",
+                       devices[d].spec, what, tally_op_name(tally_problem_value_op(p, v)),
+                       tally_type_name(p->type), i, got, right);
+                exit(1);
+            }
+            free(out[v]);
+        }
+    }
+    free(a.bits);
 }
 
 /* Along one axis of two: `rows` results of `each` elements, whose strides are these. */
@@ -449,6 +463,7 @@ static void check_schedules(const tally_problem *p) {
     check_groups(*p, SMALL, 10, 100, TALLY_I32, IN_ORDER, 0, "groups in order");
     check_groups(*p, SMALL, 10, 100, TALLY_I32, PROMISED, 0, "groups whose order is promised");
     check_groups(*p, SMALL, 10, 100, TALLY_I32, MIXED, 1, "groups behind a mask");
+    check_groups(*p, SMALL, 150, 100, TALLY_I32, MIXED, 0, "more groups than elements");
     check_axes(*p, SMALL, 20, 10, 10, 1, 1, 1, "rows behind a mask");
     check_axes(*p, SMALL, 20, 10, 1, 20, 1, 1, "columns behind a mask");
     check_axes(*p, SMALL, 20, 10, 30, 2, 2, 1, "rows with strides behind a mask");
