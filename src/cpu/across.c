@@ -210,8 +210,10 @@ static const char *never_rounded(const struct path_table *t, const unsigned at[P
     const int is_variance = at[1] == TALLY_VAR || at[1] == TALLY_STD;
     (void)t;
     if (why) return why;
-    if (p.parts >= PART_BIT(PART_FAST) || !type_is_float(p.value[0].type))
+    if (p.parts >= PART_BIT(PART_FAST) || p.parts == 0 || at[1] == TALLY_NANS)
         return "the value is not rounded";
+    if (at[0] != CERTAIN && !type_is_float(p.value[0].type))
+        return "sums of integers that are asked for as floats are exact before";
     if (forms_of(&p, p.value[0].op, p.value[0].type) & FORM_BIT(FORM_WIDE))
         return "sums of 64-bit integers are exact";
     if (at[0] == LEFT_TO_EXACT_SUMS)

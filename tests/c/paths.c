@@ -442,6 +442,8 @@ static void check_groups(tally_problem p, unsigned kind, size_t groups, size_t n
 static void check_schedules(const tally_problem *p) {
     const size_t size = tally_type_size(p->type), lines = 32768 / size; /* a long row */
     static const unsigned kinds[] = {SMALL, SPECIAL, CONSTANT, WILD, SPREAD + 40};
+    tally_problem real = *p;
+    real.out = TALLY_F64;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const unsigned kind = kinds[k];
         check_axes(*p, kind, 40, 9, 1, 40, 1, 0, "columns");
@@ -456,6 +458,8 @@ static void check_schedules(const tally_problem *p) {
         check_groups(*p, kind, 10, 100, TALLY_I64, MIXED, 0, "groups");
     }
     check_axes(*p, SMALL, 3, 50, 1, 3, 1, 0, "three columns");
+    if (tally_problem_value_type(&real, 0) == TALLY_F64)
+        check_axes(real, SMALL, 40, 9, 1, 40, 1, 0, "columns as f64");
     check_segments(*p, SMALL, 40, LENGTHS(0), TALLY_I64, 0, "empty segments");
     check_segments(*p, SMALL, 40, LENGTHS(lines, 1, 1, 1), TALLY_I64, 0,
                    "segments, some of them long");
