@@ -65,20 +65,43 @@ void path_take(const struct path_table *t, const unsigned at[PATH_AXES]) {
 
 /* ---- Names --------------------------------------------------------------------------------- */
 
-/* Writes the line of each path to `out`: its name, a tab, and why no call takes it. */
-static void write_names(FILE *out, int with_reasons) {
+/* Appends a text to a line of `size` bytes, `used` of which are; returns how many are then. */
+static size_t append(char *line, size_t size, size_t used, const char *text) {
+    const size_t length = strlen(text), left = size - 1 - used;
+    const size_t more = length < left ? length : left;
+    memcpy(line + used, text, more);
+    line[used + more] = '\0';
+    return used + more;
+}
+
+/* Hands take() the name of each path in turn, and why no call takes it, or "". */
+static void each_name(void (*take)(void *context, const char *name, const char *reason),
+                      void *context, int with_reasons) {
     unsigned at[PATH_AXES];
+    char name[512];
     for (struct path_table *const *t = __start_tally_paths; t < __stop_tally_paths; t++)
         for (size_t cell = 0; cell < cells_of(*t); cell++) {
+            size_t used = 0;
             values_at(*t, cell, at);
-            fprintf(out, "%s%s%s%s%s", (*t)->isa ? (*t)->isa : "", (*t)->isa ? " " : "",
-                    (*t)->place, *(*t)->what ? ": " : "", (*t)->what);
-            for (unsigned k = 0; k < PATH_AXES && (*t)->axis[k]; k++)
-                fprintf(out, "%s%s", k ? " " : ": ", (*t)->axis[k]->names[at[k]]);
+            if ((*t)->isa) {
+                used = append(name, sizeof name, used, (*t)->isa);
+                used = append(name, sizeof name, used, " ");
+            }
+            used = append(name, sizeof name, used, (*t)->place);
+            if (*(*t)->what) used = append(name, sizeof name, used, ": ");
+            used = append(name, sizeof name, used, (*t)->what);
+            for (unsigned k = 0; k < PATH_AXES && (*t)->axis[k]; k++) {
+                used = append(name, sizeof name, used, k ? " " : ": ");
+                used = append(name, sizeof name, used, (*t)->axis[k]->names[at[k]]);
+            }
             const char *never = (*t)->reason;
             if (with_reasons && !never && (*t)->never) never = (*t)->never(*t, at);
-            fprintf(out, "\t%s\n", never ? never : "");
+            take(context, name, never ? never : "");
         }
+}
+
+static void write_name(void *out, const char *name, const char *reason) {
+    fprintf(out, "%s\t%s\n", name, reason);
 }
 
 /* Writes the names to a file unless it is there; other processes may do so, too. */
@@ -88,21 +111,22 @@ static void keep_names(const char *path) {
     if ((size_t)snprintf(own, sizeof own, "%s.%ld", path, (long)getpid()) >= sizeof own) return;
     FILE *out = fopen(own, "w");
     if (!out) return;
-    write_names(out, 1);
+    each_name(write_name, out, 1);
     if (fclose(out) != 0 || rename(own, path) != 0) unlink(own);
 }
 
+/* FNV-1a, of a name and the zero behind it. */
+static void hash_name(void *context, const char *name, const char *reason) {
+    uint64_t *hash = context;
+    (void)reason;
+    for (size_t i = 0; i == 0 || name[i - 1]; i++)
+        *hash = (*hash ^ (unsigned char)name[i]) * 0x100000001b3u;
+}
+
+/* Allocates nothing: a test's own allocator may not be ready before main(). */
 static uint64_t hash_of_names(void) {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return 0;
-    write_names(out, 0);
-    fclose(out);
-    for (size_t i = 0; i < size && text; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    free(text);
+    uint64_t hash = 0xcbf29ce484222325u;
+    each_name(hash_name, &hash, 0);
     return hash;
 }
 
@@ -118,8 +142,9 @@ __attribute__((constructor)) static void map_counters(void) {
         cells += cells_of(*t);
     if (cells == 0) return;
     const uint64_t layout = hash_of_names();
-    if (layout == 0 || snprintf(path, sizeof path, "%s/%016llx.names", folder,
-                                (unsigned long long)layout) >= (int)sizeof path)
+    /* (The other file's name is a byte longer.) */
+    if (snprintf(path, sizeof path - 1, "%s/%016llx.names", folder, (unsigned long long)layout) >=
+        (int)sizeof path - 1)
         return;
     mkdir(folder, 0777);
     keep_names(path);
