@@ -23,7 +23,8 @@ static const struct row rows[] = {
      "lessons/09_warp_without_sync.cu"},
     {"race", 2,
      "Blocks run in any order and at the same time, and no barrier of a block reaches another.",
-     "Let each block write an element of its own, or add by atomicAdd(), or launch one block.", ""},
+     "Let each block write an element of its own, or add by atomicAdd(), or launch one block.",
+     "lessons/21_blocks_add.cu"},
     {"barrier", 0,
      "A barrier counts the threads that come: those that wait wait for ever, or meet the others at "
      "a wrong "
@@ -55,34 +56,38 @@ static const struct row rows[] = {
      "lessons/05_odd_lengths.cu"},
     {"alignment", -1,
      "A GPU ends the launch at an address that is no multiple of the access's size.",
-     "Use wide loads, such as float4, only from addresses that are a multiple of their size.", ""},
+     "Use wide loads, such as float4, only from addresses that are a multiple of their size.",
+     "lessons/18_wide_loads.cu"},
     {"unwritten", -1,
      "Shared memory holds at first what the block before left there: the result is right by luck "
      "only.",
      "Let every thread write its element before the barrier: the identity where it has none.",
      "lessons/08_unwritten.cu"},
     {"stack", -1, "A GPU keeps few variables in registers; the others make every access slow.",
-     "Keep fewer elements in each thread.", ""},
+     "Keep fewer elements in each thread.", "lessons/12_shuffles.cu"},
     {"endless", -1,
      "A thread that waits for another by asking again and again may wait for one that cannot run: "
      "the lanes of "
      "a warp may run in step, and blocks one after another. So a spin lock may hang. Hardware "
      "since Volta may "
      "let it pass; the standard promises it to no kernel.",
-     "Use an atomic, such as atomicAdd(), in place of a lock; end every loop by a count.", ""},
+     "Use an atomic, such as atomicAdd(), in place of a lock; end every loop by a count.",
+     "lessons/19_lock.cu"},
     {"order", 0,
      "A GPU may let the atomic be seen before the value: the last block then combines what has not "
      "arrived. It "
      "goes wrong rarely, and on another GPU.",
-     "Put __threadfence() after the store and before the atomic.", ""},
+     "Put __threadfence() after the store and before the atomic.", "lessons/16_last_block.cu"},
     {"order", 1,
      "__threadfence_block() orders the store for the threads of its own block. Other blocks may "
      "see the atomic "
      "first, and combine what has not arrived.",
-     "Write __threadfence() in its place: it orders the store for the whole grid.", ""},
+     "Write __threadfence() in its place: it orders the store for the whole grid.",
+     "lessons/16_last_block.cu"},
     {"order", 2,
      "The reading block may use an old value, which it or its cache has read before the atomic.",
-     "Put __threadfence() after the atomic, too, or read through a volatile pointer.", ""},
+     "Put __threadfence() after the atomic, too, or read through a volatile pointer.",
+     "lessons/16_last_block.cu"},
     {"shuffle", -1,
      "What a shuffle takes from a lane that takes no part in it is undefined, and here it comes "
      "into the result.",
@@ -90,21 +95,31 @@ static const struct row rows[] = {
      "with lanes "
      "that the mask names only.",
      "lessons/12_shuffles.cu"},
-    {"data", -1, "Elements of a program are not all small and positive.", "", ""},
+    {"data", -1, "Elements of a program are not all small and positive.", "",
+     "lessons/14_accumulator.cu"},
     {"block", -1, "Who launches it with another block gets a wrong result, and nothing says so.",
-     "Combine what every warp of the block has, for blockDim.x threads, whatever that is.", ""},
+     "Combine what every warp of the block has, for blockDim.x threads, whatever that is.",
+     "lessons/15_one_warp.cu"},
     {"second launch", -1,
      "Programs launch a kernel many times. A variable in global memory keeps its value from launch "
      "to launch.",
      "Set it back at the end of the kernel, as in `if (t == 0) counter = 0`, by the block that is "
      "last; or "
      "count by atomicInc(&counter, gridDim.x - 1), which comes back to 0.",
-     ""},
+     "lessons/17_second_launch.cu"},
     {"order of blocks", -1,
      "Blocks run in any order: the one with the highest number need not be the last.",
-     "Let an atomic counter say which block is last, with __threadfence() before it.", ""},
+     "Let an atomic counter say which block is last, with __threadfence() before it.",
+     "lessons/16_last_block.cu"},
     {"grid", -1, "The number of blocks is the host's choice, and grows with n.",
-     "Let the block that combines loop over all gridDim.x values, blockDim.x apart.", ""},
+     "Let the block that combines loop over all gridDim.x values, blockDim.x apart.",
+     "lessons/16_last_block.cu"},
+    {"overflow", -1,
+     "An int holds numbers up to 2^31 - 1, and an unsigned up to 2^32 - 1. An index or a number of "
+     "bytes beyond "
+     "that comes out negative, or begins again at 0.",
+     "Compute it in the type of n, or in size_t: (size_t)blockIdx.x * blockDim.x + threadIdx.x.",
+     "lessons/20_index.cu"},
     {"lengths", -1, "The kernel takes n, and a program has any n.",
      "Look at the elements that are left out or counted twice, at the least n that is wrong.",
      "lessons/04_powers_of_two.cu"},

@@ -285,12 +285,7 @@ static void print_judgement(const struct report *r) {
     const struct own_tried *first = NULL;
     printf("\nThe kernel is %s.\n", r->j.verdict);
     print_labelled("tried:", r->j.tried_words);
-    if (*r->j.note) {
-        print_labelled("note:", r->j.note);
-        print_labelled(
-            "", "The standard asks for a fence there; GPUs pass the value on, as a barrier stands "
-                "there and the block has not read the place before.");
-    }
+    if (*r->j.note) print_labelled("note:", r->j.note);
     /* A lesson's kernel that takes no n may be right, and leave its arrays for lengths that it is not for. */
     if (r->e->lesson && r->j.status == OWN_RIGHT) return;
     for (size_t i = 0; i < r->j.fault_count; i++) {

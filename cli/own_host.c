@@ -503,6 +503,126 @@ bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_
     return good;
 }
 
+/* ---- Lengths beyond memory ---- */
+
+enum { FAR_BLOCKS = 12, FAR_WINDOWS = 4096, FAR_PATIENCE = 1 << 16 };
+
+struct far {
+    unsigned blocks[FAR_BLOCKS];
+    uint64_t starts[FAR_WINDOWS], counts[FAR_WINDOWS];
+    tally_own_far windows;
+    uint64_t elements; /* of all windows */
+};
+
+static void far_block(struct far *f, uint64_t block, uint64_t grid) {
+    size_t at = f->windows.block_count;
+    if (block >= grid || at == FAR_BLOCKS) return;
+    for (size_t i = 0; i < at; i++)
+        if (f->blocks[i] == block) return;
+    for (; at > 0 && f->blocks[at - 1] > block; at--)
+        f->blocks[at] = f->blocks[at - 1];
+    f->blocks[at] = (unsigned)block;
+    f->windows.block_count++;
+}
+
+/* Adds elements that are there, behind those that are; a window that touches the last one makes it longer. */
+static bool far_window(struct far *f, uint64_t start, uint64_t count) {
+    const size_t k = f->windows.windows;
+    if (start >= f->windows.n) return true;
+    if (count > f->windows.n - start) count = f->windows.n - start;
+    f->elements += count;
+    if (k && f->starts[k - 1] + f->counts[k - 1] == start) {
+        f->counts[k - 1] += count;
+        return true;
+    }
+    if (k == FAR_WINDOWS) return false;
+    f->starts[k] = start;
+    f->counts[k] = count;
+    f->windows.windows++;
+    return true;
+}
+
+/* Chooses the blocks that run, and the windows that are theirs: of `segment` elements in each of the grid's rounds. */
+static bool far_choose(struct far *f, uint64_t n, uint64_t grid, uint64_t segment, bool walks) {
+    const uint64_t round = grid * segment;
+    f->windows =
+        (tally_own_far){.blocks = f->blocks, .starts = f->starts, .counts = f->counts, .n = n};
+    far_block(f, 0, grid);
+    far_block(f, grid / 2, grid);
+    far_block(f, grid - 1, grid);
+    if (!walks)
+        for (unsigned bits = 28; bits <= 32; bits++) /* where an index may wrap */
+            far_block(f, (UINT64_C(1) << bits) / segment + 1, grid);
+    for (uint64_t at = 0; at < (walks ? n : 1); at += round)
+        for (size_t i = 0; i < f->windows.block_count; i++)
+            if (!far_window(f, at + f->blocks[i] * segment, segment)) return false;
+    return true;
+}
+
+/* What the blocks leave: each an element of the output, or the first one of its segment. */
+static struct number far_result(const struct own_session *s, const struct far *f, uint64_t segment,
+                                const void *input, const void *output) {
+    const tally_type type = s->kernel->is.type;
+    const size_t size = tally_type_size(type);
+    if (s->kernel->is.output) return fold(s->op, type, output, NULL, f->windows.block_count, 1);
+    char firsts[FAR_BLOCKS * 8];
+    for (size_t i = 0; i < f->windows.block_count; i++) {
+        uint64_t at = 0;
+        for (size_t k = 0; f->starts[k] + f->counts[k] <= f->blocks[i] * segment; k++)
+            at += f->counts[k];
+        for (size_t k = 0; k < f->windows.windows; k++)
+            if (f->blocks[i] * segment - f->starts[k] < f->counts[k])
+                at += f->blocks[i] * segment - f->starts[k];
+        memcpy(firsts + i * size, (const char *)input + at * size, size);
+    }
+    return fold(s->op, type, firsts, NULL, f->windows.block_count, 1);
+}
+
+static bool far_run(const struct own_session *s, const struct own_host *h, struct far *f,
+                    char *elements[4], struct own_run *r) {
+    const tally_type type = s->kernel->is.type;
+    const bool has_second = s->kernel->is.second != NULL;
+    fill(s, elements[0], f->elements, OWN_DATA, 0);
+    fill_second(s, elements[1], f->elements, OWN_DATA);
+    tally_own_launch how = launch_of(s, r, elements[0], has_second ? elements[1] : NULL);
+    how.n = (size_t)f->elements;
+    how.outputs = f->windows.block_count;
+    how.far = &f->windows;
+    how.patience = FAR_PATIENCE;
+    if (tally_own_run(s->kernel->own, 0, &how, NULL, NULL, elements[2], elements[3], &r->result) !=
+        TALLY_OK)
+        return false;
+    const struct number right =
+        fold(s->op, type, elements[0], has_second ? elements[1] : NULL, f->elements, 1);
+    const struct number got = far_result(s, f, h->segment, elements[2], elements[3]);
+    r->value = got.real;
+    r->expected = right.real;
+    r->is_right = r->result.is_complete && equals(type, got, right, 0);
+    return r->result.fault != TALLY_OWN_ENDLESS;
+}
+
+bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_t n, unsigned grid,
+                  struct own_run *r) {
+    const bool walks = h->form == OWN_WHOLE_GRID;
+    const uint64_t blocks = walks ? grid : (n + h->segment - 1) / h->segment;
+    if (!h->segment || !blocks || blocks > UINT32_MAX / 2) return false;
+    memset(r, 0, sizeof *r);
+    r->n = r->length = n;
+    r->block = block_for(s, h, n);
+    r->grid = (unsigned)blocks;
+    r->shared_bytes = shared_for(s, h->shared_per_thread, r->block);
+    struct far *f = calloc(1, sizeof *f);
+    bool good = f && far_choose(f, n, blocks, h->segment, walks);
+    char *elements[4] = {NULL, NULL, NULL, NULL}; /* x, y, what becomes of x, the output */
+    for (size_t i = 0; i < 4 && good; i++)
+        good = (elements[i] = calloc(f->elements + FAR_BLOCKS, 8)) != NULL;
+    good = good && far_run(s, h, f, elements, r);
+    for (size_t i = 0; i < 4; i++)
+        free(elements[i]);
+    free(f);
+    return good;
+}
+
 /* ---- Finding the launch ---- */
 
 /* A launch of two blocks over more elements than they should need, to see which they touch. */

@@ -95,6 +95,11 @@ uint64_t own_host_most(const struct own_host *h);
 bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_t n, int data,
                   uint64_t unit, void (*on_step)(void *context, const tally_ladder_step *step),
                   void *context, struct own_run *out);
+/* Runs some blocks of a launch for n elements, which may be more than memory holds: the first, the last, and some between,
+ * which are to own their segments or, where the grid walks the array, each round's. grid: where it does. false: it
+ * cannot be tried, and no line is written. */
+bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_t n, unsigned grid,
+                  struct own_run *out);
 /* The number of a run as a value of the kernel's type. */
 void own_host_value(const struct own_session *s, double number, tally_value *out);
 /* The elements of OWN_DATA, which the caller frees; NULL without memory. */

@@ -18,7 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_MOST = 1 << 20, BEYOND_16_BITS = 70001, LONG = 1 << 17, FEW = 5200, PICKS = 4 };
+enum {
+    N_MOST = 1 << 20,
+    BEYOND_15_BITS = 33001,
+    BEYOND_16_BITS = 70001,
+    LONG = 1 << 17,
+    FEW = 5200,
+    PICKS = 4
+};
 
 /* ---- What was seen ---- */
 
@@ -32,7 +39,12 @@ static bool is_good(const struct own_run *run) {
 
 void own_judge_note(struct own_judgement *j, const struct own_run *run) {
     const tally_own_result *f = &run->result;
-    if (*f->note && !*j->note) snprintf(j->note, sizeof j->note, "%s", f->note);
+    if (*f->note && !*j->note)
+        snprintf(j->note, sizeof j->note,
+                 "%.330s. The standard asks for a fence there; GPUs pass the value on, as a "
+                 "barrier stands there and the "
+                 "block has not read the place before.",
+                 f->note);
     if (f->fault == TALLY_OWN_RIGHT) return;
     for (size_t i = 0; i < j->fault_count; i++)
         if (j->faults[i].kind == f->fault && j->faults[i].line == f->line &&
@@ -115,10 +127,13 @@ static bool try_lengths(struct own_judgement *j, uint64_t asked) {
     /* A grid of more blocks than a block has threads is special only where the kernel combines the blocks' values itself.
      * try_grids() tries such grids for kernels that walk the array. */
     if (!h->combines && h->form != OWN_ONE_BLOCK && beyond > LONG) beyond = 0;
-    const uint64_t around[] = {s - 1,         s,         s + 1,  2 * s - 1,
-                               2 * s,         2 * s + 1, 3 * s,  4 * s,
-                               5 * s + 3,     asked,     beyond, beyond ? beyond + s / 2 + 1 : 0,
-                               BEYOND_16_BITS};
+    const uint64_t around[] = {s - 1,          s,
+                               s + 1,          2 * s - 1,
+                               2 * s,          2 * s + 1,
+                               3 * s,          4 * s,
+                               5 * s + 3,      asked,
+                               beyond,         beyond ? beyond + s / 2 + 1 : 0,
+                               BEYOND_15_BITS, BEYOND_16_BITS};
     const bool few = is_wide(j);
     const uint64_t *first = few ? for_many_blocks : always;
     const size_t count =
@@ -309,6 +324,7 @@ static void try_looks(struct own_judgement *j) {
     find(j, "operator", "this is %s; you asked for %s", names[look], tally_op_name(s->op));
     struct own_advice *a = &j->findings[0].advice;
     snprintf(a->why, sizeof a->why, "The result is another operator's for every length tried.");
+    snprintf(a->lesson, sizeof a->lesson, "lessons/01_first_tree.cu");
     if (look <= OWN_LOOKS_MAX)
         snprintf(a->mend, sizeof a->mend, "Ask for it, as in --op %s, or change the kernel.",
                  names[look]);
@@ -524,6 +540,52 @@ static void try_few_blocks(struct own_judgement *j) {
         own_judge_note(j, &run);
 }
 
+/* ---- Lengths at which an index wraps ---- */
+
+/* Runs some blocks of a launch for about `about` elements; a grid that walks the array has about `threads`. The last round
+ * has half a segment, so that it is block 0's, whoever is given what is left over. */
+static bool try_far_length(const struct own_judgement *j, uint64_t about, uint64_t threads,
+                           struct own_run *run) {
+    const struct own_host *h = &j->host;
+    const uint64_t s = h->segment, grid = threads / s;
+    const uint64_t round = h->form == OWN_WHOLE_GRID ? grid * s : s;
+    return round &&
+           own_host_far(j->session, h, about / round * round + s / 2 + 1, (unsigned)grid, run);
+}
+
+/* Some blocks of a launch for so many elements that an int, or an unsigned, wraps: near to the most that the type of n holds,
+ * but so far from it that a few rounds of the grid more do not wrap. Only where the same blocks of a short array are right,
+ * so that what they touch is known. */
+static void try_far(struct own_judgement *j, const struct pattern *p) {
+    const struct own_session *s = j->session;
+    const tally_own_kernel *k = &s->kernel->is;
+    const size_t size = k->length ? tally_type_size(k->length_type) : 0;
+    const uint64_t one = 1, short_grid = 40, segment = j->host.segment, threads = one << 26;
+    const uint64_t about =
+        k->length_type == TALLY_I32 ? (one << 30) + (one << 28) : (one << 31) + (one << 29);
+    struct own_run run;
+    if (size < 4 || p->is != is_any || s->options->grid || s->options->length ||
+        s->options->width || j->host.form == OWN_ONE_BLOCK || j->host.combines)
+        return;
+    if (!segment || !try_far_length(j, 3 * short_grid * segment, short_grid * segment, &run) ||
+        !is_good(&run) || !try_far_length(j, about, threads, &run))
+        return;
+    j->far = run.n;
+    if (!is_good(&run)) {
+        char values[160];
+        say_values(&run, values);
+        find(j, "overflow", "with n = %" PRIu64 " an index does not hold its value: %s", run.n,
+             run.result.fault != TALLY_OWN_RIGHT ? run.result.sentence : values);
+        return;
+    }
+    if (size == 8 && !*j->note && try_far_length(j, (one << 32) + (one << 29), threads, &run) &&
+        !is_good(&run))
+        snprintf(j->note, sizeof j->note,
+                 "beyond 2^32 elements an index of 32 bits wraps: with n = %" PRIu64 ", %.300s",
+                 run.n,
+                 run.result.fault != TALLY_OWN_RIGHT ? run.result.sentence : "the result is wrong");
+}
+
 /* ---- The verdict ---- */
 
 static void list_lengths(const struct own_judgement *j, bool right, char *text, size_t room) {
@@ -613,6 +675,7 @@ static void say_tried(struct own_judgement *j) {
             ADD("%s%s", more ? ", " : "", own_data_words(d));
             more = true;
         }
+    if (j->far) ADD("; n = %" PRIu64 " by some blocks of its launch", j->far);
     if (j->launches) ADD("; two launches in a row");
     if (j->orders) ADD("; %u orders of the blocks", j->orders);
     ADD("; seed %" PRIu64, o->seed);
@@ -631,6 +694,7 @@ bool own_judge(struct own_judgement *j, uint64_t n) {
         try_orders(j);
         try_grids(j);
         try_few_blocks(j);
+        try_far(j, &p);
         size_t right = 0;
         for (size_t i = 0; i < j->tried_count; i++)
             right += j->tried[i].right;

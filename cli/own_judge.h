@@ -32,7 +32,8 @@ struct own_seen_fault {
 
 /* A result that is wrong, without a fault that says why. */
 struct own_finding {
-    const char *kind; /* "data", "block", "second launch", "order", "operator", "lengths", "grid" */
+    const char *
+        kind; /* "data", "block", "second launch", "order", "operator", "lengths", "grid", "overflow" */
     char sentence[512];
     struct own_advice advice;
 };
@@ -57,6 +58,7 @@ struct own_judgement {
     struct own_tried_block blocks[OWN_TRIED_BLOCKS_MAX];
     size_t block_count;
     bool data[OWN_DATA_KINDS]; /* that were tried */
+    uint64_t far;              /* a length beyond 2^30, of which some blocks were tried; 0: none */
     unsigned launches, orders; /* that were tried, in a row; of blocks */
     bool is_slow; /* each block reads the array many times: long lengths are left out */
     bool endless; /* it does not end for one of the lengths */

@@ -1007,14 +1007,25 @@ typedef struct tally_own_kernel {
         *second;     /* its parameters' names; NULL where it has none such. Without an output the
                             result is in the input. `second`: it takes two arrays, and reduces products */
     tally_type type; /* of the elements */
-    size_t shared_bytes; /* of shared arrays with a size */
-    int is_dynamic;      /* it has an array whose size the launch gives */
-    char roles[9];       /* as in tally_own_text */
+    tally_type length_type; /* of the number of elements, where it takes one */
+    size_t shared_bytes;    /* of shared arrays with a size */
+    int is_dynamic;         /* it has an array whose size the launch gives */
+    char roles[9];          /* as in tally_own_text */
 } tally_own_kernel;
 
 /* The i-th kernel, in the order of the text. TALLY_EINVAL past the last; TALLY_EUNSUPPORTED for one whose
  * parameters are not those of a reduction: pointers to one, two or three arrays, at most one integer, and functors. */
 TALLY_API tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel *out);
+
+/* A launch for more elements than memory holds. Of its grid some blocks run, and of its arrays what these touch is there. */
+typedef struct tally_own_far {
+    const unsigned *blocks; /* that run, ascending, block 0 first */
+    size_t block_count;
+    const uint64_t *starts,
+        *counts; /* windows of the input, in elements, ascending, apart from each other */
+    size_t windows;
+    uint64_t n; /* elements of the whole input */
+} tally_own_far;
 
 /* How a host launches it: once. */
 typedef struct tally_own_launch {
@@ -1033,6 +1044,9 @@ typedef struct tally_own_launch {
     int keeps; /* the kernel's variables in global memory keep what the launch before left there */
     uint64_t patience; /* basic blocks of a warp between barriers; 0: 16 n + 2^12 */
     int accesses;      /* not 0: on_step() is told of accesses; arrays have the kernel's names */
+    const tally_own_far *
+        far; /* not NULL: x, y and `input` hold the windows one after another, n elements in all; `output` the elements of
+                 the blocks that run. TALLY_EUNSUPPORTED where such arrays have no place */
 } tally_own_launch;
 
 typedef enum tally_own_fault {

@@ -52,7 +52,7 @@ _tally() {
         case $current in
         -*) words='--hint --answer --json --help' ;;
         *)
-            [ "$COMP_CWORD" != 2 ] || words=$(echo {1..13})
+            [ "$COMP_CWORD" != 2 ] || words=$(echo {1..21})
             [ "$COMP_CWORD" = 2 ] || { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -X '!*.cu' -- "$current")); return; } ;;
         esac ;;
     quiz) words='--answer --explain --list --help' ;;

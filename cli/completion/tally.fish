@@ -102,7 +102,7 @@ complete -c tally -n '__tally_is ladder explain' -s D -l define -x -d 'a name fo
 complete -c tally -n '__tally_is ladder explain' -l seed -x -d 'of data and orders'
 complete -c tally -n '__tally_is lesson' -l hint -d 'a hint'
 complete -c tally -n '__tally_is lesson' -l answer -d 'a repaired kernel'
-complete -c tally -n '__tally_is lesson' -a '(seq 13)'
+complete -c tally -n '__tally_is lesson' -a '(seq 21)'
 complete -c tally -n '__tally_is quiz' -l answer -x -d 'the answer'
 complete -c tally -n '__tally_is quiz' -l explain -d 'the answer and why'
 complete -c tally -n '__tally_is quiz' -l list -d 'the questions'

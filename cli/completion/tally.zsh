@@ -62,7 +62,7 @@ _tally() {
     report)
         _arguments '(-o --output)'{-o,--output}'[the page]:file:_files' '--measure[the ladder on this machine, too]' \
             '--device[for --measure]:device:(cuda opencl cpu)' '--help[its help]' ;;
-    lesson) _arguments '*--hint[a hint]' '--answer[a repaired kernel]' '--json[as JSON]' '--help[its help]' ':lesson:({1..13})' ':your kernel:_files -g "*.cu"' ;;
+    lesson) _arguments '*--hint[a hint]' '--answer[a repaired kernel]' '--json[as JSON]' '--help[its help]' ':lesson:({1..21})' ':your kernel:_files -g "*.cu"' ;;
     quiz) _arguments '--answer[the answer]:number' '--explain[the answer and why]' '--list[the questions]' '--help[its help]' ':question:' ;;
     help) (( CURRENT > 2 )) || _describe command operators -- statistics -- others ;;
     version) ;;

@@ -7,6 +7,7 @@
  */
 #include "fpenv.h"
 #include "gpu/embed.h"
+#include "ladder/own_far.h"
 #include "ladder/own_object.h"
 #include "ladder/run.h"
 #include "ladder/step.h"
@@ -235,6 +236,7 @@ tally_status tally_own_describe(const tally_own *own, size_t i, tally_own_kernel
                               .type = type,
                               .shared_bytes = own->object.shared_used,
                               .is_dynamic = own->object.dynamic_name[0] != '\0'};
+    if (r.length >= 0) tally_type_parse(k->parameters[r.length].type, &out->length_type);
     memcpy(out->roles, roles, sizeof roles);
     return TALLY_OK;
 }
@@ -269,6 +271,11 @@ static uintptr_t how_far(uintptr_t address, uintptr_t base, size_t bytes) {
                                     : address - base - bytes + 1;
 }
 
+/* Returns how many elements the kernel's input has. */
+static size_t length_of(const tally_own_launch *how) {
+    return how->far ? (size_t)how->far->n : how->n;
+}
+
 /* Returns the parameter whose array an address lies in or nearest to, with its base and its number of elements; -1
  * where the address is far from all. */
 static int nearest_array(const struct teller *t, uintptr_t address, uintptr_t *base, size_t *n) {
@@ -276,10 +283,10 @@ static int nearest_array(const struct teller *t, uintptr_t address, uintptr_t *b
         int role;
         uintptr_t base;
         size_t count;
-    } arrays[] = {{t->roles.input, t->input, t->how->n},
-                  {t->roles.second, t->second, t->how->n},
+    } arrays[] = {{t->roles.input, t->input, length_of(t->how)},
+                  {t->roles.second, t->second, length_of(t->how)},
                   {t->roles.output, t->output, t->how->outputs}};
-    uintptr_t best = (uintptr_t)1 << 30;
+    uintptr_t best = (uintptr_t)1 << (t->how->far ? 42 : 30);
     int role = -1;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         if (arrays[i].role < 0) continue;
@@ -458,6 +465,8 @@ static void tell(struct teller *t, const model_fault *f) {
 
 /* ---- Running ---- */
 
+enum { FAR_BLOCKS_MAX = 16 }; /* that run of a far launch */
+
 void own_fill_identity(tally_op op, tally_type type, void *out, size_t count) {
     tally_value value;
     const size_t size = tally_type_size(type);
@@ -474,6 +483,9 @@ static tally_status check(const tally_own *own, const struct own_kernel *k,
     const size_t shared = own->object.shared_used + how->shared_bytes;
     if (how->block < 1 || how->block > MODEL_BLOCK_MAX || how->grid < 1)
         return fail(TALLY_EINVAL, "a launch needs a grid, and a block of 1 to 1024 threads");
+    if (how->far &&
+        (how->far->block_count > FAR_BLOCKS_MAX || how->far->block_count != how->outputs))
+        return fail(TALLY_EINVAL, "a far launch runs 16 blocks at most, each with an output");
     if (shared > SHARED_MAX)
         return fail(TALLY_EUNSUPPORTED,
                     "kernel %s asks for %zu bytes of shared memory; a block has %d", k->name,
@@ -494,11 +506,11 @@ static void note_touched(struct teller *t, model_device *d) {
         }
     if (t->roles.output < 0) return;
     r->all_written = 1;
-    for (unsigned b = 0; b < t->how->grid; b++)
+    for (unsigned b = 0; b < t->how->grid && !t->how->far; b++)
         if (model_touched(d, (const void *)t->output, b, true, &from, &to) &&
             (to + t->size - 1) / t->size > r->written)
             r->written = (to + t->size - 1) / t->size;
-    for (unsigned b = 0; b < t->how->grid && !r->combines; b++)
+    for (unsigned b = 0; b < t->how->grid && !t->how->far && !r->combines; b++)
         r->combines =
             model_touched(d, (const void *)t->output, b, false, &from, &to) && to - from > t->size;
 }
@@ -548,6 +560,68 @@ static struct step_array array_of(const void *teller, const model_access *m) {
     return array;
 }
 
+/* Allocates the arrays and fills them. */
+static bool near_arrays(model_device *d, const struct teller *t, const void *identity, void **in,
+                        void **second, void **out) {
+    const tally_own_launch *how = t->how;
+    const size_t bytes = how->n * t->size, out_bytes = how->outputs * t->size;
+    if (model_allocate(d, bytes, in) != MODEL_OK ||
+        (how->y && model_allocate(d, bytes, second) != MODEL_OK) ||
+        model_allocate(d, out_bytes, out) != MODEL_OK)
+        return false;
+    model_write(d, *in, how->x, bytes);
+    if (*second) model_write(d, *second, how->y, bytes);
+    model_write(d, *out, identity, out_bytes);
+    return true;
+}
+
+/* The windows of the output: an element of each block that runs. */
+static size_t far_outputs(const tally_own_far *far, uint64_t starts[FAR_BLOCKS_MAX],
+                          uint64_t counts[FAR_BLOCKS_MAX]) {
+    for (size_t i = 0; i < far->block_count; i++) {
+        starts[i] = far->blocks[i];
+        counts[i] = 1;
+    }
+    return far->block_count;
+}
+
+/* The same for arrays of which only windows are there. */
+static bool far_arrays(model_device *d, const struct teller *t, const void *identity, void **in,
+                       void **second, void **out) {
+    const tally_own_launch *how = t->how;
+    const tally_own_far *f = how->far;
+    uint64_t starts[FAR_BLOCKS_MAX], counts[FAR_BLOCKS_MAX];
+    const size_t outputs = far_outputs(f, starts, counts), size = t->size;
+    if (!own_far_map(d, own_far_base(0), size, f->starts, f->counts, f->windows, how->x))
+        return false;
+    *in = (void *)own_far_base(0);
+    if (how->y &&
+        !own_far_map(d, own_far_base(1), size, f->starts, f->counts, f->windows, how->y)) {
+        own_far_unmap(d, own_far_base(0), size, f->starts, f->counts, f->windows);
+        return false;
+    }
+    if (how->y) *second = (void *)own_far_base(1);
+    if (!own_far_map(d, own_far_base(2), size, starts, counts, outputs, identity)) {
+        own_far_unmap(d, own_far_base(0), size, f->starts, f->counts, f->windows);
+        if (how->y) own_far_unmap(d, own_far_base(1), size, f->starts, f->counts, f->windows);
+        return false;
+    }
+    *out = (void *)own_far_base(2);
+    return true;
+}
+
+/* Takes the results from such arrays, and these from the device. */
+static void far_back(model_device *d, const struct teller *t, void *input, void *output) {
+    const tally_own_far *f = t->how->far;
+    uint64_t starts[FAR_BLOCKS_MAX], counts[FAR_BLOCKS_MAX];
+    const size_t outputs = far_outputs(f, starts, counts), size = t->size;
+    if (input) own_far_read(own_far_base(0), size, f->starts, f->counts, f->windows, input);
+    if (output) own_far_read(own_far_base(2), size, starts, counts, outputs, output);
+    own_far_unmap(d, own_far_base(0), size, f->starts, f->counts, f->windows);
+    if (t->second) own_far_unmap(d, own_far_base(1), size, f->starts, f->counts, f->windows);
+    own_far_unmap(d, own_far_base(2), size, starts, counts, outputs);
+}
+
 static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                            struct step_listener *listener, void *input, void *output) {
     const tally_own_launch *how = t->how;
@@ -559,17 +633,16 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
     void *in = NULL, *second = NULL, *out = NULL, *arguments[OWN_PARAMETERS_MAX] = {0};
     model_device *d = own->device;
     tally_status status = TALLY_ENOMEM;
-    if (model_allocate(d, bytes, &in) != MODEL_OK ||
-        (how->y && model_allocate(d, bytes, &second) != MODEL_OK) ||
-        model_allocate(d, out_bytes, &out) != MODEL_OK)
-        goto end;
     void *identity = malloc(out_bytes + 1);
-    if (!identity) goto end;
+    if (!identity) return fail(status, "no memory for the kernel's arrays");
     own_fill_identity(how->op, type, identity, how->outputs);
-    model_write(d, in, how->x, bytes);
-    if (second) model_write(d, second, how->y, bytes);
-    model_write(d, out, identity, out_bytes);
+    const bool is_there = how->far ? far_arrays(d, t, identity, &in, &second, &out)
+                                   : near_arrays(d, t, identity, &in, &second, &out);
     free(identity);
+    if (!is_there) {
+        if (how->far) return fail(TALLY_EUNSUPPORTED, "arrays of that length have no place here");
+        goto end;
+    }
     if (own->initial && !how->keeps)
         memcpy((void *)own->object.global.base, own->initial, own->object.global.bytes);
 
@@ -586,6 +659,8 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
                             .width = how->width,
                             .height = how->height,
                             .order = how->order,
+                            .only = how->far ? how->far->blocks : NULL,
+                            .only_count = how->far ? (unsigned)how->far->block_count : 0,
                             .arguments = arguments,
                             .on_step = listener->on_step ? pass_on : NULL,
                             .context = listener,
@@ -609,6 +684,10 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
     if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE) tell_stray(t, model_stray_shuffle(d));
     note_touched(t, d);
     take_counts(t, &counts);
+    if (how->far) {
+        far_back(d, t, input, output);
+        return status == TALLY_ENOMEM ? fail(status, "no memory for the kernel's arrays") : status;
+    }
     if (input) model_read(d, input, in, bytes);
     if (output) model_read(d, output, out, out_bytes);
 end:

@@ -189,10 +189,19 @@ void device_tell(struct model_device *d, const model_step *step) {
     if (d->put_aside) memory_restore_shared(d);
 }
 
+/* Returns how many blocks of a launch run. */
+static unsigned blocks_of(const model_launch *l) {
+    return l->only ? l->only_count : l->grid;
+}
+
 /* Sets which block runs when. */
 static void number_blocks(model_device *d) {
-    const unsigned grid = d->launch->grid, order = d->launch->order;
+    const unsigned grid = blocks_of(d->launch), order = d->launch->order;
     uint64_t state = order;
+    if (d->launch->only) {
+        memcpy(d->numbers, d->launch->only, grid * sizeof *d->numbers);
+        return;
+    }
     for (unsigned i = 0; i < grid; i++)
         d->numbers[i] = order ? grid - 1 - i : i;
     for (unsigned i = grid; order > 1 && i > 1; i--) { /* Fisher and Yates's shuffle */
@@ -207,7 +216,7 @@ static void number_blocks(model_device *d) {
 static void run_grid(model_device *d) {
     model_counts *c = &d->counts;
     c->launches = 1;
-    for (d->block = 0; d->block < d->launch->grid; d->block++) {
+    for (d->block = 0; d->block < blocks_of(d->launch); d->block++) {
         schedule_block(d);
         c->blocks++;
         c->all_steps += d->block_steps;
@@ -231,10 +240,10 @@ model_status model_run(model_device *d, const model_launch *launch, model_counts
     if (!launch->kernel || launch->grid == 0 || launch->block == 0 ||
         launch->block > MODEL_BLOCK_MAX || (!launch->arguments && launch->kernel->arguments))
         return fail(d, MODEL_EINVAL, "a launch needs a kernel, a grid, and a block of 1 to 1024");
-    uint32_t *epochs = realloc(d->block_epochs, launch->grid * sizeof *epochs);
+    uint32_t *epochs = realloc(d->block_epochs, blocks_of(launch) * sizeof *epochs);
     if (!epochs) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
     d->block_epochs = epochs;
-    uint32_t *numbers = realloc(d->numbers, launch->grid * sizeof *numbers);
+    uint32_t *numbers = realloc(d->numbers, blocks_of(launch) * sizeof *numbers);
     if (!numbers) return fail(d, MODEL_ENOMEM, "no memory for so large a grid");
     d->numbers = numbers;
 

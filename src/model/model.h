@@ -193,6 +193,9 @@ typedef struct model_launch {
     unsigned width, height; /* of a block of two or three dimensions; 0: it has one */
     unsigned
         order; /* of the blocks, and of the warps of a block: 0 ascending, 1 descending, else random by this */
+    const uint32_t
+        *only; /* NULL: all blocks; else these run, `only_count` of them, in this order */
+    unsigned only_count;
     void *const *arguments; /* arguments[i] points at the i-th; read during the call */
     /* Told of every step, or NULL. It may launch kernels itself, on other devices than this one. */
     void (*on_step)(void *context, const model_step *step);

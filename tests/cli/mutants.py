@@ -63,6 +63,8 @@ def texts():
         before, text = rung_text(name)
         yield Text(name, DIALECT + before + text, range(len(DIALECT + before), len(DIALECT + before + text)), "")
     for path in sorted(LESSONS.glob("*.cu")):
+        if int(path.stem[:2]) >= 14:  # each is wrong as it stands, and so would all its mutants be
+            continue
         text = path.read_text()
         text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
         for kernel in re.findall(r"__global__ void (\w+)", text):

@@ -1369,6 +1369,556 @@ __global__ void k(const int *in, volatile int *out, int n) {
 kernel("wrong", "a reversed bound",tree("s[t] = n < i ? input[i] : 0;"))
 kernel("wrong", "max with min",tree("s[t] = i < n ? input[i] : INFINITY;","s[t] = fminf(s[t], s[t + stride]);"),"--op max","min")
 
+# ---- Of courses, books and samples ----
+
+HARRIS = """
+template <class T, unsigned int blockSize>
+__global__ void reduce5(T *g_idata, T *g_odata, unsigned int n) {
+    extern __shared__ T sdata[];
+    unsigned int tid = threadIdx.x;
+    unsigned int i = blockIdx.x * (blockSize * 2) + threadIdx.x;
+    T mySum = (i < n) ? g_idata[i] : 0;
+    if (i + blockSize < n) mySum += g_idata[i + blockSize];
+    sdata[tid] = mySum;
+    __syncthreads();
+    if ((blockSize >= 512) && (tid < 256)) sdata[tid] = mySum = mySum + sdata[tid + 256];
+    __syncthreads();
+    if ((blockSize >= 256) && (tid < 128)) sdata[tid] = mySum = mySum + sdata[tid + 128];
+    __syncthreads();
+    if ((blockSize >= 128) && (tid < 64)) sdata[tid] = mySum = mySum + sdata[tid + 64];
+    __syncthreads();
+    if (tid < 32) {
+        if (blockSize >= 64) mySum += sdata[tid + 32];
+        for (int offset = 16; offset > 0; offset /= 2) mySum += __shfl_down_sync(0xffffffff, mySum, offset);
+    }
+    if (tid == 0) g_odata[blockIdx.x] = mySum;
+}
+"""
+kernel("right", "Harris, unrolled by its template", HARRIS)
+kernel("right", "Harris, unrolled by its template, 512 threads", HARRIS, "--block 512 --dtype i32")
+kernel("wrong", "Harris, unrolled, without the bound of the second load", HARRIS.replace("if (i + blockSize < n) ", ""), "", "but g_idata has")
+kernel("wrong", "Harris, the volatile warp as printed in 2007", """
+__device__ void warpReduce(volatile int *sdata, int tid) {
+    sdata[tid] += sdata[tid + 32];
+    sdata[tid] += sdata[tid + 16];
+    sdata[tid] += sdata[tid + 8];
+    sdata[tid] += sdata[tid + 4];
+    sdata[tid] += sdata[tid + 2];
+    sdata[tid] += sdata[tid + 1];
+}
+__global__ void reduce4(int *g_idata, int *g_odata, unsigned int n) {
+    extern __shared__ int sdata[];
+    unsigned int tid = threadIdx.x;
+    unsigned int i = blockIdx.x * (blockDim.x * 2) + threadIdx.x;
+    int v = i < n ? g_idata[i] : 0;
+    if (i + blockDim.x < n) v += g_idata[i + blockDim.x];
+    sdata[tid] = v;
+    __syncthreads();
+    for (unsigned int s = blockDim.x / 2; s > 32; s >>= 1) {
+        if (tid < s) sdata[tid] += sdata[tid + s];
+        __syncthreads();
+    }
+    if (tid < 32) warpReduce(sdata, tid);
+    if (tid == 0) g_odata[blockIdx.x] = sdata[0];
+}
+""", "--dtype i32", "__syncwarp()")
+kernel("right", "reduce1 of the SDK: strided index", """
+__global__ void reduce1(int *g_idata, int *g_odata, unsigned int n) {
+    extern __shared__ int sdata[];
+    unsigned int tid = threadIdx.x;
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    sdata[tid] = (i < n) ? g_idata[i] : 0;
+    __syncthreads();
+    for (unsigned int s = 1; s < blockDim.x; s *= 2) {
+        int index = 2 * s * tid;
+        if (index < blockDim.x) sdata[index] += sdata[index + s];
+        __syncthreads();
+    }
+    if (tid == 0) g_odata[blockIdx.x] = sdata[0];
+}
+""", "--dtype i32")
+kernel("right", "reduce3 with a cooperative block", """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+template <class T>
+__global__ void reduce3(const T *__restrict__ g_idata, T *__restrict__ g_odata, unsigned int n) {
+    cg::thread_block cta = cg::this_thread_block();
+    extern __shared__ __align__(sizeof(T)) unsigned char raw[];
+    T *sdata = reinterpret_cast<T *>(raw);
+    unsigned int tid = cta.thread_rank();
+    unsigned int i = blockIdx.x * (blockDim.x * 2) + tid;
+    T mySum = (i < n) ? g_idata[i] : T(0);
+    if (i + blockDim.x < n) mySum += g_idata[i + blockDim.x];
+    sdata[tid] = mySum;
+    cg::sync(cta);
+    for (unsigned int s = blockDim.x / 2; s > 0; s >>= 1) {
+        if (tid < s) sdata[tid] = mySum = mySum + sdata[tid + s];
+        cg::sync(cta);
+    }
+    if (tid == 0) g_odata[blockIdx.x] = mySum;
+}
+""", "--dtype f64")
+kernel("right", "reduce6 of the SDK with nIsPow2 by hand", """
+template <unsigned int blockSize>
+__global__ void reduce6(const float *g_idata, float *g_odata, unsigned int n) {
+    __shared__ float sdata[blockSize];
+    unsigned int tid = threadIdx.x;
+    unsigned int gridSize = blockSize * gridDim.x;
+    float mySum = 0;
+    unsigned int i = blockIdx.x * blockSize + threadIdx.x;
+    while (i < n) {
+        mySum += g_idata[i];
+        i += gridSize;
+    }
+    sdata[tid] = mySum;
+    __syncthreads();
+#pragma unroll
+    for (int s = blockSize / 2; s >= 32; s /= 2) {
+        if (tid < s) sdata[tid] = mySum = mySum + sdata[tid + s];
+        __syncthreads();
+    }
+    if (tid < 32) {
+        mySum = sdata[tid];
+        for (int offset = 16; offset > 0; offset >>= 1) mySum += __shfl_xor_sync(0xffffffffu, mySum, offset);
+    }
+    if (tid == 0) g_odata[blockIdx.x] = mySum;
+}
+""")
+kernel("right", "PMPP: coarsened, atomic, both", """
+#define BLOCK_DIM 128
+#define COARSE_FACTOR 4
+__global__ void CoarsenedSumReductionKernel(float* input, float* output, unsigned int length) {
+    __shared__ float input_s[BLOCK_DIM];
+    unsigned int segment = COARSE_FACTOR*2*blockDim.x*blockIdx.x;
+    unsigned int i = segment + threadIdx.x;
+    unsigned int t = threadIdx.x;
+    float sum = 0.0f;
+    for(unsigned int tile = 0; tile < COARSE_FACTOR*2; ++tile) {
+        unsigned int j = i + tile*BLOCK_DIM;
+        if (j < length) sum += input[j];
+    }
+    input_s[t] = sum;
+    for (unsigned int stride = blockDim.x/2; stride >= 1; stride /= 2) {
+        __syncthreads();
+        if (t < stride) {
+            input_s[t] += input_s[t + stride];
+        }
+    }
+    if (t == 0) {
+        atomicAdd(output, input_s[0]);
+    }
+}
+""")
+kernel("wrong", "PMPP: coarsened without the bound", """
+#define BLOCK_DIM 128
+#define COARSE_FACTOR 4
+__global__ void CoarsenedSumReductionKernel(float* input, float* output, int n) {
+    __shared__ float input_s[BLOCK_DIM];
+    unsigned int i = COARSE_FACTOR*2*blockDim.x*blockIdx.x + threadIdx.x;
+    unsigned int t = threadIdx.x;
+    float sum = input[i];
+    for(unsigned int tile = 1; tile < COARSE_FACTOR*2; ++tile) sum += input[i + tile*BLOCK_DIM];
+    input_s[t] = sum;
+    for (unsigned int stride = blockDim.x/2; stride >= 1; stride /= 2) {
+        __syncthreads();
+        if (t < stride) input_s[t] += input_s[t + stride];
+    }
+    if (t == 0) atomicAdd(output, input_s[0]);
+}
+""", "--block 128", "but input has")
+kernel("right", "the dot product of the book on CUDA by example", """
+#define imin(a,b) (a<b?a:b)
+const int N = 33 * 1024;
+const int threadsPerBlock = 256;
+const int blocksPerGrid = imin(32, (N+threadsPerBlock-1) / threadsPerBlock);
+__global__ void dot(float *a, float *b, float *c, int n) {
+    __shared__ float cache[threadsPerBlock];
+    int tid = threadIdx.x + blockIdx.x * blockDim.x;
+    int cacheIndex = threadIdx.x;
+    float temp = 0;
+    while (tid < n) {
+        temp += a[tid] * b[tid];
+        tid += blockDim.x * gridDim.x;
+    }
+    cache[cacheIndex] = temp;
+    __syncthreads();
+    int i = blockDim.x/2;
+    while (i != 0) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
+        __syncthreads();
+        i /= 2;
+    }
+    if (cacheIndex == 0)
+        c[blockIdx.x] = cache[0];
+}
+int main(void) { return 0; }
+""", "", "dot")
+kernel("wrong", "the dot product with the barrier moved into the if", KERNELS[-1].text.replace("""            cache[cacheIndex] += cache[cacheIndex + i];
+        __syncthreads();""", """        {   cache[cacheIndex] += cache[cacheIndex + i];
+            __syncthreads(); }"""), "", "barrier")
+kernel("right", "argmax-like: max of packed keys", """
+__global__ void argmax(const unsigned long long *keys, unsigned long long *out, int n) {
+    unsigned long long best = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        if (keys[i] > best) best = keys[i];
+    for (int o = 16; o; o >>= 1) {
+        unsigned long long other = __shfl_down_sync(~0u, best, o);
+        if (other > best) best = other;
+    }
+    if ((threadIdx.x & 31) == 0) atomicMax(out, best);
+}
+""", "--op max --dtype u64")
+kernel("right", "max through shared memory and int atomics of ordered bits", """
+__device__ int ordered(float f) { int i = __float_as_int(f); return i >= 0 ? i : i ^ 0x7fffffff; }
+__device__ float unordered(int i) { return __int_as_float(i >= 0 ? i : i ^ 0x7fffffff); }
+__global__ void maxKernel(const float *x, float *out, int n) {
+    __shared__ int best;
+    if (threadIdx.x == 0) best = ordered(-INFINITY);
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMax(&best, ordered(x[i]));
+    __syncthreads();
+    if (threadIdx.x == 0) out[blockIdx.x] = unordered(best);
+}
+""", "--op max")
+kernel("wrong", "max through shared memory that nothing starts", """
+__global__ void maxKernel(const int *x, int *out, int n) {
+    __shared__ int best;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicMax(&best, x[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) out[blockIdx.x] = best;
+}
+""", "--op max --dtype i32", "written")
+kernel("wrong", "min starts with the first element of the block", """
+#include <float.h>
+__global__ void minKernel(const float *x, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? x[i] : 0.0f;
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+        __syncthreads();
+        if (t < d && i + d < n) s[t] = fminf(s[t], s[t + d]);
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""".replace("x[i] : 0.0f", "x[i] : FLT_MIN").replace(" && i + d < n", ""), "--op min --block 256")
+kernel("right", "min that skips what is not there", """
+__global__ void minKernel(const float *x, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    if (i < n) s[t] = x[i];
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+        __syncthreads();
+        if (t < d && i + d < n) s[t] = fminf(s[t], s[t + d]);
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "--op min")
+kernel("right", "double atomics by compare and swap of the programming guide, blocks first", """
+__device__ double myAtomicAdd(double* address, double val) {
+    unsigned long long int* address_as_ull = (unsigned long long int*)address;
+    unsigned long long int old = *address_as_ull, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(address_as_ull, assumed, __double_as_longlong(val + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    return __longlong_as_double(old);
+}
+__global__ void sum(const double *in, double *out, int n) {
+    __shared__ double block;
+    if (threadIdx.x == 0) block = 0.0;
+    __syncthreads();
+    double mine = 0.0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) mine += in[i];
+    myAtomicAdd(&block, mine);
+    __syncthreads();
+    if (threadIdx.x == 0) myAtomicAdd(out, block);
+}
+""", "--dtype f64")
+SAMPLE = """
+__device__ unsigned int retirementCount = 0;
+template <unsigned int blockSize>
+__global__ void reduceSinglePass(const float *g_idata, float *g_odata, unsigned int n) {
+    const unsigned int tid = threadIdx.x;
+    __shared__ float smem[blockSize];
+    float sum = 0;
+    for (unsigned int i = blockIdx.x * blockSize + tid; i < n; i += blockSize * gridDim.x) sum += g_idata[i];
+    smem[tid] = sum;
+    __syncthreads();
+    for (unsigned int s = blockSize / 2; s > 0; s >>= 1) {
+        if (tid < s) smem[tid] += smem[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0) {
+        g_odata[blockIdx.x] = smem[0];
+        __threadfence();
+    }
+    __shared__ bool amLast;
+    if (tid == 0) {
+        unsigned int ticket = atomicInc(&retirementCount, gridDim.x);
+        amLast = (ticket == gridDim.x - 1);
+    }
+    __syncthreads();
+    if (amLast) {
+        __threadfence();
+        float mine = 0;
+        for (int i = tid; i < gridDim.x; i += blockSize) mine += g_odata[i];
+        smem[tid] = mine;
+        __syncthreads();
+        for (unsigned int s = blockSize / 2; s > 0; s >>= 1) {
+            if (tid < s) smem[tid] += smem[tid + s];
+            __syncthreads();
+        }
+        if (tid == 0) {
+            g_odata[0] = smem[0];
+            retirementCount = 0;
+        }
+    }
+}
+"""
+kernel("right", "threadFenceReduction of the samples", SAMPLE)
+kernel("wrong", "threadFenceReduction without the reset", KERNELS[-1].text.replace("            retirementCount = 0;\n", ""), "", "second launch")
+kernel("wrong", "threadFenceReduction without the fence", KERNELS[-2].text.replace("        __threadfence();\n    }\n    __shared__", "    }\n    __shared__"), "", "__threadfence()")
+kernel("wrong", "threadFenceReduction, amLast of the thread", KERNELS[-3].text.replace("__shared__ bool amLast", "bool amLast = false"))
+kernel("right", "a grid of two-dimensional blocks, flattened", """
+__global__ void reduce2d(const float *in, float *out, int n) {
+    __shared__ float s[1024];
+    int t = threadIdx.y * blockDim.x + threadIdx.x;
+    int threads = blockDim.x * blockDim.y;
+    int i = blockIdx.x * threads + t;
+    s[t] = i < n ? in[i] : 0.f;
+    __syncthreads();
+    for (int d = threads / 2; d > 0; d >>= 1) {
+        if (t < d) s[t] += s[t + d];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "--block 32x8", "32x8")
+kernel("wrong", "a grid of two-dimensional blocks, x and y exchanged at the store", KERNELS[-1].text.replace("if (t == 0) out", "if (threadIdx.x == 0) out"), "--block 32x8")
+kernel("wrong", "misaligned float4", """
+__global__ void reduce(const float *x, float *out, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    const float4 *v = reinterpret_cast<const float4*>(x + 1);
+    float s = t == 0 ? x[0] : 0.f;
+    for (int i = t; i < (n - 1) / 4; i += blockDim.x * gridDim.x) {
+        float4 q = v[i];
+        s += q.x + q.y + q.z + q.w;
+    }
+    if (t == 0) for (int i = 1 + (n - 1) / 4 * 4; i < n; i++) s += x[i];
+    atomicAdd(out, s);
+}
+""", "", ("multiple of 16", "alignment"))
+kernel("right", "aligned float4", KERNELS[-1].text.replace("x + 1", "x").replace("t == 0 ? x[0] : 0.f", "0.f").replace("(n - 1)", "n").replace("1 + n / 4", "n / 4"))
+kernel("wrong", "misaligned float2 by the block", """
+__global__ void reduce(const float *x, float *out, int n) {
+    int t = threadIdx.x;
+    int per = (n + gridDim.x - 1) / gridDim.x, from = blockIdx.x * per, to = min(n, from + per);
+    float s = 0.f;
+    for (int i = from + 2 * t; i < to; i += 2 * blockDim.x) {
+        if (i + 1 < to) { float2 q = *(const float2 *)&x[i]; s += q.x + q.y; }
+        else s += x[i];
+    }
+    atomicAdd(out, s);
+}
+""", "--grid 3", "multiple of 8")
+kernel("wrong", "misaligned double in shared bytes", """
+__global__ void reduce(const double *x, double *out, int n) {
+    __shared__ float raw[2 * 256 + 1];
+    double *s = (double *)(raw + 1);
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? x[i] : 0.0;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+        if (t < d) s[t] += s[t + d];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+""", "--dtype f64 --block 256", "multiple of 8")
+kernel("right", "a local array of partial sums", of_type(BLOCK, "float") + """
+__global__ void reduce(const float *x, float *out, int n) {
+    float part[4] = {0, 0, 0, 0};
+    int stride = blockDim.x * gridDim.x, k = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride, k = (k + 1) % 4) part[k] += x[i];
+    float v = block_sum(part[0] + part[1] + part[2] + part[3]);
+    if (threadIdx.x == 0) atomicAdd(out, v);
+}
+""")
+kernel("wrong", "a local array that is too short", KERNELS[-1].text.replace("k = (k + 1) % 4", "k = (k + 1) % 5"))
+kernel("wrong", "a local array that nothing starts", KERNELS[-2].text.replace("float part[4] = {0, 0, 0, 0};", "float part[4];"))
+kernel("right", "cooperative tiles of 16 with a cg::reduce and labeled sums", """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+__global__ void reduce(const int *in, int *out, int n) {
+    auto block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<16>(block);
+    int v = 0;
+    for (int i = blockIdx.x * blockDim.x + block.thread_rank(); i < n; i += gridDim.x * blockDim.x) v += in[i];
+    v = cg::reduce(tile, v, cg::plus<int>());
+    if (tile.thread_rank() == 0) atomicAdd(out, v);
+}
+""", "--dtype i32")
+kernel("wrong", "cooperative tiles of which only every second adds", KERNELS[-1].text.replace("tile.thread_rank() == 0", "block.thread_rank() % 32 == 0"), "--dtype i32")
+kernel("right", "the mean's numerator in double", """
+__global__ void sumAsDouble(const float *in, float *out, size_t n) {
+    __shared__ double s[256];
+    double v = 0;
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) v += in[i];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    for (unsigned d = 128; d; d >>= 1) {
+        if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = (float)s[0];
+}
+""", "--block 256")
+kernel("right", "two outputs' barrier of a while loop", """
+__global__ void reduce(int *data, int n) {
+    int t = threadIdx.x;
+    int length = n;
+    while (length > 1) {
+        int half = (length + 1) / 2;
+        for (int i = t; i + half < length; i += blockDim.x) data[i] += data[i + half];
+        __syncthreads();
+        length = half;
+    }
+}
+""", "--dtype i32")
+kernel("wrong", "the while loop forgets the odd element", KERNELS[-1].text.replace("(length + 1) / 2", "length / 2"), "--dtype i32")
+kernel("right", "each warp has a slot, thread 0 adds them", """
+__global__ void reduce(const float *in, float *out, int n) {
+    __shared__ float warps[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = (i < n) ? in[i] : 0.f;
+    for (int m = 16; m >= 1; m >>= 1) v += __shfl_xor_sync(0xffffffff, v, m);
+    if (!(threadIdx.x & 31)) warps[threadIdx.x >> 5] = v;
+    __syncthreads();
+    if (!threadIdx.x) {
+        float total = 0.f;
+        for (int w = 0; w < (blockDim.x + 31) >> 5; ++w) total += warps[w];
+        out[blockIdx.x] = total;
+    }
+}
+""")
+kernel("wrong", "each warp has a slot, but eight", KERNELS[-1].text.replace("warps[32]", "warps[8]").replace("w < (blockDim.x + 31) >> 5", "w < 8"))
+kernel("wrong", "shuffles up, the first lane stores", """
+__global__ void reduce(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = (i < n) ? in[i] : 0.f;
+    for (int m = 1; m < 32; m <<= 1) v += __shfl_up_sync(0xffffffff, v, m);
+    if (threadIdx.x % 32 == 0) atomicAdd(out, v);
+}
+""")
+kernel("right", "a scan's last lane as the sum", """
+__global__ void reduce(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    float v = (i < n) ? in[i] : 0.f;
+    for (int m = 1; m < 32; m <<= 1) {
+        float u = __shfl_up_sync(0xffffffff, v, m);
+        if (lane >= m) v += u;
+    }
+    if (lane == 31) atomicAdd(out, v);
+}
+""")
+kernel("wrong", "the host's launch within the kernel's stride", """
+__global__ void reduce(const float *in, float *out, int n) {
+    float v = 0;
+    for (int i = threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+    atomicAdd(out, v);
+}
+""", "--grid 3")
+kernel("right", "the product of doubles", """
+__global__ void prod(const double *in, double *out, int n) {
+    extern __shared__ double s[];
+    int t = threadIdx.x;
+    double p = 1;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) p *= in[i];
+    s[t] = p;
+    for (int d = blockDim.x >> 1; d; d >>= 1) {
+        __syncthreads();
+        if (t < d) s[t] *= s[t + d];
+    }
+    if (!t) out[blockIdx.x] = *s;
+}
+""", "--op prod --dtype f64")
+kernel("wrong", "the product of doubles, where thread 0 begins with 0", KERNELS[-1].text.replace("double p = 1", "double p = t ? 1 : 0"), "--op prod --dtype f64")
+kernel("wrong", "int index of a size_t length", """
+__global__ void reduce(const float *in, float *out, size_t n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? in[i] : 0.f;
+    for (int d = blockDim.x >> 1; d; d >>= 1) {
+        __syncthreads();
+        if (t < d) s[t] += s[t + d];
+    }
+    if (!t) out[blockIdx.x] = *s;
+}
+""")
+kernel("wrong", "byte offsets in an int", """
+__global__ void reduce(const float *in, float *out, int n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x, at = (blockIdx.x * blockDim.x + t) * 4;
+    s[t] = at / 4 < n ? *(const float *)((const char *)in + at) : 0.f;
+    for (int d = blockDim.x >> 1; d; d >>= 1) {
+        __syncthreads();
+        if (t < d) s[t] += s[t + d];
+    }
+    if (!t) out[blockIdx.x] = *s;
+}
+""")
+kernel("right", "64-bit index of a size_t length", KERNELS[-2].text.replace("t = threadIdx.x, i = blockIdx.x * blockDim.x + t;", "t = threadIdx.x; size_t i = (size_t)blockIdx.x * blockDim.x + t;"))
+kernel("wrong", "a float index", """
+__global__ void reduce(const float *in, float *out, int n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x;
+    float i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? in[(int)i] : 0.f;
+    for (int d = blockDim.x >> 1; d; d >>= 1) {
+        __syncthreads();
+        if (t < d) s[t] += s[t + d];
+    }
+    if (!t) out[blockIdx.x] = *s;
+}
+""")
+kernel("wrong", "int index of a size_t length, grid-stride", """
+__global__ void reduce(const float *in, float *out, size_t n) {
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+    atomicAdd(out, v);
+}
+""")
+
+kernel("wrong", "the last block reads plainly, right behind its atomic", """
+__device__ int taken = 0;
+__global__ void reduce(const int *in, int *out, int n) {
+    __shared__ int s;
+    if (threadIdx.x == 0) s = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) atomicAdd(&s, in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        out[blockIdx.x] = s;
+        __threadfence();
+        if (atomicAdd(&taken, 1) == gridDim.x - 1) {
+            int all = 0;
+            for (int b = 0; b < gridDim.x; b++) all += out[b];
+            out[0] = all;
+            taken = 0;
+        }
+    }
+}
+""", "--dtype i32", "stands behind the atomic")
+kernel("right", "the same, where it fences", KERNELS[-1].text.replace("            int all = 0;", "            __threadfence();\n            int all = 0;"), "--dtype i32")
+kernel("right", "the sample's last block, with a barrier behind the atomic", SAMPLE.replace("        __threadfence();\n        float mine", "        float mine"), "",
+       "The standard asks for a fence")
+kernel("wrong", "int index of an unsigned length", tree(LOAD).replace("unsigned int i", "int i").replace("int n)", "unsigned n)"), "", "an index")
+kernel("right", "unsigned index of an unsigned length", tree(LOAD).replace("int n)", "unsigned n)"))
+
 
 # ---- The table of kinds in docs/own-kernels.md: a kernel that has the fault, and one like it that has none ----
 
@@ -1387,5 +1937,6 @@ TWINS = {
     "grid": ("as many partials as a block has threads", "the last block"),
     "second launch": ("a counter that is not reset", "the last block, with atomicInc"),
     "order of blocks": ("the block with the highest number is taken for the last", "the last block"),
+    "overflow": ("int index of a size_t length", "64-bit index of a size_t length"),
     "lengths": ("one block, powers of two", "one block walks the array"),
 }

@@ -76,6 +76,9 @@ def test_kinds_and_their_twins(tally, tmp_path, kind):
     said = json.loads(wrong.stdout)
     assert wrong.returncode == 1 and kind in {told["kind"] for told in said["faults"] + said["findings"]}, wrong.stdout[:1500]
     assert right.returncode == 0, right.stdout[:1500]
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for told in said["faults"] + said["findings"]:
+        assert told["lesson"].startswith("lessons/") and (root / told["lesson"]).exists(), told
 
 
 def test_the_documentation_has_these_kinds():
