@@ -288,7 +288,10 @@ static bool write_places(const struct work *w) {
     return fclose(f) == 0 || (failed("%s: %s", w->places, strerror(errno)), false);
 }
 
-_Noreturn static void become_compiler(const struct work *w) {
+/* What g++ 12 knows and older ones refuse: without it a variable that nothing starts may be 0 by luck. */
+#define NEWER_FLAG "-ftrivial-auto-var-init=pattern"
+
+_Noreturn static void become_compiler(const struct work *w, bool is_old) {
     enum { WORDS = 64 };
     char flags[1024], symbols[OWN_DYNAMIC_MAX][128], *words[WORDS], *rest = NULL;
     size_t count = 0;
@@ -305,7 +308,7 @@ _Noreturn static void become_compiler(const struct work *w) {
     snprintf(flags, sizeof flags, "%s", tally_own_flags());
     for (char *word = strtok_r(flags, " ", &rest); word && count < WORDS - 16;
          word = strtok_r(NULL, " ", &rest))
-        words[count++] = word;
+        if (!is_old || strcmp(word, NEWER_FLAG) != 0) words[count++] = word;
     words[count++] = "-shared";
     words[count++] = "-fmax-errors=1";
     words[count++] = "-fno-diagnostics-show-caret";
@@ -422,11 +425,22 @@ static int compiler_failed(const struct work *w) {
     return failed("%s", best);
 }
 
-static bool compile(const struct work *w) {
+/* Returns whether the compiler is too old for NEWER_FLAG. */
+static bool refused_flag(const struct work *w) {
+    char line[1024];
+    bool refused = false;
+    FILE *log = fopen(w->log, "re");
+    while (log && !refused && fgets(line, sizeof line, log))
+        refused = strstr(line, "unrecognized command") && strstr(line, NEWER_FLAG);
+    if (log) fclose(log);
+    return refused;
+}
+
+static bool compile(const struct work *w, bool is_old) {
     fflush(NULL);
     const pid_t child = fork();
     if (child < 0) return failed("no process for the compiler: %s", strerror(errno)), false;
-    if (child == 0) become_compiler(w);
+    if (child == 0) become_compiler(w, is_old);
     const int word = wait_for(child);
     if (WIFEXITED(word) && WEXITSTATUS(word) == EXEC_FAILED)
         return failed("a kernel of your own is compiled by g++, which is not here; install it"),
@@ -435,6 +449,7 @@ static bool compile(const struct work *w) {
         return failed("%s: the compiler takes too much time or memory (%s)", w->file,
                       strsignal(WTERMSIG(word))),
                false;
+    if (WEXITSTATUS(word) != 0 && !is_old && refused_flag(w)) return compile(w, true);
     if (WEXITSTATUS(word) != 0) return compiler_failed(w), false;
     return true;
 }
@@ -515,7 +530,7 @@ int own_in_process(const struct own_options *o, tally_op op, tally_type type,
     int status = OWN_NOT_JUDGED;
     w->threads = o->block ? o->block : TEMPLATE_THREADS;
     if (read_text(w, o) && make_folder(w) && write_cpp(w, o, op, type) && write_places(w) &&
-        compile(w))
+        compile(w, false))
         status = run_apart(w, o, run, context);
     remove_folder(w);
     own_text_forget(&w->own);
