@@ -11,7 +11,8 @@ __global__ void second_launch(const float *input, float *output, int n) {
     __shared__ bool is_last;
     unsigned int t = threadIdx.x;
     float sum = 0.0f;
-    for (unsigned int i = blockIdx.x * 128 + t; i < n; i += gridDim.x * 128) sum += input[i];
+    for (unsigned int i = blockIdx.x * 128 + t; i < n; i += gridDim.x * 128)
+        sum += input[i];
     for (int round = 0; round < 2; ++round) {
         input_s[t] = sum;
         __syncthreads();
@@ -27,7 +28,8 @@ __global__ void second_launch(const float *input, float *output, int n) {
         __syncthreads();
         if (!is_last) return;
         sum = 0.0f;
-        for (unsigned int b = t; b < gridDim.x; b += 128) sum += partials[b];
+        for (unsigned int b = t; b < gridDim.x; b += 128)
+            sum += partials[b];
     }
     if (t == 0) {
         output[0] = input_s[0];

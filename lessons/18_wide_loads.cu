@@ -14,7 +14,8 @@ __global__ void wide_loads(const float *input, float *output, int n) {
     }
     if (t == 0) {
         sum += input[0];
-        for (unsigned int i = 1 + (n - 1) / 4 * 4; i < n; ++i) sum += input[i];
+        for (unsigned int i = 1 + (n - 1) / 4 * 4; i < n; ++i)
+            sum += input[i];
     }
     atomicAdd(output, sum);
 }

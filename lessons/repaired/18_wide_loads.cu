@@ -15,7 +15,8 @@ __global__ void wide_loads(const float *input, float *output, int n) {
         sum += v.x + v.y + v.z + v.w;
     }
     if (t == 0) {
-        for (unsigned int i = n / 4 * 4; i < n; ++i) sum += input[i];
+        for (unsigned int i = n / 4 * 4; i < n; ++i)
+            sum += input[i];
     }
     atomicAdd(output, sum);
 }
