@@ -77,8 +77,21 @@ static void lay_out_results(const struct gpu_device *d, const struct shaped *s, 
         at[v] = 8 * area_take_bytes(area, s->results * type_size(s->p->value[v].type));
 }
 
+/* Returns the same shape with its results side by side, in the order of rows. */
+static struct shaped with_plain_results(const struct shaped *s) {
+    struct shaped t = *s;
+    ptrdiff_t next = 1;
+    t.out_first = 0;
+    for (unsigned k = t.keeps; k-- > 0;) {
+        t.kept[k].out = next;
+        next *= (ptrdiff_t)t.kept[k].length;
+    }
+    return t;
+}
+
 /* Returns whether the device can do the reduction, and has room for all of it at once. */
 static int fits(const struct gpu_device *d, const struct shaped *s) {
+    const struct shaped plain = with_plain_results(s); /* what run_whole() reduces */
     uint64_t at[TALLY_VALUES_MAX];
     struct area results;
     const size_t element = type_size(s->p->type);
@@ -89,7 +102,7 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
                             offsets_bytes(s),
                             ids_bytes(s),
                             8 * (size_t)results.end,
-                            parts_workspace(&d->queue, s)};
+                            parts_workspace(&d->queue, &plain)};
     size_t all = 0;
     if (!parts_can_order(s)) return 0;
     for (unsigned i = 0; i < sizeof array / sizeof *array; i++) {
@@ -136,18 +149,6 @@ static void deliver(const struct shaped *s, const char *results, const uint64_t 
     }
 }
 
-/* Returns the same shape with its results side by side, in the order of rows. */
-static struct shaped with_plain_results(const struct shaped *s) {
-    struct shaped t = *s;
-    ptrdiff_t next = 1;
-    t.out_first = 0;
-    for (unsigned k = t.keeps; k-- > 0;) {
-        t.kept[k].out = next;
-        next *= (ptrdiff_t)t.kept[k].length;
-    }
-    return t;
-}
-
 static tally_status bad_input(const struct shaped *s, uint64_t at) {
     return s->cut == TALLY_GROUPS ? shape_bad_id(s, (size_t)at) : shape_bad_offset(s, (size_t)at);
 }
@@ -175,7 +176,7 @@ static tally_status run_brought(struct gpu_device *d, const struct shaped *s,
     struct queue *queue = &d->queue;
     const size_t bytes = 8 * (size_t)area->end;
     struct parts_outcome outcome;
-    tally_status status = reserve_work(queue, s);
+    tally_status status = reserve_work(queue, call->s);
     call->work = queue->parts_work;
     if (status == TALLY_OK && bytes > 0) status = d->api->allocate(queue->gpu, bytes, &call->out);
     if (status == TALLY_OK && bytes > 0) area_guard(area, queue->gpu, call->out);

@@ -322,6 +322,21 @@ def test_out_strides(device):
         same(run, device, op)
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 20000), (3, 2, 9000), (700, 3, 30)], ids=str)
+def test_rows_of_results_far_apart(device, shape):
+    """Their workspace is that of results side by side, which is how the device leaves them."""
+    x = elements("u16", shape, np.random.default_rng(SEED))
+    apart = shape[2] + 10007
+    for op in ("max", "sum"):
+        given = t.axes_shape(x, [1], out_stride=[apart, 0, 1])
+
+        def run(d):
+            out, pointers = t.outputs(t.Problem(op, "u16"), shape[0] * apart)
+            t.check(t.lib.tally_reduce_shaped(d, t.Problem(op, "u16").c, given, t.address(x), None, pointers))
+            return out
+        same(run, device, op)
+
+
 def skews(rng, n):
     yield "even", np.arange(0, n + 1, 4)
     yield "one", np.array([0, n])
