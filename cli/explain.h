@@ -24,7 +24,7 @@ struct step_sums {
 };
 struct step_sums sum_step(const tally_ladder_step *step);
 
-/* What a lesson asks for beside a right result: no more than so many of a count in a block. */
+/* A lesson's bound on a count: a repair is right only if no block counts more than `most`. */
 struct explain_goal {
     unsigned lesson;
     const char *what;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What options say about a table. */
+/* The options that describe a table. */
 struct form_told {
     const char *name;  /* how messages call the table */
     char delimiter;    /* 0: not told */

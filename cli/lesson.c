@@ -9,6 +9,7 @@
 #include "message.h"
 #include "own_explain.h"
 #include "report_files.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -32,7 +33,7 @@ const char lesson_help[] =
     "  --json            the verdict as JSON, as by 'tally explain --kernel'\n"
     "  --help            this text\n";
 
-/* What a lesson asks for beside a right result. */
+/* Three lessons ask for a low count, too, as a repair without it is right and misses the point. */
 static const struct explain_goal goals[] = {
     {1, "branches that diverge", offsetof(tally_ladder_counts, divergent), 10, 0},
     {11, "bank conflicts", offsetof(tally_ladder_counts, bank_conflicts), 0, 0},
@@ -118,12 +119,13 @@ static int judge(unsigned number, const char *file, bool as_json) {
     return own_explain(&e, &own);
 }
 
-/* The repaired kernel is judged from a file of its own. */
+/* Prints the repaired kernel, why it is right, and the verdict on it. The judge reads files, so the kernel is written to
+ * one, which does not stay. */
 static int print_answer(unsigned number) {
     const struct embedded *e = find_lesson(number, true);
-    const char *folder = getenv("TMPDIR"), *name = strchr(e->name, '/') + 1;
+    const char *name = strchr(e->name, '/') + 1;
     char path[512], file[640];
-    snprintf(path, sizeof path, "%s/tally-lesson-XXXXXX", folder && *folder ? folder : "/tmp");
+    snprintf(path, sizeof path, "%s/tally-lesson-XXXXXX", temporary_folder());
     if (!mkdtemp(path)) return failed("%s: %s", path, strerror(errno));
     snprintf(file, sizeof file, "%s/%s", path, name);
     FILE *f = fopen(file, "we");

@@ -11,6 +11,7 @@
 #include "message.h"
 #include "own_device.h"
 #include "own_sandbox.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,8 +178,8 @@ static bool read_text(struct work *w, const struct own_options *o) {
 /* ---- Compiling ---- */
 
 static bool make_folder(struct work *w) {
-    const char *place = getenv("TMPDIR");
-    if (!place || !*place || strlen(place) > 150) place = "/tmp";
+    const char *place = temporary_folder();
+    if (strlen(place) > 150) place = "/tmp";
     snprintf(w->folder, sizeof w->folder, "%s/tally-XXXXXX", place);
     if (!mkdtemp(w->folder)) return failed("no folder for the compiler in %s", place), false;
     snprintf(w->text, sizeof w->text, "%s/own.cpp", w->folder);
@@ -288,7 +289,8 @@ static bool write_places(const struct work *w) {
     return fclose(f) == 0 || (failed("%s: %s", w->places, strerror(errno)), false);
 }
 
-/* What g++ 12 knows and older ones refuse: without it a variable that nothing starts may be 0 by luck. */
+/* The flag gives a variable that nothing starts a pattern: else it may be 0 by luck, and a wrong kernel right. g++ before 12
+ * refuses the flag, and compiles without it. */
 #define NEWER_FLAG "-ftrivial-auto-var-init=pattern"
 
 _Noreturn static void become_compiler(const struct work *w, bool is_old) {

@@ -559,7 +559,8 @@ static bool far_choose(struct far *f, uint64_t n, uint64_t grid, uint64_t segmen
     return true;
 }
 
-/* What the blocks leave: each an element of the output, or the first one of its segment. */
+/* Returns the combined results of the blocks that ran. A block leaves its result in an element of the output, or without
+ * an output in the first element of its segment. */
 static struct number far_result(const struct own_session *s, const struct far *f, uint64_t segment,
                                 const void *input, const void *output) {
     const tally_type type = s->kernel->is.type;

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "message.h"
 #include "scratch.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,10 +120,9 @@ static const char *file_name(const struct results *r) {
 /* Moves what is in memory to the .npy file, behind the place of its header, or to a file without a name. */
 static bool spill(struct results *r) {
     char name[4096];
-    const char *folder = getenv("TMPDIR");
     r->spilled = true;
     if (!r->is_scratch) {
-        snprintf(name, sizeof name, "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp");
+        snprintf(name, sizeof name, "%s/tally-XXXXXX", temporary_folder());
         r->file = mkstemp(name);
         if (r->file < 0) return cannot_write(name);
         unlink(name);

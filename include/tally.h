@@ -235,9 +235,9 @@ typedef struct tally_operator {
     const char *source;   /* for GPUs: the same as an expression in a and b, or NULL (see below) */
 } tally_operator;
 
-/* What is asked of an array. All that is left 0 has its default: an operator and a type are a whole
- * problem. A problem is copied by the calls that it is given to, the operator and all it
- * points to (but for its context) included. */
+/* A reduction: which values of an array of which type. A field that is 0 has its default, so that an
+ * operator and a type are a whole problem. Calls copy the problem, the operator and all it points to;
+ * only the operator's context is not copied. */
 typedef struct tally_problem {
     tally_op op;
     tally_type type; /* of the elements */

@@ -304,7 +304,7 @@ struct window {
 #define WINDOW_ELEMENTS ((size_t)1 << 22)
 
 /* A worker's windows and sums. */
-struct sums_hand {
+struct sums_worker {
     struct scratch scratch;       /* has the arrays */
     struct group_sum *sums;       /* [room] */
     struct group_window *windows; /* [room], none in two lines of the caches */
@@ -315,10 +315,10 @@ struct sums_job {
     const struct shaped *s;
     const struct column_kernels *k;
     size_t part, element;
-    struct sums_hand *hands; /* [threads] */
-    size_t room;             /* groups, and one for elements in no group */
-    size_t bad;              /* the first id outside; SIZE_MAX: none */
-    int fetches;             /* the sums are too many for the caches */
+    struct sums_worker *workers; /* [threads] */
+    size_t room;                 /* groups, and one for elements in no group */
+    size_t bad;                  /* the first id outside; SIZE_MAX: none */
+    int fetches;                 /* the sums are too many for the caches */
 };
 
 #define WIDEN_ALL(type, from, to)                                                                  \
@@ -461,10 +461,10 @@ static void open_window(struct window *w, const double *x, size_t n) {
 /* Adds a chunk to the groups: in integers where that is exact, else in doubles. */
 static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id, const double *x,
                       size_t n) {
-    struct sums_hand *hand = &job->hands[worker];
-    struct group_sum *sums = hand->sums;
-    struct group_window *windows = hand->windows;
-    struct window *w = &hand->window;
+    struct sums_worker *own = &job->workers[worker];
+    struct group_sum *sums = own->sums;
+    struct group_window *windows = own->windows;
+    struct window *w = &own->window;
     int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
     if (w->pause > 0) {
         TALLY_PATH("in doubles, untried");
@@ -606,30 +606,30 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
     return any;
 }
 
-static void lay_out_sums(struct sums_hand *hand, size_t room) {
-    hand->sums = scratch_array(&hand->scratch, room, sizeof *hand->sums);
-    hand->windows = scratch_array(&hand->scratch, room, sizeof *hand->windows);
+static void lay_out_sums(struct sums_worker *worker, size_t room) {
+    worker->sums = scratch_array(&worker->scratch, room, sizeof *worker->sums);
+    worker->windows = scratch_array(&worker->scratch, room, sizeof *worker->windows);
 }
 
 /* Allocates the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
 static int make_sums(struct sums_job *job, unsigned threads) {
-    job->hands = calloc(threads, sizeof *job->hands);
-    for (unsigned i = 0; job->hands && i < threads; i++) {
-        struct sums_hand *hand = &job->hands[i];
-        lay_out_sums(hand, job->room);
-        if (!scratch_create(&hand->scratch, 0)) return 0;
-        lay_out_sums(hand, job->room);
-        memset(hand->windows, 0, job->room * sizeof *hand->windows);
+    job->workers = calloc(threads, sizeof *job->workers);
+    for (unsigned i = 0; job->workers && i < threads; i++) {
+        struct sums_worker *worker = &job->workers[i];
+        lay_out_sums(worker, job->room);
+        if (!scratch_create(&worker->scratch, 0)) return 0;
+        lay_out_sums(worker, job->room);
+        memset(worker->windows, 0, job->room * sizeof *worker->windows);
         for (size_t g = 0; g < job->room; g++)
-            hand->sums[g] = (struct group_sum){.s = -0.0};
+            worker->sums[g] = (struct group_sum){.s = -0.0};
     }
-    return job->hands != NULL;
+    return job->workers != NULL;
 }
 
 static void free_sums(struct sums_job *job, unsigned threads) {
-    for (unsigned i = 0; job->hands && i < threads; i++)
-        scratch_destroy(&job->hands[i].scratch);
-    free(job->hands);
+    for (unsigned i = 0; job->workers && i < threads; i++)
+        scratch_destroy(&job->workers[i].scratch);
+    free(job->workers);
 }
 
 /* Sums few groups, whose ids come in any order, and returns 1. *status is the status; *any is 1, as
@@ -660,10 +660,11 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
         *status = shape_bad_id(s, job.bad);
     else if (*status == TALLY_OK) {
         for (unsigned i = 0; i < d->threads; i++)
-            empty_windows(&job.hands[i].window, job.hands[i].windows, job.hands[i].sums, job.room);
+            empty_windows(&job.workers[i].window, job.workers[i].windows, job.workers[i].sums,
+                          job.room);
         for (unsigned i = 1; i < d->threads; i++)
-            merge_sums(job.hands[0].sums, job.hands[i].sums, s->results);
-        *any = lower_sums(s, job.k, job.hands[0].sums, left);
+            merge_sums(job.workers[0].sums, job.workers[i].sums, s->results);
+        *any = lower_sums(s, job.k, job.workers[0].sums, left);
     }
     free_sums(&job, d->threads);
     return 1;

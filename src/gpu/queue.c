@@ -268,7 +268,7 @@ static unsigned root_level(uint64_t n) {
     return leaves > 1 ? 64 - (unsigned)__builtin_clzll(leaves - 1) : 0;
 }
 
-/* What one launch leaves for a tree: `count` values from number `at` on. */
+/* The values of a tree that one launch computes: `count` of them from number `at` on. */
 struct tree_step {
     uint64_t at, count;
     uint32_t levels; /* above the step before */

@@ -465,7 +465,7 @@ static void tell(struct teller *t, const model_fault *f) {
 
 /* ---- Running ---- */
 
-enum { FAR_BLOCKS_MAX = 16 }; /* that run of a far launch */
+enum { FAR_BLOCKS_MAX = 16 }; /* most blocks that a far launch runs */
 
 void own_fill_identity(tally_op op, tally_type type, void *out, size_t count) {
     tally_value value;
@@ -575,51 +575,55 @@ static bool near_arrays(model_device *d, const struct teller *t, const void *ide
     return true;
 }
 
-/* The windows of the output: an element of each block that runs. */
-static size_t far_outputs(const tally_own_far *far, uint64_t starts[FAR_BLOCKS_MAX],
-                          uint64_t counts[FAR_BLOCKS_MAX]) {
-    for (size_t i = 0; i < far->block_count; i++) {
-        starts[i] = far->blocks[i];
-        counts[i] = 1;
+/* The arrays of a far launch: x, y and the output, of which each block that runs has one element. */
+struct far_arrays {
+    struct own_windows x, y, output;
+    uint64_t blocks[FAR_BLOCKS_MAX], ones[FAR_BLOCKS_MAX];
+};
+
+static void describe_far(const struct teller *t, struct far_arrays *a) {
+    const tally_own_far *f = t->how->far;
+    a->x = (struct own_windows){own_far_base(0), t->size, f->starts, f->counts, f->windows};
+    a->y = a->x;
+    a->y.base = own_far_base(1);
+    a->output = (struct own_windows){own_far_base(2), t->size, a->blocks, a->ones, f->block_count};
+    for (size_t i = 0; i < f->block_count; i++) {
+        a->blocks[i] = f->blocks[i];
+        a->ones[i] = 1;
     }
-    return far->block_count;
 }
 
-/* The same for arrays of which only windows are there. */
+/* Does the same as near_arrays() for arrays of which only windows are there. */
 static bool far_arrays(model_device *d, const struct teller *t, const void *identity, void **in,
                        void **second, void **out) {
     const tally_own_launch *how = t->how;
-    const tally_own_far *f = how->far;
-    uint64_t starts[FAR_BLOCKS_MAX], counts[FAR_BLOCKS_MAX];
-    const size_t outputs = far_outputs(f, starts, counts), size = t->size;
-    if (!own_far_map(d, own_far_base(0), size, f->starts, f->counts, f->windows, how->x))
-        return false;
-    *in = (void *)own_far_base(0);
-    if (how->y &&
-        !own_far_map(d, own_far_base(1), size, f->starts, f->counts, f->windows, how->y)) {
-        own_far_unmap(d, own_far_base(0), size, f->starts, f->counts, f->windows);
+    struct far_arrays a;
+    describe_far(t, &a);
+    if (!own_far_map(d, &a.x, how->x)) return false;
+    if (how->y && !own_far_map(d, &a.y, how->y)) {
+        own_far_unmap(d, &a.x);
         return false;
     }
-    if (how->y) *second = (void *)own_far_base(1);
-    if (!own_far_map(d, own_far_base(2), size, starts, counts, outputs, identity)) {
-        own_far_unmap(d, own_far_base(0), size, f->starts, f->counts, f->windows);
-        if (how->y) own_far_unmap(d, own_far_base(1), size, f->starts, f->counts, f->windows);
+    if (!own_far_map(d, &a.output, identity)) {
+        own_far_unmap(d, &a.x);
+        if (how->y) own_far_unmap(d, &a.y);
         return false;
     }
-    *out = (void *)own_far_base(2);
+    *in = (void *)a.x.base;
+    if (how->y) *second = (void *)a.y.base;
+    *out = (void *)a.output.base;
     return true;
 }
 
-/* Takes the results from such arrays, and these from the device. */
+/* Copies what the launch left in such arrays, and takes them from the device. */
 static void far_back(model_device *d, const struct teller *t, void *input, void *output) {
-    const tally_own_far *f = t->how->far;
-    uint64_t starts[FAR_BLOCKS_MAX], counts[FAR_BLOCKS_MAX];
-    const size_t outputs = far_outputs(f, starts, counts), size = t->size;
-    if (input) own_far_read(own_far_base(0), size, f->starts, f->counts, f->windows, input);
-    if (output) own_far_read(own_far_base(2), size, starts, counts, outputs, output);
-    own_far_unmap(d, own_far_base(0), size, f->starts, f->counts, f->windows);
-    if (t->second) own_far_unmap(d, own_far_base(1), size, f->starts, f->counts, f->windows);
-    own_far_unmap(d, own_far_base(2), size, starts, counts, outputs);
+    struct far_arrays a;
+    describe_far(t, &a);
+    if (input) own_far_read(&a.x, input);
+    if (output) own_far_read(&a.output, output);
+    own_far_unmap(d, &a.x);
+    if (t->second) own_far_unmap(d, &a.y);
+    own_far_unmap(d, &a.output);
 }
 
 static tally_status launch(tally_own *own, struct teller *t, tally_type type,

@@ -7,14 +7,22 @@
 #include "model/model.h"
 #include "tally.h"
 
-/* Where the k-th array of a launch begins. */
+/* An array of elements of `size` bytes from the address `base` on, and its windows: counts[i] elements from number starts[i]
+ * on. Windows ascend and are apart from each other. */
+struct own_windows {
+    uintptr_t base;
+    size_t size;
+    const uint64_t *starts, *counts;
+    size_t windows;
+};
+
+/* Returns the address where the k-th array of a launch begins. */
 uintptr_t own_far_base(unsigned k);
-/* Maps the windows of an array and makes them buffers of the device; values: the windows' elements, one after another. false: not here. */
-bool own_far_map(model_device *d, uintptr_t base, size_t size, const uint64_t *starts,
-                 const uint64_t *counts, size_t windows, const void *values);
-void own_far_read(uintptr_t base, size_t size, const uint64_t *starts, const uint64_t *counts,
-                  size_t windows, void *values);
-void own_far_unmap(model_device *d, uintptr_t base, size_t size, const uint64_t *starts,
-                   const uint64_t *counts, size_t windows);
+/* Maps the windows and makes them buffers of the device. They hold `values`, one window's elements after another's. Returns
+ * false where the system does not give these addresses; then nothing is mapped. */
+bool own_far_map(model_device *d, const struct own_windows *w, const void *values);
+/* Copies the elements of all windows, one window's after another's. */
+void own_far_read(const struct own_windows *w, void *values);
+void own_far_unmap(model_device *d, const struct own_windows *w);
 
 #endif
