@@ -496,23 +496,31 @@ static tally_status check(const tally_own *own, const struct own_kernel *k,
     return TALLY_OK;
 }
 
-static void note_touched(struct teller *t, model_device *d) {
+static tally_status note_touched(struct teller *t, model_device *d) {
     tally_own_result *r = t->out;
-    size_t from, to;
+    const int writes = t->roles.output >= 0 && !t->how->far;
+    const unsigned blocks = writes && t->how->grid > 2 ? t->how->grid : 2;
+    model_reach *spans = calloc(blocks, sizeof *spans);
+    if (!spans) return fail(TALLY_ENOMEM, "no memory for what %u blocks touch", blocks);
+    model_touched(d, (const void *)t->input, false, spans, 2);
     for (unsigned b = 0; b < 2; b++)
-        if (model_touched(d, (const void *)t->input, b, false, &from, &to)) {
-            r->first[b] = from / t->size;
-            r->last[b] = (to + t->size - 1) / t->size;
+        if (spans[b].to) {
+            r->first[b] = spans[b].from / t->size;
+            r->last[b] = (spans[b].to + t->size - 1) / t->size;
         }
-    if (t->roles.output < 0) return;
-    r->all_written = 1;
-    for (unsigned b = 0; b < t->how->grid && !t->how->far; b++)
-        if (model_touched(d, (const void *)t->output, b, true, &from, &to) &&
-            (to + t->size - 1) / t->size > r->written)
-            r->written = (to + t->size - 1) / t->size;
-    for (unsigned b = 0; b < t->how->grid && !t->how->far && !r->combines; b++)
-        r->combines =
-            model_touched(d, (const void *)t->output, b, false, &from, &to) && to - from > t->size;
+    r->all_written = t->roles.output >= 0;
+    if (writes) {
+        model_touched(d, (const void *)t->output, true, spans, blocks);
+        for (unsigned b = 0; b < blocks; b++) {
+            const size_t end = (spans[b].to + t->size - 1) / t->size;
+            if (end > r->written) r->written = end;
+        }
+        model_touched(d, (const void *)t->output, false, spans, blocks);
+        for (unsigned b = 0; b < blocks && !r->combines; b++)
+            r->combines = spans[b].to - spans[b].from > t->size;
+    }
+    free(spans);
+    return TALLY_OK;
 }
 
 /* Sets the counts. What the kernel leaves to be combined is as many values as it writes; one where its blocks combine
@@ -686,7 +694,7 @@ static tally_status launch(tally_own *own, struct teller *t, tally_type type,
         t->out->sentence[t->length = 0] = '\0';
     }
     if (model_stray_shuffle(d)->kind != MODEL_FAULT_NONE) tell_stray(t, model_stray_shuffle(d));
-    note_touched(t, d);
+    if (status == TALLY_OK) status = note_touched(t, d);
     take_counts(t, &counts);
     if (how->far) {
         far_back(d, t, input, output);

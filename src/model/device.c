@@ -128,32 +128,25 @@ model_status model_read(model_device *d, void *to, const void *from, size_t byte
     return MODEL_OK;
 }
 
-bool model_touched(const model_device *d, const void *memory, unsigned block, bool written,
-                   size_t *from, size_t *to) {
+void model_touched(const model_device *d, const void *memory, bool written, model_reach *spans,
+                   unsigned count) {
     const region *r = d->buffers;
-    bool any = false;
-    if (block >= d->counts.blocks) return false; /* the launch did not come to that block */
-    unsigned place = block;                      /* in the order of the launch */
-    if (d->numbers[place] != block)
-        for (place = 0; place < d->counts.blocks && d->numbers[place] != block;)
-            place++;
-    if (place == d->counts.blocks) return false;
-    const uint32_t first = d->block_epochs[place];
-    const uint32_t last = place + 1 < d->counts.blocks ? d->block_epochs[place + 1] : UINT32_MAX;
+    memset(spans, 0, count * sizeof *spans);
     while (r < d->buffers + d->buffer_count && r->base != (uintptr_t)memory)
         r++;
-    if (r == d->buffers + d->buffer_count || first < d->launch_epoch) return false;
+    if (r == d->buffers + d->buffer_count || d->counts.blocks == 0) return;
     for (size_t i = 0; i < (r->size + ((size_t)1 << r->shift) - 1) >> r->shift; i++) {
-        const cell *c = &r->cells[i];
-        if (!(c->write >= first && c->write < last) &&
-            (written || !(c->read >= first && c->read < last)))
-            continue;
-        if (!any) *from = i << r->shift;
-        *to = (i + 1) << r->shift;
-        any = true;
+        const uint32_t when[] = {r->cells[i].write, written ? 0 : r->cells[i].read};
+        for (unsigned k = 0; k < 2; k++) {
+            if (when[k] < d->launch_epoch) continue; /* 0, too: never */
+            const unsigned block = d->numbers[memory_block_of(d, when[k])];
+            if (block >= count) continue;
+            model_reach *span = &spans[block];
+            const size_t to = (i + 1) << r->shift;
+            if (span->to == 0) span->from = i << r->shift;
+            span->to = to < r->size ? to : r->size;
+        }
     }
-    if (any && *to > r->size) *to = r->size;
-    return any;
 }
 
 /* ---- Launch --------------------------------------------------------------------------------- */

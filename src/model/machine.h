@@ -250,6 +250,8 @@ model_status memory_set_guards(struct model_device *d, void *memory, const model
 bool memory_is_guarded(const region *r, size_t offset, size_t size);
 model_status memory_mark_known(struct model_device *d, region *r, size_t offset, size_t bytes);
 void memory_forget_epochs(struct model_device *d);
+/* Returns the place in their order of the block that an epoch of the launch, or of the last one, belongs to. */
+unsigned memory_block_of(const struct model_device *d, uint32_t epoch);
 void memory_trim_windows(struct model_device *d); /* between launches */
 void memory_release(struct model_device *d);
 /* Copies the shared arrays that the launch has touched to d->saved; returns false without memory.

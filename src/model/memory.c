@@ -274,8 +274,8 @@ void memory_release(struct model_device *d) {
 
 /* ---- Checks --------------------------------------------------------------------------------- */
 
-static unsigned block_of(const struct model_device *d, uint32_t epoch) {
-    unsigned low = 0, high = d->block;
+unsigned memory_block_of(const struct model_device *d, uint32_t epoch) {
+    unsigned low = 0, high = d->launch ? d->block : (unsigned)d->counts.blocks - 1;
     while (low < high) {
         unsigned middle = low + (high - low + 1) / 2;
         if (d->block_epochs[middle] <= epoch)
@@ -297,7 +297,7 @@ struct passing {
 static struct passing passed_on(const struct model_device *d, uint32_t epoch, unsigned lane) {
     struct passing best = {0};
     if (d->acquired_count == 0) return best;
-    unsigned block = block_of(d, epoch);
+    unsigned block = memory_block_of(d, epoch);
     size_t low = 0, high = d->release_count;
     while (low < high) { /* the first atomic of that block or a later one */
         size_t middle = low + (high - low) / 2;
@@ -362,7 +362,7 @@ static bool is_guess(struct model_device *d, uintptr_t address, unsigned size, u
                        .size = size,
                        .lane = d->lane->index,
                        .other_lane = by & CELL_LANE,
-                       .other_block = block_of(d, epoch),
+                       .other_block = memory_block_of(d, epoch),
                        .site = site,
                        .other_site = d->anchor + (uintptr_t)(intptr_t)by_site,
                        .writes = kind & ACCESS_WRITE,
@@ -437,7 +437,8 @@ static bool race(struct model_device *d, uintptr_t address, unsigned size, unsig
     }
     d->fault.here.writes = kind & ACCESS_WRITE;
     d->fault.other.writes = by_writes;
-    fault_other(d, d->anchor + (uintptr_t)(intptr_t)by_site, block_of(d, epoch), by & CELL_LANE);
+    fault_other(d, d->anchor + (uintptr_t)(intptr_t)by_site, memory_block_of(d, epoch),
+                by & CELL_LANE);
     if (!is_late) return fault_forgive(d);
     if (!d->unfenced.kind) d->unfenced = d->fault;
     memset(&d->fault, 0, sizeof d->fault);

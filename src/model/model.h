@@ -79,11 +79,16 @@ model_status model_set_guards(model_device *device, void *memory, const model_gu
  * closed. All of it counts as written. */
 model_status model_adopt(model_device *device, void *memory, size_t bytes);
 
-/* Finds what block `block` of the device's last launch wrote or, unless `written`, read or wrote of an
- * allocation: the offset of the first byte, and that past the last. False where there is none. Of several blocks
- * that read one place the first counts, of several that wrote there the last. */
-bool model_touched(const model_device *device, const void *memory, unsigned block, bool written,
-                   size_t *from, size_t *to);
+/* Bytes [from, to) of an allocation; 0 and 0: none. */
+typedef struct model_reach {
+    size_t from, to;
+} model_reach;
+
+/* Finds what each block of the device's last launch wrote or, unless `written`, read or wrote of an allocation:
+ * spans[b] of block b, for each b < count. Of several blocks that read one place the last counts, and so of several
+ * that wrote there. Takes time in proportion to count and to the allocation's size. */
+void model_touched(const model_device *device, const void *memory, bool written, model_reach *spans,
+                   unsigned count);
 
 /* ---- What is counted ------------------------------------------------------------------------ */
 
