@@ -1,0 +1,117 @@
+/*
+ * intervals.c - runs the arithmetic that bounds its own errors, for tests/engine/test_intervals.py, which knows the
+ * exact values.
+ *
+ *     intervals ISA mean COUNT                       the kernels of src/cpu/columns.h: s e b n -> s e b
+ *     intervals ISA root COUNT                       s e b -> s e b
+ *     intervals ISA variance COUNT DDOF ROOT NEAR    s e b q qe qb n -> s e b
+ *     intervals ISA round COUNT TYPE                 s e b -> bits, ok (a word each)
+ *     intervals host pair COUNT TYPE MEAN            src/kernels/pair.h: s e n -> bits, ok
+ *
+ * It reads the arrays before the arrow from its standard input, COUNT doubles each, and writes those behind it to its
+ * standard output. COUNT is a multiple of 16.
+ */
+#include "tally.h"
+
+#include "cpu/columns.h"
+#include "exact/kernel_words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What pair.h needs ------------------------------------------------------------------------ */
+
+enum { F16 = TALLY_F16, BF16 = TALLY_BF16, F32 = TALLY_F32, F64 = TALLY_F64 };
+
+static u64 double_bits(double x) {
+    u64 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double double_from(u64 bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static u32 float_bits(float x) {
+    u32 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float_format format_of(u32 type) {
+    const float_format formats[] = {
+        [F16] = {10, 15}, [BF16] = {7, 127}, [F32] = {23, 127}, [F64] = {52, 1023}};
+    return formats[type];
+}
+
+#define fused(a, b, c) __builtin_fma(a, b, c)
+
+#include "kernels/pair.h"
+
+/* ---- The kernels ------------------------------------------------------------------------------ */
+
+enum { ARRAYS = 7 };
+
+static const char *const kernels[] = {"mean", "root", "variance", "round", "pair"};
+static const int reads[] = {4, 3, 7, 3, 3}, arguments[] = {0, 0, 3, 1, 2};
+
+static double *array(size_t count) {
+    double *a = aligned_alloc(64, count * sizeof *a);
+    if (!a) exit(3);
+    memset(a, 0, count * sizeof *a);
+    return a;
+}
+
+static void pairs(double *const a[], size_t count, u32 type, u32 mean, uint64_t *bits,
+                  uint64_t *ok) {
+    for (size_t i = 0; i < count; i++) {
+        const pair p = {a[0][i], a[1][i], PAIR_MIXED};
+        u32 lost = 0;
+        bits[i] = pair_value(&p, (u64)a[2][i], mean, type, &lost);
+        ok[i] = !lost;
+    }
+}
+
+int main(int argc, char **argv) {
+    int k = 0;
+    while (argc > 3 && k < 5 && strcmp(argv[2], kernels[k]) != 0)
+        k++;
+    if (argc <= 3 || k == 5 || argc != 4 + arguments[k]) return 2;
+    const struct column_kernels *c = cpu_columns_named(argv[1]);
+    const size_t count = strtoul(argv[3], NULL, 10);
+    double *a[ARRAYS];
+    if (!c && k < 4) return 2;
+    if (count == 0 || count % 16 != 0) return 2;
+    for (int i = 0; i < ARRAYS; i++)
+        a[i] = array(count);
+    for (int i = 0; i < reads[k]; i++)
+        if (fread(a[i], sizeof(double), count, stdin) != count) return 3;
+    uint64_t *bits = (uint64_t *)array(count), *ok = (uint64_t *)array(count);
+    unsigned char *flags = (unsigned char *)array(count);
+    if (k == 0) c->mean(a[0], a[1], a[2], count, a[3]);
+    if (k == 1) c->root(a[0], a[1], a[2], count);
+    if (k == 2)
+        c->variance(a[0], a[1], a[2], a[3], a[4], a[5], count, a[6], atof(argv[4]), atoi(argv[5]),
+                    atof(argv[6]));
+    if (k == 3) {
+        c->round(a[0], a[1], a[2], count, (tally_type)atoi(argv[4]), bits, flags);
+        for (size_t i = 0; i < count; i++)
+            ok[i] = flags[i] != 0;
+    }
+    if (k == 4) pairs(a, count, (u32)atoi(argv[4]), (u32)atoi(argv[5]), bits, ok);
+    if (k < 3)
+        for (int i = 0; i < 3; i++)
+            fwrite(a[i], sizeof(double), count, stdout);
+    else if (fwrite(bits, sizeof *bits, count, stdout) == count)
+        fwrite(ok, sizeof *ok, count, stdout);
+    for (int i = 0; i < ARRAYS; i++)
+        free(a[i]);
+    free(bits);
+    free(ok);
+    free(flags);
+    return fflush(stdout) == 0 ? 0 : 3;
+}

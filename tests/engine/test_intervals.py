@@ -1,0 +1,186 @@
+"""The arithmetic that bounds its own errors: each interval holds the exact value, each certain bit is right.
+
+What a column's sum is known by - s + e, within b - goes through the kernels that divide, take roots, make variances and
+round. Fractions tell what the exact values at the ends of the interval are. A bound that is infinite, or a value that is
+not certain, promises nothing; the tests count that there are few of these where there is room."""
+
+import os
+import subprocess
+
+import gmpy2
+import numpy as np
+import pytest
+
+import data
+import oracle
+from tally import CODE, FLOATS
+
+INTERVALS = os.environ.get("INTERVALS")
+EVERY_CASE = True
+COUNT = 2048
+ISAS = ["baseline", "avx2", "avx512", "neon"]
+
+pytestmark = pytest.mark.skipif(not INTERVALS, reason="INTERVALS names the program that runs the kernels")
+
+
+@pytest.fixture(params=ISAS)
+def isa(request, isas):
+    if request.param not in isas:
+        pytest.skip(f"this machine has no {request.param}")
+    return request.param
+
+
+def run(kernel, *arguments, isa, arrays, words=0):
+    """What the program makes of arrays of COUNT doubles."""
+    done = subprocess.run([INTERVALS, isa, kernel, str(COUNT), *map(str, arguments)], stdout=subprocess.PIPE,
+                          input=b"".join(np.ascontiguousarray(a, np.float64).tobytes() for a in arrays), check=True)
+    return np.frombuffer(done.stdout, np.uint64 if words else np.float64).reshape(-1, COUNT)
+
+
+def q(x):
+    return gmpy2.mpq(float(x))
+
+
+def spread(g, low, high):
+    """Doubles of either sign, their exponents drawn from [low, high)."""
+    return np.ldexp(g.uniform(1, 2, COUNT), g.integers(low, high, COUNT)) * g.choice([-1.0, 1.0], COUNT)
+
+
+def sums(g, low, high):
+    """s, e, b: sums of all kinds, exact ones and ones with bounds of all sizes."""
+    s = spread(g, low, high)
+    few = g.integers(0, 4, COUNT) == 0
+    s = np.where(few, np.round(s / np.spacing(s) / 2**45) * np.spacing(s) * 2**45, s)  # few bits
+    at = g.integers(54, 110, COUNT)
+    e = np.ldexp(s * g.uniform(-1, 1, COUNT), -at) * (g.integers(0, 3, COUNT) > 0)
+    b = np.ldexp(np.abs(s) * g.uniform(0, 1, COUNT), -g.integers(30, 120, COUNT)) * (g.integers(0, 3, COUNT) > 0)
+    return s, e, b
+
+
+def counts(g):
+    n = np.floor(2.0 ** g.uniform(0, 26, COUNT))
+    return np.where(g.integers(0, 4, COUNT) == 0, 2.0 ** g.integers(0, 26, COUNT), n)
+
+
+def ends(s, e, b):
+    return q(s) + q(e) - q(b), q(s) + q(e) + q(b)
+
+
+def known(bound):
+    return np.isfinite(bound)
+
+
+@pytest.mark.parametrize("low,high", [(-40, 40), (-960, -860), (-1074, 1000)])
+def test_mean(isa, low, high):
+    g = data.rng(f"mean of an interval {isa} {low}")
+    s, e, b = sums(g, low, high)
+    n = counts(g)
+    high_, rest, bound = run("mean", isa=isa, arrays=[s, e, b, n])
+    for i in np.flatnonzero(known(bound)):
+        middle = q(high_[i]) + q(rest[i])
+        for end in ends(s[i], e[i], b[i]):
+            assert abs(end / q(n[i]) - middle) <= q(bound[i]), (s[i], e[i], b[i], n[i])
+    assert known(bound).all() or low != -40
+
+
+@pytest.mark.parametrize("low,high", [(-40, 40), (-960, -860), (-1074, 1000)])
+def test_root(isa, low, high):
+    g = data.rng(f"root of an interval {isa} {low}")
+    s, e, b = sums(g, low, high)
+    s, e = np.abs(s), e * np.sign(s)
+    high_, rest, bound = run("root", isa=isa, arrays=[s, e, b])
+    for i in np.flatnonzero(known(bound)):
+        least, most = (q(high_[i]) + q(rest[i]) + way * q(bound[i]) for way in (-1, 1))
+        first, last = ends(s[i], e[i], b[i])
+        assert most >= 0 and last <= most * most and (least < 0 or least * least <= max(first, 0)), (s[i], e[i], b[i])
+    assert known(bound).all() or low != -40
+
+
+def moments(g, near, low, high):
+    """Sums s + e +- off of n elements and q + qe +- off2 of their squares, as elements can have: n q >= s^2."""
+    s, e, off = sums(g, low, high)
+    n = counts(g) + 2
+    more = 1 + 2.0 ** g.integers(-40, 40, COUNT)  # the variance is down to 2^-40 of the square of the mean
+    square = s * s * more / n
+    at = g.integers(54, 110, COUNT)
+    qe = np.ldexp(square * g.uniform(-1, 1, COUNT), -at) * (g.integers(0, 3, COUNT) > 0)
+    off2 = np.ldexp(square * g.uniform(0, 1, COUNT), -g.integers(30, 120, COUNT)) * (g.integers(0, 3, COUNT) > 0)
+    return s, e, off, square, qe, off2, n
+
+
+@pytest.mark.parametrize("root", [0, 1])
+@pytest.mark.parametrize("near", [0, 2.0**-100, 2.0**-40])
+@pytest.mark.parametrize("low,high", [(-40, 40), (-400, 440)])
+def test_variance(isa, near, low, high, root):
+    g = data.rng(f"variance of intervals {isa} {near} {low} {root}")
+    s, e, off, square, qe, off2, n = moments(g, near, low, high)
+    ddof = float(g.choice([0, 1, 0.5]))
+    high_, rest, bound = run("variance", ddof, root, near, isa=isa, arrays=[s, e, off, square, qe, off2, n])
+    for i in np.flatnonzero(known(bound)):
+        least, most = (q(high_[i]) + q(rest[i]) + way * q(bound[i]) for way in (-1, 1))
+        squares = ends(square[i], qe[i], off2[i])
+        # The sum of magnitudes is at most sqrt(n q); a little more covers the root's rounding.
+        lost = q(near) * q(np.nextafter(np.sqrt(float(q(n[i]) * squares[1])), np.inf))
+        divisor = q(n[i]) * (q(n[i]) - q(ddof))
+        first, last = ends(s[i], e[i], off[i])
+        for of in (first - lost, last + lost):
+            for total in squares:
+                value = (q(n[i]) * total - of * of) / divisor
+                if root:
+                    inside = value <= most * most and (least < 0 or least * least <= max(value, 0))
+                else:
+                    inside = least <= value <= most
+                assert inside, (s[i], e[i], off[i], square[i], qe[i], off2[i], n[i], ddof)
+    assert known(bound).mean() > 0.6 or low != -40, known(bound).mean()
+
+
+def near_ties(g, out):
+    """s + e +- b near values of the type, near halves between two of them, and anywhere."""
+    precision, top, bottom = oracle.FORMAT[out]
+    bits = data.finite_bits(g, out, COUNT)
+    units = [oracle.units_of_bits(out, int(x) & (oracle.SIGN[out] - 1)) for x in bits]
+    step = [abs(oracle.units_of_bits(out, (int(x) & (oracle.SIGN[out] - 1)) + 1) - u) for x, u in zip(bits, units)]
+    s = np.array([float(gmpy2.mpq(u, 1 << oracle.UNIT) + gmpy2.mpq(w * int(h), 2 << oracle.UNIT))
+                  for u, w, h in zip(units, step, g.integers(0, 2, COUNT))])
+    s = np.where(np.isfinite(s), s, 1.0) * g.choice([-1.0, 1.0], COUNT)
+    e = np.ldexp(s * g.uniform(-1, 1, COUNT), -g.integers(53, 115, COUNT)) * (g.integers(0, 3, COUNT) > 0)
+    e = np.where(np.abs(e) <= np.spacing(np.abs(s)) / 2, e, 0)  # |e| is at most half of s's last bit
+    b = np.ldexp(np.abs(s), -g.integers(40, 125, COUNT)) * (g.integers(0, 2, COUNT) > 0)
+    return s, e, b
+
+
+def rounded(out, value):
+    bits = oracle.round_ratio(out, int(value.numerator), int(value.denominator))
+    return bits
+
+
+@pytest.mark.parametrize("out", FLOATS)
+def test_round(isa, out):
+    g = data.rng(f"rounding of an interval {isa} {out}")
+    s, e, b = near_ties(g, out)
+    bits, ok = run("round", CODE[out], isa=isa, arrays=[s, e, b], words=1)
+    for i in np.flatnonzero(ok):
+        for end in ends(s[i], e[i], b[i]):
+            assert rounded(out, end) == bits[i] or end == 0, (s[i], e[i], b[i])
+    exact = b == 0
+    assert ok[exact].mean() > 0.5 and ok.mean() > 0.4, (ok[exact].mean(), ok.mean())
+
+
+@pytest.mark.parametrize("mean", [0, 1])
+@pytest.mark.parametrize("out", FLOATS)
+def test_pair(out, mean):
+    """The kernels' sums as pairs of doubles, and their means."""
+    g = data.rng(f"pair {out} {mean}")
+    s, e, _ = near_ties(g, out)
+    n = counts(g)
+    if mean:  # sums whose means are near ties
+        with np.errstate(all="ignore"):
+            s = np.where(np.isfinite(s * n), s * n, s)
+        e = np.where(np.abs(e) <= np.spacing(np.abs(s)) / 2, e, 0)
+    bits, ok = run("pair", CODE[out], mean, isa="host", arrays=[s, e, n], words=1)
+    for i in np.flatnonzero(ok):
+        value = q(s[i]) + q(e[i])
+        if value == 0:
+            continue
+        assert rounded(out, value / q(n[i]) if mean else value) == bits[i], (s[i], e[i], n[i])
+    assert ok.mean() > 0.7, ok.mean()
