@@ -80,7 +80,7 @@ PURE u64 near_value(near a, u32 to, u32 *lost) {
     const double d = a.b == 0 ? 0 : 2 * a.b + magnitude_of(a.e) * 0x1p-51;
     const double low = near_double(a.s, a.e - d, to),
                  high = d == 0 ? low : near_double(a.s, a.e + d, to);
-    u64 bits;
+    u64 bits = 0;
     if (!(a.s > 0x1p-900 && a.s < 0x1p900) || !rounds_the_same(low, high, to, &bits)) *lost = 1;
     return bits;
 }

@@ -7,6 +7,7 @@
  *     intervals ISA variance COUNT DDOF ROOT NEAR    s e b q qe qb n -> s e b
  *     intervals ISA round COUNT TYPE                 s e b -> bits, ok (a word each)
  *     intervals host pair COUNT TYPE MEAN            src/kernels/pair.h: s e n -> bits, ok
+ *     intervals host doubles COUNT TYPE OP DDOF ROUGH   src/kernels/doubles.h: s e q qe n -> bits, ok
  *
  * It reads the arrays before the arrow from its standard input, COUNT doubles each, and writes those behind it to its
  * standard output. COUNT is a multiple of 16.
@@ -49,15 +50,16 @@ static float_format format_of(u32 type) {
 }
 
 #define fused(a, b, c) __builtin_fma(a, b, c)
+#define square_root(x) __builtin_sqrt(x)
 
-#include "kernels/pair.h"
+#include "kernels/doubles.h"
 
 /* ---- The kernels ------------------------------------------------------------------------------ */
 
-enum { ARRAYS = 7 };
+enum { ARRAYS = 7, KERNELS = 6 };
 
-static const char *const kernels[] = {"mean", "root", "variance", "round", "pair"};
-static const int reads[] = {4, 3, 7, 3, 3}, arguments[] = {0, 0, 3, 1, 2};
+static const char *const kernels[] = {"mean", "root", "variance", "round", "pair", "doubles"};
+static const int reads[] = {4, 3, 7, 3, 3, 5}, arguments[] = {0, 0, 3, 1, 2, 4};
 
 static double *array(size_t count) {
     double *a = aligned_alloc(64, count * sizeof *a);
@@ -76,11 +78,27 @@ static void pairs(double *const a[], size_t count, u32 type, u32 mean, uint64_t 
     }
 }
 
+static void doubles(double *const a[], size_t count, u32 type, u32 op, double ddof, double rough,
+                    uint64_t *bits, uint64_t *ok) {
+    for (size_t i = 0; i < count; i++) {
+        const u64 n = (u64)a[4][i];
+        u32 lost = 0;
+        if (op == TALLY_SUM || op == TALLY_MEAN)
+            bits[i] = doubles_value(a[0][i], a[1][i], n, op == TALLY_MEAN, type, 0, &lost);
+        else if (op == TALLY_NORM2)
+            bits[i] = norm_value(a[2][i], a[3][i], type, rough * a[2][i], &lost);
+        else
+            bits[i] = variance_value(a[0][i], a[1][i], a[2][i], a[3][i], n, ddof, op == TALLY_STD,
+                                     type, rough, &lost);
+        ok[i] = !lost;
+    }
+}
+
 int main(int argc, char **argv) {
     int k = 0;
-    while (argc > 3 && k < 5 && strcmp(argv[2], kernels[k]) != 0)
+    while (argc > 3 && k < KERNELS && strcmp(argv[2], kernels[k]) != 0)
         k++;
-    if (argc <= 3 || k == 5 || argc != 4 + arguments[k]) return 2;
+    if (argc <= 3 || k == KERNELS || argc != 4 + arguments[k]) return 2;
     const struct column_kernels *c = cpu_columns_named(argv[1]);
     const size_t count = strtoul(argv[3], NULL, 10);
     double *a[ARRAYS];
@@ -103,6 +121,9 @@ int main(int argc, char **argv) {
             ok[i] = flags[i] != 0;
     }
     if (k == 4) pairs(a, count, (u32)atoi(argv[4]), (u32)atoi(argv[5]), bits, ok);
+    if (k == 5)
+        doubles(a, count, (u32)atoi(argv[4]), (u32)atoi(argv[5]), atof(argv[6]), atof(argv[7]),
+                bits, ok);
     if (k < 3)
         for (int i = 0; i < 3; i++)
             fwrite(a[i], sizeof(double), count, stdout);

@@ -4,6 +4,7 @@ What a column's sum is known by - s + e, within b - goes through the kernels tha
 round. Fractions tell what the exact values at the ends of the interval are. A bound that is infinite, or a value that is
 not certain, promises nothing; the tests count that there are few of these where there is room."""
 
+import itertools
 import os
 import subprocess
 
@@ -16,8 +17,8 @@ import oracle
 from tally import CODE, FLOATS
 
 INTERVALS = os.environ.get("INTERVALS")
-EVERY_CASE = True
-COUNT = 2048
+COUNT = 1024
+NUMBER = {"sum": 1, "mean": 8, "var": 9, "std": 10, "norm2": 12}  # as in include/tally.h
 ISAS = ["baseline", "avx2", "avx512", "neon"]
 
 pytestmark = pytest.mark.skipif(not INTERVALS, reason="INTERVALS names the program that runs the kernels")
@@ -88,7 +89,12 @@ def test_root(isa, low, high):
     g = data.rng(f"root of an interval {isa} {low}")
     s, e, b = sums(g, low, high)
     s, e = np.abs(s), e * np.sign(s)
+    # Squares, and their neighbours, whose root is the square's and 1 / (2 root) more or less.
+    root = np.floor(2.0 ** g.uniform(26.45, 26.5, COUNT))
+    is_square, off = g.integers(0, 4, COUNT) == 0, g.integers(-1, 2, COUNT)
+    s, e, b = np.where(is_square, root * root + off, s), np.where(is_square, 0, e), np.where(is_square, 0, b)
     high_, rest, bound = run("root", isa=isa, arrays=[s, e, b])
+    assert not bound[is_square & (off == 0)].any()
     for i in np.flatnonzero(known(bound)):
         least, most = (q(high_[i]) + q(rest[i]) + way * q(bound[i]) for way in (-1, 1))
         first, last = ends(s[i], e[i], b[i])
@@ -150,8 +156,7 @@ def near_ties(g, out):
 
 
 def rounded(out, value):
-    bits = oracle.round_ratio(out, int(value.numerator), int(value.denominator))
-    return bits
+    return oracle.round_ratio(out, int(value.numerator), int(value.denominator))
 
 
 @pytest.mark.parametrize("out", FLOATS)
@@ -184,3 +189,33 @@ def test_pair(out, mean):
             continue
         assert rounded(out, value / q(n[i]) if mean else value) == bits[i], (s[i], e[i], n[i])
     assert ok.mean() > 0.7, ok.mean()
+
+
+def rounded_root(out, value):
+    return oracle.round_root(out, int(value.numerator), int(value.denominator))
+
+
+@pytest.mark.parametrize("op,rough", [("sum", 0), ("mean", 0), *itertools.product(["var", "std", "norm2"],
+                                                                                [0, 2.0**-100, 2.0**-81])])
+@pytest.mark.parametrize("out", FLOATS)
+def test_doubles(out, op, rough):
+    """The kernels' values from sums in two doubles. Given rough, Q is off by rough Q, S by rough sqrt(n Q)."""
+    g = data.rng(f"doubles {out} {op} {rough}")
+    s, e, _, square, qe, _, n = moments(g, 0, -20, 20)
+    near = g.integers(0, 3, COUNT) == 0  # roots near ties
+    few = np.round(s / np.spacing(s) / 2**42) * np.spacing(s) * 2**42
+    square, qe = np.where(near & (op == "norm2"), few * few, square), np.where(near, 0, qe)
+    ddof = float(g.choice([0, 1, 0.5]))
+    bits, ok = run("doubles", CODE[out], NUMBER[op], ddof, rough, isa="host", arrays=[s, e, square, qe, n], words=1)
+    for i in np.flatnonzero(ok):
+        total, squares, count = q(s[i]) + q(e[i]), q(square[i]) + q(qe[i]), q(n[i])
+        if op in ("sum", "mean"):
+            assert rounded(out, total / count if op == "mean" else total) == bits[i], (s[i], e[i], n[i])
+            continue
+        lost = q(rough) * q(np.nextafter(np.sqrt(float(count * squares)), np.inf))
+        for more in (squares * (1 - q(rough)), squares * (1 + q(rough))):
+            for of in (total - lost, total + lost):
+                value = more if op == "norm2" else (count * more - of * of) / (count * (count - q(ddof)))
+                made = rounded(out, value) if op == "var" else rounded_root(out, max(value, 0))
+                assert made == bits[i], (s[i], e[i], square[i], qe[i], n[i], ddof)
+    assert ok.mean() > 0.5, ok.mean()
