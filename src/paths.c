@@ -49,6 +49,8 @@ static void values_at(const struct path_table *t, size_t cell, unsigned at[PATH_
     }
 }
 
+const unsigned path_nowhere[PATH_AXES];
+
 void path_take(const struct path_table *t, const unsigned at[PATH_AXES]) {
     size_t cell = 0;
     for (unsigned k = 0; k < PATH_AXES; k++) {

@@ -36,9 +36,9 @@ extern const struct path_axis path_types, path_ops;
 #define PATH_AXES 4
 
 struct path_table {
-    const char *isa;                         /* the instruction set of a kernel; else NULL */
-    const char *place;                       /* a function, or the title of a table */
-    const char *what;                        /* "" where the place says it */
+    const char *isa;   /* the instruction set or program of a kernel; else NULL */
+    const char *place; /* a function, or the title of a table */
+    const char *what;  /* "" where the place says it */
     const struct path_axis *axis[PATH_AXES]; /* NULL: no more axes */
     const char *reason;                      /* why no call can take it; NULL */
     /* Returns why no call can take the path with these values of the axes, or NULL if one can. */
@@ -46,7 +46,8 @@ struct path_table {
     uint64_t *taken; /* a counter for each cell; NULL: nothing is counted */
 };
 
-/* Counts a path. */
+/* Counts a path. `at` has a value for each axis; path_nowhere is for a table that has none. */
+extern const unsigned path_nowhere[PATH_AXES];
 void path_take(const struct path_table *t, const unsigned at[PATH_AXES]);
 
 /* Makes a table known. */
@@ -60,7 +61,9 @@ void path_take(const struct path_table *t, const unsigned at[PATH_AXES]);
         .place = (title), .what = "", .never = (rule), .axis = {__VA_ARGS__}};                     \
     PATH_KNOWN(table)
 
-#if defined(TALLY_ISA)
+/* PATH_ISA is defined where kernels are compiled for the model: to the name of their program. */
+#if defined(PATH_ISA)
+#elif defined(TALLY_ISA)
 #define PATH_TEXT2(a) #a
 #define PATH_TEXT(a)  PATH_TEXT2(a)
 #define PATH_ISA      PATH_TEXT(TALLY_ISA)
@@ -73,7 +76,7 @@ void path_take(const struct path_table *t, const unsigned at[PATH_AXES]);
         static struct path_table path_here_ = {                                                    \
             .isa = PATH_ISA, .place = __func__, .what = (name), .reason = (why), .never = (rule)}; \
         PATH_KNOWN(path_here_);                                                                    \
-        path_take(path_here__known, (const unsigned[PATH_AXES]){0});                               \
+        path_take(&path_here_, path_nowhere);                                                      \
     } while (0)
 #define TALLY_PATH_OF(table, ...) path_take(&(table), (const unsigned[PATH_AXES]){__VA_ARGS__})
 

@@ -23,6 +23,7 @@
 #include "gpu/source.h"
 #include "kernels/tuning.h"
 #include "lower.h"
+#include "paths.h"
 #include "status.h"
 #include "stop.h"
 #include "tree.h"
@@ -186,6 +187,8 @@ static tally_status fold(struct gpu_device *d, const struct problem *p, const st
     tally_status s = feed_start(d, &f, in, type_size(p->type), 1);
     f.all = rest;
     if (rest && rest->each < f.chunk) f.chunk = rest->each;
+    if (s == TALLY_OK && f.chunk < in->n) TALLY_PATH("chunks");
+    if (s == TALLY_OK && f.chunk >= in->n) TALLY_PATH("one chunk");
     if (s == TALLY_OK) s = queue_clear(&d->queue, p);
     while (s == TALLY_OK && (s = feed_next(&f, &chunk)) == TALLY_OK && chunk.n > 0) {
         s = queue_fold(&d->queue, p, &chunk);
@@ -282,7 +285,11 @@ static tally_status leaves(struct gpu_device *d, const struct problem *p, const 
     tally_status s = feed_start(d, &f, &in, element, TREE_LEAF);
     while (s == TALLY_OK && fitting > 0 && f.chunk < (size_t)TREE_LEAF << fitting)
         fitting--;
-    if (s == TALLY_OK && fitting < level) return joined_leaves(d, p, x, n, level, fitting, out);
+    if (s == TALLY_OK && fitting < level) {
+        TALLY_PATH("subtrees that the host joins");
+        return joined_leaves(d, p, x, n, level, fitting, out);
+    }
+    TALLY_PATH("whole subtrees");
     if (s == TALLY_OK) s = feed_start(d, &f, &in, element, (size_t)TREE_LEAF << level);
     return s == TALLY_OK ? whole_leaves(&f, p, level, out) : s;
 }

@@ -12,6 +12,7 @@
 #include "gpu/opened.h"
 #include "gpu/parts.h"
 #include "gpu/source.h"
+#include "paths.h"
 #include "status.h"
 #include "tree.h"
 #include "types.h"
@@ -142,6 +143,10 @@ static void deliver(const struct shaped *s, const char *results, const uint64_t 
         const int plain =
             s->cut != TALLY_AXES || s->keeps == 0 || (s->keeps == 1 && s->kept[0].out == 1);
         if (plain)
+            TALLY_PATH("side by side");
+        else
+            TALLY_PATH("apart");
+        if (plain)
             memcpy(to + s->out_first * (ptrdiff_t)size, from, s->results * size);
         else
             for (size_t i = 0; i < s->results; i++)
@@ -232,6 +237,10 @@ static tally_status run_row(tally_device *device, const struct shaped *s, struct
     struct state state;
     struct tree tree;
     tally_value root = {.type = 0};
+    if (problem_has(p, PART_TREE))
+        TALLY_PATH("a tree");
+    else
+        TALLY_PATH("no tree");
     state_clear(p, &state);
     tree_clear(&tree, 0);
     tally_status status = fold_slice(device, p, &in, &state);
@@ -295,6 +304,7 @@ static tally_status run_halves(tally_device *device, const struct shaped *s,
     tally_status status = TALLY_OK;
     unsigned k = 0;
     if (s->cut == TALLY_SEGMENTS) {
+        TALLY_PATH("segments");
         for (int half = 0; half < 2 && status == TALLY_OK; half++) {
             struct shaped t;
             int64_t *owned = NULL;
@@ -307,6 +317,7 @@ static tally_status run_halves(tally_device *device, const struct shaped *s,
     }
     while (s->kept[k].length == 1)
         k++;
+    TALLY_PATH("a kept dimension");
     const size_t half = s->kept[k].length / 2;
     struct shaped t = some_rows(s, k, 0, half);
     status = run(device, &t, absence);
@@ -319,13 +330,16 @@ static tally_status run(tally_device *device, const struct shaped *s, struct abs
     tally_status status = gpu_enter(d);
     if (status != TALLY_OK) return status;
     const int at_once = fits(d, s);
+    if (at_once) TALLY_PATH("a part that fits");
     status = gpu_leave(d, at_once ? run_whole(d, s, absence) : TALLY_OK);
     if (at_once || status != TALLY_OK) return status;
     if (s->results > 1) return run_halves(device, s, absence);
     if (is_plain_row(s)) return run_row(device, s, absence);
+    TALLY_PATH("a row for the host");
     /* `s` is one row, so a status that means that a result does not exist is of that row's. */
     tally_status left = cpu_device_kind.shaped(cpu_calling_thread(), s);
     if (left == TALLY_OK || left == TALLY_ENOMEM) return left;
+    TALLY_PATH("a result of the host's that does not exist");
     absorb(absence, &(struct absence){s->number_first, left, 0});
     return TALLY_OK;
 }
@@ -351,7 +365,10 @@ tally_status gpu_shaped(tally_device *device, const struct shaped *s) {
     const int at_once = fits(d, s);
     status = gpu_leave(d, at_once ? run_whole(d, s, &absence) : TALLY_OK);
     if (status == TALLY_OK && !at_once) {
-        if (s->cut == TALLY_GROUPS) return cpu_device_kind.shaped(cpu_calling_thread(), s);
+        if (s->cut == TALLY_GROUPS) {
+            TALLY_PATH("groups for the host");
+            return cpu_device_kind.shaped(cpu_calling_thread(), s);
+        }
         if (s->cut == TALLY_SEGMENTS) status = check_offsets(s);
         if (status == TALLY_OK) status = run(device, s, &absence);
     }

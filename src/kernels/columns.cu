@@ -647,6 +647,10 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
     if (a.sum.seen & ROUGH && a.square == 0) r.lost = 1;
     const double rough = a.sum.seen & ROUGH ? 0x1p-82 + (double)n * 0x1p-102 : 0; /* see ROUGH */
     r.lost |= (a.sum.seen & PAIR_LOST) != 0;
+    if (rough != 0)
+        TALLY_PATH("rough sums");
+    else
+        TALLY_PATH("exact sums");
     if (op == VAR || op == STD) {
         const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
         const double ddof =
@@ -679,6 +683,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
 #if LONG && !HAS_SQUARES
     if (a.off != 0 && (a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)) == 0) {
         near sum;
+        TALLY_PATH("a sum within a bound");
         sum.s = two_sum(a.sum.s, a.sum.e, &sum.e);
         sum.b = (double)a.off;
         const u32 is_negative = sum.s < 0;
@@ -692,6 +697,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
         return r;
     }
 #endif
+    TALLY_PATH("a pair");
     r.bits = pair_value(&a.sum, n, op == MEAN, to, &r.lost);
     return r;
 }
@@ -713,21 +719,29 @@ PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 t
 #if !HAS_SQUARES
         && a->off == 0
 #endif
-    )
+    ) {
+        TALLY_PATH("one rounding");
         return double_bits(nearest); /* most sums */
+    }
 #elif defined(TYPE_F32)
-    if (a->sum.seen == 0 && a->sum.e == 0 && op == SUM && to == F32)
+    if (a->sum.seen == 0 && a->sum.e == 0 && op == SUM && to == F32) {
+        TALLY_PATH("one rounding");
         return float_bits((float)a->sum.s);
+    }
 #if HAS_SQUARES
     u64 bits;
     const double scale = scale_of(p, n);
     if ((op == VAR || op == STD) && (a->sum.seen & ~ROUGH) == 0 && to == F32 && scale != 0 &&
         quick_variance(a->sum.s + a->sum.e, a->square + a->rest, (double)n, scale, op == STD,
-                       &bits))
+                       &bits)) {
+        TALLY_PATH("a quick variance");
         return bits;
+    }
     if (op == NORM2 && a->sum.seen == 0 && to == F32 &&
-        quick_float(square_root(a->square + a->rest), &bits))
+        quick_float(square_root(a->square + a->rest), &bits)) {
+        TALLY_PATH("a quick norm");
         return bits;
+    }
 #endif
 #endif
     const lowered r = lower_floats(*a, n, op, to, p->ddof, p->exponent);
@@ -1292,7 +1306,11 @@ INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *
     }
     UNROLL
     for (u32 v = 0; v < vector; v++)
-        if (lost[v]) leave_row(work, p->left, slab * p->columns + column + v);
+        if (lost[v]) {
+            TALLY_PATH("left to fold");
+            leave_row(work, p->left, slab * p->columns + column + v);
+        } else
+            TALLY_PATH("put");
 }
 
 /* Folds the block's tiles, one after another. */

@@ -581,8 +581,10 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
         sum.seen = special & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS);
         if (top >= 0 || sum.seen != 0 || (special & (MINUS_ZERO | PAIR_MIXED)) != MINUS_ZERO)
             sum.seen |= PAIR_MIXED;
-        else
+        else {
+            TALLY_PATH("left to zeros");
             leave_row(work, plan.left, i);
+        }
 #else
         const u64 low = record[0];
 #endif
@@ -591,10 +593,14 @@ KERNEL lower_groups(GLOBAL u64 *work, GLOBAL u8 *out, const groups_plan plan) {
 #if defined(FLOATING)
             u32 lost = 0;
             u64 bits = pair_value(&sum, n, mean, to, &lost);
-            if (mean && (lost || rest) && !(sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)))
+            if (mean && (lost || rest) && !(sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS))) {
+                TALLY_PATH("a mean by digits");
                 bits = digits_mean(digit, top, negative, n, to);
-            else if (lost) /* an f64's sum of 2^1000 or more */
+            } else if (lost) { /* an f64's sum of 2^1000 or more */
+                TALLY_PATH("a sum by digits");
                 bits = round_digits(format_of(to), negative, digit, top + 1, LOWEST, 0);
+            } else
+                TALLY_PATH("by a pair");
 #elif APART == 32
             const u64 above = record[plan.count];
             u64 bits = low + (above << 32);
@@ -633,6 +639,7 @@ KERNEL zeros(const GLOBAL element *x, const GLOBAL u8 *ids, const GLOBAL u8 *mas
             GLOBAL u64 *special = work + plan.records + SPECIAL * plan.count + group;
             if (read_word(special) & PAIR_MIXED || atomicOr(special, (u64)PAIR_MIXED) & PAIR_MIXED)
                 continue;
+            TALLY_PATH("");
             for (u32 v = 0; v < plan.values; v++) {
                 const u32 width = width_of(plan.value[v] >> 8);
                 store_bits(out + plan.out[v] + (plan.out_first + (i64)group) * (width / 8), width,

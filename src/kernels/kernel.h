@@ -12,6 +12,8 @@
  *     wait_for_earlier()           what a launch has to do with the one before it, and the one after it; its two
  *                                  halves are let_next_begin() and wait_for_end_of_earlier()
  *
+ *     TALLY_PATH(name)             a path (src/paths.h), which the model's debug builds count; nothing elsewhere
+ *
  * BEGINS_EARLY stands in a file whose kernels all wait so before anything else: their launches may
  * then begin while what was put under way before is still at work (src/cuda/device.c), and wait there for its end. On
  * CUDA from sm_90 on that hides a launch's latency; elsewhere launches begin one after another anyway.
@@ -22,6 +24,10 @@
 #define TALLY_KERNEL_H
 
 #include "dialect.h"
+
+#if !defined(TALLY_PATH)
+#define TALLY_PATH(name) ((void)0)
+#endif
 
 #if defined(__CUDACC__)
 #define UNROLL     _Pragma("unroll")

@@ -54,7 +54,11 @@ KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOB
 #if HAS_QUICK
         bits = quick_value(work, &plan, plan.value[i] & 255, type, &numbers, &lost);
 #endif
-        if (lost) bits = lower_value(work, &plan, plan.value[i] & 255, type, &status, &numbers);
+        if (lost) {
+            TALLY_PATH("by digits");
+            bits = lower_value(work, &plan, plan.value[i] & 255, type, &status, &numbers);
+        } else
+            TALLY_PATH("by doubles");
         put_result(results + 2 * i, type, bits, status);
     }
     __syncthreads();

@@ -622,7 +622,11 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
 #endif
         if (is_there && lane == 0) {
             const u32 done = n <= plan.quick_most && put_row(out, &plan, row, &b, c.word);
-            if (!done) leave_row(work, plan.left, row);
+            if (!done) {
+                TALLY_PATH("left to fold");
+                leave_row(work, plan.left, row);
+            } else
+                TALLY_PATH("put");
         }
     }
 }
@@ -716,8 +720,10 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
             merge_block(c.word, warps, exchange);
             __syncthreads();
             if (from == 0 && to == length) {
-                if (threadIdx.x == 0)
+                if (threadIdx.x == 0) {
+                    TALLY_PATH("a whole row");
                     lower_row(offsets, work, out, &plan, row, c.word, rec, &numbers);
+                }
             } else {
                 GLOBAL u64 *edge =
                     work + plan.edges + (2 * piece + (from == 0)) * (WORDS + plan.sums);
@@ -849,6 +855,7 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
         if (UNIFORM(is_left)) {
             if (is_left) flush_sums(&plan, &c, rec);
             __syncthreads();
+            if (threadIdx.x == 0) TALLY_PATH("by digits");
             if (is_left && threadIdx.x == 0)
                 lower_row(nowhere, (GLOBAL u64 *)out, out, &plan, row, c.word, rec, &numbers);
         }
@@ -894,7 +901,10 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
             rec[k] = total;
         }
         __syncthreads();
-        if (threadIdx.x == 0) lower_row(offsets, work, out, &plan, row, known, rec, &numbers);
+        if (threadIdx.x == 0) {
+            TALLY_PATH("");
+            lower_row(offsets, work, out, &plan, row, known, rec, &numbers);
+        }
         __syncthreads();
     }
 }

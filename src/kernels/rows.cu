@@ -772,6 +772,7 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     const float_format f = format_of(to);
     lowered r = {0, (s.tag & LOST) != 0};
     if (high - high != 0) { /* an infinity or a NaN; of f64 perhaps only on the way */
+        TALLY_PATH("not finite");
 #if defined(TYPE_F64)
         r.lost = 1;
 #else
@@ -794,6 +795,10 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
      * fewer than n. */
     const double rough = s.tag & ROUGH ? 0x1p-81 + (double)n * 0x1p-102 : 0;
     if (rough != 0 && (square == 0 || op == SUM || op == MEAN)) r.lost = 1;
+    if (rough != 0)
+        TALLY_PATH("rough sums");
+    else
+        TALLY_PATH("exact sums");
     if (op == SUMSQ && rough != 0) {
         const near sum = {square, rest, rough * square};
         r.bits = near_value(sum, to, &r.lost);
@@ -949,7 +954,11 @@ __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
             if (!lost) put(out, p, v, row, bits);
         }
     }
-    if (lost) leave_row(work, p->left, row);
+    if (lost) {
+        TALLY_PATH("left to fold");
+        leave_row(work, p->left, row);
+    } else
+        TALLY_PATH("put");
 }
 
 /* ---- A warp's part of a row --------------------------------------------------------------------------------- */
@@ -1351,12 +1360,17 @@ __device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
     if (is_near) {
         u64 bits;
 #if defined(HAS_SQUARES)
-        if (!near_found(p, VALUE_TYPE(p, 0), &s, there, n, t, &bits)) return 0;
+        const u32 found = near_found(p, VALUE_TYPE(p, 0), &s, there, n, t, &bits);
 #else
         const lowered r = lower_near(s.w[0], s.tag, there, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
-        if (r.lost) return 0;
+        const u32 found = !r.lost;
         bits = r.bits;
 #endif
+        if (!found) {
+            TALLY_PATH("approximate sums that do not suffice");
+            return 0;
+        }
+        TALLY_PATH("approximate sums");
         put(out, p, 0, row, bits);
         return 1;
     }
@@ -2188,10 +2202,13 @@ __device__ void put_longer(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p
     const u64 bits = lower_state(p, s, n, 0, &lost);
     s.w[1] = double_bits(a.d[1] + off);
     if (lower_state(p, s, n, 0, &lost) != bits) lost = 1;
-    if (lost)
+    if (lost) {
+        TALLY_PATH("left to fold");
         leave_row(work, p->left, row);
-    else
+    } else {
+        TALLY_PATH("put");
         put(out, p, 0, row, bits);
+    }
 }
 #endif
 

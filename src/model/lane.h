@@ -74,6 +74,12 @@ BIND(__ubsan_handle_out_of_bounds_abort, model_on_index);
 BIND(__tsan_read_range, model_on_read_range);
 BIND(__tsan_write_range, model_on_write_range);
 
+/* Debug builds count the paths of kernels (paths.h), by program. */
+#if defined(TALLY_DEBUG)
+#define PATH_ISA PROGRAM_PATHS
+#include "paths.h"
+#endif
+
 /* Marks code of ours that the compiler is to leave without calls, so that the model does not see it. */
 #define MODEL_UNSEEN __attribute__((unused, noinline, no_sanitize("thread"), no_sanitize_coverage))
 

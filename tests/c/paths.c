@@ -1,7 +1,8 @@
 /*
  * paths.c - takes every path of the library (src/paths.h) at least once, and checks what comes of it.
  *
- *     paths [SEED]
+ *     paths [SEED]             the instruction sets of this CPU
+ *     paths model [SEED]       the model of a GPU, and one whose memory most arrays do not fit
  *
  * Reductions along axes, by segment, by group and behind masks are held against tally_reduce() of each result's
  * elements; whole arrays against states that are fed a few elements at a time; states against what they were made of.
@@ -94,6 +95,7 @@ enum kind {
     SPECIAL,   /* with NaNs, infinities, zeros of both signs */
     CONSTANT,  /* equal elements */
     ZEROS,     /* -0 */
+    SIGNS,     /* zeros of both signs */
     BLOCKS,    /* stretches of one magnitude each */
     HUGE_ONES, /* near the greatest */
     TINY,      /* subnormal, or products of which are */
@@ -117,7 +119,7 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         uint64_t v = r;
         if (kind == SMALL || kind == ONES) v = type <= TALLY_I64 ? r % 7 - 3 : r % 7;
         if (kind == CONSTANT) v = 7;
-        if (kind == ZEROS) v = 0;
+        if (kind == ZEROS || kind == SIGNS) v = 0;
         if (kind == BLOCKS) v = r % 50 == 0 ? 0 : 1;
         if (kind == HUGE_ONES) v = type <= TALLY_I64 ? top : UINT64_MAX;
         if (kind == TINY) v = type <= TALLY_I64 && r & 1 ? UINT64_MAX : 1;
@@ -163,6 +165,9 @@ static void put(char *to, tally_type type, unsigned kind, size_t i) {
         return;
     case ZEROS:
         put_bits(to, type, UINT64_C(1) << (bits - 1));
+        return;
+    case SIGNS:
+        put_bits(to, type, sign);
         return;
     case BLOCKS:
         if (i % 300 == 0) block = more % top;
@@ -839,8 +844,79 @@ static void open_devices(void) {
             devices[device_count++].spec = specs[i];
 }
 
+/* What kernels of GPUs do with one problem: few shapes, as the model is slow. */
+static void check_kernels(const tally_problem *p, unsigned kind) {
+    check_axes(*p, kind, 33, 70, 1, 33, 1, 0, "columns");
+    check_axes(*p, kind, 33, 40, 40, 1, 1, 0, "rows");
+    check_axes(*p, kind, 2, 1100, 1100, 1, 1, 0, "long rows");
+    check_segments(*p, kind, 12, LENGTHS(0, 3, 12, 70, 1, 7), TALLY_I32, 0, "segments");
+    check_groups(*p, kind, 10, 150, TALLY_I64, MIXED, 0, "groups");
+    check_axes(*p, kind, 33, 20, 20, 1, 1, 1, "rows behind a mask");
+    check_axes(*p, kind, 33, 20, 1, 33, 1, 1, "columns behind a mask");
+}
+
+/* Arrays of several megabytes for a device of one: halves, chunks, and what the host does in its place. */
+static void check_fallbacks(void) {
+    const tally_problem sum = ask(TALLY_SUM, TALLY_F32), least = ask(TALLY_ARGMIN, TALLY_U8);
+    check_axes(sum, SMALL, 3, 100000, 100000, 1, 1, 0, "rows that do not fit together");
+    check_axes(sum, SMALL, 3, 100000, 100000, 1, 3, 0, "results that lie apart");
+    check_axes(sum, SMALL, 1, 400000, 400000, 1, 1, 0, "a row that does not fit");
+    check_axes(ask(TALLY_PROD, TALLY_F32), ONES, 1, 400000, 400000, 1, 1, 0, "a row's tree");
+    check_axes(sum, SMALL, 1, 200000, 400000, 2, 1, 0, "a row with strides");
+    check_axes(least, SMALL, 1, 1000000, 1000000, 1, 1, 1, "a row behind a mask");
+    check_axes(ask(TALLY_SUM, TALLY_I64), HUGE_ONES, 1, 200000, 200000, 2, 1, 0,
+               "a sum that is too large");
+    check_segments(sum, SMALL, 4, LENGTHS(100000), TALLY_I64, 0,
+                   "segments that do not fit together");
+    check_groups(sum, SMALL, 10, 300000, TALLY_I32, MIXED, 0, "groups that do not fit");
+    check_whole(&sum, SMALL, 400000);
+    check_whole(&(tally_problem){.op = TALLY_PROD, .type = TALLY_F64}, ONES, 200000);
+}
+
+static void on_device(const char *spec) {
+    device_count = 1;
+    devices[0].spec = spec;
+    MUST(tally_open(spec, &devices[0].device));
+}
+
+static void check_model(void) {
+    static const tally_type types[] = {TALLY_I32, TALLY_I64, TALLY_F16, TALLY_F32, TALLY_F64};
+    static const tally_op sums[] = {TALLY_SUM, TALLY_MEAN, TALLY_VAR, TALLY_NORM1, TALLY_NORM2},
+                          ends[] = {TALLY_MIN, TALLY_MINMAX, TALLY_ARGMIN, TALLY_ARGMAX};
+    static const unsigned kinds[] = {SMALL, SPECIAL,   WILD,        ZEROS,
+                                     SIGNS, HUGE_ONES, SPREAD + 25, SPREAD + 40};
+    on_device("model");
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+            const tally_problem p = ask(sums[i], types[t]);
+            const size_t count = is_float(types[t]) ? sizeof kinds / sizeof *kinds : 1;
+            for (size_t k = 0; k < count && (is_float(types[t]) || i < 2); k++)
+                check_kernels(&p, kinds[k]);
+            if (!is_float(types[t]) || i > 1) continue;
+            tally_problem fast = p;
+            fast.fast = 1;
+            check_kernels(&fast, SMALL);
+        }
+        for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+            const tally_problem p = ask(ends[i], types[t]);
+            check_kernels(&p, SMALL);
+            check_kernels(&p, SPECIAL);
+        }
+    }
+    tally_close(devices[0].device);
+    on_device("model:memory=1M");
+    check_fallbacks();
+    tally_close(devices[0].device);
+}
+
 int main(int argc, char **argv) {
-    draws = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    const int on_model = argc > 1 && strcmp(argv[1], "model") == 0;
+    draws = argc > 1 + on_model ? strtoull(argv[1 + on_model], NULL, 0) : 1;
+    if (on_model) {
+        check_model();
+        printf("paths: %zu calls on the model, all as they should be\n", calls);
+        return 0;
+    }
     open_devices();
     for (int op = TALLY_SUM; op <= TALLY_USER; op++)
         for (int type = TALLY_I8; type <= TALLY_F64; type++) {
