@@ -11,7 +11,7 @@
 #ifndef TALLY_CPU_COLUMNS_H
 #define TALLY_CPU_COLUMNS_H
 
-#include "problem.h"
+#include "problem/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

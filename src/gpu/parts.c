@@ -1,6 +1,8 @@
 /* parts.c - see parts.h. */
 #include "gpu/parts.h"
 
+#include "base/status.h"
+#include "base/types.h"
 #include "exact/kernel_words.h"
 #include "gpu/columns.h"
 #include "gpu/filled.h"
@@ -12,9 +14,7 @@
 #include "kernels/request.h"
 #include "kernels/sort.h"
 #include "kernels/tuning.h"
-#include "status.h"
-#include "tree.h"
-#include "types.h"
+#include "problem/tree.h"
 
 #include <string.h>
 

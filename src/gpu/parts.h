@@ -10,7 +10,7 @@
 #define TALLY_GPU_PARTS_H
 
 #include "gpu/queue.h"
-#include "shape.h"
+#include "problem/shape.h"
 
 /* The memory of a reduction in parts. Nobody reads the pointers of the shape. */
 struct parts_call {
