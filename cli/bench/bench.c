@@ -5,18 +5,18 @@
  * them alike; each one's time is the median over the rounds. Between two turns the machine rests, as
  * the threads of one runtime may still be spinning on a core when the next one wants it.
  */
-#include "command.h"
+#include "common/command.h"
 
-#include "arguments.h"
 #include "bench/bench_data.h"
 #include "bench/bench_loops.h"
 #include "bench/bench_shaped.h"
-#include "guard.h"
-#include "json.h"
-#include "memory.h"
-#include "message.h"
-#include "names.h"
-#include "progress.h"
+#include "common/arguments.h"
+#include "common/guard.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/message.h"
+#include "common/names.h"
+#include "common/progress.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -4,8 +4,8 @@
  */
 #include "bench/bench_data.h"
 
+#include "common/types.h"
 #include "input/narrow.h"
-#include "types.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * is to be a strong one.
  */
 #include "bench/bench_loops.h"
-#include "types.h"
+#include "common/types.h"
 
 #ifdef __F16C__
 #include <immintrin.h>

@@ -5,8 +5,8 @@
 #ifndef TALLY_CLI_BENCH_LOOPS_H
 #define TALLY_CLI_BENCH_LOOPS_H
 
+#include "common/types.h"
 #include "tally.h"
-#include "types.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Compiled without vectorisation, so that it is what it says.
  */
 #include "bench/bench_loops.h"
-#include "types.h"
+#include "common/types.h"
 
 #define LOOP(what, name, declarations, clauses, step, result)                                      \
     static double what##_##name(const void *data, const void *other, size_t n, int threads) {      \

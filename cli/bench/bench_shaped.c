@@ -7,11 +7,11 @@
  */
 #include "bench/bench_shaped.h"
 
-#include "arguments.h"
-#include "json.h"
-#include "memory.h"
-#include "message.h"
-#include "progress.h"
+#include "common/arguments.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/message.h"
+#include "common/progress.h"
 
 #include <inttypes.h>
 #include <math.h>

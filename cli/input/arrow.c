@@ -3,7 +3,7 @@
  */
 #include "input/arrow.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include "arrow_script.h" /* static const char arrow_script[]: the text of arrow.py */
 

@@ -8,13 +8,13 @@
  */
 #include "input/columns.h"
 
+#include "common/message.h"
+#include "common/names.h"
+#include "common/types.h"
 #include "input/fields.h"
 #include "input/form.h"
 #include "input/rows.h"
 #include "input/spelling.h"
-#include "message.h"
-#include "names.h"
-#include "types.h"
 
 #include <csv.h>
 #include <inttypes.h>

@@ -10,9 +10,9 @@
  */
 #include "input/decimal.h"
 
+#include "common/types.h"
 #include "input/decimal_powers.h"
 #include "input/narrow.h"
-#include "types.h"
 
 #include <fenv.h>
 #include <math.h>

@@ -9,14 +9,12 @@
  *
  * Elements in the other byte order are turned on the way, piece by piece.
  */
-#include "input/source.h"
+#include "input/feed.h"
 
-#include "input/arrow.h"
+#include "common/message.h"
+#include "common/progress.h"
+#include "common/scratch.h"
 #include "input/text.h"
-#include "input/unpack.h"
-#include "message.h"
-#include "progress.h"
-#include "scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -285,13 +283,8 @@ bool source_next(struct source *s, const void **x, size_t *n) {
 void source_close(struct source *s) {
     unmap(s);
     text_close(s);
-    unpack_close(s->unpacker);
-    arrow_close(&s->helper);
-    if (s->file > STDIN_FILENO) close(s->file);
-    free(s->ahead);
-    free(s->before);
     free(s->buffer);
     free(s->piece);
-    s->ahead = s->before = s->buffer = s->piece = NULL;
-    s->unpacker = NULL;
+    s->buffer = s->piece = NULL;
+    source_drop(s);
 }

@@ -6,10 +6,10 @@
  */
 #include "input/form.h"
 
+#include "common/message.h"
 #include "input/decimal.h"
 #include "input/fields.h"
 #include "input/money.h"
-#include "message.h"
 
 #include <inttypes.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  */
 #include "input/list.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  */
 #include "input/missing.h"
 
-#include "message.h"
-#include "types.h"
+#include "common/message.h"
+#include "common/types.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  */
 #include "input/pieces.h"
 
-#include "message.h"
-#include "progress.h"
+#include "common/message.h"
+#include "common/progress.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,12 +6,11 @@
  */
 #include "input/source.h"
 
+#include "common/message.h"
 #include "input/arrow.h"
 #include "input/guess.h"
 #include "input/npy.h"
-#include "input/text.h"
 #include "input/unpack.h"
-#include "message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -361,10 +360,20 @@ bool source_open(struct source *s, const char *name, const struct reading *how) 
     if (is_stdin && isatty(s->file) && isatty(STDERR_FILENO))
         fputs("tally: numbers are read from the terminal; Ctrl-D ends them\n", stderr);
     if (recognise(s)) return true;
-    source_close(s);
+    source_drop(s);
     return false;
 }
 
 uint64_t source_count(const struct source *s) {
     return s->is_text || s->bytes == SOURCE_UNKNOWN ? SOURCE_UNKNOWN : s->bytes / source_step(s);
+}
+
+void source_drop(struct source *s) {
+    unpack_close(s->unpacker);
+    arrow_close(&s->helper);
+    if (s->file > STDIN_FILENO) close(s->file);
+    free(s->ahead);
+    free(s->before);
+    s->ahead = s->before = NULL;
+    s->unpacker = NULL;
 }

@@ -88,23 +88,16 @@ const char *source_field(const char *name, char path[1024]);
 
 /* Returns whether the name stands for standard input. */
 bool source_is_stdin(const char *name);
-/* Opens a file ("-": standard input; a.npz:x: a member of an archive; a.npy:x: a field) and recognises it. Close with source_close(). */
+/* Opens a file ("-": standard input; a.npz:x: a member of an archive; a.npy:x: a field) and recognises it. Close with source_close()
+ * (feed.h). */
 bool source_open(struct source *source, const char *name, const struct reading *how);
-void source_close(struct source *source);
-
-/* The next elements: *n of them at *x, for this machine, until the next call or source_close(). At the
- * end *n is 0. */
-bool source_next(struct source *source, const void **x, size_t *n);
-
-/* All elements at once, until source_close(), where the file can be mapped as it lies; else NULL, and nothing
- * has been read. To be called before source_next(). */
-const void *source_map(struct source *source);
-/* Returns whether a mapped file is still as long as it was. */
-bool source_is_whole(const struct source *source);
 
 /* Returns how many elements there are in all, where that is known before the end; else
  * SOURCE_UNKNOWN. */
 uint64_t source_count(const struct source *source);
+
+/* Gives back what source_open() has taken. */
+void source_drop(struct source *source);
 
 /* Reads up to `size` bytes of data in order, fewer only at the end; *got says how many. */
 bool source_read(struct source *source, void *bytes, size_t size, size_t *got);

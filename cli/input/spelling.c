@@ -3,8 +3,8 @@
  */
 #include "input/spelling.h"
 
+#include "common/types.h"
 #include "input/money.h"
-#include "types.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -6,11 +6,11 @@
  */
 #include "input/text.h"
 
+#include "common/message.h"
+#include "common/types.h"
 #include "input/decimal.h"
 #include "input/pieces.h"
 #include "input/spelling.h"
-#include "message.h"
-#include "types.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  */
 #include "input/unpack.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,10 @@
  */
 #include "parts/operand.h"
 
-#include "memory.h"
-#include "message.h"
-#include "progress.h"
+#include "common/memory.h"
+#include "common/message.h"
+#include "common/progress.h"
+#include "input/feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  */
 #include "parts/results.h"
 
-#include "memory.h"
-#include "message.h"
-#include "scratch.h"
-#include "temporary.h"
+#include "common/memory.h"
+#include "common/message.h"
+#include "common/scratch.h"
+#include "common/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>

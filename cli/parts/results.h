@@ -9,8 +9,8 @@
 #ifndef TALLY_CLI_RESULTS_H
 #define TALLY_CLI_RESULTS_H
 
+#include "common/json.h"
 #include "input/npy.h"
-#include "json.h"
 #include "tally.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #ifndef TALLY_CLI_RESULTS_PRINT_H
 #define TALLY_CLI_RESULTS_PRINT_H
 
-#include "json.h"
+#include "common/json.h"
 #include "parts/results.h"
 
 /* Prints the values of one result alone, as those of a whole array: several with their names, as a table where `is_table`. */

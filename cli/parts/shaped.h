@@ -4,21 +4,9 @@
 #ifndef TALLY_CLI_SHAPED_H
 #define TALLY_CLI_SHAPED_H
 
+#include "reduce/reduction.h"
+
 #include <stdbool.h>
-#include <stdint.h>
-
-struct reduction;
-
-/* As told; NULL and 0 where it was not. */
-struct shaping {
-    const char *axis;     /* numbers with commas between them */
-    const char *segments; /* a file of offsets, or a length */
-    const char *ids;      /* a file of ids: --by without a table's column */
-    const char *mask;     /* a file */
-    const char *output;   /* a .npy file */
-    uint64_t groups;
-    bool skip_outside;
-};
 
 /* Returns whether a reduction in parts is asked for. */
 bool shaped_is_asked(const struct shaping *shaping);

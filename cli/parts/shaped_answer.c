@@ -1,9 +1,9 @@
 /*
  * shaped_answer.c - what a reduction in parts prints, by results_print.h, and what its JSON object says of how it was cut.
  */
-#include "parts/shaped_job.h"
+#include "parts/shaped_cuts.h"
 
-#include "message.h"
+#include "common/message.h"
 #include "parts/results_print.h"
 
 #include <stdlib.h>

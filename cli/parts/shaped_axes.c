@@ -7,9 +7,9 @@
  * call. Where one of them is larger - its outermost dimension is a reduced one - each result has a state,
  * and every element gets the number of its result as its id.
  */
-#include "parts/shaped_job.h"
+#include "parts/shaped_cuts.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
  * counted, so that groups without any can be left out. Whole arrays for which there is room, sorted by id,
  * are one call; all others are fed to states, piece by piece.
  */
-#include "parts/shaped_job.h"
+#include "parts/shaped_cuts.h"
 
-#include "message.h"
-#include "types.h"
+#include "common/message.h"
+#include "common/types.h"
 
 #include <inttypes.h>
 #include <stdio.h>

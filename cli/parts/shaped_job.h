@@ -40,15 +40,6 @@ struct job {
     size_t there_room;
 };
 
-/* The three cuts. */
-bool job_axes(struct job *job);
-bool job_segments(struct job *job);
-bool job_groups(struct job *job);
-bool job_masked(struct job *job); /* none: all elements that the mask leaves are one result */
-
-/* Prints the results; returns an exit status. */
-int job_print(struct job *job);
-
 /* Says why a call returned `status`; `first` is the number of its result 0. Returns false. */
 bool job_failed(const struct job *job, uint64_t first, tally_status status);
 /* Reduces x (and y) to `count` results, and appends them. */
@@ -65,6 +56,9 @@ bool job_next(struct job *job, size_t wanted, struct piece *out);
 bool job_skip(struct job *job, uint64_t count);
 /* Reads all to the end: that they have as many elements, and that nothing follows, is found there. */
 bool job_drain(struct job *job);
+
+/* No cut: all elements that the mask leaves are one result. */
+bool job_masked(struct job *job);
 
 /* Makes states for so many results. Where they are more than memory holds: a line that says so. */
 bool job_states(const struct job *job, uint64_t count, tally_groups **out);

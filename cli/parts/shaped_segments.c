@@ -4,9 +4,10 @@
  * Whole arrays: blocks of segments, each a call with its part of the offsets. Arrays that are read in order:
  * as many whole segments as fit a slab are a call, and one that does not fit is fed to a state.
  */
-#include "parts/shaped_job.h"
+#include "parts/shaped_cuts.h"
 
-#include "message.h"
+#include "common/message.h"
+#include "input/feed.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

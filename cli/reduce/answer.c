@@ -4,8 +4,8 @@
  */
 #include "reduce/reduction.h"
 
-#include "json.h"
-#include "message.h"
+#include "common/json.h"
+#include "common/message.h"
 #include "reduce/wide.h"
 
 #include <inttypes.h>

@@ -6,10 +6,11 @@
  */
 #include "reduce/reduction.h"
 
+#include "common/message.h"
+#include "common/names.h"
+#include "common/progress.h"
 #include "input/arrow.h"
-#include "message.h"
-#include "names.h"
-#include "progress.h"
+#include "input/feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,13 +7,23 @@
 #include "input/columns.h"
 #include "input/groups.h"
 #include "input/source.h"
-#include "parts/shaped.h"
 #include "tally.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { LABEL_BYTES = 512 }; /* of an input, in messages */
+
+/* A reduction in parts, as told; NULL and 0 where it was not. */
+struct shaping {
+    const char *axis;     /* numbers with commas between them */
+    const char *segments; /* a file of offsets, or a length */
+    const char *ids;      /* a file of ids: --by without a table's column */
+    const char *mask;     /* a file */
+    const char *output;   /* a .npy file */
+    uint64_t groups;
+    bool skip_outside;
+};
 
 struct reduction {
     /* As told. */

@@ -7,7 +7,7 @@
  */
 #include "reduce/wide.h"
 
-#include "types.h"
+#include "common/types.h"
 
 #include <stdlib.h>
 #include <string.h>

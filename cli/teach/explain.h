@@ -64,6 +64,8 @@ struct explanation {
  * explain_settle() follows once all are noted. */
 void explain_note_step(void *explanation, const tally_ladder_step *step);
 void explain_settle(struct explanation *e);
+/* Frees the steps and the elements. */
+void explain_forget(struct explanation *e);
 void explain_print_launches(const struct explanation *e);
 void explain_print_totals(const struct explanation *e);
 struct json_object *explain_json_steps(const struct explanation *e);

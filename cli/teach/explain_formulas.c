@@ -6,7 +6,7 @@
  */
 #include "teach/explain.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * explain_steps.c - the accesses of a step as JSON: what each lane reads, writes and exchanges, and where.
  */
-#include "json.h"
+#include "common/json.h"
 #include "teach/explain.h"
 
 #include <string.h>

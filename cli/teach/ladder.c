@@ -2,12 +2,12 @@
  * ladder.c - `tally ladder`: the classic kernels of parallel reduction, run one after the other on a
  * device, checked and timed; on the model, counted.
  */
-#include "command.h"
+#include "common/command.h"
 
-#include "arguments.h"
-#include "guard.h"
-#include "json.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/guard.h"
+#include "common/json.h"
+#include "common/message.h"
 #include "teach/ladder_counts.h"
 #include "teach/ladder_options.h"
 #include "teach/ladder_texts.h"

@@ -4,7 +4,7 @@
 #ifndef TALLY_CLI_LADDER_COUNTS_H
 #define TALLY_CLI_LADDER_COUNTS_H
 
-#include "json.h"
+#include "common/json.h"
 #include "tally.h"
 
 #include <stdbool.h>

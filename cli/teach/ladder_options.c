@@ -3,10 +3,10 @@
  */
 #include "teach/ladder_options.h"
 
-#include "arguments.h"
 #include "bench/bench_data.h"
-#include "memory.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/memory.h"
+#include "common/message.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -4,12 +4,12 @@
  * The texts are the files of lessons/ and lessons/repaired/, which the build puts into the command. A repair is judged as
  * `tally explain --kernel` judges; some lessons ask for a count, too.
  */
-#include "arguments.h"
-#include "command.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/command.h"
+#include "common/message.h"
+#include "common/temporary.h"
 #include "teach/own_explain.h"
 #include "teach/report_files.h"
-#include "temporary.h"
 
 #include <errno.h>
 #include <getopt.h>

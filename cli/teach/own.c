@@ -7,11 +7,11 @@
  */
 #include "teach/own.h"
 
-#include "arguments.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/message.h"
+#include "common/temporary.h"
 #include "teach/own_device.h"
 #include "teach/own_sandbox.h"
-#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,12 @@
 #ifndef TALLY_CLI_OWN_ADVICE_H
 #define TALLY_CLI_OWN_ADVICE_H
 
-#include "teach/own_judge.h"
+#include "teach/own_host.h"
+
+/* Advice beside the sentence of a fault: why it matters, what mends it, and the lesson that teaches it, or "". */
+struct own_advice {
+    char why[400], mend[300], lesson[40];
+};
 
 void own_advise_fault(const struct own_session *s, const struct own_run *run,
                       struct own_advice *out);

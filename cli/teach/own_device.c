@@ -1,7 +1,7 @@
 /* own_device.c - see own_device.h. */
 #include "teach/own_device.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  */
 #include "teach/own_explain.h"
 
-#include "json.h"
-#include "message.h"
+#include "common/json.h"
+#include "common/message.h"
 #include "teach/ladder_counts.h"
 #include "teach/own_device.h"
 #include "teach/own_judge.h"

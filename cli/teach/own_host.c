@@ -1,7 +1,7 @@
 /* own_host.c - see own_host.h. */
 #include "teach/own_host.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef TALLY_CLI_OWN_HOST_H
 #define TALLY_CLI_OWN_HOST_H
 
-#include "teach/own.h"
+#include "teach/own_kernel.h"
 
 enum own_form {
     OWN_ONE_BLOCK, /* every block touches the same elements: there is to be one */

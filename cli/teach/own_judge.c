@@ -8,7 +8,7 @@
  */
 #include "teach/own_judge.h"
 
-#include "message.h"
+#include "common/message.h"
 #include "teach/own_advice.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #ifndef TALLY_CLI_OWN_JUDGE_H
 #define TALLY_CLI_OWN_JUDGE_H
 
-#include "teach/own_host.h"
+#include "teach/own_advice.h"
 
 enum { OWN_LENGTHS_MAX = 96, OWN_FAULTS_MAX = 6, OWN_FINDINGS_MAX = 8, OWN_TRIED_BLOCKS_MAX = 10 };
 
@@ -14,11 +14,6 @@ struct own_tried {
     bool complete;
     bool leaves; /* its arrays */
     double value, expected;
-};
-
-/* Advice beside the sentence of a fault: why it matters, what mends it, and the lesson that teaches it, or "". */
-struct own_advice {
-    char why[400], mend[300], lesson[40];
 };
 
 struct own_seen_fault {

@@ -5,7 +5,7 @@
  */
 #include "teach/picture.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

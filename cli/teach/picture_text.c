@@ -3,7 +3,7 @@
  */
 #include "teach/picture.h"
 
-#include "message.h"
+#include "common/message.h"
 
 #include <inttypes.h>
 #include <langinfo.h>

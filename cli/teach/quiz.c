@@ -4,10 +4,10 @@
  * A question that asks how many stores no answer: it says what to run and what to look at; the model runs it and
  * the number is read off, as `tally explain` would show it. A question that asks why has three choices.
  */
-#include "command.h"
+#include "common/command.h"
 
-#include "arguments.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/message.h"
 #include "teach/ladder_options.h"
 
 #include <errno.h>

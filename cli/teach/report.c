@@ -6,10 +6,10 @@
  */
 #include "teach/report.h"
 
-#include "arguments.h"
-#include "command.h"
-#include "guard.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/command.h"
+#include "common/guard.h"
+#include "common/message.h"
 #include "teach/report_files.h"
 
 #include <errno.h>
@@ -37,12 +37,6 @@ struct report {
     const char *output, *device;
     bool measures, help;
 };
-
-const char *report_file(const char *name) {
-    for (const struct embedded *e = report_files; e->name; e++)
-        if (strcmp(e->name, name) == 0) return (const char *)e->bytes;
-    return NULL;
-}
 
 /* ---- The page ---- */
 

@@ -4,12 +4,9 @@
 #ifndef TALLY_CLI_REPORT_H
 #define TALLY_CLI_REPORT_H
 
-#include "json.h"
+#include "common/json.h"
 
 #include <stdio.h>
-
-/* Returns the text of an embedded file; NULL where the build has none of that name. */
-const char *report_file(const char *name);
 
 /* ---- report_data.c: what the model says, for every combination that the page offers ---- */
 

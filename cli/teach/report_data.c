@@ -15,7 +15,7 @@
  * the lanes' elements are evenly spread, else all of them and a 0; values stand for what is written and what is
  * exchanged, else it is 0.
  */
-#include "message.h"
+#include "common/message.h"
 #include "teach/ladder_counts.h"
 #include "teach/ladder_options.h"
 #include "teach/report.h"

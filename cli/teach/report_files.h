@@ -10,6 +10,8 @@ struct embedded {
 };
 
 extern const struct embedded report_files[]; /* the build makes it (CMakeLists.txt) */
+/* Returns the text of one of them; NULL where the build has none of that name. */
+const char *report_file(const char *name);
 extern const struct embedded
     lesson_files[]; /* "02_barrier_missing.cu", "repaired/02_barrier_missing.cu" */
 

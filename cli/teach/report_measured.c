@@ -1,10 +1,11 @@
 /*
  * report_measured.c - times on a page: the H200's as committed, this machine's if asked for, the texts' own.
  */
-#include "message.h"
+#include "common/message.h"
 #include "teach/ladder_options.h"
 #include "teach/ladder_texts.h"
 #include "teach/report.h"
+#include "teach/report_files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

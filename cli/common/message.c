@@ -5,9 +5,9 @@
  * are shown as '?', those of Unicode too: a message stays one line, and can do nothing to a terminal. A progress line that
  * stands on the terminal is erased first.
  */
-#include "message.h"
+#include "common/message.h"
 
-#include "progress.h"
+#include "common/progress.h"
 
 #include <errno.h>
 #include <stdarg.h>

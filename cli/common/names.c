@@ -1,7 +1,7 @@
 /*
  * names.c - see names.h.
  */
-#include "names.h"
+#include "common/names.h"
 
 #include "tally.h"
 

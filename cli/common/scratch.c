@@ -1,7 +1,7 @@
 /*
  * scratch.c - see scratch.h.
  */
-#include "scratch.h"
+#include "common/scratch.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 /*
  * arguments.c - reading the arguments that several subcommands share.
  */
-#include "arguments.h"
+#include "common/arguments.h"
 
-#include "message.h"
-#include "names.h"
+#include "common/message.h"
+#include "common/names.h"
 
 #include <ctype.h>
 #include <getopt.h>

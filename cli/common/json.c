@@ -1,10 +1,10 @@
 /*
  * json.c - numbers into JSON without losing any of their digits.
  */
-#include "json.h"
+#include "common/json.h"
 
-#include "message.h"
-#include "types.h"
+#include "common/message.h"
+#include "common/types.h"
 
 #include <inttypes.h>
 #include <json-c/printbuf.h>

@@ -1,7 +1,7 @@
 /*
  * memory.c - what memory is free, as the kernel estimates it, and within what a container is allowed.
  */
-#include "memory.h"
+#include "common/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
  * little memory), and takes the process with it. So the process is another one. Which driver it was is
  * found out by asking each alone: OCL_ICD_VENDORS tells the loader of the drivers where their names are.
  */
-#include "guard.h"
+#include "common/guard.h"
 
-#include "message.h"
+#include "common/message.h"
 #include "tally.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * exact_sum.h - the exact sum of the terms of an array on one thread: extraction where it works, bins where not.
+ * exact_chunks.h - the exact sum of the terms of an array on one thread: extraction where it works, bins where not.
  *
  * A template with the parameters of extract.h; it makes the function NAME: a pair_kernel where PAIRED, else a
  * fold_kernel. The array is taken in chunks that stay in the first-level cache while they are tried:

@@ -2,7 +2,7 @@
  * progress.c - a progress line for people: only on a terminal, only once the work has taken a
  * second, renewed five times a second, and erased before anything else is written.
  */
-#include "progress.h"
+#include "common/progress.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* form.c - see form.h. */
-#include "form.h"
+/* communicator.c - see communicator.h. */
+#include "communicator.h"
 
 #include "lanes.h"
 #include "merged.h"
