@@ -4,13 +4,13 @@
  * The bandwidth is measured, over a buffer larger than caches usually are: it is the roof that a
  * reduction on this device can be held against.
  */
-#include "command.h"
+#include "common/command.h"
 
-#include "arguments.h"
-#include "guard.h"
-#include "json.h"
-#include "memory.h"
-#include "message.h"
+#include "common/arguments.h"
+#include "common/guard.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/message.h"
 
 #include <getopt.h>
 #include <math.h>

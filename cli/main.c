@@ -3,9 +3,9 @@
  *
  * Each operator is a subcommand of its own name, and all of them are one function.
  */
-#include "command.h"
-#include "message.h"
-#include "names.h"
+#include "common/command.h"
+#include "common/message.h"
+#include "common/names.h"
 #include "tally.h"
 
 #include <fcntl.h>

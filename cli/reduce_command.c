@@ -1,13 +1,14 @@
 /*
  * reduce_command.c - the command line of `tally OP [FILE...]`.
  */
-#include "command.h"
+#include "common/command.h"
 
-#include "arguments.h"
-#include "fields.h"
-#include "guard.h"
-#include "message.h"
-#include "reduction.h"
+#include "common/arguments.h"
+#include "common/guard.h"
+#include "common/message.h"
+#include "input/fields.h"
+#include "parts/shaped.h"
+#include "reduce/reduction.h"
 
 #include <getopt.h>
 #include <math.h>

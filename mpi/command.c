@@ -7,7 +7,7 @@
  */
 #include "command.h"
 
-#include "../cli/arguments.h"
+#include "../cli/common/arguments.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
 
 #include "tally_mpi.h"
 
-#include "../cli/message.h"
-#include "../cli/npy.h"
-#include "../cli/results.h"
+#include "../cli/common/message.h"
+#include "../cli/input/npy.h"
+#include "../cli/parts/results.h"
 
 enum { PIECE = 1 << 22 }; /* bytes that are read at a time */
 

@@ -3,7 +3,7 @@
  */
 #include "command.h"
 
-#include "../cli/results_print.h"
+#include "../cli/parts/results_print.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
  * task before it. Both orders are the same on all ranks, whoever waits for what. Whoever waits moves on the tasks of all
  * communicators that the thread has begun some on, as another rank may wait for another of them first.
  */
+#include "communicator.h"
 #include "explain.h"
 #include "lanes.h"
 #include "task.h"

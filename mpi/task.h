@@ -24,6 +24,7 @@
 #define TALLY_MPI_TASK_H
 
 #include "blocks.h"
+#include "communicator.h"
 #include "frame.h"
 #include "merged.h"
 #include "shaped.h"

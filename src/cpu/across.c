@@ -14,17 +14,17 @@
  */
 #include "cpu/across.h"
 
+#include "base/loose.h"
+#include "base/paths.h"
+#include "base/scratch.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
 #include "exact/lower.h"
 #include "exact/round.h"
-#include "loose.h"
-#include "paths.h"
-#include "scratch.h"
-#include "status.h"
-#include "stop.h"
-#include "types.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef TALLY_CPU_COLUMN_LOADS_H
 #define TALLY_CPU_COLUMN_LOADS_H
 
-#include "cpu/columns.h"
+#include "cpu/tuning.h"
 #include "cpu/vector.h"
 
 #define STEP    COLUMN_STEP

@@ -11,13 +11,12 @@
 #ifndef TALLY_CPU_COLUMNS_H
 #define TALLY_CPU_COLUMNS_H
 
-#include "problem.h"
+#include "cpu/tuning.h"
+#include "problem/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Columns are added in steps of this many; blocks of planes have room for a multiple of it. */
-#define COLUMN_STEP  16
 #define COLUMN_TYPES (TALLY_F64 + 1)
 /* What is summed by running totals at a time: elements, at most; words that this takes (segments.c). */
 #define SEGMENTS_PIECE 1024

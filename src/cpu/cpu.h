@@ -4,7 +4,7 @@
 #ifndef TALLY_CPU_CPU_H
 #define TALLY_CPU_CPU_H
 
-#include "device.h"
+#include "device/device.h"
 
 struct cpu_kernels;
 struct pool;

@@ -6,17 +6,17 @@
  * the takers show in the result. A problem of several parts takes its elements in blocks that stay in a core's
  * cache, so that they come from memory once.
  */
-#include "device.h"
+#include "device/device.h"
 
+#include "base/fpenv.h"
+#include "base/paths.h"
+#include "base/pool.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
-#include "fpenv.h"
-#include "paths.h"
-#include "pool.h"
-#include "status.h"
-#include "stop.h"
-#include "tree.h"
-#include "types.h"
+#include "problem/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * A template with the parameters of extract.h (REAL is double, PAIRED 0, and TERM is x itself), and
  *   SUMS      1: the sum of x is wanted too; 0: that of x^2 alone.
- * It takes the place of extract.h under exact_sum.h.
+ * It takes the place of extract.h under exact_chunks.h.
  *
  * The idea. As in extract.h, x is cut into multiples of ever smaller units, here DIGIT bits apart:
  * x = d0 + d1 + ..., with dk = mk * 2^(E - DIGIT (k + 1)) and |mk| <= 2^(DIGIT - 1). Then

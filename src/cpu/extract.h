@@ -34,7 +34,7 @@
  * (a) t's exponent field never differed from sigma's (no x was too large, infinite or NaN), and (b) after the
  * last level nothing was left (q == r there). A chunk that fails leaves no trace, and is done again with
  * all levels, with an E of its own, or, when its exponents span too much for that, in bins (bins.h, levels.h,
- * product_bins.h): exact_sum.h says when.
+ * product_bins.h): exact_chunks.h says when.
  *
  * Bounds: |q| / 2^(E-MANTISSA) <= 2^(MANTISSA-1), and a chunk is CHUNK_VECTORS = 2^8 vectors and a
  * ragged one, so a lane's integer stays below 2^(MANTISSA+7) + 2^(MANTISSA-1): 2^60 in 64 bits, 2^31 in

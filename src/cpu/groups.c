@@ -1,14 +1,14 @@
 /* cpu/groups.c - see groups.h. */
 #include "cpu/groups.h"
 
+#include "base/paths.h"
+#include "base/scratch.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
 #include "cpu/columns.h"
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
-#include "paths.h"
-#include "scratch.h"
-#include "status.h"
-#include "stop.h"
-#include "types.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * in_digits.h - makes one kernel that sums squares, or elements and squares, from the templates digits.h,
- * product_bins.h and exact_sum.h.
+ * product_bins.h and exact_chunks.h.
  *
  * A template: the includer defines NAME, ELEMENT, TERM, TERM_ONE (of p alone), SUMS, and LEVELS and MAX_LEVELS, here
  * digits of an element (digits.h).
@@ -23,6 +23,6 @@
 
 #include "cpu/product_bins.h"
 
-#include "cpu/exact_sum.h"
+#include "cpu/exact_chunks.h"
 
 #include "cpu/undefine.h"

@@ -1,6 +1,6 @@
 /*
  * in_f32.h - makes one exact sum kernel whose terms are floats, from the templates extract.h, bins.h (levels.h where
- * a vector has 64 bytes), few.h and exact_sum.h. The includer defines what in_f64.h asks for.
+ * a vector has 64 bytes), few.h and exact_chunks.h. The includer defines what in_f64.h asks for.
  */
 #define REAL     float
 #define INT      int32_t
@@ -23,6 +23,6 @@
 
 #include "cpu/few.h"
 
-#include "cpu/exact_sum.h"
+#include "cpu/exact_chunks.h"
 
 #include "cpu/undefine.h"

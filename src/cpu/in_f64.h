@@ -1,6 +1,6 @@
 /*
  * in_f64.h - makes one exact sum kernel whose terms are doubles, from the templates extract.h, bins.h, few.h
- * and exact_sum.h.
+ * and exact_chunks.h.
  *
  * A template: the includer defines NAME, ELEMENT, PAIRED, TERM, TERM_ONE, LEVELS and MAX_LEVELS, and PLAIN
  * where it holds (extract.h), which are undefined again here.
@@ -22,6 +22,6 @@
 
 #include "cpu/few.h"
 
-#include "cpu/exact_sum.h"
+#include "cpu/exact_chunks.h"
 
 #include "cpu/undefine.h"

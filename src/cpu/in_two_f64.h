@@ -42,7 +42,7 @@
 
 #include "cpu/product_bins.h"
 
-#include "cpu/exact_sum.h"
+#include "cpu/exact_chunks.h"
 
 #undef TAIL
 #undef TAIL_LOST

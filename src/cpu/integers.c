@@ -2,7 +2,7 @@
  * integers.c - the exact integer sum and product kernels of one instruction set, from integers.h.
  */
 #include "cpu/vector.h"
-#include "monoid.h"
+#include "problem/monoid.h"
 
 #define PART2(part, name) part##_##name
 #define PART1(part, name) PART2(part, name)

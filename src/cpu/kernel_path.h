@@ -4,7 +4,7 @@
 #ifndef TALLY_CPU_KERNEL_PATH_H
 #define TALLY_CPU_KERNEL_PATH_H
 
-#include "paths.h"
+#include "base/paths.h"
 
 /* The path of this place in a kernel. */
 #define KERNEL_PATH(name) TALLY_PATH_UNLESS(name, cpu_isa_is_absent, NULL)

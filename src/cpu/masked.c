@@ -7,13 +7,13 @@
  */
 #include "cpu/masked.h"
 
+#include "base/loose.h"
+#include "base/paths.h"
+#include "base/scratch.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
 #include "cpu/rows.h"
-#include "loose.h"
-#include "paths.h"
-#include "scratch.h"
-#include "status.h"
-#include "stop.h"
-#include "types.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * longer to answer than to start, and so does memory (see read.c).
  */
 #include "cpu/vector.h"
-#include "monoid.h"
+#include "problem/monoid.h"
 
 /* v where it is better, else best: lane by lane. */
 #define SELECT(vector, v, compare, best)                                                           \

@@ -5,7 +5,7 @@
  * multiplies the same pairs.
  */
 #include "cpu/vector.h"
-#include "tree.h"
+#include "problem/tree.h"
 
 #define PRODUCT_LEAVES(name, element, real, vector, WIDEN)                                         \
     /* The product of the first `lanes` lanes, which meet by halves. */                            \

@@ -1,13 +1,13 @@
 /* rows.c - see rows.h. */
 #include "cpu/rows.h"
 
-#include "fold.h"
-#include "loose.h"
-#include "paths.h"
-#include "pool.h"
-#include "status.h"
-#include "stop.h"
-#include "types.h"
+#include "base/loose.h"
+#include "base/paths.h"
+#include "base/pool.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
+#include "device/fold.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /*
  * shaped.c - reductions in parts on the CPU: which way suits a shape.
  */
+#include "base/status.h"
+#include "base/types.h"
 #include "cpu/across.h"
 #include "cpu/columns.h"
 #include "cpu/groups.h"
 #include "cpu/kernels.h"
 #include "cpu/masked.h"
 #include "cpu/rows.h"
-#include "status.h"
-#include "types.h"
 
 #include <stdlib.h>
 

@@ -9,9 +9,9 @@
 #ifndef TALLY_CPU_VECTOR_H
 #define TALLY_CPU_VECTOR_H
 
+#include "base/loose.h"
 #include "cpu/ahead.h"
 #include "cpu/kernel_path.h"
-#include "loose.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  * and square root rounded correctly.
  */
 #include "cuda/compiler.h"
+#include "base/status.h"
 #include "cuda/library.h"
 #include "gpu/embed.h"
 #include "gpu/loader.h"
-#include "status.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -15,6 +15,8 @@
  * A caller's context is the caller's to give up. Where it is the primary one, generations count there
  * too; otherwise it is lost for good, and the driver says so to every call.
  */
+#include "base/invariant.h"
+#include "base/status.h"
 #include "cuda/compiler.h"
 #include "cuda/driver.h"
 #include "cuda/images.h"
@@ -22,8 +24,6 @@
 #include "gpu/embed.h"
 #include "gpu/memory.h"
 #include "gpu/ring.h"
-#include "invariant.h"
-#include "status.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

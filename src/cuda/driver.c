@@ -2,9 +2,9 @@
  * driver.c - finding NVIDIA's driver, and saying what is wrong where there is none to use.
  */
 #include "cuda/driver.h"
+#include "base/status.h"
 #include "cuda/library.h"
 #include "gpu/loader.h"
-#include "status.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

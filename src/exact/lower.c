@@ -1,9 +1,9 @@
 /* lower.c - see lower.h. */
 #include "exact/lower.h"
 
+#include "base/paths.h"
 #include "exact/kernel_words.h"
 #include "exact/round.h"
-#include "paths.h"
 
 #include "kernels/number.h"
 

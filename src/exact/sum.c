@@ -1,8 +1,8 @@
 /* sum.c - see sum.h. */
 #include "exact/sum.h"
 
-#include "invariant.h"
-#include "paths.h"
+#include "base/invariant.h"
+#include "base/paths.h"
 
 void exact_sum_clear(struct exact_sum *s) {
     s->pending = 0;

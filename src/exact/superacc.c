@@ -1,7 +1,7 @@
 /* superacc.c - see superacc.h. */
 #include "exact/superacc.h"
 
-#include "invariant.h"
+#include "base/invariant.h"
 
 #include <string.h>
 

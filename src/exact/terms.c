@@ -1,8 +1,8 @@
 /* terms.c - see terms.h. */
 #include "exact/terms.h"
 
+#include "base/status.h"
 #include "exact/round.h"
-#include "status.h"
 
 #include <string.h>
 

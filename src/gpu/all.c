@@ -11,10 +11,10 @@
  */
 #include "gpu/all.h"
 
-#include "pool.h"
-#include "status.h"
-#include "stop.h"
-#include "types.h"
+#include "base/pool.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>

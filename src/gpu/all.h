@@ -4,8 +4,8 @@
 #ifndef TALLY_GPU_ALL_H
 #define TALLY_GPU_ALL_H
 
-#include "device.h"
-#include "tree.h"
+#include "device/device.h"
+#include "problem/tree.h"
 
 #include <stdbool.h>
 

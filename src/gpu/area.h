@@ -11,8 +11,8 @@
 #ifndef TALLY_GPU_AREA_H
 #define TALLY_GPU_AREA_H
 
+#include "base/invariant.h"
 #include "gpu/gpu.h"
-#include "invariant.h"
 
 /* Words of a guard: as many as a line of 128 bytes has, so that guards move no array against lines. */
 #define AREA_GUARD 16

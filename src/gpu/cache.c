@@ -1,9 +1,9 @@
 /* cache.c - see cache.h. */
 #include "gpu/cache.h"
 
+#include "base/invariant.h"
+#include "base/status.h"
 #include "gpu/embed.h"
-#include "invariant.h"
-#include "status.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* columns.c - see columns.h. */
 #include "gpu/columns.h"
 
+#include "base/types.h"
 #include "gpu/filled.h"
 #include "kernels/tuning.h"
-#include "types.h"
 
 #include "kernels/columns.h"
 

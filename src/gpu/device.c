@@ -15,6 +15,10 @@
  * their own, which nobody holds while work is under way: they wait for no reduction. After a loss they fail until a
  * call that may wait has opened that queue again.
  */
+#include "base/paths.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
 #include "gpu/all.h"
 #include "gpu/opened.h"
 #include "gpu/parts.h"
@@ -22,12 +26,8 @@
 #include "gpu/roof.h"
 #include "gpu/source.h"
 #include "kernels/tuning.h"
-#include "lower.h"
-#include "paths.h"
-#include "status.h"
-#include "stop.h"
-#include "tree.h"
-#include "types.h"
+#include "problem/lower.h"
+#include "problem/tree.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* filled.c - see filled.h. */
 #include "gpu/filled.h"
 
+#include "base/types.h"
 #include "kernels/tuning.h"
-#include "types.h"
 
 #include "kernels/filled.h"
 

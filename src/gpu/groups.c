@@ -1,8 +1,8 @@
 /* groups.c - see groups.h. */
 #include "gpu/groups.h"
 
+#include "base/types.h"
 #include "kernels/tuning.h"
-#include "types.h"
 
 #include "kernels/groups.h"
 

@@ -1,7 +1,7 @@
 /* memory.c - see memory.h. */
 #include "gpu/memory.h"
 
-#include "status.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 

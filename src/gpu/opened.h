@@ -5,7 +5,7 @@
 #ifndef TALLY_GPU_OPENED_H
 #define TALLY_GPU_OPENED_H
 
-#include "device.h"
+#include "device/device.h"
 
 #include "gpu/queue.h"
 

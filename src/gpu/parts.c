@@ -1,6 +1,8 @@
 /* parts.c - see parts.h. */
 #include "gpu/parts.h"
 
+#include "base/status.h"
+#include "base/types.h"
 #include "exact/kernel_words.h"
 #include "gpu/columns.h"
 #include "gpu/filled.h"
@@ -8,13 +10,10 @@
 #include "gpu/record.h"
 #include "gpu/rows.h"
 #include "gpu/source.h"
-#include "gpu/strategy.h"
 #include "kernels/request.h"
 #include "kernels/sort.h"
 #include "kernels/tuning.h"
-#include "status.h"
-#include "tree.h"
-#include "types.h"
+#include "problem/tree.h"
 
 #include <string.h>
 
@@ -25,9 +24,8 @@
 #define NODES_LOG      5                      /* part_nodes joins 2^5 values */
 #define PIECE_LEAST    ((uint64_t)1 << 14)
 #define PIECES_A_UNIT  8
-#define MANY_A_UNIT    128 /* elements for each multiprocessor: see parts_are_many() */
-#define LOOKS_A_THREAD 16  /* kernels/parts.cu */
-#define LOOKS_A_BLOCK  4   /* blocks of `starts` in place of one of most other kernels */
+#define LOOKS_A_THREAD 16 /* kernels/parts.cu */
+#define LOOKS_A_BLOCK  4  /* blocks of `starts` in place of one of most other kernels */
 
 /* The kernel `quick`. Where there are THREAD_ROWS rows, of no more than THREAD_MEAN elements on average, a thread takes
  * each row of up to THREAD_MOST elements; else a warp takes each row of up to FEW_MOST elements, or of WARP_MOST where
@@ -84,40 +82,6 @@ struct parts_layout {
     size_t bytes;       /* of the work */
     struct area area;
 };
-
-static unsigned blocks_at_once(const struct queue *queue) {
-    const unsigned units = queue->facts->units ? queue->facts->units : 1;
-    return units * (CPU_SHAPED(queue->block) ? CPU_BLOCKS_A_UNIT : GPU_PRODUCT_BLOCKS_A_UNIT);
-}
-
-unsigned parts_grid(const struct queue *queue, uint64_t blocks) {
-    const unsigned most = blocks_at_once(queue);
-    return blocks == 0 ? 1 : blocks < most ? (unsigned)blocks : most;
-}
-
-bool parts_are_many(const struct queue *queue, uint64_t n) {
-    return n >= (queue->facts->units ? queue->facts->units : 1) * (uint64_t)MANY_A_UNIT;
-}
-
-bool parts_are_contiguous(const struct shaped *s) {
-    if (s->cut != TALLY_AXES) return true;
-    if (s->keeps > 1 || s->reduces > 1) return false;
-    if (s->reduces == 1 && s->reduced[0].x != 1) return false;
-    return s->keeps == 0 || s->kept[0].x == (ptrdiff_t)s->each;
-}
-
-unsigned problem_ends(const struct problem *p) {
-    const unsigned both = WANT_LEAST | WANT_GREATEST;
-    return ((p->extremes & both) == both ? 2 : (p->extremes & both) != 0) |
-           (p->extremes & WANT_INDEX);
-}
-
-uint64_t problem_flip(const struct problem *p) {
-    const unsigned width = 8 * (unsigned)type_size(p->type);
-    const uint64_t all = UINT64_MAX >> (64 - width);
-    return (type_is_signed(p->type) ? (uint64_t)1 << (width - 1) : 0) ^
-           (p->extremes & WANT_GREATEST ? 0 : all);
-}
 
 static unsigned sum_words(const struct problem *p) {
     unsigned words = 0;
@@ -413,8 +377,6 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
 
 /* ---- Launches ----------------------------------------------------------------------------- */
 
-void *const parts_nothing = NULL; /* a null pointer's value */
-
 struct run {
     struct queue *queue;
     const struct parts_call *c;
@@ -441,7 +403,7 @@ static unsigned threads_for(const struct run *r, uint64_t n) {
 /* Returns the grid of `starts` for n ids: the blocks that the device runs at once of so small a
  * kernel, at most. */
 static unsigned looks_grid(const struct run *r, uint64_t n) {
-    const unsigned most = blocks_at_once(r->queue) * LOOKS_A_BLOCK;
+    const unsigned most = parts_blocks_at_once(r->queue) * LOOKS_A_BLOCK;
     const uint64_t blocks = n / (r->queue->block * LOOKS_A_THREAD) + 1;
     return blocks < most ? (unsigned)blocks : most;
 }

@@ -9,23 +9,7 @@
 #ifndef TALLY_GPU_PARTS_H
 #define TALLY_GPU_PARTS_H
 
-#include "gpu/queue.h"
-#include "shape.h"
-
-/* The memory of a reduction in parts. Nobody reads the pointers of the shape. */
-struct parts_call {
-    const struct shaped *s;
-    struct gpu_memory *x, *y, *mask, *offsets, *ids; /* NULL where there is none */
-    int64_t first_x, first_y, first_mask;            /* the index of the first element in each */
-    struct gpu_memory *work;                         /* parts_workspace() bytes, of any content */
-    struct gpu_memory *out;                          /* for results; NULL: at[] are addresses */
-    uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
-    unsigned only;                 /* the values that are wanted: from `only` on ... */
-    unsigned values;               /* ... so many */
-    bool unasked;                  /* nobody will look at the outcome */
-    bool written;                  /* all of the work has been written before, whatever it holds */
-    int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
-};
+#include "gpu/strategy.h"
 
 /* The outcome, which the reduction leaves in the first words of its work. */
 struct parts_outcome {

@@ -6,7 +6,7 @@
 #define TALLY_GPU_PIECE_H
 
 #include "gpu/gpu.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 /* Reduces the n > 0 elements at the start of x to the values of a problem for which recipe_gives_values(), and
  * waits for them; *seconds is the device's time for the launches. Fails as tally_reduce() does. */

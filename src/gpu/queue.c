@@ -1,6 +1,8 @@
 /* queue.c - see queue.h. */
 #include "gpu/queue.h"
 
+#include "base/status.h"
+#include "base/types.h"
 #include "exact/kernel_words.h"
 #include "exact/round.h"
 #include "gpu/cache.h"
@@ -10,10 +12,8 @@
 #include "kernels/plan.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
-#include "lower.h"
-#include "status.h"
-#include "tree.h"
-#include "types.h"
+#include "problem/lower.h"
+#include "problem/tree.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@
 
 #include "gpu/area.h"
 #include "gpu/recipe.h"
-#include "monoid.h"
+#include "problem/monoid.h"
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /* recipe.c - see recipe.h. */
 #include "gpu/recipe.h"
 
+#include "base/status.h"
+#include "base/types.h"
 #include "gpu/source.h"
 #include "kernels/request.h"
 #include "kernels/tuning.h"
-#include "status.h"
-#include "types.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define TALLY_GPU_RECIPE_H
 
 #include "gpu/gpu.h"
-#include "problem.h"
+#include "problem/problem.h"
 
 #define RECIPES_MAX 32 /* the most rows of the table */
 

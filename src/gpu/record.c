@@ -1,9 +1,9 @@
 /* record.c - see record.h. */
 #include "gpu/record.h"
 
+#include "base/types.h"
 #include "exact/round.h"
 #include "kernels/plan.h"
-#include "types.h"
 
 #include <string.h>
 

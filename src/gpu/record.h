@@ -5,7 +5,7 @@
 #ifndef TALLY_GPU_RECORD_H
 #define TALLY_GPU_RECORD_H
 
-#include "monoid.h"
+#include "problem/monoid.h"
 
 /* Words of the record of a part; every part but PART_TREE has one. */
 size_t record_words(const struct problem *p, enum part part);

@@ -1,7 +1,7 @@
 /* ring.c - see ring.h. */
 #include "gpu/ring.h"
 
-#include "invariant.h"
+#include "base/invariant.h"
 
 #include <string.h>
 

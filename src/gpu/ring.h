@@ -8,8 +8,8 @@
 #ifndef TALLY_GPU_RING_H
 #define TALLY_GPU_RING_H
 
+#include "base/pool.h"
 #include "gpu/gpu.h"
-#include "pool.h"
 
 /* One core copies some 10 GB/s where the bus carries 50, so cores share each piece. They meet at
  * its end, which costs 10 to 20 us; the bus takes 150 us for a piece of 8 MiB. Two pieces would

@@ -1,9 +1,9 @@
 /* rows.c - see rows.h. */
 #include "gpu/rows.h"
 
+#include "base/types.h"
 #include "gpu/filled.h"
 #include "kernels/tuning.h"
-#include "types.h"
 
 #define WARP        32
 #define BLOCK_LEAST WARP

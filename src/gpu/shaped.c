@@ -8,14 +8,14 @@
  * or a mask, groups - is reduced by the calling thread, to the same bits. That also brings elements into the order of
  * their groups where the host wants it.
  */
-#include "fold.h"
+#include "base/paths.h"
+#include "base/status.h"
+#include "base/types.h"
+#include "device/fold.h"
 #include "gpu/opened.h"
 #include "gpu/parts.h"
 #include "gpu/source.h"
-#include "paths.h"
-#include "status.h"
-#include "tree.h"
-#include "types.h"
+#include "problem/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

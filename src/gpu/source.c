@@ -1,7 +1,7 @@
 /* source.c - see source.h. */
 #include "gpu/source.h"
 
-#include "status.h"
+#include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef TALLY_GPU_SOURCE_H
 #define TALLY_GPU_SOURCE_H
 
-#include "problem.h"
+#include "problem/problem.h"
 
 /* Returns TALLY_EUNSUPPORTED, with the reason, where no GPU can apply the problem's user operator. */
 tally_status source_check(const struct problem *p);

@@ -11,10 +11,26 @@
 #define TALLY_GPU_STRATEGY_H
 
 #include "exact/kernel_words.h"
-#include "gpu/parts.h"
+#include "gpu/queue.h"
 #include "kernels/plan.h"
+#include "problem/shape.h"
 
 #include "kernels/parts.h"
+
+/* The memory of a reduction in parts. Nobody reads the pointers of the shape. */
+struct parts_call {
+    const struct shaped *s;
+    struct gpu_memory *x, *y, *mask, *offsets, *ids; /* NULL where there is none */
+    int64_t first_x, first_y, first_mask;            /* the index of the first element in each */
+    struct gpu_memory *work;                         /* parts_workspace() bytes, of any content */
+    struct gpu_memory *out;                          /* for results; NULL: at[] are addresses */
+    uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
+    unsigned only;                 /* the values that are wanted: from `only` on ... */
+    unsigned values;               /* ... so many */
+    bool unasked;                  /* nobody will look at the outcome */
+    bool written;                  /* all of the work has been written before, whatever it holds */
+    int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
+};
 
 /* A strategy's call: the reduction, its plan, and its part of the work. */
 struct parts_run {
@@ -40,6 +56,8 @@ struct strategy {
     bool (*checks)(const struct shaped *s);
 };
 
+/* Returns how many blocks of most kernels the device runs at once. */
+unsigned parts_blocks_at_once(const struct queue *queue);
 /* Returns the grid for `blocks` equal pieces of work, at most the blocks that the device runs at
  * once. */
 unsigned parts_grid(const struct queue *queue, uint64_t blocks);

@@ -2,11 +2,11 @@
  * gpu/terms.c - arrays that are added up over ranks (kernels/terms.h) as calls of a GPU device, on queues of the
  * caller's; by words, or where the arrays lie, in the memory of all ranks' devices (kernels/shared_terms.h).
  */
+#include "base/status.h"
 #include "gpu/opened.h"
 #include "gpu/recipe.h"
 #include "kernels/plan.h"
 #include "kernels/tuning.h"
-#include "status.h"
 
 #include "kernels/words.h"
 

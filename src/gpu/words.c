@@ -2,12 +2,12 @@
  * gpu/words.c - the state of a reduction as words in the device's memory, for other ranks, and values from the words of
  * all ranks (kernels/words.h), on queues of the caller's; and both at once, where ranks write into each other's memory.
  */
+#include "base/status.h"
+#include "base/types.h"
 #include "exact/kernel_words.h"
 #include "gpu/opened.h"
 #include "gpu/recipe.h"
 #include "kernels/plan.h"
-#include "status.h"
-#include "types.h"
 
 #include "kernels/words.h"
 

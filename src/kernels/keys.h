@@ -1,5 +1,5 @@
 /*
- * keys.h - unsigned integers that sort as elements do: for hosts (src/monoid.c) and kernels (order.cu, lower.h) alike.
+ * keys.h - unsigned integers that sort as elements do: for hosts (src/problem/monoid.c) and kernels (order.cu, lower.h) alike.
  *
  * The key of a float has the order of min and max: -0 just below +0, positive NaNs above +infinity and
  * negative ones below -infinity. A key has as many bits as its element.

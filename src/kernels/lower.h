@@ -1,5 +1,5 @@
 /*
- * lower.h - from the records of a problem's parts to its values, on the device: what src/lower.c does on the host,
+ * lower.h - from the records of a problem's parts to its values, on the device: what src/problem/lower.c does on the host,
  * bit for bit (but for fast means, which promise no bits).
  *
  * Numbers (number.h) are long; on CUDA they lie in shared memory, as thread-local memory would be reserved for every

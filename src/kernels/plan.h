@@ -7,7 +7,7 @@
 #ifndef TALLY_PLAN_H
 #define TALLY_PLAN_H
 
-/* Parts of a problem, as src/problem.h numbers them. */
+/* Parts of a problem, as src/problem/problem.h numbers them. */
 enum {
     PLAN_SUM,
     PLAN_SQUARES,

@@ -1,5 +1,5 @@
 /*
- * tree - the canonical tree (src/tree.h): products of floats, and operators of the user's.
+ * tree - the canonical tree (src/problem/tree.h): products of floats, and operators of the user's.
  *
  * leaves: a warp a leaf, the warp's lanes being the tree's. nodes: a warp takes 32 neighbours of one level to one of
  * the fifth level above, or however many levels are asked for. part_leaves and part_nodes do the same for each row of a

@@ -4,8 +4,8 @@
  */
 #include "ladder/arithmetic.h"
 
+#include "base/table.h"
 #include "ladder/host_dialect.h"
-#include "table.h"
 
 #include <string.h>
 

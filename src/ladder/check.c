@@ -13,8 +13,8 @@
  */
 #include "ladder/check.h"
 
+#include "base/types.h"
 #include "ladder/sequential.h"
-#include "types.h"
 
 #include <math.h>
 

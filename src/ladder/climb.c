@@ -7,8 +7,8 @@
  */
 #include "ladder/climb.h"
 
+#include "base/status.h"
 #include "gpu/timing.h"
-#include "status.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /*
  * explain.c - one rung on the model, told step by step.
  */
-#include "fpenv.h"
+#include "base/fpenv.h"
+#include "base/status.h"
 #include "gpu/embed.h"
 #include "gpu/memory.h"
 #include "ladder/check.h"
@@ -9,7 +10,6 @@
 #include "ladder/names.h"
 #include "ladder/run.h"
 #include "ladder/step.h"
-#include "status.h"
 
 #include <math.h>
 #include <stdio.h>

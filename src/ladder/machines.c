@@ -3,8 +3,8 @@
  */
 #include "ladder/machines.h"
 
-#include "fpenv.h"
-#include "status.h"
+#include "base/fpenv.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

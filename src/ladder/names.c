@@ -4,8 +4,8 @@
  */
 #include "ladder/names.h"
 
+#include "base/status.h"
 #include "ladder/arithmetic.h"
-#include "status.h"
 
 #include <string.h>
 

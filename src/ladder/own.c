@@ -5,7 +5,10 @@
  * loading - constructors, resolvers, other libraries - is refused or left out, and the names and places of
  * its shared arrays are noted, so that a fault can say input_s[3]. Launches are then those of model.h.
  */
-#include "fpenv.h"
+#include "base/fpenv.h"
+#include "base/status.h"
+#include "base/table.h"
+#include "base/types.h"
 #include "gpu/embed.h"
 #include "ladder/own_far.h"
 #include "ladder/own_object.h"
@@ -13,9 +16,6 @@
 #include "ladder/step.h"
 #include "model/model.h"
 #include "model/own_kernel.h"
-#include "status.h"
-#include "table.h"
-#include "types.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -5,11 +5,11 @@
  * guard behind it, bytes that nobody is to write: if a kernel has, the result says so. Any other wrong address
  * only the device can find: one that is in nobody's memory ends the launch.
  */
-#include "fpenv.h"
+#include "base/fpenv.h"
+#include "base/status.h"
 #include "gpu/gpu.h"
 #include "ladder/machines.h"
 #include "ladder/own_object.h"
-#include "status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* own_object.c - see own_object.h. */
 #include "ladder/own_object.h"
 
-#include "status.h"
+#include "base/status.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -3,7 +3,8 @@
  */
 #include "ladder/run.h"
 
-#include "fpenv.h"
+#include "base/fpenv.h"
+#include "base/status.h"
 #include "gpu/roof.h"
 #include "gpu/timing.h"
 #include "ladder/check.h"
@@ -12,7 +13,6 @@
 #include "ladder/names.h"
 #include "ladder/production.h"
 #include "ladder/sequential.h"
-#include "status.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef TALLY_LADDER_STEP_H
 #define TALLY_LADDER_STEP_H
 
-#include "fpenv.h"
+#include "base/fpenv.h"
 #include "model/model.h"
 #include "tally.h"
 

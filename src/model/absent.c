@@ -2,7 +2,7 @@
  * absent.c - what stands in for the model and the ladder where they are not built: the model as a
  * machine of which none is here, and the ladder's public calls, which say so.
  */
-#include "status.h"
+#include "base/status.h"
 #include "tally.h"
 
 #define SENTENCE "this build of Tally is without the model, and so without the ladder"

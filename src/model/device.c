@@ -1,7 +1,7 @@
 /*
  * device.c - what hosts call: a device, its memory, a launch.
  */
-#include "invariant.h"
+#include "base/invariant.h"
 #include "model/machine.h"
 
 #include <pthread.h>

@@ -7,11 +7,11 @@
  */
 #include "model/gpu.h"
 
+#include "base/invariant.h"
+#include "base/status.h"
 #include "gpu/cache.h"
 #include "gpu/memory.h"
-#include "invariant.h"
 #include "model/programs/programs.h"
-#include "status.h"
 
 #include <stdlib.h>
 #include <string.h>

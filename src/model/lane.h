@@ -77,7 +77,7 @@ BIND(__tsan_write_range, model_on_write_range);
 /* Debug builds count the paths of kernels (paths.h), by program. */
 #if defined(TALLY_DEBUG)
 #define PATH_ISA PROGRAM_PATHS
-#include "paths.h"
+#include "base/paths.h"
 #endif
 
 /* Marks code of ours that the compiler is to leave without calls, so that the model does not see it. */

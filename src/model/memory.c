@@ -21,7 +21,7 @@
  * ordered after it or a race by itself. Of several readers it keeps the first of the launch that is
  * another block's, else the last, and whether there were more in that step.
  */
-#include "invariant.h"
+#include "base/invariant.h"
 #include "model/machine.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  *     or a shared array holds. Their operators tell the model when the operator of the reduction is applied;
  *     `input[i] += input[i + stride]` needs no mark. Between two plain int variables `+` is arithmetic
  *     on indices and is not counted.
- *   - own::kernel<>::describe() says what the kernel takes. Whoever compiles the text (cli/own.c) puts that
+ *   - own::kernel<>::describe() says what the kernel takes. Whoever compiles the text (cli/teach/own.c) puts that
  *     behind it, as tally_own_kernels and tally_own_kernel_count.
  *
  * Before this text OWN_OP_SUM or the like is to be defined, for the operator of the reduction.

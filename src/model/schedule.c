@@ -15,7 +15,7 @@
  * come are done; when no warp can run, a barrier that all the block's lanes stand at is over. If lanes
  * still wait then, it is a fault.
  */
-#include "invariant.h"
+#include "base/invariant.h"
 #include "model/machine.h"
 
 #include <string.h>

@@ -7,13 +7,13 @@
  * A grid of G blocks of B threads is an NDRange of G * B work items in groups of B.
  * Floating arithmetic is done as written: nothing fast-math, no contraction.
  */
+#include "base/invariant.h"
+#include "base/status.h"
 #include "gpu/cache.h"
 #include "gpu/embed.h"
 #include "gpu/memory.h"
 #include "gpu/ring.h"
-#include "invariant.h"
 #include "opencl/opencl.h"
-#include "status.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * paths.c - takes every path of the library (src/paths.h) at least once, and checks what comes of it.
+ * paths.c - takes every path of the library (src/base/paths.h) at least once, and checks what comes of it.
  *
  *     paths [SEED]             the instruction sets of this CPU
  *     paths model [SEED]       the model of a GPU, and one whose memory most arrays do not fit

@@ -2,7 +2,7 @@
  * test_sandbox.c - the process that runs a student's kernel can compute, ask for memory, write and end; and
  * nothing else.
  */
-#include "own_sandbox.h"
+#include "teach/own_sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -378,7 +378,7 @@ def test_other_damage_is_noticed():
         assert rejected(g.bytes(size_of)) == "EFORMAT"
 
 
-# The saved form, as src/saved.c and docs/states.md give it: where its fields stand, and the hash at the end.
+# The saved form, as src/engine/saved.c and docs/states.md give it: where its fields stand, and the hash at the end.
 AT_VERSION, AT_TYPE, AT_OUT, AT_FAST, AT_OP, AT_ALSO, AT_USER, AT_ZERO, AT_DDOF, AT_N, AT_FIRST, AT_WORDS = \
     8, 9, 10, 11, 12, 13, 21, 22, 24, 32, 40, 48
 AT_NANS, AT_PLUS, AT_MINUS, AT_MIXED, AT_LIMBS = (AT_WORDS + 8 * i for i in range(5))

@@ -5,7 +5,7 @@
  * must be something the rest of the command can rely on. A header that is complete is also cut at
  * every shorter length, where the reader may ask for more but must not accept.
  */
-#include "npy.h"
+#include "input/npy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@ static void finds_sources(void **state) {
     (void)state;
     assert_non_null(embed_find(embedded_sources, "kernels/dialect.h"));
     assert_non_null(embed_find(embedded_sources, "kernels/ladder/ladder.cu"));
-    assert_non_null(embed_find(embedded_sources, "table.h"));
+    assert_non_null(embed_find(embedded_sources, "base/table.h"));
     assert_null(embed_find(embedded_sources, "dialect.h"));
     for (const struct embedded *e = embedded_sources; e->name; e++) {
         assert_int_equal(*e->end, 0);

@@ -4,9 +4,9 @@
  */
 #include "../c/testing.h"
 
+#include "base/table.h"
 #include "cuda/compiler.h"
 #include "gpu/embed.h"
-#include "table.h"
 
 enum { DRIVER = 13000, SKIPPED = 77 };
 

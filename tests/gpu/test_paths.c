@@ -1,18 +1,18 @@
 /*
- * test_paths.c - takes every path (src/paths.h) by which the host has a reduction done on a GPU, on machines that only
+ * test_paths.c - takes every path (src/base/paths.h) by which the host has a reduction done on a GPU, on machines that only
  * note what they are asked.
  *
  * Nothing is computed, so that arrays of any size cost nothing; what comes of kernels is tests/devices' to check. Here
  * each launch is looked at: its kernel has been found, its block and grid are ones that the machine has, its memory is
  * there. Fills stay within the workspace. What parts_prepare() finds is all that is asked for later.
  */
-#include "device.h"
+#include "base/paths.h"
+#include "base/types.h"
+#include "device/device.h"
 #include "gpu/parts.h"
 #include "gpu/source.h"
-#include "paths.h"
-#include "problem.h"
-#include "shape.h"
-#include "types.h"
+#include "problem/problem.h"
+#include "problem/shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "../c/testing.h"
 
 #include "exact/kernel_words.h"
-#include "monoid.h"
+#include "problem/monoid.h"
 #include "tally.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "climb.h"
 
-#include "table.h"
+#include "base/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

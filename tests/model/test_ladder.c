@@ -7,8 +7,8 @@
  * arithmetic: in 64-bit integers, in long double, by comparing values. Elements are chosen so that
  * floating sums and products are exact in any order.
  */
+#include "base/table.h"
 #include "climb.h"
-#include "table.h"
 
 #include <math.h>
 #include <setjmp.h>

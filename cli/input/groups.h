@@ -1,0 +1,56 @@
+/*
+ * groups.h - states that elements are shared out to: one for each key of --by, or each file of --each.
+ *
+ * Every function that returns false or NULL has already written the line that says why.
+ */
+#ifndef TALLY_CLI_GROUPS_H
+#define TALLY_CLI_GROUPS_H
+
+#include "input/missing.h"
+#include "input/money.h"
+#include "tally.h"
+
+#include <stdbool.h>
+
+enum { TYPES_MOST = 16 }; /* a tally_type is less */
+
+struct group {
+    char *key;                    /* its fields, each ended by a zero byte; owned */
+    size_t key_bytes;             /* without that of the last */
+    size_t place;                 /* in order of first appearance, from 0 */
+    const tally_problem *problem; /* of its elements' type; one of the groups' */
+    tally_state *state;           /* owned; NULL where `money` is used */
+    struct money *money;          /* owned; the exact decimal sum, or NULL */
+    unsigned char *element;       /* owned: elements that have not been fed yet */
+    unsigned char *partner;       /* owned: theirs, of dot */
+    size_t used, room;            /* bytes of each */
+    struct places places;         /* of an array's elements */
+};
+
+struct groups {
+    const tally_problem *problem; /* but for the type */
+    tally_device *device;
+    bool is_decimal;
+    tally_problem typed[TYPES_MOST]; /* the same, of each type */
+    struct group *list;              /* in order of first appearance; owned */
+    size_t count, room;
+    size_t *slots; /* a hash table of indices into the list, plus 1; owned */
+    size_t slot_count;
+};
+
+/* Returns a hash of the key. */
+uint64_t groups_hash(const char *key, size_t length);
+/* The group of this key, made if it is new, for elements of a type; 0: decimals. It may move with the next call. */
+struct group *groups_find(struct groups *groups, const char *key, size_t length, tally_type type);
+/* Returns a new one at the end, which groups_find() does not find. */
+struct group *groups_append(struct groups *groups, const char *key, tally_type type);
+/* Adds elements; y: the partners of dot, or NULL. Few are collected; group_feed() adds them at once. */
+bool group_add(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
+bool group_feed(struct groups *groups, struct group *group, const void *x, const void *y, size_t n);
+/* Feeds what has been added to all of them; to be called at the end. */
+bool groups_flush(struct groups *groups);
+/* By the first `fields` of their keys, one after the other: as numbers where all are, else by their bytes. */
+void groups_sort(struct groups *groups, size_t fields);
+void groups_free(struct groups *groups);
+
+#endif

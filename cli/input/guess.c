@@ -1,0 +1,44 @@
+/*
+ * guess.c - see guess.h.
+ */
+#include "input/guess.h"
+
+#include <string.h>
+
+enum { LONGEST_NUMBER = 40 }; /* bytes: so that a constant array of bytes is no number */
+
+static bool is_blank(unsigned char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+bool guess_text(const unsigned char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if ((bytes[i] < ' ' && !is_blank(bytes[i])) || bytes[i] == 127) return false;
+    return true;
+}
+
+/* Returns whether a word is a number, in decimal: not too strictly. */
+static bool is_number(const unsigned char *word, size_t length) {
+    bool has_digit = false;
+    if (length > LONGEST_NUMBER) return false;
+    for (size_t i = 0; i < length; i++) {
+        bool is_digit = word[i] >= '0' && word[i] <= '9';
+        has_digit |= is_digit;
+        if (!is_digit && (!word[i] || !strchr("+-.eE", word[i]))) return false;
+    }
+    return has_digit;
+}
+
+bool guess_numbers(const unsigned char *bytes, size_t size, bool is_cut) {
+    size_t words = 0;
+    for (size_t i = 0; i < size;) {
+        size_t end = i;
+        while (end < size && !is_blank(bytes[end]))
+            end++;
+        if (end == size && is_cut && words) return true; /* the last word is not all there */
+        if (end > i && !is_number(bytes + i, end - i)) return false;
+        words += end > i;
+        i = end + 1;
+    }
+    return words > 0;
+}

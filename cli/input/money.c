@@ -1,0 +1,156 @@
+/*
+ * money.c - see money.h.
+ *
+ * A short number, as nearly all are, is added as an integer to the others with as many places. Of a longer one each
+ * digit is added to the limb that it belongs to. Carries are made only now and then, after at most 2^30 numbers: a limb
+ * has room for 2^33 times nine digits, and 128 bits for 2^67 times eighteen.
+ */
+#include "input/money.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const int64_t BASE = 1000000000;
+static const uint32_t CARRY_AFTER = 1u << 30;
+
+/* Moves the short numbers' sums into limbs: of each, what is before the point, below 2^90, to four and what is
+ * behind it to two, all of one sign. */
+static void gather(struct money *m) {
+    for (int p = 0; p <= MONEY_SHORT; p++) {
+        int64_t ten = 1;
+        for (int i = 0; i < p; i++)
+            ten *= 10;
+        __int128 whole = m->brief[p] / ten;
+        const int64_t behind = (int64_t)(m->brief[p] % ten) * ((int64_t)1000000000000000000 / ten);
+        if (!m->brief[p]) continue;
+        m->brief[p] = 0;
+        m->limb[MONEY_POINT - 1] += behind / BASE;
+        m->limb[MONEY_POINT - 2] += behind % BASE;
+        for (int i = 0; i < 3; i++, whole /= BASE)
+            m->limb[MONEY_POINT + i] += (int64_t)(whole % BASE);
+        m->limb[MONEY_POINT + 3] += (int64_t)whole;
+    }
+}
+
+/* Makes limbs 0..BASE-1, but for the highest, which has the sign. */
+static void carry(struct money *m) {
+    gather(m);
+    for (int i = 0; i + 1 < MONEY_LIMBS; i++) {
+        int64_t over = m->limb[i] / BASE - (m->limb[i] % BASE < 0);
+        m->limb[i] -= over * BASE;
+        m->limb[i + 1] += over;
+    }
+    m->since = 0;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+struct written {
+    bool negative;
+    const char *digits; /* and perhaps a point among them */
+    size_t length;
+    long first; /* the power of ten of the first digit */
+    long places;
+};
+
+static enum decimal_result parse(const char *text, struct written *w) {
+    long whole = 0, behind = 0, exponent = 0;
+    w->negative = *text == '-';
+    if (*text == '-' || *text == '+') text++;
+    w->digits = text;
+    for (; is_digit(*text); text++)
+        whole++;
+    if (*text == '.')
+        for (text++; is_digit(*text); text++)
+            behind++;
+    w->length = (size_t)(text - w->digits);
+    if (!whole && !behind) return DECIMAL_MALFORMED;
+    if (*text && strchr("eEdD", *text)) {
+        const bool down = text[1] == '-';
+        text += 1 + (text[1] == '-' || text[1] == '+');
+        if (!is_digit(*text)) return DECIMAL_MALFORMED;
+        for (; is_digit(*text); text++)
+            if (exponent < 100000) exponent = 10 * exponent + (*text - '0');
+        if (down) exponent = -exponent;
+    }
+    if (*text) return DECIMAL_MALFORMED;
+    w->first = whole - 1 + exponent;
+    w->places = behind > exponent ? behind - exponent : 0;
+    return w->first >= MONEY_DIGITS || w->places > MONEY_DIGITS ? DECIMAL_RANGE : DECIMAL_OK;
+}
+
+void money_add_short(struct money *m, int64_t digits, int places) {
+    m->brief[places] += digits;
+    if (places > m->places) m->places = places;
+    if (++m->since == CARRY_AFTER) carry(m);
+}
+
+enum decimal_result money_check(const char *text) {
+    struct written w;
+    return parse(text, &w);
+}
+
+enum decimal_result money_add(struct money *m, const char *text) {
+    static const int64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    int64_t digits;
+    int places;
+    const char *end = decimal_split(text, &digits, &places);
+    if (end && !*end) return money_add_short(m, digits, places), DECIMAL_OK;
+    struct written w;
+    enum decimal_result result = parse(text, &w);
+    if (result != DECIMAL_OK) return result;
+    long power = w.first + 9 * MONEY_POINT;
+    for (size_t i = 0; i < w.length; i++) {
+        if (w.digits[i] == '.') continue;
+        int64_t digit = (w.digits[i] - '0') * tens[power % 9];
+        m->limb[power / 9] += w.negative ? -digit : digit;
+        power--;
+    }
+    if (w.places > m->places) m->places = (int)w.places;
+    if (++m->since == CARRY_AFTER) carry(m);
+    return DECIMAL_OK;
+}
+
+void money_merge(struct money *m, const struct money *other) {
+    struct money added = *other;
+    carry(&added);
+    carry(m);
+    for (int i = 0; i < MONEY_LIMBS; i++)
+        m->limb[i] += added.limb[i];
+    if (added.places > m->places) m->places = added.places;
+}
+
+static void print_limb(int64_t limb, char digits[9]) {
+    for (int i = 8; i >= 0; i--, limb /= 10)
+        digits[i] = (char)('0' + limb % 10);
+}
+
+const char *money_print(const struct money *money, char text[MONEY_TEXT]) {
+    struct money m = *money;
+    char digits[9 * MONEY_LIMBS], *to = text;
+    carry(&m);
+    const bool negative = m.limb[MONEY_LIMBS - 1] < 0;
+    if (negative) {
+        for (int i = 0; i < MONEY_LIMBS; i++)
+            m.limb[i] = -m.limb[i];
+        carry(&m);
+    }
+    for (int i = 0; i < MONEY_LIMBS; i++)
+        print_limb(m.limb[i], digits + 9 * (MONEY_LIMBS - 1 - i));
+    const int units = 9 * (MONEY_LIMBS - MONEY_POINT) - 1; /* where the units digit is */
+    int first = 0;
+    while (first < units && digits[first] == '0')
+        first++;
+    if (negative) *to++ = '-';
+    memcpy(to, digits + first, (size_t)(units + 1 - first));
+    to += units + 1 - first;
+    if (m.places) {
+        *to++ = '.';
+        memcpy(to, digits + units + 1, (size_t)m.places);
+        to += m.places;
+    }
+    *to = 0;
+    return text;
+}

@@ -1,0 +1,65 @@
+/*
+ * spelling.h - how numbers and missing values are written in a text: the decimal mark, the mark between thousands, and the
+ * words that stand where there is no value.
+ */
+#ifndef TALLY_CLI_SPELLING_H
+#define TALLY_CLI_SPELLING_H
+
+#include "input/decimal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { NA_WORDS = 64 };
+
+struct spelling {
+    char mark;         /* the decimal mark; 0: the point */
+    char thousands[5]; /* one UTF-8 character; "": none */
+    bool skip_na;      /* missing values are left out */
+    size_t na_count;
+    const char *na[NA_WORDS]; /* the words of --na */
+    bool has_na_number;       /* one of them is a number */
+};
+
+/* The point, nothing between thousands, and every word a value. */
+extern const struct spelling spelling_usual;
+
+/* Returns whether numbers have the point as their mark and nothing between thousands, so that decimal_quick() reads them. */
+static inline bool spelling_is_plain(const struct spelling *s) {
+    return !s->mark && !*s->thousands;
+}
+
+/* Returns whether a word, which has no blank at either end, says that a value is missing; "" does. */
+bool spelling_is_missing(const struct spelling *s, const char *word);
+/* The same by the words that --skip-na knows, without those of --na. */
+bool spelling_is_known_missing(const char *word);
+/* Returns whether the text opens with one of the words that Excel writes for an error, such as #N/A; `length` becomes its bytes. */
+bool spelling_is_excel_error(const char *text, const char *end, size_t *length);
+
+/* The numbers among the words of --na, as elements of a type. */
+struct na_numbers {
+    tally_type type;
+    size_t count;
+    unsigned char element[NA_WORDS][8];
+};
+void spelling_na_numbers(const struct spelling *s, tally_type type, struct na_numbers *out);
+/* Returns whether an element equals one of them. */
+bool spelling_is_na_number(const struct na_numbers *numbers, const void *element);
+
+/* Writes the number with the point as its mark and nothing between thousands. False where it is not spelled so: thousands
+ * stand in groups of three, before the mark. out has room for as many bytes as the word, and a zero byte. */
+bool spelling_normalise(const struct spelling *s, const char *word, char *out);
+
+/* The result of reading a cell or word. */
+enum spelling_result { SPELLING_NUMBER, SPELLING_MISSING, SPELLING_MALFORMED, SPELLING_RANGE };
+
+/* Reads a word, in which blanks may stand at either end, as an element; or, with type 0, checks that it is a decimal, whose
+ * text as money_add() reads it the pointer at `element` then points to. The word is changed: DECIMAL_SPARE bytes behind its
+ * end belong to it. */
+enum spelling_result spelling_read(const struct spelling *s, tally_type type, char *word,
+                                   size_t length, void *element);
+
+/* Returns advice on a word that is no number of the type, as the end of a message; "" if there is none. */
+const char *spelling_hint(const struct spelling *s, const char *word, char out[160]);
+
+#endif

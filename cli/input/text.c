@@ -1,0 +1,222 @@
+/*
+ * text.c - numbers as text, with blanks and line ends between them, read by several threads (pieces.c).
+ *
+ * A thread turns a piece of lines into elements, and counts its lines: so neither the elements nor what is said of a word
+ * that is no number depends on the threads.
+ */
+#include "input/text.h"
+
+#include "common/message.h"
+#include "common/types.h"
+#include "input/decimal.h"
+#include "input/pieces.h"
+#include "input/spelling.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT_WORD = 256 }; /* bytes; a longer word is copied to the heap */
+
+/* What is made of a piece. */
+struct words {
+    unsigned char *element; /* owned */
+    size_t room;            /* bytes */
+
+    size_t elements; /* bytes */
+    size_t at;       /* the piece's end, or where a word is no number */
+    size_t length;   /* of this word */
+    uint64_t lines;  /* line ends before that */
+    uint64_t added;  /* numbers that are in `money` */
+    struct money money;
+    enum spelling_result result; /* of the word */
+};
+
+struct text_reader {
+    struct pieces *pieces;
+    uint64_t line; /* the number of the line that is handed on next, from 1 */
+};
+
+/* ---- One piece ---- */
+
+static bool is_blank(char c) { /* within a line */
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static bool ends_word(char c) {
+    return c == '\n' || is_blank(c);
+}
+
+/* Returns whether nothing but blanks stands before it in its line. */
+static bool opens_line(const char *first, const char *at) {
+    while (at > first && is_blank(at[-1]))
+        at--;
+    return at == first || at[-1] == '\n';
+}
+
+/* Returns whether # opens a comment, and none of Excel's words. */
+static bool is_comment(const char *at, const char *end) {
+    size_t length;
+    return !spelling_is_excel_error(at, end, &length) || !ends_word(at[length]);
+}
+
+/* Reads a word by the long way, from a copy: behind the piece's end the next one's text may stand. */
+static enum spelling_result read_word(const struct source *s, struct words *p, const char *word,
+                                      size_t length) {
+    char brief[SHORT_WORD + DECIMAL_SPARE];
+    char *copy = length < SHORT_WORD ? brief : malloc(length + DECIMAL_SPARE);
+    unsigned char *element = s->money ? NULL : p->element + p->elements;
+    const char *decimal = NULL;
+    if (!copy) return SPELLING_MALFORMED;
+    memcpy(copy, word, length);
+    const enum spelling_result result =
+        spelling_read(s->how.spelling, s->money ? 0 : s->type, copy, length,
+                      s->money ? (void *)&decimal : element);
+    if (result == SPELLING_NUMBER && s->money) {
+        money_add(&p->money, decimal);
+        p->added++;
+    } else if (result == SPELLING_NUMBER) {
+        p->elements += tally_type_size(s->type);
+    }
+    if (copy != brief) free(copy);
+    return result;
+}
+
+/* Makes elements of the piece, up to its end or to a word that is no number. */
+static void read_piece(void *context, struct piece *piece) {
+    const struct source *s = context;
+    struct words *p = piece->made;
+    char *at = piece->text + piece->begin, *const first = at, *const end = piece->text + piece->end;
+    const bool is_quick =
+        !s->money && spelling_is_plain(s->how.spelling) && !s->how.spelling->has_na_number;
+    p->result = SPELLING_NUMBER;
+    while (at < end && p->result <= SPELLING_MISSING) {
+        if (is_quick) {
+            unsigned char *element = p->element + p->elements;
+            at += decimal_many(s->type, at, end, &element, &p->lines) - at;
+            p->elements = (size_t)(element - p->element);
+            if (at >= end) break;
+        }
+        if (*at == '\n') {
+            at++, p->lines++;
+        } else if (is_blank(*at)) {
+            at++;
+        } else if (*at == '#' && opens_line(first, at) && is_comment(at, end)) {
+            at = memchr(at, '\n', (size_t)(end - at));
+        } else {
+            char *word = at;
+            while (!ends_word(*at))
+                at++;
+            p->length = (size_t)(at - word);
+            p->result = read_word(s, p, word, p->length);
+            if (p->result > SPELLING_MISSING) at = word;
+        }
+    }
+    p->at = (size_t)(at - piece->text);
+}
+
+/* ---- What is wrong ---- */
+
+/* Returns whether a word may be the name of a column. */
+static bool is_name(const char *word) {
+    return strlen(word) < 64 && (isalpha((unsigned char)*word) || *word == '_') &&
+           !strpbrk(word, ",;|\"'");
+}
+
+/* How a word that is no number of the type may be mended. */
+static const char *hint(const struct source *s, uint64_t line, const char *word, char out[160]) {
+    double x;
+    const char *known = spelling_hint(s->how.spelling, word, out);
+    if (spelling_is_known_missing(word)) return "--skip-na leaves such words out";
+    if (!type_is_floating(s->type) && decimal_read(TALLY_F64, word, &x) == DECIMAL_OK)
+        return "choose --dtype f64";
+    if (*known) return known;
+    if (line == 1 && is_name(word)) {
+        snprintf(out, 160, "of a table with names in its first line, -c %s takes a column", word);
+        return out;
+    }
+    if (strchr(word, ',') || strchr(word, ';'))
+        return "numbers stand between blanks; of a table, -c 1 takes the first column";
+    return "numbers with blanks between them are expected";
+}
+
+static bool tell_word(const struct source *s, uint64_t line, const struct piece *piece) {
+    const struct words *p = piece->made;
+    char shown[QUOTED_BYTES], hint_text[160], *word = piece->text + p->at;
+    const char *type = s->money ? "decimal" : tally_type_name(s->type);
+    word[p->length] = 0;
+    quoted(word, p->length, shown);
+    if (p->result == SPELLING_RANGE)
+        return failed("%s:%" PRIu64 ": %s does not fit %s; choose a wider --dtype", s->name, line,
+                      shown, type),
+               false;
+    return failed("%s:%" PRIu64 ": '%s' is no %s number; %s", s->name, line, shown, type,
+                  hint(s, line, strlen(word) == p->length ? word : "", hint_text)),
+           false;
+}
+
+static bool tell_line(const struct source *s, uint64_t line) {
+    return failed("%s:%" PRIu64 ": the line is longer than %d bytes; is this text?", s->name, line,
+                  LINE_BYTES),
+           false;
+}
+
+/* ---- All of it ---- */
+
+static bool prepare(void *context, struct piece *piece) {
+    const struct source *s = context;
+    struct words *p = piece->made;
+    const size_t wanted = s->money ? 0 : (piece->end / 2 + 1) * tally_type_size(s->type);
+    p->elements = 0;
+    p->lines = p->added = 0;
+    if (s->money) p->money = (struct money){.places = 0};
+    if (wanted <= p->room) return true;
+    free(p->element);
+    p->element = malloc(wanted);
+    p->room = p->element ? wanted : 0;
+    return p->element || (failed("no memory for a buffer of %zu bytes", wanted), false);
+}
+
+static void release(void *made) {
+    free(((struct words *)made)->element);
+}
+
+static bool open_reader(struct source *s) {
+    const struct piece_work work = {.context = s,
+                                    .made_bytes = sizeof(struct words),
+                                    .prepare = prepare,
+                                    .make = read_piece,
+                                    .release = release};
+    if (s->text) return true;
+    s->text = calloc(1, sizeof *s->text);
+    if (!s->text) return failed("no memory to read %s", s->name), false;
+    s->text->line = 1;
+    return pieces_open(s, &work, &s->text->pieces);
+}
+
+bool text_next(struct source *s, const void **x, size_t *n) {
+    struct piece *piece;
+    *n = 0;
+    if (!open_reader(s)) return false;
+    struct text_reader *r = s->text;
+    while (!*n) {
+        if (!pieces_next(r->pieces, &piece)) return false;
+        if (!piece) return !pieces_too_long(r->pieces) || tell_line(s, r->line);
+        struct words *p = piece->made;
+        r->line += p->lines;
+        if (p->result > SPELLING_MISSING) return tell_word(s, r->line, piece);
+        if (s->money) money_merge(s->money, &p->money);
+        s->elements += p->added;
+        *x = p->element;
+        *n = p->elements / tally_type_size(s->type);
+    }
+    return true;
+}
+
+void text_close(struct source *s) {
+    if (s->text) pieces_close(s->text->pieces);
+    free(s->text);
+    s->text = NULL;
+}

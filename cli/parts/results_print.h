@@ -1,0 +1,32 @@
+/*
+ * results_print.h - results of a reduction in parts as lines of text, or as members of a JSON object.
+ */
+#ifndef TALLY_CLI_RESULTS_PRINT_H
+#define TALLY_CLI_RESULTS_PRINT_H
+
+#include "common/json.h"
+#include "parts/results.h"
+
+/* Prints the values of one result alone, as those of a whole array: several with their names, as a table where `is_table`. */
+void results_print_single(const struct results *r, const tally_value *value, bool is_table);
+
+/* Groups: the number of elements of each, or NULL without groups; and the id of each, or NULL if ids are 0, 1, 2 ... Groups
+ * without elements are left out. */
+struct results_groups {
+    const uint64_t *count, *label;
+};
+
+/* Prints a line for each result, below one of names where there are several values. Returns whether all results could be read; what could not be written is
+ * for finish_output() to say. */
+bool results_print_lines(struct results *r, const struct results_groups *groups);
+
+/* Returns a list of lengths. */
+struct json_object *results_lengths(const uint64_t *length, unsigned dims);
+
+/* Puts the results' shape and types into the object, and the results: as one, where there are no dimensions, as groups, where
+ * these are known, or as lists; where `output` is not NULL its name instead. Returns whether all could be read. */
+bool results_to_json(struct results *r, unsigned dims, const uint64_t *length,
+                     const struct results_groups *groups, const char *output,
+                     struct json_object *object);
+
+#endif

@@ -1,0 +1,335 @@
+/*
+ * shaped_axes.c - reductions along axes.
+ *
+ * Whole arrays: blocks of results, each a call with the array's own strides, so that Fortran's order is a
+ * matter of strides and results come in C order. Arrays that are read in order, as their elements lie: the
+ * outermost dimensions that are kept are independent of each other; those that fit a slab together are one
+ * call. Where one of them is larger - its outermost dimension is a reduced one - each result has a state,
+ * and every element gets the number of its result as its id.
+ */
+#include "parts/shaped_cuts.h"
+
+#include "common/message.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Whole arrays ---- */
+
+static void strides_of(const struct operand *o, ptrdiff_t stride[NPY_DIMS]) {
+    const struct source *s = &o->source;
+    ptrdiff_t next = 1;
+    for (unsigned i = 0; i < s->dims; i++) {
+        const unsigned d = s->is_fortran ? i : s->dims - 1 - i;
+        stride[d] = next;
+        next *= (ptrdiff_t)s->length[d];
+    }
+}
+
+/* A mask or a second array has the same lengths but for those that are 1: its own strides, put where the
+ * array has those dimensions. */
+static void strides_like(const struct operand *o, const struct source *x,
+                         ptrdiff_t stride[NPY_DIMS]) {
+    ptrdiff_t own[NPY_DIMS] = {0};
+    unsigned at = 0;
+    strides_of(o, own);
+    for (unsigned d = 0; d < x->dims; d++) {
+        stride[d] = 0;
+        if (x->length[d] == 1) continue;
+        while (o->source.length[at] == 1)
+            at++;
+        stride[d] = own[at++];
+    }
+}
+
+struct walk {
+    struct job *job;
+    tally_shape shape;
+    size_t length[NPY_DIMS]; /* of the block */
+    ptrdiff_t x[NPY_DIMS], y[NPY_DIMS], mask[NPY_DIMS];
+    ptrdiff_t at_x, at_y, at_mask; /* where the block begins */
+};
+
+static bool call_block(struct walk *w, size_t count) {
+    const struct job *job = w->job;
+    const ptrdiff_t size = (ptrdiff_t)job->x.element;
+    tally_shape shape = w->shape;
+    if (job->mask.is_open) shape.mask = job->mask.all + w->at_mask;
+    return job_call(w->job, &shape, job->x.all ? job->x.all + w->at_x * size : NULL,
+                    job->y.all ? job->y.all + w->at_y * size : NULL, count);
+}
+
+/* The dimensions from d on; `inner` is how many results an index of d has. */
+static bool walk(struct walk *w, unsigned d, uint64_t inner) {
+    const struct source *s = &w->job->x.source;
+    while (d < s->dims && w->job->axes >> d & 1)
+        d++;
+    if (d == s->dims) return call_block(w, 1);
+    if (s->length[d]) inner /= s->length[d];
+    const uint64_t step = inner >= BLOCK_RESULTS ? 1 : BLOCK_RESULTS / inner;
+    const struct walk before = *w;
+    for (uint64_t i = 0; i < s->length[d]; i += step) {
+        const uint64_t n = s->length[d] - i < step ? s->length[d] - i : step;
+        w->length[d] = (size_t)n;
+        w->at_x = before.at_x + (ptrdiff_t)i * w->x[d];
+        w->at_y = before.at_y + (ptrdiff_t)i * w->y[d];
+        w->at_mask = before.at_mask + (ptrdiff_t)i * w->mask[d];
+        const bool done = inner > BLOCK_RESULTS && n == 1 ? walk(w, d + 1, inner)
+                                                          : call_block(w, (size_t)(n * inner));
+        if (!done) return false;
+    }
+    w->length[d] = (size_t)s->length[d];
+    return true;
+}
+
+static bool reduce_whole(struct job *job, uint64_t results) {
+    const struct source *s = &job->x.source;
+    struct walk w = {.job = job};
+    if (results == 0) return true;
+    for (unsigned d = 0; d < s->dims; d++)
+        w.length[d] = (size_t)s->length[d];
+    if (job->x.n) { /* else there are no places, and lengths whose product is nowhere */
+        strides_of(&job->x, w.x);
+        if (job->y.is_open) strides_like(&job->y, s, w.y);
+        if (job->mask.is_open) strides_like(&job->mask, s, w.mask);
+    }
+    w.shape = (tally_shape){.cut = TALLY_AXES,
+                            .dims = s->dims,
+                            .length = w.length,
+                            .x_stride = w.x,
+                            .y_stride = w.y,
+                            .mask_stride = w.mask,
+                            .axes = job->axes};
+    job->r->bytes += job->x.n * job->x.element * (job->y.is_open ? 2 : 1);
+    return walk(&w, 0, results);
+}
+
+/* ---- Read in order ---- */
+
+/* A dimension as the elements lie, from the outermost in. */
+struct level {
+    uint64_t length;
+    uint64_t id;    /* what an index adds to the number of the result; 0 for a reduced one */
+    uint64_t place; /* and to the index within the reduced axes; 0 for a kept one */
+};
+
+struct order {
+    unsigned levels;
+    struct level level[NPY_DIMS];
+    uint64_t index[NPY_DIMS]; /* of the next element */
+    uint64_t each;    /* elements that belong together: all results that they have a part in */
+    uint64_t results; /* of these */
+};
+
+/* Plans the levels from the first reduced one on, or for Fortran's order all. Returns their number
+ * one after another, `outer`. Dimensions of length 1 are left out. */
+static uint64_t plan(const struct job *job, struct order *o) {
+    const struct source *s = &job->x.source;
+    uint64_t id = 1, place = 1, outer = 1;
+    struct level all[NPY_DIMS], kept[NPY_DIMS];
+    *o = (struct order){.each = 1, .results = 1};
+    for (unsigned d = s->dims; d-- > 0;) {
+        const bool reduced = job->axes >> d & 1;
+        all[d] = (struct level){s->length[d], reduced ? 0 : id, reduced ? place : 0};
+        *(reduced ? &place : &id) *= s->length[d];
+    }
+    bool starts = s->is_fortran;
+    unsigned count = 0;
+    for (unsigned i = 0; i < s->dims; i++) {
+        const struct level l = all[s->is_fortran ? s->dims - 1 - i : i];
+        if (l.length == 1) continue;
+        starts |= l.place != 0;
+        if (starts)
+            kept[count++] = l;
+        else
+            outer *= l.length;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        o->level[o->levels++] = kept[i];
+        o->each *= kept[i].length;
+        if (kept[i].id) o->results *= kept[i].length;
+    }
+    return outer;
+}
+
+/* Returns the shape of `count` of them. */
+static tally_shape slab_shape(const struct order *o, size_t count, size_t length[NPY_DIMS + 1]) {
+    tally_shape shape = {.cut = TALLY_AXES, .dims = 1, .length = length};
+    length[0] = count;
+    for (unsigned i = 0; i < o->levels; i++) {
+        if (!o->level[i].id) shape.axes |= 1u << shape.dims;
+        length[shape.dims++] = (size_t)o->level[i].length;
+    }
+    return shape;
+}
+
+static bool reduce_slabs(struct job *job, const struct order *o, uint64_t outer) {
+    size_t length[NPY_DIMS + 1];
+    uint64_t most = job_slab(job) / o->each;
+    if (most > BLOCK_RESULTS / o->results + 1) most = BLOCK_RESULTS / o->results + 1;
+    while (outer) {
+        const size_t count = (size_t)(outer < most ? outer : most);
+        struct piece piece;
+        if (!job_next(job, count * (size_t)o->each, &piece)) return false;
+        if (piece.n < count * o->each) return false; /* told by the source */
+        tally_shape shape = slab_shape(o, count, length);
+        shape.mask = piece.mask;
+        if (!job_call(job, &shape, piece.x, piece.y, count * (size_t)o->results)) return false;
+        outer -= count;
+    }
+    return true;
+}
+
+/* The numbers of the results that the next n elements belong to. */
+static void number(struct order *o, uint32_t *id, size_t n) {
+    const struct level *last = &o->level[o->levels - 1];
+    uint64_t *index = o->index;
+    for (size_t i = 0; i < n;) {
+        uint64_t first = 0;
+        for (unsigned k = 0; k < o->levels; k++)
+            first += index[k] * o->level[k].id;
+        uint64_t run = last->length - index[o->levels - 1];
+        if (run > n - i) run = n - i;
+        for (uint64_t k = 0; k < run; k++)
+            id[i + k] = (uint32_t)(first + k * last->id);
+        i += run;
+        index[o->levels - 1] += run;
+        for (unsigned k = o->levels; k-- > 0 && index[k] == o->level[k].length && k > 0;) {
+            index[k] = 0;
+            index[k - 1]++;
+        }
+    }
+}
+
+/* States count an index among all elements that they are fed: as one within the reduced axes. */
+static void place(const struct job *job, const struct order *o) {
+    for (size_t v = 0; v < job->results.values; v++) {
+        const tally_op op = job->results.op[v];
+        uint64_t *at = job->results.out[v];
+        if (op != TALLY_ARGMIN && op != TALLY_ARGMAX) continue;
+        for (uint64_t i = 0; i < o->results; i++) {
+            uint64_t rest = at[i], found = 0;
+            if (rest == UINT64_MAX) continue;
+            for (unsigned k = o->levels; k-- > 0; rest /= o->level[k].length)
+                found += rest % o->level[k].length * o->level[k].place;
+            at[i] = found;
+        }
+    }
+}
+
+static bool feed_states(struct job *job, struct order *o, tally_groups *states, uint32_t *id,
+                        size_t most) {
+    uint64_t left = o->each, period = o->each / (o->levels ? o->level[0].length : 1);
+    const bool repeats = period && most % period == 0 && !o->level[0].id;
+    struct piece piece;
+    memset(o->index, 0, sizeof o->index);
+    for (bool first = true; left; first = false) {
+        const size_t n = (size_t)(left < most ? left : most);
+        if (!job_next(job, n, &piece) || piece.n < n) return false;
+        if (first || !repeats) number(o, id, n);
+        if (!job_feed(job, states, o->results, &piece, id, TALLY_U32)) return false;
+        left -= n;
+    }
+    return true;
+}
+
+static bool lower_states(struct job *job, const struct order *o, const tally_groups *states) {
+    if (!results_room(&job->results, (size_t)o->results)) return false;
+    const tally_status status = tally_groups_values(states, job->results.out);
+    if (status != TALLY_OK) return job_failed(job, job->results.count, status);
+    place(job, o);
+    return results_put(&job->results, (size_t)o->results);
+}
+
+/* So many elements at a time that a state's own cost is small beside theirs. */
+static size_t piece_of_states(const struct job *job, const struct order *o) {
+    const uint64_t period = o->each / o->level[0].length;
+    uint64_t most = job_slab(job) / 2;
+    if (most < 32 * o->results) most = 32 * o->results;
+    if (most > o->each) most = o->each;
+    return (size_t)(most > period ? most - most % period : most);
+}
+
+static bool reduce_by_states(struct job *job, struct order *o, uint64_t outer) {
+    const size_t most = piece_of_states(job, o);
+    uint32_t *id = malloc(most * sizeof *id);
+    bool done = id != NULL;
+    if (!done) failed("no memory for %zu ids", most);
+    for (uint64_t i = 0; i < outer && done; i++) {
+        tally_groups *states;
+        done = job_states(job, o->results, &states) && feed_states(job, o, states, id, most) &&
+               lower_states(job, o, states);
+        tally_groups_destroy(states);
+    }
+    free(id);
+    return done;
+}
+
+/* Returns whether the elements of a result must come in C order: an index, or the canonical
+ * tree. */
+static bool is_ordered(const struct job *job) {
+    const struct reduction *r = job->r;
+    return reduction_asks(r, TALLY_ARGMIN) || reduction_asks(r, TALLY_ARGMAX) ||
+           reduction_asks(r, TALLY_PROD);
+}
+
+/* Returns whether the elements of each result lie in the file in C order. */
+static bool is_in_order(const struct order *o) {
+    uint64_t before = UINT64_MAX;
+    for (unsigned i = 0; i < o->levels; i++) {
+        if (!o->level[i].place) continue;
+        if (o->level[i].place > before) return false;
+        before = o->level[i].place;
+    }
+    return true;
+}
+
+static bool is_same_order(const struct job *job) {
+    const bool fortran = job->x.source.is_fortran;
+    const struct operand *other[] = {&job->y, &job->mask};
+    for (int i = 0; i < 2; i++)
+        if (other[i]->is_open && other[i]->source.is_fortran != fortran &&
+            other[i]->source.dims > 1)
+            return false;
+    return true;
+}
+
+static bool count_results(struct job *job, uint64_t *results) {
+    const struct source *s = &job->x.source;
+    bool none = false;
+    *results = 1;
+    for (unsigned d = 0; d < s->dims; d++) {
+        if (job->axes >> d & 1) continue;
+        job->length[job->dims++] = s->length[d];
+        none |= s->length[d] == 0;
+    }
+    for (unsigned i = 0; i < job->dims && !none; i++)
+        if (__builtin_mul_overflow(*results, job->length[i], results) || *results > INT64_MAX)
+            return failed("%s: these are more results than can be counted", s->name), false;
+    if (none) *results = 0;
+    return true;
+}
+
+bool job_axes(struct job *job) {
+    uint64_t results;
+    struct order order;
+    if (!count_results(job, &results)) return false;
+    if (job->x.n == 0) return job_drain(job) && reduce_whole(job, results);
+    const uint64_t outer = plan(job, &order);
+    const bool fits_slab = order.each <= job_slab(job);
+    const double bytes = (double)job->x.n * (double)job->x.element * (job->y.is_open ? 2 : 1) +
+                         (job->mask.is_open ? (double)job->x.n : 0);
+    const double states = fits_slab ? 0 : job_states_bytes(job, order.results);
+    const bool can_stream = is_same_order(job) && (!is_ordered(job) || is_in_order(&order)) &&
+                            (fits_slab ? !job->x.source.is_fortran || outer * order.results == 1
+                                       : order.results <= UINT32_MAX && job_fits(2 * states) &&
+                                             (states <= bytes || !job_fits(2 * bytes)));
+    /* A file that memory can hold is reduced where it lies. One that it cannot is read in order if its
+     * results are scattered over it, and if they can be. */
+    if (job->x.source.can_map && (fits_slab || job_fits(bytes) || !can_stream) && job_map(job))
+        return reduce_whole(job, results);
+    if (can_stream && fits_slab) return reduce_slabs(job, &order, outer) && job_drain(job);
+    if (can_stream) return reduce_by_states(job, &order, outer) && job_drain(job);
+    return job_load(job) && reduce_whole(job, results);
+}

@@ -1,0 +1,18 @@
+/*
+ * shaped_cuts.h - the three cuts of a reduction in parts, one file each, and what prints their results.
+ *
+ * Every function that returns false has already written the line that says why.
+ */
+#ifndef TALLY_CLI_SHAPED_CUTS_H
+#define TALLY_CLI_SHAPED_CUTS_H
+
+#include "parts/shaped_job.h"
+
+bool job_axes(struct job *job);     /* shaped_axes.c */
+bool job_segments(struct job *job); /* shaped_segments.c */
+bool job_groups(struct job *job);   /* shaped_groups.c */
+
+/* Prints the results; returns an exit status (shaped_answer.c). */
+int job_print(struct job *job);
+
+#endif

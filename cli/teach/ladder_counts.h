@@ -1,0 +1,20 @@
+/*
+ * ladder_counts.h - what the model counted, for tables and for JSON.
+ */
+#ifndef TALLY_CLI_LADDER_COUNTS_H
+#define TALLY_CLI_LADDER_COUNTS_H
+
+#include "common/json.h"
+#include "tally.h"
+
+#include <stdbool.h>
+
+/* Returns whether the row's operations were counted: the production reduction may add integers,
+ * which the model does not see as applications of the operator. */
+bool ladder_applies(const tally_ladder_row *row);
+/* Useful operations a slot issued, at most 1; 0 where no slot was. */
+double ladder_efficiency(const tally_ladder_counts *c);
+/* What is not counted is null. */
+struct json_object *json_ladder_counts(const tally_ladder_row *row);
+
+#endif

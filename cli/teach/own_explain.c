@@ -1,0 +1,777 @@
+/*
+ * own_explain.c - `tally explain --kernel mine.cu`: is a student's kernel right, for which n, what does it do,
+ * and which rung is it most like?
+ */
+#include "teach/own_explain.h"
+
+#include "common/json.h"
+#include "common/message.h"
+#include "teach/ladder_counts.h"
+#include "teach/own_device.h"
+#include "teach/own_judge.h"
+#include "teach/picture.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MISCOUNTED_MAX = 512, N_MOST = 1 << 20, LADDER_BLOCK = 256 };
+
+struct report {
+    struct explanation *e;
+    const struct own_kernel *kernel;
+    struct own_session session;
+    struct own_judgement j;
+    struct own_host main; /* for the launch that is shown */
+    struct own_run run;
+    char host_words[600];
+    uint64_t miscounted_n;     /* the n that the following is about; 0: none */
+    int times[MISCOUNTED_MAX]; /* how often each element is counted */
+    tally_ladder_row nearest;
+    struct own_page *page; /* where a device is asked, or NULL */
+};
+
+static const char *fault_name(tally_own_fault kind) {
+    static const char *const names[] = {"none", "barrier", "bounds",  "alignment", "unwritten",
+                                        "race", "stack",   "endless", "order",     "shuffle"};
+    return names[kind];
+}
+
+/* ---- Running ---- */
+
+/* For the least n that is wrong: how often each element is counted, by a sum of one 1 and zeros. Behind a fault,
+ * such as a value that is read before it is written, a sum says nothing of that. */
+static bool count_elements(struct report *r) {
+    struct own_run run;
+    uint64_t n = 0;
+    if (r->session.op != TALLY_SUM) return true;
+    for (size_t i = 0; i < r->j.tried_count && !n; i++)
+        if (r->j.tried[i].complete && r->j.tried[i].value != r->j.tried[i].expected)
+            n = r->j.tried[i].n;
+    if (!n && !r->run.is_right) n = r->run.n;
+    if (!n || n > MISCOUNTED_MAX) return true;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!own_host_run(&r->session, &r->j.host, n, OWN_UNIT, i, NULL, NULL, &run)) return false;
+        if (!run.result.is_complete || run.result.fault != TALLY_OWN_RIGHT ||
+            fabs(run.value) > 1e6 || run.value != floor(run.value))
+            return true;
+        r->times[i] = (int)run.value;
+    }
+    r->miscounted_n = n;
+    return true;
+}
+
+/* ---- The nearest rung ---- */
+
+static double apart(uint64_t a, uint64_t b) {
+    return fabs(log2((double)a + 1) - log2((double)b + 1));
+}
+
+static double distance(const tally_ladder_counts *a, const tally_ladder_counts *b) {
+    return apart(a->steps, b->steps) + apart(a->barriers, b->barriers) + apart(a->slots, b->slots) +
+           apart(a->divergent, b->divergent) + apart(a->transactions, b->transactions) +
+           apart(a->bank_conflicts, b->bank_conflicts) + apart(a->bytes_read, b->bytes_read) +
+           apart(a->bytes_written, b->bytes_written);
+}
+
+/* The rungs run with the same n and block, and the CPU finishes for them, as for the kernel. */
+static bool find_nearest(struct report *r) {
+    struct ladder_options o = r->e->options;
+    double best = INFINITY;
+    o.run.block = r->run.block & (r->run.block - 1) ? 0 : r->run.block;
+    o.run.coarsen = r->j.host.form == OWN_SEGMENTS && r->main.segment > 2 * (uint64_t)r->main.block
+                        ? (unsigned)(r->main.segment / (2 * (uint64_t)r->main.block))
+                        : 4;
+    o.run.finish = TALLY_FINISH_HOST;
+    o.run.type = r->kernel->is.type;
+    o.run.n = (size_t)r->run.n;
+    void *x = own_host_elements(&r->session, r->run.n);
+    if (!x) return failed("no memory for the elements"), false;
+    o.run.x = x;
+    const tally_rung *rung;
+    for (size_t i = 0; (rung = tally_ladder_rung(i)); i++) {
+        tally_ladder_row row;
+        if (!rung->is_kernel ||
+            tally_ladder_explain(rung->name, &o.run, NULL, NULL, &row) != TALLY_OK)
+            continue;
+        const double d = distance(&r->run.result.counts, &row.counts);
+        if (d >= best) continue;
+        best = d;
+        r->nearest = row;
+    }
+    free(x);
+    return true;
+}
+
+/* ---- On a device ---- */
+
+static void note_length(struct own_question *q, size_t *count, uint64_t n, uint64_t most) {
+    if (n < 1 || n > most || *count == OWN_DEVICE_LENGTHS) return;
+    for (size_t i = 0; i < *count; i++)
+        if (q->lengths[i] == n) return;
+    q->lengths[(*count)++] = n;
+}
+
+static void fill_question(struct own_question *q, const struct own_session *s,
+                          const struct own_host *host, const struct own_host *timed) {
+    q->host = *host;
+    q->timed = *timed;
+    q->is = s->kernel->is;
+    q->has_output = s->kernel->is.output != NULL;
+    q->has_length = s->kernel->is.length != NULL;
+    q->op = s->op;
+    q->block = s->block;
+}
+
+/* What the device is to be asked: fewer lengths than the model, and longer ones. */
+static void ask(struct report *r) {
+    struct own_question *q = &r->page->question;
+    const uint64_t most = own_host_most(&r->j.host), s = r->j.host.segment;
+    const uint64_t lengths[] = {
+        1,     2, 3,     5,         32,        33,      100,           255,           1000, 1024,
+        s - 1, s, s + 1, 2 * s + 1, 5 * s + 3, 1 << 16, (1 << 16) + 1, (1 << 20) + 1, 2048};
+    const uint64_t times[] = {1 << 16, 1 << 20, 1 << 24, 1 << 28};
+    const bool is_cuda = strncmp(r->e->device, "cuda", 4) == 0;
+    size_t count = 0;
+    bool whole = false; /* with whole segments it stays in its arrays, and else it does not */
+    for (size_t i = 0; i < r->j.fault_count; i++)
+        q->leaves_arrays |=
+            r->j.faults[i].kind == TALLY_OWN_BOUNDS || r->j.faults[i].kind == TALLY_OWN_ALIGNMENT;
+    if (q->leaves_arrays && !is_cuda && s && r->j.host.form == OWN_SEGMENTS) {
+        whole = !own_leaves(&r->run) || r->run.n % s;
+        for (size_t i = 0; i < r->j.tried_count; i++)
+            whole &= !r->j.tried[i].leaves || r->j.tried[i].n % s;
+        q->leaves_arrays = !whole;
+    }
+    fill_question(q, &r->session, &r->j.host, &r->main);
+    q->whole = whole;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        note_length(q, &count, whole ? (lengths[i] + s - 1) / s * s : lengths[i], most);
+    count = 0;
+    if (r->e->options.has_n || r->session.options->grid) q->times[count++] = r->run.n;
+    for (size_t i = 0; count == 0 && i < sizeof times / sizeof *times; i++)
+        if (times[i] <= own_host_most(&r->main) && (is_cuda || times[i] <= 1 << 24) &&
+            (!whole || times[i] % r->main.segment == 0))
+            q->times[i] = times[i];
+    if (q->times[0] == 0) q->times[0] = own_host_most(&r->main);
+    q->is_endless = r->j.endless || r->run.result.fault == TALLY_OWN_ENDLESS;
+    if (r->nearest.name) snprintf(q->nearest, sizeof q->nearest, "%s", r->nearest.name);
+    own_device_ask(r->page);
+}
+
+static void print_times(const struct report *r, const struct own_answer *a) {
+    const double size = (double)tally_type_size(r->kernel->is.type);
+    if (!a->times[0].done) return;
+    printf("\n  %10s %12s %9s %9s %8s %16s %12s\n", "n", "the kernel", "MFLOPS", "GB/s", "of roof",
+           r->nearest.name ? r->nearest.name : "", "tally");
+    for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
+        const struct own_time *t = &a->times[i];
+        const double n = (double)r->page->question.times[i];
+        char nearest[32] = "";
+        if (r->nearest.name) snprintf(nearest, sizeof nearest, "%.4g ms", t->nearest * 1e3);
+        printf("  %10.0f %9.4g ms %9.0f %9.2f %7.1f%% %16s %9.4g ms%s\n", n, t->seconds * 1e3,
+               (n - 1) * 1e-6 / t->seconds, n * size * 1e-9 / t->seconds,
+               100 * t->roof / t->seconds, nearest, t->tally * 1e3, t->right ? "" : "  WRONG");
+    }
+    puts(
+        "  The kernel's time is one launch's, without combining what its blocks leave; the rungs' "
+        "is "
+        "of the\n  whole reduction. The roof is plain reads of the same memory, or a rung that was "
+        "faster.");
+}
+
+static void print_device(const struct report *r) {
+    if (!r->page) return;
+    const struct own_answer *a = &r->page->answer;
+    size_t tried = 0, right = 0;
+    const struct own_length *wrong = NULL;
+    uint64_t most = 0;
+    printf("\nOn %s%s%s%s:\n", a->device, *a->name ? " (" : "", a->name, *a->name ? ")" : "");
+    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++) {
+        tried++;
+        right += a->lengths[i].right;
+        if (!a->lengths[i].right && !wrong) wrong = &a->lengths[i];
+        if (r->page->question.lengths[i] > most) most = r->page->question.lengths[i];
+    }
+    if (tried && right == tried)
+        printf("  right for all %zu lengths tried%s, up to %" PRIu64 "\n", tried,
+               r->page->question.whole ? ", of whole segments" : "", most);
+    else if (tried)
+        printf("  wrong for %zu of the %zu lengths tried\n", tried - right, tried);
+    if (wrong && wrong->value != wrong->expected)
+        printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n",
+               r->page->question.lengths[wrong - a->lengths], wrong->value, wrong->expected);
+    if (*a->fault) printf("  n = %" PRIu64 ": %s\n", a->fault_n, a->fault);
+    if (*a->why) printf("  %s%s\n", tried ? "" : "not run: ", a->why);
+    print_times(r, a);
+}
+
+static struct json_object *json_device(const struct report *r) {
+    const struct own_answer *a = &r->page->answer;
+    struct json_object *o = json_new_object(), *right = json_new_list(), *wrong = json_new_list();
+    struct json_object *times = json_new_list();
+    json_text(o, "device", a->device);
+    json_text(o, "name", a->name);
+    json_text(o, "not_run", a->why);
+    json_text(o, "fault", a->fault);
+    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++)
+        json_item(a->lengths[i].right ? right : wrong,
+                  json_object_new_int64((int64_t)r->page->question.lengths[i]));
+    for (size_t i = 0; i < OWN_DEVICE_TIMES && a->times[i].done; i++) {
+        const struct own_time *t = &a->times[i];
+        struct json_object *time = json_new_object();
+        json_count(time, "n", r->page->question.times[i]);
+        json_flag(time, "correct", t->right);
+        json_measure(time, "ms", t->seconds * 1e3);
+        json_measure(time, "of_roof", t->roof / t->seconds);
+        json_measure(time, "tally_ms", t->tally * 1e3);
+        if (*r->page->question.nearest) json_measure(time, "nearest_ms", t->nearest * 1e3);
+        json_item(times, time);
+    }
+    json_member(o, "right_for", right);
+    json_member(o, "wrong_for", wrong);
+    json_member(o, "times", times);
+    return o;
+}
+
+/* ---- Text ---- */
+
+static void print_miscounted(const struct report *r) {
+    unsigned said = 0, wrong = 0;
+    if (!r->miscounted_n) return;
+    for (uint64_t i = 0; i < r->miscounted_n; i++)
+        wrong += r->times[i] != 1;
+    if (!wrong) return;
+    printf("With n = %" PRIu64 ", of the elements:", r->miscounted_n);
+    for (uint64_t i = 0; i < r->miscounted_n && said < 8; i++) {
+        uint64_t to = i;
+        if (r->times[i] == 1) continue;
+        while (to + 1 < r->miscounted_n && r->times[to + 1] == r->times[i])
+            to++;
+        printf("%s %" PRIu64, said++ ? ";" : "", i);
+        if (to > i) printf(to == i + 1 ? " and %" PRIu64 : " to %" PRIu64, to);
+        if (r->times[i] == 0)
+            printf(to > i ? " are left out" : " is left out");
+        else
+            printf(to > i ? " count %d times" : " counts %d times", r->times[i]);
+        i = to;
+    }
+    puts(said == 8 ? "; ..." : ".");
+}
+
+/* Writes a paragraph behind a label, 100 columns wide. */
+static void print_labelled(const char *label, const char *text) {
+    enum { WIDE = 100, INDENT = 13 };
+    int column = printf("    %-9s", label);
+    while (*text) {
+        const int word = (int)strcspn(text, " ");
+        if (column > INDENT && column + 1 + word > WIDE) column = printf("\n%*s", INDENT, "") - 1;
+        column += printf("%s%.*s", column > INDENT ? " " : "", word, text);
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_advice(const struct own_advice *a) {
+    if (*a->why) print_labelled("why:", a->why);
+    if (*a->mend) print_labelled("mend:", a->mend);
+    if (*a->lesson) print_labelled("lesson:", a->lesson);
+}
+
+static void print_judgement(const struct report *r) {
+    const struct own_tried *first = NULL;
+    printf("\nThe kernel is %s.\n", r->j.verdict);
+    print_labelled("tried:", r->j.tried_words);
+    if (*r->j.note) print_labelled("note:", r->j.note);
+    /* A lesson's kernel that takes no n may be right, and leave its arrays for lengths that it is not for. */
+    if (r->e->lesson && r->j.status == OWN_RIGHT) return;
+    for (size_t i = 0; i < r->j.fault_count; i++) {
+        printf("  n = %" PRIu64 ": %s\n", r->j.faults[i].n, r->j.faults[i].sentence);
+        print_advice(&r->j.faults[i].advice);
+    }
+    for (size_t i = 0; i < r->j.finding_count; i++) {
+        printf("  %s\n", r->j.findings[i].sentence);
+        print_advice(&r->j.findings[i].advice);
+    }
+    for (size_t i = 0; i < r->j.tried_count && !first; i++)
+        if (r->j.tried[i].complete && r->j.tried[i].value != r->j.tried[i].expected)
+            first = &r->j.tried[i];
+    if (first)
+        printf("  n = %" PRIu64 ": the result is %.9g, and %.9g would be right\n", first->n,
+               first->value, first->expected);
+    print_miscounted(r);
+}
+
+/* Returns whether a rung reduces its input in place. */
+static bool is_in_place(const char *rung) {
+    return strncmp(rung, "interleaved-", 12) == 0 || strcmp(rung, "contiguous") == 0;
+}
+
+static void print_compared(const struct report *r) {
+    const tally_ladder_counts *a = &r->run.result.counts, *b = &r->nearest.counts;
+    if (!r->nearest.name) return;
+    const struct {
+        const char *what;
+        uint64_t mine, its;
+    } rows[] = {{"steps at work", a->steps, b->steps},
+                {"rounds", a->rounds, b->rounds},
+                {"barriers", a->barriers, b->barriers},
+                {"useful operations", a->useful, b->useful},
+                {"applied operations", a->operations, b->operations},
+                {"slots", a->slots, b->slots},
+                {"issued slots", a->issued, b->issued},
+                {"divergent branches", a->divergent, b->divergent},
+                {"transactions", a->transactions, b->transactions},
+                {"fewest possible", a->fewest_transactions, b->fewest_transactions},
+                {"bank conflicts", a->bank_conflicts, b->bank_conflicts},
+                {"bytes read", a->bytes_read, b->bytes_read},
+                {"bytes written", a->bytes_written, b->bytes_written},
+                {"atomics", a->atomics, b->atomics}};
+    printf(
+        "\nThe nearest rung of the ladder is %s ('tally explain %s'), with the same n and block:\n",
+        r->nearest.name, r->nearest.name);
+    const int wide = (int)strlen(r->kernel->name) > 14 ? (int)strlen(r->kernel->name) : 14;
+    printf("  %-20s %*s %18s\n", "", wide, r->kernel->name, r->nearest.name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        printf("  %-20s %*" PRIu64 " %18" PRIu64 "\n", rows[i].what, wide, rows[i].mine,
+               rows[i].its);
+    printf("  %-20s %*.2f %18.2f\n", "efficiency", wide, ladder_efficiency(a),
+           ladder_efficiency(b));
+    if (!r->kernel->is.output && is_in_place(r->nearest.name))
+        puts("That rung works on a copy of the array, which it makes first, and writes its result "
+             "to another: "
+             "the\ntransactions and bytes of both are among its.");
+    if (a->operations == 0 && r->run.n > 1)
+        puts("No operation was seen: they are counted where an operand comes from an array or a "
+             "shuffle;\natomics are counted apart.");
+}
+
+/* "sum", or "sum of products a[i] * b[i] (dot)". */
+static const char *say_what(const struct report *r, char text[200]) {
+    const tally_own_kernel *k = &r->kernel->is;
+    snprintf(text, 200, k->second ? "%s of products %s[i] * %s[i]%s" : "%s",
+             tally_op_name(r->session.op), k->input, k->second ? k->second : "",
+             r->session.op == TALLY_SUM ? " (dot)" : "");
+    return text;
+}
+
+static int print_text(const struct report *r) {
+    char what[200];
+    printf("%s:%u: %s of %" PRIu64 " %s by kernel %s, on the model\n", r->kernel->file,
+           r->kernel->line, say_what(r, what), r->run.n, tally_type_name(r->kernel->is.type),
+           r->kernel->name);
+    printf("The host is taken to do this: %s.\n", r->host_words);
+    print_judgement(r);
+    if (r->e->lesson) {
+        if (r->j.status == OWN_RIGHT)
+            printf("\nLesson %u: right.\n", r->e->lesson);
+        else
+            printf("\nLesson %u: not yet; 'tally lesson %u --hint' helps.\n", r->e->lesson,
+                   r->e->lesson);
+        return finish_output();
+    }
+    if (!r->run.result.is_complete)
+        printf("\nWith n = %" PRIu64 " it did not come to its end; what it did until then:\n",
+               r->run.n);
+    explain_print_launches(r->e);
+    explain_print_totals(r->e);
+    if (r->run.result.is_complete) print_compared(r);
+    print_device(r);
+    return finish_output();
+}
+
+/* ---- JSON ---- */
+
+static struct json_object *json_host(const struct report *r) {
+    static const char *const forms[] = {"one block", "segments", "whole grid"};
+    struct json_object *o = json_new_object();
+    json_text(o, "form", forms[r->main.form]);
+    json_count(o, "grid", r->run.grid);
+    json_count(o, "block", r->run.block);
+    json_count(o, "length", r->run.length);
+    json_count(o, "shared_bytes", r->run.shared_bytes);
+    if (r->main.segment)
+        json_count(o, "segment", r->main.segment);
+    else
+        json_null(o, "segment");
+    json_text(o, "words", r->host_words);
+    return o;
+}
+
+static struct json_object *json_lengths(const struct report *r, bool right) {
+    struct json_object *list = json_new_list();
+    for (size_t i = 0; i < r->j.tried_count; i++)
+        if (r->j.tried[i].right == right)
+            json_item(list, json_object_new_int64((int64_t)r->j.tried[i].n));
+    return list;
+}
+
+static void json_advice(struct json_object *o, const struct own_advice *a) {
+    json_text(o, "why", a->why);
+    json_text(o, "mend", a->mend);
+    json_text(o, "lesson", a->lesson);
+}
+
+static struct json_object *json_faults(const struct report *r) {
+    struct json_object *list = json_new_list();
+    for (size_t i = 0; i < r->j.fault_count; i++) {
+        const struct own_seen_fault *f = &r->j.faults[i];
+        struct json_object *o = json_new_object();
+        json_text(o, "kind", fault_name(f->kind));
+        json_count(o, "n", f->n);
+        json_count(o, "line", f->line);
+        json_count(o, "other_line", f->other_line);
+        json_text(o, "sentence", f->sentence);
+        json_advice(o, &f->advice);
+        json_item(list, o);
+    }
+    return list;
+}
+
+static struct json_object *json_findings(const struct report *r) {
+    struct json_object *list = json_new_list();
+    for (size_t i = 0; i < r->j.finding_count; i++) {
+        struct json_object *o = json_new_object();
+        json_text(o, "kind", r->j.findings[i].kind);
+        json_text(o, "sentence", r->j.findings[i].sentence);
+        json_advice(o, &r->j.findings[i].advice);
+        json_item(list, o);
+    }
+    return list;
+}
+
+/* Returns what the verdict rests on as JSON: lengths, blocks, data, orders, launches, seed. */
+static struct json_object *json_tried(const struct report *r) {
+    const struct own_judgement *j = &r->j;
+    struct json_object *o = json_new_object(), *blocks = json_new_list(), *data = json_new_list();
+    for (size_t i = 0; i < j->block_count; i++) {
+        struct json_object *block = json_new_object();
+        json_count(block, "threads", j->blocks[i].threads);
+        if (j->blocks[i].runs)
+            json_flag(block, "right", j->blocks[i].right);
+        else
+            json_null(block, "right");
+        json_item(blocks, block);
+    }
+    for (enum own_data d = OWN_DATA; d < OWN_DATA_KINDS; d++)
+        if (j->data[d]) json_item(data, json_object_new_string(own_data_words(d)));
+    json_text(o, "words", j->tried_words);
+    json_count(o, "lengths", j->tried_count);
+    json_member(o, "blocks", blocks);
+    json_member(o, "data", data);
+    json_count(o, "launches", j->launches);
+    json_count(o, "orders", j->orders);
+    json_count(o, "seed", r->session.options->seed);
+    return o;
+}
+
+static struct json_object *json_times(const struct report *r) {
+    struct json_object *list = json_new_list();
+    for (uint64_t i = 0; i < r->miscounted_n; i++)
+        json_item(list, json_object_new_int(r->times[i]));
+    return list;
+}
+
+static int print_json(const struct report *r) {
+    char what[200];
+    struct json_object *o = json_new_object();
+    json_text(o, "file", r->kernel->file);
+    if (r->e->lesson) json_count(o, "lesson", r->e->lesson);
+    json_text(o, "kernel", r->kernel->name);
+    json_count(o, "line", r->kernel->line);
+    json_text(o, "device", "model");
+    json_count(o, "n", r->run.n);
+    json_text(o, "op", tally_op_name(r->session.op));
+    json_text(o, "what", say_what(r, what));
+    json_text(o, "dtype", tally_type_name(r->kernel->is.type));
+    json_count(o, "block", r->run.block);
+    json_member(o, "host", json_host(r));
+    json_flag(o, "correct", r->run.is_right && r->run.result.fault == TALLY_OWN_RIGHT);
+    json_flag(o, "complete", r->run.result.is_complete);
+    json_measure(o, "value", r->run.value);
+    json_measure(o, "expected", r->run.expected);
+    json_text(o, "status", r->j.status == OWN_RIGHT ? "right" : "wrong");
+    json_text(o, "verdict", r->j.verdict);
+    json_text(o, "note", r->j.note);
+    json_member(o, "tried", json_tried(r));
+    json_member(o, "right_for", json_lengths(r, true));
+    json_member(o, "wrong_for", json_lengths(r, false));
+    json_member(o, "faults", json_faults(r));
+    json_member(o, "findings", json_findings(r));
+    json_count(o, "miscounted_n", r->miscounted_n);
+    json_member(o, "times_counted", json_times(r));
+    json_count(o, "launches", 1);
+    json_member(o, "steps", explain_json_steps(r->e));
+    json_member(o, "counts", json_ladder_counts(&r->e->row));
+    if (r->nearest.name) {
+        json_text(o, "nearest", r->nearest.name);
+        json_member(o, "nearest_counts", json_ladder_counts(&r->nearest));
+    } else {
+        json_null(o, "nearest");
+    }
+    if (r->page) json_member(o, "on_device", json_device(r));
+    return json_print(o);
+}
+
+/* ---- The command ---- */
+
+/* Which n and block are shown: as `tally explain` shows a rung. */
+static bool choose_main(struct report *r) {
+    struct explanation *e = r->e;
+    const struct own_host *h = &r->j.host;
+    const bool drawn = e->draws || e->svg, asked = e->options.has_n;
+    unsigned block = drawn ? 8 : 512;
+    if (!asked && drawn)
+        e->options.n = 16;
+    else if (!asked)
+        e->options.n = h->form == OWN_WHOLE_GRID ? 1 << 16 : 1024;
+    if (e->options.n < 1 || e->options.n > N_MOST)
+        return misused("-n takes 1 to %d elements for a kernel of your own", N_MOST), false;
+    if (e->options.n > own_host_most(h) ||
+        (r->session.block && h->form == OWN_ONE_BLOCK && h->per_thread &&
+         e->options.n > (uint64_t)h->per_thread * r->session.block))
+        return failed("%s: kernel %s is of one block, which has threads for %" PRIu64
+                      " elements; choose a smaller -n",
+                      r->kernel->file, r->kernel->name,
+                      (uint64_t)h->per_thread * (r->session.block ? r->session.block : 1024)),
+               false;
+    if (block == 512 && (h->form == OWN_WHOLE_GRID || h->segment > 2 * (uint64_t)h->block))
+        block = 128;
+    r->main = *h;
+    struct own_host other;
+    struct own_run trial;
+    if (r->session.block || r->kernel->block_count > 0) {
+        /* A block whose size the text fixes may want all of its segment. */
+        if (drawn && !asked && h->form == OWN_SEGMENTS &&
+            own_host_run(&r->session, h, 16, OWN_DATA, 0, NULL, NULL, &trial) && !trial.is_right)
+            e->options.n = h->segment;
+        return true;
+    }
+    if (!own_host_at(&r->session, block, h, &other)) return true;
+    if (own_host_run(&r->session, &other, e->options.n, OWN_DATA, 0, NULL, NULL, &trial) &&
+        trial.is_right)
+        r->main = other;
+    return true;
+}
+
+/* A kernel that takes no n is shown for a length that it is for. */
+static void choose_length(struct report *r) {
+    struct explanation *e = r->e;
+    const struct own_host *h = &r->main;
+    const uint64_t lengths[] = {e->options.n, h->segment, 2 * h->segment, 2 * (uint64_t)h->block,
+                                h->block};
+    struct own_run trial;
+    if (e->options.has_n || r->kernel->is.length) return;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        if (lengths[i] < 1 || lengths[i] > own_host_most(h) ||
+            !own_host_run(&r->session, h, lengths[i], OWN_DATA, 0, NULL, NULL, &trial) ||
+            !trial.is_right)
+            continue;
+        e->options.n = lengths[i];
+        return;
+    }
+}
+
+static bool watch(struct report *r) {
+    struct explanation *e = r->e;
+    r->session.accesses = e->with_steps || e->draws || e->svg;
+    if (r->session.accesses && e->options.n > EXPLAIN_STEPS_MAX) return explain_too_many(e), false;
+    e->options.run.accesses = r->session.accesses;
+    if (!own_host_run(&r->session, &r->main, e->options.n, OWN_DATA, 0, explain_note_step, e,
+                      &r->run))
+        return false;
+    own_judge_note(&r->j, &r->run);
+    if (e->out_of_memory) return failed("no memory for the steps of %s", r->kernel->name), false;
+    explain_settle(e);
+    e->row.name = r->kernel->name;
+    e->row.counts = r->run.result.counts;
+    e->row.launches = 1;
+    e->options.run.block = r->run.block;
+    own_host_words(&r->session, &r->main, &r->run, r->host_words, sizeof r->host_words);
+    return true;
+}
+
+/* What is wrong with the launch that is drawn stands below the picture. */
+static int draw(struct report *r) {
+    struct explanation *e = r->e;
+    char idea[700];
+    int status = STATUS_OK;
+    void *x = own_host_elements(&r->session, r->run.n);
+    if (!x) return failed("no memory for the elements");
+    snprintf(idea, sizeof idea, "%s", r->host_words);
+    e->title = r->kernel->file;
+    e->idea = idea;
+    e->input = r->kernel->is.input;
+    e->text = r->kernel->text;
+    e->svg_to = r->kernel->svg;
+    e->options.run.type = r->kernel->is.type;
+    e->options.run.n = (size_t)r->run.n;
+    e->options.run.x = x;
+    own_host_value(&r->session, r->run.value, &e->row.value);
+    if (e->svg) status = picture_write_svg(e, e->svg);
+    if (e->draws && status == STATUS_OK) status = picture_print(e);
+    e->options.run.x = NULL;
+    free(x);
+    if (!e->draws || status != STATUS_OK) return status;
+    if (*r->run.result.sentence) printf("\nWrong: %s.\n", r->run.result.sentence);
+    if (!r->run.is_right) printf("\nThe result would be %.9g.\n", r->run.expected);
+    return finish_output();
+}
+
+/* Returns whether the device has found it wrong. */
+static bool is_wrong_there(const struct own_answer *a) {
+    bool wrong = *a->fault != '\0';
+    for (size_t i = 0; i < OWN_DEVICE_LENGTHS && a->lengths[i].done; i++)
+        wrong |= !a->lengths[i].right;
+    return wrong;
+}
+
+/* The status of a report that was written. */
+static int verdict_of(const struct report *r, int written) {
+    return written == STATUS_OK ? r->j.status : OWN_NOT_JUDGED;
+}
+
+/* A right kernel that does more of something than the lesson asks for is no repair. */
+static void hold_against_goal(struct report *r) {
+    const struct explain_goal *g = r->e->goal;
+    uint64_t count;
+    memcpy(&count, (const char *)&r->run.result.counts + g->place, sizeof count);
+    const uint64_t each = (count + r->run.grid - 1) / r->run.grid;
+    if (each <= g->most) return;
+    r->j.status = OWN_WRONG;
+    snprintf(r->j.verdict, sizeof r->j.verdict,
+             "no repair yet: its result is right, but with n = %" PRIu64
+             " a block of %u threads has %" PRIu64 " %s, and the lesson asks for %" PRIu64
+             " at most",
+             r->run.n, r->run.block, each, g->what, g->most);
+}
+
+static int report(void *context, struct own_kernel *kernel) {
+    struct report *r = context;
+    const struct ladder_options *o = &r->e->options;
+    r->kernel = kernel;
+    r->session.kernel = kernel;
+    r->j.session = &r->session;
+    if (kernel->template_block) r->session.block = kernel->template_block;
+    if (r->e->has_dtype && kernel->is.type != o->run.type)
+        return failed("%s: kernel %s takes %s, and --dtype says %s", kernel->file, kernel->name,
+                      tally_type_name(kernel->is.type), tally_type_name(o->run.type)),
+               OWN_NOT_JUDGED;
+    if (!own_host_find(&r->session, &r->j.host) || !choose_main(r)) return OWN_NOT_JUDGED;
+    choose_length(r);
+    if (!watch(r)) return OWN_NOT_JUDGED;
+    if (r->e->draws || r->e->svg) return draw(r) == STATUS_OK ? OWN_RIGHT : OWN_NOT_JUDGED;
+    const bool good = own_judge(&r->j, r->run.n) && count_elements(r) &&
+                      (!r->run.result.is_complete || find_nearest(r));
+    if (!good) return OWN_NOT_JUDGED;
+    if (r->j.status == OWN_RIGHT && (!r->run.is_right || r->run.result.fault != TALLY_OWN_RIGHT)) {
+        r->j.status = OWN_WRONG;
+        snprintf(r->j.verdict, sizeof r->j.verdict,
+                 "wrong for n = %" PRIu64
+                 ", launched as below: the result is %.9g, and %.9g would be right",
+                 r->run.n, r->run.value, r->run.expected);
+    }
+    if (r->e->goal && r->j.status == OWN_RIGHT) hold_against_goal(r);
+    if (r->page) ask(r);
+    if (r->page && is_wrong_there(&r->page->answer)) r->j.status = OWN_WRONG;
+    return verdict_of(r, o->as_json ? print_json(r) : print_text(r));
+}
+
+bool own_ladder_row(struct own_kernel *kernel, const struct own_options *own,
+                    const struct ladder_options *o, tally_ladder_row *row, char name[340]) {
+    const struct own_session session = {.kernel = kernel,
+                                        .options = own,
+                                        .op = o->run.op,
+                                        .block = kernel->template_block ? kernel->template_block
+                                                                        : o->run.block};
+    struct own_host host;
+    struct own_run run;
+    snprintf(name, 340, "%s:%s", kernel->file, kernel->name);
+    if (kernel->is.type != o->run.type)
+        return failed("%s: kernel %s takes %s, and the ladder is of %s: choose it with --dtype",
+                      kernel->file, kernel->name, tally_type_name(kernel->is.type),
+                      tally_type_name(o->run.type)),
+               false;
+    if (!own_host_find(&session, &host)) return false;
+    const uint64_t most = own_host_most(&host) < N_MOST ? own_host_most(&host) : N_MOST;
+    if (o->n < 1 || o->n > most)
+        return failed("%s: kernel %s runs for 1 to %" PRIu64 " elements here; choose such an -n",
+                      kernel->file, kernel->name, most),
+               false;
+    if (!own_host_run(&session, &host, o->n, OWN_DATA, 0, NULL, NULL, &run)) return false;
+    /* With the rungs' block, where the kernel is as good with that. */
+    struct own_host same;
+    struct own_run other;
+    if (!session.block && !kernel->block_count &&
+        own_host_at(&session, LADDER_BLOCK, &host, &same) &&
+        own_host_run(&session, &same, o->n, OWN_DATA, 0, NULL, NULL, &other) &&
+        other.is_right >= run.is_right)
+        run = other;
+    *row = (tally_ladder_row){.name = name,
+                              .correct = run.is_right && run.result.fault == TALLY_OWN_RIGHT,
+                              .launches = 1,
+                              .seconds = (double)NAN,
+                              .counts = run.result.counts};
+    row->ulp_error = row->correct ? 0 : (double)NAN;
+    row->value.type = kernel->is.type;
+    return true;
+}
+
+int own_device_row(struct own_kernel *kernel, const struct own_options *own,
+                   const struct ladder_options *o) {
+    const struct own_session session = {.kernel = kernel,
+                                        .options = own,
+                                        .op = o->run.op,
+                                        .block = kernel->template_block ? kernel->template_block
+                                                                        : o->run.block};
+    struct own_question *q = &own->page->question;
+    struct own_host host, same;
+    struct own_run run;
+    if (kernel->is.type != o->run.type)
+        return failed("%s: kernel %s takes %s, and the ladder is of %s: choose it with --dtype",
+                      kernel->file, kernel->name, tally_type_name(kernel->is.type),
+                      tally_type_name(o->run.type));
+    if (!own_host_find(&session, &host)) return STATUS_FAILED;
+    const bool whole = host.form == OWN_SEGMENTS && o->n % host.segment == 0;
+    const uint64_t n = whole ? 2 * host.segment : o->n < 5000 ? o->n : 5000 + o->n % 2;
+    if (o->n < 1 || o->n > own_host_most(&host))
+        return failed("%s: kernel %s runs for 1 to %" PRIu64 " elements here; choose such an -n",
+                      kernel->file, kernel->name, own_host_most(&host));
+    if (!session.block && !kernel->block_count &&
+        own_host_at(&session, LADDER_BLOCK, &host, &same) &&
+        own_host_run(&session, &same, whole ? 2 * same.segment : n, OWN_DATA, 0, NULL, NULL,
+                     &run) &&
+        run.is_right)
+        host = same;
+    if (!own_host_run(&session, &host, n, OWN_DATA, 0, NULL, NULL, &run)) return STATUS_FAILED;
+    fill_question(q, &session, &host, &host);
+    q->leaves_arrays = own_leaves(&run);
+    q->is_endless = run.result.fault == TALLY_OWN_ENDLESS;
+    q->times[0] = o->n;
+    own_device_ask(own->page);
+    return STATUS_OK;
+}
+
+int own_explain(struct explanation *e, const struct own_options *own) {
+    struct report *r = calloc(1, sizeof *r);
+    if (!r) return failed("no memory for a report"), OWN_NOT_JUDGED;
+    struct own_options with = *own;
+    with.svg = e->svg;
+    with.device = e->device;
+    with.block = e->options.run.block;
+    with.width = e->options.width;
+    with.height = e->options.height;
+    if (!with.seed) with.seed = 1;
+    if (e->device && !(with.page = r->page = own_page_make()))
+        return free(r), failed("no memory for a device"), OWN_NOT_JUDGED;
+    own = &with;
+    r->e = e;
+    r->session = (struct own_session){
+        .options = own, .op = e->options.run.op, .block = e->options.run.block};
+    const int status = own_in_process(own, e->options.run.op, e->options.run.type, report, r);
+    free(r);
+    return status;
+}

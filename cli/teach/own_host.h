@@ -1,0 +1,111 @@
+/*
+ * own_host.h - the host program that a student's kernel is taken to have, and what it gets from the kernel.
+ *
+ * A kernel alone does not say how it is launched. What can be seen is which elements its blocks touch in a
+ * trial launch, and from that the launch follows as the texts have it.
+ */
+#ifndef TALLY_CLI_OWN_HOST_H
+#define TALLY_CLI_OWN_HOST_H
+
+#include "teach/own_kernel.h"
+
+enum own_form {
+    OWN_ONE_BLOCK, /* every block touches the same elements: there is to be one */
+    OWN_SEGMENTS,  /* each block has a segment of its own */
+    OWN_WHOLE_GRID /* the blocks' elements lie between each other's: the grid walks the array */
+};
+
+struct own_host {
+    enum own_form form;
+    unsigned block;      /* its threads; one block: for as many elements as it takes */
+    unsigned per_thread; /* one block: n / per_thread threads; 0: always `block` */
+    uint64_t segment;
+    unsigned grid;              /* blocks, where that does not follow from n; 0: it does */
+    bool must_be_one;           /* several blocks make it wrong, and one block right */
+    bool combines;              /* the last block makes the result of what the others leave */
+    unsigned shared_per_thread; /* elements of an array without a size, a thread */
+};
+
+/* The elements. All but those of OWN_SPREAD have a result that no order of combining rounds. */
+enum own_data {
+    OWN_DATA, /* small whole numbers */
+    OWN_ONES,
+    OWN_UNIT, /* one 1 among zeros */
+    OWN_SIGNS,
+    OWN_NEGATIVE,
+    OWN_POSITIVE,
+    OWN_FRACTIONS,
+    OWN_WIDTH,  /* they need all bits of their type, or those of the sum do */
+    OWN_SPREAD, /* floats of very different size: a sum is right within own_run.bound */
+    OWN_TIES,   /* one magnitude, both signs */
+    OWN_DATA_KINDS
+};
+/* Returns the data in words: "numbers of both signs". */
+const char *own_data_words(enum own_data data);
+/* Returns whether a type and operator have such elements, and they tell more than OWN_DATA. */
+bool own_data_suits(enum own_data data, tally_op op, tally_type type);
+
+/* The other operators whose result a wrong result is compared with. */
+enum own_looks {
+    OWN_LOOKS_SUM,
+    OWN_LOOKS_PROD,
+    OWN_LOOKS_MIN,
+    OWN_LOOKS_MAX,
+    OWN_LOOKS_NORM1,
+    OWN_LOOKS_SUMSQ,
+    OWN_LOOKS_NORMINF,
+    OWN_LOOKS_COUNT,
+    OWN_LOOKS_KINDS
+};
+
+struct own_run {
+    uint64_t n;
+    unsigned grid, block;
+    uint64_t length; /* passed for the number of elements */
+    size_t shared_bytes;
+    bool is_right;          /* the value is, whatever faults there are */
+    double value, expected; /* as far as a double shows them */
+    double bound;           /* of a right value's error; 0: it has none */
+    double least, greatest; /* elements */
+    unsigned looks;         /* where it is wrong: bit k: it is what own_looks k is */
+    double seconds;         /* of the launch, on a device that has a time */
+    tally_own_result result;
+};
+
+struct own_session {
+    const struct own_kernel *kernel;
+    const struct own_options *options;
+    tally_op op;
+    unsigned block;             /* that was asked for; 0: none */
+    bool accesses;              /* on_step() is told of them */
+    unsigned order;             /* of the blocks; see tally_own_launch */
+    bool keeps;                 /* variables keep what the launch before left */
+    tally_own_program *program; /* on a device that has a time; NULL: on the model */
+    unsigned repeats;           /* there */
+};
+
+/* Finds the launch that suits the kernel. false: its line is written. */
+bool own_host_find(const struct own_session *s, struct own_host *out);
+/* The same for blocks of `block` threads; false, silently, where the kernel does not run so. */
+bool own_host_at(const struct own_session *s, unsigned block, const struct own_host *like,
+                 struct own_host *out);
+/* The most elements that it can launch the kernel for. */
+uint64_t own_host_most(const struct own_host *h);
+/* Runs it for n elements, of which there is at least one. `unit`: for OWN_UNIT, which element is the 1. */
+bool own_host_run(const struct own_session *s, const struct own_host *h, uint64_t n, int data,
+                  uint64_t unit, void (*on_step)(void *context, const tally_ladder_step *step),
+                  void *context, struct own_run *out);
+/* Runs some blocks of a launch for n elements, which may be more than memory holds: the first, the last, and some between,
+ * which are to own their segments or, where the grid walks the array, each round's. grid: where it does. false: it
+ * cannot be tried, and no line is written. */
+bool own_host_far(const struct own_session *s, const struct own_host *h, uint64_t n, unsigned grid,
+                  struct own_run *out);
+/* The number of a run as a value of the kernel's type. */
+void own_host_value(const struct own_session *s, double number, tally_value *out);
+/* The elements of OWN_DATA, which the caller frees; NULL without memory. */
+void *own_host_elements(const struct own_session *s, uint64_t n);
+/* Writes how the host launches it, in words. */
+void own_host_words(const struct own_session *s, const struct own_host *h, const struct own_run *r,
+                    char *text, size_t room);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * exact_chunks.h - the exact sum of the terms of an array on one thread: extraction where it works, bins where not.
+ *
+ * A template with the parameters of extract.h; it makes the function NAME: a pair_kernel where PAIRED, else a
+ * fold_kernel. The array is taken in chunks that stay in the first-level cache while they are tried:
+ *   1. extract with the open window, with LEVELS levels, which the usual data need;
+ *   2. else with MAX_LEVELS, and so for the next few chunks too, more of them each time in a row;
+ *   3. else with a window of the chunk's own;
+ *   4. else into bins, and so for more and more chunks in the same way, so that wild data does not pay for
+ *      trying.
+ */
+
+/* The greatest exponent of a term, and that of the unit of all terms: a window is chosen at most 7 bits above the one, and
+ * with LEVELS levels it reaches down to the other if that is LEVELS MANTISSAs below. */
+#ifndef TERM_HIGHEST
+#define NEEDS_LEVELS 1
+#else
+#define NEEDS_LEVELS (TERM_HIGHEST + 7 - LEVELS * MANTISSA > TERM_LOWEST)
+#endif
+#define ONE_DEPTH "LEVELS take all exponents of these terms"
+
+#define MAX_PATIENCE 256
+#define MAX_DEPTH    64
+
+struct PROGRESS {
+    STATE *sum;
+    struct WINDOW window;
+    unsigned deep;     /* chunks still to be done with all levels at once, */
+    unsigned depth;    /* and how many the next time */
+    unsigned binned;   /* chunks still to be binned untried, */
+    unsigned patience; /* and how many the next time */
+    struct BINS bins;
+};
+
+static __attribute__((noinline)) int PART(shallow)(struct WINDOW *w, const ELEMENT *x,
+                                                   const ELEMENT *y, size_t n, size_t apart) {
+    return PART(extract)(w, LEVELS, x, y, n, apart);
+}
+
+static __attribute__((noinline)) int PART(deep)(struct WINDOW *w, const ELEMENT *x,
+                                                const ELEMENT *y, size_t n, size_t apart) {
+    return PART(extract)(w, MAX_LEVELS, x, y, n, apart);
+}
+
+/* Returns the bits of the largest magnitude of a chunk's terms, which lie as extract() takes
+ * them. */
+static INT PART(largest_of_all)(const ELEMENT *x, const ELEMENT *y, size_t n, size_t apart) {
+    if (!apart) return PART(largest)(x, y, n);
+    INT most = 0;
+    for (size_t j = 0; j < STREAMS; j++) {
+        INT here = PART(largest)(x + j * apart, y + j * apart, n / STREAMS);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+static void PART(bin_all)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
+                          size_t apart) {
+    if (!apart)
+        PART(bin)(&p->bins, x, y, n, p->sum);
+    else
+        for (size_t j = 0; j < STREAMS; j++)
+            PART(bin)(&p->bins, x + j * apart, y + j * apart, n / STREAMS, p->sum);
+}
+
+/* Adds a chunk's terms, which lie as extract() takes them, in the first way that works. */
+static void PART(chunk)(struct PROGRESS *p, const ELEMENT *x, const ELEMENT *y, size_t n,
+                        size_t apart) {
+    struct WINDOW *w = &p->window;
+    if (p->binned > 0) {
+        KERNEL_PATH("bins, untried");
+        p->binned--;
+        PART(bin_all)(p, x, y, n, apart);
+        return;
+    }
+    if (w->open) {
+        if (p->deep == 0 && PART(shallow)(w, x, y, n, apart)) {
+            KERNEL_PATH("the open window, few levels");
+            p->depth = 1;
+            return;
+        }
+        if (PART(deep)(w, x, y, n, apart)) {
+            if (p->deep > 0) {
+                KERNEL_PATH_IF(NEEDS_LEVELS, "the open window, all levels at once", ONE_DEPTH);
+                p->deep--;
+            } else {
+                KERNEL_PATH_IF(NEEDS_LEVELS, "the open window, all levels", ONE_DEPTH);
+                p->deep = p->depth - 1;
+                p->depth = p->depth < MAX_DEPTH ? 2 * p->depth : MAX_DEPTH;
+            }
+            return;
+        }
+        PART(close)(w, p->sum);
+    }
+    if (PART(choose)(w, PART(largest_of_all)(x, y, n, apart), 1) &&
+        (PART(shallow)(w, x, y, n, apart) || PART(deep)(w, x, y, n, apart))) {
+        KERNEL_PATH("a window of its own");
+        p->patience = 4;
+        return;
+    }
+    KERNEL_PATH("bins");
+    w->open = 0;
+    PART(bin_all)(p, x, y, n, apart);
+    p->binned = p->patience - 1;
+    p->patience = p->patience < MAX_PATIENCE ? 2 * p->patience : MAX_PATIENCE;
+}
+
+#if PAIRED
+void ISA_NAME(NAME)(const void *first, const void *second, size_t n, void *state) {
+    const ELEMENT *x = first, *y = second;
+#else
+void ISA_NAME(NAME)(const void *array, size_t n, void *state) {
+    const ELEMENT *x = array, *y = x;
+#endif
+    struct PROGRESS progress;
+    STATE *s = progress.sum = state;
+    if (n == 0) return;
+#ifdef FEW_MAX
+    if (n <= FEW_MAX && PART(few)(x, y, n, s)) {
+        KERNEL_PATH("a few terms as one integer");
+        return;
+    }
+#endif
+    progress.window.open = 0;
+    progress.deep = progress.binned = 0;
+    progress.depth = 1;
+    progress.patience = 4;
+    progress.bins.used = 0;
+
+    /* The first window is guessed from three terms, with some room: seldom wrong, and soon mended. */
+    INT guess = PART(magnitude)(x, y);
+    for (int i = 0; i < 2; i++) {
+        const size_t at = i ? n - 1 : n / 2;
+        const INT other = PART(magnitude)(x + at, y + at);
+        guess = other > guess ? other : guess;
+    }
+    PART(choose)(&progress.window, guess, 5);
+
+    if (n > CHUNK) {
+        KERNEL_PATH("several streams");
+        /* A short chunk brings the rest to the vector's alignment, where the elements allow it. */
+        size_t head = (TALLY_VECTOR - (uintptr_t)x % TALLY_VECTOR) % TALLY_VECTOR / sizeof(ELEMENT);
+        if (head > 0) PART(chunk)(&progress, x, y, head, 0);
+        x += head;
+        y += head;
+        n -= head;
+        /* Memory answers faster when asked for several places in turn than for one (see read.c). */
+        const size_t stream = CHUNK / STREAMS, rows = n / CHUNK, apart = rows * stream;
+        for (size_t i = 0; i < rows; i++)
+            PART(chunk)(&progress, x + i * stream, y + i * stream, CHUNK, apart);
+        x += rows * CHUNK;
+        y += rows * CHUNK;
+        n -= rows * CHUNK;
+    }
+    if (n > 0) PART(chunk)(&progress, x, y, n, 0);
+    if (progress.window.open) PART(close)(&progress.window, s);
+    PART(empty)(&progress.bins, s);
+}
+
+#undef NEEDS_LEVELS
+#undef ONE_DEPTH

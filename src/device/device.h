@@ -1,0 +1,113 @@
+/*
+ * device.h - what the engine asks of a device, and all it knows of one.
+ *
+ * A device folds arrays into states, evaluates leaves of the canonical tree and reduces in parts. One that has
+ * memory or queues of its own also lowers there, by the arithmetic that all devices share. Plans, merging and saving
+ * of states are the engine's, the same for every device. A new device is one folder with one struct device_kind, and
+ * one line in engine/devices.c, or for a GPU in gpu/machines.h.
+ */
+#ifndef TALLY_DEVICE_H
+#define TALLY_DEVICE_H
+
+#include "exact/terms.h"
+#include "problem/monoid.h"
+#include "problem/shape.h"
+#include "tally.h"
+#include <stddef.h>
+
+/* Elements of a problem's inputs that lie side by side: x[0..n), and for dot y[0..n); otherwise y is NULL. The arrays
+ * are the caller's. */
+struct slice {
+    const void *x, *y;
+    size_t n;
+};
+
+struct tree; /* tree.h */
+
+struct device_kind {
+    const char *name; /* the part of a spec before ':' */
+    /* Opens the device that `options`, the part of the spec after ':' or "", describes, in a context of
+     * the caller's or, for NULL, one of its own. */
+    tally_status (*open)(const char *options, void *context, tally_device **out);
+    void (*close)(tally_device *device);
+    void (*describe)(const tally_device *device, tally_device_info *out);
+    /* How many devices of this kind are here; and the description of the i-th, which is not opened for that. */
+    size_t (*count)(void);
+    void (*list)(size_t i, tally_device_info *out);
+
+    /* Folds a slice of n > 0 elements in host memory into all parts of the state but PART_TREE; the elements come
+     * behind those that the state knows, and are counted. On failure the state is as it was. */
+    tally_status (*fold)(tally_device *device, const struct problem *p, const struct slice *in,
+                         struct state *into);
+    /* Evaluates x[0..n), n > 0, in host memory to out[]: the value of each node of 2^level leaves, of which only
+     * the last may be incomplete, and that only at level 0. level is 0 or tree_level. */
+    tally_status (*leaves)(tally_device *device, const struct problem *p, const void *x, size_t n,
+                           unsigned level, void *out);
+    unsigned tree_level; /* of the nodes that this device evaluates best; at most 20 */
+    /* Reduces in parts, down to the results; arrays and results lie in host memory. */
+    tally_status (*shaped)(tally_device *device, const struct shaped *s);
+    /* Brings the elements of a TALLY_GROUPS shape into the order of their groups, without those that are masked or
+     * outside. The caller frees *out with sorted_free(); on failure there is nothing to free. */
+    tally_status (*sort)(tally_device *device, const struct shaped *s, struct sorted *out);
+    /* As shaped(), of arrays, and to results, that lie on the device; and the calls behind tally_workspace_shaped()
+     * and tally_enqueue_shaped(). NULL where a device's memory is the host's, or it has no queues. */
+    tally_status (*shaped_resident)(tally_device *device, const struct shaped *s);
+    tally_status (*shaped_workspace)(tally_device *device, const struct shaped *s, size_t *bytes);
+    tally_status (*shaped_enqueue)(tally_device *device, const struct shaped *s,
+                                   const tally_shaped_call *call);
+    /* Reduces n > 0 resident elements to the problem's values. NULL where a device's memory is the host's. */
+    tally_status (*resident)(tally_device *device, const struct problem *p, const struct slice *in,
+                             tally_value *out);
+    /* Folds n > 0 resident elements into a clear state, all parts but PART_TREE; and copies resident bytes to host
+     * memory. NULL where resident() is, copy_out() also where several devices are opened as one. */
+    tally_status (*fold_resident)(tally_device *device, const struct problem *p,
+                                  const struct slice *in, struct state *into);
+    tally_status (*copy_out)(tally_device *device, void *to, const void *from, size_t bytes);
+    /* Folds an array that lies on `count` devices which are opened as one, in[i] on the i-th, into a clear state, and
+     * its leaves into a clear tree. NULL where one device is opened. */
+    tally_status (*distributed)(tally_device *device, const struct problem *p,
+                                const struct slice *in, size_t count, struct state *into,
+                                struct tree *tree);
+    /* The calls behind tally_workspace() and tally_enqueue(). NULL where a device has no queues. */
+    tally_status (*workspace)(tally_device *device, const struct problem *p, size_t n,
+                              size_t *bytes);
+    tally_status (*enqueue)(tally_device *device, const struct problem *p, const tally_call *call);
+    /* The calls behind tally_words_measure(), tally_enqueue_words(), tally_enqueue_values() and tally_enqueue_shared(). Go
+     * with enqueue(). */
+    tally_status (*words_measure)(tally_device *device, const struct problem *p, size_t n,
+                                  size_t count, tally_words *out);
+    tally_status (*enqueue_words)(tally_device *device, const struct problem *p,
+                                  const tally_words_call *call);
+    tally_status (*enqueue_values)(tally_device *device, const struct problem *p,
+                                   const tally_values_call *call);
+    tally_status (*enqueue_shared)(tally_device *device, const struct problem *p,
+                                   const tally_shared_call *call);
+    /* The steps of arrays that are added up over ranks, on a queue of the caller's. With a plan of NULL it
+     * only compiles the kernels, so that no step has to. NULL where a device has no queues. */
+    tally_status (*terms)(tally_device *device, enum terms_step step, const terms_plan *plan,
+                          const tally_terms_call *call);
+    /* The call behind tally_terms_shared(), of so many ranks; with a plan of NULL it only compiles. Goes with terms(). */
+    tally_status (*terms_shared)(tally_device *device, const terms_plan *plan, unsigned ranks,
+                                 const tally_terms_shared_call *call);
+    /* The calls behind tally_device_time(), NULL where a device cannot time itself, and tally_device_read(). */
+    tally_status (*time)(tally_device *device, const struct problem *p, const struct slice *in,
+                         tally_value *out, double *seconds);
+    tally_status (*read)(tally_device *device, const void *bytes, size_t size, double *seconds);
+};
+
+struct tally_device {
+    const struct device_kind *kind; /* each kind's own struct begins with this one */
+};
+
+/* One for the CPU, and one for each line of gpu/machines.h. */
+extern const struct device_kind cpu_device_kind, cuda_device_kind, opencl_device_kind,
+    model_device_kind;
+
+/* Returns the device that NULL stands for: the calling thread. */
+tally_device *cpu_calling_thread(void);
+
+/* Returns TALLY_EUNSUPPORTED with the line "<device> <what>". The line has the device's name of
+ * tally_open(); NULL is the calling thread. */
+tally_status device_refuses(const tally_device *device, const char *what);
+
+#endif

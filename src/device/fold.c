@@ -1,0 +1,72 @@
+/* fold.c - see fold.h. */
+#include "device/fold.h"
+
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
+
+/* Tree values that a device is asked for at a time: enough work for all threads, and an array that a
+ * stack can hold. */
+#define LEAF_BATCH 2048
+
+tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n) {
+    const int two = problem_has(p, PART_PRODUCTS);
+    if (n > 0 && !x) return fail(TALLY_EINVAL, "the array is NULL but n is %zu", n);
+    if (n > 0 && two && !y)
+        return fail(TALLY_EINVAL, "dot needs two arrays, and the second is NULL");
+    if (!two && y) return fail(TALLY_EINVAL, "a second array is for dot only");
+    if (n > SIZE_MAX / 16 && n > SIZE_MAX / 2 / type_size(p->type)) /* seldom a division */
+        return fail(TALLY_EINVAL, "n = %zu elements of %s are more than memory can hold", n,
+                    tally_type_name(p->type));
+    return TALLY_OK;
+}
+
+tally_status fold_slice(tally_device *device, const struct problem *p, const struct slice *in,
+                        struct state *into) {
+    if (in->n == 0) return TALLY_OK;
+    if (!device) device = cpu_calling_thread();
+    if ((p->parts & ~PART_BIT(PART_TREE)) == 0) { /* elements are only counted */
+        into->n += in->n;
+        return TALLY_OK;
+    }
+    tally_status s = device->kind->fold(device, p, in, into);
+    if (s == TALLY_OK) state_settle(p, into);
+    return s;
+}
+
+/* Returns how many of n elements to evaluate next, and the level of their nodes. They are whole
+ * nodes of the device's level if the tree's run ends at the start of one, and single leaves before
+ * and after those. */
+static size_t next_part(const tally_device *device, const struct tree *tree, size_t n,
+                        unsigned *level) {
+    const unsigned best = device->kind->tree_level;
+    const uint64_t subtree = UINT64_C(1) << best, begun = tree->next % subtree;
+    const size_t grain = (size_t)subtree * TREE_LEAF;
+    size_t part = n;
+    *level = begun == 0 && n >= grain ? best : 0;
+    if (*level > 0)
+        part = n / grain * grain;
+    else if (best > 0 && begun > 0 && (subtree - begun) * TREE_LEAF < n)
+        part = (size_t)(subtree - begun) * TREE_LEAF;
+    const size_t batch = (size_t)LEAF_BATCH * TREE_LEAF << *level;
+    return part < batch ? part : batch;
+}
+
+tally_status fold_leaves(tally_device *device, const struct problem *p, const void *x, size_t n,
+                         struct tree *into) {
+    union tree_value values[LEAF_BATCH];
+    const size_t size = tree_value_size(p), element = type_size(p->type);
+    const char *at = x;
+    if (!device) device = cpu_calling_thread();
+    for (size_t m; n > 0; n -= m, at += m * element) {
+        unsigned level;
+        if (stop_asked()) return stop_status();
+        m = next_part(device, into, n, &level);
+        tally_status s = device->kind->leaves(device, p, at, m, level, values);
+        if (s != TALLY_OK) return s;
+        const size_t grain = (size_t)TREE_LEAF << level;
+        for (size_t i = 0; i < m / grain + (m % grain != 0); i++)
+            tree_append(p, into, (const char *)values + i * size, level);
+    }
+    return TALLY_OK;
+}

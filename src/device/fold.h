@@ -1,0 +1,23 @@
+/*
+ * fold.h - arrays in host memory become states: what tally_reduce() and tally_state_feed() have in common.
+ */
+#ifndef TALLY_FOLD_H
+#define TALLY_FOLD_H
+
+#include "device/device.h"
+#include "problem/tree.h"
+
+/* Returns TALLY_OK if the inputs are there and their sizes possible, else TALLY_EINVAL. Only a
+ * problem with dot takes a y. */
+tally_status fold_check(const struct problem *p, const void *x, const void *y, size_t n);
+
+/* Folds a slice into all parts of the state but the tree. On failure the state is as it was. A device of NULL is the
+ * calling thread, here and below. */
+tally_status fold_slice(tally_device *device, const struct problem *p, const struct slice *in,
+                        struct state *into);
+
+/* Appends the leaves of x[0..n) to the tree; x[0] begins a leaf. On failure some leaves may have been appended. */
+tally_status fold_leaves(tally_device *device, const struct problem *p, const void *x, size_t n,
+                         struct tree *into);
+
+#endif

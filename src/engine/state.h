@@ -1,0 +1,66 @@
+/*
+ * state.h - what a public tally_state holds.
+ */
+#ifndef TALLY_STATE_H
+#define TALLY_STATE_H
+
+#include "base/paths.h"
+#include "device/fold.h"
+
+/* A state's knowledge over the canonical tree of neighbouring elements: a run of whole leaves, and
+ * the elements of the two unfinished leaves at its ends. */
+struct stretch {
+    struct tree tree;
+    /* elements in head_at[]: of the leaf in whose middle the stretch begins; what that leaf has before them is in
+     * another state */
+    size_t head;
+    size_t tail; /* elements in tail_at[]: of the leaf behind the run, which has begun */
+    _Alignas(64) unsigned char head_at[TREE_LEAF * sizeof(union tree_value)];
+    _Alignas(64) unsigned char tail_at[TREE_LEAF * sizeof(union tree_value)];
+};
+
+struct tally_state {
+    tally_problem asked;       /* a copy, which owns what it points to */
+    tally_operator user;       /* a copy of the caller's operator, to which asked.user points, */
+    union tree_value identity; /* and of its identity, to which user.identity points */
+    struct problem plan;
+    uint64_t first; /* the index of the first element in the whole array */
+    struct state state;
+    struct stretch *stretch; /* PART_TREE; else NULL */
+};
+
+/* Returns whether a state is nothing but words that can be merged where they lie: a stretch of the tree is more, and fast sums
+ * depend on the order. */
+int state_has_parts(const struct problem *p);
+
+#if defined(TALLY_DEBUG)
+/* The operations on states, by operator and type. */
+enum {
+    STATE_MERGED,
+    STATE_SUBTRACTED,
+    STATE_NEGATED,
+    STATE_LOWERED,
+    STATE_DIVIDED,
+    STATE_SAVED,
+    STATE_LOADED,
+    STATE_TO_WORDS,
+    STATE_FROM_WORDS,
+    STATE_TO_PARTS,
+    STATE_FROM_PARTS,
+    STATE_PARTS_MERGED
+};
+extern struct path_table state_paths;
+#endif
+
+/* Returns the most elements that the head of a stretch from element `first` on holds: those up to
+ * the next leaf. */
+static inline size_t stretch_head_room(uint64_t first) {
+    return (size_t)((TREE_LEAF - first % TREE_LEAF) % TREE_LEAF);
+}
+
+/* Returns the index of the first leaf that the stretch can hold whole. */
+static inline uint64_t stretch_first_leaf(uint64_t first) {
+    return first / TREE_LEAF + (first % TREE_LEAF != 0);
+}
+
+#endif
