@@ -165,10 +165,10 @@ static __global__ void touch(int64_t *word) {
     word[0] = 0;
 }
 
-/* A post that all GPUs can write (tally.h, tally_enqueue_shared()). */
-static void *make_post(const Rank &r) {
-    static void *posts[64];
-    posts[r.number] = memory(TALLY_POST_BYTES(r.count));
+/* A mailbox that all GPUs can write (tally.h, tally_enqueue_shared()). */
+static void *make_mailbox(const Rank &r) {
+    static void *mailboxes[64];
+    mailboxes[r.number] = memory(TALLY_MAILBOX_BYTES(r.count));
     r.all->arrive_and_wait();
     for (int peer = 0; peer < r.count; peer++)
         if (peer != r.number) {
@@ -176,10 +176,10 @@ static void *make_post(const Rank &r) {
             if (error != cudaErrorPeerAccessAlreadyEnabled) CHECK(error);
             (void)cudaGetLastError();
         }
-    CHECK(cudaMemcpy((uint64_t *)posts[r.number] + TALLY_POST_ADDRESSES, posts, 8 * r.count,
-                     cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy((uint64_t *)mailboxes[r.number] + TALLY_MAILBOX_ADDRESSES, mailboxes,
+                     8 * r.count, cudaMemcpyHostToDevice));
     r.all->arrive_and_wait();
-    return posts[r.number];
+    return mailboxes[r.number];
 }
 
 /* The same sum without NCCL's message. */
@@ -192,7 +192,7 @@ static void shared_latency(const Rank &r, const Sum *s, double beside) {
     call.workspace = memory(sizes.workspace_bytes), call.workspace_bytes = sizes.workspace_bytes;
     call.queue = r.stream;
     call.words = memory(8 * (2 + sizes.added + sizes.gathered * r.count));
-    call.post = make_post(r);
+    call.mailbox = make_mailbox(r);
     call.ranks = (size_t)r.count, call.mine = (size_t)r.number;
     call.results = memory(64);
     auto work = [&] { CHECK(tally_enqueue_shared(r.device, &s->problem, &call)); };

@@ -703,19 +703,23 @@ typedef struct tally_values_call {
 TALLY_API tally_status tally_enqueue_values(tally_device *device, const tally_problem *problem,
                                             const tally_values_call *call);
 
-/* The same without a network, between GPUs that can write into each other's memory, as those of one machine can: a rank
- * puts its words straight into the memory of the others, and waits for theirs on its GPU. One state at a time; two
- * launches in all, and one for the sum, mean or norm1 of up to 8192 floats of a rank. Each rank has a post: memory of its GPU of TALLY_POST_BYTES(ranks) bytes, 0 at first but for the words of
- * 64 bits from number TALLY_POST_ADDRESSES on, which are the addresses of all ranks' posts, as this rank's GPU knows
- * them, in the order of ranks.
+/* The same without a network, between GPUs that can write into each other's memory, as those of one
+ * machine can. A rank writes its words straight into the memory of the others, and waits for theirs
+ * on its GPU. A call reduces one state. It makes two launches, or one for the sum, mean or norm1 of
+ * up to 8192 floats of a rank.
  *
- * The ranks' calls with one set of posts come in one order, one after another on each rank, each rank on a GPU of its
- * own: as with NCCL, a rank that makes no call leaves the others waiting. It ends where the word of number TALLY_POST_STOP
- * of a rank's own post is made other than 0: that rank's result is TALLY_ELOST then, and its post of no more use. */
-#define TALLY_POST_STOP         1
-#define TALLY_POST_ADDRESSES    2
-#define TALLY_POST_RANKS        16 /* at most */
-#define TALLY_POST_BYTES(ranks) (256 + 16384 * (size_t)(ranks))
+ * Each rank has a mailbox: TALLY_MAILBOX_BYTES(ranks) bytes of its GPU's memory. From its 64-bit
+ * word number TALLY_MAILBOX_ADDRESSES on, the caller writes the addresses of all ranks' mailboxes in
+ * the order of ranks, as this rank's GPU knows them. All other words are 0 at first.
+ *
+ * All ranks make the calls with one set of mailboxes in the same order. A rank makes one after
+ * another, on a GPU of its own. As with NCCL, a rank that makes no call leaves the others waiting.
+ * To end the wait, make word number TALLY_MAILBOX_STOP of the rank's own mailbox other than 0. That
+ * rank's result is then TALLY_ELOST, and its mailbox cannot be used again. */
+#define TALLY_MAILBOX_STOP         1
+#define TALLY_MAILBOX_ADDRESSES    2
+#define TALLY_MAILBOX_RANKS        16 /* at most */
+#define TALLY_MAILBOX_BYTES(ranks) (256 + 16384 * (size_t)(ranks))
 
 typedef struct tally_shared_call {
     const void *x, *y; /* as tally_call */
@@ -724,7 +728,7 @@ typedef struct tally_shared_call {
     size_t workspace_bytes;
     void *queue;
     void *words; /* room for 2 words, those added, and those gathered of each rank; aligned to 8 */
-    void *post;
+    void *mailbox;
     size_t ranks, mine; /* how many there are, and which this one is */
     tally_status
         failure; /* other than TALLY_OK: there are no elements, and this is what all ranks' results become */
@@ -798,25 +802,26 @@ TALLY_API tally_status tally_terms_words(tally_device *device, const tally_terms
 TALLY_API tally_status tally_terms_values(tally_device *device, const tally_terms *terms,
                                           const tally_terms_call *call);
 
-/* The same without a network, where every rank's GPU can read and write the memory of all others: a rank adds up its share
- * of the elements straight from the arrays of all, and puts the sums into the arrays of all. There are no words, and no
- * more bytes than in a plain allreduce. The bits are those of the steps above; there are no spare rows to run out of. Two
- * meetings of the ranks, by posts as for tally_enqueue_shared(), stand around it: three launches.
+/* The same without a network, where every rank's GPU can read and write the memory of all others. A
+ * rank adds up its share of the elements straight from the arrays of all ranks, and writes the sums
+ * into the arrays of all. There are no words, and no more bytes than in a plain allreduce. The bits
+ * are those of the steps above; there are no spare rows to run out of. A barrier of the ranks stands
+ * before and behind, by mailboxes as for tally_enqueue_shared(): three launches in all.
  *
  * In `terms`, `spare` does not matter; where `shard` is not 0, n is a multiple of it, and rank r gets the sums of elements
  * [r shard, (r + 1) shard) alone. */
 typedef struct tally_terms_shared_call {
     const void *x
-        [TALLY_POST_RANKS]; /* each rank's array, where this GPU finds it: n elements, aligned to their size; */
-    void *out[TALLY_POST_RANKS]; /* its sums: n, or shard, elements; may be x */
-    size_t mine;                 /* which rank this is; terms.ranks are up to TALLY_POST_RANKS */
+        [TALLY_MAILBOX_RANKS]; /* each rank's array, where this GPU finds it: n elements, aligned to their size; */
+    void *out[TALLY_MAILBOX_RANKS]; /* its sums: n, or shard, elements; may be x */
+    size_t mine; /* which rank this is; terms.ranks are up to TALLY_MAILBOX_RANKS */
     uint32_t
         arrays; /* a number by which the ranks find that they mean the same arrays: else TALLY_EINVAL */
     void *
-        post; /* this rank's. NULL: there are no meetings, and the caller sees to it that all arrays are there, and stay */
+        mailbox; /* this rank's. NULL: there are no barriers, and the caller sees to it that all arrays are there, and stay */
     tally_status
-        failure; /* other than TALLY_OK, where there is a post: what all ranks' outcomes become, and no array is read */
-    void *outcome; /* a tally_outcome in this GPU's memory; NULL only where there is no post */
+        failure; /* other than TALLY_OK, where there is a mailbox: what all ranks' outcomes become, and no array is read */
+    void *outcome; /* a tally_outcome in this GPU's memory; NULL only where there is no mailbox */
     void *queue;
 } tally_terms_shared_call;
 

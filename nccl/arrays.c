@@ -194,7 +194,7 @@ static tally_status by_peers(tally_device *device, const struct places *p,
                              const tally_nccl_array_call *call, int scatter) {
     const struct agreed_arrays *a = peers_find_arrays(call->peers, call->x, call->out);
     tally_terms_shared_call one = {.mine = p->ranks.mine,
-                                   .post = peers_post(call->peers),
+                                   .mailbox = peers_mailbox(call->peers),
                                    .outcome = call->outcome ? call->outcome : call->workspace,
                                    .queue = call->stream};
     tally_terms terms = p->terms;

@@ -1,5 +1,5 @@
 /*
- * peers.c - ranks whose GPUs can write into each other's memory, as those of one machine can: each has a post there, and
+ * peers.c - ranks whose GPUs can write into each other's memory, as those of one machine can: each has a mailbox there, and
  * knows those of all others (tally.h, tally_enqueue_shared()); and arrays that are added up where they lie.
  *
  * The ranks tell one another where their memory lies in one ncclAllGather of cards. That of the same process is reached
@@ -57,10 +57,10 @@ struct card {
 struct tally_nccl_peers {
     struct driver driver;
     struct ranks ranks;
-    uint64_t post;                     /* 0: none */
-    uint64_t opened[TALLY_POST_RANKS]; /* those of other processes */
-    tally_nccl_stream aside;           /* for the word that stops a wait */
-    uint32_t agreements;               /* how often arrays have been agreed on */
+    uint64_t mailbox;                     /* 0: none */
+    uint64_t opened[TALLY_MAILBOX_RANKS]; /* those of other processes */
+    tally_nccl_stream aside;              /* for the word that stops a wait */
+    uint32_t agreements;                  /* how often arrays have been agreed on */
     struct agreed_arrays arrays[TALLY_NCCL_ARRAYS];
 };
 
@@ -150,11 +150,11 @@ static tally_status reach(const struct driver *d, const struct card *mine, const
                          error);
 }
 
-/* Exchanges cards, by way of memory behind the post; `cards` has room for all ranks'. Waits. */
+/* Exchanges cards, by way of memory behind the mailbox; `cards` has room for all ranks'. Waits. */
 static tally_status exchange(const struct tally_nccl_peers *p, struct card *cards,
                              tally_nccl_comm comm, tally_nccl_stream stream) {
     const size_t ranks = p->ranks.count, mine = p->ranks.mine;
-    const uint64_t all = p->post + TALLY_POST_BYTES(ranks), own = all + mine * sizeof *cards;
+    const uint64_t all = p->mailbox + TALLY_MAILBOX_BYTES(ranks), own = all + mine * sizeof *cards;
     tally_status s = driver_status(nccl.cuMemcpyHtoDAsync(own, &cards[mine], sizeof *cards, stream),
                                    "cuMemcpyHtoDAsync");
     if (s == TALLY_OK)
@@ -173,25 +173,26 @@ static tally_status exchange(const struct tally_nccl_peers *p, struct card *card
 /* All that needs the other ranks. */
 static tally_status meet(struct tally_nccl_peers *p, tally_nccl_comm comm,
                          tally_nccl_stream stream) {
-    struct card cards[TALLY_POST_RANKS];
-    uint64_t address[TALLY_POST_RANKS] = {0};
+    struct card cards[TALLY_MAILBOX_RANKS];
+    uint64_t address[TALLY_MAILBOX_RANKS] = {0};
     const size_t ranks = p->ranks.count, mine = p->ranks.mine;
-    write_card(p, &p->post, 1, &cards[mine]);
+    write_card(p, &p->mailbox, 1, &cards[mine]);
     const struct card own = cards[mine];
     tally_status s = driver_status(
-        nccl.cuMemsetD8Async(p->post, 0, TALLY_POST_BYTES(ranks), stream), "cuMemsetD8Async");
+        nccl.cuMemsetD8Async(p->mailbox, 0, TALLY_MAILBOX_BYTES(ranks), stream), "cuMemsetD8Async");
     if (s == TALLY_OK) s = exchange(p, cards, comm, stream);
     if (s != TALLY_OK) return s;
-    address[mine] = p->post;
+    address[mine] = p->mailbox;
     for (size_t rank = 0; rank < ranks && s == TALLY_OK; rank++)
         if (rank != mine)
             s = reach(&p->driver, &own, &cards[rank], 0, rank, &address[rank], &p->opened[rank]);
     if (s == TALLY_OK)
-        s = driver_status(
-            nccl.cuMemcpyHtoDAsync(p->post + 8 * TALLY_POST_ADDRESSES, address, 8 * ranks, stream),
-            "cuMemcpyHtoDAsync");
-    /* Waits, so that nobody writes into a post that is not ready. */
-    return ranks_agree(comm, 0, s, (void *)(uintptr_t)(p->post + TALLY_POST_BYTES(ranks)), stream);
+        s = driver_status(nccl.cuMemcpyHtoDAsync(p->mailbox + 8 * TALLY_MAILBOX_ADDRESSES, address,
+                                                 8 * ranks, stream),
+                          "cuMemcpyHtoDAsync");
+    /* Waits, so that nobody writes into a mailbox that is not ready. */
+    return ranks_agree(comm, 0, s, (void *)(uintptr_t)(p->mailbox + TALLY_MAILBOX_BYTES(ranks)),
+                       stream);
 }
 
 tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream stream,
@@ -201,9 +202,9 @@ tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream strea
     *out = NULL;
     tally_status s = ranks_of(comm, &ranks);
     if (s != TALLY_OK) return s;
-    if (ranks.count > TALLY_POST_RANKS)
+    if (ranks.count > TALLY_MAILBOX_RANKS)
         return explain(TALLY_EUNSUPPORTED, "%zu ranks, where there may be %d", ranks.count,
-                       TALLY_POST_RANKS);
+                       TALLY_MAILBOX_RANKS);
     tally_nccl_peers *p = calloc(1, sizeof *p);
     if (!p) return explain(TALLY_ENOMEM, "no memory");
     p->ranks = ranks;
@@ -211,11 +212,11 @@ tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream strea
     const struct driver driver = p->driver;
     const size_t cards = sizeof(struct card) * ranks.count;
     const size_t bytes =
-        TALLY_POST_BYTES(ranks.count) + (cards > AGREE_BYTES ? cards : AGREE_BYTES);
+        TALLY_MAILBOX_BYTES(ranks.count) + (cards > AGREE_BYTES ? cards : AGREE_BYTES);
     if (s == TALLY_OK && driver.cuStreamCreate)
         s = driver_status(driver.cuStreamCreate(&p->aside, NON_BLOCKING), "cuStreamCreate");
     if (s == TALLY_OK && driver.cuMemAlloc)
-        s = driver_status(driver.cuMemAlloc(&p->post, bytes), "cuMemAlloc");
+        s = driver_status(driver.cuMemAlloc(&p->mailbox, bytes), "cuMemAlloc");
     if (s == TALLY_OK) s = meet(p, comm, stream);
     if (s == TALLY_OK) {
         *out = p;
@@ -230,7 +231,7 @@ tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream strea
 tally_status tally_nccl_peers_abort(tally_nccl_peers *peers) {
     if (!peers) return explain(TALLY_EINVAL, "tally_nccl_peers_abort: peers is NULL");
     return driver_status(
-        nccl.cuMemsetD8Async(peers->post + 8 * TALLY_POST_STOP, 1, 1, peers->aside),
+        nccl.cuMemsetD8Async(peers->mailbox + 8 * TALLY_MAILBOX_STOP, 1, 1, peers->aside),
         "cuMemsetD8Async");
 }
 
@@ -253,12 +254,12 @@ void tally_nccl_peers_close(tally_nccl_peers *peers) {
         forget(peers, &peers->arrays[i]);
     close_opened(peers, peers->opened);
     if (peers->aside) peers->driver.cuStreamDestroy(peers->aside);
-    if (peers->post) peers->driver.cuMemFree(peers->post);
+    if (peers->mailbox) peers->driver.cuMemFree(peers->mailbox);
     free(peers);
 }
 
-void *peers_post(const tally_nccl_peers *peers) {
-    return (void *)(uintptr_t)peers->post;
+void *peers_mailbox(const tally_nccl_peers *peers) {
+    return (void *)(uintptr_t)peers->mailbox;
 }
 
 /* ---- Arrays ----------------------------------------------------------------------------------- */
@@ -276,7 +277,7 @@ static struct agreed_arrays *entry_for(tally_nccl_peers *p, const void *x, const
 
 tally_status peers_agree_arrays(tally_nccl_peers *p, tally_nccl_comm comm, tally_nccl_stream stream,
                                 const void *x, void *out, tally_status mine) {
-    struct card cards[TALLY_POST_RANKS];
+    struct card cards[TALLY_MAILBOX_RANKS];
     struct agreed_arrays *a = entry_for(p, x, out), made = {.x = x, .out = out};
     const uint64_t places[PLACES_MOST] = {(uint64_t)(uintptr_t)x, (uint64_t)(uintptr_t)out};
     const size_t own = p->ranks.mine;
@@ -297,8 +298,8 @@ tally_status peers_agree_arrays(tally_nccl_peers *p, tally_nccl_comm comm, tally
                 s = reach(&p->driver, &card, &cards[rank], i, rank, &made.at[i][rank],
                           &made.opened[i][rank]);
         }
-    s = ranks_agree(comm, 0, s, (void *)(uintptr_t)(p->post + TALLY_POST_BYTES(p->ranks.count)),
-                    stream);
+    s = ranks_agree(comm, 0, s,
+                    (void *)(uintptr_t)(p->mailbox + TALLY_MAILBOX_BYTES(p->ranks.count)), stream);
     if (s != TALLY_OK) {
         forget(p, &made);
         return s;

@@ -25,16 +25,16 @@ uint64_t question_add(uint64_t hash, const void *bytes, size_t size);
 tally_status ranks_agree(tally_nccl_comm comm, uint64_t hash, tally_status mine, void *memory,
                          tally_nccl_stream stream);
 
-/* The post of this rank, in its GPU's memory. */
-void *peers_post(const tally_nccl_peers *peers);
+/* The mailbox of this rank, in its GPU's memory. */
+void *peers_mailbox(const tally_nccl_peers *peers);
 
 /* Where the arrays of all ranks lie that a call of theirs is for, as this GPU finds them. */
 struct agreed_arrays {
     const void *x; /* this rank's own */
     void *out;
-    uint32_t number;                      /* the same on all ranks; 0: none */
-    uint64_t opened[2][TALLY_POST_RANKS]; /* of other processes, to be closed */
-    uint64_t at[2][TALLY_POST_RANKS];     /* x and out of each rank */
+    uint32_t number;                         /* the same on all ranks; 0: none */
+    uint64_t opened[2][TALLY_MAILBOX_RANKS]; /* of other processes, to be closed */
+    uint64_t at[2][TALLY_MAILBOX_RANKS];     /* x and out of each rank */
 };
 
 /* Collective; waits. Makes this rank's x and out known to all others, and theirs known here. `mine` is what this rank has

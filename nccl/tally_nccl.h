@@ -51,7 +51,7 @@ TALLY_API tally_status tally_nccl_version(int *version);
 typedef struct tally_nccl_peers tally_nccl_peers;
 
 /* Collective; waits. All ranks return the same: TALLY_OK; TALLY_EUNSUPPORTED where a rank is on another machine, cannot
- * have another's memory, or there are more than TALLY_POST_RANKS; or what one of them has failed with. A rank that has no
+ * have another's memory, or there are more than TALLY_MAILBOX_RANKS; or what one of them has failed with. A rank that has no
  * memory returns at once, and leaves the others waiting, as in ncclCommInitRank(). */
 TALLY_API tally_status tally_nccl_peers_open(tally_nccl_comm comm, tally_nccl_stream stream,
                                              tally_nccl_peers **out);

@@ -137,7 +137,7 @@ static tally_status by_peers(tally_device *device, const tally_problem *problem,
                              .workspace_bytes = p->words.workspace_bytes,
                              .queue = call->stream,
                              .words = base,
-                             .post = peers_post(call->peers),
+                             .mailbox = peers_mailbox(call->peers),
                              .ranks = p->ranks.count,
                              .mine = p->ranks.mine,
                              .results = call->results ? call->results : base + p->work};

@@ -213,9 +213,9 @@ tally_status tally_enqueue_shared(tally_device *device, const tally_problem *pro
     if (!call) return fail(TALLY_EINVAL, "tally_enqueue_shared: the call is NULL");
     tally_status s = plan_words(device, problem, &p);
     if (s == TALLY_OK && call->failure == TALLY_OK) s = fold_check(&p, call->x, call->y, call->n);
-    if (s == TALLY_OK && (!call->workspace || !call->words || !call->post || !call->results))
+    if (s == TALLY_OK && (!call->workspace || !call->words || !call->mailbox || !call->results))
         s = fail(TALLY_EINVAL, "tally_enqueue_shared: memory is NULL");
-    if (s == TALLY_OK && (call->ranks > TALLY_POST_RANKS || call->mine >= call->ranks))
+    if (s == TALLY_OK && (call->ranks > TALLY_MAILBOX_RANKS || call->mine >= call->ranks))
         s = fail(TALLY_EINVAL, "tally_enqueue_shared: rank %zu of %zu", call->mine, call->ranks);
     if (s != TALLY_OK) return s;
     struct fp_env caller = fp_env_enter();

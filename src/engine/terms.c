@@ -92,15 +92,15 @@ tally_status tally_terms_shared_prepare(tally_device *device) {
 
 static tally_status check_shared(const tally_terms *t, const tally_terms_shared_call *c) {
     if (!c) return missing("the call");
-    if (t->ranks > TALLY_POST_RANKS || c->mine >= t->ranks)
+    if (t->ranks > TALLY_MAILBOX_RANKS || c->mine >= t->ranks)
         return fail(TALLY_EINVAL, "rank %zu of %u, of whom there may be %d", c->mine, t->ranks,
-                    TALLY_POST_RANKS);
+                    TALLY_MAILBOX_RANKS);
     if (t->shard && (t->n % t->shard != 0 || t->n / t->shard != t->ranks))
         return fail(TALLY_EINVAL, "%zu elements are not %u shards of %zu", t->n, t->ranks,
                     t->shard);
-    if (c->post && !c->outcome) return missing("the outcome");
+    if (c->mailbox && !c->outcome) return missing("the outcome");
     if (c->failure != TALLY_OK)
-        return c->post ? TALLY_OK : fail(TALLY_EINVAL, "a failure that no rank can hear of");
+        return c->mailbox ? TALLY_OK : fail(TALLY_EINVAL, "a failure that no rank can hear of");
     for (size_t rank = 0; rank < t->ranks && t->n > 0; rank++) {
         const int gets = !t->shard || rank == c->mine;
         if (!c->x[rank] || (gets && !c->out[rank])) return missing("x or out");

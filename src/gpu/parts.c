@@ -356,7 +356,7 @@ static void make_plan(const struct parts_call *c, const struct parts_layout *l,
     plan->y = c->first_y;
     plan->mask = c->first_mask;
     plan->left = l->strategy ? l->left : 0;
-    plan->unasked = c->unasked && s->cut == TALLY_AXES && !problem_has(s->p, PART_TREE);
+    plan->ignore_errors = c->ignore_errors && s->cut == TALLY_AXES && !problem_has(s->p, PART_TREE);
     plan->out_first = s->out_first;
     plan->number_first = s->number_first;
     plan->n = l->n;
@@ -770,7 +770,7 @@ static tally_status enqueue_few(struct queue *queue, const struct parts_call *ca
     struct run r = {.queue = queue, .c = call};
     r.l = (struct parts_layout){.n = (uint64_t)s->results * s->each, .sums = sum_words(s->p)};
     make_plan(call, &r.l, &r.plan);
-    r.plan.unasked = 1;
+    r.plan.ignore_errors = 1;
     r.plan.as_results = as_results;
     const struct gpu_argument arguments[] = {PIECE(call->x), PIECE(call->y), PIECE(call->mask),
                                              PIECE(call->out), VALUE(r.plan)};
@@ -800,7 +800,7 @@ tally_status parts_enqueue_few(struct queue *queue, const struct problem *p,
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     const struct shaped *shaped = call->s;
     struct run r = {.queue = queue, .c = call};
-    if (call->unasked && shaped->cut == TALLY_AXES &&
+    if (call->ignore_errors && shaped->cut == TALLY_AXES &&
         parts_are_few(shaped->p, shaped->results, shaped->each))
         return enqueue_few(queue, call, false);
     lay_out(queue, shaped, &r.l);
@@ -808,7 +808,7 @@ tally_status parts_enqueue(struct queue *queue, const struct parts_call *call) {
     if (r.l.marked) r.plan.left |= next_mark(queue) << PARTS_MARK_AT;
     tally_status s = find_parts(queue);
     area_guard(&r.l.area, queue->gpu, call->work);
-    if (s == TALLY_OK && !call->keep_outcome && !r.plan.unasked)
+    if (s == TALLY_OK && !call->keep_outcome && !r.plan.ignore_errors)
         s = queue->api->fill(queue->gpu, call->work, 0, 0xff, 8 * HEAD_WORDS);
     if (r.l.alone) TALLY_PATH("a strategy that wants no order");
     if (r.l.alone) return s == TALLY_OK ? follow(&r, NULL) : s;

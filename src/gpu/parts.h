@@ -28,7 +28,7 @@ size_t parts_workspace(const struct queue *queue, const struct shaped *s);
 /* Puts the reduction under way. */
 tally_status parts_enqueue(struct queue *queue, const struct parts_call *call);
 /* Returns whether a reduction has so few elements that a single launch is best. That launch clears
- * nothing and needs no work. It reduces a whole array, or rows without an outcome (`unasked`). */
+ * nothing and needs no work. It reduces a whole array, or rows without an outcome (`ignore_errors`). */
 bool parts_are_few(const struct problem *p, uint64_t results, uint64_t each);
 /* Finds the kernels for few elements. */
 tally_status parts_prepare_few(struct queue *queue);

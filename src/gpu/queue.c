@@ -36,11 +36,11 @@ _Static_assert((int)PLAN_PARTS == (int)PARTS && (int)PLAN_SUM == (int)PART_SUM &
                "plan.h");
 _Static_assert(PLAN_VALUES == TALLY_VALUES_MAX, "plan.h");
 _Static_assert(sizeof(tally_result) == 16, "two words");
-_Static_assert(LAUNCH_HEAD >= 1 + WIDE_FLOAT_LIMBS + FLOAT_COUNTS + SUM_MEETING_WORDS, "queue.h");
+_Static_assert(LAUNCH_HEAD >= 1 + WIDE_FLOAT_LIMBS + FLOAT_COUNTS + SUM_GRID_WORDS, "queue.h");
 
 /* Four sums of floats, two of them wide, and all parts else have a record in the head, with a counter each. */
 _Static_assert(WORK_HEAD >= 2 * (FLOAT_LIMBS + WIDE_FLOAT_LIMBS + 2 * FLOAT_COUNTS) + 1 + 2 + 5 +
-                                1 + 1 + PARTS + 4 * SUM_MEETING_WORDS,
+                                1 + 1 + PARTS + 4 * SUM_GRID_WORDS,
                "queue.h");
 
 /* ---- Opened and closed -------------------------------------------------------------------- */
@@ -331,7 +331,7 @@ static void lay_out(const struct queue *queue, const struct problem *p, uint64_t
                 out->at[part] = out->head + 1 + (uint32_t)words;
                 words += record_words(p, (enum part)part);
             }
-        out->head += 1 + (uint32_t)words + (recipe_has_limbs(r) ? SUM_MEETING_WORDS : 0);
+        out->head += 1 + (uint32_t)words + (recipe_has_limbs(r) ? SUM_GRID_WORDS : 0);
         out->place[i] = head | area_take(area, board_words(queue, p, r, n, words)) << 32;
     }
     area_forbid(area, 8 * (uint64_t)out->head, 8 * WORK_HEAD);

@@ -122,9 +122,9 @@ struct queue {
     struct gpu_kernel *columns[2][COLUMNS_FOLDS][TALLY_F64 + 1][4]; /* columns.c: its names[] */
     struct known_columns *known_columns;                            /* columns.c; or NULL */
     struct gpu_kernel *groups[GROUPS_FOLDS][TALLY_F64 + 1][6];      /* groups.c */
-    struct rows_kernels rows[2][ROWS_KINDS][TALLY_F64 + 1];    /* rows.c; [1]: the loose ones */
-    struct gpu_kernel *terms[TERMS_KERNELS], *attend, *add_up; /* terms.c */
-    struct gpu_kernel *pack, *settle, *share, *share_few;      /* words.c */
+    struct rows_kernels rows[2][ROWS_KINDS][TALLY_F64 + 1]; /* rows.c; [1]: the loose ones */
+    struct gpu_kernel *terms[TERMS_KERNELS], *rank_barrier, *add_up; /* terms.c */
+    struct gpu_kernel *pack, *settle, *allreduce, *allreduce_few;    /* words.c */
 };
 
 /* Opens a queue of device `index`, in the caller's context or NULL (struct gpu_api, open), for blocks of `block`

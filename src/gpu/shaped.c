@@ -526,8 +526,10 @@ static tally_status enqueue(struct gpu_device *d, const struct shaped *s,
                             const tally_shaped_call *call) {
     struct gpu *gpu = d->theirs.gpu;
     const struct given given = {call->x, call->y, call->shape->mask};
-    struct parts_call c = {
-        .s = s, .values = s->p->values, .unasked = !call->outcome, .written = call->written != 0};
+    struct parts_call c = {.s = s,
+                           .values = s->p->values,
+                           .ignore_errors = !call->outcome,
+                           .written = call->written != 0};
     struct gpu_memory *outcome = NULL;
     const bool addresses = d->facts.has_addresses;
     const size_t needs = parts_workspace(&d->theirs, s);

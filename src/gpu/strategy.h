@@ -27,7 +27,7 @@ struct parts_call {
     uint64_t at[TALLY_VALUES_MAX]; /* the byte of `out` at which each value's results begin */
     unsigned only;                 /* the values that are wanted: from `only` on ... */
     unsigned values;               /* ... so many */
-    bool unasked;                  /* nobody will look at the outcome */
+    bool ignore_errors;                  /* nobody will look at the outcome */
     bool written;                  /* all of the work has been written before, whatever it holds */
     int keep_outcome; /* the outcome in the work is added to: another value of the same reduction */
 };

@@ -133,16 +133,16 @@ tally_status gpu_terms(tally_device *device, enum terms_step step, const terms_p
 
 static tally_status prepare_shared(struct gpu_device *d) {
     struct queue *queue = &d->theirs;
-    struct gpu_kernel *attend = NULL, *add_up = NULL;
+    struct gpu_kernel *rank_barrier = NULL, *add_up = NULL;
     struct gpu_program *program = NULL;
     if (queue->add_up) return TALLY_OK;
     if (!d->facts.has_addresses)
         return device_refuses(&d->base, "has no memory that other devices can reach");
     tally_status s =
         recipe_build_plain(queue->api, queue->gpu, queue->block, "shared_terms.cu", &program);
-    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "attend", &attend);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "rank_barrier", &rank_barrier);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "add_up", &add_up);
-    if (s == TALLY_OK) queue->attend = attend;
+    if (s == TALLY_OK) queue->rank_barrier = rank_barrier;
     if (s == TALLY_OK) queue->add_up = add_up;
     return s;
 }
@@ -179,19 +179,21 @@ static unsigned grid_of_shares(const struct queue *queue, const terms_plan *p) {
 }
 
 static tally_status launch_shared(struct queue *queue, const terms_plan *p,
-                                  const shared_terms_plan *plan, struct gpu_memory *post,
+                                  const shared_terms_plan *plan, struct gpu_memory *mailbox,
                                   struct gpu_memory *outcome) {
     const struct gpu_api *api = queue->api;
     const uint32_t first = 0, later = 1;
-    const struct gpu_argument before[] = {PIECE(post), VALUE(*plan), VALUE(first), PIECE(outcome)},
-                              behind[] = {PIECE(post), VALUE(*plan), VALUE(later), PIECE(outcome)},
+    const struct gpu_argument before[] = {PIECE(mailbox), VALUE(*plan), VALUE(first),
+                                          PIECE(outcome)},
+                              behind[] = {PIECE(mailbox), VALUE(*plan), VALUE(later),
+                                          PIECE(outcome)},
                               sums[] = {VALUE(*p), VALUE(*plan), PIECE(outcome)};
     tally_status s = TALLY_OK;
-    if (post) s = api->launch(queue->gpu, queue->attend, 1, queue->block, before, 4);
+    if (mailbox) s = api->launch(queue->gpu, queue->rank_barrier, 1, queue->block, before, 4);
     if (s == TALLY_OK && p->count > 0 && !plan->failure)
         s = api->launch(queue->gpu, queue->add_up, grid_of_shares(queue, p), queue->block, sums, 3);
-    if (s == TALLY_OK && post)
-        s = api->launch(queue->gpu, queue->attend, 1, queue->block, behind, 4);
+    if (s == TALLY_OK && mailbox)
+        s = api->launch(queue->gpu, queue->rank_barrier, 1, queue->block, behind, 4);
     return s;
 }
 
@@ -203,7 +205,7 @@ static tally_status run_shared(struct gpu_device *d, const terms_plan *p, unsign
     const unsigned element = p->element / 8;
     plan_share(&terms, ranks, c, &plan);
     const size_t sums = p->shard ? p->shard : p->n;
-    tally_status s = gpu_wrap(d, c->post, POST_BYTES(ranks), 8, &m[0]);
+    tally_status s = gpu_wrap(d, c->mailbox, MAILBOX_BYTES(ranks), 8, &m[0]);
     if (s == TALLY_OK) s = gpu_wrap(d, c->outcome, sizeof(tally_outcome), 8, &m[1]);
     if (s == TALLY_OK && !plan.failure)
         s = gpu_wrap(d, c->x[c->mine], p->n * element, element, &m[2]);

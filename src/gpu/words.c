@@ -16,8 +16,10 @@
 #include <string.h>
 
 _Static_assert(FLOAT_COUNTS == WORDS_COUNTS, "words.cu");
-_Static_assert((int)POST_STOP == TALLY_POST_STOP && (int)POST_ADDRESSES == TALLY_POST_ADDRESSES &&
-                   POST_RANKS == TALLY_POST_RANKS && POST_BYTES(3) == TALLY_POST_BYTES(3),
+_Static_assert((int)MAILBOX_STOP == TALLY_MAILBOX_STOP &&
+                   (int)MAILBOX_ADDRESSES == TALLY_MAILBOX_ADDRESSES &&
+                   MAILBOX_RANKS == TALLY_MAILBOX_RANKS &&
+                   MAILBOX_BYTES(3) == TALLY_MAILBOX_BYTES(3),
                "words.h");
 
 #define PACK_BLOCKS 5 /* one for each part that is a sum, and one for all else */
@@ -54,20 +56,20 @@ static void plan_words(const struct queue *queue, const struct problem *p, uint6
 /* Finds the kernels and, where `heads`, makes the heads: only for a call that may wait, which measures. */
 static tally_status prepare(struct queue *queue, const struct problem *p, bool heads) {
     struct gpu_program *program = NULL;
-    struct gpu_kernel *pack = NULL, *settle = NULL, *share = NULL, *few = NULL;
+    struct gpu_kernel *pack = NULL, *settle = NULL, *allreduce = NULL, *few = NULL;
     tally_status s = queue_prepare_records(queue, p, heads);
     if (s != TALLY_OK || queue->pack) return s;
     s = recipe_build_plain(queue->api, queue->gpu, queue->block, "words.cu", &program);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "pack", &pack);
     if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "settle", &settle);
-    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "share", &share);
+    if (s == TALLY_OK) s = queue->api->kernel(queue->gpu, program, "allreduce", &allreduce);
     if (s == TALLY_OK && queue->facts->has_addresses) /* where there can be other ranks */
-        s = queue->api->kernel(queue->gpu, program, "share_few", &few);
+        s = queue->api->kernel(queue->gpu, program, "allreduce_few", &few);
     if (s != TALLY_OK) return s;
-    queue->share_few = few;
+    queue->allreduce_few = few;
     queue->pack = pack;
     queue->settle = settle;
-    queue->share = share;
+    queue->allreduce = allreduce;
     return s;
 }
 
@@ -240,7 +242,7 @@ static tally_status fill_failure(struct gpu_device *d, struct gpu_memory *words,
 static bool tries_pairs(const struct queue *queue, const struct problem *p, uint32_t *part) {
     const unsigned op = p->values == 1 ? p->value[0].op : TALLY_USER;
     *part = op == TALLY_NORM1 ? PART_MAGNITUDES : PART_SUM;
-    return queue->share_few && type_is_float(p->type) && p->parts == PART_BIT(*part) &&
+    return queue->allreduce_few && type_is_float(p->type) && p->parts == PART_BIT(*part) &&
            (op == TALLY_SUM || op == TALLY_MEAN || op == TALLY_NORM1);
 }
 
@@ -249,7 +251,7 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     struct queue *queue = &d->theirs;
     struct words_plan plan;
     struct records records = {.head = NULL};
-    enum { X, Y, WORK, WORDS, POST, RESULTS, PIECES };
+    enum { X, Y, WORK, WORDS, MAILBOX, RESULTS, PIECES };
     struct gpu_memory *m[PIECES] = {0};
     const size_t element = type_size(p->type), n = call->failure == TALLY_OK ? call->n : 0;
     plan_words(queue, p, n, &plan);
@@ -260,21 +262,21 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
     plan.tries = tries_pairs(queue, p, &plan.part);
     const bool few = plan.tries && plan.packs && n <= FEW_ELEMENTS;
     const size_t own = FAILED_WORDS + plan.added, gathered = plan.gathered * call->ranks;
-    assert(own + plan.gathered <= POST_WORDS);
+    assert(own + plan.gathered <= MAILBOX_WORDS);
     tally_status s = too_small(d, call->workspace_bytes, queue_workspace(queue, p, n));
     if (s == TALLY_OK) s = gpu_wrap(d, call->x, n * element, element, &m[X]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->y, n * element, element, &m[Y]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->workspace, call->workspace_bytes, 8, &m[WORK]);
     if (s == TALLY_OK) s = gpu_wrap(d, call->words, 8 * (own + gathered), 8, &m[WORDS]);
-    if (s == TALLY_OK) s = gpu_wrap(d, call->post, POST_BYTES(call->ranks), 8, &m[POST]);
+    if (s == TALLY_OK) s = gpu_wrap(d, call->mailbox, MAILBOX_BYTES(call->ranks), 8, &m[MAILBOX]);
     if (s == TALLY_OK)
         s = gpu_wrap(d, call->results, sizeof(tally_result) * p->values, 8, &m[RESULTS]);
     d->api->use(queue->gpu, true, call->queue);
     const struct inputs in = {.x = m[X], .y = m[Y], .n = n};
     if (s == TALLY_OK && few) {
-        const struct gpu_argument all[] = {PIECE(m[X]),     PIECE(m[WORK]), VALUE(plan),
-                                           PIECE(m[WORDS]), PIECE(m[POST]), PIECE(m[RESULTS])};
-        s = d->api->launch(queue->gpu, queue->share_few, 1, queue->block, all, 6);
+        const struct gpu_argument all[] = {PIECE(m[X]),     PIECE(m[WORK]),    VALUE(plan),
+                                           PIECE(m[WORDS]), PIECE(m[MAILBOX]), PIECE(m[RESULTS])};
+        s = d->api->launch(queue->gpu, queue->allreduce_few, 1, queue->block, all, 6);
         d->api->use(queue->gpu, false, NULL);
         give_back(d, m, PIECES);
         return s;
@@ -285,9 +287,9 @@ static tally_status run_shared(struct gpu_device *d, const struct problem *p,
         s = fill_failure(d, m[WORDS], own + gathered, call->failure);
     const struct gpu_argument arguments[] = {
         PIECE(plan.packs && s == TALLY_OK ? records.memory : NULL), VALUE(plan), PIECE(m[WORDS]),
-        PIECE(m[POST]), PIECE(m[RESULTS])};
+        PIECE(m[MAILBOX]), PIECE(m[RESULTS])};
     if (s == TALLY_OK) {
-        s = d->api->launch(queue->gpu, queue->share, 1, queue->block, arguments, 5);
+        s = d->api->launch(queue->gpu, queue->allreduce, 1, queue->block, arguments, 5);
         if (s != TALLY_OK) queue_give_up(records.head);
     }
     d->api->use(queue->gpu, false, NULL);

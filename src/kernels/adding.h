@@ -384,7 +384,8 @@ INLINED u32 sampled(const GLOBAL element *x, const GLOBAL element *y, u64 n) {
 
 /* Loads this thread's part of the block's i-th tile; from i = s.tiles on, of its loose elements, filled up with -0,
  * or with pairs whose product is -0. */
-INLINED void load_any(input *t, const GLOBAL element *x, const GLOBAL element *y, share s, u32 i) {
+INLINED void load_any(input *t, const GLOBAL element *x, const GLOBAL element *y, even_share s,
+                      u32 i) {
     if (i < s.tiles) {
         load_tile(&t->x, s.packs + (u64)i * (BLOCK * IN_FLIGHT));
 #if defined(PAIRS)

@@ -2,7 +2,7 @@
  * columns - arrays reduced along an outer dimension: many results side by side (columns.h).
  *
  * A thread reads its columns row by row, as neighbouring threads do theirs, and keeps a state for each in registers.
- * The states of a block's strands meet in shared memory. Where rows are cut into chunks, `join` merges the chunks'
+ * A block merges its strands' states through shared memory. Where rows are cut into chunks, `join` merges the chunks'
  * states as the other kernels add elements. Which states these are, a define says:
  *
  *   FOLD_SUM    the exact sum: of floats as two doubles (pair.h), of integers as one of 64 bits, or of 128 for those
@@ -103,8 +103,9 @@ typedef struct lowered {
 #define HAS_SQUARES 0
 #define STATE_WORDS 3
 #endif
-#define PAD   1
-#define SPANS (HAS_SQUARES || !LONG) /* tiles' exponents are tested before they are added */
+#define PAD 1
+#define TESTS_EXPONENTS                                                                            \
+    (HAS_SQUARES || !LONG) /* tiles' exponents are tested before they are added */
 #if !HAS_SQUARES
 #define BATCH_ROWS 256u
 #elif LONG
@@ -112,15 +113,25 @@ typedef struct lowered {
 #else
 #define BATCH_ROWS 64u
 #endif
-/* Without squares: limits of a batch's spread, the exponents between its largest and its smallest element.
- * All elements are below 2^e and multiples of u = 2^(e - 24 - spread), and BATCH_ROWS = 2^8.
+/* Without squares: limits of a batch's spread, the exponents between its largest and its smallest
+ * element. Let all elements be below 2^e. Then they are multiples of
+ * u = 2^(e - FLOAT_DIGITS - spread), and sums of BATCH_ROWS <= 2^BATCH_LOG of them are below
+ * 2^(e + BATCH_LOG).
  *
- *   spread <= PLAIN: plain additions are exact. Sums are multiples of u below 2^(e + 8), so they fit a double if
- *                    e + 8 - 53 <= e - 24 - PLAIN, or PLAIN <= 21.
- *   spread <= KEPT:  plain additions of the errors are exact. An error is at most 2^(e + 8 - 53), so 2^8 errors add up
- *                    to at most 2^(e - 37). They fit a double if e - 37 - 53 <= e - 24 - KEPT, or KEPT <= 66. */
-#define PLAIN 21
-#define KEPT  66
+ * 1. Plain additions are exact if these sums fit a double: e + BATCH_LOG - DOUBLE_DIGITS is at most
+ *    u's exponent, or spread <= DOUBLE_DIGITS - FLOAT_DIGITS - BATCH_LOG.
+ * 2. Otherwise an addition has an error of at most 2^(e + BATCH_LOG - DOUBLE_DIGITS), a multiple of u.
+ *    2^BATCH_LOG errors add up to at most 2^(e + 2 BATCH_LOG - DOUBLE_DIGITS). Plain additions of them
+ *    are exact if spread <= 2 DOUBLE_DIGITS - FLOAT_DIGITS - 2 BATCH_LOG. */
+#define FLOAT_DIGITS       24 /* significand bits of f32; shorter floats have fewer */
+#define DOUBLE_DIGITS      53
+#define BATCH_LOG          8
+#define PLAIN_SPREAD       (DOUBLE_DIGITS - FLOAT_DIGITS - BATCH_LOG)
+#define COMPENSATED_SPREAD (2 * DOUBLE_DIGITS - FLOAT_DIGITS - 2 * BATCH_LOG)
+#if !HAS_SQUARES
+/* Fails to compile unless a batch is within the bounds above. */
+typedef char batches_are_short_enough[BATCH_ROWS <= 1u << BATCH_LOG ? 1 : -1];
+#endif
 
 /* The sum of elements, and that of squares. sum.s is -0 as long as all elements are, as additions
  * of doubles keep that. So `seen` needs no PAIR_MIXED. */
@@ -167,7 +178,7 @@ PURE void clear_state(state *a) {
 
 #if LONG && !HAS_SQUARES
 /* Returns a bound that is at least as large as both together. */
-PURE float more_off(float off, double by) {
+PURE float increased_bound(float off, double by) {
     return by == 0 ? off : (off + (float)by) * 1.000001f + 0x1p-100f;
 }
 #endif
@@ -255,13 +266,14 @@ PURE void merge_states(state *a, const state *b) {
     a->sum.s = two_sum(a->sum.s, b->sum.s, &error);
     a->sum.e = two_sum(two_sum(a->sum.e, b->sum.e, &f), error, &g);
     if (!(a->sum.e - a->sum.e == 0)) a->sum.seen |= PAIR_LOST; /* it has overflowed */
-    a->off = more_off(more_off(a->off, (double)b->off), magnitude_of(f) + magnitude_of(g));
+    a->off =
+        increased_bound(increased_bound(a->off, (double)b->off), magnitude_of(f) + magnitude_of(g));
 #else
     pair_merge(&a->sum, &b->sum);
 #endif
 }
 
-#if SPANS
+#if TESTS_EXPONENTS
 /* ---- Tiles that are looked at before they are added ---- */
 
 /* The elements that a thread has added plainly since its last batch went to the whole state. */
@@ -325,7 +337,7 @@ PURE double base_of(const batch *b, u32 v) {
 #endif
 
 /* Makes *to the state of column v's elements in this batch alone. */
-INLINED void give_batch(const batch *b, u32 v, state *to) {
+INLINED void batch_state(const batch *b, u32 v, state *to) {
     clear_state(to);
     to->sum.s = b->sum[v];
     to->sum.e = b->error[v];
@@ -344,11 +356,11 @@ INLINED void give_batch(const batch *b, u32 v, state *to) {
 }
 
 /* Merges the batch's states of all columns into the whole states, and clears the batch. */
-INLINED void hand_over(batch *b, u32 columns, state *whole) {
+INLINED void flush_batch(batch *b, u32 columns, state *whole) {
     UNROLL
     for (u32 v = 0; v < columns; v++) {
         state more;
-        give_batch(b, v, &more);
+        batch_state(b, v, &more);
         if (b->before)
             merge_states(&whole[v], &more);
         else
@@ -360,13 +372,13 @@ INLINED void hand_over(batch *b, u32 columns, state *whole) {
 
 /* Makes a[] the columns' final states, of the whole and the last batch. */
 INLINED void end_batch(batch *b, u32 columns, state *whole, state *a) {
-    if (b->before && b->used) hand_over(b, columns, whole);
+    if (b->before && b->used) flush_batch(b, columns, whole);
     UNROLL
     for (u32 v = 0; v < columns; v++) {
         if (b->before)
             a[v] = whole[v];
         else
-            give_batch(b, v, &a[v]);
+            batch_state(b, v, &a[v]);
     }
 }
 
@@ -380,7 +392,7 @@ PURE u32 spread_of(u32 most, u32 least) {
 #endif
 
 #if !LONG
-INLINED void look(const element *e, u32 count, u32 *most, u32 *least) {
+INLINED void bound_magnitudes(const element *e, u32 count, u32 *most, u32 *least) {
     UNROLL
     for (u32 k = 0; k < count; k++) {
         const u32 bits = float_bits(widen(e[k])), twice = 2 * bits - 1;
@@ -480,13 +492,13 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
         outside |= most[v] >> 20 > b->high[v];
     }
     if (outside) {
-        if (b->used) hand_over(b, columns, whole);
+        if (b->used) flush_batch(b, columns, whole);
         if (!open_window(b, columns, e, rows * columns, most)) {
 #else
     u32 most = 0, least = ~0u;
-    look(e, rows * columns, &most, &least);
+    bound_magnitudes(e, rows * columns, &most, &least);
     if (most > b->most || least < b->least || b->room < rows) {
-        if (b->used) hand_over(b, columns, whole);
+        if (b->used) flush_batch(b, columns, whole);
         if (!open_window(b, columns, most, least)) {
 #endif
             add_all_slowly(b, whole, columns, count, at, step);
@@ -541,11 +553,11 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
 #endif
 #else
     u32 most = b->most, least = b->least;
-    look(e, rows * columns, &most, &least);
+    bound_magnitudes(e, rows * columns, &most, &least);
     const u32 spread = spread_of(most, least);
-    if (b->room < rows || spread > KEPT) {
-        if (b->used) hand_over(b, columns, whole);
-        if (spread > KEPT) {
+    if (b->room < rows || spread > COMPENSATED_SPREAD) {
+        if (b->used) flush_batch(b, columns, whole);
+        if (spread > COMPENSATED_SPREAD) {
             add_all_slowly(b, whole, columns, count, at, step);
             return;
         }
@@ -554,7 +566,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
     b->used = 1;
     b->most = most;
     b->least = least;
-    if (spread <= PLAIN) {
+    if (spread <= PLAIN_SPREAD) {
         UNROLL
         for (u32 k = 0; k < rows; k++)
             UNROLL
@@ -576,7 +588,7 @@ INLINED void add_tile(batch *b, state *whole, const element *e, u32 columns, u32
 #else
 
 /* Copies the fields that add_tile() uses, so that they can stay in registers. */
-PURE void give_sum(const state *from, state *to) {
+PURE void copy_sum(const state *from, state *to) {
     to->sum.s = from->sum.s;
 #if LONG
     to->sum.e = from->sum.e;
@@ -668,8 +680,8 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
         else if (op == SUMSQ && rough == 0)
             r.bits = doubles_value(a.square, a.rest, n, 0, to, 0, &r.lost);
         else if (op == SUMSQ) {
-            const near sum = {a.square, a.rest, rough * a.square};
-            r.bits = near_value(sum, to, &r.lost);
+            const ball sum = {a.square, a.rest, rough * a.square};
+            r.bits = ball_value(sum, to, &r.lost);
         } else
             r.bits = norm_value(a.square, a.rest, to, rough * a.square, &r.lost);
         return r;
@@ -682,7 +694,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
         a.sum.seen |= PAIR_MIXED;
 #if LONG && !HAS_SQUARES
     if (a.off != 0 && (a.sum.seen & (PAIR_NAN | PAIR_PLUS | PAIR_MINUS)) == 0) {
-        near sum;
+        ball sum;
         TALLY_PATH("a sum within a bound");
         sum.s = two_sum(a.sum.s, a.sum.e, &sum.e);
         sum.b = (double)a.off;
@@ -692,7 +704,7 @@ SELDOM lowered lower_floats(state a, u64 n, u32 op, u32 to, u64 correction, i32 
             sum.e = -sum.e;
         }
         r.lost = (a.sum.seen & PAIR_LOST) != 0;
-        r.bits = near_value(op == MEAN ? near_quotient(sum, (double)n) : sum, to, &r.lost) |
+        r.bits = ball_value(op == MEAN ? ball_quotient(sum, (double)n) : sum, to, &r.lost) |
                  (is_negative ? float_sign(format_of(to)) : 0);
         return r;
     }
@@ -970,20 +982,20 @@ PURE u64 state_value(const state *a, const columns_plan *p, u64 n, u32 op, u32 t
 
 #endif
 
-#if defined(SPANS) && !SPANS
+#if defined(TESTS_EXPONENTS) && !TESTS_EXPONENTS
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, large)
 #elif PAD
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands)
 #else
 #define ADD_TILE(e, row) add_tile(a, e, vector, rows, row, p->strands, (key)p->flip)
 #endif
-#ifndef SPANS
-#define SPANS 0
+#ifndef TESTS_EXPONENTS
+#define TESTS_EXPONENTS 0
 #endif
-#if !SPANS && defined(FOLD_SUM) && defined(FLOATING)
-#define SLOWLY 1 /* batches are tested after they are added */
+#if !TESTS_EXPONENTS && defined(FOLD_SUM) && defined(FLOATING)
+#define TESTS_LATER 1 /* batches are tested after they are added */
 #else
-#define SLOWLY 0
+#define TESTS_LATER 0
 #endif
 
 /* ---- A thread's part of a tile ------------------------------------------------------------------------ */
@@ -1049,7 +1061,7 @@ INLINED void load_rows(const GLOBAL element *at, i64 step, u32 vector, u32 rows,
 #endif
 }
 
-#if SLOWLY
+#if TESTS_LATER
 /* Ends a batch of `count` rows from `at` on; `whole` is the state before it, if there was one, and
  * `a` the state with it. If an addition was `wrong`, the sum is off by at most half of the second
  * double's last bit for each row, which `large` bounds. If that is not finite, the batch is added
@@ -1060,14 +1072,14 @@ INLINED void check_batch(const GLOBAL element *at, i64 step, u32 count, u32 vect
     for (u32 v = 0; v < vector; v++) {
         if (!before) clear_state(&whole[v]);
         if (wrong == 0) {
-            give_sum(&a[v], &whole[v]);
+            copy_sum(&a[v], &whole[v]);
         } else if (large[v] < 0x7fe00000u) {
-            give_sum(&a[v], &whole[v]);
-            whole[v].off = more_off(whole[v].off, double_from((u64)(large[v] + 1) << 32) *
-                                                      ((double)count * 0x1p-52));
+            copy_sum(&a[v], &whole[v]);
+            whole[v].off = increased_bound(whole[v].off, double_from((u64)(large[v] + 1) << 32) *
+                                                             ((double)count * 0x1p-52));
         } else {
             add_slowly(at + v, step, count, &whole[v]);
-            give_sum(&whole[v], &a[v]);
+            copy_sum(&whole[v], &a[v]);
         }
         large[v] = 0;
     }
@@ -1105,12 +1117,12 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
     u32 coming = tiles, to = 0, from = 0;
     const GLOBAL element *ahead = at;
     element e[ELEMENTS];
-#if SPANS
+#if TESTS_EXPONENTS
     batch b;
     state whole[VECTOR];
     b.before = 0;
     begin_batch(&b, vector);
-#elif SLOWLY
+#elif TESTS_LATER
     state whole[VECTOR]; /* in memory, as add_slowly() is called seldom */
     u32 before = 0;      /* it has been begun */
     u32 large[VECTOR];
@@ -1120,7 +1132,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #else
     u32 r = first;
 #endif
-#if SLOWLY
+#if TESTS_LATER
     if (left <= rows) { /* nothing comes after */
         load_rows(at, step, vector, rows, left, packed, e);
         if (ADD_TILE(e, r) == 0) return;
@@ -1142,7 +1154,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         end_copies();
         to += rows;
     }
-#if !SPANS && !SLOWLY
+#if !TESTS_EXPONENTS && !TESTS_LATER
     left -= tiles * rows;
     at += (i64)tiles * tile;
     UNROLL_NOT
@@ -1156,7 +1168,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 #endif
     UNROLL_NOT
     while (left > 0) {
-#if SLOWLY
+#if TESTS_LATER
         u64 wrong = 0;
         u32 count = 0;
         u32 turn = tiles > BATCH ? BATCH : tiles > 0 ? tiles : 1;
@@ -1172,7 +1184,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
                 load_rows(at, step, vector, rows, there, packed, e);
             }
             left -= there;
-#if SLOWLY
+#if TESTS_LATER
             count += there;
             wrong |= ADD_TILE(e, r);
         }
@@ -1182,7 +1194,7 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         }
         at += (i64)count * step;
 #else
-#if SPANS
+#if TESTS_EXPONENTS
         add_tile(&b, whole, e, vector, rows, there, at, step);
 #else
         ADD_TILE(e, r);
@@ -1191,9 +1203,9 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
         at += tile;
 #endif
     }
-#if SPANS
+#if TESTS_EXPONENTS
     end_batch(&b, vector, whole, a);
-#elif SLOWLY
+#elif TESTS_LATER
     UNROLL
     for (u32 v = 0; v < vector; v++)
         if (before) a[v] = whole[v];
@@ -1202,46 +1214,48 @@ INLINED void add_rows(const GLOBAL element *at, const columns_plan *p, u32 vecto
 
 /* ---- A block's tile ------------------------------------------------------------------------------------ */
 
-/* A thread's place in a tile: its columns and its strand. */
-typedef struct seat {
+/* A thread's place in a tile: its unit of columns, its strand of rows and its slab (columns.h). */
+typedef struct tile_place {
     u32 unit, strand, slab;
-} seat;
+} tile_place;
 
-PURE seat find_seat(const columns_plan *p) {
+PURE tile_place find_tile_place(const columns_plan *p) {
     const u32 t = threadIdx.x;
-    const seat s = {t % p->width, t / p->width % p->strands, t / p->width / p->strands};
+    const tile_place s = {t % p->width, t / p->width % p->strands, t / p->width / p->strands};
     return s;
 }
 
-/* Columns of a unit whose strands meet at once: several, if their states are short. */
-#define TOLD_AT_ONCE(vector) (STATE_WORDS > 3 ? 1 : (vector))
+/* Columns of a unit that reduce_strands() merges between two barriers: several, if states are short. */
+#define REDUCED_AT_ONCE(vector) (STATE_WORDS > 3 ? 1 : (vector))
 
 /* Merges the states of all strands into those of strand 0, unit by unit. In each step half of the
- * remaining strands hand theirs to the other half by `told`, which has a state for each thread and
- * column. All threads of the block call this. */
-INLINED void meet_strands(const columns_plan *p, seat s, u32 vector, state *a, SHARED u64 *told) {
+ * remaining strands write theirs to `scratch`, and the other half merges them. `scratch` has a state
+ * for each thread and column. All threads of the block call this. */
+INLINED void reduce_strands(const columns_plan *p, tile_place s, u32 vector, state *a,
+                            SHARED u64 *scratch) {
     u32 kept;
     for (u32 left = p->strands; left > 1; left = kept) {
         kept = (left + 1) / 2;
         UNROLL
-        for (u32 from = 0; from < vector; from += TOLD_AT_ONCE(vector)) {
+        for (u32 from = 0; from < vector; from += REDUCED_AT_ONCE(vector)) {
             __syncthreads();
             if (s.slab < p->depth && s.strand >= kept && s.strand < left) {
                 UNROLL
-                for (u32 v = 0; v < TOLD_AT_ONCE(vector); v++)
+                for (u32 v = 0; v < REDUCED_AT_ONCE(vector); v++)
                     UNROLL
                 for (u32 k = 0; k < STATE_WORDS; k++)
-                    told[(v * STATE_WORDS + k) * BLOCK + threadIdx.x] = state_word(&a[from + v], k);
+                    scratch[(v * STATE_WORDS + k) * BLOCK + threadIdx.x] =
+                        state_word(&a[from + v], k);
             }
             __syncthreads();
             if (s.slab < p->depth && s.strand + kept < left) {
                 UNROLL
-                for (u32 v = 0; v < TOLD_AT_ONCE(vector); v++) {
+                for (u32 v = 0; v < REDUCED_AT_ONCE(vector); v++) {
                     u64 words[STATE_WORDS];
                     UNROLL
                     for (u32 k = 0; k < STATE_WORDS; k++)
                         words[k] =
-                            told[(v * STATE_WORDS + k) * BLOCK + threadIdx.x + kept * p->width];
+                            scratch[(v * STATE_WORDS + k) * BLOCK + threadIdx.x + kept * p->width];
                     const state b = state_of_words(words);
                     merge_states(&a[from + v], &b);
                 }
@@ -1315,8 +1329,8 @@ INLINED void lower_states(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan *
 
 /* Folds the block's tiles, one after another. */
 INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out,
-                        const columns_plan *p, u32 vector, u32 rows, SHARED u64 *told) {
-    const seat s = find_seat(p);
+                        const columns_plan *p, u32 vector, u32 rows, SHARED u64 *scratch) {
+    const tile_place s = find_tile_place(p);
     const u32 tasks = p->tiles * p->chunks * p->groups;
     for (u32 task = blockIdx.x; task < tasks; task += gridDim.x) {
         const u32 tile = task % p->tiles, chunk = task / p->tiles % p->chunks;
@@ -1329,11 +1343,11 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
         UNROLL
         for (u32 v = 0; v < vector; v++)
             clear_state(&a[v]);
-        if (p->strands > 1) __syncthreads(); /* `told` has been read */
+        if (p->strands > 1) __syncthreads(); /* `scratch` has been read */
         if (is_there && first < last)
             add_rows(x + (p->x + (i64)slab * p->slab_step + (i64)column + (i64)first * p->row_step),
-                     p, vector, rows, first, last, (SHARED u8 *)told, a);
-        meet_strands(p, s, vector, a, told);
+                     p, vector, rows, first, last, (SHARED u8 *)scratch, a);
+        reduce_strands(p, s, vector, a, scratch);
         if (!is_there || s.strand != 0) continue;
         if (p->chunks == 1) {
             lower_states(work, out, p, slab, column, vector, a);
@@ -1349,12 +1363,12 @@ INLINED void fold_tiles(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *ou
     }
 }
 
-/* What a block needs of shared memory: first a ring of tiles, then words that strands tell each other. */
+/* A block's shared memory: a ring of tiles while it adds, then the scratch of reduce_strands(). */
 #define RING_BYTES(vector, rows) (STAGES * (rows) * (vector) * (u32)sizeof(element))
-#define TOLD_BYTES(vector)       (STATE_WORDS * 8u * TOLD_AT_ONCE(vector))
+#define SCRATCH_BYTES(vector)    (STATE_WORDS * 8u * REDUCED_AT_ONCE(vector))
 #define COLUMN_ROOM(vector, rows)                                                                  \
-    ((RING_BYTES(vector, rows) > TOLD_BYTES(vector) ? RING_BYTES(vector, rows)                     \
-                                                    : TOLD_BYTES(vector)) *                        \
+    ((RING_BYTES(vector, rows) > SCRATCH_BYTES(vector) ? RING_BYTES(vector, rows)                  \
+                                                       : SCRATCH_BYTES(vector)) *                  \
      BLOCK / 8)
 
 KERNEL wide(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
@@ -1370,9 +1384,9 @@ KERNEL narrow(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const c
 /* Merges the chunks' states of each result, and lowers them. A tile has results side by side, and
  * chunks one below another. */
 KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
-    __shared__ u64 told[STATE_WORDS * BLOCK];
+    __shared__ u64 scratch[STATE_WORDS * BLOCK];
     const u64 results = plan.slabs * plan.columns;
-    const seat s = find_seat(&plan);
+    const tile_place s = find_tile_place(&plan);
     for (u32 tile = blockIdx.x; tile < plan.tiles; tile += gridDim.x) {
         const u64 nth = (u64)tile * plan.width + s.unit;
         const u32 is_there = s.slab == 0 && nth < results;
@@ -1394,7 +1408,7 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
                 if (c + i * plan.strands < plan.chunks) merge_states(&a[0], &b);
             }
         }
-        meet_strands(&plan, s, 1, a, told);
+        reduce_strands(&plan, s, 1, a, scratch);
         if (is_there && s.strand == 0)
             lower_states(work, out, &plan, nth / plan.columns, nth % plan.columns, 1, a);
     }
@@ -1403,7 +1417,7 @@ KERNEL join(GLOBAL u64 *work, GLOBAL u8 *out, const columns_plan plan) {
 /* ---- Few rows ------------------------------------------------------------------------------------------ */
 
 /* Columns of at most WIDE_ROWS elements, a unit for each thread. Sums of f64 are faster as above. */
-#define HAS_FEW (!SLOWLY)
+#define HAS_FEW (!TESTS_LATER)
 #if HAS_FEW
 #if !defined(FOLD_MOMENTS) && !defined(FOLD_SUM)
 #undef BLOCKS_A_UNIT
@@ -1419,7 +1433,7 @@ KERNEL few(const GLOBAL element *x, GLOBAL u64 *work, GLOBAL u8 *out, const colu
     element e[WIDE_ROWS * VECTOR];
     state a[VECTOR];
     load_rows(at, p->row_step, VECTOR, WIDE_ROWS, count, packed, e);
-#if SPANS
+#if TESTS_EXPONENTS
     batch b;
     state whole[VECTOR];
     b.before = 0;

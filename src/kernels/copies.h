@@ -4,7 +4,7 @@
  *     begin_copy(to, from, bytes)   bytes: 1, 2, 4, 8 or 16, known to the compiler; both lie at a multiple of that
  *     end_copies()                  those begun since the last end_copies() are a group, even if there are none
  *     wait_for_copies(n)            until all but the last n groups of this thread have arrived; n is a constant
- *     meet_warp()                   the lanes of a warp see what each of them had copied, and waited for; not in OpenCL
+ *     sync_warp()                   a barrier of the warp: its lanes see what each had copied and waited for; not in OpenCL
  *
  * What a thread has copied it may read after the wait; others may after a barrier, too. A tile in registers is on its
  * way only until the compiler moves it to other registers, which it does where it likes; a tile in shared memory is
@@ -42,7 +42,7 @@ INLINED void end_copies(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 #define wait_for_copies(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
-#define meet_warp()        __syncwarp(FULL_WARP)
+#define sync_warp()        __syncwarp(FULL_WARP)
 #else
 #define STAGES             1
 INLINED void begin_copy(SHARED u8 *to, const GLOBAL void *from, u32 bytes) {
@@ -67,7 +67,7 @@ INLINED void end_copies(void) {}
 #define wait_for_copies(n) ((void)0)
 #if !defined(__OPENCL_VERSION__)
 void model_meet(unsigned mask); /* the machine's */
-#define meet_warp() model_meet(FULL_WARP)
+#define sync_warp() model_meet(FULL_WARP)
 #endif
 #endif
 

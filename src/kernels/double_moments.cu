@@ -85,7 +85,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u64 exchange[EXCHANGE];
 
     GLOBAL u64 *work = heads + (u32)place + 1;
-    const share s = find_share(x, n);
+    const even_share s = find_even_share(x, n);
     const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
     const u32 each = (tiles + NOTES - 1) / NOTES; /* tiles of a group */
     u64 elements[WORDS], squares[WORDS];

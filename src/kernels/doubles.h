@@ -4,11 +4,11 @@
  * A sum that starts at high = -0, low = 0 keeps high = -0 as long as all terms are -0, since only -0 + -0 is -0. So it
  * keeps the sign of zeros by itself. How a sum and a mean are rounded is pair.h's.
  *
- * A variance, and a root, is worked out as two doubles s + e, off by at most b. Where s + (e - b) and s + (e + b) round
- * to the same, that is the value, as rounding is monotonic; elsewhere the value is lost. b is 0 where no step has
- * rounded.
+ * A variance, or a root, is a ball: a double-double s + e, and a bound b of its error. If s + (e - b)
+ * and s + (e + b) round to the same float, that is the value, as rounding is monotonic (Ziv's rounding
+ * test); otherwise the value is lost. b is 0 if no step has rounded.
  *
- * Whoever includes this has included kernel.h and lower.h.
+ * Include kernel.h and lower.h first.
  */
 #ifndef TALLY_DOUBLES_H
 #define TALLY_DOUBLES_H
@@ -26,10 +26,10 @@ PURE u64 doubles_value(double high, double low, u64 n, u32 mean, u32 to, u64 zer
     return to == F64 ? double_bits(a) : pair_shorter(pair_to_odd(a, r), to);
 }
 
-/* s + e, off by at most b. */
-typedef struct near {
+/* A ball: the exact value lies within b of s + e. */
+typedef struct ball {
     double s, e, b;
-} near;
+} ball;
 
 PURE double magnitude_of(double x) {
     return double_from(double_bits(x) & ~((u64)1 << 63));
@@ -43,32 +43,32 @@ PURE double magnitude_of(double x) {
  * If a.e adds to the remainder without an error, and the sum is a multiple of n by a double, the
  * result is exact, and a tie is known to be one. Otherwise the quotient of the remainder may
  * underflow, which 2^-1000 covers. */
-PURE near near_quotient(near a, double n) {
+PURE ball ball_quotient(ball a, double n) {
     double t;
     const double inverse = 1 / n, s = two_sum(a.s, a.e, &t), first = s * inverse;
     const double q = fused(fused(-first, n, s), inverse, first);
     double error;
     const double rest = two_sum(fused(-q, n, s), t, &error), more = rest * inverse;
-    near to = {q, more, 4 * (a.b * inverse)};
+    ball to = {q, more, 4 * (a.b * inverse)};
     if (error != 0 || fused(-more, n, rest) != 0 || (rest != 0 && !(magnitude_of(rest) > 0x1p-900)))
         to.b += magnitude_of(more) * 0x1p-50 + 0x1p-1000;
     return to;
 }
 
 /* Returns the root of a > 0 with its bound. */
-PURE near near_root(near a) {
+PURE ball ball_root(ball a) {
     const double s = a.s + a.e, first = square_root(s);
     double t;
     const double sum = two_sum(a.s, a.e, &t), left = fused(-first, first, sum) + t;
     const double inverse = 1 / first;
-    near to = {first, left * (0.5 * inverse), 2 * (a.b * inverse)};
+    ball to = {first, left * (0.5 * inverse), 2 * (a.b * inverse)};
     if (left != 0) to.b += first * 0x1p-98;
     return to;
 }
 
 /* Returns s + e as a double that rounds to the type `to` as the exact sum does: rounded to odd if
  * `to` is shorter. */
-PURE double near_double(double s, double e, u32 to) {
+PURE double double_to_round(double s, double e, u32 to) {
     double r;
     const double a = two_sum(s, e, &r);
     return to == F64 ? a : pair_to_odd(a, r);
@@ -76,10 +76,10 @@ PURE double near_double(double s, double e, u32 to) {
 
 /* Returns the bits of a > 0, rounded to the type `to`. Sets *lost if the bound does not decide them
  * (Ziv's rounding test). */
-PURE u64 near_value(near a, u32 to, u32 *lost) {
+PURE u64 ball_value(ball a, u32 to, u32 *lost) {
     const double d = a.b == 0 ? 0 : 2 * a.b + magnitude_of(a.e) * 0x1p-51;
-    const double low = near_double(a.s, a.e - d, to),
-                 high = d == 0 ? low : near_double(a.s, a.e + d, to);
+    const double low = double_to_round(a.s, a.e - d, to),
+                 high = d == 0 ? low : double_to_round(a.s, a.e + d, to);
     u64 bits = 0;
     if (!(a.s > 0x1p-900 && a.s < 0x1p900) || !rounds_the_same(low, high, to, &bits)) *lost = 1;
     return bits;
@@ -104,13 +104,13 @@ PURE u32 quick_variance(double t, double v, double count, double scale, u32 root
 /* Returns the bits of the root of the sum of squares high + low >= 0, whose error is at most
  * `off`. */
 PURE u64 norm_value(double high, double low, u32 to, double off, u32 *lost) {
-    const near sum = {high, low, off};
+    const ball sum = {high, low, off};
     u64 bits;
     if (to == F32 && off <= high * 0x1p-60 && quick_float(square_root(high + low), &bits))
         return bits;
     if (high == 0) return 0;
     if (!(high > 0x1p-700 && high < 0x1p900)) *lost = 1;
-    return near_value(near_root(sum), to, lost);
+    return ball_value(ball_root(sum), to, lost);
 }
 
 /* Adds x to *s. Returns the addition's error. */
@@ -142,7 +142,7 @@ PURE u64 variance_value(double high, double low, double squares_high, double squ
     if (off != 0 || n >> 53 != 0 || (v != 0 && !(v > 0x1p-700)) || !(v < 0x1p900 / (count * count)))
         *lost = 1;
     const double tt = t * t, nv = count * v, nw = count * w, tu = t * u;
-    near a;
+    ball a;
     a.s = two_sum(nv, -tt, &e);
     double wrong = magnitude_of(add_noting(&e, fused(count, v, -nv)));
     wrong += magnitude_of(add_noting(&e, -fused(t, t, -tt)));
@@ -155,12 +155,12 @@ PURE u64 variance_value(double high, double low, double squares_high, double squ
     if (rough != 0 && v == 0) *lost = 1;
     if (a.b == 0 && a.s + a.e == 0) return 0;
     if (fused(count, left, -by) == 0) {
-        a = near_quotient(a, by);
+        a = ball_quotient(a, by);
     } else {
-        a = near_quotient(a, count);
-        a = near_quotient(a, left);
+        a = ball_quotient(a, count);
+        a = ball_quotient(a, left);
     }
-    return near_value(root ? near_root(a) : a, to, lost);
+    return ball_value(root ? ball_root(a) : a, to, lost);
 }
 
 #endif

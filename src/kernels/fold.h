@@ -23,7 +23,7 @@
     load_tile(&next, s.packs + (u64)(at) * (BLOCK * IN_FLIGHT));                                   \
     load_anywhere(&beside, y + s.start + (u64)(at) * (BLOCK * TILE))
 
-__device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
+__device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, even_share s,
                         u32 request, u64 *record) {
     tile next, beside;
     UNROLL_NOT
@@ -47,7 +47,7 @@ __device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 fi
 #endif
 
 /* Adds the block's tiles. On a GPU a thread has its next tile on the way while it adds one. */
-__device__ void add_tiles(u64 first, share s, u64 *record) {
+__device__ void add_tiles(u64 first, even_share s, u64 *record) {
 #if BLOCK > 1
     const u64 step = BLOCK * IN_FLIGHT;
     if (s.tiles == 0) return;
@@ -69,7 +69,7 @@ __device__ void add_tiles(u64 first, share s, u64 *record) {
 #endif
 }
 
-__device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, share s,
+__device__ void add_all(const GLOBAL element *x, const GLOBAL element *y, u64 first, even_share s,
                         u32 request, u64 *record) {
     add_tiles(first, s, record);
 #if defined(SEARCHES_KEPT)
@@ -114,7 +114,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
      * multiprocessor for more blocks than a grid has for it, blocks of the next launch would take that room while all of
      * this grid's are at work; its others would go wherever one ended, and too many of them to some multiprocessors. */
     wait_for_end_of_earlier();
-    const share s = find_share(x, n);
+    const even_share s = find_even_share(x, n);
     u64 record[WORDS];
     UNROLL
     for (u32 k = 0; k < WORDS; k++)

@@ -41,16 +41,16 @@ typedef union tile {
 
 /* ---- Who reads what ----------------------------------------------------------------------------- */
 
-typedef struct share {
+typedef struct even_share {
     const GLOBAL uint4 *packs; /* where this block's tiles begin ... */
     u64 start;                 /* ... and the index of the first element there */
     u32 tiles;                 /* how many they are */
     u64 head, end;             /* loose are the elements [0, head) and [end, n) ... */
     u32 loose;                 /* ... so many of them, where they are this block's; else 0 */
-} share;
+} even_share;
 
-__device__ share find_share(const GLOBAL element *x, u64 n) {
-    share s;
+__device__ even_share find_even_share(const GLOBAL element *x, u64 n) {
+    even_share s;
     u64 head = (16 - (u64)(size_t)x % 16) % 16 / sizeof(element);
     s.head = head < n ? head : n;
 
@@ -109,12 +109,12 @@ INLINED void load_alone(tile *t, const GLOBAL element *x, u32 n, u32 threads, u3
 #endif
 
 /* Returns the index of the i-th loose element. */
-PURE u64 loose_index(share s, u32 i) {
+PURE u64 loose_index(even_share s, u32 i) {
     return i < s.head ? i : s.end + (i - (u32)s.head);
 }
 
 /* Loads this thread's part of the loose elements from number `first` on, filled up with `pad`. */
-__device__ void load_loose(tile *t, const GLOBAL element *x, share s, u32 first, element pad) {
+__device__ void load_loose(tile *t, const GLOBAL element *x, even_share s, u32 first, element pad) {
     UNROLL_LOOSE
     for (u32 k = 0; k < TILE; k++) {
         const u32 i = first + k * BLOCK + threadIdx.x;

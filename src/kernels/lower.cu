@@ -27,7 +27,7 @@ BEGINS_EARLY
 KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOBAL u64 *results) {
     __shared__ u64 digits[SETTLED_DIGITS];
     __shared__ u32 masks[SUMS * MASKS];
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     for (u32 i = threadIdx.x; i < SUMS * MASKS; i += BLOCK)
         masks[i] = 0;
@@ -35,14 +35,14 @@ KERNEL lower(GLOBAL u64 *work, const lower_plan plan, u32 first, u32 clear, GLOB
     u32 known = 0;
     for (u32 part = 0; part < SUMS; part++) {
         const u32 there = plan.at[part] != PLAN_NONE;
-        const shape s = shape_of(plan.type, part);
+        const limb_layout s = limb_layout_of(plan.type, part);
         const u32 limbs = there ? s.limbs : 0;
         if (UNIFORM(there)) {
             settle_sum(work + (there ? plan.at[part] : 0), 0, limbs, limbs, digits + known,
                        masks + part * MASKS);
             if (there && threadIdx.x == 0)
-                numbers.spans[part] =
-                    span_of(digits + known, limbs, s.lowest, masks + part * MASKS);
+                numbers.digit_ranges[part] =
+                    digit_range_of(digits + known, limbs, s.lowest, masks + part * MASKS);
             known += limbs;
         }
     }

@@ -91,38 +91,38 @@ PURE u32 kind_of(u32 type) {
 #if defined(SETTLED)
 /* A sum's significant digits: digit[0..count), the first of which weighs 2^exponent, and `above`
  * them 0 or -1. */
-typedef struct span {
+typedef struct digit_range {
     const SHARED u64 *digit;
     u32 count;
     i32 exponent, above;
-} span;
+} digit_range;
 #endif
 
-typedef struct room {
+typedef struct lower_scratch {
     number sum, squares;
     number_scratch scratch;
 #if defined(SETTLED)
-    span spans[SUMS];
+    digit_range digit_ranges[SUMS];
 #endif
-} room;
+} lower_scratch;
 
-/* The type of a kernel's variable for a room. One thread of a block uses it, so it may be the block's: on CUDA it lies in
- * shared memory, which is nearer than the local memory that arrays of a thread lie in. */
+/* Declares a kernel's scratch for lowering. One thread of a block uses it, so it may be the block's.
+ * On CUDA it is in shared memory, which is faster than the local memory of a thread's arrays. */
 #if defined(__CUDACC__)
-#define SHARED_ROOM __shared__ room
+#define SHARED_LOWER_SCRATCH __shared__ lower_scratch
 #else
-#define SHARED_ROOM room
+#define SHARED_LOWER_SCRATCH lower_scratch
 #endif
 
 /* The layout of a part's sum: its number of limbs, where limb i weighs 2^(32 i + lowest). */
-typedef struct shape {
+typedef struct limb_layout {
     u32 limbs;
     i32 lowest;
-} shape;
+} limb_layout;
 
-PURE shape shape_of(u32 type, u32 part) {
+PURE limb_layout limb_layout_of(u32 type, u32 part) {
     const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
-    shape s = {FLOAT_LIMBS, -1088};
+    limb_layout s = {FLOAT_LIMBS, -1088};
     if (type == F64 && two) {
         s.limbs = WIDE_FLOAT_LIMBS;
         s.lowest = -2176;
@@ -142,7 +142,7 @@ typedef struct notes {
 __device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part) {
     notes k = {0, 0, 0, 1};
     if (is_float(p->type)) {
-        const RECORD_SPACE u64 *counts = work + p->at[part] + shape_of(p->type, part).limbs;
+        const RECORD_SPACE u64 *counts = work + p->at[part] + limb_layout_of(p->type, part).limbs;
         k.nans = counts[0];
         k.plus = counts[1];
         k.minus = counts[2];
@@ -151,17 +151,17 @@ __device__ notes notes_of(const RECORD_SPACE u64 *work, const lower_plan *p, u32
     return k;
 }
 
-OUTLINED void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, room *r,
-                       number *out) {
+OUTLINED void load_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part,
+                       lower_scratch *r, number *out) {
 #if defined(SETTLED)
-    const span s = r->spans[part];
+    const digit_range s = r->digit_ranges[part];
     (void)work;
     (void)p;
 #define LIMB_AT(i) s.digit[i]
     NUMBER_OF_LIMBS(LIMB_AT, s.count, s.exponent, s.above, out);
 #else
     const RECORD_SPACE u64 *limb = work + p->at[part];
-    const shape s = shape_of(p->type, part);
+    const limb_layout s = limb_layout_of(p->type, part);
     (void)r;
 #define LIMB_AT(i) limb[i]
     NUMBER_OF_LIMBS(LIMB_AT, s.limbs, s.lowest, 0, out);
@@ -193,7 +193,7 @@ SELDOM u64 integer_bits(const number *a, u32 type, u32 *status) {
 }
 
 __device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 part, u32 type,
-                         u32 *status, room *r) {
+                         u32 *status, lower_scratch *r) {
     u64 bits;
     load_sum(work, p, part, r, &r->sum);
     if (!is_float(type)) return integer_bits(&r->sum, type, status);
@@ -207,7 +207,7 @@ __device__ u64 lower_sum(const RECORD_SPACE u64 *work, const lower_plan *p, u32 
 /* Returns the bits of a fast sum or mean. Its record is the bits of a float, or of a double for
  * f64. */
 OUTLINED u64 lower_fast(const RECORD_SPACE u64 *work, const lower_plan *p, u32 mean, u32 type,
-                        room *r) {
+                        lower_scratch *r) {
     const u64 bits = work[p->at[PLAN_FAST]];
     const float_format f = format_of(type), mine = format_of(p->type == F64 ? F64 : F32);
     const u64 magnitude = bits & (float_sign(mine) - 1);
@@ -222,7 +222,8 @@ OUTLINED u64 lower_fast(const RECORD_SPACE u64 *work, const lower_plan *p, u32 m
     return round_quotient(f, &r->sum, &r->squares, 0, &r->scratch);
 }
 
-__device__ u64 lower_mean(const RECORD_SPACE u64 *work, const lower_plan *p, u32 type, room *r) {
+__device__ u64 lower_mean(const RECORD_SPACE u64 *work, const lower_plan *p, u32 type,
+                          lower_scratch *r) {
     const float_format f = format_of(type);
     u64 bits;
     if (p->n == 0) return float_nan_bits(f);
@@ -236,7 +237,7 @@ __device__ u64 lower_mean(const RECORD_SPACE u64 *work, const lower_plan *p, u32
 }
 
 __device__ u64 lower_variance(const RECORD_SPACE u64 *work, const lower_plan *p, u32 root, u32 type,
-                              room *r) {
+                              lower_scratch *r) {
     const float_format f = format_of(type);
     const notes k = notes_of(work, p, PLAN_SUM);
     if (p->n == 0 || k.nans || k.plus || k.minus) return float_nan_bits(f);
@@ -245,7 +246,8 @@ __device__ u64 lower_variance(const RECORD_SPACE u64 *work, const lower_plan *p,
     return round_variance(f, &r->sum, &r->squares, p->n, p->ddof, p->exponent, root, &r->scratch);
 }
 
-__device__ u64 lower_norm2(const RECORD_SPACE u64 *work, const lower_plan *p, u32 type, room *r) {
+__device__ u64 lower_norm2(const RECORD_SPACE u64 *work, const lower_plan *p, u32 type,
+                           lower_scratch *r) {
     const float_format f = format_of(type);
     u64 bits;
     if (is_special(notes_of(work, p, PLAN_SQUARES), f, &bits)) return bits;
@@ -335,7 +337,7 @@ __device__ u64 lower_tree(const RECORD_SPACE u64 *work, const lower_plan *p, u32
 }
 
 OUTLINED u64 lower_value(const RECORD_SPACE u64 *work, const lower_plan *p, u32 op, u32 type,
-                         u32 *status, room *r) {
+                         u32 *status, lower_scratch *r) {
     ends e = {0, 0, 0, 0, 0, 0};
     if (p->at[PLAN_EXTREMES] != PLAN_NONE) e = ends_of(work, p);
     switch (op) {

@@ -6,10 +6,10 @@
  * once; of a row that is cut, each piece leaves its record on an edge, and `join` merges these and lowers the row. So
  * neither a giant row nor a million empty ones hold up the other blocks, and nothing depends on which block came first.
  *
- * quick: a thread takes whole short rows, or columns, and a warp middling rows, where all values are simple ones: a sum
- * in two doubles that loses nothing *is* exact, and is rounded once without a superaccumulator. Whatever a thread
- * cannot do so - a long row, a sum that needs more, an infinity, a value that does not exist - it leaves to `fold` and
- * `join`.
+ * quick: a thread takes short rows or columns, and a warp rows of middle length, if all values are simple.
+ * A double-double that loses nothing is the exact sum, and is rounded once without a
+ * superaccumulator. A row that this cannot do is left to `fold` and `join`: a long one, a sum that a
+ * double-double does not hold, an infinity, a value that does not exist.
  *
  * few: where all elements are few, a block folds a row and tries to lower its sums in two doubles; only where these are
  * not the whole sums it adds them to superaccumulators, and lowers those.
@@ -171,7 +171,7 @@ __device__ void add_special(double x, u32 count, SHARED u64 *limbs) {
 #endif
 }
 
-INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
+INLINED void add_term(double x, u32 bit, limb_layout s, cell *c, sum *to, SHARED u64 *limbs) {
     if (double_bits(x) != (u64)1 << 63) c->word[W_MIXED] |= bit;
     if (exponent_field(x) == NOT_FINITE) {
         c->beyond = 1;
@@ -183,7 +183,8 @@ INLINED void add_term(double x, u32 bit, shape s, cell *c, sum *to, SHARED u64 *
 
 /* Adds the product of two elements: the nearest double and its error, if both are doubles (lift.h),
  * else the whole product to the superaccumulator. */
-INLINED void add_wide(double x, double y, u32 bit, shape s, cell *c, sum *to, SHARED u64 *limbs) {
+INLINED void add_wide(double x, double y, u32 bit, limb_layout s, cell *c, sum *to,
+                      SHARED u64 *limbs) {
     const double product = x * y;
     const i32 field = exponent_field(product);
     const u32 finite = exponent_field(x) != NOT_FINITE && exponent_field(y) != NOT_FINITE;
@@ -218,18 +219,19 @@ INLINED void add_float(u64 bits, u64 beside, const parts_plan *p, cell *c, SHARE
     const u32 type = p->lower.type;
     const double x = double_of(type, bits);
     if (HAS(p, PLAN_SUM))
-        add_term(x, 1u << PLAN_SUM, shape_of(type, PLAN_SUM), c, &c->sums[PLAN_SUM],
+        add_term(x, 1u << PLAN_SUM, limb_layout_of(type, PLAN_SUM), c, &c->sums[PLAN_SUM],
                  rec + p->lower.at[PLAN_SUM]);
     if (HAS(p, PLAN_MAGNITUDES))
         add_term(double_from(double_bits(x) & ~((u64)1 << 63)), 1u << PLAN_MAGNITUDES,
-                 shape_of(type, PLAN_MAGNITUDES), c, &c->sums[PLAN_MAGNITUDES],
+                 limb_layout_of(type, PLAN_MAGNITUDES), c, &c->sums[PLAN_MAGNITUDES],
                  rec + p->lower.at[PLAN_MAGNITUDES]);
     if (HAS(p, PLAN_SQUARES))
-        add_wide(x, x, 1u << PLAN_SQUARES, shape_of(type, PLAN_SQUARES), c, &c->sums[PLAN_SQUARES],
-                 rec + p->lower.at[PLAN_SQUARES]);
+        add_wide(x, x, 1u << PLAN_SQUARES, limb_layout_of(type, PLAN_SQUARES), c,
+                 &c->sums[PLAN_SQUARES], rec + p->lower.at[PLAN_SQUARES]);
     if (HAS(p, PLAN_PRODUCTS))
-        add_wide(x, double_of(type, beside), 1u << PLAN_PRODUCTS, shape_of(type, PLAN_PRODUCTS), c,
-                 &c->sums[PLAN_PRODUCTS], rec + p->lower.at[PLAN_PRODUCTS]);
+        add_wide(x, double_of(type, beside), 1u << PLAN_PRODUCTS,
+                 limb_layout_of(type, PLAN_PRODUCTS), c, &c->sums[PLAN_PRODUCTS],
+                 rec + p->lower.at[PLAN_PRODUCTS]);
     if (HAS(p, PLAN_FAST)) c->word[W_FAST] = double_bits(double_from(c->word[W_FAST]) + x);
 }
 
@@ -293,7 +295,7 @@ PURE void clear_cell(cell *c) {
 INLINED void flush_sums(const parts_plan *p, cell *c, SHARED u64 *rec) {
     for (u32 k = 0; k < SUMS; k++) {
         if (!HAS(p, k)) continue;
-        const shape s = shape_of(p->lower.type, k);
+        const limb_layout s = limb_layout_of(p->lower.type, k);
         SHARED u64 *limbs = rec + p->lower.at[k];
         sum *mine = &c->sums[k];
         if (is_float(p->lower.type)) {
@@ -353,8 +355,8 @@ __device__ void fold_range(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL 
 
 /* ---- From a record to values ---------------------------------------------------------------------- */
 
-/* Returns the index of a row's result in each value's results. */
-PURE i64 row_place(const parts_plan *p, u64 row) {
+/* Returns a row's index in the results of each value. */
+PURE i64 row_result(const parts_plan *p, u64 row) {
     return p->out_first + (p->cut == PARTS_AXES ? result_spot(p, row) : (i64)row);
 }
 
@@ -372,7 +374,7 @@ __device__ void put_value(GLOBAL u8 *out, const parts_plan *p, u32 v, i64 place,
 /* Writes all values of a row whose record is rec and known[], by one thread. */
 __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
                           const parts_plan *p, u64 row, const u64 *known, SHARED u64 *rec,
-                          room *r) {
+                          lower_scratch *r) {
     lower_plan own = p->lower;
     SHARED u64 *rest = rec + p->sums;
     const u32 type = own.type;
@@ -389,7 +391,7 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
     rest[9] = known[W_AT_NAN];
     for (u32 k = 0; k < SUMS; k++)
         if (HAS(p, k) && is_float(type))
-            rec[own.at[k] + shape_of(type, k).limbs + 3] = known[W_MIXED] >> k & 1;
+            rec[own.at[k] + limb_layout_of(type, k).limbs + 3] = known[W_MIXED] >> k & 1;
     if (HAS(p, PLAN_TREE) && own.n > 0) {
         const u32 width = width_of(own.user || type == F64 ? type : F32);
         const GLOBAL u8 *starts = p->tree_starts ? (const GLOBAL u8 *)work : offsets;
@@ -398,7 +400,7 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
         own.at[PLAN_TREE] = (p->sums + 10) * (64 / width);
     }
 
-    const i64 place = row_place(p, row);
+    const i64 place = row_result(p, row);
     u64 nth = p->number_first, rest_of = row;
     if (p->cut != PARTS_AXES) nth += row;
     for (u32 d = p->cut == PARTS_AXES ? p->keeps : 0; d-- > 0;) {
@@ -411,7 +413,7 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
         u64 bits = lower_value(rec, &own, op, to, &status, r);
         if (status == RESULT_NONE && p->several && !p->as_results)
             bits = ~(u64)0;
-        else if (status != RESULT_OK && !p->unasked)
+        else if (status != RESULT_OK && !p->ignore_errors)
             note_least(&work[PARTS_ABSENT],
                        nth * 64 + (p->first_value + v) * 2 + (status == RESULT_NONE));
         put_value(out, p, v, place, bits, status);
@@ -421,16 +423,16 @@ __device__ void lower_row(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 
 /* ---- Short rows, a thread or a warp each ------------------------------------------------------------ */
 
 /* A thread's state of a row in `quick`. */
-typedef struct brief {
+typedef struct row_sum {
     double high, low; /* sums of floats, and ... */
     u64 whole;        /* ... of integers */
     u32 lost;         /* this is not all of the sum */
     u32 mixed;        /* some term is not -0 */
-} brief;
+} row_sum;
 
-/* Adds a double; `lost` is set where the two doubles cannot hold the sum. An infinity or a NaN makes a NaN of the
- * error, which is not 0. */
-INLINED void add_brief(double x, brief *b) {
+/* Adds a double; sets `lost` if the double-double cannot hold the sum. An infinity or a NaN makes the
+ * error a NaN, which is not 0. */
+INLINED void add_to_row_sum(double x, row_sum *b) {
     double e, f;
     b->high = two_sum(b->high, x, &e);
     b->low = two_sum(b->low, e, &f);
@@ -444,12 +446,12 @@ INLINED void add_brief(double x, brief *b) {
         const GLOBAL type *from_ = (const GLOBAL type *)x + at;                                    \
         for (u64 k_ = lane; k_ < n; k_ += team) {                                                  \
             const type v_ = from_[(i64)k_ * step];                                                 \
-            add_brief(VALUE_OF, b);                                                                \
+            add_to_row_sum(VALUE_OF, b);                                                           \
         }                                                                                          \
     } while (0)
 
 __device__ void add_floats(const GLOBAL u8 *x, u32 type, i64 at, i64 step, u64 n, u32 lane,
-                           u32 team, brief *b) {
+                           u32 team, row_sum *b) {
     if (type == F64)
         ADD_ALL(double, v_);
     else if (type == F32)
@@ -461,10 +463,10 @@ __device__ void add_floats(const GLOBAL u8 *x, u32 type, i64 at, i64 step, u64 n
 }
 
 /* Adds one element to all that `quick` keeps of a row. */
-INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c) {
+INLINED void add_any(u64 bits, u64 index, const parts_plan *p, row_sum *b, cell *c) {
     const u32 type = p->lower.type;
     if (HAS(p, PLAN_SUM) && is_float(type)) {
-        add_brief(double_of(type, bits), b);
+        add_to_row_sum(double_of(type, bits), b);
     } else if (HAS(p, PLAN_SUM)) {
         const u64 v = extended(bits, width_of(type), is_signed(type)), before = b->whole;
         b->whole += v;
@@ -477,7 +479,7 @@ INLINED void add_any(u64 bits, u64 index, const parts_plan *p, brief *b, cell *c
 }
 
 /* Returns the sum's bits, or the mean's; *lost is set where two doubles do not give them. */
-PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
+PURE u64 row_sum_value(const row_sum *b, u64 n, u32 mean, u32 to, u32 *lost) {
     if (n == 0) *lost |= mean;
     if (n == 0) return 0;
     return doubles_value(b->high, b->low, n, mean, to, b->mixed ? 0 : float_sign(format_of(to)),
@@ -485,16 +487,16 @@ PURE u64 brief_sum(const brief *b, u64 n, u32 mean, u32 to, u32 *lost) {
 }
 
 /* Returns a value's bits; sets *lost if they cannot be determined, or the value does not exist. */
-PURE u64 brief_value(const parts_plan *p, const brief *b, const u64 *known, u32 op, u32 to,
-                     u32 *lost) {
+PURE u64 row_value(const parts_plan *p, const row_sum *b, const u64 *known, u32 op, u32 to,
+                   u32 *lost) {
     const u32 type = p->lower.type, width = width_of(type), kind = kind_of(type);
     const u64 n = known[W_N], all = all_bits(width);
     switch (op) {
     case SUM:
         if (!is_float(type)) return b->whole;
-        return brief_sum(b, n, 0, to, lost);
+        return row_sum_value(b, n, 0, to, lost);
     case MEAN:
-        return brief_sum(b, n, 1, to, lost);
+        return row_sum_value(b, n, 1, to, lost);
     case MIN:
     case MAX:
         *lost |= n == 0;
@@ -532,7 +534,7 @@ PURE u32 is_plain(const parts_plan *p) {
 #if BLOCK > 1
 /* Merges the row states of a warp's lanes into lane 0's, if the warp is a team. Every thread of the
  * block calls this. */
-__device__ void meet_brief(const parts_plan *p, brief *b, u64 *known, SHARED u64 *exchange) {
+__device__ void reduce_row_sums(const parts_plan *p, row_sum *b, u64 *known, SHARED u64 *exchange) {
     for (u32 delta = WARP / 2; delta > 0; delta /= 2) {
         const double high = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->high), delta));
         const double low = double_from(__shfl_down_sync(FULL_WARP, double_bits(b->low), delta));
@@ -543,8 +545,8 @@ __device__ void meet_brief(const parts_plan *p, brief *b, u64 *known, SHARED u64
         if (takes) {
             const u64 before = b->whole, total = before + whole;
             const u32 mixed = b->mixed | (u32)flags;
-            add_brief(high, b);
-            add_brief(low, b);
+            add_to_row_sum(high, b);
+            add_to_row_sum(low, b);
             b->mixed = mixed;
             b->whole = total;
             b->lost |= (u32)(flags >> 32);
@@ -562,7 +564,7 @@ __device__ void meet_brief(const parts_plan *p, brief *b, u64 *known, SHARED u64
 /* Adds every team-th of a row's n elements, from number `lane` on. */
 __device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u64 *work,
                         const parts_plan *p, u64 row, u64 start, u64 n, u32 lane, u32 team,
-                        brief *b, cell *c) {
+                        row_sum *b, cell *c) {
     const u32 type = p->lower.type, width = width_of(type), is_axes = p->cut == PARTS_AXES;
     spot first = {p->x + (i64)start, 0, p->mask + (i64)start};
     if (is_axes) first = row_spot(p, row);
@@ -583,13 +585,13 @@ __device__ void add_row(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL 
 }
 
 /* Writes a row's values; returns whether all could be had. */
-__device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const brief *b,
+__device__ u32 put_row(GLOBAL u8 *out, const parts_plan *p, u64 row, const row_sum *b,
                        const u64 *known) {
     u32 lost = b->lost;
-    const i64 place = row_place(p, row);
+    const i64 place = row_result(p, row);
     for (u32 v = 0; v < p->lower.values; v++) {
         const u32 to = p->lower.value[v] >> 8;
-        const u64 bits = brief_value(p, b, known, p->lower.value[v] & 255, to, &lost);
+        const u64 bits = row_value(p, b, known, p->lower.value[v] & 255, to, &lost);
         if (!lost) store_bits(out + p->out[v], width_of(to), place, bits);
     }
     return !lost;
@@ -599,7 +601,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
              GLOBAL u8 *out, const parts_plan plan) {
     __shared__ u64 exchange[EXCHANGE];
     wait_for_earlier();
-    const u32 is_good = plan.unasked || read_word(&work[PARTS_BAD]) == ~(u64)0;
+    const u32 is_good = plan.ignore_errors || read_word(&work[PARTS_BAD]) == ~(u64)0;
     const u32 team = BLOCK == 1 ? 1 : plan.team, teams = BLOCK / team;
     const u32 lane = threadIdx.x % team;
     for (u64 group = (u64)blockIdx.x * teams; group < plan.rows.count;
@@ -607,7 +609,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
         const u64 row = group + threadIdx.x / team;
         const u32 is_there = row < plan.rows.count && is_good;
         u64 start = 0, n = 0;
-        brief b = {0, 0, 0, 0, 0};
+        row_sum b = {0, 0, 0, 0, 0};
         cell c;
         for (u32 k = 0; k < WORDS; k++)
             c.word[k] = 0;
@@ -618,7 +620,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
                 add_row(x, mask, work, &plan, row, start, n, lane, team, &b, &c);
         }
 #if BLOCK > 1
-        if (UNIFORM(team > 1)) meet_brief(&plan, &b, c.word, exchange);
+        if (UNIFORM(team > 1)) reduce_row_sums(&plan, &b, c.word, exchange);
 #endif
         if (is_there && lane == 0) {
             const u32 done = n <= plan.quick_most && put_row(out, &plan, row, &b, c.word);
@@ -633,7 +635,7 @@ KERNEL quick(const GLOBAL u8 *x, const GLOBAL u8 *mask, const GLOBAL u8 *offsets
 
 /* Returns whether a row is left for `fold` and `join`. */
 __device__ u32 has_work(GLOBAL u64 *work, const parts_plan *p) {
-    if (!p->unasked && read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
+    if (!p->ignore_errors && read_word(&work[PARTS_BAD]) != ~(u64)0) return 0;
     return p->left == 0 || read_word(&work[PARTS_LEFT_AT(p->left)]) == p->left;
 }
 
@@ -676,7 +678,7 @@ __device__ u64 next_left(const GLOBAL u64 *work, const parts_plan *p, u64 row, u
 __device__ void leave_sums(const parts_plan *p, const SHARED u64 *rec, GLOBAL u64 *edge) {
     for (u32 k = 0; k < SUMS; k++) {
         if (!HAS(p, k)) continue;
-        const shape s = shape_of(p->lower.type, k);
+        const limb_layout s = limb_layout_of(p->lower.type, k);
         const u32 words = s.limbs + (is_float(p->lower.type) ? FLOAT_COUNTS : 0);
         const u32 at = p->lower.at[k];
         for (u32 i = threadIdx.x; i < words; i += BLOCK) {
@@ -693,7 +695,7 @@ KERNEL fold(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, const
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     const u32 works = has_work(work, &plan);
     const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0;
@@ -751,7 +753,7 @@ PURE void add_pair(sum *s, double high, double low, u32 *lost) {
 
 #if BLOCK > 1
 /* Adds up the sums of `lanes` lanes of each warp into lane 0's. */
-INLINED void meet_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
+INLINED void reduce_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
     UNROLL_NOT
     for (u32 delta = lanes / 2; delta > 0; delta /= 2) {
         const double high = double_from(__shfl_down_sync(FULL_WARP, double_bits(s->high), delta));
@@ -766,10 +768,10 @@ INLINED void meet_lanes(sum *s, u32 lanes, u32 *lost, SHARED u64 *exchange) {
 
 /* Adds up all threads' sums into thread 0's double-double, if *lost stays 0. `warps` has three
  * words a warp. */
-INLINED void meet_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *exchange) {
+INLINED void reduce_block_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *exchange) {
 #if BLOCK > 1
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    meet_lanes(s, BLOCK < WARP ? BLOCK : WARP, lost, exchange);
+    reduce_lanes(s, BLOCK < WARP ? BLOCK : WARP, lost, exchange);
     __syncthreads();
     if (lane == 0) {
         warps[3 * warp] = double_bits(s->high);
@@ -782,7 +784,7 @@ INLINED void meet_sum(sum *s, u32 *lost, SHARED u64 *warps, SHARED u64 *exchange
         s->high = is_there ? double_from(warps[3 * lane]) : 0;
         s->low = is_there ? double_from(warps[3 * lane + 1]) : 0;
         *lost = is_there ? (u32)warps[3 * lane + 2] : 0;
-        meet_lanes(s, WARPS, lost, exchange);
+        reduce_lanes(s, WARPS, lost, exchange);
     }
 #endif
 }
@@ -795,7 +797,7 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
     const u32 is_far = exponent > 64 || exponent < -64 || correction >> 53 != 0;
     const double ddof =
         (double)correction * double_from((u64)(is_far ? 1023 : 1023 + exponent) << 52);
-    const i64 place = row_place(p, row);
+    const i64 place = row_result(p, row);
     if (n == 0) return 0;
     for (u32 v = 0; v < p->lower.values && !lost; v++) {
         const u32 op = p->lower.value[v] & 255, to = p->lower.value[v] >> 8;
@@ -823,14 +825,14 @@ __device__ u32 put_sums(GLOBAL u8 *out, const parts_plan *p, u64 row, const u64 
 }
 
 /* Reduces all rows of an array of few elements in a single launch. The problem has no canonical
- * tree, and the caller wants no outcome (`unasked`). */
+ * tree, and the caller wants no outcome (`ignore_errors`). */
 KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL u8 *out,
            const parts_plan plan) {
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 is_left;
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     const GLOBAL u8 *nowhere = x; /* what of the functions below is not looked at */
     const u32 of_floats = is_float(plan.lower.type) && (plan.parts & ((1u << SUMS) - 1)) != 0;
@@ -847,7 +849,8 @@ KERNEL few(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *mask, GLOBAL
         u32 lost = c.beyond;
         for (u32 k = 0; k < SUMS; k++) {
             whole[k] = c.sums[k];
-            if (UNIFORM(of_floats && HAS(&plan, k))) meet_sum(&whole[k], &lost, warps, exchange);
+            if (UNIFORM(of_floats && HAS(&plan, k)))
+                reduce_block_sum(&whole[k], &lost, warps, exchange);
         }
         if (threadIdx.x == 0)
             is_left = !of_floats || !put_sums(out, &plan, row, c.word, whole, lost);
@@ -869,7 +872,7 @@ KERNEL join(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out, const pa
     __shared__ u64 rec[PARTS_SUMS + PARTS_REST];
     __shared__ u64 warps[WARPS * WORDS];
     __shared__ u64 exchange[EXCHANGE];
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     const u32 works = has_work(work, &plan);
     const u64 origin = works ? row_start(offsets, plan.rows, 0) : 0, size = WORDS + plan.sums;
@@ -927,8 +930,8 @@ KERNEL check(const GLOBAL u8 *offsets, GLOBAL u64 *work, const parts_plan plan) 
 
 /* Returns the first of n places whose id is not below `wanted`; without ids their numbers count.
  * Without an order, places are elements. */
-__device__ u64 place_of(const GLOBAL u8 *ids, const GLOBAL u64 *work, const parts_plan *p, u64 n,
-                        u64 wanted) {
+__device__ u64 first_not_below(const GLOBAL u8 *ids, const GLOBAL u64 *work, const parts_plan *p,
+                               u64 n, u64 wanted) {
     u64 low = 0, high = n;
     while (low < high) {
         const u64 middle = low + (high - low) / 2;
@@ -997,7 +1000,8 @@ __device__ void sorted_starts(const GLOBAL u8 *ids, GLOBAL u64 *work, u64 to, u6
     const u64 count = p->rows.count, thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
     u64 looked = 0;
     for (u64 row = thread * APART; row <= count; row += (u64)gridDim.x * BLOCK * APART) {
-        const u64 at = place_of(ids, work, p, n, row), id = at < n ? id_of(ids, p, at) : count;
+        const u64 at = first_not_below(ids, work, p, n, row),
+                  id = at < n ? id_of(ids, p, at) : count;
         for (u64 i = row; i < row + APART && i <= id && i <= count; i++)
             write_word(&work[to + i], at);
     }
@@ -1023,7 +1027,7 @@ KERNEL starts(const GLOBAL u8 *ids, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
     }
     for (u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x; i <= plan.rows.count;
          i += (u64)gridDim.x * BLOCK)
-        work[to + i] = place_of(ids, work, &plan, n, row_start(offsets, plan.rows, i));
+        work[to + i] = first_not_below(ids, work, &plan, n, row_start(offsets, plan.rows, i));
 }
 
 /* Copies elements side by side, in their order, to the byte `to` of the work: for the canonical tree. */

@@ -46,7 +46,7 @@ typedef struct part_extent {
 
 enum { PARTS_AXES = 1, PARTS_SEGMENTS, PARTS_GROUPS };
 
-/* The words of the work that hold errors; all ones: no error. */
+/* The error words, the first ones of the work; all ones: no error. */
 enum {
     PARTS_ABSENT, /* the first result that does not exist: its number * 64 + its value * 2 + 1 if it has no elements */
     PARTS_BAD,    /* the first offset, or id, that is wrong */
@@ -85,8 +85,8 @@ typedef struct parts_plan {
     u32 wide_counts;  /* ... and rows' counts of the others are of 64 bits, not of 32 */
     u32 apart;        /* rows lie side by side each, but not one behind the other */
     u32 ordered;      /* elements are brought into an order: PARTS_TOTAL says how many */
-    u32 unasked; /* nobody asks what is the matter: the first words of the work are not looked at */
-    u32 as_results; /* each value is written as a tally_result */
+    u32 ignore_errors; /* the caller wants no outcome: the error words are neither read nor written */
+    u32 as_results;    /* each value is written as a tally_result */
     u32 keeps, reduces;
     part_extent kept[PARTS_DIMS], reduced[PARTS_DIMS];
     u64 out[PLAN_VALUES]; /* the byte where each value's results begin */

@@ -16,14 +16,14 @@
 
 /* A sum of settled digits: its magnitude, and its sign. */
 typedef struct quick_sum {
-    near magnitude;
+    ball magnitude;
     u32 negative;
 } quick_sum;
 
-/* Returns a span's sum, rounded; sets *lost if this way does not give it. s + e takes digit after
+/* Returns the sum of a range of digits, rounded; sets *lost if this way does not give it. s + e takes digit after
  * digit, the highest first. An addition to s has an error of at most 2^-53 s, so |e| <= 2^-50 s.
  * Additions to e have errors of at most 2^-103 s each. The digits left out are below 2^-128 s. */
-__device__ quick_sum quick_sum_of(span sum, u32 *lost) {
+__device__ quick_sum quick_sum_of(digit_range sum, u32 *lost) {
     quick_sum q = {{0, 0, 0}, 0};
     if (sum.count == 0) { /* 0, or -1 above no digits */
         *lost |= sum.above != 0;
@@ -54,21 +54,21 @@ __device__ quick_sum quick_sum_of(span sum, u32 *lost) {
 /* Returns a mean, variance, deviation or norm of floats or integers. Sets *lost if this way does
  * not determine it, or the operator is another. */
 __device__ u64 quick_value(const RECORD_SPACE u64 *work, const lower_plan *p, u32 op, u32 type,
-                           const room *r, u32 *lost) {
+                           const lower_scratch *r, u32 *lost) {
     const u32 part = op == MEAN ? PLAN_SUM : PLAN_SQUARES;
     *lost |= op != MEAN && op != VAR && op != STD && op != NORM2;
     *lost |= p->n == 0 || p->n >> 53 != 0 || p->at[part] == PLAN_NONE;
     if (*lost) return 0;
     const notes k = notes_of(work, p, part);
     *lost |= (k.nans | k.plus | k.minus) != 0;
-    const quick_sum q = quick_sum_of(r->spans[part], lost);
+    const quick_sum q = quick_sum_of(r->digit_ranges[part], lost);
     *lost |= q.magnitude.s == 0; /* which may be -0 */
     if (*lost) return 0;
     if (op == MEAN)
-        return near_value(near_quotient(q.magnitude, (double)p->n), type, lost) |
+        return ball_value(ball_quotient(q.magnitude, (double)p->n), type, lost) |
                (q.negative ? float_sign(format_of(type)) : 0);
-    if (op == NORM2) return near_value(near_root(q.magnitude), type, lost);
-    const quick_sum sum = quick_sum_of(r->spans[PLAN_SUM], lost);
+    if (op == NORM2) return ball_value(ball_root(q.magnitude), type, lost);
+    const quick_sum sum = quick_sum_of(r->digit_ranges[PLAN_SUM], lost);
     const u32 is_far = p->exponent > 64 || p->exponent < -64 || p->ddof >> 53 != 0;
     const double ddof =
         (double)p->ddof * double_from((u64)(is_far ? 1023 : 1023 + p->exponent) << 52);

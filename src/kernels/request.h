@@ -46,7 +46,7 @@
 
 #define SUM_THREADS_MOST (1u << 23) /* the most threads of a grid of sum.cu */
 #define SUM_BLOCKS_MOST  (1u << 15)
-#define SUM_MEETING_WORDS                                                                          \
+#define SUM_GRID_WORDS                                                                             \
     16 /* of a launch's head, behind its record, of an exact sum (sum.cu), at most */
 
 #define RESULT_OK      0u /* TALLY_OK */

@@ -21,20 +21,21 @@
  * way. Each row then has a lane to itself or, if it is longer, a team of lanes; and of rows of one pack a lane takes
  * several at a time. Rows of one length, of few elements, have a kernel of their own, without pieces.
  *
- * Sums of floats of up to 32 bits. A lane adds its elements as doubles, plainly, and notes the largest and the smallest
- * exponent. If 64 elements' exponents are at most 23 apart, all partial sums are multiples of the smallest one's last
- * bit, and below 2^53 of these: exact. If exponents are further apart, the sum is near, and off by no more than the
- * largest exponent says: if all that it may be gives the same value, that is the value. Rows for which it does not are
- * added again, with the errors kept, which are added plainly: exact up to 70 apart. Beyond that a sum is two doubles, and
- * what these lose is noted. What two doubles cannot hold is left to `fold` (parts.cu).
+ * Sums of floats of up to 32 bits take precision levels, from cheap to exact:
+ *   plain           A lane adds its elements as doubles, and notes the largest and the smallest
+ *                   exponent. plain_sum_is_exact() says when that loses nothing.
+ *   approximate     Otherwise the plain sum has a bound, and Ziv's rounding test may decide.
+ *   compensated     Rows that it does not decide are added again, with a sum of the errors.
+ *   double-double   The last level notes the bits that it loses. A row whose sum a double-double does
+ *                   not hold is left to `fold` (parts.cu).
  *
- * Sums of f64, and those for norms and variances. They are near first: of f64 two doubles, with all errors added up
- * plainly in the second one, else one double, and a bound decides as above. Where it does not, and of rows that are cut,
- * errors are kept: of squares of floats of up to 32 bits plainly, which is exact if exponents are at most 23 apart; else
- * in two doubles. Sums of f64 that two doubles cannot hold are merged from their pieces in four.
+ * Sums of f64, and those for norms and variances, are approximate first: a compensated sum of f64, else
+ * a plain one. Rows that the bound does not decide, and edges, take the next level: plain sums with
+ * their errors for squares of up to 32 bits, else double-doubles. Cut rows of f64 whose sum a
+ * double-double does not hold are merged as quad-doubles.
  *
- * Indices. An element becomes a rank, a number that grows with it, or falls for argmin; every NaN has the highest one.
- * So the first element of the highest rank is what is looked for.
+ * Indices. An element has an order-preserving key, or its complement for argmin; all NaNs have the
+ * highest key. The result is the first element with the highest key.
  */
 #ifndef BLOCK
 #define BLOCK GPU_ROWS_BLOCK
@@ -77,32 +78,33 @@ BEGINS_EARLY
 #define KIND_ENDS 1
 #endif
 #if defined(TYPE_I64) || defined(TYPE_U64) || defined(TYPE_F64)
-#define LONG_RANKS 1
+#define LONG_KEYS 1
 #endif
 #if defined(KIND_FLOATS) && defined(TYPE_F64) && !defined(HAS_SQUARES)
-#define JOINS_LONGER 1 /* cut rows that a double-double cannot hold are merged as quad-doubles */
+#define JOINS_QUAD_DOUBLES                                                                         \
+    1 /* cut rows that a double-double cannot hold are merged as quad-doubles */
 #endif
 #if defined(KIND_FLOATS) && !defined(TYPE_F64)
 #define KIND_SHORT 1 /* floats whose first level is plain */
 #if !defined(HAS_SQUARES)
-#define KEEPS_ERRORS 1 /* and whose second level is compensated */
+#define HAS_COMPENSATED 1 /* and whose second level is compensated */
 #endif
 #endif
-#if defined(HAS_SQUARES) || defined(KEEPS_ERRORS)
-#define NEARS 1 /* states may be approximate */
+#if defined(HAS_SQUARES) || defined(HAS_COMPENSATED)
+#define HAS_APPROXIMATE 1 /* states may be approximate */
 #endif
-/* Precision levels, from cheap to exact. WIDE_NEAR: errors are dropped, or for f64 added plainly,
- * and a bound decides. WIDE_NOT: errors are dropped, as exponents show that there are none.
- * WIDE_PLAINLY: compensated. WIDE_ALL: double-double, which notes lost bits. */
+/* Precision levels, from cheap to exact. APPROXIMATE: sums have a bound, and Ziv's rounding test
+ * decides. PLAIN: additions without errors, as exponents show. COMPENSATED: errors are added up
+ * plainly. DOUBLE_DOUBLE: notes the bits that it loses. */
 enum {
 #if defined(HAS_SQUARES)
-    WIDE_NEAR,
+    APPROXIMATE,
 #endif
-    WIDE_NOT,
-#if defined(KEEPS_ERRORS)
-    WIDE_PLAINLY,
+    PLAIN,
+#if defined(HAS_COMPENSATED)
+    COMPENSATED,
 #endif
-    WIDE_ALL
+    DOUBLE_DOUBLE
 };
 
 /* ---- Elements --------------------------------------------------------------------------------------- */
@@ -138,7 +140,7 @@ typedef union pack {
     element e[16 / sizeof(element)];
 } pack;
 
-/* ---- What is known of some elements ----------------------------------------------------------------------- */
+/* ---- States and batches --------------------------------------------------------------------------------- */
 
 #if defined(LIFT_MOMENTS) && defined(KIND_FLOATS)
 #define STATE   4 /* high and low of two pairs: the sum of elements, and that of squares */
@@ -147,30 +149,30 @@ typedef union pack {
 #define STATE   2 /* high and low of a pair */
 #define SQUARES 0
 #elif defined(KIND_INDEX)
-#define STATE 2 /* the rank, and the element's number */
-#elif defined(KIND_ENDS) && defined(LONG_RANKS)
-#define STATE 2 /* the greatest rank and the least */
+#define STATE 2 /* the key, and the element's number */
+#elif defined(KIND_ENDS) && defined(LONG_KEYS)
+#define STATE 2 /* the greatest key and the least */
 #else
 #define STATE 1 /* both in one word; a sum */
 #endif
 
-/* Of sums but fast ones the tag says whether something was lost; with squares, ROUGH: only so little that lower_floats()
- * knows a bound. Where KEEPS_ERRORS it also says whether the sum is only near, and of which magnitude the greatest element
- * is, rounded up: bits of an f32, but for the lowest two. */
+/* The tag of an exact sum has the flags TAG_.... Where HAS_COMPENSATED its other bits are those of an
+ * f32: the largest magnitude of an element, rounded up. A state's words are those of its batch, or of
+ * a double-double for each sum. */
 typedef struct state {
     u64 w[STATE];
     u32 tag;
 } state;
 
-#define LOST  1u
-#define NEAR  2u
-#define ROUGH 4u
-#define FLAGS (LOST | NEAR)
-/* What an addition of finite pairs does that loses something. */
+#define TAG_LOST        1u /* the state has lost bits: it determines no value */
+#define TAG_APPROXIMATE 2u /* a sum: approximate_sum_rounds() has its bound */
+#define TAG_ROUGH       4u /* sums with squares have lost bits: lower_floats() has their bound */
+#define TAG_FLAGS       (TAG_LOST | TAG_APPROXIMATE)
+/* The flag that an addition of finite double-doubles sets if it loses a bit. */
 #if defined(HAS_SQUARES)
-#define LOSES ROUGH
+#define TAG_OF_LOSS TAG_ROUGH
 #else
-#define LOSES LOST
+#define TAG_OF_LOSS TAG_LOST
 #endif
 #define EDGED (STATE + 1) /* words of a state on an edge */
 #if defined(KIND_FLOATS) || defined(KIND_INTEGERS)
@@ -181,12 +183,12 @@ typedef struct state {
 
 #if defined(KIND_INDEX) || defined(KIND_ENDS)
 
-#if defined(LONG_RANKS)
-typedef u64 rank_word;
+#if defined(LONG_KEYS)
+typedef u64 key;
 #else
-typedef u32 rank_word;
+typedef u32 key;
 #endif
-#define RANK_ALL (~(rank_word)0 >> (8 * sizeof(rank_word) - 8 * sizeof(element)))
+#define KEY_MASK (~(key)0 >> (8 * sizeof(key) - 8 * sizeof(element)))
 
 #if defined(KIND_INDEX) && defined(OP_MIN)
 #define FALLS 1
@@ -195,33 +197,32 @@ typedef u32 rank_word;
 #endif
 
 #if defined(FLOATING)
-#define RANK_SIGN ((rank_word)SIGN)
-#define RANK_BASE                                                                                  \
-    ((((rank_word)INFINITE | RANK_SIGN) ^ (RANK_SIGN - 1)) & RANK_ALL) /* of -infinity */
-#define RANK_MOST (((rank_word)INFINITE - RANK_BASE) & RANK_ALL)       /* of +infinity */
-/* Returns an element's rank. -infinity has rank 0, and NaNs have those above +infinity's. */
-PURE rank_word rank_of(element e) {
-    const rank_word b = (rank_word)e ^ (FALLS ? RANK_SIGN : 0);
-    return ((b & RANK_SIGN ? b ^ (RANK_SIGN - 1) : b) - RANK_BASE) & RANK_ALL;
+#define KEY_SIGN ((key)SIGN)
+#define KEY_BASE ((((key)INFINITE | KEY_SIGN) ^ (KEY_SIGN - 1)) & KEY_MASK) /* of -infinity */
+#define KEY_MOST (((key)INFINITE - KEY_BASE) & KEY_MASK)                    /* of +infinity */
+/* Returns an element's order-preserving key. -infinity has key 0; NaNs have keys above +infinity's. */
+PURE key key_of(element e) {
+    const key b = (key)e ^ (FALLS ? KEY_SIGN : 0);
+    return ((b & KEY_SIGN ? b ^ (KEY_SIGN - 1) : b) - KEY_BASE) & KEY_MASK;
 }
-ORDER_UNUSED PURE u64 ranked(rank_word r) {
-    const rank_word b = (r + RANK_BASE) & RANK_ALL;
-    return b & RANK_SIGN ? b ^ (RANK_SIGN - 1) : b;
+ORDER_UNUSED PURE u64 key_bits(key r) {
+    const key b = (r + KEY_BASE) & KEY_MASK;
+    return b & KEY_SIGN ? b ^ (KEY_SIGN - 1) : b;
 }
 #define LOWEST ((element)((INFINITE | SIGN) ^ (FALLS ? SIGN : 0)))
 #else
 #if defined(SIGNED_TYPE)
-#define RANK_FLIP (((rank_word)SIGN & RANK_ALL) ^ (FALLS ? RANK_ALL : 0))
+#define KEY_FLIP (((key)SIGN & KEY_MASK) ^ (FALLS ? KEY_MASK : 0))
 #else
-#define RANK_FLIP (FALLS ? RANK_ALL : (rank_word)0)
+#define KEY_FLIP (FALLS ? KEY_MASK : (key)0)
 #endif
-PURE rank_word rank_of(element e) {
-    return ((rank_word)e & RANK_ALL) ^ RANK_FLIP;
+PURE key key_of(element e) {
+    return ((key)e & KEY_MASK) ^ KEY_FLIP;
 }
-ORDER_UNUSED PURE u64 ranked(rank_word r) {
-    return r ^ RANK_FLIP;
+ORDER_UNUSED PURE u64 key_bits(key r) {
+    return r ^ KEY_FLIP;
 }
-#define LOWEST ((element)RANK_FLIP)
+#define LOWEST ((element)KEY_FLIP)
 #endif
 
 #endif
@@ -233,7 +234,8 @@ ORDER_UNUSED PURE u64 ranked(rank_word r) {
 
 #if defined(KIND_FLOATS)
 
-/* Adds pair b to pair a, or notes that this has lost something. The low double of an infinity or a NaN is 0. */
+/* Adds double-double b to a; sets a flag in *tag if that loses a bit. The low double of an infinity
+ * or a NaN is 0. */
 PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     double e, f, g;
     const double high = two_sum(double_from(a[0]), double_from(b[0]), &e);
@@ -244,7 +246,7 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     const u32 is_finite = high - high == 0;
     const double both = two_sum(double_from(a[1]), double_from(b[1]), &f);
     const double low = two_sum(both, e, &g), sum = high + low;
-    if (is_finite && !(f == 0 && g == 0)) *tag |= LOSES;
+    if (is_finite && !(f == 0 && g == 0)) *tag |= TAG_OF_LOSS;
     if (!is_finite || low == 0) {
         a[0] = double_bits(high);
         a[1] = 0;
@@ -254,7 +256,7 @@ PURE void merge_pair(u64 *a, const u64 *b, u32 *tag) {
     }
 }
 
-#if defined(KEEPS_ERRORS)
+#if defined(HAS_COMPENSATED)
 /* Returns sum + rest, without a rest of 0, which would make +0 of -0. */
 PURE double with_rest(double sum, double rest) {
     return rest == 0 ? sum : sum + rest;
@@ -262,9 +264,9 @@ PURE double with_rest(double sum, double rest) {
 #endif
 
 PURE state merge(state a, state b) {
-#if defined(KEEPS_ERRORS)
-    a.tag = ((a.tag > b.tag ? a.tag : b.tag) & ~FLAGS) | ((a.tag | b.tag) & FLAGS);
-    if (a.tag & NEAR) {
+#if defined(HAS_COMPENSATED)
+    a.tag = ((a.tag > b.tag ? a.tag : b.tag) & ~TAG_FLAGS) | ((a.tag | b.tag) & TAG_FLAGS);
+    if (a.tag & TAG_APPROXIMATE) {
         const double sum = double_from(a.w[0]) + double_from(b.w[0]);
         a.w[0] = double_bits(with_rest(sum, double_from(a.w[1]) + double_from(b.w[1])));
         a.w[1] = 0;
@@ -288,7 +290,7 @@ PURE state neutral_state(void) {
     return s;
 }
 
-/* Adds to a pair, or notes that this has lost something. */
+/* Adds x to a double-double; sets a flag in *tag if that loses a bit. */
 PURE void add_to_pair(u64 *a, double x, u32 *tag) {
     double e, f;
     const double high = two_sum(double_from(a[0]), x, &e);
@@ -296,14 +298,15 @@ PURE void add_to_pair(u64 *a, double x, u32 *tag) {
     a[0] = double_bits(high);
     a[1] = double_bits(low);
 #if defined(HAS_SQUARES)
-    if (!(f == 0)) *tag |= f - f == 0 ? ROUGH : LOST;
+    if (!(f == 0)) *tag |= f - f == 0 ? TAG_ROUGH : TAG_LOST;
 #else
-    if (!(f == 0)) *tag |= LOST;
+    if (!(f == 0)) *tag |= TAG_LOST;
 #endif
 }
 
-/* Adds an element in two doubles. The square of an f64 is two doubles, if it is not too small (lift.h). */
-PURE void add_wide(double x, state *s) {
+/* Adds an element to the double-doubles of a state. The square of an f64 is a double-double, if it is
+ * not too small (lift.h). */
+PURE void add_double_double(double x, state *s) {
 #if defined(LIFT_MAGNITUDE)
     x = magnitude_of(x);
 #endif
@@ -315,19 +318,19 @@ PURE void add_wide(double x, state *s) {
     add_to_pair(s->w + SQUARES, square, &s->tag);
 #if defined(TYPE_F64)
     add_to_pair(s->w + SQUARES, fused(x, x, -square), &s->tag);
-    if (x != 0 && exponent_field(square) < 1023 - 960) s->tag |= LOST;
+    if (x != 0 && exponent_field(square) < 1023 - 960) s->tag |= TAG_LOST;
 #endif
 #endif
 }
 
 #if defined(TYPE_F64)
 #define PADDING (-0.0)
-typedef state known;
-PURE void begin(known *k, u32 at) {
+typedef state batch;
+PURE void begin(batch *k, u32 at) {
     *k = neutral_state();
 }
-INLINED void add(known *k, element e, u32 at, u32 inside) {
-    add_wide(inside ? e : PADDING, k);
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
+    add_double_double(inside ? e : PADDING, k);
 }
 #else
 #if defined(TYPE_F32)
@@ -335,17 +338,17 @@ INLINED void add(known *k, element e, u32 at, u32 inside) {
 #else
 #define PADDING ((element)SIGN)
 #endif
-typedef struct known {
+typedef struct batch {
     double sum, square, rest; /* of elements; of squares, and the errors of either */
     u32 least, most;          /* 2 |x| - 1 of those that are not 0, and |x|, both as bits */
-} known;
-PURE void begin(known *k, u32 at) {
+} batch;
+PURE void begin(batch *k, u32 at) {
     k->sum = k->square = -0.0;
     k->rest = 0;
     k->least = ~0u;
     k->most = 0;
 }
-INLINED void add(known *k, element e, u32 at, u32 inside) {
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
     const real x = widen(inside ? e : PADDING);
     const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
 #if defined(LIFT_MAGNITUDE)
@@ -363,11 +366,11 @@ INLINED void add(known *k, element e, u32 at, u32 inside) {
 }
 /* Returns how many exponents lie between the largest and the smallest element other than 0; 0 if
  * there is an infinity or a NaN. */
-PURE u32 spread_of(const known *k) {
+PURE u32 spread_of(const batch *k) {
     const u32 high = k->most >> 23, low = (k->least + 1) >> 24;
     return high <= low || high == 255 ? 0 : high - low;
 }
-/* Returns the least power of two, as its exponent, that n is no more than; 6 for fewer than 64. */
+/* Returns the least p with n <= 2^p, but at least 6. */
 PURE u32 power_for(u32 n) {
     return n <= ADDED ? 6 : 32 - leading_zeros(n - 1);
 }
@@ -379,12 +382,12 @@ PURE u32 power_for(u32 n) {
  *    + 48 + power). An error of that sum is at most half of it times 2^-52. All errors are integers
  *    below 2^(2 (most - least) + 2 power - 5), which fit if most - least + power <= 29.
  * Infinities and NaNs give the values that they should. */
-PURE u32 is_sure(const known *k, u32 power) {
+PURE u32 plain_sum_is_exact(const batch *k, u32 power) {
     return spread_of(k) + power <= 29;
 }
-#if defined(KEEPS_ERRORS)
+#if defined(HAS_COMPENSATED)
 /* Adds an element, and the error of that to the other errors, plainly. */
-INLINED void add_kept(known *k, element e, u32 inside) {
+INLINED void add_compensated(batch *k, element e, u32 inside) {
     double error;
     const real x = widen(inside ? e : PADDING);
     const u32 bits = float_bits(x), magnitude = bits & 0x7fffffffu, twice = 2 * bits - 1;
@@ -401,7 +404,7 @@ INLINED void add_kept(known *k, element e, u32 inside) {
  * be the exponents. A sum is below 2^(most + 1 + power), so an error is at most 2^(most - 53 +
  * power), and all errors add up to at most 2^(most - 53 + 2 power). They are multiples of 2^(least
  * - 23), so they fit 53 bits if most - 53 + 2 power <= least + 30 - 1. */
-PURE u32 is_kept(const known *k, u32 power) {
+PURE u32 compensated_sum_is_exact(const batch *k, u32 power) {
     return spread_of(k) + 2 * power <= 82;
 }
 #endif
@@ -417,11 +420,11 @@ PURE u32 is_kept(const known *k, u32 power) {
 #define SUM_BITS(x) ((u64)float_bits(x))
 #define SUM_FROM(w) float_from((u32)(w))
 #endif
-typedef real known;
-PURE void begin(known *k, u32 at) {
+typedef real batch;
+PURE void begin(batch *k, u32 at) {
     *k = 0;
 }
-INLINED void add(known *k, element e, u32 at, u32 inside) {
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
     *k += widen(inside ? e : (element)PADDING);
 }
 PURE state merge(state a, state b) {
@@ -435,25 +438,25 @@ PURE state neutral_state(void) {
 
 #elif defined(KIND_INTEGERS)
 
-typedef state known;
+typedef state batch;
 PURE state neutral_state(void) {
     const state s = {{0}, 0};
     return s;
 }
-PURE void begin(known *k, u32 at) {
+PURE void begin(batch *k, u32 at) {
     *k = neutral_state();
 }
-/* Returns a + b; sets LOST in *tag if that is no 64-bit number of the type. */
+/* Returns a + b; sets TAG_LOST in *tag if that is no 64-bit number of the type. */
 PURE u64 add_checked(u64 a, u64 b, u32 *tag) {
     const u64 sum = a + b;
 #if defined(TYPE_U64)
-    if (sum < a) *tag |= LOST;
+    if (sum < a) *tag |= TAG_LOST;
 #elif defined(TYPE_I64)
-    if (((a ^ sum) & (b ^ sum)) >> 63) *tag |= LOST;
+    if (((a ^ sum) & (b ^ sum)) >> 63) *tag |= TAG_LOST;
 #endif
     return sum;
 }
-INLINED void add(known *k, element e, u32 at, u32 inside) {
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
     k->w[0] = add_checked(k->w[0], inside ? (u64)e : 0, &k->tag);
 }
 PURE state merge(state a, state b) {
@@ -465,21 +468,21 @@ PURE state merge(state a, state b) {
 
 #elif defined(KIND_ENDS)
 
-typedef struct known {
-    rank_word most, least;
-} known;
-PURE void begin(known *k, u32 at) {
+typedef struct batch {
+    key most, least;
+} batch;
+PURE void begin(batch *k, u32 at) {
     k->most = 0;
-    k->least = ~(rank_word)0;
+    k->least = ~(key)0;
 }
-INLINED void add(known *k, element e, u32 at, u32 inside) {
-    const rank_word r = rank_of(e), high = inside ? r : 0, low = inside ? r : ~(rank_word)0;
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
+    const key r = key_of(e), high = inside ? r : 0, low = inside ? r : ~(key)0;
     k->most = high > k->most ? high : k->most;
     k->least = low < k->least ? low : k->least;
 }
-PURE known known_of(state s) {
-    known k;
-#if defined(LONG_RANKS)
+PURE batch batch_of(state s) {
+    batch k;
+#if defined(LONG_KEYS)
     k.most = s.w[0];
     k.least = s.w[1];
 #else
@@ -488,10 +491,10 @@ PURE known known_of(state s) {
 #endif
     return k;
 }
-PURE state state_of(known k) {
+PURE state state_of(batch k) {
     state s;
     s.tag = 0;
-#if defined(LONG_RANKS)
+#if defined(LONG_KEYS)
     s.w[0] = k.most;
     s.w[1] = k.least;
 #else
@@ -500,32 +503,32 @@ PURE state state_of(known k) {
     return s;
 }
 PURE state merge(state a, state b) {
-    known k = known_of(a);
-    const known l = known_of(b);
+    batch k = batch_of(a);
+    const batch l = batch_of(b);
     k.most = l.most > k.most ? l.most : k.most;
     k.least = l.least < k.least ? l.least : k.least;
     return state_of(k);
 }
 PURE state neutral_state(void) {
-    known k;
+    batch k;
     begin(&k, 0);
     return state_of(k);
 }
 
 #else /* KIND_INDEX */
 
-typedef struct known {
-    rank_word best;
+typedef struct batch {
+    key best;
     u32 at;
-} known;
-PURE void begin(known *k, u32 at) {
+} batch;
+PURE void begin(batch *k, u32 at) {
     k->best = 0;
     k->at = at;
 }
-INLINED void add(known *k, element e, u32 at, u32 inside) {
-    rank_word r = inside ? rank_of(e) : 0;
+INLINED void add(batch *k, element e, u32 at, u32 inside) {
+    key r = inside ? key_of(e) : 0;
 #if defined(FLOATING)
-    r = r > RANK_MOST ? RANK_MOST + 1 : r; /* the first NaN is as good as any */
+    r = r > KEY_MOST ? KEY_MOST + 1 : r; /* the first NaN is as good as any */
 #endif
     k->at = r > k->best ? at : k->at;
     k->best = r > k->best ? r : k->best;
@@ -540,16 +543,16 @@ PURE state neutral_state(void) {
 
 #endif
 
-/* ---- Sums that are near ------------------------------------------------------------------------------------ */
+/* ---- Approximate sums ---------------------------------------------------------------------------------- */
 
-#define NEAR_MOST (1u << 20) /* approximate sums have fewer elements */
+#define APPROXIMATE_MOST (1u << 20) /* approximate sums have fewer elements */
 
-#if defined(KEEPS_ERRORS)
+#if defined(HAS_COMPENSATED)
 /* Returns whether an approximate sum of n elements determines the sum or the mean; *bits are its
  * bits. Each element goes through at most 4 n + 16 additions, which round numbers of at most n
  * times the greatest element. */
-PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
-    const double count = (double)n, most = (double)float_from(tag & ~FLAGS);
+PURE u32 approximate_sum_rounds(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
+    const double count = (double)n, most = (double)float_from(tag & ~TAG_FLAGS);
     double v = double_from(sum), off = (4 * count + 16) * count * 0x1p-53 * most;
     if (op == MEAN) {
         const double r = 1 / count;
@@ -558,7 +561,7 @@ PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
     }
     off += magnitude_of(v) * 0x1p-52;
     /* -0 + 0 would be +0: a sum of -0s alone has off = 0, and stays as it is. */
-    return n < NEAR_MOST && rounds_the_same(v - off, off == 0 ? v : v + off, to, bits);
+    return n < APPROXIMATE_MOST && rounds_the_same(v - off, off == 0 ? v : v + off, to, bits);
 }
 #endif
 
@@ -569,7 +572,7 @@ PURE u32 sum_found(u64 sum, u32 tag, u32 n, u32 op, u32 to, u64 *bits) {
  * most n 2^-53 of itself, that of the sum n 2^-53 of the sum of magnitudes.
  * f64 has two doubles for each, the second of which is the plain sum of all errors. Their errors
  * are at most 2 n (n + 1) 2^-106 and n^2 2^-106 of the same. */
-INLINED void add_near(state *s, element e, u32 inside, u32 tells) {
+INLINED void add_approximate(state *s, element e, u32 inside, u32 tells) {
     const double x = (double)widen(inside ? e : PADDING);
 #if defined(TYPE_F64)
     double error;
@@ -582,7 +585,8 @@ INLINED void add_near(state *s, element e, u32 inside, u32 tells) {
     const double square = x * x, rest = fused(x, x, -square);
     s->w[SQUARES] = double_bits(two_sum(double_from(s->w[SQUARES]), square, &error));
     lost |= double_bits(error) | double_bits(rest);
-    if (exponent_field(square) < 1023 - 960) lost |= double_bits(x) << 1; /* as in add_wide() */
+    if (exponent_field(square) < 1023 - 960)
+        lost |= double_bits(x) << 1; /* as in add_double_double() */
     if (tells) s->tag |= (u32)lost | (u32)(lost >> 32);
     s->w[SQUARES + 1] = double_bits(double_from(s->w[SQUARES + 1]) + (error + rest));
 #else
@@ -594,7 +598,7 @@ INLINED void add_near(state *s, element e, u32 inside, u32 tells) {
 }
 
 /* Returns to every lane the merged sums of all lanes of its team of 2^t. */
-INLINED state merge_near(state s, u32 t) {
+INLINED state merge_approximate(state s, u32 t) {
     UNROLL_NOT
     for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
         UNROLL
@@ -615,7 +619,7 @@ INLINED state merge_near(state s, u32 t) {
 }
 
 /* Returns whether approximate sums can give all values of the plan. */
-PURE u32 may_be_near(const parts_plan *p) {
+PURE u32 can_approximate(const parts_plan *p) {
     const u32 op = p->lower.value[0] & 255;
     const u32 is_far =
         p->lower.exponent > 64 || p->lower.exponent < -64 || p->lower.ddof >> 53 != 0;
@@ -628,8 +632,8 @@ PURE u32 may_be_near(const parts_plan *p) {
  * `length` places; at most 5 merges follow. The numerator's error is less than (4 d + 16) 2^-53 n
  * Q: d + 5 for n Q, twice that for S^2, and 2 for the arithmetic. For f64 it is less than (6 n +
  * 128) (n + 32) 2^-106 n Q, with the square of S's second double, which is left out. */
-PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 length, u32 t,
-                    u64 *bits) {
+PURE u32 approximate_value_rounds(const parts_plan *p, u32 to, const state *s, u32 n, u32 length,
+                                  u32 t, u64 *bits) {
     const u32 op = p->lower.value[0] & 255;
     const double square = double_from(s->w[SQUARES]);
 #if defined(TYPE_F64) || defined(HAS_SUM)
@@ -637,12 +641,12 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
 #endif
 #if defined(TYPE_F64)
     const double rest = double_from(s->w[SQUARES + 1]);
-    near a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
-    if (n >= NEAR_MOST || !(square > 0x1p-800 && square < 0x1p800)) return 0;
+    ball a = {square, rest, square * ((4 * count + 64) * (count + 8) * 0x1p-106)};
+    if (n >= APPROXIMATE_MOST || !(square > 0x1p-800 && square < 0x1p800)) return 0;
 #else
     const double depth = (double)((length >> t) + 2 * PACK);
     double v = square, off = square * ((depth + 8) * 0x1p-53);
-    if (n >= NEAR_MOST || !(square - square == 0)) return 0;
+    if (n >= APPROXIMATE_MOST || !(square - square == 0)) return 0;
     if (square == 0) {
         *bits = 0;
         return op == SUMSQ || op == NORM2;
@@ -676,8 +680,8 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
 #if defined(TYPE_F64)
     u32 lost = 0;
     if (!(a.s > 4 * (a.b + magnitude_of(a.e)))) return 0;
-    if (op == STD || op == NORM2) a = near_root(a);
-    *bits = near_value(a, to, &lost);
+    if (op == STD || op == NORM2) a = ball_root(a);
+    *bits = ball_value(a, to, &lost);
     return !lost;
 #else
     if (!(v > 4 * off)) return 0;
@@ -698,8 +702,8 @@ PURE u32 near_found(const parts_plan *p, u32 to, const state *s, u32 n, u32 leng
 #endif
 
 /* Returns the state of the elements added so far; `start` is the number of the element that `at`
- * counts from. For floats of up to 32 bits it is right if is_sure() or is_kept(). */
-PURE state finish(const known *k, u64 start) {
+ * counts from. For floats of up to 32 bits it is right if plain_sum_is_exact() or compensated_sum_is_exact(). */
+PURE state finish(const batch *k, u64 start) {
 #if defined(KIND_SHORT)
     state s;
 #if defined(HAS_SUM)
@@ -710,8 +714,8 @@ PURE state finish(const known *k, u64 start) {
     s.w[SQUARES] = double_bits(k->square);
     s.w[SQUARES + 1] = double_bits(k->rest);
 #endif
-#if defined(KEEPS_ERRORS)
-    s.tag = (k->most + FLAGS) & ~FLAGS;
+#if defined(HAS_COMPENSATED)
+    s.tag = (k->most + TAG_FLAGS) & ~TAG_FLAGS;
 #else
     s.tag = 0;
 #endif
@@ -754,11 +758,11 @@ typedef struct lowered {
     u32 lost;
 } lowered;
 
-#if defined(KEEPS_ERRORS)
+#if defined(HAS_COMPENSATED)
 /* Returns the value of an approximate sum. */
-SELDOM lowered lower_near(u64 sum, u32 tag, u32 n, u32 op, u32 to) {
+SELDOM lowered lower_approximate(u64 sum, u32 tag, u32 n, u32 op, u32 to) {
     lowered r;
-    r.lost = !sum_found(sum, tag, n, op, to, &r.bits);
+    r.lost = !approximate_sum_rounds(sum, tag, n, op, to, &r.bits);
     return r;
 }
 #endif
@@ -770,7 +774,7 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     const u32 to = VALUE_TYPE(p, v);
     const double high = double_from(s.w[0]), low = double_from(s.w[1]);
     const float_format f = format_of(to);
-    lowered r = {0, (s.tag & LOST) != 0};
+    lowered r = {0, (s.tag & TAG_LOST) != 0};
     if (high - high != 0) { /* an infinity or a NaN; of f64 perhaps only on the way */
         TALLY_PATH("not finite");
 #if defined(TYPE_F64)
@@ -788,20 +792,20 @@ SELDOM lowered lower_floats(state s, u64 n, u32 op, u64 correction, i32 exponent
     }
 #if defined(HAS_SQUARES)
     const double square = double_from(s.w[SQUARES]), rest = double_from(s.w[SQUARES + 1]);
-    /* ROUGH: Q is off by at most this part of itself, and the sum by as much of the root of n Q, which no part of it
+    /* TAG_ROUGH: Q is off by at most this part of itself, and the sum by as much of the root of n Q, which no part of it
      * exceeds (Cauchy, Schwarz). A lane adds m <= 2^11 elements to a pair before it is merged; each of the 2 m additions
      * to the second double, which is at most m 2^-53 of that, loses at most 2^-53 of it: 2^-83 in all. On edges of f64
      * these errors are added up plainly, which is no worse. A merge of two loses less than 2^-104, and there are
      * fewer than n. */
-    const double rough = s.tag & ROUGH ? 0x1p-81 + (double)n * 0x1p-102 : 0;
+    const double rough = s.tag & TAG_ROUGH ? 0x1p-81 + (double)n * 0x1p-102 : 0;
     if (rough != 0 && (square == 0 || op == SUM || op == MEAN)) r.lost = 1;
     if (rough != 0)
         TALLY_PATH("rough sums");
     else
         TALLY_PATH("exact sums");
     if (op == SUMSQ && rough != 0) {
-        const near sum = {square, rest, rough * square};
-        r.bits = near_value(sum, to, &r.lost);
+        const ball sum = {square, rest, rough * square};
+        r.bits = ball_value(sum, to, &r.lost);
     } else if (op == SUMSQ) {
         r.bits = doubles_value(square, rest, n, 0, to, 0, &r.lost);
     } else if (op == NORM2) {
@@ -826,7 +830,7 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
 #if defined(KIND_FLOATS)
 #if defined(TYPE_F32) && !defined(HAS_SQUARES)
     const double sum = double_from(s.w[0]);
-    if (s.w[1] == 0 && !(s.tag & LOST)) {
+    if (s.w[1] == 0 && !(s.tag & TAG_LOST)) {
         if (VALUE_OP(p, v) != MEAN)
             return float_bits(sum == sum ? (float)sum : float_from(0x7fc00000u));
         /* The mean lies on the same side of a point half way between two floats as the double nearest to it, if that is
@@ -838,7 +842,8 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
     }
 #elif !defined(HAS_SQUARES) && defined(TYPE_F64)
     const double sum = double_from(s.w[0]) + double_from(s.w[1]);
-    if (VALUE_OP(p, v) != MEAN && !(s.tag & LOST) && sum != 0 && exponent_field(sum) < HUGE_FIELD)
+    if (VALUE_OP(p, v) != MEAN && !(s.tag & TAG_LOST) && sum != 0 &&
+        exponent_field(sum) < HUGE_FIELD)
         return double_bits(sum);
 #endif
     const lowered r = lower_floats(s, n, VALUE_OP(p, v), p->lower.ddof, p->lower.exponent);
@@ -850,7 +855,7 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
     if (sum != sum) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
     return VALUE_TYPE(p, v) < F32 ? round_float(format_of(VALUE_TYPE(p, v)), mine, s.w[0]) : s.w[0];
 #elif defined(KIND_INTEGERS)
-    *lost |= (s.tag & LOST) != 0;
+    *lost |= (s.tag & TAG_LOST) != 0;
     if (VALUE_OP(p, v) == SUM) return s.w[0];
 #if defined(SIGNED_TYPE)
     const double sum = (double)(i64)s.w[0];
@@ -860,11 +865,11 @@ PURE u64 lower_state(const parts_plan *p, state s, u64 n, u32 v, u32 *lost) {
     *lost |= n >> 53 != 0 || sum > 0x1p53 || sum < -0x1p53;
     return double_bits(sum / (double)n);
 #elif defined(KIND_ENDS)
-    const known k = known_of(s);
+    const batch k = batch_of(s);
 #if defined(FLOATING)
-    if (k.most > RANK_MOST) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
+    if (k.most > KEY_MOST) return float_nan_bits(format_of(VALUE_TYPE(p, v)));
 #endif
-    return ranked(VALUE_OP(p, v) == MAX ? k.most : k.least);
+    return key_bits(VALUE_OP(p, v) == MAX ? k.most : k.least);
 #else
     return s.w[1];
 #endif
@@ -878,7 +883,7 @@ PURE u64 lower_nothing(const parts_plan *p, u32 v, u32 *lost) {
 #elif defined(KIND_ENDS) && defined(FLOATING)
     return float_infinity_bits(format_of(VALUE_TYPE(p, v)), VALUE_OP(p, v) == MAX);
 #elif defined(KIND_ENDS)
-    return ranked(VALUE_OP(p, v) == MAX ? 0 : RANK_ALL);
+    return key_bits(VALUE_OP(p, v) == MAX ? 0 : KEY_MASK);
 #else
     return VALUE_OP(p, v) == MEAN || VALUE_OP(p, v) == VAR || VALUE_OP(p, v) == STD
                ? float_nan_bits(format_of(VALUE_TYPE(p, v)))
@@ -963,33 +968,34 @@ __device__ void put_state(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p,
 
 /* ---- A warp's part of a row --------------------------------------------------------------------------------- */
 
-/* Where elements lie: element number i at position i + skew, counted from a multiple of 16 bytes on. */
-typedef struct place {
+/* An array as loads of packs see it. Position 0 is at a multiple of 16 bytes, and element i is at
+ * position i + skew. Positions [skew, end) are the array's. */
+typedef struct aligned_elements {
     const GLOBAL element *x; /* position 0 */
-    u64 end; /* the position behind the last that may be read; the first is `skew` */
+    u64 end;
     u32 skew;
-} place;
+} aligned_elements;
 
-PURE place place_of(const GLOBAL u8 *x, const parts_plan *p) {
+PURE aligned_elements aligned_elements_of(const GLOBAL u8 *x, const parts_plan *p) {
     const GLOBAL element *first = (const GLOBAL element *)x + p->x;
     const u32 skew = (u32)((size_t)first % 16 / sizeof(element));
-    const place at = {first - skew, skew + p->n, skew};
+    const aligned_elements at = {first - skew, skew + p->n, skew};
     return at;
 }
 
-/* Elements [from, to) of those that begin at a multiple of 16 bytes, `x`. Of the packs there only those in [low, high)
- * lie in the array as a whole. */
-typedef struct span {
+/* Elements [from, to) of those from x on, a multiple of 16 bytes. Only packs within [low, high) lie
+ * entirely in the array. */
+typedef struct pack_range {
     const GLOBAL element *x;
     u32 from, to, low, high;
-} span;
+} pack_range;
 
-/* Returns the span of the n elements from position s on; one of none is empty wherever it begins. */
-PURE span span_of(place at, u64 s, u32 n) {
+/* Returns the range of the n elements from position s on; one of none is empty wherever it begins. */
+PURE pack_range pack_range_of(aligned_elements at, u64 s, u32 n) {
     const u32 from = n > 0 ? (u32)s % PACK : 0;
     const u64 left = at.end - (s - from);
-    const span r = {at.x + (s - from), from, from + n, s < PACK && at.skew > 0 ? PACK : 0,
-                    left < PART_MOST ? (u32)left : PART_MOST};
+    const pack_range r = {at.x + (s - from), from, from + n, s < PACK && at.skew > 0 ? PACK : 0,
+                          left < PART_MOST ? (u32)left : PART_MOST};
     return r;
 }
 
@@ -1005,7 +1011,7 @@ INLINED u32 warp_votes(u32 yes) {
 #endif
 }
 
-/* Returns the pack at c, some elements of which may lie outside the span and the array. */
+/* Returns the pack at c, some elements of which may lie outside the range and the array. */
 SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
     pack t;
     UNROLL
@@ -1014,9 +1020,9 @@ SELDOM pack load_edge(const GLOBAL element *x, u32 from, u32 to, u32 c) {
     return t;
 }
 
-/* Loads `count` packs at c, c + step, ..., those of them that begin in the span. All lanes of the
+/* Loads `count` packs at c, c + step, ..., those of them that begin in the range. All lanes of the
  * warp call this. */
-INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
+INLINED void load_packs_in_range(pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
     u32 sticks_out = 0;
     UNROLL
     for (u32 i = 0; i < count; i++) {
@@ -1035,16 +1041,16 @@ INLINED void load_some(pack *t, u32 count, u32 step, const span *r, u32 c) {
     }
 }
 
-/* Loads packs as load_some() does; all lie in the span. */
-INLINED void load_packs(pack *t, u32 count, u32 step, const span *r, u32 c) {
+/* Loads packs as load_packs_in_range() does; all lie in the range. */
+INLINED void load_packs(pack *t, u32 count, u32 step, const pack_range *r, u32 c) {
     const GLOBAL uint4 *from = (const GLOBAL uint4 *)(r->x + c);
     UNROLL
     for (u32 i = 0; i < count; i++)
         t[i].all = from[i * (step / PACK)];
 }
 
-/* Adds packs, loaded from c on, that all lie in the span. */
-INLINED void add_packs(known *k, const pack *t, u32 count, u32 step, u32 c) {
+/* Adds packs, loaded from c on, that all lie in the range. */
+INLINED void add_packs(batch *k, const pack *t, u32 count, u32 step, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
         UNROLL
@@ -1052,8 +1058,9 @@ INLINED void add_packs(known *k, const pack *t, u32 count, u32 step, u32 c) {
         add(k, t[i].e[j], c + i * step + j, 1);
 }
 
-/* Adds the elements of packs that lie in the span; only the very first pack can begin before it. */
-INLINED void add_some(known *k, const pack *t, u32 count, u32 step, const span *r, u32 c) {
+/* Adds the elements of packs that lie in the range; only the very first pack can begin before it. */
+INLINED void add_packs_in_range(batch *k, const pack *t, u32 count, u32 step, const pack_range *r,
+                                u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
         UNROLL
@@ -1063,66 +1070,68 @@ INLINED void add_some(known *k, const pack *t, u32 count, u32 step, const span *
     }
 }
 
-/* Begins with the span's elements from c on. */
-INLINED void begin_at(known *k, const span *r, u32 c) {
+/* Begins with the range's elements from c on. */
+INLINED void begin_at(batch *k, const pack_range *r, u32 c) {
     begin(k, c >= r->to ? NOWHERE : c < r->from ? r->from : c);
 }
 
 #if defined(KIND_SHORT)
-/* Adds the elements of packs that lie in the span to a double-double. */
-INLINED void add_wide_packs(state *s, const pack *t, u32 count, u32 step, const span *r, u32 c) {
+/* Adds the elements of packs that lie in the range to a double-double. */
+INLINED void add_double_double_packs(state *s, const pack *t, u32 count, u32 step,
+                                     const pack_range *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
         UNROLL
     for (u32 j = 0; j < PACK; j++) {
         const u32 o = c + i * step + j;
-        add_wide((double)widen(o < r->to && (i > 0 || o >= r->from) ? t[i].e[j] : (element)PADDING),
-                 s);
+        add_double_double(
+            (double)widen(o < r->to && (i > 0 || o >= r->from) ? t[i].e[j] : (element)PADDING), s);
     }
 }
 
-#if defined(KEEPS_ERRORS)
-INLINED void add_kept_packs(known *k, const pack *t, u32 count, u32 step, const span *r, u32 c) {
+#if defined(HAS_COMPENSATED)
+INLINED void add_compensated_packs(batch *k, const pack *t, u32 count, u32 step,
+                                   const pack_range *r, u32 c) {
     UNROLL
     for (u32 i = 0; i < count; i++)
         UNROLL
     for (u32 j = 0; j < PACK; j++) {
         const u32 o = c + i * step + j;
-        add_kept(k, t[i].e[j], o < r->to && (i > 0 || o >= r->from));
+        add_compensated(k, t[i].e[j], o < r->to && (i > 0 || o >= r->from));
     }
 }
 
 /* Adds CHUNKS * LOADS packs of a lane from that at c on, with plain sums of the errors. Returns the
  * result. */
-INLINED known add_kept_chunks(const span *r, u32 c, u32 step) {
-    known k;
+INLINED batch add_compensated_chunks(const pack_range *r, u32 c, u32 step) {
+    batch k;
     begin(&k, 0);
     UNROLL_NOT
     for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
         pack t[LOADS];
-        load_some(t, LOADS, step, r, c);
-        add_kept_packs(&k, t, LOADS, step, r, c);
+        load_packs_in_range(t, LOADS, step, r, c);
+        add_compensated_packs(&k, t, LOADS, step, r, c);
     }
     return k;
 }
 #endif
 
-/* Does the same as add_kept_chunks() in double-doubles; returns the state. */
-INLINED state add_wide_chunks(const span *r, u32 c, u32 step) {
+/* Does the same as add_compensated_chunks() in double-doubles; returns the state. */
+INLINED state add_double_double_chunks(const pack_range *r, u32 c, u32 step) {
     state mine = neutral_state();
     UNROLL_NOT
     for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
         pack t[LOADS];
-        load_some(t, LOADS, step, r, c);
-        add_wide_packs(&mine, t, LOADS, step, r, c);
+        load_packs_in_range(t, LOADS, step, r, c);
+        add_double_double_packs(&mine, t, LOADS, step, r, c);
     }
     return mine;
 }
 #endif
 
 #if defined(HAS_SQUARES)
-/* Returns approximate sums of the lane's part of a span, as add_part() does. */
-INLINED state add_near_part(const span *r, u32 t, u32 tells) {
+/* Returns approximate sums of the lane's part of a range, as add_part() does. */
+INLINED state add_approximate_part(const pack_range *r, u32 t, u32 tells) {
     const u32 step = (u32)PACK << t;
     state s = neutral_state();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
@@ -1135,15 +1144,15 @@ INLINED state add_near_part(const span *r, u32 t, u32 tells) {
             for (u32 i = 0; i < LOADS; i++)
                 UNROLL
             for (u32 j = 0; j < PACK; j++)
-                add_near(&s, p[i].e[j], 1, tells);
+                add_approximate(&s, p[i].e[j], 1, tells);
         } else {
-            load_some(p, LOADS, step, r, c);
+            load_packs_in_range(p, LOADS, step, r, c);
             UNROLL
             for (u32 i = 0; i < LOADS; i++)
                 UNROLL
             for (u32 j = 0; j < PACK; j++) {
                 const u32 o = c + i * step + j;
-                add_near(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from), tells);
+                add_approximate(&s, p[i].e[j], o < r->to && (i > 0 || o >= r->from), tells);
             }
         }
     }
@@ -1151,11 +1160,12 @@ INLINED state add_near_part(const span *r, u32 t, u32 tells) {
 }
 #endif
 
-/* Returns the state of the lane's part of a span; the lanes of a team of 2^t take its packs in
- * turn. All lanes of the warp call this, each team with a span of its own. `first` is the number of
- * the element at the span's x. *wide is the precision level, and only rises: a level that failed in
- * a piece more than STRIKES times is not tried again there. `nears`: the sum may be approximate. */
-INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide, u32 *strikes) {
+/* Returns the state of the lane's part of a range; the lanes of a team of 2^t take its packs in
+ * turn. All lanes of the warp call this, each team with a range of its own. `first` is the number of
+ * the element at the range's x. *precision is the precision level, and only rises: a level that failed in
+ * a piece more than STRIKES times is not tried again there. `may_approximate`: the sum may be approximate. */
+INLINED state add_part(const pack_range *r, u64 first, u32 t, u32 may_approximate, u32 *precision,
+                       u32 *strikes) {
     const u32 step = (u32)PACK << t;
     state mine = neutral_state();
     u32 c = (threadIdx.x & ((1u << t) - 1)) * PACK;
@@ -1166,10 +1176,10 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide, u3
 #endif
         state got = neutral_state();
 #if defined(KIND_SHORT)
-        u32 level = *wide;
+        u32 level = *precision;
 #endif
-        if (*wide == WIDE_NOT) {
-            known k;
+        if (*precision == PLAIN) {
+            batch k;
             begin_at(&k, r, c);
             UNROLL_NOT
             for (u32 n = 0; n < CHUNKS && warp_votes(c < r->to); n++, c += LOADS * step) {
@@ -1179,32 +1189,33 @@ INLINED state add_part(const span *r, u64 first, u32 t, u32 nears, u32 *wide, u3
                     load_packs(p, LOADS, step, r, c);
                     add_packs(&k, p, LOADS, step, c);
                 } else {
-                    load_some(p, LOADS, step, r, c);
-                    add_some(&k, p, LOADS, step, r, c);
+                    load_packs_in_range(p, LOADS, step, r, c);
+                    add_packs_in_range(&k, p, LOADS, step, r, c);
                 }
             }
             got = finish(&k, first);
-#if defined(KEEPS_ERRORS)
-            if (nears)
-                got.tag |= is_sure(&k, 6) ? 0 : NEAR;
-            else if (warp_votes(!is_sure(&k, 6)) != 0) {
-                level = WIDE_PLAINLY;
-                if ((*strikes)++ >= STRIKES) *wide = WIDE_PLAINLY;
+#if defined(HAS_COMPENSATED)
+            if (may_approximate)
+                got.tag |= plain_sum_is_exact(&k, 6) ? 0 : TAG_APPROXIMATE;
+            else if (warp_votes(!plain_sum_is_exact(&k, 6)) != 0) {
+                level = COMPENSATED;
+                if ((*strikes)++ >= STRIKES) *precision = COMPENSATED;
             }
 #elif defined(KIND_SHORT)
-            if (warp_votes(!is_sure(&k, 6)) != 0) *wide = level = WIDE_ALL;
+            if (warp_votes(!plain_sum_is_exact(&k, 6)) != 0) *precision = level = DOUBLE_DOUBLE;
 #endif
         } else
             c += CHUNKS * LOADS * step;
-#if defined(KEEPS_ERRORS)
-        if (level == WIDE_PLAINLY) {
-            const known k = add_kept_chunks(r, base, step);
+#if defined(HAS_COMPENSATED)
+        if (level == COMPENSATED) {
+            const batch k = add_compensated_chunks(r, base, step);
             got = finish(&k, first);
-            if (warp_votes(!is_kept(&k, 6)) != 0) *wide = level = WIDE_ALL;
+            if (warp_votes(!compensated_sum_is_exact(&k, 6)) != 0)
+                *precision = level = DOUBLE_DOUBLE;
         }
 #endif
 #if defined(KIND_SHORT)
-        if (level == WIDE_ALL) got = add_wide_chunks(r, base, step);
+        if (level == DOUBLE_DOUBLE) got = add_double_double_chunks(r, base, step);
 #endif
         mine = merge(mine, got);
     }
@@ -1225,22 +1236,22 @@ INLINED state shuffle_xor_state(state s, u32 lanes) {
 /* Returns to every lane the merged states of all lanes of its team of 2^t. */
 INLINED state merge_team(state s, u32 t) {
 #if defined(KIND_FLOATS) && !defined(HAS_SQUARES)
-#if defined(KEEPS_ERRORS)
-    if (warp_votes(s.tag & NEAR) != 0) {
+#if defined(HAS_COMPENSATED)
+    if (warp_votes(s.tag & TAG_APPROXIMATE) != 0) {
         double sum = with_rest(double_from(s.w[0]), double_from(s.w[1]));
-        s.tag |= NEAR;
+        s.tag |= TAG_APPROXIMATE;
         UNROLL_NOT
         for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
             const u32 tag = __shfl_xor_sync(FULL_WARP, s.tag, lanes);
             sum += double_from(__shfl_xor_sync(FULL_WARP, double_bits(sum), lanes));
-            s.tag = (s.tag > tag ? s.tag : tag) | ((s.tag | tag) & FLAGS);
+            s.tag = (s.tag > tag ? s.tag : tag) | ((s.tag | tag) & TAG_FLAGS);
         }
         s.w[0] = double_bits(sum);
         s.w[1] = 0;
         return s;
     }
 #endif
-    if (warp_votes(s.w[1] != 0 || s.tag & FLAGS) ==
+    if (warp_votes(s.w[1] != 0 || s.tag & TAG_FLAGS) ==
         0) { /* one double each, perhaps their sum too */
         double sum = double_from(s.w[0]), error;
         u32 fits = 1;
@@ -1260,7 +1271,7 @@ INLINED state merge_team(state s, u32 t) {
     /* Finite pairs, without making each sum of two the nearest double and the rest. */
     double high = double_from(s.w[0]), low = double_from(s.w[1]);
     if (warp_votes(!(high - high == 0)) == 0) {
-        u32 lost = s.tag & LOST;
+        u32 lost = s.tag & TAG_LOST;
         UNROLL_NOT
         for (u32 lanes = 1u << t >> 1; lanes > 0; lanes /= 2) {
             double e, f, g;
@@ -1272,7 +1283,7 @@ INLINED state merge_team(state s, u32 t) {
         }
         const u32 first = threadIdx.x % WARP & ~((1u << t) - 1);
         const u32 team = t == WARP_LOG ? FULL_WARP : ((1u << (1u << t)) - 1) << first;
-        s.tag = warp_votes(lost) & team ? LOST : 0;
+        s.tag = warp_votes(lost) & team ? TAG_LOST : 0;
         s.w[0] = double_bits(low == 0 ? high : two_sum(high, low, &low));
         s.w[1] = double_bits(low);
         return s;
@@ -1315,54 +1326,53 @@ __device__ void put_row(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u
 /* Returns the lanes whose results put() did not write. Where no state is approximate the compiler
  * knows that there are none. */
 INLINED u32 votes_of(u32 failed) {
-#if defined(NEARS)
+#if defined(HAS_APPROXIMATE)
     return warp_votes(failed);
 #else
     return 0;
 #endif
 }
 
-#if defined(NEARS)
-/* Returns how many bits are set. */
-PURE u32 count_bits(u32 w) {
+#if defined(HAS_APPROXIMATE)
+PURE u32 popcount_of(u32 w) {
     u32 count = 0;
     for (; w != 0; w &= w - 1)
         count++;
     return count;
 }
 
-/* Has rows that failed taken again, with more errors kept; the next ones as before, if only few of `rows` have failed.
- * *back is how these are to be taken; WIDE_ALL: no rows are taken again. */
-INLINED void retry(u32 failed, u32 rows, u32 *wide, u32 *back) {
+/* Redoes the rows that `failed` at the next precision level. Later rows return to *back, the level
+ * before, unless more than a quarter of the `rows` failed. *back is DOUBLE_DOUBLE while none is redone. */
+INLINED void retry(u32 failed, u32 rows, u32 *precision, u32 *back) {
     if (failed != 0) {
-        *back = 4 * count_bits(failed) > rows ? WIDE_ALL : *wide;
-        *wide += 1;
-    } else if (*back != WIDE_ALL) {
-        *wide = *back;
-        *back = WIDE_ALL;
+        *back = 4 * popcount_of(failed) > rows ? DOUBLE_DOUBLE : *precision;
+        *precision += 1;
+    } else if (*back != DOUBLE_DOUBLE) {
+        *precision = *back;
+        *back = DOUBLE_DOUBLE;
     }
 }
 #else
-#define retry(failed, rows, wide, back) ((void)(back))
+#define retry(failed, rows, precision, back) ((void)(back))
 #endif
 
 /* Writes a row's results, as put_row() does, from a state of a team of 2^t that may be approximate.
  * Returns whether the state determines them. */
-__device__ u32 put_near(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 start,
-                        u32 n, u32 t, state s, u32 wide) {
-#if defined(NEARS)
+__device__ u32 put_approximate(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row,
+                               u64 start, u32 n, u32 t, state s, u32 precision) {
+#if defined(HAS_APPROXIMATE)
     const u32 there = (u32)elements_of(work, p, row, n);
 #if defined(HAS_SQUARES)
-    const u32 is_near = there > 0 && wide == WIDE_NEAR;
+    const u32 is_approximate = there > 0 && precision == APPROXIMATE;
 #else
-    const u32 is_near = there > 0 && s.tag & NEAR;
+    const u32 is_approximate = there > 0 && s.tag & TAG_APPROXIMATE;
 #endif
-    if (is_near) {
+    if (is_approximate) {
         u64 bits;
 #if defined(HAS_SQUARES)
-        const u32 found = near_found(p, VALUE_TYPE(p, 0), &s, there, n, t, &bits);
+        const u32 found = approximate_value_rounds(p, VALUE_TYPE(p, 0), &s, there, n, t, &bits);
 #else
-        const lowered r = lower_near(s.w[0], s.tag, there, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
+        const lowered r = lower_approximate(s.w[0], s.tag, there, VALUE_OP(p, 0), VALUE_TYPE(p, 0));
         const u32 found = !r.lost;
         bits = r.bits;
 #endif
@@ -1427,7 +1437,7 @@ INLINED void stage_offsets(SHARED u64 *raw, const GLOBAL u8 *offsets, const part
 
 /* Begins to copy elements at positions [from, from + n) to the stage. The stage's first pack is the
  * one with the first element. All lanes of the warp call this. */
-INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
+INLINED void stage_elements(SHARED uint4 *stage, aligned_elements at, u64 from, u32 n) {
     const u32 lane = threadIdx.x % WARP, skew = (u32)(from % PACK);
     const u64 first = from - skew;
     const u32 packs = (skew + n + PACK - 1) / PACK;
@@ -1450,8 +1460,8 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
     end_copies();
 }
 
-/* Lanes of neighbouring rows of so many packs begin with different ones of these, which lie in different banks; not where
- * the first of equals counts. */
+/* Lanes of neighbouring rows begin with different packs, which lie in different banks of shared memory.
+ * Not where the first of equal elements counts. */
 #if defined(KIND_INDEX)
 #define LANES_TURN(packs, lane) 0u
 #define LANES_ROUND(packs)      (~0u)
@@ -1464,9 +1474,9 @@ INLINED void stage_elements(SHARED uint4 *stage, place at, u64 from, u32 n) {
 
 /* Returns the state of the lane's part of a row of n elements in the stage, from x on; a team of
  * 2^t lanes takes the row. `start` is the number of the first element. All lanes of the warp call
- * this; `in_packs`: all their rows consist of whole packs. *wide is that of add_part(). */
+ * this; `in_packs`: all their rows consist of whole packs. *precision is that of add_part(). */
 INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u64 start,
-                         u32 *wide) {
+                         u32 *precision) {
     const u32 lane = threadIdx.x % WARP, of_team = lane & ((1u << t) - 1), packs = n / PACK;
 #if defined(KIND_SHORT)
     const u32 power = power_for(t > 0 ? (n >> t) + PACK : n);
@@ -1498,38 +1508,38 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
         }                                                                                          \
     } while (0)
 #if defined(HAS_SQUARES)
-    if (*wide == WIDE_NEAR) {
-        STAGED_ELEMENTS(((void)o, add_near(&got, e, 1, 0)));
+    if (*precision == APPROXIMATE) {
+        STAGED_ELEMENTS(((void)o, add_approximate(&got, e, 1, 0)));
         return got;
     }
 #endif
-    if (*wide == WIDE_NOT) {
+    if (*precision == PLAIN) {
         const u32 own = in_packs ? of_team * PACK : of_team;
-        known k;
+        batch k;
         begin(&k, own < n ? own : NOWHERE);
         STAGED_ELEMENTS(add(&k, e, o, 1));
         got = finish(&k, start);
-#if defined(KEEPS_ERRORS)
-        if (!is_sure(&k, power)) got.tag |= NEAR;
+#if defined(HAS_COMPENSATED)
+        if (!plain_sum_is_exact(&k, power)) got.tag |= TAG_APPROXIMATE;
 #elif defined(KIND_SHORT)
-        if (warp_votes(!is_sure(&k, power)) != 0) *wide = WIDE_NOT + 1;
+        if (warp_votes(!plain_sum_is_exact(&k, power)) != 0) *precision = PLAIN + 1;
 #endif
     }
-#if defined(KEEPS_ERRORS)
-    if (*wide == WIDE_PLAINLY) {
-        known k;
+#if defined(HAS_COMPENSATED)
+    if (*precision == COMPENSATED) {
+        batch k;
         begin(&k, 0);
-        STAGED_ELEMENTS(((void)o, add_kept(&k, e, 1)));
+        STAGED_ELEMENTS(((void)o, add_compensated(&k, e, 1)));
         got = finish(&k, start);
-        if (warp_votes(!is_kept(&k, power)) != 0) *wide = WIDE_ALL;
+        if (warp_votes(!compensated_sum_is_exact(&k, power)) != 0) *precision = DOUBLE_DOUBLE;
     }
 #endif
 #if defined(KIND_SHORT)
-    if (*wide == WIDE_ALL) {
+    if (*precision == DOUBLE_DOUBLE) {
         got = neutral_state();
         UNROLL_NOT
         for (u32 i = of_team; i < n; i += 1u << t)
-            add_wide((double)widen(x[i]), &got);
+            add_double_double((double)widen(x[i]), &got);
     }
 #endif
     return got;
@@ -1543,13 +1553,13 @@ INLINED state add_staged(const SHARED element *x, u32 n, u32 t, u32 in_packs, u6
 #endif
 
 #if HAS_ONE_WAY
-#if defined(KEEPS_ERRORS)
-/* Returns the state of n elements of the stage, in two doubles. */
-SELDOM state wide_row(const SHARED element *x, u32 n) {
+#if defined(HAS_COMPENSATED)
+/* Returns the state of n elements of the stage, a double-double. */
+SELDOM state double_double_row(const SHARED element *x, u32 n) {
     state s = neutral_state();
     UNROLL_NOT
     for (u32 j = 0; j < n; j++)
-        add_wide((double)widen(x[j]), &s);
+        add_double_double((double)widen(x[j]), &s);
     return s;
 }
 #endif
@@ -1561,7 +1571,7 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
     const u32 lane = threadIdx.x % WARP;
     UNROLL_NOT
     for (u32 from = 0; from < count; from += LOADS * WARP) {
-        known k[LOADS];
+        batch k[LOADS];
         u32 at[LOADS];
         UNROLL
         for (u32 i = 0; i < LOADS; i++) {
@@ -1595,15 +1605,15 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
             const u32 r = from + i * WARP + lane;
             state now = finish(&k[i], base + at[i]);
             if (r >= count) continue;
-#if defined(KEEPS_ERRORS)
-            if (!is_sure(&k[i], 6)) {
+#if defined(HAS_COMPENSATED)
+            if (!plain_sum_is_exact(&k[i], 6)) {
                 u64 bits;
-                if (sum_found(now.w[0], now.tag, (u32)elements_of(work, p, row + r, n),
-                              VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
+                if (approximate_sum_rounds(now.w[0], now.tag, (u32)elements_of(work, p, row + r, n),
+                                           VALUE_OP(p, 0), VALUE_TYPE(p, 0), &bits)) {
                     put(out, p, 0, row + r, bits);
                     continue;
                 }
-                now = wide_row(x + at[i], n);
+                now = double_double_row(x + at[i], n);
             }
 #endif
             put_state(work, out, p, row + r, base + at[i], n, now);
@@ -1613,10 +1623,10 @@ INLINED void put_few(const SHARED element *x, GLOBAL u64 *work, GLOBAL u8 *out, 
 #endif
 
 /* Reduces rows [row, end) through the warp's stage, as many as fit there, and returns their number.
- * All lanes of the warp call this. *wide is that of add_part(). */
-INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const GLOBAL u8 *offsets,
-                            GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 end,
-                            u32 *wide) {
+ * All lanes of the warp call this. *precision is that of add_part(). */
+INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, aligned_elements at,
+                            const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
+                            const parts_plan *p, u64 row, u64 end, u32 *precision) {
     const u32 lane = threadIdx.x % WARP, t = how->t, team = WARP >> t;
     const u32 of_team = lane & ((1u << t) - 1);
     const u32 each = p->rows.kind == 0 ? (u32)p->rows.each : 0;
@@ -1637,10 +1647,10 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
             stage_offsets(raw, offsets, p, row, count);
             wait_for_copies(0);
         }
-        meet_warp();
+        sync_warp();
         base = width == 8 ? raw[0] : (u64)(i64) * (const SHARED i32 *)raw;
         if (base > p->n) {
-            meet_warp();
+            sync_warp();
             return 0;
         }
         for (u32 i = lane; i <= all; i += WARP) {
@@ -1648,7 +1658,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
                 (width == 8 ? raw[i] : (u64)(i64) * (const SHARED i32 *)(raw + i)) - base;
             starts[i] = into < PART_MOST ? (u32)into : PART_MOST;
         }
-        meet_warp();
+        sync_warp();
         const u32 last = p->n - base < most ? (u32)(p->n - base) : most;
         u32 is_wrong = 0, is_other = 0;
         for (u32 i = lane; i < all; i += WARP) {
@@ -1667,7 +1677,7 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
             }
         }
         if (count == 0) {
-            meet_warp();
+            sync_warp();
             return 0;
         }
         n = starts[count];
@@ -1686,18 +1696,18 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
         stage_elements(stage, at, base + at.skew, n);
         wait_for_copies(0);
     }
-    meet_warp();
+    sync_warp();
     const u32 skew = (u32)((base + at.skew) % PACK);
     const SHARED element *x = (const SHARED element *)stage + skew;
 #if HAS_ONE_WAY
     if (how->are_packs && skew == 0) {
         put_few(x, work, out, p, row, count, PACK, 1, base);
-        meet_warp();
+        sync_warp();
         return count;
     }
 #endif
     state kept = neutral_state();
-    u32 kept_at = 0, kept_n = 0, failed = 0, back = WIDE_ALL;
+    u32 kept_at = 0, kept_n = 0, failed = 0, back = DOUBLE_DOUBLE;
     UNROLL_NOT
     for (u32 g = 0; g * team < count; g++) {
         const u32 r = g * team + (lane >> t), is_there = r < count;
@@ -1708,17 +1718,17 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
         }
         if (each == 0) in_packs = warp_votes(((skew + s) | length) % PACK) == 0;
         if (t == 0) { /* known to the compiler here */
-            const state now = add_staged(x + s, length, 0, in_packs, base + s, wide);
-            failed = votes_of(is_there &&
-                              !put_near(work, out, p, row + r, base + s, length, t, now, *wide));
-            retry(failed, team / 2, wide, &back);
+            const state now = add_staged(x + s, length, 0, in_packs, base + s, precision);
+            failed = votes_of(is_there && !put_approximate(work, out, p, row + r, base + s, length,
+                                                           t, now, *precision));
+            retry(failed, team / 2, precision, &back);
             if (failed != 0) g--; /* the same rows again */
             continue;
         }
-        state now = add_staged(x + s, length, t, in_packs, base + s, wide);
+        state now = add_staged(x + s, length, t, in_packs, base + s, precision);
 #if defined(HAS_SQUARES)
-        if (*wide == WIDE_NEAR)
-            now = merge_near(now, t);
+        if (*precision == APPROXIMATE)
+            now = merge_approximate(now, t);
         else
 #endif
             now = merge_team(now, t);
@@ -1730,12 +1740,12 @@ INLINED u32 put_staged_rows(SHARED uint4 *stage, staging *how, place at, const G
         if ((~g & ((1u << t) - 1)) != 0 && (g + 1) * team < count) continue;
         const u32 own = ((g & ~((1u << t) - 1)) + of_team) * team + (lane >> t);
         const u32 has_own = own < count && of_team <= (g & ((1u << t) - 1));
-        failed = votes_of(
-            has_own && !put_near(work, out, p, row + own, base + kept_at, kept_n, t, kept, *wide));
-        retry(failed, WARP / 2, wide, &back);
+        failed = votes_of(has_own && !put_approximate(work, out, p, row + own, base + kept_at,
+                                                      kept_n, t, kept, *precision));
+        retry(failed, WARP / 2, precision, &back);
         if (failed != 0) g = (g & ~((1u << t) - 1)) - 1;
     }
-    meet_warp();
+    sync_warp();
     return count;
 }
 
@@ -1813,7 +1823,7 @@ INLINED void find_bounds(const GLOBAL u8 *offsets, const parts_plan *p, u64 piec
 #define EDGE (2 * EDGED + 1)
 
 __device__ u32 may_begin(const GLOBAL u64 *work, const parts_plan *p) {
-    return p->unasked || read_word(&work[PARTS_BAD]) == ~(u64)0;
+    return p->ignore_errors || read_word(&work[PARTS_BAD]) == ~(u64)0;
 }
 
 __device__ void put_edge(GLOBAL u64 *edge, state s) {
@@ -1842,21 +1852,22 @@ PURE u32 team_for(u64 mean, u64 rows) {
 #if defined(HAS_SQUARES) && defined(TYPE_F64)
 /* The most elements on an edge whose sums may be approximate: a lane has 2^11 of these. So a second
  * double, the plain sum of errors, is off by at most 2^-84 sqrt(n Q), or 2^-83 Q. */
-#define EDGE_NEAR (1u << 16)
+#define EDGE_APPROXIMATE_MOST (1u << 16)
 /* Makes *all the state of n elements from s on, approximate or exact as its tag says. Returns 0 if
  * their squares may be too small, or too large. */
-INLINED u32 add_edge(state *all, place at, u64 s, u32 n) {
+INLINED u32 add_edge(state *all, aligned_elements at, u64 s, u32 n) {
     state sum = neutral_state();
     u32 fits = 1;
     UNROLL_NOT
-    for (u32 o = 0; o < n && fits; o += EDGE_NEAR) {
-        const span part = span_of(at, s + o + at.skew, n - o < EDGE_NEAR ? n - o : EDGE_NEAR);
-        state more = add_near_part(&part, WARP_LOG, 1);
+    for (u32 o = 0; o < n && fits; o += EDGE_APPROXIMATE_MOST) {
+        const pack_range part = pack_range_of(
+            at, s + o + at.skew, n - o < EDGE_APPROXIMATE_MOST ? n - o : EDGE_APPROXIMATE_MOST);
+        state more = add_approximate_part(&part, WARP_LOG, 1);
         const u32 has_lost = warp_votes(more.tag != 0);
         more.tag = 0;
         if (has_lost) {
-            more = merge_near(more, WARP_LOG);
-            more.tag = ROUGH;
+            more = merge_approximate(more, WARP_LOG);
+            more.tag = TAG_ROUGH;
         } else
             more = merge_team(more, WARP_LOG);
         const double square = double_from(more.w[SQUARES]);
@@ -1900,7 +1911,7 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         if (from.row > last) return;
     }
 
-    const place at = place_of(x, p);
+    const aligned_elements at = aligned_elements_of(x, p);
 #define OWN_EDGE (work + p->edges + piece * EDGE)
     /* Rows [row, end) lie in the piece. A row before them may end in it, and one behind them begin. */
     u64 row = from.row + !from.whole, end = until.row;
@@ -1920,19 +1931,18 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
     }
 
     u32 job = !from.whole && from.at < next ? HEAD : is_cut ? TAIL : row < end ? SHORT : NOTHING;
-    u32 wide = WIDE_NOT, back = WIDE_ALL, g = 0, late = 0, late_lane = 0, strikes = 0;
+    u32 precision = PLAIN, back = DOUBLE_DOUBLE, g = 0, late = 0, late_lane = 0, strikes = 0;
 #if defined(HAS_SQUARES)
-    if (may_be_near(p)) wide = WIDE_NEAR;
+    if (can_approximate(p)) precision = APPROXIMATE;
 #endif
 #if defined(HAS_SQUARES)
     u64 stop = 0;   /* the row that the next ones begin with */
-    u32 trials = 1; /* turns: few first, to see whether rows can be near */
+    u32 trials = 1; /* turns: few first, to see whether approximate sums decide */
 #else
     const u64 stop = end;
 #endif
-    u64 mine =
-        0; /* where the lane's own row begins, of `length` elements, and what is known of it */
-    u64 apart = 0;                      /* what that is off in memory */
+    u64 mine = 0;  /* where the lane's own row begins; it has `length` elements */
+    u64 apart = 0; /* what that is off in memory */
     u32 length = 0, owners = FULL_WARP; /* lanes whose own rows have no result yet */
     state kept = neutral_state();
     UNROLL_NOT
@@ -1942,7 +1952,8 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
         if (job == SHORT) {
             u32 count = 0;
             if (shorts && how.rows > 0)
-                count = put_staged_rows(stage, &how, at, offsets, work, out, p, row, end, &wide);
+                count =
+                    put_staged_rows(stage, &how, at, offsets, work, out, p, row, end, &precision);
             if (count > 0) {
                 row += count;
                 job = row < end ? SHORT : NOTHING;
@@ -1992,28 +2003,28 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             n = (u32)(until.at - s);
             off = apart_of(p, until.row);
         }
-        const span part = span_of(at, s + off + at.skew, n);
+        const pack_range part = pack_range_of(at, s + off + at.skew, n);
         const u32 is_edge = job == HEAD || job == TAIL;
         state all;
-        /* What is left on an edge is not near. */
+        /* Sums on an edge are not approximate. */
 #if defined(HAS_SQUARES)
-        u32 level = is_edge && wide == WIDE_NEAR ? WIDE_NOT : wide;
+        u32 level = is_edge && precision == APPROXIMATE ? PLAIN : precision;
         u32 is_done = 0;
 #if defined(TYPE_F64)
-        if (is_edge && wide == WIDE_NEAR) is_done = add_edge(&all, at, s + off, n);
+        if (is_edge && precision == APPROXIMATE) is_done = add_edge(&all, at, s + off, n);
 #endif
         if (is_done)
             ;
-        else if (level == WIDE_NEAR)
-            all = merge_near(add_near_part(&part, t, 0), t);
+        else if (level == APPROXIMATE)
+            all = merge_approximate(add_approximate_part(&part, t, 0), t);
         else
             all = merge_team(add_part(&part, s - part.from, t, 0, &level, &strikes), t);
-        if (!is_edge) wide = level;
+        if (!is_edge) precision = level;
 #else
-        u32 level = wide;
+        u32 level = precision;
         all =
             merge_team(add_part(&part, s - part.from, t, shorts && !is_edge, &level, &strikes), t);
-        if (!shorts || !is_edge) wide = level;
+        if (!shorts || !is_edge) precision = level;
 #endif
         if (job == HEAD || job == TAIL) {
             if (lane == 0) put_edge(OWN_EDGE + (job == HEAD ? 0 : EDGED), all);
@@ -2031,20 +2042,21 @@ INLINED void reduce_piece(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u
             g++;
         if (g >> mean_team == 0 && row + (g << (WARP_LOG - mean_team)) < stop) continue;
         const u64 own = row + row_of_lane(mean_team);
-        /* Long rows' sums without squares are never near: what that takes slows down all others. */
+        /* Sums without squares of long rows are never approximate: that code would slow down all others. */
 #if defined(HAS_SQUARES)
         const u32 failed =
             votes_of(own < stop && owners >> lane & 1 &&
-                     !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
-        retry(failed, (u32)(stop - row), &wide, &back);
+                     !put_approximate(work, out, p, own, mine, length, mean_team, kept, precision));
+        retry(failed, (u32)(stop - row), &precision, &back);
 #else
         u32 failed = 0;
         if (shorts)
-            failed = votes_of(own < stop && owners >> lane & 1 &&
-                              !put_near(work, out, p, own, mine, length, mean_team, kept, wide));
+            failed = votes_of(
+                own < stop && owners >> lane & 1 &&
+                !put_approximate(work, out, p, own, mine, length, mean_team, kept, precision));
         else if (own < stop)
             put_row(work, out, p, own, mine, length, kept);
-        retry(failed, WARP / 2, &wide, &back);
+        retry(failed, WARP / 2, &precision, &back);
 #endif
         if (failed != 0) { /* the same rows again */
             owners = failed;
@@ -2096,7 +2108,7 @@ KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
     wait_for_earlier();
     SHARED uint4 *stage = stages + threadIdx.x / WARP * STAGE_PACKS,
                  *other = stage + STAGE_PACKS / 2;
-    const place at = place_of(x, &plan);
+    const aligned_elements at = aligned_elements_of(x, &plan);
     const u32 n = (u32)plan.rows.each, fit = (STAGE_PACKS / 2 - 1) * PACK / n;
     const u32 tile = fit < LOADS * WARP ? fit : LOADS * WARP;
     const u64 rows = plan.rows.count, step = (u64)gridDim.x * WARPS * tile;
@@ -2113,11 +2125,11 @@ KERNEL few_rows(const GLOBAL u8 *x, const GLOBAL u8 *offsets, GLOBAL u64 *work, 
             wait_for_copies(1);
         } else
             wait_for_copies(0);
-        meet_warp();
+        sync_warp();
         const u32 skew = (u32)((base + at.skew) % PACK);
         put_few((const SHARED element *)stage + skew, work, out, &plan, row, count, n,
                 skew == 0 && n % PACK == 0, base);
-        meet_warp();
+        sync_warp();
         SHARED uint4 *const last = stage;
         stage = other;
         other = last;
@@ -2149,14 +2161,14 @@ __device__ state join_part(const GLOBAL u64 *work, const parts_plan *p, u64 piec
     return s;
 }
 
-#if defined(JOINS_LONGER)
+#if defined(JOINS_QUAD_DOUBLES)
 /* A quad-double sum; `lost` is not 0 if it cannot hold the sum. */
-typedef struct longer {
+typedef struct quad_double {
     double d[4];
     u32 lost;
-} longer;
+} quad_double;
 
-PURE void add_longer(longer *a, double x) {
+PURE void add_to_quad_double(quad_double *a, double x) {
     for (u32 i = 0; i < 4; i++)
         a->d[i] = two_sum(a->d[i], x, &x);
     a->lost |= !(x == 0);
@@ -2164,14 +2176,15 @@ PURE void add_longer(longer *a, double x) {
 
 /* Merges the states of the row that begins in piece `piece` and ends in piece `last`, all lanes of the warp together.
  * The sum is in lane 0's four doubles. */
-__device__ longer join_longer(const GLOBAL u64 *work, const parts_plan *p, u64 piece, u64 last) {
-    longer a = {{0, 0, 0, 0}, 0};
+__device__ quad_double join_quad_double(const GLOBAL u64 *work, const parts_plan *p, u64 piece,
+                                        u64 last) {
+    quad_double a = {{0, 0, 0, 0}, 0};
     UNROLL_NOT
     for (u64 at = piece + threadIdx.x % WARP; at <= last; at += WARP) {
         const state s = get_edge(work + p->edges + at * EDGE + (at == piece ? EDGED : 0));
-        a.lost |= s.tag & LOST;
-        add_longer(&a, double_from(s.w[0]));
-        add_longer(&a, double_from(s.w[1]));
+        a.lost |= s.tag & TAG_LOST;
+        add_to_quad_double(&a, double_from(s.w[0]));
+        add_to_quad_double(&a, double_from(s.w[1]));
     }
     UNROLL_NOT
     for (u32 lanes = WARP / 2; lanes > 0; lanes /= 2) {
@@ -2182,15 +2195,15 @@ __device__ longer join_longer(const GLOBAL u64 *work, const parts_plan *p, u64 p
         a.lost |= __shfl_down_sync(FULL_WARP, a.lost, lanes);
         UNROLL
         for (u32 i = 0; i < 4; i++)
-            add_longer(&a, double_from(other[i]));
+            add_to_quad_double(&a, double_from(other[i]));
     }
     return a;
 }
 
 /* Writes the result of a row from a quad-double, or leaves the row to `fold`. The last two doubles
  * are at most `off` together: if the value is the same that much above and below, it is certain. */
-__device__ void put_longer(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row, u64 n,
-                           longer a) {
+__device__ void put_quad_double(GLOBAL u64 *work, GLOBAL u8 *out, const parts_plan *p, u64 row,
+                                u64 n, quad_double a) {
     for (u32 turn = 0; turn < 3; turn++)
         for (u32 i = 3; i-- > 0;)
             a.d[i] = two_sum(a.d[i], a.d[i + 1], &a.d[i + 1]);
@@ -2236,11 +2249,11 @@ __device__ cut_row get_cut_row(const GLOBAL u8 *offsets, const GLOBAL u64 *work,
  * than ALONE pieces is left to a warp, and one of more than a warp's to all threads of the block. */
 #define ALONE     (2 * JOINED)
 #define OF_A_WARP (2 * JOINED * WARP)
-#if defined(JOINS_LONGER)
+#if defined(JOINS_QUAD_DOUBLES)
 #define JOINED_STATE(r, s)                                                                         \
     do {                                                                                           \
         const state joined = s;                                                                    \
-        if (joined.tag & LOST)                                                                     \
+        if (joined.tag & TAG_LOST)                                                                 \
             lossy[atomicAdd(&lossy_count, 1u)] = (r).piece;                                        \
         else                                                                                       \
             put_state(work, out, &plan, (r).row, (r).start, (r).n, joined);                        \
@@ -2253,7 +2266,7 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
     __shared__ state of_warp[WARPS];
     __shared__ u64 left[BLOCK];
     __shared__ u32 count;
-#if defined(JOINS_LONGER)
+#if defined(JOINS_QUAD_DOUBLES)
     __shared__ u64 lossy[BLOCK];
     __shared__ u32 lossy_count;
 #endif
@@ -2261,7 +2274,7 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
     if (!may_begin(work, &plan)) return;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     if (threadIdx.x == 0) count = 0;
-#if defined(JOINS_LONGER)
+#if defined(JOINS_QUAD_DOUBLES)
     if (threadIdx.x == 0) lossy_count = 0;
 #endif
     __syncthreads();
@@ -2292,12 +2305,12 @@ KERNEL join_rows(const GLOBAL u8 *offsets, GLOBAL u64 *work, GLOBAL u8 *out,
         if (threadIdx.x == 0) JOINED_STATE(r, s);
         __syncthreads();
     }
-#if defined(JOINS_LONGER)
+#if defined(JOINS_QUAD_DOUBLES)
     __syncthreads();
     for (u32 i = warp; i < lossy_count; i += WARPS) {
         const cut_row r = get_cut_row(offsets, work, &plan, lossy[i]);
-        const longer a = join_longer(work, &plan, r.piece, r.last);
-        if (lane == 0) put_longer(work, out, &plan, r.row, r.n, a);
+        const quad_double a = join_quad_double(work, &plan, r.piece, r.last);
+        if (lane == 0) put_quad_double(work, out, &plan, r.row, r.n, a);
     }
 #endif
 }

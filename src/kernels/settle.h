@@ -89,7 +89,8 @@ INLINED void settle_sum(const GLOBAL u64 *limb, u32 first, u32 known, u32 limbs,
 #if defined(SETTLED)
 /* Returns the significant digits of digit[0..limbs), which are settled; digit 0 weighs 2^lowest.
  * One thread calls this. */
-__device__ span span_of(const SHARED u64 *digit, u32 limbs, i32 lowest, const SHARED u32 *masks) {
+__device__ digit_range digit_range_of(const SHARED u64 *digit, u32 limbs, i32 lowest,
+                                      const SHARED u32 *masks) {
     const i64 last = (i64)digit[limbs - 1];
     const i32 above = last < 0 ? -1 : 0;
     const SHARED u32 *unlike = masks + (above ? NOT_ONES : NOT_ZERO);
@@ -100,8 +101,8 @@ __device__ span span_of(const SHARED u64 *digit, u32 limbs, i32 lowest, const SH
     for (u32 w = 0; w < MASK; w++)
         if (unlike[w]) past = 32 * w + 32 - leading_zeros(unlike[w]);
     if (last != above) past = limbs;
-    const span s = {digit + first, past > first ? past - first : 0, lowest + 32 * (i32)first,
-                    last != above ? 0 : above};
+    const digit_range s = {digit + first, past > first ? past - first : 0, lowest + 32 * (i32)first,
+                           last != above ? 0 : above};
     return s;
 }
 #endif

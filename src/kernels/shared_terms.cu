@@ -2,9 +2,9 @@
  * shared_terms - arrays that are added up over ranks, element by element (terms.h), where every rank's device can read
  * and write the memory of all others: no words are made, and nothing is sent.
  *
- * attend: the ranks meet (posts.h), and learn whether one of them has failed. One block.
- * add_up: this rank's share of the elements, from the arrays of all ranks into the sums of all ranks. It stands between two
- * launches of attend: the first says that all arrays are there, the second that all sums are.
+ * rank_barrier: waits for all ranks (mailbox.h), and says whether one of them has failed. One block.
+ * add_up: adds up this rank's share of the elements, from the arrays of all ranks into the sums of all
+ * ranks. It runs between two barriers: after the first all arrays are there, after the second all sums.
  *
  * Sums. Terms are added up as two doubles without any error (two_sum.h), which are then rounded once. Where two doubles
  * do not hold a sum, and for infinities and NaNs, the term is cut into digits, which are added up in limbs (terms.h).
@@ -27,44 +27,46 @@
 
 #include "words.h"
 
-#include "posts.h"
+#include "mailbox.h"
 
 #include "request.h"
 
 #include "shared_terms.h"
 
-/* ---- Meeting -------------------------------------------------------------------------------- */
+/* ---- The barrier ---------------------------------------------------------------------------- */
 
 /* Waits for all ranks: a barrier. Every rank then sees this rank's earlier writes. The outcome
  * becomes that of the first rank that says it has failed, TALLY_EINVAL if the ranks mean different
  * arrays, or TALLY_ELOST if the wait was stopped. A `later` barrier keeps an outcome other than
  * TALLY_OK. */
-KERNEL attend(GLOBAL u64 *post, const shared_terms_plan plan, u32 later, GLOBAL u64 *outcome) {
-    __shared__ u64 said[POST_RANKS];
+KERNEL rank_barrier(GLOBAL u64 *mailbox, const shared_terms_plan plan, u32 later,
+                    GLOBAL u64 *outcome) {
+    __shared__ u64 answers[MAILBOX_RANKS];
     __shared__ u32 lost[1];
-    const u64 turn = post[POST_TURN], flag = post_flag(turn);
+    const u64 turn = mailbox[MAILBOX_TURN], flag = mailbox_flag(turn);
     const u64 mine = (u64)plan.arrays << 32 | (later ? 0 : plan.failure);
     if (threadIdx.x == 0) lost[0] = 0;
     __syncthreads();
     for (u32 rank = threadIdx.x; rank < plan.ranks; rank += BLOCK) {
-        said[rank] = mine;
+        answers[rank] = mine;
         if (rank == plan.mine) continue;
         u32 stopped = 0;
-        GLOBAL u64 *theirs = (GLOBAL u64 *)(size_t)post[POST_ADDRESSES + rank];
+        GLOBAL u64 *theirs = (GLOBAL u64 *)(size_t)mailbox[MAILBOX_ADDRESSES + rank];
         __threadfence_system();
-        put_word(post_slot(theirs, plan.ranks, turn, plan.mine, 0), flag, mine);
-        said[rank] = take_word(post_slot(post, plan.ranks, turn, rank, 0), post, flag, &stopped);
+        send_word(mailbox_slot(theirs, plan.ranks, turn, plan.mine, 0), flag, mine);
+        answers[rank] =
+            receive_word(mailbox_slot(mailbox, plan.ranks, turn, rank, 0), mailbox, flag, &stopped);
         __threadfence_system();
         if (stopped) atomicAdd(lost, 1u);
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    post[POST_TURN] = turn + 1;
+    mailbox[MAILBOX_TURN] = turn + 1;
     u32 status = later ? (u32)outcome[1] : 0;
     for (u32 rank = 0; rank < plan.ranks && status == 0; rank++)
-        status = (u32)said[rank];
+        status = (u32)answers[rank];
     for (u32 rank = 0; rank < plan.ranks && status == 0; rank++)
-        if (said[rank] != mine) status = RESULT_NONE;
+        if (answers[rank] != mine) status = RESULT_NONE;
     outcome[0] = 0;
     outcome[1] = lost[0] ? RESULT_LOST : status;
 }

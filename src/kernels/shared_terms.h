@@ -8,14 +8,14 @@
 #define TALLY_SHARED_TERMS_H
 
 typedef struct shared_terms_plan {
-    u64 x[POST_RANKS];   /* addresses, as this device knows them: of each rank's array, */
-    u64 out[POST_RANKS]; /* and of the arrays that get this rank's sums, */
-    u64 to;              /* from this element on */
-    u32 outs;            /* how many these are */
-    u32 ranks, mine;     /* how many ranks there are, and which this is */
-    u32 arrays;          /* which arrays this rank means: all ranks say the same number */
-    u32 failure;         /* the status that this rank has failed with, or 0 */
-    u32 in_packs;        /* all arrays, and the first element, are aligned to 16 bytes */
+    u64 x[MAILBOX_RANKS];   /* addresses, as this device knows them: of each rank's array, */
+    u64 out[MAILBOX_RANKS]; /* and of the arrays that get this rank's sums, */
+    u64 to;                 /* from this element on */
+    u32 outs;               /* how many these are */
+    u32 ranks, mine;        /* how many ranks there are, and which this is */
+    u32 arrays;             /* which arrays this rank means: all ranks say the same number */
+    u32 failure;            /* the status that this rank has failed with, or 0 */
+    u32 in_packs;           /* all arrays, and the first element, are aligned to 16 bytes */
 } shared_terms_plan;
 
 #endif

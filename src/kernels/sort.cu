@@ -128,14 +128,14 @@ KERNEL scan(GLOBAL u64 *work, u64 workers, const sort_plan plan) {
 
 /* ---- A thread is a worker ----------------------------------------------------------------------------- */
 
-/* A worker's share of the places. */
-typedef struct share {
+/* Places [from, to): a worker's, of all that workers share evenly. */
+typedef struct even_share {
     u64 worker, workers, from, to;
-} share;
+} even_share;
 
-PURE share share_of(u64 n, u64 worker, u64 workers) {
+PURE even_share even_share_of(u64 n, u64 worker, u64 workers) {
     const u64 each = (n + workers - 1) / workers;
-    share s = {worker, workers, worker * each, worker * each + each};
+    even_share s = {worker, workers, worker * each, worker * each + each};
     if (s.to > n) s.to = n;
     if (s.from > s.to) s.from = s.to;
     return s;
@@ -143,8 +143,8 @@ PURE share share_of(u64 n, u64 worker, u64 workers) {
 
 KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, const sort_plan sort) {
     wait_for_earlier();
-    const share s = share_of(places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x,
-                             (u64)gridDim.x * BLOCK);
+    const even_share s = even_share_of(
+        places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x, (u64)gridDim.x * BLOCK);
     GLOBAL u64 *count = work + sort.counts + s.worker;
     const GLOBAL u32 *key = keys_of(ids, work, &sort);
     for (u32 d = 0; d < 1u << sort.bits; d++)
@@ -168,14 +168,14 @@ __device__ u64 carried(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u64 
 KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLOBAL u64 *work,
                const parts_plan plan, const sort_plan sort) {
     wait_for_earlier();
-    const share s = share_of(places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x,
-                             (u64)gridDim.x * BLOCK);
-    GLOBAL u64 *place = work + sort.counts + s.worker;
+    const even_share s = even_share_of(
+        places(work, &plan, &sort), (u64)blockIdx.x * BLOCK + threadIdx.x, (u64)gridDim.x * BLOCK);
+    GLOBAL u64 *next_place = work + sort.counts + s.worker;
     const GLOBAL u32 *key = keys_of(ids, work, &sort);
     u64 before = 0;
     for (u32 d = 0; d < 1u << sort.bits; d++) {
         if (sort.starts && s.worker == 0 && d <= plan.rows.count) work[sort.starts + d] = before;
-        place[d * s.workers] += before;
+        next_place[d * s.workers] += before;
         before += work[sort.totals + d];
     }
     if (s.worker == 0) {
@@ -186,7 +186,7 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
     }
     for (u64 j = s.from; j < s.to; j++) {
         if (key[j] >= sort.most) continue;
-        const u64 to = place[digit_of(&sort, key[j]) * s.workers]++;
+        const u64 to = next_place[digit_of(&sort, key[j]) * s.workers]++;
         if (sort.keys_to) ((GLOBAL u32 *)(work + sort.keys_to))[to] = key[j];
         for (u32 a = 0; a == 0 || a < sort.arrays; a++)
             store_bits((GLOBAL u8 *)(work + sort.to[a]), sort.width, (i64)to,
@@ -260,8 +260,8 @@ KERNEL count(const GLOBAL u8 *ids, GLOBAL u64 *work, const parts_plan plan, cons
 
 /* Of the lanes of a warp which have the same digit and a key: *before of them come before this one, *all are all. */
 #if defined(__CUDACC__) && BLOCK % 32 == 0
-#define MEET() __syncwarp()
-#define VOTES  1
+#define SYNC_WARP() __syncwarp()
+#define VOTES       1
 INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, u32 *before,
                           u32 *all) {
     u32 peers = __ballot_sync(FULL_WARP, is_there);
@@ -275,8 +275,8 @@ INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, 
     *all = (u32)__popc(peers);
 }
 #else
-#define MEET() __syncthreads()
-#define VOTES  BLOCK
+#define SYNC_WARP() __syncthreads()
+#define VOTES       BLOCK
 INLINED void rank_in_warp(u32 digit, u32 is_there, u32 bits, SHARED u32 *votes, u32 *before,
                           u32 *all) {
     const u32 first = threadIdx.x / WARP * WARP;
@@ -461,9 +461,9 @@ KERNEL scatter(const GLOBAL u8 *x, const GLOBAL u8 *y, const GLOBAL u8 *ids, GLO
             u32 before, all;
             rank_in_warp(anew(d), key[k] != NO_KEY, sort.bits, votes, &before, &all);
             at[k] = (counts[d % HALF] >> up & 0xffffu) + before;
-            MEET();
+            SYNC_WARP();
             if (before == 0 && key[k] != NO_KEY) atomicAdd(&counts[d % HALF], all << up);
-            MEET();
+            SYNC_WARP();
         }
         __syncthreads();
         const u32 many = sum_up_tile(space, first, part, digits, own);

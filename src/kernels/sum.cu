@@ -39,10 +39,10 @@
 #define PIECE_BITS   (BLOCK > 256 ? 22u : 24u)
 #define CUTS         ((TERM_F64 ? 3u : 2u) + (BLOCK > 256)) /* pieces of a level */
 #define PIECES       (CUTS * LEVELS)
-#define MEETING      (PIECES + 1) /* the counting words: request.h */
+#define GRID_WORDS   (PIECES + 1) /* the counting words: request.h */
 #define WARPS_LIMBED 16
 #define MANY         24
-#if MEETING > SUM_MEETING_WORDS
+#if GRID_WORDS > SUM_GRID_WORDS
 #error "request.h"
 #endif
 #define IS_HIGHEST(i) ((i) % CUTS == CUTS - 1)
@@ -82,17 +82,17 @@ PURE u32 word_of(const u64 *record, u32 i) {
 /* Adds a thread's words to the block's, which are 0 at first. All threads of the block call this. */
 INLINED void add_words(const u64 *record, SHARED u32 *words) {
 #if BY_WARPS
-    u32 sum[MEETING];
+    u32 sum[GRID_WORDS];
     UNROLL
-    for (u32 i = 0; i < MEETING; i++)
+    for (u32 i = 0; i < GRID_WORDS; i++)
         sum[i] = __reduce_add_sync(FULL_WARP, word_of(record, i));
     if (threadIdx.x % WARP == 0) {
         UNROLL
-        for (u32 i = 0; i < MEETING; i++)
-            words[threadIdx.x / WARP * MEETING + i] = sum[i];
+        for (u32 i = 0; i < GRID_WORDS; i++)
+            words[threadIdx.x / WARP * GRID_WORDS + i] = sum[i];
     }
 #else
-    for (u32 i = 0; i < MEETING; i++)
+    for (u32 i = 0; i < GRID_WORDS; i++)
         atomicAdd(&words[i], word_of(record, i));
 #endif
 }
@@ -102,7 +102,7 @@ INLINED u32 block_word(const SHARED u32 *words, u32 i) {
     u32 sum = 0;
     UNROLL
     for (u32 k = 0; k < ROWS; k++)
-        sum += words[k * MEETING + i];
+        sum += words[k * GRID_WORDS + i];
     return sum;
 }
 
@@ -264,7 +264,7 @@ INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHAR
     return round_limbs(limbs, f);
 }
 
-/* ---- How blocks meet ---------------------------------------------------------------------------- */
+/* ---- The grid's sum ------------------------------------------------------------------------------ */
 
 /* A word that counts: the number of blocks that have added to it in its low bits, their sum above. */
 #define COUNT_BITS 16
@@ -274,23 +274,23 @@ INLINED u64 sum_bits(const SHARED u64 *total, i32 exponent, u32 bits_above, SHAR
  * its pieces count as 0 if they went `elsewhere`. All threads of the block call this. Returns
  * whether this is the last block. Then, after a barrier, the sums are in `total`, and the counting
  * words are 0 again. */
-INLINED u32 meet(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *meeting,
-                 SHARED u64 *total, SHARED u32 *last) {
+INLINED u32 add_to_grid(const SHARED u32 *words, u32 joins, u32 elsewhere, GLOBAL u64 *grid_words,
+                        SHARED u64 *total, SHARED u32 *last) {
     if (!joins && threadIdx.x == 0) *last = 0;
-    for (u32 i = threadIdx.x; joins && i < MEETING; i += BLOCK) {
+    for (u32 i = threadIdx.x; joins && i < GRID_WORDS; i += BLOCK) {
         const i64 number = elsewhere && i < PIECES ? 0 : number_of_word(block_word(words, i), i);
         const u64 mine = (u64)number << COUNT_BITS | 1;
-        total[i] = atomicAdd(&meeting[i], mine) + mine;
+        total[i] = atomicAdd(&grid_words[i], mine) + mine;
         if (i == PIECES) *last = (total[i] & COUNT_MASK) == gridDim.x;
     }
     __syncthreads();
     if (*last)
-        for (u32 i = threadIdx.x; i < MEETING; i += BLOCK) {
+        for (u32 i = threadIdx.x; i < GRID_WORDS; i += BLOCK) {
             u64 w = total[i];
             while ((w & COUNT_MASK) != gridDim.x) /* other blocks' additions are on their way */
-                w = read_word(&meeting[i]);
+                w = read_word(&grid_words[i]);
             total[i] = (u64)((i64)w >> COUNT_BITS);
-            write_word(&meeting[i], (u64)0);
+            write_word(&grid_words[i], (u64)0);
         }
     return *last;
 }
@@ -311,8 +311,8 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u32 lane_sums[LANE_SUMS];
     __shared__ u64 warps[WARPS];
-    __shared__ u64 total[MEETING];
-    __shared__ u32 words[ROWS * MEETING];
+    __shared__ u64 total[GRID_WORDS];
+    __shared__ u32 words[ROWS * GRID_WORDS];
 #if TRIES_FIRST || !BY_WARPS
     __shared__ u64 exchange[EXCHANGE];
 #endif
@@ -324,7 +324,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
 
     wait_for_end_of_earlier();
     GLOBAL u64 *head = heads + (u32)place;
-    const share s = find_share(x, n);
+    const even_share s = find_even_share(x, n);
     const u32 tiles = s.tiles + (s.loose + BLOCK * TILE - 1) / (BLOCK * TILE);
     const u32 below = 8 * (u32)sizeof(raw) - 32;
     u64 record[WORDS];
@@ -340,7 +340,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
     u32 most = sampled(x, y, n);
     clear_limbs(limbs);
     clear_lane_sums(lane_sums);
-    for (u32 i = threadIdx.x; i < ROWS * MEETING; i += BLOCK)
+    for (u32 i = threadIdx.x; i < ROWS * GRID_WORDS; i += BLOCK)
         words[i] = 0;
     if (threadIdx.x == 0) limbed = 0;
 #if TRIES_FIRST
@@ -423,7 +423,7 @@ KERNEL reduce(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first
         __syncthreads();
     }
 
-    const u32 last = meet(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
+    const u32 last = add_to_grid(words, request != 0, own, head + 1 + MIXED + 1, total, &number);
     if (!UNIFORM(last)) return;
     __syncthreads();
     const u32 limbs_there = last && total[PIECES] >> MANY != 0;
@@ -452,8 +452,8 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
              GLOBAL u64 *heads, GLOBAL u64 *boards, u64 place, u32 request, GLOBAL u64 *result) {
     __shared__ u64 limbs[LIMB_WORDS];
     __shared__ u64 warps[WARPS];
-    __shared__ u64 total[MEETING];
-    __shared__ u32 words[ROWS * MEETING];
+    __shared__ u64 total[GRID_WORDS];
+    __shared__ u32 words[ROWS * GRID_WORDS];
     __shared__ u64 exchange[EXCHANGE];
     const u32 count = (u32)n, below = 8 * (u32)sizeof(raw) - 32;
     u64 record[WORDS];
@@ -468,7 +468,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     load_alone(&t.x, x, count, BLOCK, packed, MINUS_ZERO);
     const u32 packs = packed ? (count / PACK + BLOCK - 1) / BLOCK : IN_FLIGHT;
 #if !BY_WARPS
-    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+    for (u32 i = threadIdx.x; i < GRID_WORDS; i += BLOCK)
         words[i] = 0;
 #endif
     raw most = 0;
@@ -518,7 +518,7 @@ KERNEL alone(const GLOBAL element *x, const GLOBAL element *y, u64 n, u64 first_
     add_words(record, words);
     __syncthreads();
     UNROLL_NOT
-    for (u32 i = threadIdx.x; i < MEETING; i += BLOCK)
+    for (u32 i = threadIdx.x; i < GRID_WORDS; i += BLOCK)
         total[i] = (u64)number_of_word(block_word(words, i), i);
     __syncthreads();
     const u32 unfit = total[PIECES] >> MANY != 0;

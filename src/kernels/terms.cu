@@ -69,7 +69,7 @@ __device__ void see(const terms_plan *p, u32 bits, i32 *seen) {
 }
 
 /* Merges the bounds of a team's threads into its first thread's. */
-__device__ void meet(i32 *seen, SHARED u32 *exchange) {
+__device__ void merge_team(i32 *seen, SHARED u32 *exchange) {
     (void)exchange;
 #if WARP_AT_ONCE && BLOCK >= 32
     for (u32 k = 0; k < BOUND_WORDS; k++)
@@ -111,7 +111,7 @@ KERNEL bounds(const GLOBAL u8 *x, const terms_plan plan, GLOBAL i32 *out) {
                 }
             }
         }
-        meet(seen, exchange);
+        merge_team(seen, exchange);
         if (MY_PLACE == 0 && block < plan.blocks) {
             out[BOUND_WORDS * block + BOUND_TOP] = top_of(&plan, (u32)seen[BOUND_TOP]);
             out[BOUND_WORDS * block + BOUND_LOW] = seen[BOUND_LOW];

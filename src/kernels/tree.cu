@@ -36,20 +36,20 @@
 #define BATCH 16u /* a lane's loads of elements under way at once */
 
 #if defined(USER_OPERATOR)
-#define JOIN(a, b) user_combine(a, b)
-#define VALUE(e)   (e)
+#define COMBINE(a, b) user_combine(a, b)
+#define VALUE(e)      (e)
 #else
-#define JOIN(a, b) combine(a, b)
-#define VALUE(e)   load(e)
+#define COMBINE(a, b) combine(a, b)
+#define VALUE(e)      load(e)
 #endif
 
 /* Combines v[j] with the value of the lane `stride` further on, in those lanes for which `takes` holds. */
-#define LANES_MEET(takes, stride)                                                                  \
+#define COMBINE_LANES(takes, stride)                                                               \
     do {                                                                                           \
         for (u32 j_ = 0; j_ < MINE; j_++) {                                                        \
             const u32 lane = LANE0 + j_;                                                           \
             const accumulator other = from_lane(v, j_, stride, exchange);                          \
-            if (takes) v[j_] = JOIN(v[j_], other);                                                 \
+            if (takes) v[j_] = COMBINE(v[j_], other);                                              \
         }                                                                                          \
     } while (0)
 
@@ -63,18 +63,18 @@ __device__ accumulator from_lane(const accumulator *v, u32 j, u32 stride, SHARED
 
 /* Gives lane 0 the value of lanes 0 ... lanes - 1, by halves: lane j takes lane j + 16, then j + 8, and so on. Lanes
  * from `lanes` on have no value. */
-__device__ void meet_halves(accumulator *v, u32 lanes, SHARED word *exchange) {
+__device__ void combine_halves(accumulator *v, u32 lanes, SHARED word *exchange) {
     for (u32 h = WARP / 2; h > 0; h /= 2) {
-        LANES_MEET(lane < h && lane + h < lanes, h);
+        COMBINE_LANES(lane < h && lane + h < lanes, h);
         lanes = lanes < h ? lanes : h;
     }
 }
 
 /* Gives every 2^levels-th lane the value of itself and the 2^levels - 1 lanes behind it, neighbour taking
  * neighbour. Lanes from `lanes` on have no value. */
-__device__ void meet_neighbours(accumulator *v, u32 lanes, u32 levels, SHARED word *exchange) {
+__device__ void combine_neighbours(accumulator *v, u32 lanes, u32 levels, SHARED word *exchange) {
     for (u32 s = 1; s < 1u << levels; s *= 2)
-        LANES_MEET(lane % (2 * s) == 0 && lane + s < lanes, s);
+        COMBINE_LANES(lane % (2 * s) == 0 && lane + s < lanes, s);
 }
 
 /* Returns the value of elements x[start], x[start + stride], ... below `end`, combined in order; start < end. */
@@ -88,22 +88,22 @@ __device__ accumulator lane_value(const GLOBAL element *x, u32 start, u32 stride
             e[k] = x[i + k * stride];
         UNROLL
         for (u32 k = 0; k < BATCH; k++)
-            v = JOIN(v, VALUE(e[k]));
+            v = COMBINE(v, VALUE(e[k]));
     }
     for (; i < end; i += stride)
-        v = JOIN(v, VALUE(x[i]));
+        v = COMBINE(v, VALUE(x[i]));
     return v;
 }
 
-/* Evaluates the leaf x[0..n), n <= LEAF; lane 0 gets the value. If n is 0 there is none, but the
- * lanes still meet. */
+/* Evaluates the leaf x[0..n), n <= LEAF; lane 0 gets the value. If n is 0 there is none, but all
+ * lanes still take part in the exchange. */
 __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word *exchange) {
 #if defined(ORDERED)
     for (u32 j = 0; j < MINE; j++) {
         const u32 start = (LANE0 + j) * RUN, end = start + RUN;
         if (start < n) v[j] = lane_value(x, start, 1, end < n ? end : n);
     }
-    meet_neighbours(v, (n + RUN - 1) / RUN, 5, exchange);
+    combine_neighbours(v, (n + RUN - 1) / RUN, 5, exchange);
 #else
 #if BLOCK == 1 /* row by row: what compilers make vectors of */
     for (u32 j = 0; j < MINE && j < n; j++)
@@ -111,13 +111,13 @@ __device__ void leaf(const GLOBAL element *x, u32 n, accumulator *v, SHARED word
     u32 i = WARP;
     for (; i + WARP <= n; i += WARP)
         for (u32 j = 0; j < MINE; j++)
-            v[j] = JOIN(v[j], VALUE(x[i + j]));
+            v[j] = COMBINE(v[j], VALUE(x[i + j]));
     for (u32 j = 0; i + j < n; j++)
-        v[j] = JOIN(v[j], VALUE(x[i + j]));
+        v[j] = COMBINE(v[j], VALUE(x[i + j]));
 #else
     if (LANE0 < n) v[0] = lane_value(x, LANE0, WARP, n);
 #endif
-    meet_halves(v, n < WARP ? n : WARP, exchange);
+    combine_halves(v, n < WARP ? n : WARP, exchange);
 #endif
 }
 
@@ -170,7 +170,7 @@ KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to
         accumulator v[MINE];
         for (u32 j = 0; j < MINE; j++)
             v[j] = LANE0 + j < lanes ? values[from + at + LANE0 + j] : (accumulator)0;
-        meet_neighbours(v, lanes, levels, exchange);
+        combine_neighbours(v, lanes, levels, exchange);
         for (u32 j = 0; j < MINE; j++)
             if ((LANE0 + j) % (1u << levels) == 0 && LANE0 + j < lanes)
                 values[to + ((at + LANE0 + j) >> levels)] = v[j];
@@ -181,15 +181,15 @@ KERNEL nodes(GLOBAL accumulator *values, u64 from, u64 count, u32 levels, u64 to
 
 /* ---- Of rows (parts.h) ------------------------------------------------------------------------------ */
 
-/* A leaf's place. */
-typedef struct place {
+/* One leaf of a row. */
+typedef struct row_leaf {
     u64 start, length; /* its row's elements */
     u64 leaf;          /* which of the row's leaves; may be behind the last */
-} place;
+} row_leaf;
 
-__device__ place place_of(const GLOBAL u8 *offsets, part_rows rows, u64 slot) {
+__device__ row_leaf row_leaf_of(const GLOBAL u8 *offsets, part_rows rows, u64 slot) {
     const u64 row = row_of(offsets, rows, LEAF, 1, slot);
-    place p;
+    row_leaf p;
     p.start = row_start(offsets, rows, row);
     p.length = row_start(offsets, rows, row + 1) - p.start;
     p.leaf = slot - PARTS_SLOT(p.start, row);
@@ -203,8 +203,8 @@ KERNEL part_leaves(const GLOBAL element *x, const GLOBAL u8 *offsets, GLOBAL acc
     const u32 is_bad = work[PARTS_BAD] != ~(u64)0;
     for (u64 first = (u64)blockIdx.x * WARPS; first < plan.slots; first += (u64)gridDim.x * WARPS) {
         const u64 slot = first + threadIdx.x / WARP;
-        place p = {0, 0, 0};
-        if (slot < plan.slots && !is_bad) p = place_of(offsets, plan.rows, slot);
+        row_leaf p = {0, 0, 0};
+        if (slot < plan.slots && !is_bad) p = row_leaf_of(offsets, plan.rows, slot);
         const u64 at = p.leaf * LEAF;
         const u32 size = at >= p.length ? 0 : p.length - at < LEAF ? (u32)(p.length - at) : LEAF;
         accumulator v[MINE];
@@ -223,8 +223,8 @@ KERNEL part_nodes(const GLOBAL u8 *offsets, GLOBAL accumulator *values, const GL
     const u32 is_bad = work[PARTS_BAD] != ~(u64)0;
     for (u64 first = (u64)blockIdx.x * WARPS; first < plan.slots; first += (u64)gridDim.x * WARPS) {
         const u64 slot = first + threadIdx.x / WARP;
-        place p = {0, 0, 0};
-        if (slot < plan.slots && !is_bad) p = place_of(offsets, plan.rows, slot);
+        row_leaf p = {0, 0, 0};
+        if (slot < plan.slots && !is_bad) p = row_leaf_of(offsets, plan.rows, slot);
         const u64 leaves_there = (p.length + LEAF - 1) / LEAF;
         u32 lanes = 0;
         if (p.leaf % (WARP * plan.stride) == 0 && p.leaf + plan.stride < leaves_there) {
@@ -235,7 +235,7 @@ KERNEL part_nodes(const GLOBAL u8 *offsets, GLOBAL accumulator *values, const GL
         for (u32 j = 0; j < MINE; j++)
             v[j] = LANE0 + j < lanes ? values[plan.values + slot + (LANE0 + j) * plan.stride]
                                      : (accumulator)0;
-        meet_neighbours(v, lanes, 5, exchange);
+        combine_neighbours(v, lanes, 5, exchange);
         if (LANE0 == 0 && lanes > 0) values[plan.values + slot] = v[0];
     }
 }

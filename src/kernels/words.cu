@@ -5,9 +5,9 @@
  * pack: a block of threads for each sum, and one for all else.
  * settle: a block for each state. Its threads bring the words into the form of records, in shared memory, and settle
  * sums; one of them lowers.
- * share: both in one block, and between them an exchange of the words through memory that all ranks can write (words.h).
- * share_few: the same of a few floats, which become a pair of doubles first (pair.h); where all ranks' pairs make the value,
- * there are no words at all.
+ * allreduce: both in one block; between them the ranks exchange their words by mailboxes (words.h).
+ * allreduce_few: the same for a few floats. They become a double-double first (pair.h). If the pairs
+ * of all ranks determine the value, there are no words.
  */
 #define RECORD_SPACE SHARED
 #define SETTLED
@@ -17,7 +17,7 @@
 
 #include "words.h"
 
-#include "posts.h"
+#include "mailbox.h"
 
 #if !defined(__OPENCL_VERSION__)
 #include "half.h"
@@ -64,7 +64,7 @@ __device__ void pack_part(u32 mine, GLOBAL u64 *work, const words_plan *plan, GL
         if (part == mine) {
             to = at;
             limbs = words_limbs(floats, two);
-            known = shape_of(p->type, part).limbs;
+            known = limb_layout_of(p->type, part).limbs;
             first = words_first(floats, two, known);
         }
         at += WORDS_COUNTS + words_limbs(floats, two);
@@ -175,7 +175,8 @@ __device__ u32 failure_of(const GLOBAL i64 *failed) {
  * digits[], masks[] and *numbers are its own. */
 INLINED void settle_state(u64 state, const GLOBAL u64 *added, const GLOBAL u64 *gathered,
                           const GLOBAL i64 *failed, const words_plan *plan, GLOBAL u64 *results,
-                          SHARED u64 *work, SHARED u64 *digits, SHARED u32 *masks, room *numbers) {
+                          SHARED u64 *work, SHARED u64 *digits, SHARED u32 *masks,
+                          lower_scratch *numbers) {
     const u32 type = plan->lower.type, floats = is_float(type);
     const GLOBAL u64 *word = added + state * plan->added;
     for (u32 i = threadIdx.x; i < SUMS * MASKS; i += BLOCK)
@@ -186,12 +187,12 @@ INLINED void settle_state(u64 state, const GLOBAL u64 *added, const GLOBAL u64 *
         const u32 there = plan->lower.at[part] != PLAN_NONE;
         const u32 two = part == PLAN_SQUARES || part == PLAN_PRODUCTS;
         const u32 limbs = there ? words_limbs(floats, two) : 0;
-        const shape s = shape_of(type, part);
+        const limb_layout s = limb_layout_of(type, part);
         if (UNIFORM(there)) {
             settle_sum(word + at + WORDS_COUNTS, 0, limbs, limbs, digits + known,
                        masks + part * MASKS);
             if (there && threadIdx.x == 0) {
-                numbers->spans[part] = span_of(
+                numbers->digit_ranges[part] = digit_range_of(
                     digits + known, limbs, s.lowest - 32 * (i32)words_first(floats, two, s.limbs),
                     masks + part * MASKS);
                 for (u32 k = 0; k < WORDS_COUNTS && floats; k++)
@@ -226,7 +227,7 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
     __shared__ u64 work[WORDS_RECORDS];
     __shared__ u64 digits[SETTLED_DIGITS];
     __shared__ u32 masks[SUMS * MASKS];
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     settle_state(blockIdx.x, added, gathered, failed, &plan, results, work, digits, masks,
                  &numbers);
@@ -234,14 +235,14 @@ KERNEL settle(const GLOBAL u64 *added, const GLOBAL u64 *gathered, const GLOBAL 
 
 /* ---- Ranks that write into each other's memory ---------------------------------------------- */
 
-/* Writes this rank's message to all others, whose posts are address[0..ranks). Then adds up all
+/* Writes this rank's message to all others, whose mailboxes are address[0..ranks). Then adds up all
  * ranks' additive words in `message`, and puts all ranks' other words in `gathered`. All threads of
  * a block call this, each for every BLOCK-th word. */
 __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL u64 *gathered,
-                               GLOBAL u64 *post, const SHARED u64 *address, u64 turn,
+                               GLOBAL u64 *mailbox, const SHARED u64 *address, u64 turn,
                                SHARED u32 *lost) {
     const u32 added = FAILED_WORDS + p->added, all = added + p->gathered;
-    const u64 flag = post_flag(turn);
+    const u64 flag = mailbox_flag(turn);
     u32 stopped = 0;
     for (u32 i = threadIdx.x; i < all; i += BLOCK) {
         GLOBAL u64 *own = i < added ? message + i : gathered + (i - added);
@@ -249,12 +250,12 @@ __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL 
         for (u64 rank = 0; rank < p->ranks; rank++) {
             if (rank == p->mine) continue;
             GLOBAL u64 *theirs = (GLOBAL u64 *)(size_t)address[rank];
-            put_word(post_slot(theirs, p->ranks, turn, p->mine, i), flag, sum);
+            send_word(mailbox_slot(theirs, p->ranks, turn, p->mine, i), flag, sum);
         }
         for (u64 rank = 0; rank < p->ranks; rank++) {
             if (rank == p->mine) continue;
-            GLOBAL u64 *slot = post_slot(post, p->ranks, turn, rank, i);
-            const u64 word = take_word(slot, post, flag, &stopped);
+            GLOBAL u64 *slot = mailbox_slot(mailbox, p->ranks, turn, rank, i);
+            const u64 word = receive_word(slot, mailbox, flag, &stopped);
             if (i < added)
                 sum += word;
             else
@@ -265,7 +266,7 @@ __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL 
     if (stopped) atomicAdd(lost, 1u);
     __syncthreads();
     if (threadIdx.x != 0) return;
-    post[POST_TURN] = turn + 1;
+    mailbox[MAILBOX_TURN] = turn + 1;
     if (*lost) {
         message[0] = 1;
         message[1] = RESULT_LOST;
@@ -279,48 +280,49 @@ __device__ void exchange_words(const words_plan *p, GLOBAL u64 *message, GLOBAL 
  * the pair that is their sum; and PAIR_...s, from bit 8 on the status that the rank has failed with, from bit 16 on how
  * many elements it has. A rank with many elements says that its pair is lost. All ranks make the same of all pairs: the
  * value, or that words have to be exchanged, in a turn more. */
-#define PAIR_WORDS  3u
-#define ALL_PAIRS   (PAIR_WORDS * POST_RANKS)
-#define SAID_STATUS 8
-#define SAID_COUNT  16
+#define PAIR_WORDS   3u
+#define ALL_PAIRS    (PAIR_WORDS * MAILBOX_RANKS)
+#define STATUS_SHIFT 8
+#define COUNT_SHIFT  16
 
-/* Sends this rank's words, which are at the rank's own place in said[]. All threads call this. */
-__device__ void tell_pair(const words_plan *p, const SHARED u64 *address, u64 turn,
-                          const SHARED u64 *said) {
+/* Sends this rank's words, which are the rank's own in pairs[]. All threads call this. */
+__device__ void send_pair(const words_plan *p, const SHARED u64 *address, u64 turn,
+                          const SHARED u64 *pairs) {
     for (u32 i = threadIdx.x; i < p->ranks * PAIR_WORDS; i += BLOCK) {
         GLOBAL u64 *theirs = (GLOBAL u64 *)(size_t)address[i / PAIR_WORDS];
         if (i / PAIR_WORDS != p->mine)
-            put_word(post_slot(theirs, p->ranks, turn, p->mine, i % PAIR_WORDS), post_flag(turn),
-                     said[p->mine * PAIR_WORDS + i % PAIR_WORDS]);
+            send_word(mailbox_slot(theirs, p->ranks, turn, p->mine, i % PAIR_WORDS),
+                      mailbox_flag(turn), pairs[p->mine * PAIR_WORDS + i % PAIR_WORDS]);
     }
 }
 
-/* Makes said[] the words of all ranks. All threads call this. */
-__device__ void hear_pairs(const words_plan *p, GLOBAL u64 *post, u64 turn, SHARED u64 *said,
-                           SHARED u32 *lost) {
+/* Makes pairs[] the words of all ranks. All threads call this. */
+__device__ void receive_pairs(const words_plan *p, GLOBAL u64 *mailbox, u64 turn, SHARED u64 *pairs,
+                              SHARED u32 *lost) {
     for (u32 i = threadIdx.x; i < p->ranks * PAIR_WORDS; i += BLOCK) {
         u32 stopped = 0;
         if (i / PAIR_WORDS != p->mine)
-            said[i] = take_word(post_slot(post, p->ranks, turn, i / PAIR_WORDS, i % PAIR_WORDS),
-                                post, post_flag(turn), &stopped);
+            pairs[i] =
+                receive_word(mailbox_slot(mailbox, p->ranks, turn, i / PAIR_WORDS, i % PAIR_WORDS),
+                             mailbox, mailbox_flag(turn), &stopped);
         if (stopped) atomicAdd(lost, 1u);
     }
 }
 
 /* Writes the result, and returns 1, if the words of all ranks determine it. One thread calls
  * this. */
-__device__ u32 settle_pairs(const words_plan *p, const SHARED u64 *said, u32 stopped,
+__device__ u32 settle_pairs(const words_plan *p, const SHARED u64 *pairs, u32 stopped,
                             GLOBAL u64 *results) {
     const u32 op = p->lower.value[0] & 255, type = p->lower.value[0] >> 8;
     u32 status = stopped ? RESULT_LOST : RESULT_OK, lost = 0;
     pair sum = {-0.0, 0, 0};
     u64 n = 0, bits = 0;
     for (u32 rank = 0; rank < p->ranks && !stopped; rank++) {
-        const SHARED u64 *word = said + rank * PAIR_WORDS;
+        const SHARED u64 *word = pairs + rank * PAIR_WORDS;
         const pair one = {double_from(word[0]), double_from(word[1]), (u32)word[2] & 255};
-        const u32 failed = (u32)(word[2] >> SAID_STATUS) & 255;
+        const u32 failed = (u32)(word[2] >> STATUS_SHIFT) & 255;
         pair_merge(&sum, &one);
-        n += word[2] >> SAID_COUNT;
+        n += word[2] >> COUNT_SHIFT;
         if (status == RESULT_OK) status = failed;
     }
     if (status == RESULT_OK) {
@@ -336,32 +338,32 @@ __device__ u32 settle_pairs(const words_plan *p, const SHARED u64 *said, u32 sto
 /* Does a rank's work for one state whose records are there: packs its words (if plan.packs),
  * exchanges them, and settles. `message` has two words for failures, then the additive words, then
  * those gathered of all ranks. One block. */
-KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBAL u64 *post,
-             GLOBAL u64 *results) {
+KERNEL allreduce(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBAL u64 *mailbox,
+                 GLOBAL u64 *results) {
     __shared__ u64 known[WORDS_RECORDS];
     __shared__ u64 digits[SETTLED_DIGITS];
     __shared__ u32 masks[SUMS * MASKS];
-    __shared__ u64 address[POST_RANKS];
+    __shared__ u64 address[MAILBOX_RANKS];
     __shared__ u32 lost[1];
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     GLOBAL u64 *gathered = message + FAILED_WORDS + plan.added;
-    u64 turn = post[POST_TURN];
+    u64 turn = mailbox[MAILBOX_TURN];
     for (u32 i = threadIdx.x; i < plan.ranks; i += BLOCK)
-        address[i] = post[POST_ADDRESSES + i];
+        address[i] = mailbox[MAILBOX_ADDRESSES + i];
     if (threadIdx.x == 0) lost[0] = 0;
 #if !defined(__OPENCL_VERSION__)
-    __shared__ u64 said[ALL_PAIRS];
+    __shared__ u64 pairs[ALL_PAIRS];
     __shared__ u32 settled[1];
     if (plan.tries) {
         if (threadIdx.x == 0) {
-            SHARED u64 *own = said + plan.mine * PAIR_WORDS;
+            SHARED u64 *own = pairs + plan.mine * PAIR_WORDS;
             own[0] = own[1] = 0;
-            own[2] = plan.lower.n << SAID_COUNT | (plan.packs ? 0 : message[1]) << SAID_STATUS |
+            own[2] = plan.lower.n << COUNT_SHIFT | (plan.packs ? 0 : message[1]) << STATUS_SHIFT |
                      PAIR_LOST;
         }
         __syncthreads();
-        tell_pair(&plan, address, turn, said);
+        send_pair(&plan, address, turn, pairs);
     }
 #endif
     for (u32 part = 0; part <= SUMS; part++)
@@ -371,18 +373,18 @@ KERNEL share(GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message, GLOBA
     __syncthreads();
 #if !defined(__OPENCL_VERSION__)
     if (plan.tries) {
-        hear_pairs(&plan, post, turn, said, lost);
+        receive_pairs(&plan, mailbox, turn, pairs, lost);
         __syncthreads();
         if (threadIdx.x == 0) {
-            settled[0] = settle_pairs(&plan, said, lost[0], results);
-            if (settled[0]) post[POST_TURN] = turn + 1;
+            settled[0] = settle_pairs(&plan, pairs, lost[0], results);
+            if (settled[0]) mailbox[MAILBOX_TURN] = turn + 1;
         }
         __syncthreads();
         if (settled[0]) return;
         turn++;
     }
 #endif
-    exchange_words(&plan, message, gathered, post, address, turn, lost);
+    exchange_words(&plan, message, gathered, mailbox, address, turn, lost);
     __syncthreads();
     settle_state(0, message + FAILED_WORDS, gathered, (const GLOBAL i64 *)message, &plan, results,
                  known, digits, masks, &numbers);
@@ -475,39 +477,39 @@ __device__ void add_to_limbs(SHARED u64 *limbs, double x) {
 }
 
 /* Does a rank's work for the sum of up to FEW_ELEMENTS elements in one launch. One block. */
-KERNEL share_few(const GLOBAL u8 *x, GLOBAL u64 *work, const words_plan plan, GLOBAL u64 *message,
-                 GLOBAL u64 *post, GLOBAL u64 *results) {
+KERNEL allreduce_few(const GLOBAL u8 *x, GLOBAL u64 *work, const words_plan plan,
+                     GLOBAL u64 *message, GLOBAL u64 *mailbox, GLOBAL u64 *results) {
     __shared__ u64 known[WORDS_RECORDS];
     __shared__ u64 digits[SETTLED_DIGITS];
     __shared__ u32 masks[SUMS * MASKS];
-    __shared__ u64 address[POST_RANKS];
+    __shared__ u64 address[MAILBOX_RANKS];
     __shared__ u64 rows[PAIR_WORDS * WARPS_HERE];
-    __shared__ u64 said[ALL_PAIRS];
+    __shared__ u64 pairs[ALL_PAIRS];
     __shared__ u64 limbs[FLOAT_LIMBS + FLOAT_COUNTS];
     __shared__ u64 exchange[EXCHANGE];
     __shared__ u32 lost[1];
     __shared__ u32 settled[1];
-    SHARED_ROOM numbers;
+    SHARED_LOWER_SCRATCH numbers;
     wait_for_earlier();
     GLOBAL u64 *gathered = message + FAILED_WORDS + plan.added;
-    const u64 turn = post[POST_TURN];
+    const u64 turn = mailbox[MAILBOX_TURN];
     for (u32 i = threadIdx.x; i < plan.ranks; i += BLOCK)
-        address[i] = post[POST_ADDRESSES + i];
+        address[i] = mailbox[MAILBOX_ADDRESSES + i];
     if (threadIdx.x == 0) lost[0] = 0;
     const pair own = pair_of_few(x, &plan, rows, exchange);
     if (threadIdx.x == 0) {
-        SHARED u64 *word = said + plan.mine * PAIR_WORDS;
+        SHARED u64 *word = pairs + plan.mine * PAIR_WORDS;
         word[0] = double_bits(own.s);
         word[1] = double_bits(own.e);
-        word[2] = plan.lower.n << SAID_COUNT | own.seen;
+        word[2] = plan.lower.n << COUNT_SHIFT | own.seen;
     }
     __syncthreads();
-    tell_pair(&plan, address, turn, said);
-    hear_pairs(&plan, post, turn, said, lost);
+    send_pair(&plan, address, turn, pairs);
+    receive_pairs(&plan, mailbox, turn, pairs, lost);
     __syncthreads();
     if (threadIdx.x == 0) {
-        settled[0] = settle_pairs(&plan, said, lost[0], results);
-        if (settled[0]) post[POST_TURN] = turn + 1;
+        settled[0] = settle_pairs(&plan, pairs, lost[0], results);
+        if (settled[0]) mailbox[MAILBOX_TURN] = turn + 1;
     }
     __syncthreads();
     if (settled[0]) return;
@@ -525,7 +527,7 @@ KERNEL share_few(const GLOBAL u8 *x, GLOBAL u64 *work, const words_plan plan, GL
             pack_part(part, work, &plan, message + FAILED_WORDS,
                       gathered + (u64)plan.mine * plan.gathered, message, digits, masks);
     __syncthreads();
-    exchange_words(&plan, message, gathered, post, address, turn + 1, lost);
+    exchange_words(&plan, message, gathered, mailbox, address, turn + 1, lost);
     __syncthreads();
     settle_state(0, message + FAILED_WORDS, gathered, (const GLOBAL i64 *)message, &plan, results,
                  known, digits, masks, &numbers);

@@ -20,22 +20,26 @@ enum { WORDS_GATHERED_N, WORDS_GATHERED_FACTORS, WORDS_GATHERED_EXTREMES = 3, WO
 /* Before the words that are added stand two: how many ranks have failed, and the sum of their statuses. */
 #define FAILED_WORDS 2
 
-/* A rank's post: memory of the rank's device that the devices of all ranks can write. Its words are
- *     [POST_TURN]              how many exchanges there have been
- *     [POST_STOP]              not 0: whoever waits for words gives up
- *     [POST_ADDRESSES + r]     where this device finds the post of rank r
- *     [POST_SLOTS, ...)        for every second exchange, of each rank a message of POST_WORDS places of two words
- * A place holds one word of a message in two halves of 32 bits, each with a flag above it that says for which exchange it
- * is: a word of 64 bits is written at once, so that whoever finds the flag has the half, and no fence is needed. A place
- * is 0 unless a word is on its way; the reader empties it. Two sets of places do: a rank writes into the third
- * exchange's, which are the first one's again, when it has all messages of the second, which nobody sends before it
- * has read those of the first. */
-#define POST_RANKS 16  /* at most */
-#define POST_WORDS 512 /* the most words of a message */
-enum { POST_TURN, POST_STOP, POST_ADDRESSES, POST_SLOTS = 32 };
-#define POST_BYTES(ranks) (8 * (POST_SLOTS + 4 * (size_t)POST_WORDS * (ranks)))
+/* A rank's mailbox: memory of the rank's device that the devices of all ranks can write. Its words:
+ *
+ *     [MAILBOX_TURN]            the number of exchanges so far
+ *     [MAILBOX_STOP]            not 0: a wait for words ends
+ *     [MAILBOX_ADDRESSES + r]   the address of rank r's mailbox, as this device knows it
+ *     [MAILBOX_SLOTS, ...)      two sets of slots; in a set, MAILBOX_WORDS slots for each rank
+ *
+ * A slot is two words. They hold the two halves of a message's word, each with the turn's flag above
+ * it. A word of 64 bits is written at once, so a reader that sees the flag has the half, and no fence
+ * is needed. A slot is 0 unless a word is on its way; the reader empties it.
+ *
+ * Turns use the two sets of slots alternately. That is enough: a rank writes for turn t + 2 only
+ * when it has all messages of turn t + 1, and a rank sends those only after it has read turn t's. */
+#define MAILBOX_RANKS 16  /* at most */
+#define MAILBOX_WORDS 512 /* the most words of a message */
+enum { MAILBOX_TURN, MAILBOX_STOP, MAILBOX_ADDRESSES, MAILBOX_SLOTS = 32 };
+#define MAILBOX_BYTES(ranks) (8 * (MAILBOX_SLOTS + 4 * (size_t)MAILBOX_WORDS * (ranks)))
 
-/* How many elements a rank may have that makes no records of them, but a pair: as many as one block takes in no time. */
+/* The most elements of a rank that makes a pair of them, and no records: one block adds up so many in
+ * less time than a second launch takes. */
 #define FEW_ELEMENTS 8192
 
 /* Words of a state's records, at most: of four sums, two of them of squares or products, and of what else there is. */

@@ -930,7 +930,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **p
     const char *name = ((const model_kernel *)(const void *)function)->name;
     const bool waits = strcmp(name, "reduce") == 0 || strcmp(name, "alone") == 0 ||
                        strcmp(name, "lower") == 0 || strcmp(name, "pack") == 0 ||
-                       strcmp(name, "settle") == 0 || strncmp(name, "share", 5) == 0;
+                       strcmp(name, "settle") == 0 || strncmp(name, "allreduce", 9) == 0;
     if (c->numAttrs != 1 || !waits ||
         c->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
         return CUDA_ERROR_INVALID_VALUE;

@@ -33,12 +33,12 @@ class Call(Structure):
                 ("first", c_size_t), ("count", c_size_t)]
 
 
-POST_RANKS, STOP, ADDRESSES = 16, 1, 2  # tally.h
+MAILBOX_RANKS, STOP, ADDRESSES = 16, 1, 2  # tally.h
 
 
 class SharedCall(Structure):
-    _fields_ = [("x", c_void_p * POST_RANKS), ("out", c_void_p * POST_RANKS), ("mine", c_size_t), ("arrays", c_uint32),
-                ("post", c_void_p), ("failure", c_int), ("outcome", c_void_p), ("queue", c_void_p)]
+    _fields_ = [("x", c_void_p * MAILBOX_RANKS), ("out", c_void_p * MAILBOX_RANKS), ("mine", c_size_t), ("arrays", c_uint32),
+                ("mailbox", c_void_p), ("failure", c_int), ("outcome", c_void_p), ("queue", c_void_p)]
 
 
 shared_prepare = tally._declare("terms_shared_prepare", c_int, c_void_p)
@@ -445,7 +445,7 @@ def test_shared_that_cancel(cuda, type_):
 
 
 class Meetings:
-    """Posts of so many ranks on one device. Each rank's exchange is done by itself: what the others say is there before."""
+    """Mailboxes of so many ranks on one device. Each rank's exchange is done by itself: what the others say is there before."""
 
     def __init__(self, place, ranks):
         self.place, self.ranks, self.turn = place, ranks, 0
@@ -453,21 +453,21 @@ class Meetings:
         self.memory = [place.put(np.zeros(words, np.uint64)) for _ in range(ranks)]
 
     def content(self, rank, others, stop=False):
-        """Makes the post of a rank one into which the others have said something, in both of a call's meetings."""
-        post = np.zeros(32 + 2048 * self.ranks, np.uint64)
-        post[0], post[STOP] = self.turn, stop
-        post[ADDRESSES:ADDRESSES + self.ranks] = self.memory
+        """Makes the mailbox of a rank one into which the others have said something, in both of a call's meetings."""
+        mailbox = np.zeros(32 + 2048 * self.ranks, np.uint64)
+        mailbox[0], mailbox[STOP] = self.turn, stop
+        mailbox[ADDRESSES:ADDRESSES + self.ranks] = self.memory
         for meeting in (0, 1):
             turn = self.turn + meeting
             for other, said in others.items():
                 at = 32 + 1024 * ((turn % 2) * self.ranks + other)
                 flag, word = (turn + 1) << 32, said[meeting]
-                post[at], post[at + 1] = flag | word & 0xffffffff, flag | word >> 32
-        fresh = self.place.put(post)
+                mailbox[at], mailbox[at + 1] = flag | word & 0xffffffff, flag | word >> 32
+        fresh = self.place.put(mailbox)
         self.place.free(self.memory[rank])
         self.memory[rank] = fresh
-        post[ADDRESSES:ADDRESSES + self.ranks] = self.memory
-        at = self.place.put(post)
+        mailbox[ADDRESSES:ADDRESSES + self.ranks] = self.memory
+        at = self.place.put(mailbox)
         self.place.free(self.memory[rank])
         self.memory[rank] = at
         return at
@@ -486,28 +486,28 @@ def test_shared_meetings(cuda):
     arrays = [gradients("f32", data.rng("shared meetings"), n) for _ in range(ranks)]
     want = expected("f32", arrays)
     xs = [cuda.put(a) for a in arrays]
-    posts = Meetings(cuda, ranks)
+    mailboxes = Meetings(cuda, ranks)
     fine, failed, others = (7 << 32, 7 << 32), (7 << 32 | tally.ENOMEM, 7 << 32), (8 << 32, 8 << 32)
     for said, failure, stop, status in (((fine, fine), 0, False, tally.OK), ((fine, failed), 0, False, tally.ENOMEM),
                                         ((fine, fine), tally.ETYPE, False, tally.ETYPE), ((fine, others), 0, False, tally.EINVAL),
                                         ((fine,), 0, True, tally.ELOST)):
         out, told = cuda.put(np.full(n, 0x77, np.uint32)), cuda.put(np.full(2, 0xEE, np.uint64))
-        post = posts.content(0, dict(enumerate(said, 1)), stop)
-        call = SharedCall(mine=0, arrays=7, post=post, failure=failure, outcome=told, queue=cuda.queue)
+        mailbox = mailboxes.content(0, dict(enumerate(said, 1)), stop)
+        call = SharedCall(mine=0, arrays=7, mailbox=mailbox, failure=failure, outcome=told, queue=cuda.queue)
         for rank in range(ranks):
             call.x[rank], call.out[rank] = xs[rank], out
         terms = Terms(tally.CODE["f32"], n, ranks, 0, 0, 0)
         assert shared_sums(cuda.device, byref(terms), byref(call)) == tally.OK, tally.error()
         assert cuda.get(told, np.uint64, 2).tolist() == [0, status]
-        assert cuda.get(post, np.uint64, 1)[0] == posts.turn + 2
+        assert cuda.get(mailbox, np.uint64, 1)[0] == mailboxes.turn + 2
         made = cuda.get(out, np.uint32, n)
         assert (made == (want if status == tally.OK else 0x77)).all(), status
-        posts.turn += 2
+        mailboxes.turn += 2
         cuda.free(out)
         cuda.free(told)
     for memory in xs:
         cuda.free(memory)
-    posts.close()
+    mailboxes.close()
 
 
 def test_shared_arguments(cuda):
@@ -517,12 +517,12 @@ def test_shared_arguments(cuda):
 
     def asked(ranks=2, n=8, shard=0, **kw):
         call = SharedCall(queue=cuda.queue, **{k: v for k, v in kw.items() if k != "xs"})
-        for rank in range(kw.get("xs", min(ranks, POST_RANKS))):
+        for rank in range(kw.get("xs", min(ranks, MAILBOX_RANKS))):
             call.x[rank] = call.out[rank] = x
         return shared_sums(cuda.device, byref(Terms(tally.CODE["f32"], n, ranks, 0, shard, 0)), byref(call))
 
     assert asked() == tally.OK
-    for wrong in ({"mine": 2}, {"ranks": 17}, {"xs": 1}, {"post": x}, {"failure": tally.ENOMEM}, {"shard": 3}, {"shard": 2}):
+    for wrong in ({"mine": 2}, {"ranks": 17}, {"xs": 1}, {"mailbox": x}, {"failure": tally.ENOMEM}, {"shard": 3}, {"shard": 2}):
         assert asked(**wrong) == tally.EINVAL, wrong
     assert asked(shard=4) == tally.OK
     cuda.free(x)

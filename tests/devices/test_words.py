@@ -34,7 +34,7 @@ class Values(Structure):
 
 class Shared(Structure):
     _fields_ = [("x", c_void_p), ("y", c_void_p), ("n", c_size_t), ("workspace", c_void_p),
-                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("words", c_void_p), ("post", c_void_p),
+                ("workspace_bytes", c_size_t), ("queue", c_void_p), ("words", c_void_p), ("mailbox", c_void_p),
                 ("ranks", c_size_t), ("mine", c_size_t), ("failure", c_int), ("results", c_void_p)]
 
 
@@ -253,15 +253,15 @@ def test_what_has_no_words(place):
 
 # ---- Ranks that write into each other's memory ------------------------------------------------------
 
-STOP, ADDRESSES, SLOTS, MOST_WORDS = 1, 2, 32, 512  # of a post: include/tally.h, src/kernels/words.h
+STOP, ADDRESSES, SLOTS, MOST_WORDS = 1, 2, 32, 512  # of a mailbox: include/tally.h, src/kernels/words.h
 
 
 PAIRED, LOST = (1, 8, 11), 1  # sum, mean, norm1; and what says that a pair is none: src/kernels/pair.h
 
 
-class Posts:
-    """The posts of some ranks. Here one rank runs after another, so that each finds what the others would have sent: words
-    that were made beforehand, by tally_enqueue_words(), and put into its post by the test."""
+class Mailboxes:
+    """The mailboxes of some ranks. Here one rank runs after another, so that each finds what the others would have sent: words
+    that were made beforehand, by tally_enqueue_words(), and put into its mailbox by the test."""
 
     def __init__(self, place, ranks):
         self.place, self.ranks, self.turn = place, ranks, 0
@@ -273,7 +273,7 @@ class Posts:
             place.write(memory, first)
 
     def slots(self, words, sender, turn):
-        """(number of the first word of a sender's message in a post, the message as it stands there)"""
+        """(number of the first word of a sender's message in a mailbox, the message as it stands there)"""
         flag = np.uint64((turn + 1) << 32)
         halves = np.stack([words & np.uint64(0xffffffff), words >> np.uint64(32)], axis=1).ravel()
         return SLOTS + 2 * MOST_WORDS * ((turn % 2) * self.ranks + sender), halves | flag
@@ -287,13 +287,13 @@ class Posts:
     def one_rank(self, rank, messages, stop):
         """Puts what the others say in each of some turns where rank `rank` looks for it; afterwards(), when the rank has made
         its call, is how many turns it took and what it has said in each."""
-        post = self.content(rank)
+        mailbox = self.content(rank)
         for k, words in enumerate(messages):
             for sender in self.others(rank) if rank not in stop else []:
                 at, message = self.slots(words[sender], sender, self.turn + k)
-                post[at:at + len(message)] = message
-        post[STOP] = rank in stop
-        self.place.write(self.memory[rank], post)
+                mailbox[at:at + len(message)] = message
+        mailbox[STOP] = rank in stop
+        self.place.write(self.memory[rank], mailbox)
 
         def afterwards():
             after, said = self.content(rank), []
@@ -349,9 +349,9 @@ class Posts:
         self.took = next(t for rank, t in enumerate(took) if rank not in stop)
         self.turn += self.took
         for memory in self.memory:
-            post = place.read(memory, np.uint64, 1)
-            post[0] = self.turn
-            place.write(memory, post)
+            mailbox = place.read(memory, np.uint64, 1)
+            mailbox[0] = self.turn
+            place.write(memory, mailbox)
         return results, first
 
     def exchange(self, problem, parts, ys=None, failures=None, stop=()):
@@ -379,65 +379,65 @@ class Posts:
 
 
 def reach(place, ranks):
-    """So many ranks, or one where posts have no addresses."""
+    """So many ranks, or one where mailboxes have no addresses."""
     return ranks if isinstance(place.machine, MACHINES["cuda"]) else 1
 
 
 @pytest.mark.parametrize("op", [*OPS, "prod"])
-def test_by_posts(place, op):
+def test_by_mailboxes(place, op):
     """Three exchanges in a row, so that places are used again."""
-    rng = data.rng(f"posts {op}")
+    rng = data.rng(f"mailboxes {op}")
     type_ = "i32" if op == "prod" else str(rng.choice(types_on(place.machine.spec)))
-    posts = Posts(place, reach(place, 3))
+    mailboxes = Mailboxes(place, reach(place, 3))
     for n in (0, 5, 200):
         x = array(rng, type_, n) if op != "prod" else rng.choice([1, 2, -1], n % 50).astype(np.int32)
-        parts, y = cut(rng, x, posts.ranks), array(rng, type_, n) if op == "dot" else None
+        parts, y = cut(rng, x, mailboxes.ranks), array(rng, type_, n) if op == "dot" else None
         want = oracle.statistic(op, type_, x, y)
         want = want if isinstance(want, list) else [want]
-        assert posts.exchange(tally.problem(op, type_), parts, None if y is None else cut_alike(parts, y)) == [want] * posts.ranks
-    posts.close()
+        assert mailboxes.exchange(tally.problem(op, type_), parts, None if y is None else cut_alike(parts, y)) == [want] * mailboxes.ranks
+    mailboxes.close()
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "norm1"])
 def test_by_pairs(place, op):
     """Tame floats take one turn, and no words; of wild ones, and of many, words follow. All have the oracle's bits."""
     rng = data.rng(f"pairs {op}")
-    posts = Posts(place, reach(place, 3))
+    mailboxes = Mailboxes(place, reach(place, 3))
     for type_ in ("f32", "f64", "bf16", "f16"):
         for kind, n in (("normal", 60), ("normal", 700), ("bits", 200), ("minus-zeros", 9), ("zeros", 9), ("specials", 30), ("cancel", 300),
-                        ("all-bits", 50), ("normal", 9000 * posts.ranks)):
+                        ("all-bits", 50), ("normal", 9000 * mailboxes.ranks)):
             x = data.make(rng, kind, type_, n)
-            parts = cut(rng, x, posts.ranks) if n < 9000 else np.array_split(x, posts.ranks)
-            assert posts.exchange(tally.problem(op, type_), parts) == [[oracle.statistic(op, type_, x)]] * posts.ranks, (type_, kind, n)
-            if posts.ranks > 1 and (kind == "minus-zeros" or kind == "normal" and type_ != "f64"):
-                assert posts.took == (1 if n < 9000 else 2), (type_, kind, n)
-    posts.close()
+            parts = cut(rng, x, mailboxes.ranks) if n < 9000 else np.array_split(x, mailboxes.ranks)
+            assert mailboxes.exchange(tally.problem(op, type_), parts) == [[oracle.statistic(op, type_, x)]] * mailboxes.ranks, (type_, kind, n)
+            if mailboxes.ranks > 1 and (kind == "minus-zeros" or kind == "normal" and type_ != "f64"):
+                assert mailboxes.took == (1 if n < 9000 else 2), (type_, kind, n)
+    mailboxes.close()
 
 
-def test_posts_of_ranks_that_fail(place):
-    problem, posts = tally.problem("sum", "f64"), Posts(place, reach(place, 3))
-    parts = [np.ones(3, np.uint64)] * posts.ranks
-    failures = [0] * (posts.ranks - 1) + [tally.ENOMEM]
-    assert posts.exchange(problem, parts, failures=failures) == [[["ENOMEM"][0]]] * posts.ranks
-    if posts.ranks > 1:
-        ones = [[("f64", 3 * posts.ranks)]] * posts.ranks
-        assert posts.exchange(problem, parts) == ones
-        assert posts.exchange(problem, parts, stop=[1]) == [ones[0], ["ELOST"], ones[0]]
-    posts.close()
+def test_mailboxes_of_ranks_that_fail(place):
+    problem, mailboxes = tally.problem("sum", "f64"), Mailboxes(place, reach(place, 3))
+    parts = [np.ones(3, np.uint64)] * mailboxes.ranks
+    failures = [0] * (mailboxes.ranks - 1) + [tally.ENOMEM]
+    assert mailboxes.exchange(problem, parts, failures=failures) == [[["ENOMEM"][0]]] * mailboxes.ranks
+    if mailboxes.ranks > 1:
+        ones = [[("f64", 3 * mailboxes.ranks)]] * mailboxes.ranks
+        assert mailboxes.exchange(problem, parts) == ones
+        assert mailboxes.exchange(problem, parts, stop=[1]) == [ones[0], ["ELOST"], ones[0]]
+    mailboxes.close()
 
 
-def test_posts_at_once():
+def test_mailboxes_at_once():
     """Ranks whose kernels are at work at the same time, on one GPU, a stream each: a hundred exchanges without a wait between
     them, whose messages differ in length. The double runs one kernel at a time, so there it is one rank."""
-    rng = data.rng("posts at once")
+    rng = data.rng("mailboxes at once")
     places = [Place("cuda", 1 << 18)]
     ranks = 1 if hasattr(places[0].machine.cu, "tally_cuda_double_objects") else 4
     places += [Place("cuda", 1 << 18) for _ in range(ranks - 1)]
-    posts = [p.machine.memory(256 + 16384 * ranks) for p in places]
-    for p, post in zip(places, posts):
+    mailboxes = [p.machine.memory(256 + 16384 * ranks) for p in places]
+    for p, mailbox in zip(places, mailboxes):
         first = np.zeros(32 + 2048 * ranks, np.uint64)
-        first[ADDRESSES:ADDRESSES + ranks] = posts
-        p.write(post, first)
+        first[ADDRESSES:ADDRESSES + ranks] = mailboxes
+        p.write(mailbox, first)
     for op, type_ in (("sum", "f32"), ("var", "f64"), ("describe", "bf16"), ("minmax", "i32"), ("sum", "f32")):
         problem, sizes = tally.problem(op, type_), Words()
         parts = [array(rng, type_, 100 + r) for r in range(ranks)]
@@ -447,18 +447,18 @@ def test_posts_at_once():
             p.write(p.results, np.full(40, 0x5A5A, np.uint64))
         for _ in range(20):
             for r, p in enumerate(places):
-                call = Shared(p.x, None, len(parts[r]), p.work, sizes.workspace, p.queue, p.added, posts[r], ranks, r, 0, p.results)
+                call = Shared(p.x, None, len(parts[r]), p.work, sizes.workspace, p.queue, p.added, mailboxes[r], ranks, r, 0, p.results)
                 assert enqueue_shared(p.device, byref(problem), byref(call)) == tally.OK, tally.error()
         want = oracle.statistic(op, type_, np.concatenate(parts))
         want = want if isinstance(want, list) else [want]
         for p in places:
             assert outcomes(p.read(p.results, np.uint64, 2 * len(want))) == want
-    for p, post in zip(places, posts):
-        p.machine.free(post)
+    for p, mailbox in zip(places, mailboxes):
+        p.machine.free(mailbox)
         p.close()
 
 
-def test_posts_that_are_none(place):
+def test_mailboxes_that_are_none(place):
     problem, call = tally.problem("sum", "f64"), Shared(None, None, 0, place.work, 1 << 16, place.queue, place.added, None, 1)
     assert enqueue_shared(place.device, byref(problem), byref(call)) == tally.EINVAL
     for ranks, mine in ((17, 0), (2, 2), (0, 0)):

@@ -172,7 +172,7 @@ static void reduce(int machine, const struct problem *p, const tally_shape *shap
     must(parts_prepare(queue, &s) == TALLY_OK, "prepared");
     queue->gpu->prepared = 1;
     struct gpu_memory work = {parts_workspace(queue, &s), NULL};
-    for (int unasked = 0; unasked < 2; unasked++) {
+    for (int ignore_errors = 0; ignore_errors < 2; ignore_errors++) {
         const struct parts_call call = {.s = &s,
                                         .x = &any,
                                         .y = s.y ? &any : NULL,
@@ -182,7 +182,7 @@ static void reduce(int machine, const struct problem *p, const tally_shape *shap
                                         .work = &work,
                                         .out = &any,
                                         .values = p->values,
-                                        .unasked = unasked != 0};
+                                        .ignore_errors = ignore_errors != 0};
         launches = 0;
         must(parts_enqueue(queue, &call) == TALLY_OK && launches > 0, "under way");
     }
