@@ -2,7 +2,7 @@
  * frame.h - the message that every call begins with: what is asked, whether this rank can go on, and, where
  * they fit, the words of the state.
  *
- * It is of one length (form.h), whatever is asked, and of 64-bit integers that MPI_SUM adds up. So ranks that ask for
+ * It is of one length (frame_layout.h), whatever is asked, and of 64-bit integers that MPI_SUM adds up. So ranks that ask for
  * different things still exchange matching messages, and all of them see from the sums that they do:
  *
  *   hash      A 32-bit hash h of the question goes in as h and as h^2 (in two words of 32 bits). Added up over
@@ -19,7 +19,7 @@
 #ifndef TALLY_MPI_FRAME_H
 #define TALLY_MPI_FRAME_H
 
-#include "form.h"
+#include "frame_layout.h"
 
 enum {
     FRAME_HASH = 0, /* h, low and high half of h^2 */

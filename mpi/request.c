@@ -8,8 +8,8 @@
  * communicators that the thread has begun some on, as another rank may wait for another of them first.
  */
 #include "communicator.h"
+#include "duplicates.h"
 #include "explain.h"
-#include "lanes.h"
 #include "task.h"
 
 #include <stdio.h>
@@ -18,46 +18,46 @@
 struct tally_mpi_request {
     struct task task;
     tally_problem problem; /* a copy; a user's operator stays the caller's */
-    struct lanes *lanes;
+    struct duplicates *duplicates;
     MPI_Request pending;
     tally_mpi_request *next; /* in the queue */
     MPI_Request handed_over; /* the request of MPI's that it has become */
     int is_complete;         /* MPI knows that that is */
 };
 
-struct lanes {
+struct duplicates {
     MPI_Comm frames, rest;
     tally_mpi_request *first; /* whose steps are not all complete, in the order of the calls */
-    struct lanes *next;       /* of the thread's that have such */
+    struct duplicates *next;  /* of the thread's that have such */
 };
 
-static _Thread_local struct lanes *busy;
+static _Thread_local struct duplicates *busy;
 
 /* ---- A communicator's duplicates ------------------------------------------------------------- */
 
-void lanes_free(struct lanes *lanes) {
-    if (!lanes) return;
-    MPI_Comm_free(&lanes->frames);
-    MPI_Comm_free(&lanes->rest);
-    free(lanes);
+void duplicates_free(struct duplicates *duplicates) {
+    if (!duplicates) return;
+    MPI_Comm_free(&duplicates->frames);
+    MPI_Comm_free(&duplicates->rest);
+    free(duplicates);
 }
 
-/* Gives the communicator's lanes. All ranks have them or make them now. A rank without memory for them has no way
- * to say so to the others, which would wait for it: it ends the program. */
-static int get_lanes(MPI_Comm comm, struct lanes **out) {
-    struct memory *memory = NULL;
-    int error = memory_of(comm, &memory);
-    *out = memory ? memory->lanes : NULL;
+/* Gets the communicator's duplicates. All ranks have them or make them now. A rank without memory for
+ * them cannot tell the others, which would wait for it: it ends the program. */
+static int get_duplicates(MPI_Comm comm, struct duplicates **out) {
+    struct attribute *attribute = NULL;
+    int error = attribute_of(comm, &attribute);
+    *out = attribute ? attribute->duplicates : NULL;
     if (*out) return MPI_SUCCESS;
-    struct lanes *lanes = memory ? calloc(1, sizeof *lanes) : NULL;
-    if (!memory && error != MPI_ERR_NO_MEM) return error;
-    if (!lanes) {
+    struct duplicates *duplicates = attribute ? calloc(1, sizeof *duplicates) : NULL;
+    if (!attribute && error != MPI_ERR_NO_MEM) return error;
+    if (!duplicates) {
         MPI_Abort(comm, TALLY_ENOMEM);
         return MPI_ERR_NO_MEM;
     }
-    error = MPI_Comm_dup(comm, &lanes->frames);
-    if (error == MPI_SUCCESS) error = MPI_Comm_dup(comm, &lanes->rest);
-    *out = memory->lanes = lanes;
+    error = MPI_Comm_dup(comm, &duplicates->frames);
+    if (error == MPI_SUCCESS) error = MPI_Comm_dup(comm, &duplicates->rest);
+    *out = attribute->duplicates = duplicates;
     return error;
 }
 
@@ -66,7 +66,8 @@ static int get_lanes(MPI_Comm comm, struct lanes **out) {
 /* Issues the task's step; what MPI says of it ends the task. */
 static void issue(tally_mpi_request *r) {
     const int frame = r->task.step == STEP_FRAME;
-    const int error = task_issue(&r->task, frame ? r->lanes->frames : r->lanes->rest, &r->pending);
+    const int error =
+        task_issue(&r->task, frame ? r->duplicates->frames : r->duplicates->rest, &r->pending);
     if (error != MPI_SUCCESS) task_lost(&r->task, error);
 }
 
@@ -79,19 +80,19 @@ static void take(tally_mpi_request *r, int error) {
 }
 
 /* Its queue is empty. */
-static void leave_busy(struct lanes *lanes) {
-    for (struct lanes **at = &busy; *at; at = &(*at)->next)
-        if (*at == lanes) {
-            *at = lanes->next;
+static void leave_busy(struct duplicates *duplicates) {
+    for (struct duplicates **at = &busy; *at; at = &(*at)->next)
+        if (*at == duplicates) {
+            *at = duplicates->next;
             return;
         }
 }
 
 /* Moves on the tasks of a queue: the first through all of its steps, as far as they are complete, then the next
  * one, until the task `until` is done. With `wait` it waits for what is pending. */
-static void move_on(struct lanes *lanes, const tally_mpi_request *until, int wait) {
-    while (lanes->first && until->task.step != STEP_DONE) {
-        tally_mpi_request *r = lanes->first;
+static void move_on(struct duplicates *duplicates, const tally_mpi_request *until, int wait) {
+    while (duplicates->first && until->task.step != STEP_DONE) {
+        tally_mpi_request *r = duplicates->first;
         int done = 1;
         if (r->task.step != STEP_DONE) {
             const int error =
@@ -102,14 +103,14 @@ static void move_on(struct lanes *lanes, const tally_mpi_request *until, int wai
             take(r, error);
             if (r->task.step != STEP_DONE) issue(r);
         }
-        if (r->task.step == STEP_DONE) lanes->first = r->next;
-        if (!lanes->first) leave_busy(lanes);
+        if (r->task.step == STEP_DONE) duplicates->first = r->next;
+        if (!duplicates->first) leave_busy(duplicates);
     }
 }
 
 /* Moves on all of the thread's tasks, as far as they are complete. */
 static void test_all(const tally_mpi_request *until) {
-    for (struct lanes *at = busy, *next; at && until->task.step != STEP_DONE; at = next) {
+    for (struct duplicates *at = busy, *next; at && until->task.step != STEP_DONE; at = next) {
         next = at->next;
         move_on(at, until, 0);
     }
@@ -117,7 +118,7 @@ static void test_all(const tally_mpi_request *until) {
 
 static void wait_until(const tally_mpi_request *r) {
     while (r->task.step != STEP_DONE) {
-        if (busy == r->lanes && !busy->next)
+        if (busy == r->duplicates && !busy->next)
             move_on(busy, r, 1);
         else
             test_all(r);
@@ -133,17 +134,17 @@ static void send_off(tally_mpi_request *r, MPI_Comm comm) {
     r->pending = MPI_REQUEST_NULL;
     r->is_complete = 0;
     r->task.step = STEP_FRAME;
-    const int error = get_lanes(comm, &r->lanes);
-    if (error != MPI_SUCCESS || !r->lanes) {
+    const int error = get_duplicates(comm, &r->duplicates);
+    if (error != MPI_SUCCESS || !r->duplicates) {
         task_lost(&r->task, error);
         return;
     }
     issue(r);
-    if (!r->lanes->first) {
-        r->lanes->next = busy;
-        busy = r->lanes;
+    if (!r->duplicates->first) {
+        r->duplicates->next = busy;
+        busy = r->duplicates;
     }
-    for (last = &r->lanes->first; *last; last = &(*last)->next) {
+    for (last = &r->duplicates->first; *last; last = &(*last)->next) {
     }
     *last = r;
 }
@@ -170,10 +171,10 @@ static tally_status begin(struct ask ask, MPI_Comm comm, tally_mpi_request **out
         ask.problem = &r->problem;
     }
     r->task.ask = ask;
-    task_begin(&r->task, comm, &LATER_FORM);
+    task_begin(&r->task, comm, &LATER_LAYOUT);
     if (!made) return refuse(r, out, comm);
     send_off(r, comm);
-    if (r->lanes) { /* its status is for whoever waits */
+    if (r->duplicates) { /* its status is for whoever waits */
         *out = r;
         return TALLY_OK;
     }
@@ -261,10 +262,10 @@ tally_status tally_mpi_ireduce_shaped_resident(tally_device *device, const tally
 static tally_status finish(tally_mpi_request **request) {
     tally_mpi_request *r = *request;
     /* It may stand behind others that are done. */
-    for (tally_mpi_request **at = &r->lanes->first; *at; at = &(*at)->next)
+    for (tally_mpi_request **at = &r->duplicates->first; *at; at = &(*at)->next)
         if (*at == r) {
             *at = r->next;
-            if (!r->lanes->first) leave_busy(r->lanes);
+            if (!r->duplicates->first) leave_busy(r->duplicates);
             break;
         }
     const tally_status s = task_end(&r->task);

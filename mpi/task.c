@@ -68,35 +68,35 @@ static uint64_t question(const struct task *t) {
 /* The header of this rank's frame. */
 static void head(struct task *t) {
     const uint64_t hash = question(t);
-    if (t->form.is_merged)
+    if (t->layout.is_merged)
         merged_fill(t->frame, t->is_in_frame ? t->problem : NULL, t->count, t->words, hash,
                     t->status, t->rank);
     else
         frame_fill(t->frame, t->payload, hash, t->status, t->is_wide, t->rank, t->ranks);
 }
 
-static void start(struct task *t, MPI_Comm comm, const struct form *form) {
-    clear(t, 0, offsetof(struct task, window));
-    t->window.pieces = 0;
+static void start(struct task *t, MPI_Comm comm, const struct frame_layout *layout) {
+    clear(t, 0, offsetof(struct task, bit_ranges));
+    t->bit_ranges.count = 0;
     t->problem = t->ask.problem;
     t->count = t->ask.of == OF_ARRAY ? 1 : t->ask.count;
     t->comm = comm;
     t->type = MPI_DATATYPE_NULL;
-    t->learns = !form;
+    t->learns = !layout;
     t->need = (struct need){NO_FRAME, NO_FRAME};
-    const int error = memory_of(comm, &t->memory);
-    if (t->memory) {
-        t->rank = t->memory->rank;
-        t->ranks = t->memory->ranks;
+    const int error = attribute_of(comm, &t->attribute);
+    if (t->attribute) {
+        t->rank = t->attribute->rank;
+        t->ranks = t->attribute->ranks;
     } else {
         MPI_Comm_rank(comm, &t->rank);
         MPI_Comm_size(comm, &t->ranks);
         give_up(t, error == MPI_ERR_NO_MEM ? TALLY_ENOMEM : TALLY_ELOST,
                 "nothing can be kept with the communicator");
     }
-    t->form = form ? *form : t->memory ? t->memory->form : FIRST_FORM;
-    t->payload = t->form.is_merged ? (int)MERGED_HEAD : frame_payload(t->ranks);
-    clear(t->frame, 0, (size_t)t->form.words * sizeof *t->frame);
+    t->layout = layout ? *layout : t->attribute ? t->attribute->layout : FIRST_LAYOUT;
+    t->payload = t->layout.is_merged ? (int)MERGED_HEAD : frame_payload(t->ranks);
+    clear(t->frame, 0, (size_t)t->layout.words * sizeof *t->frame);
 }
 
 /* Returns whether this rank gets what comes of it. */
@@ -130,10 +130,10 @@ static struct block *block_at(const struct task *t, struct block *blocks, size_t
 
 /* Words of the frame behind its header. */
 static int room(const struct task *t) {
-    return t->form.words - t->payload;
+    return t->layout.words - t->payload;
 }
 
-/* Returns an added frame's size for `words` words, without the first one's room in a window. */
+/* Returns the size of an added frame with room for all of `words` words. */
 static int added_need(const struct task *t, size_t words) {
     const size_t all = (size_t)frame_payload(t->ranks) + words;
     return all <= FRAME_MOST ? (int)all : NO_FRAME;
@@ -163,22 +163,23 @@ static int64_t *make_words(struct task *t, size_t count) {
         return NULL;
     }
     t->need.added = added_need(t, all);
-    if (!t->form.is_merged) window_of(all, FRAME_WORDS - payload_at, t->ranks, &t->window);
-    t->is_in_frame = !t->form.is_merged && all <= (size_t)room(t);
+    if (!t->layout.is_merged)
+        bit_ranges_of(all, FRAME_WORDS - payload_at, t->ranks, &t->bit_ranges);
+    t->is_in_frame = !t->layout.is_merged && all <= (size_t)room(t);
     if (!t->is_in_frame) return room_for_words(t, all);
     t->all_words = all;
     return t->word = payload(t);
 }
 
-/* The words have been made. Also where all of them are in the frame, the ranks find out whether a window would have done, for
- * the next frame's sake. */
-static void window_words(struct task *t) {
+/* Packs the ranges of the words that the frame takes. If the frame takes all words, the ranks still
+ * find out whether ranges would have done, to choose the next frame's layout. */
+static void pack_ranges(struct task *t) {
     int64_t unused[FRAME_WORDS];
-    if (t->status != TALLY_OK || !t->window.pieces) return;
+    if (t->status != TALLY_OK || !t->bit_ranges.count) return;
     if (!t->is_in_frame)
-        t->is_wide = window_pack(&t->window, payload(t), t->word);
+        t->is_wide = bit_ranges_pack(&t->bit_ranges, payload(t), t->word);
     else if (t->all_words > (size_t)(FRAME_WORDS - t->payload))
-        t->is_wide = window_pack(&t->window, unused, t->word);
+        t->is_wide = bit_ranges_pack(&t->bit_ranges, unused, t->word);
 }
 
 /* Feeds our own state with this rank's elements of result i of a shape, or of the array. */
@@ -231,7 +232,7 @@ static void pack_states(struct task *t) {
             if (s == TALLY_OK) s = tally_state_to_words(state, word + i * t->words);
             if (s != TALLY_OK) give_up(t, s, NULL);
         }
-        window_words(t);
+        pack_ranges(t);
         return;
     }
     if (t->route == ROUTE_MERGED) {
@@ -256,7 +257,7 @@ static void plan_states(struct task *t, size_t count, tally_state **none) {
         return;
     }
     t->need.merged = merged_need(count, parts);
-    t->is_in_frame = t->form.is_merged && t->need.merged <= t->form.words;
+    t->is_in_frame = t->layout.is_merged && t->need.merged <= t->layout.words;
     t->words = parts;
     t->route = words > 0 && !t->is_in_frame ? ROUTE_WORDS : ROUTE_MERGED;
     if (parts > 0) return;
@@ -275,7 +276,7 @@ static int is_alone(const tally_problem *p) {
 static int has_slots(struct task *t, size_t words) {
     const size_t all = (size_t)frame_payload(t->ranks) + words * (size_t)t->ranks;
     if (all <= SLOTS_MOST) t->need.added = (int)all;
-    return !t->form.is_merged && all <= (size_t)t->form.words;
+    return !t->layout.is_merged && all <= (size_t)t->layout.words;
 }
 
 /* Returns the values' route without a frame's room in mind; ROUTE_MERGED stands for all routes by a
@@ -287,7 +288,7 @@ static enum route route_of_values(struct task *t) {
         case TALLY_AND:
         case TALLY_OR:
         case TALLY_XOR:
-            return t->form.is_merged ? ROUTE_MERGED : ROUTE_BITS;
+            return t->layout.is_merged ? ROUTE_MERGED : ROUTE_BITS;
         case TALLY_MIN:
         case TALLY_MAX:
         case TALLY_MINMAX:
@@ -296,7 +297,7 @@ static enum route route_of_values(struct task *t) {
         default:
             break;
         }
-    return is_third(p) && has_slots(t, THIRD_WORDS) ? ROUTE_THIRD : ROUTE_MERGED;
+    return has_triple(p) && has_slots(t, TRIPLE_WORDS) ? ROUTE_TRIPLE : ROUTE_MERGED;
 }
 
 /* Bits: how many ranks have each of them set. No elements count as the identity does. */
@@ -307,7 +308,7 @@ static void pack_bits(struct task *t) {
     memset(word, 0, t->words * sizeof *word);
     for (int i = 0; i < 64; i++)
         if (bits >> i & 1) count_rank(word, i, t->ranks);
-    window_words(t);
+    pack_ranges(t);
 }
 
 static void unpack_bits(struct task *t) {
@@ -342,9 +343,9 @@ static void unpack_keys(struct task *t) {
 
 static void unpack_thirds(struct task *t) {
     const int64_t *word = payload(t);
-    t->third = (struct third){word[0], word[1], word[2]};
-    for (size_t i = THIRD_WORDS; i < THIRD_WORDS * (size_t)t->ranks; i += THIRD_WORDS)
-        third_merge(t->problem, &t->third, &(struct third){word[i], word[i + 1], word[i + 2]});
+    t->triple = (struct triple){word[0], word[1], word[2]};
+    for (size_t i = TRIPLE_WORDS; i < TRIPLE_WORDS * (size_t)t->ranks; i += TRIPLE_WORDS)
+        triple_merge(t->problem, &t->triple, &(struct triple){word[i], word[i + 1], word[i + 2]});
 }
 
 static tally_status reduce_here(const struct task *t, tally_value *out) {
@@ -354,15 +355,15 @@ static tally_status reduce_here(const struct task *t, tally_value *out) {
                           : tally_reduce(a->device, t->problem, a->x, a->y, a->n, out);
 }
 
-static void begin_third(struct task *t) {
+static void begin_triple(struct task *t) {
     size_t words, parts;
     tally_status s = spare_take(t->problem, &t->own, &words, &parts);
     if (s == TALLY_OK) s = feed_own(t, 0);
-    if (s == TALLY_OK) s = third_of(t->problem, t->own, &t->third);
+    if (s == TALLY_OK) s = triple_of(t->problem, t->own, &t->triple);
     if (s != TALLY_OK)
         give_up(t, s, NULL);
     else
-        memcpy(payload(t) + THIRD_WORDS * t->rank, &t->third, sizeof t->third);
+        memcpy(payload(t) + TRIPLE_WORDS * t->rank, &t->triple, sizeof t->triple);
 }
 
 /* This rank's elements of result i. */
@@ -377,7 +378,7 @@ static void begin_tree(struct task *t) {
     if (t->shaped) t->place = t->own_places = get_memory(t, t->count, 2 * sizeof *t->place);
     for (size_t i = 0; i < t->count && t->place; i++)
         t->place[i] = length_of(t, i);
-    t->has_places = !t->form.is_merged && t->count <= (size_t)(room(t) / t->ranks);
+    t->has_places = !t->layout.is_merged && t->count <= (size_t)(room(t) / t->ranks);
     if (t->has_places && t->place)
         memcpy(payload(t) + t->count * (size_t)t->rank, t->place, t->count * sizeof *t->place);
 }
@@ -401,8 +402,8 @@ static void begin_array(struct task *t) {
         }
         return;
     }
-    if (s == TALLY_OK && t->route == ROUTE_THIRD) {
-        begin_third(t);
+    if (s == TALLY_OK && t->route == ROUTE_TRIPLE) {
+        begin_triple(t);
         return;
     }
     const int tree = t->route == ROUTE_TREE;
@@ -485,7 +486,7 @@ static void pack_groups(struct task *t) {
         int64_t *word = make_words(t, 1);
         const tally_status s = word ? tally_groups_to_words(*t->groups, word) : TALLY_ENOMEM;
         if (s != TALLY_OK) give_up(t, s, NULL);
-        window_words(t);
+        pack_ranges(t);
         return;
     }
     t->route = ROUTE_BLOCKS;
@@ -528,8 +529,8 @@ static void begin_shape(struct task *t) {
 
 /* ---- All of them ---- */
 
-void task_begin(struct task *t, MPI_Comm comm, const struct form *form) {
-    start(t, comm, form);
+void task_begin(struct task *t, MPI_Comm comm, const struct frame_layout *layout) {
+    start(t, comm, layout);
     const int root = t->ask.root;
     if (root != ALL_RANKS && (root < 0 || root >= t->ranks))
         give_up(t, TALLY_EINVAL, "root is no rank of the communicator");
@@ -570,7 +571,7 @@ static void take_keys(struct task *t) {
 
 /* What all ranks know is known. */
 static void take_thirds(struct task *t) {
-    const tally_status s = third_value(t->problem, &t->third, t->given.value);
+    const tally_status s = triple_value(t->problem, &t->triple, t->given.value);
     outcome(t, s);
     if (s == TALLY_ERANGE) snprintf(t->line, sizeof t->line, "%s", tally_status_text(s));
     give_values(t);
@@ -747,7 +748,7 @@ static void load_blocks(struct task *t) {
                                    : load_block(t, i, &t->loaded[i]);
         if (s != TALLY_OK) give_up(t, s, NULL);
     }
-    t->form = FIRST_FORM;
+    t->layout = FIRST_LAYOUT;
     t->payload = frame_payload(t->ranks);
     clear(t->frame, 0, FRAME_WORDS * sizeof *t->frame);
     frame_fill(t->frame, t->payload, 0, t->status, 0, t->rank, t->ranks);
@@ -804,15 +805,15 @@ static void take_places(struct task *t) {
     take_place(t);
 }
 
-/* What this call has needed, now that it is known whether all ranks' words would have fitted a window. */
+/* Learns what this call needed, now that it is known whether all ranks' words fit the ranges. */
 static void learn(struct task *t, const struct verdict *v) {
-    if (t->window.pieces && v->wide == 0) t->need.added = FRAME_WORDS;
-    if (t->learns && t->memory) memory_learn(t->memory, t->need);
+    if (t->bit_ranges.count && v->wide == 0) t->need.added = FRAME_WORDS;
+    if (t->learns && t->attribute) learn_layout(t->attribute, t->need);
 }
 
 static void take_frame(struct task *t) {
     const struct verdict v =
-        t->form.is_merged ? merged_read(t->frame) : frame_read(t->frame, t->payload, t->ranks);
+        t->layout.is_merged ? merged_read(t->frame) : frame_read(t->frame, t->payload, t->ranks);
     if (v.status != TALLY_OK) {
         refuse(t, &v);
         return;
@@ -821,18 +822,18 @@ static void take_frame(struct task *t) {
     switch (t->route) {
     case ROUTE_WORDS:
     case ROUTE_BITS:
-        if (!t->is_in_frame && (!t->window.pieces || v.wide > 0)) {
+        if (!t->is_in_frame && (!t->bit_ranges.count || v.wide > 0)) {
             t->step = STEP_WORDS;
             break;
         }
-        if (!t->is_in_frame) window_unpack(&t->window, t->word, t->all_words, payload(t));
+        if (!t->is_in_frame) bit_ranges_unpack(&t->bit_ranges, t->word, t->all_words, payload(t));
         take_words(t);
         break;
     case ROUTE_ORDER:
         unpack_keys(t);
         take_keys(t);
         break;
-    case ROUTE_THIRD:
+    case ROUTE_TRIPLE:
         unpack_thirds(t);
         take_thirds(t);
         break;
@@ -899,9 +900,9 @@ static int all_words(int64_t *word, size_t count, MPI_Datatype type, MPI_Op op, 
 static int issue_frame(struct task *t, MPI_Comm comm, MPI_Request *r) {
     MPI_Datatype type;
     MPI_Op op;
-    if (!t->form.is_merged)
-        return all_words(t->frame, (size_t)t->form.words, MPI_INT64_T, MPI_SUM, comm, r);
-    const int error = memory_type(t->memory, &type, &op);
+    if (!t->layout.is_merged)
+        return all_words(t->frame, (size_t)t->layout.words, MPI_INT64_T, MPI_SUM, comm, r);
+    const int error = frame_datatype(t->attribute, &type, &op);
     return error == MPI_SUCCESS ? all_words(t->frame, 1, type, op, comm, r) : error;
 }
 

@@ -4,11 +4,11 @@
  * The first step is always the frame, in which the ranks agree; what comes after it is the same on all ranks,
  * since it follows from what they agreed on. A route says which steps a call takes:
  *
- *   words    states that additions combine: in the frame, or in one message behind it; where the frame has room
- *            for a window (window.h), in the frame if all ranks' numbers fit that
+ *   words    states that additions combine: in the frame, or in one message behind it. A frame has only
+ *            a range of a long number's bits (bit_ranges.h), which does if all ranks' numbers fit it
  *   bits     and, or, xor of one array: on how many ranks each bit is set, in the frame
  *   order    min, max, minmax, norminf of one array: the keys of each rank in the frame
- *   third    argmin, argmax, integer prod of one array: three words of each rank in the frame
+ *   triple   argmin, argmax, integer prod of one array: three words of each rank in the frame (triples.h)
  *   merged   all of these but many groups, and all other states whose words an operator of ours can merge without memory
  *            (merged.h): in the frame, where that is merged and has room, or in one message behind it
  *   blocks   all other states: merged by our operator to rank 0 and sent to all from there, so that all have the
@@ -23,19 +23,19 @@
 #ifndef TALLY_MPI_TASK_H
 #define TALLY_MPI_TASK_H
 
+#include "bit_ranges.h"
 #include "blocks.h"
 #include "communicator.h"
 #include "frame.h"
 #include "merged.h"
 #include "shaped.h"
-#include "thirds.h"
-#include "window.h"
+#include "triples.h"
 
 enum route {
     ROUTE_WORDS,
     ROUTE_BITS,
     ROUTE_ORDER,
-    ROUTE_THIRD,
+    ROUTE_TRIPLE,
     ROUTE_MERGED,
     ROUTE_BLOCKS,
     ROUTE_TREE
@@ -124,9 +124,9 @@ static inline int one_root(int root) {
 
 struct task {
     MPI_Comm comm; /* of the first step and, unless request.c says otherwise, of the others */
-    struct memory *memory; /* of comm; NULL where there was none to have */
-    int learns;            /* it waits, and comm's next frame is made by what this one needed */
-    struct form form;      /* of this one */
+    struct attribute *attribute; /* of comm; NULL where there was none to have */
+    int learns; /* it waits, and comm's next frame is made by what this one needed */
+    struct frame_layout layout; /* of this call's frame */
     struct need need;
     int rank, ranks;
     const tally_problem *problem; /* that of `ask` */
@@ -158,11 +158,11 @@ struct task {
     tally_groups *loaded_groups;
     size_t values; /* of one array */
 
-    /* What follows is written before it is read, and left as it is at the start; but for the window's number of pieces. */
-    struct window window; /* whose words are in the frame, if it has pieces */
+    /* The start of a task does not clear what follows, but for bit_ranges.count: it is written before it is read. */
+    struct bit_ranges bit_ranges; /* of the state, in the frame; count 0: none are */
     struct ask ask;
     struct block_kind kind;
-    struct third third;
+    struct triple triple;
     int64_t key[2];
     uint64_t
         *place; /* over the tree: [count] elements of this rank, and [count] of those below it */
@@ -181,9 +181,9 @@ struct task {
 };
 
 /* Begins the task that t->ask is: this rank's part is reduced, and its message made. Whatever fails is in t->status, and the
- * task goes on to tell the others. What t->ask points to must live until task_end(), but for the shape itself. `form` is that
+ * task goes on to tell the others. What t->ask points to must live until task_end(), but for the shape itself. `layout` is that
  * of the frame; NULL: what the communicator has learnt. */
-void task_begin(struct task *t, MPI_Comm comm, const struct form *form);
+void task_begin(struct task *t, MPI_Comm comm, const struct frame_layout *layout);
 
 /* Issues the step's collective on `comm`: waits for it where request is NULL. An MPI error code. */
 int task_issue(struct task *t, MPI_Comm comm, MPI_Request *request);

@@ -1,5 +1,5 @@
-/* window.c - see window.h. */
-#include "window.h"
+/* bit_ranges.c - see bit_ranges.h. */
+#include "bit_ranges.h"
 
 #include "frame.h"
 
@@ -12,33 +12,34 @@ enum {
     PRODUCTS = 136 /* of a sum of squares or products: the 69th */
 };
 enum { ONE_SUM = 1 + HEAD + SUM, ONE_OF_PRODUCTS = 1 + HEAD + PRODUCTS };
-_Static_assert((FRAME_WORDS - 1 - HEAD) * 62 / 32 + 8 <= SUM, "a window ends within the number");
+_Static_assert((FRAME_WORDS - 1 - HEAD) * 62 / 32 + 8 <= SUM, "a range ends within the number");
 
-/* So many digits of the number of `own` digits whose lowest is word `low`: at least as many bits below 2^0 as above, and 64
- * more for what a float holds below its leading bit. */
-static struct piece digits_of(const struct window *w, int low, int own, int digits) {
+/* Returns the range of `digits` digits of a number, whose own digits are the `own` words from `low` on.
+ * It has at least as many bits below 2^0 as above, and 64 more: a float's bits lie below its leading
+ * one. */
+static struct bit_range digits_of(const struct bit_ranges *w, int low, int own, int digits) {
     const int words = digits * w->bits / 32;
-    return (struct piece){low + own / 2 - (words + 2) / 2, 0, digits, low, low + own - 1};
+    return (struct bit_range){low + own / 2 - (words + 2) / 2, 0, digits, low, low + own - 1};
 }
 
-void window_of(size_t words, int room, int ranks, struct window *w) {
+void bit_ranges_of(size_t words, int room, int ranks, struct bit_ranges *w) {
     const int number = 1 + HEAD; /* where the first one's digits are */
     w->bits = 63 - (32 - __builtin_clz((unsigned)ranks));
-    w->pieces = 0;
+    w->count = 0;
     if (words <= (size_t)room) {
-        w->pieces = 1;
-        w->piece[0] = (struct piece){.words = (int)words};
+        w->count = 1;
+        w->range[0] = (struct bit_range){.words = (int)words};
     } else if (words == ONE_SUM || words == ONE_OF_PRODUCTS) {
-        w->pieces = 2;
-        w->piece[0] = (struct piece){.words = number};
-        w->piece[1] = digits_of(w, number, (int)words - number, room - number);
+        w->count = 2;
+        w->range[0] = (struct bit_range){.words = number};
+        w->range[1] = digits_of(w, number, (int)words - number, room - number);
     } else if (words == ONE_SUM + HEAD + PRODUCTS) {
         const int digits = room - number - HEAD;
-        w->pieces = 4;
-        w->piece[0] = (struct piece){.words = number};
-        w->piece[1] = digits_of(w, number, SUM, digits / 3); /* as squares have twice the bits */
-        w->piece[2] = (struct piece){.from = ONE_SUM, .words = HEAD};
-        w->piece[3] = digits_of(w, ONE_SUM + HEAD, PRODUCTS, digits - digits / 3);
+        w->count = 4;
+        w->range[0] = (struct bit_range){.words = number};
+        w->range[1] = digits_of(w, number, SUM, digits / 3); /* as squares have twice the bits */
+        w->range[2] = (struct bit_range){.from = ONE_SUM, .words = HEAD};
+        w->range[3] = digits_of(w, ONE_SUM + HEAD, PRODUCTS, digits - digits / 3);
     }
 }
 
@@ -70,19 +71,19 @@ static int past_unlike(const int64_t *words, int from, int end, int64_t digit) {
     return end;
 }
 
-/* Packs a number. Returns not 0 if it does not lie in its window: bits lie below it, or bits other
- * than the sign above it. Words are digits of 32 bits, the highest one signed. */
-static int pack_number(const struct piece *p, int bits, int64_t *packed, const int64_t *words) {
+/* Packs a number. Returns not 0 if it has bits outside its range: bits below it, or bits other than
+ * the sign above it. Words are digits of 32 bits, the highest one signed. */
+static int pack_number(const struct bit_range *p, int bits, int64_t *packed, const int64_t *words) {
     const uint64_t mask = UINT64_MAX >> (64 - bits);
     const int64_t top = words[p->high], sign = top < 0 ? -1 : 0;
-    const int past_window = p->digits * bits, edge = p->from + past_window / 32;
+    const int past_range = p->digits * bits, edge = p->from + past_range / 32;
     /* Outside [first, past) all is 0 below, and the sign above. */
     const int first = first_unlike(words, p->low, p->high, 0);
     const int past = past_unlike(words, first, p->high, sign & UINT32_MAX);
-    const uint32_t fill = (uint32_t)sign >> past_window % 32;
+    const uint32_t fill = (uint32_t)sign >> past_range % 32;
     memset(packed, 0, (size_t)p->digits * sizeof *packed);
     if (top != sign || first < p->from || past > edge + 1 ||
-        (uint32_t)words[edge] >> past_window % 32 != fill)
+        (uint32_t)words[edge] >> past_range % 32 != fill)
         return first < p->high || top != 0;
     const int end = sign ? edge + 1 : past;
     int at = 32 * (first - p->from), i = at / bits;
@@ -101,9 +102,9 @@ static int pack_number(const struct piece *p, int bits, int64_t *packed, const i
     return 0;
 }
 
-int window_pack(const struct window *w, int64_t *packed, const int64_t *words) {
+int bit_ranges_pack(const struct bit_ranges *w, int64_t *packed, const int64_t *words) {
     int is_wide = 0;
-    for (const struct piece *p = w->piece; p < w->piece + w->pieces; p++) {
+    for (const struct bit_range *p = w->range; p < w->range + w->count; p++) {
         if (p->digits) {
             is_wide |= pack_number(p, w->bits, packed, words);
         } else {
@@ -116,8 +117,9 @@ int window_pack(const struct window *w, int64_t *packed, const int64_t *words) {
 
 /* ---- Unpacked -------------------------------------------------------------------------------- */
 
-/* A digit's sum becomes three words' shares: the window ends at least two words below the number's end. */
-static void unpack_number(const struct piece *p, int bits, int64_t *words, const int64_t *packed) {
+/* Adds each digit to three words. A range ends at least two words below the number's end. */
+static void unpack_number(const struct bit_range *p, int bits, int64_t *words,
+                          const int64_t *packed) {
     for (int i = 0; i < p->digits; i++) {
         if (packed[i] == 0) continue; /* as most are */
         int64_t *word = words + p->from + i * bits / 32;
@@ -128,9 +130,10 @@ static void unpack_number(const struct piece *p, int bits, int64_t *words, const
     }
 }
 
-void window_unpack(const struct window *w, int64_t *words, size_t count, const int64_t *packed) {
+void bit_ranges_unpack(const struct bit_ranges *w, int64_t *words, size_t count,
+                       const int64_t *packed) {
     memset(words, 0, count * sizeof *words);
-    for (const struct piece *p = w->piece; p < w->piece + w->pieces; p++) {
+    for (const struct bit_range *p = w->range; p < w->range + w->count; p++) {
         if (p->digits)
             unpack_number(p, w->bits, words, packed);
         else

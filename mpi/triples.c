@@ -1,5 +1,5 @@
-/* thirds.c - see thirds.h. */
-#include "thirds.h"
+/* triples.c - see triples.h. */
+#include "triples.h"
 
 #include "blocks.h"
 #include "keys.h"
@@ -10,14 +10,14 @@ static int is_product(const tally_problem *p) {
     return p->op == TALLY_PROD;
 }
 
-int is_third(const tally_problem *p) {
+int has_triple(const tally_problem *p) {
     if (p->op != TALLY_ARGMIN && p->op != TALLY_ARGMAX && !is_product(p)) return 0;
     return !p->also[0] && !p->fast && !has_tree(p);
 }
 
 /* ---- Made of a state, which is saved for it (docs/states.md) ---------------------------------- */
 
-tally_status third_of(const tally_problem *p, const tally_state *state, struct third *out) {
+tally_status triple_of(const tally_problem *p, const tally_state *state, struct triple *out) {
     enum { LEAST, GREATEST, AT_LEAST, AT_GREATEST, AT_NAN, HAS_NAN, WORDS };
     unsigned char bytes[SAVED_HEAD + 8 * (WORDS + 1)];
     const tally_status s = tally_state_save(state, bytes, sizeof bytes);
@@ -39,7 +39,7 @@ tally_status third_of(const tally_problem *p, const tally_state *state, struct t
 
 /* ---- Merged ----------------------------------------------------------------------------------- */
 
-static void merge_ends(struct third *left, const struct third *right) {
+static void merge_ends(struct triple *left, const struct triple *right) {
     if (right->n > 0 && (left->n == 0 || right->a < left->a)) {
         left->a = right->a;
         left->b = right->b + left->n;
@@ -47,7 +47,7 @@ static void merge_ends(struct third *left, const struct third *right) {
     left->n += right->n;
 }
 
-static void merge_products(struct third *left, const struct third *right) {
+static void merge_products(struct triple *left, const struct triple *right) {
     uint64_t product;
     left->b = (left->b ^ (right->b & NEGATIVE)) | (right->b & (ZERO | OVERFLOW));
     if (__builtin_mul_overflow((uint64_t)left->a, (uint64_t)right->a, &product))
@@ -57,7 +57,7 @@ static void merge_products(struct third *left, const struct third *right) {
     left->n += right->n;
 }
 
-void third_merge(const tally_problem *p, struct third *left, const struct third *right) {
+void triple_merge(const tally_problem *p, struct triple *left, const struct triple *right) {
     if (is_product(p))
         merge_products(left, right);
     else
@@ -67,7 +67,7 @@ void third_merge(const tally_problem *p, struct third *left, const struct third 
 /* ---- Values ----------------------------------------------------------------------------------- */
 
 /* The identity of the problem tells the value's type. */
-static tally_status product_value(const tally_problem *p, const struct third *all,
+static tally_status product_value(const tally_problem *p, const struct triple *all,
                                   tally_value *out) {
     tally_value one;
     const tally_status s = tally_reduce(NULL, p, NULL, NULL, 0, &one);
@@ -86,7 +86,7 @@ static tally_status product_value(const tally_problem *p, const struct third *al
     return TALLY_OK;
 }
 
-tally_status third_value(const tally_problem *p, const struct third *all, tally_value *out) {
+tally_status triple_value(const tally_problem *p, const struct triple *all, tally_value *out) {
     if (is_product(p)) return product_value(p, all, out);
     if (all->n == 0) return tally_reduce(NULL, p, NULL, NULL, 0, out);
     *out = (tally_value){.type = TALLY_U64, .as.u64 = (uint64_t)all->b};
