@@ -6,7 +6,7 @@
  *   DIRECT   results lie side by side in memory: rows are read where they are.
  *   FOLDED   the elements of one result, or of few results together, lie side by side: they are read as an
  *            array of some dozens of columns, which are merged at the end.
- *   TURNED   as FOLDED, but rows are short: blocks of them are transposed in the cache.
+ *   TRANSPOSED   as FOLDED, but rows are short: blocks of them are transposed in the cache.
  *   COPIED   any strides: the same, element by element.
  * Sums of rows that lie one behind another are taken from running totals first, as those of segments are (segments.c).
  * A block with many elements is cut into parts for several threads. Results of a few elements each are mostly done
@@ -36,14 +36,14 @@
 #define STOP_ELEMENTS ((size_t)1 << 19)
 #define STOP_ROWS     64
 _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
-#define SEGMENTS_BLOCK 256  /* segments of a block */
-#define SHORT          32   /* elements: longer segments are folded one by one */
-#define TURNED_BEST    8    /* longer rows and segments try running totals first ... */
-#define RUN_BYTES      4096 /* ... if rows have at most these bytes */
-#define FOLD_COLS      64
-#define FOLD_LEAST     33                 /* elements: shorter rows are transposed */
-#define LONG_BYTES     ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
-#define PART_BYTES     ((size_t)256 << 10) /* least bytes of a block's elements that are worth a cut */
+#define SEGMENTS_BLOCK  256  /* segments of a block */
+#define SHORT           32   /* elements: longer segments are folded one by one */
+#define TRANSPOSED_BEST 8    /* longer rows and segments try running totals first ... */
+#define RUN_BYTES       4096 /* ... if rows have at most these bytes */
+#define FOLD_COLS       64
+#define FOLD_LEAST      33                 /* elements: shorter rows are transposed */
+#define LONG_BYTES      ((size_t)32 << 10) /* longer rows are left to the kernels for whole arrays */
+#define PART_BYTES      ((size_t)256 << 10) /* least bytes of a block's elements that are worth a cut */
 /* A task has as many blocks side by side as these bytes hold: what a thread asks for ahead is then its own. */
 #define GROUP_BYTES ((size_t)512 << 10)
 /* Results of more bytes than these are written past the caches, so that their old bytes are not read first. */
@@ -51,7 +51,7 @@ _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 /* A task has no more bytes than these, so that nobody who wants to stop waits for long. */
 #define TASK_BYTES_MAX ((size_t)256 << 20)
 
-/* Results of a few elements: columns of a block; those that are turned at a time, and how far apart their rows lie,
+/* Results of a few elements: columns of a block; those that are transposed at a time, and how far apart their rows lie,
  * which is no power of two. */
 #define FEW_WIDTH   512
 #define FEW_COLUMNS 128
@@ -62,7 +62,7 @@ _Static_assert(STOP_ELEMENTS / WIDTH >= STOP_ROWS, "a piece has rows");
 
 #define FORM_BIT(form) (1u << (form))
 
-enum way { DIRECT, FOLDED, TURNED, COPIED };
+enum way { DIRECT, FOLDED, TRANSPOSED, COPIED };
 
 struct across {
     const struct shaped *s;
@@ -87,7 +87,7 @@ struct across {
     int runs;        /* rows are summed by running totals where these are exact */
     uint64_t *kept;  /* the planes of all parts, where there are several */
     unsigned char *todo; /* results that are left, if any */
-    struct hand *hands;
+    struct worker *workers;
     int failed; /* there was no memory to mark a result */
     /* The exact way in which a block with uncertain results is done again, before any is left; NULL: this is it. */
     struct across *exact;
@@ -96,14 +96,14 @@ struct across {
 };
 
 /* A worker's arrays and progress. */
-struct hand {
+struct worker {
     struct absence absence;
-    size_t since;            /* elements since it last looked whether to stop */
-    struct scratch scratch;  /* has all that follows */
-    uint64_t *planes;        /* of a block */
-    uint64_t *fold, *turned; /* planes of what is being folded, and these turned */
-    struct room tile, tile2; /* elements of x and of y as rows of columns */
-    double *value[4];        /* s, e, b; n */
+    size_t since;                /* elements since it last looked whether to stop */
+    struct scratch scratch;      /* has all that follows */
+    uint64_t *planes;            /* of a block */
+    uint64_t *fold, *transposed; /* planes of what is being folded, and these transposed */
+    struct room tile, tile2;     /* elements of x and of y as rows of columns */
+    double *value[4];            /* s, e, b; n */
     uint64_t bits[WIDTH + COLUMN_STEP];
     unsigned char ok[WIDTH + COLUMN_STEP];
     uint64_t *running; /* room for running totals of segments and rows */
@@ -115,13 +115,13 @@ struct hand {
 };
 
 /* Returns whether the fast path should be tried on the next block (see WAIT_MOST). */
-static int may_try(struct hand *h) {
+static int may_try(struct worker *h) {
     if (h->wait == 0) return 1;
     h->wait--;
     return 0;
 }
 
-static void note_try(struct hand *h, int succeeded) {
+static void note_try(struct worker *h, int succeeded) {
     h->wait = succeeded ? 0 : h->failed;
     h->failed = succeeded ? 0 : h->failed < WAIT_MOST ? h->failed + 1 : WAIT_MOST;
 }
@@ -188,13 +188,15 @@ static const char *never_in_forms(unsigned op, unsigned type, struct problem *p)
                                                                              : NULL;
 }
 
-static const char *const way_names[] = {
-    [DIRECT] = "side by side", [FOLDED] = "folded", [TURNED] = "turned", [COPIED] = "copied"};
+static const char *const way_names[] = {[DIRECT] = "side by side",
+                                        [FOLDED] = "folded",
+                                        [TRANSPOSED] = "transposed",
+                                        [COPIED] = "copied"};
 static const struct path_axis way_axis = PATH_AXIS(way_names);
 static const char *never_across(const struct path_table *t, const unsigned at[PATH_AXES]) {
     struct problem p;
     (void)t;
-    if (at[0] == TURNED && at[1] == TALLY_DOT) return "two arrays are copied";
+    if (at[0] == TRANSPOSED && at[1] == TALLY_DOT) return "two arrays are copied";
     return never_in_forms(at[1], at[2], &p);
 }
 PATH_TABLE(across_paths, "across", never_across, &way_axis, &path_ops, &path_types);
@@ -281,7 +283,7 @@ static int plan_way(struct across *a) {
         a->way = DIRECT;
         a->width = 4096 / a->element < WIDTH ? 4096 / a->element : WIDTH;
     } else {
-        a->way = r->x == 1 && !s->y ? TURNED : COPIED;
+        a->way = r->x == 1 && !s->y ? TRANSPOSED : COPIED;
         a->width = a->element == 8 ? 128 : 256;
         if (k->length < COLUMN_STEP / 2 && s->each > 4096) return 0; /* few long rows */
     }
@@ -294,9 +296,9 @@ static int plan_way(struct across *a) {
 }
 
 #if defined(TALLY_DEBUG)
-enum { FEW_DIRECT, FEW_TURNED, FEW_SEGMENTS };
+enum { FEW_DIRECT, FEW_TRANSPOSED, FEW_SEGMENTS };
 static const char *const few_names[] = {
-    [FEW_DIRECT] = "side by side", [FEW_TURNED] = "turned", [FEW_SEGMENTS] = "segments"};
+    [FEW_DIRECT] = "side by side", [FEW_TRANSPOSED] = "transposed", [FEW_SEGMENTS] = "segments"};
 static const struct path_axis few_axis = PATH_AXIS(few_names);
 static const char *const success_names[] = {"uncertain", "certain"};
 static const struct path_axis success_axis = PATH_AXIS(success_names);
@@ -376,7 +378,7 @@ static size_t tile_bytes(const struct across *a, size_t rows, size_t pitch) {
 
 /* Adds n elements of the innermost reduced dimension from x on, of each of `width` results; they are the first
  * of all where `starts`. */
-static void add_run(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
+static void add_run(const struct across *a, struct worker *h, uint64_t *planes, size_t stride,
                     const char *x, const char *y, size_t n, size_t width, uint64_t first,
                     int starts) {
     const ptrdiff_t element = (ptrdiff_t)a->element;
@@ -390,7 +392,7 @@ static void add_run(const struct across *a, struct hand *h, uint64_t *planes, si
         m = n - at < TILE_ROWS ? n - at : TILE_ROWS;
         char *tile = room_for(h->tile, tile_bytes(a, m, a->width)),
              *tile2 = y ? room_for(h->tile2, tile_bytes(a, m, a->width)) : NULL;
-        if (a->way == TURNED)
+        if (a->way == TRANSPOSED)
             a->k->transpose[a->element](x + (ptrdiff_t)at * row, column, width, m, a->width, tile);
         else
             for (size_t r = 0; r < m; r++)
@@ -469,11 +471,11 @@ static int has_batches(const struct across *a) {
 
 /* Merges the columns of each of `count` results in h->fold into one column of h->turned: turned, a column of all
  * results lies side by side. */
-static void merge_batch(const struct across *a, struct hand *h, size_t count) {
+static void merge_batch(const struct across *a, struct worker *h, size_t count) {
     for_forms(f, a) {
         const struct column_form *form = form_of(a, f);
         const size_t lane = form->lane, first = a->plane_of[f];
-        uint64_t *at = h->turned + first * FOLD_STRIDE;
+        uint64_t *at = h->transposed + first * FOLD_STRIDE;
         for (size_t k = 0; k < form->planes; k++)
             a->k->transpose[lane]((const char *)(h->fold + (first + k) * FOLD_STRIDE),
                                   (ptrdiff_t)(COLUMN_STEP * lane), count, COLUMN_STEP, COLUMN_STEP,
@@ -519,7 +521,7 @@ PATH_TABLE(run_paths, "running totals", never_run, &run_axis, &exact_axis, &path
 
 /* Folds segments that are too long for running totals: numbers which[0..count) of a block, up to COLUMN_STEP of them,
  * whose columns they become. */
-static void add_long(const struct across *a, struct hand *h, const char *x, const size_t *start,
+static void add_long(const struct across *a, struct worker *h, const char *x, const size_t *start,
                      const unsigned char *which, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const size_t at = start[which[i]], n = start[which[i] + 1] - at;
@@ -527,13 +529,14 @@ static void add_long(const struct across *a, struct hand *h, const char *x, cons
     }
     merge_batch(a, h, count);
     for (size_t i = 0; i < count; i++)
-        copy_columns(a, h->planes, a->width + COLUMN_STEP, which[i], h->turned, FOLD_STRIDE, i, 1);
+        copy_columns(a, h->planes, a->width + COLUMN_STEP, which[i], h->transposed, FOLD_STRIDE, i,
+                     1);
 }
 
 /* Sums `count` segments of x by running totals, piece by piece, and those that are longer than a piece one by one; of such
  * that are too long for a column nothing is known. Returns whether all could be; 0, too, where more than such sums is
  * asked. */
-static int add_running(const struct across *a, struct hand *h, const char *x, const size_t *start,
+static int add_running(const struct across *a, struct worker *h, const char *x, const size_t *start,
                        size_t count) {
     const size_t stride = a->width + COLUMN_STEP;
     double *s = (double *)h->planes, *e = s + stride, *b = e + stride;
@@ -575,33 +578,34 @@ static int add_running(const struct across *a, struct hand *h, const char *x, co
 /* Returns whether the results are of rows that lie one behind another, of a length for which
  * running totals are best. */
 static int rows_run(const struct across *a) {
-    const size_t n = a->s->each, turned = a->element == 8 ? 12 : TURNED_BEST;
-    return (a->way == TURNED || a->way == FOLDED) && a->outer == 0 && a->inner.x == 1 && !a->s->y &&
-           a->inner_kept.x == (ptrdiff_t)n && n > turned && n <= SEGMENTS_PIECE &&
+    const size_t n = a->s->each, transposed = a->element == 8 ? 12 : TRANSPOSED_BEST;
+    return (a->way == TRANSPOSED || a->way == FOLDED) && a->outer == 0 && a->inner.x == 1 &&
+           !a->s->y && a->inner_kept.x == (ptrdiff_t)n && n > transposed && n <= SEGMENTS_PIECE &&
            n * a->element <= RUN_BYTES && a->width <= SEGMENTS_BLOCK;
 }
 
 /* Sums the rows of a block, which lie one behind another, as segments. Returns whether all could be. */
-static int add_rows_running(const struct across *a, struct hand *h, const char *x, size_t count) {
+static int add_rows_running(const struct across *a, struct worker *h, const char *x, size_t count) {
     size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1] = {0};
     for (size_t i = 0; i <= count; i++)
         start[i] = i * a->s->each;
     return add_running(a, h, x, start, count);
 }
 
-/* The offsets of a block by the kept dimensions outside the innermost. */
-struct place {
+/* A block: where its elements and its results begin, and which results they are. */
+struct block {
     const char *x, *y;
     ptrdiff_t out;
-    size_t number, row; /* row: in the order of rows.h */
-    size_t first, width;
+    size_t number, row; /* of the first result: among the caller's, and in the order of rows.h */
+    size_t first,
+        width; /* the block's results, [first, first + width) of the innermost dimension */
 };
 
-static struct place place_of(const struct across *a, size_t block) {
+static struct block block_of(const struct across *a, size_t block) {
     const struct shaped *s = a->s;
     const ptrdiff_t element = (ptrdiff_t)a->element;
     size_t outer = block / a->blocks;
-    struct place at = {s->x, s->y, s->out_first, s->number_first, 0, block % a->blocks * a->width,
+    struct block at = {s->x, s->y, s->out_first, s->number_first, 0, block % a->blocks * a->width,
                        0};
     at.row = outer * a->inner_kept.length + at.first;
     at.width =
@@ -626,7 +630,7 @@ static int is_halted(const struct across *a) {
 }
 
 /* Returns whether a task has to stop before the next `elements` elements. */
-static int halts(const struct across *a, struct hand *h, size_t elements) {
+static int halts(const struct across *a, struct worker *h, size_t elements) {
     h->since += elements;
     if (h->since < STOP_ELEMENTS) return is_halted(a);
     h->since = 0;
@@ -635,7 +639,7 @@ static int halts(const struct across *a, struct hand *h, size_t elements) {
 
 /* Elements [from, to) of the outermost reduced dimension, of a block's results or of one unit of them, become columns
  * from `column` on. */
-static void add_part(const struct across *a, struct hand *h, uint64_t *planes, size_t stride,
+static void add_part(const struct across *a, struct worker *h, uint64_t *planes, size_t stride,
                      size_t column, const char *x, const char *y, size_t width, size_t from,
                      size_t to) {
     const struct shaped *s = a->s;
@@ -678,7 +682,7 @@ static void add_part(const struct across *a, struct hand *h, uint64_t *planes, s
 /* ---- Lowering ------------------------------------------------------------------------------- */
 
 /* Returns the number of column i's result in the block. */
-static size_t result_of(const struct hand *h, size_t i) {
+static size_t result_of(const struct worker *h, size_t i) {
     return h->order ? h->order[i] : i;
 }
 
@@ -686,7 +690,7 @@ static uint64_t lane_of(const uint64_t *plane, unsigned lane, size_t i) {
     return lane == 4 ? (uint64_t)(int64_t)((const int32_t *)plane)[i] : plane[i];
 }
 
-static void lower_order(const struct across *a, struct hand *h, const uint64_t *planes,
+static void lower_order(const struct across *a, struct worker *h, const uint64_t *planes,
                         size_t stride, size_t width, int greatest) {
     const tally_type type = a->p->type;
     const uint64_t all = low_bits(type_bits(type)), top = UINT64_C(1) << (type_bits(type) - 1);
@@ -703,8 +707,8 @@ static void lower_order(const struct across *a, struct hand *h, const uint64_t *
 }
 
 /* Lowers a greatest magnitude: that of the least element, or of the greatest. */
-static void lower_magnitude(const struct across *a, struct hand *h, const uint64_t *planes,
-                            size_t stride, size_t width, tally_type out, const struct place *at,
+static void lower_magnitude(const struct across *a, struct worker *h, const uint64_t *planes,
+                            size_t stride, size_t width, tally_type out, const struct block *at,
                             unsigned v) {
     const tally_type type = a->p->type;
     uint64_t least[WIDTH + COLUMN_STEP];
@@ -724,9 +728,9 @@ static void lower_magnitude(const struct across *a, struct hand *h, const uint64
 }
 
 /* Sums of 64-bit integers. */
-static void lower_wide(const struct across *a, struct hand *h, const uint64_t *planes,
+static void lower_wide(const struct across *a, struct worker *h, const uint64_t *planes,
                        size_t stride, size_t width, tally_type out, int mean,
-                       const struct place *at, unsigned v) {
+                       const struct block *at, unsigned v) {
     const uint64_t *low = planes + a->plane_of[FORM_WIDE] * stride, *high = low + stride;
     const int is_signed = a->p->type == TALLY_I64;
     for (size_t i = 0; i < width; i++) {
@@ -752,7 +756,7 @@ static void lower_wide(const struct across *a, struct hand *h, const uint64_t *p
 }
 
 /* Sums of integers, kept as doubles. Those that are too large, or not exact, are not certain. */
-static void lower_integers(struct hand *h, const double *s, const double *e, const double *b,
+static void lower_integers(struct worker *h, const double *s, const double *e, const double *b,
                            size_t width, int is_signed) {
     h->certain = 0; /* to be looked at one by one */
     for (size_t i = 0; i < width; i++) {
@@ -762,7 +766,7 @@ static void lower_integers(struct hand *h, const double *s, const double *e, con
     }
 }
 
-static void lower_real(const struct across *a, struct hand *h, const uint64_t *planes,
+static void lower_real(const struct across *a, struct worker *h, const uint64_t *planes,
                        size_t stride, size_t width, tally_op op, tally_type out) {
     const enum form form = op == TALLY_NORM1                ? FORM_MAGNITUDES
                            : op == TALLY_SUMSQ              ? FORM_SQUARES
@@ -808,8 +812,8 @@ static void lower_real(const struct across *a, struct hand *h, const uint64_t *p
 }
 
 /* Sets h->bits to one value of all columns; h->certain and h->ok say which are certain. */
-static void lower_value(const struct across *a, struct hand *h, const uint64_t *planes,
-                        size_t stride, const struct place *at, unsigned v) {
+static void lower_value(const struct across *a, struct worker *h, const uint64_t *planes,
+                        size_t stride, const struct block *at, unsigned v) {
     const tally_op op = a->p->value[v].op;
     const tally_type out = a->p->value[v].type;
     const size_t width = at->width;
@@ -863,7 +867,8 @@ static void lower_value(const struct across *a, struct hand *h, const uint64_t *
     } while (0)
 
 /* Writes the bits of one value. */
-static void put(const struct across *a, const struct hand *h, const struct place *at, unsigned v) {
+static void put(const struct across *a, const struct worker *h, const struct block *at,
+                unsigned v) {
     const size_t size = type_size(a->p->value[v].type);
     if (!h->order && a->inner_kept.out == 1) {
         TALLY_PATH("side by side");
@@ -913,8 +918,8 @@ static void mark(struct across *a, size_t row) {
 
 /* Writes the results of a block, and returns 1. Those that are uncertain are marked; or, where there is an exact way
  * in which the block is then to be done again, returns 0. */
-static int lower_block(struct across *a, struct hand *h, const uint64_t *planes, size_t stride,
-                       const struct place *at) {
+static int lower_block(struct across *a, struct worker *h, const uint64_t *planes, size_t stride,
+                       const struct block *at) {
     for (unsigned v = 0; v < a->p->values; v++) {
         lower_value(a, h, planes, stride, at, v);
         put(a, h, at, v);
@@ -930,7 +935,7 @@ static int lower_block(struct across *a, struct hand *h, const uint64_t *planes,
 
 /* Writes `width` results of `each` elements to `out`, and returns 1; or returns 0, and they are to be done with states:
  * `few` may be NULL. They are `column` bytes apart, and their elements `row`; if results do not lie side by side, elements do. */
-static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, const char *x,
+static int reduce_few(const struct across *a, struct worker *h, few_kernel *few, const char *x,
                       ptrdiff_t row, ptrdiff_t column, size_t each, size_t width, char *out) {
     const size_t size = type_size(a->p->value[0].type);
     char *bits = (char *)h->bits;
@@ -959,15 +964,15 @@ static int reduce_few(const struct across *a, struct hand *h, few_kernel *few, c
     TALLY_PATH_OF_VALUE(few_paths, a->p,
                         a->s->cut == TALLY_SEGMENTS ? FEW_SEGMENTS
                         : a->way == DIRECT          ? FEW_DIRECT
-                                                    : FEW_TURNED,
+                                                    : FEW_TRANSPOSED,
                         (unsigned)certain);
     return certain;
 }
 
 /* ---- Tasks ---------------------------------------------------------------------------------- */
 
-static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
-                      const struct place *at, size_t from, size_t to) {
+static void add_block(const struct across *a, struct worker *h, uint64_t *planes,
+                      const struct block *at, size_t from, size_t to) {
     const size_t stride = a->width + COLUMN_STEP;
     const ptrdiff_t step = a->inner_kept.x * (ptrdiff_t)a->element;
     if (a->runs) {
@@ -994,7 +999,8 @@ static void add_block(const struct across *a, struct hand *h, uint64_t *planes,
             merge_batch(a, h, m);
         else
             merge_folded(a, h->fold);
-        copy_columns(a, planes, stride, i, has_batches(a) ? h->turned : h->fold, FOLD_STRIDE, 0, m);
+        copy_columns(a, planes, stride, i, has_batches(a) ? h->transposed : h->fold, FOLD_STRIDE, 0,
+                     m);
     }
 }
 
@@ -1004,11 +1010,11 @@ static size_t block_words(const struct across *a) {
 
 static void across_task(void *context, size_t task, unsigned worker) {
     struct across *a = context;
-    struct hand *h = &a->hands[worker];
+    struct worker *h = &a->workers[worker];
     const size_t length = a->outer ? a->s->reduced[0].length : a->inner.length;
     if (a->parts > 1) {
         TALLY_PATH("a part of a block");
-        const struct place at = place_of(a, task / a->parts);
+        const struct block at = block_of(a, task / a->parts);
         const size_t from = task % a->parts * a->each;
         add_block(a, h, a->kept + task * block_words(a), &at, from,
                   from + a->each < length ? from + a->each : length);
@@ -1016,7 +1022,7 @@ static void across_task(void *context, size_t task, unsigned worker) {
     }
     const size_t end = (task + 1) * a->group < a->total ? (task + 1) * a->group : a->total;
     for (size_t block = task * a->group; block < end; block++) {
-        const struct place at = place_of(a, block);
+        const struct block at = block_of(a, block);
         const ptrdiff_t element = (ptrdiff_t)a->element;
         if (reduce_few(a, h, a->few, at.x, a->inner.x * element, a->inner_kept.x * element, length,
                        at.width,
@@ -1033,7 +1039,7 @@ static void across_task(void *context, size_t task, unsigned worker) {
 
 static void merge_task(void *context, size_t block, unsigned worker) {
     struct across *a = context;
-    const struct place at = place_of(a, block);
+    const struct block at = block_of(a, block);
     const size_t stride = a->width + COLUMN_STEP;
     uint64_t *first = a->kept + block * a->parts * block_words(a);
     for (size_t part = 1; part < a->parts; part++)
@@ -1041,7 +1047,7 @@ static void merge_task(void *context, size_t block, unsigned worker) {
             uint64_t *into = first + a->plane_of[f] * stride;
             form_of(a, f)->merge(into, 0, into + part * block_words(a), 0, stride, at.width);
         }
-    if (!lower_block(a, &a->hands[worker], first, stride, &at)) {
+    if (!lower_block(a, &a->workers[worker], first, stride, &at)) {
         TALLY_PATH("again");
         __atomic_store_n(&a->again, 1, __ATOMIC_RELAXED);
     }
@@ -1056,7 +1062,7 @@ static size_t larger(size_t a, size_t b) {
 static size_t tile_elements(const struct across *a) {
     const int segments = a->s->cut == TALLY_SEGMENTS;
     size_t most = 0;
-    if (a->way == TURNED || a->way == COPIED || segments) most = TILE_ROWS * a->width;
+    if (a->way == TRANSPOSED || a->way == COPIED || segments) most = TILE_ROWS * a->width;
     if (segments || a->few) most = larger(most, (size_t)FEW_ROWS * FEW_PITCH);
     if (segments) most = larger(most, (size_t)(SHORT + GATHER_MORE) * COLUMN_STEP);
     return most;
@@ -1064,14 +1070,14 @@ static size_t tile_elements(const struct across *a) {
 
 /* Lays out a worker's arrays. Kernels read and write whole steps of columns, also behind a block's
  * last column. */
-static void lay_out(const struct across *a, struct hand *h) {
+static void lay_out(const struct across *a, struct worker *h) {
     struct scratch *s = &h->scratch;
     const size_t fold = FOLD_STRIDE * a->planes, tile = tile_elements(a);
     const size_t columns = (a->s->cut == TALLY_AXES ? a->width : WIDTH) + COLUMN_STEP;
     const int runs = a->s->cut == TALLY_SEGMENTS || a->runs;
     h->planes = scratch_array(s, block_words(a), sizeof(uint64_t));
     h->fold = scratch_array(s, fold, sizeof(uint64_t));
-    h->turned = scratch_array(s, fold, sizeof(uint64_t));
+    h->transposed = scratch_array(s, fold, sizeof(uint64_t));
     h->tile = scratch_take(s, tile, a->element);
     h->tile2 = scratch_take(s, a->s->y ? tile : 0, a->element);
     for (int k = 0; k < 4; k++)
@@ -1081,11 +1087,11 @@ static void lay_out(const struct across *a, struct hand *h) {
         h->value[3][i] = (double)a->s->each;
 }
 
-static int make_hands(struct across *a, unsigned threads) {
-    a->hands = calloc(threads, sizeof *a->hands);
-    if (!a->hands) return 0;
+static int make_workers(struct across *a, unsigned threads) {
+    a->workers = calloc(threads, sizeof *a->workers);
+    if (!a->workers) return 0;
     for (unsigned i = 0; i < threads; i++) {
-        struct hand *h = &a->hands[i];
+        struct worker *h = &a->workers[i];
         h->absence.number = UINT64_MAX;
         lay_out(a, h);
         if (!scratch_create(&h->scratch, 1)) return 0;
@@ -1096,13 +1102,13 @@ static int make_hands(struct across *a, unsigned threads) {
 
 static void finish_hands(struct across *a, unsigned threads, struct absence *absence,
                          tally_status *status) {
-    for (unsigned i = 0; i < threads && a->hands; i++) {
-        const struct absence *found = &a->hands[i].absence;
-        if (a->hands[i].scratch.memory && found->number != UINT64_MAX)
+    for (unsigned i = 0; i < threads && a->workers; i++) {
+        const struct absence *found = &a->workers[i].absence;
+        if (a->workers[i].scratch.memory && found->number != UINT64_MAX)
             shaped_absent(absence, found->number, found->status, found->value);
-        scratch_destroy(&a->hands[i].scratch);
+        scratch_destroy(&a->workers[i].scratch);
     }
-    free(a->hands);
+    free(a->workers);
     if (a->failed) *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
 }
 
@@ -1159,9 +1165,9 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     a.inner_kept = s->keeps ? s->kept[a.outer_kept] : one;
     a.inner = s->reduces ? s->reduced[a.outer] : one;
     if (!plan_way(&a) || !plan_forms(&a)) return 0;
-    if ((a.way == DIRECT || a.way == TURNED) && a.outer == 0 && a.inner_kept.out == 1 && !s->y)
+    if ((a.way == DIRECT || a.way == TRANSPOSED) && a.outer == 0 && a.inner_kept.out == 1 && !s->y)
         a.few = plan_few(&a, s->each);
-    if (a.few && a.way == TURNED) a.width = FEW_WIDTH;
+    if (a.few && a.way == TRANSPOSED) a.width = FEW_WIDTH;
     if (a.width > a.inner_kept.length) /* a multiple of what is added at once */
         a.width = (a.inner_kept.length + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
     a.blocks = (a.inner_kept.length + a.width - 1) / a.width;
@@ -1172,7 +1178,7 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     a.runs = a.parts == 1 && rows_run(&a) && sums_only(&a);
     if (a.parts > 1)
         a.kept = aligned_alloc(64, (a.total * a.parts * block_words(&a) * 8 + 63) / 64 * 64);
-    if ((a.parts > 1 && !a.kept) || !make_hands(&a, d->threads))
+    if ((a.parts > 1 && !a.kept) || !make_workers(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else {
         TALLY_PATH_OF_VALUE(across_paths, a.p, (unsigned)a.way);
@@ -1198,9 +1204,9 @@ int cpu_across(struct cpu_device *d, const struct shaped *s, unsigned char **tod
 /* ---- Segments ------------------------------------------------------------------------------- */
 
 /* Segments are columns of a block, too. Sums of all segments of a block are taken from running totals where these
- * are exact (segments.c), unless all have one length up to TURNED_BEST. Else short ones are copied, sixteen at a time,
+ * are exact (segments.c), unless all have one length up to TRANSPOSED_BEST. Else short ones are copied, sixteen at a time,
  * and filled up to the longest of them with what adds nothing, and longer ones are folded one by one; the segments of
- * a block are sorted by length first. If all have one short length, they are turned instead. */
+ * a block are sorted by length first. If all have one short length, they are transposed instead. */
 #define SUM_FORMS                                                                                  \
     (FORM_BIT(FORM_SUM1) | FORM_BIT(FORM_SUM2) | FORM_BIT(FORM_MAGNITUDES) |                       \
      FORM_BIT(FORM_SQUARES) | FORM_BIT(FORM_WIDE))
@@ -1240,7 +1246,7 @@ PATH_TABLE(segments_paths, "segments", never_segments, &segments_axis, &path_ops
 #endif
 
 /* Adds up to COLUMN_STEP segments, none of them empty, as columns from `at` on. */
-static void add_step(const struct across *a, struct hand *h, size_t at, const size_t *start,
+static void add_step(const struct across *a, struct worker *h, size_t at, const size_t *start,
                      const size_t *length, size_t count, size_t longest) {
     const int keys = (a->forms & KEY_FORMS) != 0, floating = type_is_float(a->p->type);
     const ptrdiff_t pitch = (ptrdiff_t)(COLUMN_STEP * a->element);
@@ -1251,8 +1257,8 @@ static void add_step(const struct across *a, struct hand *h, size_t at, const si
     add_rows(a, h->planes, a->width + COLUMN_STEP, at, &in, COLUMN_STEP);
 }
 
-/* Adds segments of one length that lie one behind another: rows that are turned. */
-static void add_equal(const struct across *a, struct hand *h, const char *x, size_t n,
+/* Adds segments of one length that lie one behind another: rows that are transposed. */
+static void add_equal(const struct across *a, struct worker *h, const char *x, size_t n,
                       size_t count) {
     const ptrdiff_t pitch = (ptrdiff_t)(a->width * a->element);
     TALLY_PATH_OF_VALUE(segments_paths, a->p, EVEN);
@@ -1292,7 +1298,7 @@ static size_t sort_segments(const struct across *a, const size_t *length, size_t
 }
 
 /* Adds `count` segments, in this order, as columns; the first `shorts` are short. */
-static void add_sorted(const struct across *a, struct hand *h, const size_t *start,
+static void add_sorted(const struct across *a, struct worker *h, const size_t *start,
                        const size_t *length, const unsigned char *order, size_t count,
                        size_t shorts) {
     for (size_t m, c = 0; c < count; c += m) {
@@ -1312,12 +1318,12 @@ static void add_sorted(const struct across *a, struct hand *h, const size_t *sta
         for (size_t i = 0; i < m; i++)
             add_folded(a, h->fold, i * a->fold, a->s->x + from[i] * a->element, NULL, n[i], 0, 1);
         merge_batch(a, h, m);
-        copy_columns(a, h->planes, a->width + COLUMN_STEP, c, h->turned, FOLD_STRIDE, 0, m);
+        copy_columns(a, h->planes, a->width + COLUMN_STEP, c, h->transposed, FOLD_STRIDE, 0, m);
     }
 }
 
 /* Writes the results of segments without elements. */
-static void lower_empty(const struct across *a, struct hand *h, size_t first, const size_t *start,
+static void lower_empty(const struct across *a, struct worker *h, size_t first, const size_t *start,
                         size_t count) {
     struct state nothing;
     const tally_value root = {.type = 0};
@@ -1340,15 +1346,15 @@ static void lower_empty(const struct across *a, struct hand *h, size_t first, co
 }
 
 /* Writes the results of segments that are all empty. */
-static void lower_none(const struct across *a, struct hand *h, const struct place *place) {
+static void lower_none(const struct across *a, struct worker *h, const struct block *block) {
     struct state nothing;
     const tally_value root = {.type = 0};
     TALLY_PATH_OF_VALUE(segments_paths, a->p, EMPTY_ONES);
     state_clear(a->p, &nothing);
-    shaped_lower(a->s, &nothing, &root, (ptrdiff_t)place->row, place->row, &h->absence);
+    shaped_lower(a->s, &nothing, &root, (ptrdiff_t)block->row, block->row, &h->absence);
     for (unsigned v = 0; v < a->p->values; v++) {
-        const size_t size = type_size(a->p->value[v].type), all = place->width * size;
-        char *out = (char *)a->s->out[v] + place->row * size;
+        const size_t size = type_size(a->p->value[v].type), all = block->width * size;
+        char *out = (char *)a->s->out[v] + block->row * size;
         for (size_t done = size; done < all; done *= 2)
             memcpy(out + done, out, done < all - done ? done : all - done);
     }
@@ -1367,8 +1373,8 @@ static void read_offsets(const struct shaped *s, size_t first, size_t count, siz
 }
 
 /* Folds and lowers segments of any length; marks those that are too long for a column. */
-static void fold_sorted(struct across *a, struct hand *h, const size_t *start, size_t count,
-                        struct place *place) {
+static void fold_sorted(struct across *a, struct worker *h, const size_t *start, size_t count,
+                        struct block *block) {
     const struct shaped *s = a->s;
     size_t length[SEGMENTS_BLOCK] = {0}, least = SIZE_MAX, most = 0;
     unsigned char order[SEGMENTS_BLOCK];
@@ -1386,63 +1392,63 @@ static void fold_sorted(struct across *a, struct hand *h, const size_t *start, s
         size_t shorts;
         for (size_t b = 0; b < bytes && b < 32768; b += 64)
             __builtin_prefetch(next + b, 0, 2);
-        place->width = sort_segments(a, length, count, order, &shorts);
-        add_sorted(a, h, start, length, order, place->width, shorts);
+        block->width = sort_segments(a, length, count, order, &shorts);
+        add_sorted(a, h, start, length, order, block->width, shorts);
         h->order = order;
     }
-    for (size_t i = 0; i < place->width && a->divides; i++)
+    for (size_t i = 0; i < block->width && a->divides; i++)
         h->value[3][i] = (double)(int64_t)length[result_of(h, i)];
-    if (place->width > 0) lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
+    if (block->width > 0) lower_block(a, h, h->planes, a->width + COLUMN_STEP, block);
     h->order = NULL;
-    if (least == 0) lower_empty(a, h, place->row, start, count);
+    if (least == 0) lower_empty(a, h, block->row, start, count);
     for (size_t i = 0; i < count && most * a->element >= LONG_BYTES; i++)
         if (length[i] * a->element >= LONG_BYTES) {
             TALLY_PATH_OF_VALUE(segments_paths, a->p, TOO_LONG);
-            mark(a, place->row + i);
+            mark(a, block->row + i);
         }
 }
 
-/* Folds and lowers segments of one length up to TURNED_BEST and returns 1; or does nothing and returns 0. */
-static int fold_even(struct across *a, struct hand *h, const struct place *place) {
+/* Folds and lowers segments of one length up to TRANSPOSED_BEST and returns 1; or does nothing and returns 0. */
+static int fold_even(struct across *a, struct worker *h, const struct block *block) {
     const struct shaped *s = a->s;
-    const size_t count = place->width, size = type_size(s->offsets_type);
-    const size_t first = (size_t)offset_at(s->offsets, s->offsets_type, place->row);
-    const size_t n = (size_t)offset_at(s->offsets, s->offsets_type, place->row + count) - first;
+    const size_t count = block->width, size = type_size(s->offsets_type);
+    const size_t first = (size_t)offset_at(s->offsets, s->offsets_type, block->row);
+    const size_t n = (size_t)offset_at(s->offsets, s->offsets_type, block->row + count) - first;
     const size_t each = n / count;
-    if (each == 0 || each > TURNED_BEST || n != each * count ||
-        !a->k->even[size]((const char *)s->offsets + place->row * size, count, each))
+    if (each == 0 || each > TRANSPOSED_BEST || n != each * count ||
+        !a->k->even[size]((const char *)s->offsets + block->row * size, count, each))
         return 0;
     if (reduce_few(a, h, plan_few(a, each), s->x + first * a->element, (ptrdiff_t)a->element,
                    (ptrdiff_t)(each * a->element), each, count,
-                   (char *)s->out[0] + place->row * type_size(a->p->value[0].type)))
+                   (char *)s->out[0] + block->row * type_size(a->p->value[0].type)))
         return 1;
     add_equal(a, h, s->x + first * a->element, each, count);
     for (size_t i = 0; i < count && a->divides; i++)
         h->value[3][i] = (double)each;
-    lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
+    lower_block(a, h, h->planes, a->width + COLUMN_STEP, block);
     return 1;
 }
 
-/* Folds and lowers segments [place->row, place->row + place->width). */
-static void fold_segments(struct across *a, struct hand *h, struct place *place) {
+/* Folds and lowers segments [block->row, block->row + block->width). */
+static void fold_segments(struct across *a, struct worker *h, struct block *block) {
     size_t start[SEGMENTS_BLOCK + COLUMN_STEP + 1];
-    const size_t count = place->width;
-    if (offset_at(a->s->offsets, a->s->offsets_type, place->row) ==
-        offset_at(a->s->offsets, a->s->offsets_type, place->row + count)) {
-        lower_none(a, h, place);
+    const size_t count = block->width;
+    if (offset_at(a->s->offsets, a->s->offsets_type, block->row) ==
+        offset_at(a->s->offsets, a->s->offsets_type, block->row + count)) {
+        lower_none(a, h, block);
         return;
     }
-    if (fold_even(a, h, place)) return;
+    if (fold_even(a, h, block)) return;
     memset(start + count + 1, 0, COLUMN_STEP * sizeof *start);
-    read_offsets(a->s, place->row, count + 1, start);
+    read_offsets(a->s, block->row, count + 1, start);
     if (!add_running(a, h, a->s->x, start, count)) {
-        fold_sorted(a, h, start, count, place);
+        fold_sorted(a, h, start, count, block);
         return;
     }
     for (size_t i = 0; i < count && a->divides; i++)
         h->value[3][i] = (double)(int64_t)(start[i + 1] - start[i]);
-    lower_block(a, h, h->planes, a->width + COLUMN_STEP, place);
-    if (a->divides) lower_empty(a, h, place->row, start, count);
+    lower_block(a, h, h->planes, a->width + COLUMN_STEP, block);
+    if (a->divides) lower_empty(a, h, block->row, start, count);
 }
 
 static void segments_task(void *context, size_t task, unsigned worker) {
@@ -1450,9 +1456,9 @@ static void segments_task(void *context, size_t task, unsigned worker) {
     const size_t each = a->group * SEGMENTS_BLOCK, begin = task * each, all = a->s->results;
     const size_t end = all - begin < each ? all : begin + each;
     for (size_t at = begin; at < end; at += SEGMENTS_BLOCK) {
-        struct place place = {.x = a->s->x, .out = (ptrdiff_t)at, .number = at, .row = at};
-        place.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
-        fold_segments(a, &a->hands[worker], &place);
+        struct block block = {.x = a->s->x, .out = (ptrdiff_t)at, .number = at, .row = at};
+        block.width = end - at < SEGMENTS_BLOCK ? end - at : SEGMENTS_BLOCK;
+        fold_segments(a, &a->workers[worker], &block);
     }
     finish_writing();
 }
@@ -1475,7 +1481,7 @@ int cpu_segments(struct cpu_device *d, const struct shaped *s, unsigned char **t
     a.inner_kept = (struct extent){.length = s->results, .out = 1, .number = 1};
     a.total = (s->results + SEGMENTS_BLOCK - 1) / SEGMENTS_BLOCK;
     a.group = group_of(a.total, s->n * a.element / a.total, d->threads);
-    if (!make_hands(&a, d->threads))
+    if (!make_workers(&a, d->threads))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else
         *status = cpu_share(d, s->n * a.element + s->results * 8, (a.total + a.group - 1) / a.group,

@@ -1,5 +1,5 @@
 /*
- * across.h - many results at once: the columns of an array, or short rows turned into columns.
+ * across.h - many results at once: the columns of an array, or short rows, transposed.
  */
 #ifndef TALLY_CPU_ACROSS_H
 #define TALLY_CPU_ACROSS_H

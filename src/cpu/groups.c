@@ -286,7 +286,7 @@ struct group_sum {
 #define TASK_MAX ((size_t)1 << 20)
 
 /* A thread's integers of a group: high 2^(E - 40) + low 2^(E - 80), where E is its window's. */
-struct group_window {
+struct group_integers {
     int64_t high, low;
     uint64_t n, seen; /* elements; how many of them are in the group's sum already */
 };
@@ -303,11 +303,11 @@ struct window {
 };
 #define WINDOW_ELEMENTS ((size_t)1 << 22)
 
-/* A worker's windows and sums. */
+/* A worker's window, integers and sums. */
 struct sums_worker {
-    struct scratch scratch;       /* has the arrays */
-    struct group_sum *sums;       /* [room] */
-    struct group_window *windows; /* [room], none in two lines of the caches */
+    struct scratch scratch;          /* has the arrays */
+    struct group_sum *sums;          /* [room] */
+    struct group_integers *integers; /* [room], none in two lines of the caches */
     struct window window;
 };
 
@@ -403,14 +403,14 @@ static void add_number(struct group_sum *g, double x) {
 }
 
 /* Moves a thread's integers to its sums. */
-static void empty_windows(const struct window *w, struct group_window *windows,
-                          struct group_sum *sums, size_t groups) {
+static void empty_integers(const struct window *w, struct group_integers *integers,
+                           struct group_sum *sums, size_t groups) {
     const double unit = __builtin_ldexp(1, w->exponent - 40),
                  unit2 = __builtin_ldexp(1, w->exponent - 80);
     if (!w->open) return;
     TALLY_PATH("");
     for (size_t g = 0; g < groups; g++) {
-        struct group_window *from = &windows[g];
+        struct group_integers *from = &integers[g];
         if (from->n == from->seen) continue;
         sums[g].n += from->n - from->seen;
         add_number(&sums[g], (double)(from->high >> 32) * 0x1p32 * unit);
@@ -423,17 +423,17 @@ static void empty_windows(const struct window *w, struct group_window *windows,
 }
 
 /* Empties a window from which WINDOW_ELEMENTS have come, unless all groups have room for many more; says for how many. */
-static void look_at_windows(struct window *w, struct group_window *windows, struct group_sum *sums,
-                            size_t groups) {
+static void look_at_windows(struct window *w, struct group_integers *integers,
+                            struct group_sum *sums, size_t groups) {
     uint64_t most = 0;
     for (size_t g = 0; g < groups; g++) {
-        const uint64_t own = windows[g].n - windows[g].seen;
+        const uint64_t own = integers[g].n - integers[g].seen;
         most = own > most ? own : most;
     }
     w->left = WINDOW_ELEMENTS;
     if (most > WINDOW_ELEMENTS / 2) {
         TALLY_PATH("full");
-        empty_windows(w, windows, sums, groups);
+        empty_integers(w, integers, sums, groups);
     } else {
         TALLY_PATH("not full yet");
         w->left -= most;
@@ -463,7 +463,7 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
                       size_t n) {
     struct sums_worker *own = &job->workers[worker];
     struct group_sum *sums = own->sums;
-    struct group_window *windows = own->windows;
+    struct group_integers *integers = own->integers;
     struct window *w = &own->window;
     int64_t high[CHUNK + COLUMN_STEP], low[CHUNK + COLUMN_STEP];
     if (w->pause > 0) {
@@ -475,13 +475,13 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     if (!w->open)
         open_window(w, x, n);
     else if (w->left < n)
-        look_at_windows(w, windows, sums, job->room);
+        look_at_windows(w, integers, sums, job->room);
     if (!w->open || !job->k->split(x, n, w->exponent, high, low)) {
         TALLY_PATH("in doubles");
         add_sums(sums, id, x, n);
         if (++w->failed < 3) return;
         TALLY_PATH("a window that is given up");
-        empty_windows(w, windows, sums, job->room); /* the next chunk opens another */
+        empty_integers(w, integers, sums, job->room); /* the next chunk opens another */
         w->open = 0;
         w->pause = w->failed < 64 ? w->failed : 64;
         return;
@@ -490,8 +490,8 @@ static void add_chunk(struct sums_job *job, unsigned worker, const uint32_t *id,
     w->failed = 0;
     w->left -= n;
     for (size_t i = 0; i < n; i++) {
-        struct group_window *g = &windows[id[i]];
-        if (job->fetches) __builtin_prefetch(&windows[id[i + AHEAD < n ? i + AHEAD : i]], 1);
+        struct group_integers *g = &integers[id[i]];
+        if (job->fetches) __builtin_prefetch(&integers[id[i + AHEAD < n ? i + AHEAD : i]], 1);
         two_integers sum;
         memcpy(&sum, g, sizeof sum);
         sum += (two_integers){high[i], low[i]};
@@ -608,7 +608,7 @@ static int lower_sums(const struct shaped *s, const struct column_kernels *k,
 
 static void lay_out_sums(struct sums_worker *worker, size_t room) {
     worker->sums = scratch_array(&worker->scratch, room, sizeof *worker->sums);
-    worker->windows = scratch_array(&worker->scratch, room, sizeof *worker->windows);
+    worker->integers = scratch_array(&worker->scratch, room, sizeof *worker->integers);
 }
 
 /* Allocates the sums of `threads` threads, all of no elements. Returns 0 if there is no memory. */
@@ -619,7 +619,7 @@ static int make_sums(struct sums_job *job, unsigned threads) {
         lay_out_sums(worker, job->room);
         if (!scratch_create(&worker->scratch, 0)) return 0;
         lay_out_sums(worker, job->room);
-        memset(worker->windows, 0, job->room * sizeof *worker->windows);
+        memset(worker->integers, 0, job->room * sizeof *worker->integers);
         for (size_t g = 0; g < job->room; g++)
             worker->sums[g] = (struct group_sum){.s = -0.0};
     }
@@ -660,8 +660,8 @@ static int few_sums(struct cpu_device *d, const struct shaped *s, unsigned char 
         *status = shape_bad_id(s, job.bad);
     else if (*status == TALLY_OK) {
         for (unsigned i = 0; i < d->threads; i++)
-            empty_windows(&job.workers[i].window, job.workers[i].windows, job.workers[i].sums,
-                          job.room);
+            empty_integers(&job.workers[i].window, job.workers[i].integers, job.workers[i].sums,
+                           job.room);
         for (unsigned i = 1; i < d->threads; i++)
             merge_sums(job.workers[0].sums, job.workers[i].sums, s->results);
         *any = lower_sums(s, job.k, job.workers[0].sums, left);

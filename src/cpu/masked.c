@@ -34,7 +34,7 @@ struct spot {
 };
 
 /* A worker's arrays: one block. */
-struct hand {
+struct worker {
     struct cpu_device alone; /* the thread as a device of its own */
     struct scratch scratch;  /* has all that follows */
     char *x, *y;
@@ -52,7 +52,7 @@ struct job {
     int together;                /* rows run across memory */
     int adjacent;                /* each begins where the one before it ends */
     struct extent kept, reduced; /* the innermost of each; length 1 where there is none */
-    struct hand *hands;
+    struct worker *workers;
     unsigned char *todo; /* [results] */
     int is_left;         /* some row is marked in it */
     tally_status failed;
@@ -119,7 +119,7 @@ static size_t length_of_row(const struct shaped *s, size_t row) {
 }
 
 /* Returns the place of a row's result in memory. */
-static ptrdiff_t place_of_row(const struct shaped *s, size_t row) {
+static ptrdiff_t result_of_row(const struct shaped *s, size_t row) {
     ptrdiff_t place = s->out_first;
     if (s->cut == TALLY_SEGMENTS) return (ptrdiff_t)row;
     for (unsigned k = s->keeps; k-- > 0;) {
@@ -160,8 +160,8 @@ static const char *element_at(const struct job *job, const char *x, ptrdiff_t at
 
 /* Notes the places in their row of n elements that go to [to, end); the first one is at `first`.
  * Only for an index. */
-static void note_places(struct hand *h, size_t to, size_t end, const unsigned char *mask,
-                        ptrdiff_t step, size_t n, size_t first) {
+static void note_positions(struct worker *h, size_t to, size_t end, const unsigned char *mask,
+                           ptrdiff_t step, size_t n, size_t first) {
     for (size_t i = 0; h->position && i < n && to < end; i++) {
         h->position[to] = (uint32_t)(first + i);
         to += mask[(ptrdiff_t)i * step] != 0;
@@ -170,8 +170,8 @@ static void note_places(struct hand *h, size_t to, size_t end, const unsigned ch
 
 /* Brings a run of elements to place `to`, and returns how many the mask lets pass. `first` is the place of the first one in
  * its row. */
-static size_t bring_run(const struct job *job, struct hand *h, size_t to, struct spot at, size_t n,
-                        size_t first) {
+static size_t bring_run(const struct job *job, struct worker *h, size_t to, struct spot at,
+                        size_t n, size_t first) {
     const struct shaped *s = job->s;
     const struct extent *e = &job->reduced;
     const unsigned char *mask = s->mask + at.mask;
@@ -180,11 +180,11 @@ static size_t bring_run(const struct job *job, struct hand *h, size_t to, struct
     if (s->y)
         mask_pass(h->y + to * job->element, element_at(job, s->y, at.y), e->y, job->element, mask,
                   e->mask, n);
-    note_places(h, to, SIZE_MAX, mask, e->mask, n, first);
+    note_positions(h, to, SIZE_MAX, mask, e->mask, n, first);
     return k;
 }
 
-static size_t bring_row(const struct job *job, struct hand *h, size_t to, struct spot at) {
+static size_t bring_row(const struct job *job, struct worker *h, size_t to, struct spot at) {
     struct runs r = {.at = at};
     size_t k = 0;
     do
@@ -194,7 +194,7 @@ static size_t bring_row(const struct job *job, struct hand *h, size_t to, struct
 }
 
 /* Brings `rows` rows that lie side by side, the first at `at`, to places `to` and behind; their ends are written to end[]. */
-static void bring_together(const struct job *job, struct hand *h, size_t to, struct spot at,
+static void bring_together(const struct job *job, struct worker *h, size_t to, struct spot at,
                            size_t rows, int64_t *end) {
     const struct shaped *s = job->s;
     const struct extent *inner = &job->reduced, *row = &job->kept;
@@ -217,8 +217,8 @@ static void bring_together(const struct job *job, struct hand *h, size_t to, str
     do {
         const unsigned char *mask = s->mask + r.at.mask;
         for (size_t c = 0; c < rows; c++)
-            note_places(h, h->cursor[c], (size_t)end[c], mask + (ptrdiff_t)c * row->mask,
-                        inner->mask, inner->length, r.done);
+            note_positions(h, h->cursor[c], (size_t)end[c], mask + (ptrdiff_t)c * row->mask,
+                           inner->mask, inner->length, r.done);
         if (s->y) {
             uint32_t cursor[COLUMNS];
             memcpy(cursor, h->cursor, sizeof cursor);
@@ -231,7 +231,7 @@ static void bring_together(const struct job *job, struct hand *h, size_t to, str
 }
 
 /* Does the same for rows that begin where the one before ends. */
-static void bring_adjacent(const struct job *job, struct hand *h, size_t to, struct spot at,
+static void bring_adjacent(const struct job *job, struct worker *h, size_t to, struct spot at,
                            size_t row, size_t rows, int64_t *end) {
     const struct shaped *s = job->s;
     const unsigned char *mask = s->mask + at.mask;
@@ -241,7 +241,7 @@ static void bring_adjacent(const struct job *job, struct hand *h, size_t to, str
         size_t shown = 0;
         for (size_t i = 0; i < length; i++)
             shown += mask[n + i] != 0;
-        note_places(h, to, SIZE_MAX, mask + n, 1, length, 0);
+        note_positions(h, to, SIZE_MAX, mask + n, 1, length, 0);
         n += length;
         end[c] = (int64_t)(to += shown);
     }
@@ -268,7 +268,7 @@ PATH_TABLE(masked_paths, "behind a mask", never_masked, &way_axis, &path_ops, &p
 #endif
 
 /* Brings the block of rows [row, row + rows). */
-static void bring_block(const struct job *job, struct hand *h, size_t row, size_t rows) {
+static void bring_block(const struct job *job, struct worker *h, size_t row, size_t rows) {
     const struct shaped *s = job->s;
     h->start[0] = 0;
     if (s->cut == TALLY_SEGMENTS) {
@@ -304,7 +304,7 @@ static void bring_block(const struct job *job, struct hand *h, size_t row, size_
 }
 
 /* Turns an index among a row's shown elements into one among all of them. */
-static void place_indices(const struct hand *h, uint64_t *index, size_t rows) {
+static void restore_indices(const struct worker *h, uint64_t *index, size_t rows) {
     for (size_t i = 0; i < rows; i++)
         if (index[i] != UINT64_MAX) index[i] = h->position[(size_t)h->start[i] + index[i]];
 }
@@ -324,7 +324,7 @@ static void put_run(const struct job *job, char *to, const char *from, size_t si
 }
 
 /* Reduces the block and writes its results. Leaves a block with a result that does not exist. */
-static tally_status reduce_block(struct job *job, struct hand *h, size_t row, size_t rows) {
+static tally_status reduce_block(struct job *job, struct worker *h, size_t row, size_t rows) {
     const struct shaped *s = job->s;
     struct absence absence = {.number = UINT64_MAX};
     const struct shaped segments = {.p = s->p,
@@ -347,11 +347,11 @@ static tally_status reduce_block(struct job *job, struct hand *h, size_t row, si
         const tally_op op = s->p->value[v].op;
         const size_t size = type_size(s->p->value[v].type);
         const char *from = h->out[v];
-        if (op == TALLY_ARGMIN || op == TALLY_ARGMAX) place_indices(h, h->out[v], rows);
+        if (op == TALLY_ARGMIN || op == TALLY_ARGMAX) restore_indices(h, h->out[v], rows);
         for (size_t i = 0, beside; i < rows; i += beside) {
             beside = job->kept.length - (row + i) % job->kept.length;
             if (beside > rows - i) beside = rows - i;
-            put_run(job, (char *)s->out[v] + place_of_row(s, row + i) * (ptrdiff_t)size,
+            put_run(job, (char *)s->out[v] + result_of_row(s, row + i) * (ptrdiff_t)size,
                     from + i * size, size, beside);
         }
     }
@@ -377,7 +377,7 @@ static void masked_task(void *context, size_t task, unsigned worker) {
     size_t row = task * job->group;
     const size_t end = results - row < job->group ? results : row + job->group;
     while (row < end && !stop_shared(&job->halt)) {
-        struct hand *h = &job->hands[worker];
+        struct worker *h = &job->workers[worker];
         const size_t rows = rows_of_block(job, row, end);
         if (rows == 0) {
             TALLY_PATH("a row that is too long");
@@ -397,7 +397,7 @@ static void masked_task(void *context, size_t task, unsigned worker) {
 /* ---- The call -------------------------------------------------------------------------------- */
 
 /* Lays out a worker's arrays. bring_together() writes hidden elements to place `room`. */
-static void lay_out(const struct job *job, struct hand *h) {
+static void lay_out(const struct job *job, struct worker *h) {
     const struct problem *p = job->s->p;
     struct scratch *s = &h->scratch;
     const size_t elements = job->room + 1 + PADDING / job->element;
@@ -409,17 +409,17 @@ static void lay_out(const struct job *job, struct hand *h) {
         h->out[v] = scratch_array(s, ROWS_MOST, type_size(p->value[v].type));
 }
 
-static int make_hands(struct job *job, const struct cpu_device *d) {
-    job->hands = calloc(d->threads, sizeof *job->hands);
-    for (unsigned i = 0; job->hands && i < d->threads; i++) {
-        struct hand *h = &job->hands[i];
+static int make_workers(struct job *job, const struct cpu_device *d) {
+    job->workers = calloc(d->threads, sizeof *job->workers);
+    for (unsigned i = 0; job->workers && i < d->threads; i++) {
+        struct worker *h = &job->workers[i];
         h->alone =
             (struct cpu_device){.base.kind = &cpu_device_kind, .kernels = d->kernels, .threads = 1};
         lay_out(job, h);
         if (!scratch_create(&h->scratch, 0)) return 0;
         lay_out(job, h);
     }
-    return job->hands != NULL;
+    return job->workers != NULL;
 }
 
 static ptrdiff_t magnitude(ptrdiff_t stride) {
@@ -449,7 +449,7 @@ int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if (job.group > s->results / d->threads / 8 + 1) job.group = s->results / d->threads / 8 + 1;
     if (job.together) job.group = (job.group + COLUMNS - 1) / COLUMNS * COLUMNS;
     job.todo = calloc(s->results, 1);
-    if (!job.todo || !make_hands(&job, d))
+    if (!job.todo || !make_workers(&job, d))
         *status = fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     else
         *status = cpu_share(d, n * job.element, (s->results + job.group - 1) / job.group,
@@ -457,9 +457,9 @@ int cpu_masked(struct cpu_device *d, const struct shaped *s, unsigned char **tod
     if (*status == TALLY_OK && job.halt) *status = stop_status();
     if (*status == TALLY_OK && job.failed != TALLY_OK)
         *status = fail(job.failed, "no memory for a reduction in parts");
-    for (unsigned i = 0; job.hands && i < d->threads; i++)
-        scratch_destroy(&job.hands[i].scratch);
-    free(job.hands);
+    for (unsigned i = 0; job.workers && i < d->threads; i++)
+        scratch_destroy(&job.workers[i].scratch);
+    free(job.workers);
     if (job.is_left && *status == TALLY_OK)
         *todo = job.todo;
     else

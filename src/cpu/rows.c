@@ -55,8 +55,8 @@ struct worker {
     _Alignas(64) char y[PIECE * 8];
 };
 
-/* A part of a row that lies in one task. */
-struct share {
+/* The part of a cut row that lies in one task. */
+struct edge {
     size_t row, from, to; /* from == to: none */
     struct state state;   /* of elements [from, to) of the row, whose indices count from `from` */
     struct tree tree;
@@ -69,7 +69,7 @@ struct job {
     int tree, whole;     /* `whole`: rows cannot be cut */
     size_t weight, task; /* of all rows, and of one task: see row_weight() */
     struct worker *workers;
-    struct share *shares; /* two a task: of the row it begins in, of the row it ends in */
+    struct edge *edges; /* two a task: of the row it begins in, of the row it ends in */
     tally_status failed;
     int *halt; /* stop_shared()'s */
 };
@@ -390,11 +390,11 @@ static size_t cut_at(const struct job *job, size_t weight, size_t length) {
     return job->tree ? weight / TREE_LEAF * TREE_LEAF : weight;
 }
 
-/* Folds a task's rows: lowers whole rows, and leaves the states of parts as shares. */
+/* Folds a task's rows: lowers whole rows, and leaves the states of cut rows as edges. */
 static void rows_task(void *context, size_t task, unsigned worker) {
     struct job *job = context;
     struct worker *w = &job->workers[worker];
-    struct share *shares = job->shares ? job->shares + 2 * task : NULL;
+    struct edge *edges = job->edges ? job->edges + 2 * task : NULL;
     const size_t begin = task * job->task, end = begin + job->task;
     const unsigned char *only = job->rows->only;
     tally_status s = TALLY_OK;
@@ -423,8 +423,8 @@ static void rows_task(void *context, size_t task, unsigned worker) {
         if (s != TALLY_OK) break;
         if (from == 0 && to == length)
             lower_row(job, row, &w->state, &w->tree, &w->absence);
-        else if (shares && from < to) {
-            struct share *part = shares + (from == 0);
+        else if (edges && from < to) {
+            struct edge *part = edges + (from == 0);
             if (job->tree)
                 TALLY_PATH("a part of a row, of a tree");
             else
@@ -439,11 +439,11 @@ static void rows_task(void *context, size_t task, unsigned worker) {
     if (s != TALLY_OK) __atomic_store_n(&job->failed, s, __ATOMIC_RELAXED);
 }
 
-/* Merges the shares of rows that were cut, and lowers these rows. */
-static void merge_shares(struct job *job, size_t tasks, struct absence *absence) {
+/* Merges the edges of rows that were cut, and lowers these rows. */
+static void merge_edges(struct job *job, size_t tasks, struct absence *absence) {
     struct worker *w = job->workers;
     for (size_t i = 0; i < 2 * tasks; i++) {
-        const struct share *part = &job->shares[i];
+        const struct edge *part = &job->edges[i];
         if (part->from == part->to) continue;
         if (part->from == 0) begin_part(job, w, 0);
         state_merge(job->p, &w->state, &part->state, part->from);
@@ -471,10 +471,10 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
     if (d->threads == 1) job.task = weight;
     const size_t tasks = weight / job.task + (weight % job.task != 0);
     job.workers = aligned_alloc(64, d->threads * sizeof *job.workers);
-    if (tasks > 1) job.shares = malloc(2 * tasks * sizeof *job.shares);
-    if (!job.workers || (tasks > 1 && !job.shares)) {
+    if (tasks > 1) job.edges = malloc(2 * tasks * sizeof *job.edges);
+    if (!job.workers || (tasks > 1 && !job.edges)) {
         free(job.workers);
-        free(job.shares);
+        free(job.edges);
         return fail(TALLY_ENOMEM, "no memory for a reduction in parts");
     }
     for (unsigned i = 0; i < d->threads; i++) {
@@ -482,17 +482,17 @@ tally_status cpu_rows(struct cpu_device *d, const struct rows *rows, struct abse
             (struct cpu_device){.base.kind = &cpu_device_kind, .kernels = d->kernels, .threads = 1};
         job.workers[i].absence.number = UINT64_MAX;
     }
-    if (job.shares)
+    if (job.edges)
         for (size_t i = 0; i < 2 * tasks; i++)
-            job.shares[i].from = job.shares[i].to = 0;
+            job.edges[i].from = job.edges[i].to = 0;
     const tally_status shared = cpu_share(d, weight * job.element, tasks, rows_task, &job);
     if (job.failed == TALLY_OK) job.failed = shared;
-    if (job.shares && job.failed == TALLY_OK) merge_shares(&job, tasks, absence);
+    if (job.edges && job.failed == TALLY_OK) merge_edges(&job, tasks, absence);
     for (unsigned i = 0; i < d->threads; i++) {
         const struct absence *a = &job.workers[i].absence;
         if (a->number != UINT64_MAX) shaped_absent(absence, a->number, a->status, a->value);
     }
     free(job.workers);
-    free(job.shares);
+    free(job.edges);
     return job.failed;
 }
