@@ -42,7 +42,8 @@ static struct all_device *all_of(const tally_device *device) {
 
 /* ---- Work that the devices share ---------------------------------------------------------- */
 
-struct share {
+/* A call, cut into tasks. */
+struct job {
     struct all_device *d;
     size_t devices; /* that take part */
     const struct problem *p;
@@ -60,7 +61,7 @@ struct share {
 };
 
 /* Notes a task's status. */
-static void note(struct share *w, tally_status s) {
+static void note(struct job *w, tally_status s) {
     int none = 0;
     if (s == TALLY_OK) return;
     if (!__atomic_compare_exchange_n(&w->failed, &none, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -71,7 +72,7 @@ static void note(struct share *w, tally_status s) {
 
 /* Runs body for every task, on the devices' threads or, where another call has these, on the calling thread as worker
  * 0. Returns the status of the first task that failed, with its line, or that of a call that was stopped. */
-static tally_status run(struct share *w, size_t tasks,
+static tally_status run(struct job *w, size_t tasks,
                         void (*body)(void *context, size_t task, unsigned worker)) {
     struct pool *pool = w->d->pool;
     int stopped = 0;
@@ -88,12 +89,12 @@ static tally_status run(struct share *w, size_t tasks,
     return stopped ? stop_status() : TALLY_OK;
 }
 
-static bool has_failed(struct share *w) {
+static bool has_failed(struct job *w) {
     return __atomic_load_n(&w->failed, __ATOMIC_RELAXED) != 0;
 }
 
 /* Returns the elements of a task, in host memory. */
-static struct slice task_slice(const struct share *w, size_t task) {
+static struct slice task_slice(const struct job *w, size_t task) {
     const size_t first = task * w->each, rest = w->in.n - first, bytes = first * w->element;
     return (struct slice){.x = (const char *)w->in.x + bytes,
                           .y = w->in.y ? (const char *)w->in.y + bytes : NULL,
@@ -101,7 +102,7 @@ static struct slice task_slice(const struct share *w, size_t task) {
 }
 
 /* Cuts the array into tasks of multiples of `grain` elements; returns how many there are. */
-static size_t cut(struct share *w, size_t grain) {
+static size_t cut(struct job *w, size_t grain) {
     const size_t even = w->in.n / (w->devices * TASKS_EACH), least = TASK_LEAST / w->element;
     const size_t most = TASK_MOST / w->element;
     w->each = even < least ? least : even > most ? most : even;
@@ -114,7 +115,7 @@ static size_t cut(struct share *w, size_t grain) {
 
 /* Folds a device's part: all chunks that it takes. */
 static void fold_rest(void *context, size_t device, unsigned worker) {
-    struct share *w = context;
+    struct job *w = context;
     (void)worker;
     if (has_failed(w) || __atomic_load_n(&w->rest.taken, __ATOMIC_RELAXED) >= w->in.n) return;
     note(w, gpu_fold_rest(w->d->member[device], w->p, &w->in, &w->rest, &w->states[device]));
@@ -129,7 +130,7 @@ static size_t devices_for(const struct all_device *d, size_t bytes) {
 static tally_status all_fold(tally_device *device, const struct problem *p, const struct slice *in,
                              struct state *into) {
     struct all_device *d = all_of(device);
-    struct share w = {.d = d, .p = p, .in = *in, .element = type_size(p->type)};
+    struct job w = {.d = d, .p = p, .in = *in, .element = type_size(p->type)};
     w.devices = devices_for(d, in->n * w.element);
     cut(&w, 1);
     w.rest = (struct gpu_rest){.each = w.each};
@@ -146,7 +147,7 @@ static tally_status all_fold(tally_device *device, const struct problem *p, cons
 }
 
 static void leaves_task(void *context, size_t task, unsigned worker) {
-    struct share *w = context;
+    struct job *w = context;
     tally_device *member = w->d->member[worker];
     const struct slice in = task_slice(w, task);
     const size_t first = task * (w->each / ((size_t)TREE_LEAF << w->level));
@@ -158,20 +159,20 @@ static void leaves_task(void *context, size_t task, unsigned worker) {
 static tally_status all_leaves(tally_device *device, const struct problem *p, const void *x,
                                size_t n, unsigned level, void *out) {
     const size_t grain = (size_t)TREE_LEAF << level;
-    struct share w = {.d = all_of(device),
-                      .devices = all_of(device)->count,
-                      .p = p,
-                      .in = {x, NULL, n},
-                      .element = type_size(p->type),
-                      .level = level,
-                      .out = out};
+    struct job w = {.d = all_of(device),
+                    .devices = all_of(device)->count,
+                    .p = p,
+                    .in = {x, NULL, n},
+                    .element = type_size(p->type),
+                    .level = level,
+                    .out = out};
     return run(&w, cut(&w, grain), leaves_task);
 }
 
 /* ---- Arrays on the devices ---------------------------------------------------------------- */
 
 static void stretch_task(void *context, size_t task, unsigned worker) {
-    struct share *w = context;
+    struct job *w = context;
     const struct slice *in = &w->stretch[task];
     (void)worker;
     state_clear(w->p, &w->states[task]);
@@ -181,7 +182,7 @@ static void stretch_task(void *context, size_t task, unsigned worker) {
 
 /* Makes room for the values of all leaves, which the caller frees. Returns TALLY_EINVAL unless
  * every stretch but the last has whole leaves only. */
-static tally_status room_for_leaves(const struct share *w, size_t count) {
+static tally_status room_for_leaves(const struct job *w, size_t count) {
     size_t last = 0;
     for (size_t i = 0; i < count; i++)
         if (w->stretch[i].n > 0) last = i;
@@ -199,7 +200,7 @@ static tally_status room_for_leaves(const struct share *w, size_t count) {
     return TALLY_OK;
 }
 
-static void take_stretch(const struct share *w, size_t i, struct state *into, struct tree *tree) {
+static void take_stretch(const struct job *w, size_t i, struct state *into, struct tree *tree) {
     const size_t n = w->stretch[i].n, size = tree_value_size(w->p);
     w->states[i].n = n;
     state_merge(w->p, into, &w->states[i], into->n);
@@ -212,7 +213,7 @@ static tally_status all_distributed(tally_device *device, const struct problem *
                                     const struct slice *in, size_t count, struct state *into,
                                     struct tree *tree) {
     struct all_device *d = all_of(device);
-    struct share w = {.d = d, .p = p, .stretch = in};
+    struct job w = {.d = d, .p = p, .stretch = in};
     if (count != d->count)
         return fail(TALLY_EINVAL, "%s:all is %zu devices, but the array comes in %zu stretches",
                     d->name, d->count, count);
@@ -269,13 +270,13 @@ static tally_status all_sort(tally_device *device, const struct shaped *s, struc
 static tally_status all_read(tally_device *device, const void *bytes, size_t size,
                              double *seconds) {
     const struct all_device *d = all_of(device);
-    const size_t share = size / d->count / 16 * 16;
+    const size_t each = size / d->count / 16 * 16;
     double slowest = 0;
     for (size_t i = 0; i < d->count; i++) {
-        const size_t part = i + 1 < d->count ? share : size - i * share;
+        const size_t part = i + 1 < d->count ? each : size - i * each;
         double took = 0;
         const tally_status s =
-            d->member[i]->kind->read(d->member[i], (const char *)bytes + i * share, part, &took);
+            d->member[i]->kind->read(d->member[i], (const char *)bytes + i * each, part, &took);
         if (s != TALLY_OK) return s;
         if (took > slowest) slowest = took;
     }

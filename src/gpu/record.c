@@ -8,15 +8,15 @@
 #include <string.h>
 
 /* The limbs of a sum, of which limb i weighs 2^(32 i + lowest); floats have FLOAT_COUNTS counts behind them. */
-struct shape {
+struct limb_layout {
     int lowest, limbs;
 };
 
-static struct shape shape_of(const struct problem *p, enum part part) {
+static struct limb_layout limb_layout_of(const struct problem *p, enum part part) {
     const int two = part == PART_SQUARES || part == PART_PRODUCTS;
-    if (p->type == TALLY_F64 && two) return (struct shape){-2176, WIDE_FLOAT_LIMBS};
-    if (type_is_float(p->type)) return (struct shape){-1088, FLOAT_LIMBS};
-    return (struct shape){0, !two ? 3 : type_bits(p->type) == 64 ? 6 : 4};
+    if (p->type == TALLY_F64 && two) return (struct limb_layout){-2176, WIDE_FLOAT_LIMBS};
+    if (type_is_float(p->type)) return (struct limb_layout){-1088, FLOAT_LIMBS};
+    return (struct limb_layout){0, !two ? 3 : type_bits(p->type) == 64 ? 6 : 4};
 }
 
 size_t record_words(const struct problem *p, enum part part) {
@@ -25,7 +25,7 @@ size_t record_words(const struct problem *p, enum part part) {
     case PART_SQUARES:
     case PART_PRODUCTS:
     case PART_MAGNITUDES:
-        return (size_t)shape_of(p, part).limbs + (type_is_float(p->type) ? FLOAT_COUNTS : 0);
+        return (size_t)limb_layout_of(p, part).limbs + (type_is_float(p->type) ? FLOAT_COUNTS : 0);
     case PART_EXTREMES:
         return p->extremes & WANT_INDEX ? 5 : 2;
     case PART_FACTORS:
@@ -37,21 +37,21 @@ size_t record_words(const struct problem *p, enum part part) {
 
 static void decode_sum(const struct problem *p, enum part part, const uint64_t *word,
                        struct exact_sum *s) {
-    const struct shape shape = shape_of(p, part);
+    const struct limb_layout limb_layout = limb_layout_of(p, part);
     exact_sum_clear(s);
     s->mixed = 1;
     if (!type_is_float(p->type)) {
-        for (int i = 0; i < shape.limbs; i++)
-            exact_sum_add(s, (int64_t)word[i], shape.lowest + 32 * i);
+        for (int i = 0; i < limb_layout.limbs; i++)
+            exact_sum_add(s, (int64_t)word[i], limb_layout.lowest + 32 * i);
         return;
     }
     struct superacc *a = exact_sum_limbs(s);
-    a->low = (shape.lowest - SUPERACC_LOWEST) / 32;
-    a->high = a->low + shape.limbs;
+    a->low = (limb_layout.lowest - SUPERACC_LOWEST) / 32;
+    a->high = a->low + limb_layout.limbs;
     a->used = SUPERACC_USED_MAX; /* |limb| < 2^61, as each block left it below 2^33 */
-    memcpy(&a->limb[a->low], word, (size_t)shape.limbs * sizeof *word);
+    memcpy(&a->limb[a->low], word, (size_t)limb_layout.limbs * sizeof *word);
     superacc_normalise(a);
-    word += shape.limbs;
+    word += limb_layout.limbs;
     s->nans = word[0];
     s->plus = word[1];
     s->minus = word[2];

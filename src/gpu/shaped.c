@@ -24,39 +24,39 @@
 
 /* The elements of an array that a reduction reads or writes: [low, low + count), counted from the
  * shape's pointer. */
-struct span {
+struct element_range {
     ptrdiff_t low;
     size_t count;
 };
 
 enum { OF_X, OF_Y, OF_MASK, OF_OUT };
 
-static void widen(struct span *span, ptrdiff_t *high, const struct extent *e, int of) {
+static void widen(struct element_range *range, ptrdiff_t *high, const struct extent *e, int of) {
     const ptrdiff_t stride = of == OF_X      ? e->x
                              : of == OF_Y    ? e->y
                              : of == OF_MASK ? e->mask
                                              : e->out;
     const ptrdiff_t reach = stride * ((ptrdiff_t)e->length - 1);
     if (reach < 0)
-        span->low += reach;
+        range->low += reach;
     else
         *high += reach;
 }
 
-static struct span span_of(const struct shaped *s, int of) {
-    struct span span = {0, 0};
+static struct element_range element_range_of(const struct shaped *s, int of) {
+    struct element_range range = {0, 0};
     ptrdiff_t high = 0;
     if (s->cut != TALLY_AXES || s->results == 0) {
-        span.count = of == OF_OUT ? s->results : s->n;
-        return span;
+        range.count = of == OF_OUT ? s->results : s->n;
+        return range;
     }
-    if (of != OF_OUT && s->each == 0) return span;
+    if (of != OF_OUT && s->each == 0) return range;
     for (unsigned d = 0; d < s->keeps; d++)
-        widen(&span, &high, &s->kept[d], of);
+        widen(&range, &high, &s->kept[d], of);
     for (unsigned d = 0; d < s->reduces && of != OF_OUT; d++)
-        widen(&span, &high, &s->reduced[d], of);
-    span.count = (size_t)(high - span.low) + 1;
-    return span;
+        widen(&range, &high, &s->reduced[d], of);
+    range.count = (size_t)(high - range.low) + 1;
+    return range;
 }
 
 static size_t offsets_bytes(const struct shaped *s) {
@@ -97,9 +97,9 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
     struct area results;
     const size_t element = type_size(s->p->type);
     lay_out_results(d, s, &results, at);
-    const size_t array[] = {span_of(s, OF_X).count * element,
-                            s->y ? span_of(s, OF_Y).count * element : 0,
-                            s->mask ? span_of(s, OF_MASK).count : 0,
+    const size_t array[] = {element_range_of(s, OF_X).count * element,
+                            s->y ? element_range_of(s, OF_Y).count * element : 0,
+                            s->mask ? element_range_of(s, OF_MASK).count : 0,
                             offsets_bytes(s),
                             ids_bytes(s),
                             8 * (size_t)results.end,
@@ -116,11 +116,12 @@ static int fits(const struct gpu_device *d, const struct shaped *s) {
 
 /* Brings the elements of an array that are read to the device; *first becomes the index in the piece of the element at
  * `base`. */
-static tally_status bring_span(struct gpu_device *d, const char *base, struct span span,
-                               size_t element, struct gpu_memory **piece, int64_t *first) {
-    *first = -(int64_t)span.low;
-    if (!base || span.count == 0) return TALLY_OK;
-    return gpu_bring(d, base + span.low * (ptrdiff_t)element, span.count * element, element, piece);
+static tally_status bring_range(struct gpu_device *d, const char *base, struct element_range range,
+                                size_t element, struct gpu_memory **piece, int64_t *first) {
+    *first = -(int64_t)range.low;
+    if (!base || range.count == 0) return TALLY_OK;
+    return gpu_bring(d, base + range.low * (ptrdiff_t)element, range.count * element, element,
+                     piece);
 }
 
 /* Returns the place of the i-th result, in results from out[v] on. */
@@ -210,12 +211,13 @@ static tally_status run_whole(struct gpu_device *d, const struct shaped *s,
     struct gpu *gpu = d->queue.gpu;
     struct area results;
     lay_out_results(d, s, &results, call.at);
-    tally_status status = bring_span(d, s->x, span_of(s, OF_X), element, &call.x, &call.first_x);
+    tally_status status =
+        bring_range(d, s->x, element_range_of(s, OF_X), element, &call.x, &call.first_x);
     if (status == TALLY_OK)
-        status = bring_span(d, s->y, span_of(s, OF_Y), element, &call.y, &call.first_y);
+        status = bring_range(d, s->y, element_range_of(s, OF_Y), element, &call.y, &call.first_y);
     if (status == TALLY_OK)
-        status = bring_span(d, (const char *)s->mask, span_of(s, OF_MASK), 1, &call.mask,
-                            &call.first_mask);
+        status = bring_range(d, (const char *)s->mask, element_range_of(s, OF_MASK), 1, &call.mask,
+                             &call.first_mask);
     if (status == TALLY_OK && offsets_bytes(s) > 0)
         status =
             gpu_bring(d, s->offsets, offsets_bytes(s), type_size(s->offsets_type), &call.offsets);
@@ -385,22 +387,23 @@ tally_status gpu_sort(tally_device *device, const struct shaped *s, struct sorte
 /* Makes *piece stand for the caller's array. `theirs` is the caller's memory, `first` the shape's
  * first element, and *index becomes its index in the piece. If the memory has addresses the piece
  * begins at the lowest element read, else at `theirs`. */
-static tally_status take_span(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
-                              const char *theirs, const char *first, struct span span,
-                              size_t element, bool addresses, struct gpu_memory **piece,
-                              int64_t *index) {
+static tally_status take_range(struct gpu_device *d, struct gpu *gpu, gpu_taker *how,
+                               const char *theirs, const char *first, struct element_range range,
+                               size_t element, bool addresses, struct gpu_memory **piece,
+                               int64_t *index) {
     const ptrdiff_t size = (ptrdiff_t)element;
-    if (!theirs || span.count == 0) return TALLY_OK;
+    if (!theirs || range.count == 0) return TALLY_OK;
     if (addresses) {
-        *index = -(int64_t)span.low;
-        return gpu_take(d, gpu, how, first + span.low * size, span.count * element, element, piece);
+        *index = -(int64_t)range.low;
+        return gpu_take(d, gpu, how, first + range.low * size, range.count * element, element,
+                        piece);
     }
     const ptrdiff_t from = (first - theirs) / size;
     *index = from;
-    if (from + span.low < 0)
+    if (from + range.low < 0)
         return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
-    return gpu_take(d, gpu, how, theirs, (size_t)(from + span.low) * element + span.count * element,
-                    element, piece);
+    return gpu_take(d, gpu, how, theirs,
+                    (size_t)(from + range.low) * element + range.count * element, element, piece);
 }
 
 /* The caller's arrays. */
@@ -412,14 +415,14 @@ static tally_status take_inputs(struct gpu_device *d, struct gpu *gpu, gpu_taker
                                 const struct shaped *s, const struct given *g, bool addresses,
                                 struct parts_call *c) {
     const size_t element = type_size(s->p->type);
-    tally_status status = take_span(d, gpu, how, g->x, s->x, span_of(s, OF_X), element, addresses,
-                                    &c->x, &c->first_x);
+    tally_status status = take_range(d, gpu, how, g->x, s->x, element_range_of(s, OF_X), element,
+                                     addresses, &c->x, &c->first_x);
     if (status == TALLY_OK)
-        status = take_span(d, gpu, how, g->y, s->y, span_of(s, OF_Y), element, addresses, &c->y,
-                           &c->first_y);
+        status = take_range(d, gpu, how, g->y, s->y, element_range_of(s, OF_Y), element, addresses,
+                            &c->y, &c->first_y);
     if (status == TALLY_OK)
-        status = take_span(d, gpu, how, g->mask, (const char *)s->mask, span_of(s, OF_MASK), 1,
-                           addresses, &c->mask, &c->first_mask);
+        status = take_range(d, gpu, how, g->mask, (const char *)s->mask,
+                            element_range_of(s, OF_MASK), 1, addresses, &c->mask, &c->first_mask);
     if (status == TALLY_OK)
         status = gpu_take(d, gpu, how, s->cut == TALLY_SEGMENTS ? s->offsets : NULL,
                           offsets_bytes(s), type_size(s->offsets_type), &c->offsets);
@@ -438,16 +441,16 @@ static void give_back(struct gpu_device *d, struct gpu *gpu, struct parts_call *
 /* Puts the caller's addresses for results into c->at, and asks the driver whether the device can write there. */
 static tally_status take_results(struct gpu_device *d, struct gpu *gpu, const struct shaped *s,
                                  struct parts_call *c) {
-    const struct span span = span_of(s, OF_OUT);
+    const struct element_range range = element_range_of(s, OF_OUT);
     tally_status status = TALLY_OK;
     for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
         const size_t size = type_size(s->p->value[v].type);
-        const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + span.low : 0;
+        const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + range.low : 0;
         struct gpu_memory *piece = NULL;
         c->at[v] = (uint64_t)(uintptr_t)s->out[v];
         if (!d->facts.has_addresses || s->results == 0) continue;
         status = gpu_take(d, gpu, d->api->wrap, (const char *)s->out[v] + low * (ptrdiff_t)size,
-                          span.count * size, size, &piece);
+                          range.count * size, size, &piece);
         d->api->release(gpu, piece);
     }
     return status;
@@ -505,15 +508,16 @@ tally_status gpu_shaped_workspace(tally_device *device, const struct shaped *s, 
  * results are another. */
 static tally_status enqueue_values(struct gpu_device *d, const struct shaped *s,
                                    struct parts_call *c) {
-    const struct span span = span_of(s, OF_OUT);
-    const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + span.low : 0;
+    const struct element_range range = element_range_of(s, OF_OUT);
+    const ptrdiff_t low = s->cut == TALLY_AXES ? s->out_first + range.low : 0;
     tally_status status = TALLY_OK;
     if (low < 0) return fail(TALLY_EINVAL, "a stride leads to before the start of the memory");
     for (unsigned v = 0; v < s->p->values && status == TALLY_OK; v++) {
         const size_t size = type_size(s->p->value[v].type);
         c->only = v;
         c->values = 1;
-        status = d->api->wrap(d->theirs.gpu, s->out[v], ((size_t)low + span.count) * size, &c->out);
+        status =
+            d->api->wrap(d->theirs.gpu, s->out[v], ((size_t)low + range.count) * size, &c->out);
         c->keep_outcome = v > 0;
         if (status == TALLY_OK) status = parts_enqueue(&d->theirs, c);
         d->api->release(d->theirs.gpu, c->out);
